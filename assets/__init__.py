@@ -1,0 +1,1 @@
+"""Dagster definitions over the pipeline steps."""

@@ -1,0 +1,1 @@
+"""Apache Paimon tables in Python: Arrow in, files out."""

@@ -1,0 +1,143 @@
+"""Anything with an Arrow stream → batches conformed to a schema, once, at the border.
+
+Columns are matched by name; a missing nullable column becomes null; an unknown column, a null in a NOT NULL column, a
+value outside its type (overflow, a text longer than VARCHAR(n)) is refused with an error naming the column.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from paimon_core.errors import InvalidRequest, SchemaMismatch
+from paimon_core.schema import DataField
+from paimon_core.types import BINARY_ROOTS, STRING_ROOTS, TIMESTAMP_ROOTS, DataType, TypeRoot
+
+
+def open_stream(data: Any) -> pa.RecordBatchReader:
+    """A reader over a Table, batch, reader, dataset, DataFrame (Arrow PyCapsule stream) or list of batches."""
+    if isinstance(data, pa.RecordBatch):
+        return pa.RecordBatchReader.from_batches(data.schema, [data])
+    if isinstance(data, pa.Table):
+        return data.to_reader()
+    if isinstance(data, pa.RecordBatchReader):
+        return data
+    if hasattr(data, "__arrow_c_stream__"):
+        return pa.RecordBatchReader.from_stream(data)
+    if isinstance(data, list | tuple) and data and all(isinstance(b, pa.RecordBatch) for b in data):
+        return pa.RecordBatchReader.from_batches(data[0].schema, data)
+    if isinstance(data, list | tuple) and data and all(isinstance(row, dict) for row in data):
+        return pa.Table.from_pylist(list(data)).to_reader()
+    raise InvalidRequest(f"data must export an Arrow stream (Table, DataFrame, reader), not {type(data).__name__}")
+
+
+def conform(data: pa.Table | pa.RecordBatch, fields: Sequence[DataField], *, extra: Sequence[str] = ()) -> pa.Table:
+    """``data`` as a Table of exactly ``fields`` in their Arrow types, plus the ``extra`` columns unchanged.
+
+    Raises SchemaMismatch naming the column.
+    """
+    table = pa.Table.from_batches([data]) if isinstance(data, pa.RecordBatch) else data
+    known = {f.name for f in fields}
+    for name in table.column_names:
+        if name not in known and name not in extra:
+            raise SchemaMismatch(f"no column {name!r}; the columns are {', '.join(sorted(known))}", column=name)
+        if table.column_names.count(name) > 1:
+            raise SchemaMismatch(f"column {name!r} appears twice in the data", column=name)
+    columns = []
+    for field in fields:
+        if field.name in table.column_names:
+            columns.append(_conform_column(table[field.name], field))
+        elif not field.type.nullable:
+            raise SchemaMismatch(f"column {field.name!r} is NOT NULL and missing in the data", column=field.name)
+        elif field.default is not None:
+            raise SchemaMismatch(f"column {field.name!r} has a default, which is not supported", column=field.name)
+        else:
+            columns.append(pa.chunked_array([pa.nulls(len(table), field.type.to_arrow())]))
+    schema = pa.schema([f.arrow for f in fields])
+    out = pa.Table.from_arrays(columns, schema=schema)
+    for name in extra:
+        out = out.append_column(name, table[name])
+    return out
+
+
+def _conform_column(column: pa.ChunkedArray, field: DataField) -> pa.ChunkedArray:
+    target = field.type.to_arrow()
+    if column.null_count and not field.type.nullable:
+        raise SchemaMismatch(
+            f"column {field.name!r} is NOT NULL but {column.null_count} values are null", column=field.name
+        )
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    if column.type != target:
+        _check_cast(column.type, field)
+        try:
+            column = column.cast(target, safe=True)
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+            raise SchemaMismatch(
+                f"column {field.name!r}: {column.type} does not fit {field.type}: {error}", column=field.name
+            ) from None
+    _check_values(column, field)
+    return column
+
+
+_FAMILIES = (
+    (pa.types.is_boolean, {TypeRoot.BOOLEAN}),
+    (
+        lambda t: pa.types.is_integer(t) or pa.types.is_floating(t) or pa.types.is_decimal(t),
+        {
+            TypeRoot.TINYINT,
+            TypeRoot.SMALLINT,
+            TypeRoot.INT,
+            TypeRoot.BIGINT,
+            TypeRoot.FLOAT,
+            TypeRoot.DOUBLE,
+            TypeRoot.DECIMAL,
+        },
+    ),
+    (lambda t: pa.types.is_string(t) or pa.types.is_large_string(t) or pa.types.is_string_view(t), STRING_ROOTS),
+    (
+        lambda t: (
+            pa.types.is_binary(t)
+            or pa.types.is_large_binary(t)
+            or pa.types.is_binary_view(t)
+            or pa.types.is_fixed_size_binary(t)
+        ),
+        BINARY_ROOTS,
+    ),
+    (pa.types.is_date, {TypeRoot.DATE}),
+    (pa.types.is_time, {TypeRoot.TIME}),
+    (pa.types.is_timestamp, TIMESTAMP_ROOTS),
+    (pa.types.is_null, set(TypeRoot)),
+)
+
+
+def _check_cast(source: pa.DataType, field: DataField) -> None:
+    """Only casts inside a family are silent: text to number, or a zone that appears from nowhere, are mistakes."""
+    for is_member, roots in _FAMILIES:
+        if is_member(source) and field.type.root in roots:
+            zoned = pa.types.is_timestamp(source) and (source.tz is not None) != (
+                field.type.root is TypeRoot.TIMESTAMP_LTZ
+            )
+            if not zoned:
+                return
+    raise SchemaMismatch(f"column {field.name!r} is {field.type} and does not take {source}", column=field.name)
+
+
+def _check_values(column: pa.ChunkedArray, field: DataField) -> None:
+    kind: DataType = field.type
+    if kind.root in STRING_ROOTS and kind.length < 2**31 - 1:
+        longest = pc.max(pc.utf8_length(column)).as_py() or 0
+    elif kind.root in BINARY_ROOTS and kind.length < 2**31 - 1:
+        longest = pc.max(pc.binary_length(column)).as_py() or 0
+    else:
+        return
+    if longest > kind.length:
+        raise SchemaMismatch(f"column {field.name!r} is {kind} but a value is {longest} long", column=field.name)
+
+
+def batches_of(tables: Iterator[pa.Table], schema: pa.Schema) -> pa.RecordBatchReader:
+    """A stream of tables as one Arrow reader."""
+    return pa.RecordBatchReader.from_batches(schema, (b for t in tables for b in t.to_batches()))

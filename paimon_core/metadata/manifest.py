@@ -1,0 +1,59 @@
+"""ManifestFile and ManifestEntry: the lists of files that a snapshot adds and deletes (format 4.2, 4.3)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+
+from paimon_core.metadata.data_file import DataFile
+from paimon_core.metadata.stats import EMPTY_STATS, ColumnStats
+
+
+class FileKind(IntEnum):
+    """Whether an entry adds or deletes its file; DO NOT CHANGE, on disk."""
+
+    ADD = 0
+    DELETE = 1
+
+
+@dataclass(frozen=True, slots=True)
+class ManifestEntry:
+    """One file added to or deleted from a bucket; ``partition`` is a serialized BinaryRow."""
+
+    kind: FileKind
+    partition: bytes
+    bucket: int
+    total_buckets: int
+    file: DataFile
+
+    @property
+    def identity(self) -> tuple[bytes, int, int, str, tuple[str, ...], bytes | None, str | None]:
+        """What a DELETE must repeat of the ADD it cancels (format 4.6)."""
+        f = self.file
+        return (
+            self.partition,
+            self.bucket,
+            f.level,
+            f.file_name,
+            f.extra_files,
+            f.embedded_index,
+            f.external_path,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ManifestFile:
+    """One manifest as a manifest list names it, with the ranges that allow to skip it."""
+
+    file_name: str
+    file_size: int
+    num_added_files: int
+    num_deleted_files: int
+    partition_stats: ColumnStats = EMPTY_STATS
+    schema_id: int = 0
+    min_bucket: int | None = None
+    max_bucket: int | None = None
+    min_level: int | None = None
+    max_level: int | None = None
+    min_row_id: int | None = None
+    max_row_id: int | None = None

@@ -1,0 +1,130 @@
+"""Snapshot: one committed version of a table, as its JSON file holds it (format 3.1)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from paimon_core.errors import CorruptTable, UnsupportedFeature
+
+BATCH_IDENTIFIER = 2**63 - 1
+"""The commit identifier of batch commits, which are never filtered (format 3.2)."""
+
+
+class CommitKind(StrEnum):
+    """Why a snapshot was made; DO NOT CHANGE, on disk."""
+
+    APPEND = "APPEND"
+    COMPACT = "COMPACT"
+    OVERWRITE = "OVERWRITE"
+    ANALYZE = "ANALYZE"
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """One committed version; the file names are relative to the table's ``manifest`` directory."""
+
+    id: int
+    schema_id: int
+    base_manifest_list: str
+    delta_manifest_list: str
+    commit_user: str
+    commit_identifier: int
+    commit_kind: CommitKind
+    time_millis: int
+    total_record_count: int
+    delta_record_count: int
+    base_manifest_list_size: int | None = None
+    delta_manifest_list_size: int | None = None
+    changelog_manifest_list: str | None = None
+    changelog_manifest_list_size: int | None = None
+    changelog_record_count: int | None = None
+    index_manifest: str | None = None
+    watermark: int | None = None
+    statistics: str | None = None
+    properties: Mapping[str, str] = field(default_factory=dict)
+    next_row_id: int | None = None
+    uuid: str | None = None
+    writer_version: str | None = None
+    operation: str | None = None
+
+    def to_members(self) -> dict[str, Any]:
+        """The JSON members in Java's order; absent ones are left out, never null."""
+        out: dict[str, Any] = {"version": 3}
+        for attribute, member in _MEMBERS:
+            value = getattr(self, attribute)
+            if value is not None and value != {}:
+                out[member] = dict(value) if attribute == "properties" else value
+        return out
+
+    def to_json(self) -> str:
+        """The text of the snapshot file."""
+        return json.dumps(self.to_members(), indent=2, ensure_ascii=False)
+
+    @staticmethod
+    def from_members(value: Mapping[str, Any]) -> Snapshot:
+        """From parsed JSON; unknown members (such as ``logOffsets``) are ignored.
+
+        Raises CorruptTable for a missing or mistyped member, UnsupportedFeature for a newer version.
+        """
+        version = value.get("version", 3)
+        if not isinstance(version, int) or version > 3:
+            raise UnsupportedFeature(f"snapshot version {version!r} is newer than 3", version=version)
+        try:
+            known = {attribute: value[member] for attribute, member in _MEMBERS if value.get(member) is not None}
+            known["commit_kind"] = CommitKind(known["commit_kind"])
+            known.setdefault("total_record_count", 0)
+            known.setdefault("delta_record_count", 0)
+            snapshot = Snapshot(**known)
+        except (KeyError, TypeError, ValueError) as error:
+            raise CorruptTable(f"not a snapshot: {error!r}") from error
+        for attribute, _ in _MEMBERS:
+            number = getattr(snapshot, attribute)
+            if attribute in _INTEGERS and number is not None and type(number) is not int:
+                raise CorruptTable(f"not a snapshot: {attribute} is {number!r}")
+        return snapshot
+
+    @staticmethod
+    def from_json(text: str | bytes) -> Snapshot:
+        """Parse a snapshot file; raises CorruptTable for text that is none."""
+        try:
+            value = json.loads(text)
+        except ValueError as error:
+            raise CorruptTable(f"not a snapshot: {error}") from error
+        if not isinstance(value, dict):
+            raise CorruptTable(f"not a snapshot: {value!r:.80}")
+        return Snapshot.from_members(value)
+
+
+_MEMBERS = (
+    ("uuid", "uuid"),
+    ("id", "id"),
+    ("schema_id", "schemaId"),
+    ("base_manifest_list", "baseManifestList"),
+    ("base_manifest_list_size", "baseManifestListSize"),
+    ("delta_manifest_list", "deltaManifestList"),
+    ("delta_manifest_list_size", "deltaManifestListSize"),
+    ("changelog_manifest_list", "changelogManifestList"),
+    ("changelog_manifest_list_size", "changelogManifestListSize"),
+    ("index_manifest", "indexManifest"),
+    ("commit_user", "commitUser"),
+    ("writer_version", "writerVersion"),
+    ("commit_identifier", "commitIdentifier"),
+    ("commit_kind", "commitKind"),
+    ("time_millis", "timeMillis"),
+    ("total_record_count", "totalRecordCount"),
+    ("delta_record_count", "deltaRecordCount"),
+    ("changelog_record_count", "changelogRecordCount"),
+    ("watermark", "watermark"),
+    ("statistics", "statistics"),
+    ("properties", "properties"),
+    ("next_row_id", "nextRowId"),
+    ("operation", "operation"),
+)
+_INTEGERS = frozenset(
+    "id schema_id base_manifest_list_size delta_manifest_list_size changelog_manifest_list_size commit_identifier "
+    "time_millis total_record_count delta_record_count changelog_record_count watermark next_row_id".split()
+)

@@ -1,0 +1,235 @@
+"""TableSchema: the fields, keys and options that one schema file holds (format 2.1). Pure: no storage."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import pyarrow as pa
+
+from paimon_core.errors import CorruptTable, InvalidRequest, SchemaMismatch, UnsupportedFeature
+from paimon_core.types import BIGINT, TINYINT, DataType, from_arrow, parse_type
+
+KEY_PREFIX = "_KEY_"
+KEY_FIELD_ID_START = 1073741823
+SEQUENCE_NUMBER = "_SEQUENCE_NUMBER"
+VALUE_KIND = "_VALUE_KIND"
+RESERVED_NAMES = frozenset({SEQUENCE_NUMBER, VALUE_KIND, "_LEVEL", "rowkind", "_ROW_ID"})
+CURRENT_VERSION = 3
+
+
+@dataclass(frozen=True, slots=True)
+class DataField:
+    """One column: a field id that is never reused, a name, a type."""
+
+    id: int
+    name: str
+    type: DataType
+    description: str | None = None
+    default: str | None = None
+
+    @property
+    def arrow(self) -> pa.Field:
+        """The Arrow field, without metadata."""
+        return pa.field(self.name, self.type.to_arrow(), nullable=self.type.nullable)
+
+    def to_json(self) -> dict[str, Any]:
+        """The member of ``fields`` in a schema file; absent members are left out."""
+        out: dict[str, Any] = {"id": self.id, "name": self.name, "type": self.type.sql}
+        if self.description is not None:
+            out["description"] = self.description
+        if self.default is not None:
+            out["defaultValue"] = self.default
+        return out
+
+    @staticmethod
+    def from_json(value: Mapping[str, Any]) -> DataField:
+        """Parse one member of ``fields``; raises UnsupportedFeature naming the column for nested types."""
+        try:
+            kind = parse_type(value["type"])
+        except UnsupportedFeature as error:
+            raise UnsupportedFeature(
+                f"column {value['name']!r}: {error}", column=value["name"], **error.facts
+            ) from None
+        return DataField(
+            int(value["id"]), str(value["name"]), kind, value.get("description"), value.get("defaultValue")
+        )
+
+
+SEQUENCE_FIELD = DataField(2147483646, SEQUENCE_NUMBER, BIGINT.with_nullable(False))
+KIND_FIELD = DataField(2147483645, VALUE_KIND, TINYINT.with_nullable(False))
+
+
+@dataclass(frozen=True)
+class TableSchema:
+    """One version of a table's schema; ``id`` is the number of its file."""
+
+    id: int
+    fields: tuple[DataField, ...]
+    highest_field_id: int
+    partition_keys: tuple[str, ...] = ()
+    primary_keys: tuple[str, ...] = ()
+    options: Mapping[str, str] = field(default_factory=dict)
+    comment: str | None = None
+    time_millis: int = 0
+
+    @cached_property
+    def by_name(self) -> dict[str, DataField]:
+        """The fields by their name."""
+        return {f.name: f for f in self.fields}
+
+    @property
+    def names(self) -> list[str]:
+        """The column names, in order."""
+        return [f.name for f in self.fields]
+
+    def select(self, names: Sequence[str]) -> tuple[DataField, ...]:
+        """The fields of these names, in the order asked; raises SchemaMismatch for an unknown one."""
+        for name in names:
+            if name not in self.by_name:
+                raise SchemaMismatch(f"no column {name!r}; the columns are {', '.join(self.names)}", column=name)
+        return tuple(self.by_name[name] for name in names)
+
+    @property
+    def partition_fields(self) -> tuple[DataField, ...]:
+        """The partition columns, in partition key order."""
+        return self.select(self.partition_keys)
+
+    @property
+    def trimmed_primary_keys(self) -> tuple[str, ...]:
+        """The primary key without the partition keys: what orders a bucket (format, conventions)."""
+        return tuple(k for k in self.primary_keys if k not in self.partition_keys)
+
+    @property
+    def key_fields(self) -> tuple[DataField, ...]:
+        """The trimmed primary key's fields under their table names; () for an append table."""
+        return self.select(self.trimmed_primary_keys)
+
+    @cached_property
+    def file_fields(self) -> tuple[DataField, ...]:
+        """The columns of a data file: for a primary-key table ``_KEY_*``, sequence, kind, then all (format 7.2)."""
+        if not self.primary_keys:
+            return self.fields
+        keys = tuple(DataField(KEY_FIELD_ID_START + f.id, KEY_PREFIX + f.name, f.type) for f in self.key_fields)
+        return (*keys, SEQUENCE_FIELD, KIND_FIELD, *self.fields)
+
+    @cached_property
+    def arrow(self) -> pa.Schema:
+        """The table's columns as an Arrow schema."""
+        return pa.schema([f.arrow for f in self.fields])
+
+    def to_json(self) -> str:
+        """The text of the schema file."""
+        out: dict[str, Any] = {
+            "version": CURRENT_VERSION,
+            "id": self.id,
+            "fields": [f.to_json() for f in self.fields],
+            "highestFieldId": self.highest_field_id,
+            "partitionKeys": list(self.partition_keys),
+            "primaryKeys": list(self.primary_keys),
+            "options": dict(self.options),
+        }
+        if self.comment is not None:
+            out["comment"] = self.comment
+        out["timeMillis"] = self.time_millis
+        return json.dumps(out, indent=2, ensure_ascii=False)
+
+    @staticmethod
+    def from_json(text: str | bytes) -> TableSchema:
+        """Parse a schema file; applies the defaults of versions 1 and 2 (format 2.1).
+
+        Raises CorruptTable for text that is no schema, UnsupportedFeature for columns of types not built.
+        """
+        try:
+            value = json.loads(text)
+            version = int(value.get("version", 1))
+            if version > CURRENT_VERSION:
+                raise UnsupportedFeature(f"schema version {version} is newer than {CURRENT_VERSION}", version=version)
+            options = {str(k): str(v) for k, v in value["options"].items()}
+            if version == 1:
+                options.setdefault("bucket", "1")
+            if version <= 2:
+                options.setdefault("file.format", "orc")
+            return TableSchema(
+                id=int(value["id"]),
+                fields=tuple(DataField.from_json(f) for f in value["fields"]),
+                highest_field_id=int(value["highestFieldId"]),
+                partition_keys=tuple(map(str, value["partitionKeys"])),
+                primary_keys=tuple(map(str, value["primaryKeys"])),
+                options=options,
+                comment=value.get("comment"),
+                time_millis=int(value.get("timeMillis", 0)),
+            )
+        except (KeyError, TypeError, AttributeError, json.JSONDecodeError, UnicodeDecodeError) as error:
+            raise CorruptTable(f"not a schema file: {error!r}") from error
+
+
+def new_schema(
+    arrow: pa.Schema,
+    *,
+    primary_key: Sequence[str] = (),
+    partition_by: Sequence[str] = (),
+    options: Mapping[str, str] | None = None,
+    comment: str | None = None,
+    types: Mapping[str, str] | None = None,
+) -> TableSchema:
+    """Schema 0 of a new table from an Arrow schema; ``types`` gives single columns an exact type text.
+
+    Field ids count from 0 in column order; primary key columns become NOT NULL. Raises InvalidRequest (names, keys),
+    UnsupportedFeature (types).
+    """
+    fields = []
+    for number, column in enumerate(arrow):
+        fields.append(DataField(number, column.name, _column_type(column, (types or {}).get(column.name))))
+    for name in types or {}:
+        if name not in arrow.names:
+            raise InvalidRequest(f"types names {name!r}, which is no column", column=name)
+    schema = TableSchema(
+        id=0,
+        fields=tuple(
+            DataField(f.id, f.name, f.type.with_nullable(False)) if f.name in primary_key else f for f in fields
+        ),
+        highest_field_id=len(fields) - 1,
+        partition_keys=tuple(partition_by),
+        primary_keys=tuple(primary_key),
+        options=dict(options or {}),
+        comment=comment,
+        time_millis=time.time_ns() // 1_000_000,
+    )
+    check_schema(schema)
+    return schema
+
+
+def _column_type(column: pa.Field, text: str | None) -> DataType:
+    if text is not None:
+        return parse_type(text)
+    try:
+        return from_arrow(column.type, column.nullable)
+    except UnsupportedFeature as error:
+        raise UnsupportedFeature(f"column {column.name!r}: {error}", column=column.name, **error.facts) from None
+
+
+def check_schema(schema: TableSchema) -> None:
+    """The rules of format 2.2 on names and keys; raises InvalidRequest naming the column and the rule."""
+    names = schema.names
+    if not names:
+        raise InvalidRequest("a table needs at least one column")
+    for name in names:
+        if name in RESERVED_NAMES or name.startswith(KEY_PREFIX):
+            raise InvalidRequest(f"column name {name!r} is reserved", column=name)
+        if not name.strip():
+            raise InvalidRequest(f"column name {name!r} is blank", column=name)
+        if names.count(name) > 1:
+            raise InvalidRequest(f"column {name!r} appears twice", column=name)
+    for role, keys in (("primary key", schema.primary_keys), ("partition key", schema.partition_keys)):
+        for key in keys:
+            if key not in names:
+                raise InvalidRequest(f"{role} {key!r} is not a column; the columns are {', '.join(names)}", column=key)
+            if keys.count(key) > 1:
+                raise InvalidRequest(f"{role} {key!r} appears twice", column=key)
+    if schema.primary_keys and not schema.trimmed_primary_keys:
+        raise InvalidRequest("the primary key needs a column that is not a partition key", keys=schema.primary_keys)

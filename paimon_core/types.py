@@ -1,0 +1,253 @@
+"""Paimon's data types: parsed from and written as the schema file's text (format 2.2), mapped to Arrow.
+
+A ``DataType`` is a frozen value of a root, its parameters and nullability. Nested types, VARIANT, BLOB, VECTOR and
+the geo types are refused by name. ``to_arrow`` gives the one Arrow type in which this library holds a column:
+
+======================  =============================================
+CHAR, VARCHAR, STRING   string
+BINARY, VARBINARY       binary
+TIME(p)                 time32[ms] (milliseconds of the day, any p)
+TIMESTAMP(p)            timestamp[ms] for p <= 3, [us] <= 6, [ns] <= 9
+... LOCAL TIME ZONE     the same with tz=UTC
+DECIMAL(p, s)           decimal128(p, s)
+======================  =============================================
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Any
+
+import pyarrow as pa
+
+from paimon_core.errors import InvalidRequest, UnsupportedFeature
+
+MAX_LENGTH = 2**31 - 1
+
+
+class TypeRoot(StrEnum):
+    """The families of scalar types, named as in SQL."""
+
+    BOOLEAN = "BOOLEAN"
+    TINYINT = "TINYINT"
+    SMALLINT = "SMALLINT"
+    INT = "INT"
+    BIGINT = "BIGINT"
+    FLOAT = "FLOAT"
+    DOUBLE = "DOUBLE"
+    DECIMAL = "DECIMAL"
+    CHAR = "CHAR"
+    VARCHAR = "VARCHAR"
+    BINARY = "BINARY"
+    VARBINARY = "VARBINARY"
+    DATE = "DATE"
+    TIME = "TIME"
+    TIMESTAMP = "TIMESTAMP"
+    TIMESTAMP_LTZ = "TIMESTAMP_LTZ"
+
+
+_PLAIN_ARROW = {
+    TypeRoot.BOOLEAN: pa.bool_(),
+    TypeRoot.TINYINT: pa.int8(),
+    TypeRoot.SMALLINT: pa.int16(),
+    TypeRoot.INT: pa.int32(),
+    TypeRoot.BIGINT: pa.int64(),
+    TypeRoot.FLOAT: pa.float32(),
+    TypeRoot.DOUBLE: pa.float64(),
+    TypeRoot.CHAR: pa.string(),
+    TypeRoot.VARCHAR: pa.string(),
+    TypeRoot.BINARY: pa.binary(),
+    TypeRoot.VARBINARY: pa.binary(),
+    TypeRoot.DATE: pa.date32(),
+    TypeRoot.TIME: pa.time32("ms"),
+}
+_NESTED = ("ARRAY", "MAP", "ROW", "MULTISET", "VECTOR", "VARIANT", "BLOB", "GEOMETRY", "GEOGRAPHY")
+STRING_ROOTS = frozenset({TypeRoot.CHAR, TypeRoot.VARCHAR})
+BINARY_ROOTS = frozenset({TypeRoot.BINARY, TypeRoot.VARBINARY})
+TIMESTAMP_ROOTS = frozenset({TypeRoot.TIMESTAMP, TypeRoot.TIMESTAMP_LTZ})
+
+
+@dataclass(frozen=True, slots=True)
+class DataType:
+    """One scalar type; ``precision`` serves DECIMAL, TIME and TIMESTAMP, ``length`` the strings and binaries."""
+
+    root: TypeRoot
+    nullable: bool = True
+    precision: int = 0
+    scale: int = 0
+    length: int = 0
+
+    @property
+    def sql(self) -> str:
+        """The canonical text of the schema file, ``DECIMAL(10, 2) NOT NULL``."""
+        return self._base() + ("" if self.nullable else " NOT NULL")
+
+    def _base(self) -> str:
+        match self.root:
+            case TypeRoot.DECIMAL:
+                return f"DECIMAL({self.precision}, {self.scale})"
+            case TypeRoot.VARCHAR if self.length == MAX_LENGTH:
+                return "STRING"
+            case TypeRoot.VARBINARY if self.length == MAX_LENGTH:
+                return "BYTES"
+            case TypeRoot.CHAR | TypeRoot.VARCHAR | TypeRoot.BINARY | TypeRoot.VARBINARY:
+                return f"{self.root}({self.length})"
+            case TypeRoot.TIME | TypeRoot.TIMESTAMP:
+                return f"{self.root}({self.precision})"
+            case TypeRoot.TIMESTAMP_LTZ:
+                return f"TIMESTAMP({self.precision}) WITH LOCAL TIME ZONE"
+        return str(self.root)
+
+    def __str__(self) -> str:
+        return self.sql
+
+    def with_nullable(self, nullable: bool) -> DataType:
+        """The same type with this nullability."""
+        return replace(self, nullable=nullable)
+
+    @property
+    def timestamp_unit(self) -> str:
+        """The Arrow unit that holds a TIMESTAMP of this precision: ms, us or ns."""
+        return "ms" if self.precision <= 3 else "us" if self.precision <= 6 else "ns"
+
+    def to_arrow(self) -> pa.DataType:
+        """The Arrow type in which the library holds a column of this type."""
+        match self.root:
+            case TypeRoot.DECIMAL:
+                return pa.decimal128(self.precision, self.scale)
+            case TypeRoot.TIMESTAMP:
+                return pa.timestamp(self.timestamp_unit)
+            case TypeRoot.TIMESTAMP_LTZ:
+                return pa.timestamp(self.timestamp_unit, tz="UTC")
+        return _PLAIN_ARROW[self.root]
+
+
+_NOT_NULL = re.compile(r"\s+NOT\s+NULL$")
+_NULL = re.compile(r"\s+NULL$")
+_WORDS = re.compile(
+    r"^([A-Z_]+(?:\s+[A-Z]+)*?)\s*(?:\(\s*(\d+)\s*(?:,\s*(-?\d+)\s*)?\))?\s*(WITH(?:OUT)?(?:\s+LOCAL)?\s+TIME\s+ZONE)?$"
+)
+_ALIASES = {
+    "INTEGER": "INT",
+    "DOUBLE PRECISION": "DOUBLE",
+    "NUMERIC": "DECIMAL",
+    "DEC": "DECIMAL",
+    "STRING": "VARCHAR",
+    "BYTES": "VARBINARY",
+}
+
+
+def parse_type(value: Any) -> DataType:
+    """The type that a schema file's ``type`` member names (format 2.2).
+
+    Raises UnsupportedFeature for nested and exotic types, InvalidRequest for text that is no type.
+    """
+    if isinstance(value, dict):
+        raise UnsupportedFeature(f"type {value.get('type')!s} is nested and not supported", type=value.get("type"))
+    if not isinstance(value, str):
+        raise InvalidRequest(f"a type must be a string, not {value!r}", type=value)
+    text = " ".join(value.strip().upper().split())
+    nullable = True
+    if _NOT_NULL.search(text):
+        text, nullable = _NOT_NULL.sub("", text), False
+    elif _NULL.search(text):
+        text = _NULL.sub("", text)
+    if text.split("(")[0].split("<")[0].split(" ")[0] in _NESTED:
+        raise UnsupportedFeature(f"type {value} is not supported", type=value)
+    found = _WORDS.match(text)
+    if found is None:
+        raise InvalidRequest(f"{value!r} is not a data type", type=value)
+    name, first, second, zone = found.groups()
+    return _build(name, first, second, zone, value).with_nullable(nullable)
+
+
+def _build(name: str, first: str | None, second: str | None, zone: str | None, text: str) -> DataType:
+    whole = name in ("STRING", "BYTES")
+    name = _ALIASES.get(name, name)
+    if zone == "WITH LOCAL TIME ZONE" and name == "TIMESTAMP":
+        name = "TIMESTAMP_LTZ"
+    elif zone is not None and not (zone == "WITHOUT TIME ZONE" and name in ("TIMESTAMP", "TIME")):
+        raise InvalidRequest(f"{text!r} is not a data type", type=text)
+    if name not in TypeRoot.__members__:
+        raise InvalidRequest(f"{text!r} is not a data type", type=text)
+    root = TypeRoot(name)
+    number = None if first is None else int(first)
+    if second is not None and root is not TypeRoot.DECIMAL:
+        raise InvalidRequest(f"{text!r} takes no scale", type=text)
+    if root is TypeRoot.DECIMAL:
+        return decimal(10 if number is None else number, int(second or 0))
+    if root in STRING_ROOTS or root in BINARY_ROOTS:
+        if whole and number is not None:
+            raise InvalidRequest(f"{text!r} takes no length", type=text)
+        return _sized(root, MAX_LENGTH if whole else 1 if number is None else number)
+    if root is TypeRoot.TIME:
+        return _timed(root, 0 if number is None else number)
+    if root in TIMESTAMP_ROOTS:
+        return _timed(root, 6 if number is None else number)
+    if number is not None:
+        raise InvalidRequest(f"{text!r} takes no length", type=text)
+    return DataType(root)
+
+
+def decimal(precision: int, scale: int) -> DataType:
+    """DECIMAL(precision, scale), 1 <= precision <= 38, 0 <= scale <= precision."""
+    if not (1 <= precision <= 38 and 0 <= scale <= precision):
+        raise InvalidRequest(
+            f"DECIMAL({precision}, {scale}) needs 1 <= precision <= 38 and 0 <= scale <= precision",
+            precision=precision,
+            scale=scale,
+        )
+    return DataType(TypeRoot.DECIMAL, precision=precision, scale=scale)
+
+
+def _sized(root: TypeRoot, length: int) -> DataType:
+    if not 1 <= length <= MAX_LENGTH:
+        raise InvalidRequest(f"{root}({length}) needs a length from 1 to {MAX_LENGTH}", length=length)
+    return DataType(root, length=length)
+
+
+def _timed(root: TypeRoot, precision: int) -> DataType:
+    if not 0 <= precision <= 9:
+        raise InvalidRequest(f"{root}({precision}) needs a precision from 0 to 9", precision=precision)
+    return DataType(root, precision=precision)
+
+
+STRING = DataType(TypeRoot.VARCHAR, length=MAX_LENGTH)
+BYTES = DataType(TypeRoot.VARBINARY, length=MAX_LENGTH)
+BIGINT = DataType(TypeRoot.BIGINT)
+TINYINT = DataType(TypeRoot.TINYINT)
+_UNIT_PRECISION = {"s": 0, "ms": 3, "us": 6, "ns": 9}
+
+
+def from_arrow(arrow: pa.DataType, nullable: bool = True) -> DataType:
+    """The Paimon type for an Arrow type; dictionary types stand for their values.
+
+    Raises UnsupportedFeature naming the Arrow type where there is none (nested, unsigned, half float, duration ...).
+    """
+    return _from_arrow(arrow).with_nullable(nullable)
+
+
+def _from_arrow(arrow: pa.DataType) -> DataType:
+    if pa.types.is_dictionary(arrow):
+        return _from_arrow(arrow.value_type)
+    for root, known in _PLAIN_ARROW.items():
+        if root not in STRING_ROOTS and root not in BINARY_ROOTS and arrow.equals(known):
+            return DataType(root)
+    if pa.types.is_string(arrow) or pa.types.is_large_string(arrow) or pa.types.is_string_view(arrow):
+        return STRING
+    if pa.types.is_fixed_size_binary(arrow):
+        return _sized(TypeRoot.BINARY, arrow.byte_width)
+    if pa.types.is_binary(arrow) or pa.types.is_large_binary(arrow) or pa.types.is_binary_view(arrow):
+        return BYTES
+    if pa.types.is_decimal(arrow):
+        return decimal(arrow.precision, arrow.scale)
+    if pa.types.is_date64(arrow):
+        return DataType(TypeRoot.DATE)
+    if pa.types.is_time(arrow):
+        return DataType(TypeRoot.TIME, precision=0 if arrow.unit == "s" else 3)
+    if pa.types.is_timestamp(arrow):
+        root = TypeRoot.TIMESTAMP if arrow.tz is None else TypeRoot.TIMESTAMP_LTZ
+        return DataType(root, precision=_UNIT_PRECISION[arrow.unit])
+    raise UnsupportedFeature(f"Arrow type {arrow} has no supported table type", type=str(arrow))

@@ -1,0 +1,1 @@
+"""Spark steps of the data pipeline; knows no Dagster."""
