@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import base64
-import dataclasses
 import json
 from dataclasses import dataclass
 from typing import Any
 
 from paimon_core.errors import InvalidRequest, UnsupportedFeature
-from paimon_core.metadata.data_file import DataFile, FileSource
-from paimon_core.metadata.stats import ColumnStats
+from paimon_core.metadata.data_file import DataFile, bytes_from_plain, bytes_to_plain, from_plain, to_plain
 
 MESSAGE_VERSION = 1
 
@@ -35,50 +32,33 @@ class CommitMessage:
 
     def to_bytes(self) -> bytes:
         """Versioned JSON, to travel between processes."""
-        return json.dumps({"version": MESSAGE_VERSION, **_plain(self)}, separators=(",", ":")).encode()
+        out: dict[str, Any] = {
+            "version": MESSAGE_VERSION,
+            "partition": bytes_to_plain(self.partition),
+            "bucket": self.bucket,
+            "total_buckets": self.total_buckets,
+        }
+        out.update({member: [to_plain(f) for f in getattr(self, member)] for member in _FILE_MEMBERS})
+        return json.dumps(out, separators=(",", ":")).encode()
 
     @staticmethod
     def from_bytes(data: bytes) -> CommitMessage:
-        """The inverse of ``to_bytes``; raises InvalidRequest for other bytes, UnsupportedFeature for a newer version."""
+        """The inverse of ``to_bytes``.
+
+        Raises InvalidRequest for other bytes, UnsupportedFeature for a newer version.
+        """
         try:
             value = json.loads(data)
             version = value.pop("version")
-        except (ValueError, KeyError, AttributeError) as error:
+        except (ValueError, KeyError, AttributeError, TypeError) as error:
             raise InvalidRequest(f"not a commit message: {error!r}") from error
         if version != MESSAGE_VERSION:
             raise UnsupportedFeature(f"commit message version {version} is not {MESSAGE_VERSION}", version=version)
         try:
-            files = {k: tuple(map(_data_file, value.pop(k))) for k in _FILE_MEMBERS}
-            return CommitMessage(partition=base64.b64decode(value.pop("partition")["b"]), **value, **files)
+            files: dict[str, Any] = {k: tuple(map(from_plain, value.pop(k))) for k in _FILE_MEMBERS}
+            return CommitMessage(partition=bytes_from_plain(value.pop("partition")), **value, **files)
         except (KeyError, TypeError, ValueError) as error:
             raise InvalidRequest(f"not a commit message: {error!r}") from error
 
 
 _FILE_MEMBERS = ("new_files", "deleted_files", "compact_before", "compact_after")
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, bytes):
-        return {"b": base64.b64encode(value).decode()}
-    if dataclasses.is_dataclass(value):
-        return {f.name: _plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
-    if isinstance(value, tuple):
-        return [_plain(v) for v in value]
-    return value
-
-
-def _revive(value: Any) -> Any:
-    if isinstance(value, dict) and value.keys() == {"b"}:
-        return base64.b64decode(value["b"])
-    if isinstance(value, dict):
-        return ColumnStats(**{k: _revive(v) for k, v in value.items()})
-    if isinstance(value, list):
-        return tuple(map(_revive, value))
-    return value
-
-
-def _data_file(value: dict[str, Any]) -> DataFile:
-    out = {k: _revive(v) for k, v in value.items()}
-    if out["file_source"] is not None:
-        out["file_source"] = FileSource(out["file_source"])
-    return DataFile(**out)

@@ -1,9 +1,12 @@
-"""DataFile: what a manifest records of one immutable data file (format 4.3)."""
+"""DataFile: what a manifest records of one immutable data file (format 4.3), and its form in JSON messages."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import base64
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
 from enum import IntEnum
+from typing import Any
 
 from paimon_core.metadata.stats import EMPTY_ROW, EMPTY_STATS, ColumnStats
 
@@ -47,3 +50,46 @@ class DataFile:
     def upgraded(self, level: int) -> DataFile:
         """The same file at another level: an upgrade rewrites no bytes (format 8.5)."""
         return replace(self, level=level)
+
+
+def bytes_to_plain(value: bytes) -> dict[str, str]:
+    """Bytes as a JSON value, ``{"b": base64}``."""
+    return {"b": base64.b64encode(value).decode()}
+
+
+def bytes_from_plain(value: Any) -> bytes:
+    """The inverse of ``bytes_to_plain``; raises ValueError for anything else."""
+    if not isinstance(value, Mapping) or value.keys() != {"b"}:
+        raise ValueError(f"{value!r:.80} is not bytes")
+    return base64.b64decode(value["b"], validate=True)
+
+
+def to_plain(file: DataFile) -> dict[str, Any]:
+    """The file as JSON values, for commit messages and splits; not the form of the manifest."""
+    return {f.name: _plain(getattr(file, f.name)) for f in fields(file)}
+
+
+def from_plain(value: Any) -> DataFile:
+    """The inverse of ``to_plain``; raises KeyError, TypeError or ValueError for anything else."""
+    if not isinstance(value, Mapping):
+        raise ValueError(f"{value!r:.80} is not a data file")
+    out = {k: _revive(v) for k, v in value.items()}
+    if out["file_source"] is not None:
+        out["file_source"] = FileSource(out["file_source"])
+    return DataFile(**out)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, bytes):
+        return bytes_to_plain(value)
+    if isinstance(value, ColumnStats):
+        return {f.name: _plain(getattr(value, f.name)) for f in fields(value)}
+    return list(value) if isinstance(value, tuple) else value
+
+
+def _revive(value: Any) -> Any:
+    if isinstance(value, Mapping) and value.keys() == {"b"}:
+        return bytes_from_plain(value)
+    if isinstance(value, Mapping):
+        return ColumnStats(**{k: _revive(v) for k, v in value.items()})
+    return tuple(value) if isinstance(value, list) else value

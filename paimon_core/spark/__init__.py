@@ -1,0 +1,8 @@
+"""Paimon tables in Spark: read, write and compact as functions on a Table; ``format("paimon")`` as a second door."""
+
+from paimon_core.spark.compactor import compact_spark
+from paimon_core.spark.datasource import PaimonDataSource
+from paimon_core.spark.reader import read_spark
+from paimon_core.spark.writer import write_spark
+
+__all__ = ["PaimonDataSource", "compact_spark", "read_spark", "write_spark"]

@@ -100,6 +100,21 @@ class TablePaths:
         """Where manifests, manifest lists and index manifests lie."""
         return f"{self.root}/manifest"
 
+    @property
+    def branch_directory(self) -> str:
+        """Where branches lie."""
+        return f"{self.root}/branch"
+
+    @property
+    def changelog_directory(self) -> str:
+        """Where the changelogs lie that outlive their snapshots."""
+        return f"{self.root}/changelog"
+
+    @property
+    def consumer_directory(self) -> str:
+        """Where streaming readers note their progress."""
+        return f"{self.root}/consumer"
+
     def snapshot(self, snapshot_id: int) -> str:
         """The file of a snapshot."""
         return f"{self.snapshot_directory}/snapshot-{int(snapshot_id)}"

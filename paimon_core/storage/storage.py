@@ -59,6 +59,9 @@ class Storage(Protocol):
         CommitStateUnknown when the store cannot say whether the file was created.
         """
 
+    def make_directory(self, directory: str) -> None:
+        """Make a directory and its parents; one that exists is no error."""
+
     def delete(self, paths: Iterable[str]) -> int:
         """Delete files; missing ones are no error. The number deleted."""
 

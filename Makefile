@@ -1,0 +1,52 @@
+# The commands of the project; `make` alone lists them.
+#   PYTHON=...  the Python that .venv is made with (3.11 or later)
+#   PORT=...    the port of `make ui`
+#   ARGS=...    more words for pytest, the demo or the benchmark, such as make test ARGS="-k merge"
+
+PORT ?= 3000
+ARGS ?=
+LAKE ?= $(CURDIR)/lake
+
+BIN := .venv/bin
+# Spark's workers take python3 from the PATH unless this names the interpreter.
+export PYSPARK_PYTHON := $(CURDIR)/$(BIN)/python
+export PYSPARK_DRIVER_PYTHON := $(PYSPARK_PYTHON)
+
+.DEFAULT_GOAL := help
+.PHONY: help setup setup-java demo ui test check format bench clean
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+
+setup: ## make .venv and install what the project uses
+	@scripts/setup.sh
+
+setup-java:
+	@scripts/setup.sh --java
+
+demo: setup-java ## run the main job: build, maintain and query a lake under ./lake
+	@$(BIN)/python -m assets.demo $(ARGS)
+
+ui: setup-java ## open Dagster on the lake that `make demo` built
+	@scripts/ui.sh "$(LAKE)" "$(PORT)"
+
+test: setup-java ## run the tests
+	@$(BIN)/python -m pytest $(ARGS)
+
+check: setup ## lint, formatting, types and layers
+	@$(BIN)/ruff check --output-format=concise .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports
+
+format: setup ## write the code as `make check` wants it
+	@$(BIN)/ruff check --fix .
+	@$(BIN)/ruff format .
+
+bench: setup ## time writing, reading, compaction, planning and commits beside Java Paimon
+	@$(BIN)/python -m benchmarks.run $(ARGS)
+
+clean: ## remove the lake and every cache, but not .venv
+	@rm -rf lake .dagster spark-warehouse metastore_db derby.log build dist *.egg-info
+	@rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	@find . -path ./.venv -prune -o -name __pycache__ -type d -exec rm -rf {} +

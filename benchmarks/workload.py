@@ -1,0 +1,57 @@
+"""The rows of tests/oracle/PaimonBench.java as Arrow tables: batch k of n rows, keys drawn from [0, keys)."""
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+SCHEMA = pa.schema(
+    [
+        pa.field("id", pa.int64(), nullable=False),
+        ("a", pa.int32()),
+        ("b", pa.int64()),
+        ("c", pa.float64()),
+        ("d", pa.float64()),
+        ("name", pa.string()),
+        ("city", pa.string()),
+        ("ts", pa.timestamp("us")),
+    ]
+)
+
+
+def mix(z: np.ndarray) -> np.ndarray:
+    """The splitmix64 finaliser on uint64."""
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return z ^ (z >> np.uint64(31))
+
+
+def text(prefix: str, ints: np.ndarray) -> pa.Array:
+    return pc.binary_join_element_wise(prefix, pc.cast(pa.array(ints), pa.string()), "")
+
+
+def batch(k: int, n: int, keys: int) -> pa.Table:
+    h = mix(np.arange(n, dtype=np.uint64) + np.uint64(k * 1_000_003 * n % 2**64))
+    key = (h % np.uint64(keys)).astype(np.int64)
+    city = ((h >> np.uint64(3)) % np.uint64(1000)).astype(np.int64)
+    return pa.table(
+        [
+            pa.array(key),
+            pa.array((h >> np.uint64(40)).astype(np.int32)),
+            pa.array((h >> np.uint64(8)).astype(np.int64)),
+            pa.array((h >> np.uint64(12)).astype(np.float64)),
+            pa.array(key * 0.5),
+            text("name-", key),
+            text("city-", city),
+            pa.array((1_700_000_000_000 + (h >> np.uint64(44)).astype(np.int64)) * 1000, pa.timestamp("us")),
+        ],
+        schema=SCHEMA,
+    )
+
+
+def checksum(rows: pa.Table) -> int:
+    """The checksum that PaimonBench's `read` prints, as a signed 64-bit integer."""
+    total = sum(int(pc.sum(pc.cast(rows[c], pa.int64(), safe=False)).as_py() or 0) for c in ("id", "a", "b"))
+    total += sum(int(np.trunc(rows[c].to_numpy()).astype(np.int64).sum()) for c in ("c", "d"))
+    total += sum(pc.sum(pc.binary_length(rows[c])).as_py() for c in ("name", "city"))
+    total += int((rows["ts"].cast(pa.int64()).to_numpy() // 1000).sum())
+    return (total + 2**63) % 2**64 - 2**63

@@ -1,0 +1,209 @@
+"""Cells: one Arrow column as the 8-byte slots and variable words of its BinaryRow field (format 5.2, 5.3).
+
+Whole columns at once, in numpy: no Python runs per row. A cell's slot is complete but for the offset of its variable
+part, which depends on the columns before it; the caller adds it where ``counts`` is not zero.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from paimon_core.types import BINARY_ROOTS, STRING_ROOTS, TIMESTAMP_ROOTS, DataType, TypeRoot
+
+Words = npt.NDArray[np.uint64]
+Counts = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
+
+COMPACT_DECIMAL = 18
+"""The widest DECIMAL whose unscaled value is the slot itself."""
+COMPACT_TIMESTAMP = 3
+"""The finest TIMESTAMP whose milliseconds are the slot itself."""
+INLINE_BYTES = 7
+"""The longest text or binary that lies in the slot itself."""
+
+_UNITS_PER_MILLI = {"ms": 1, "us": 1_000, "ns": 1_000_000}
+_RAW: dict[TypeRoot, np.dtype[Any]] = {
+    TypeRoot.TINYINT: np.dtype("<u1"),
+    TypeRoot.SMALLINT: np.dtype("<u2"),
+    TypeRoot.INT: np.dtype("<u4"),
+    TypeRoot.DATE: np.dtype("<u4"),
+    TypeRoot.TIME: np.dtype("<u4"),
+    TypeRoot.BIGINT: np.dtype("<u8"),
+    TypeRoot.FLOAT: np.dtype("<u4"),
+    TypeRoot.DOUBLE: np.dtype("<u8"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Cells:
+    """A column of n cells: ``slots`` (n words) and, row after row, ``counts`` variable words each out of ``words``."""
+
+    slots: Words
+    nulls: Mask | None
+    """True where the cell is null; None: nowhere."""
+    counts: int | Counts
+    """Variable words per row; an int when all rows have as many."""
+    words: Words
+
+
+def units_per_milli(dtype: DataType) -> int:
+    """How many of a TIMESTAMP's storage units make a millisecond: 1, 1000 or 1000000."""
+    return _UNITS_PER_MILLI[dtype.timestamp_unit]
+
+
+def encode_column(array: pa.Array | pa.ChunkedArray, dtype: DataType) -> Cells:
+    """The cells of a column; a column not held in ``dtype.to_arrow()`` is cast to it first (pa.ArrowInvalid)."""
+    array = one_array(array, dtype)
+    root = dtype.root
+    nulls = array.is_null().to_numpy(zero_copy_only=False) if array.null_count else None
+    if root in STRING_ROOTS or root in BINARY_ROOTS:
+        return _text(array, nulls)
+    if root is TypeRoot.DECIMAL:
+        pairs = _zeroed(_raw(array, np.dtype("<u8"), 2).reshape(-1, 2), nulls)
+        low, high = pairs[:, 0], pairs[:, 1]
+        return _fixed(low.copy(), nulls) if dtype.precision <= COMPACT_DECIMAL else _wide_decimal(low, high, nulls)
+    if root in TIMESTAMP_ROOTS:
+        units = _zeroed(_raw(array, np.dtype("<i8")), nulls)
+        if dtype.precision <= COMPACT_TIMESTAMP:
+            return _fixed(units.view(np.uint64), nulls)
+        return _fine_timestamp(units, units_per_milli(dtype), nulls)
+    if root is TypeRoot.BOOLEAN:
+        array = array.cast(pa.uint8())
+        return _fixed(_zeroed(_raw(array, np.dtype("<u1")), nulls).astype(np.uint64), nulls)
+    return _fixed(_zeroed(_raw(array, _RAW[root]), nulls).astype(np.uint64), nulls)
+
+
+def one_array(array: pa.Array | pa.ChunkedArray, dtype: DataType) -> pa.Array:
+    """The column as one Arrow array of ``dtype.to_arrow()``."""
+    if isinstance(array, pa.ChunkedArray):
+        array = array.combine_chunks()
+    return array if array.type == dtype.to_arrow() else array.cast(dtype.to_arrow())
+
+
+def _raw(array: pa.Array, dtype: np.dtype[Any], per_row: int = 1) -> npt.NDArray[Any]:
+    """The values buffer as numpy, whatever lies under nulls included."""
+    buffer = array.buffers()[1]
+    if buffer is None or len(array) == 0:
+        return np.zeros(len(array) * per_row, dtype)
+    start = array.offset * per_row * dtype.itemsize
+    return np.frombuffer(buffer, dtype, len(array) * per_row, start)
+
+
+def _zeroed(values: npt.NDArray[Any], nulls: Mask | None) -> npt.NDArray[Any]:
+    if nulls is None:
+        return values
+    values = values.copy()
+    values[nulls] = 0
+    return values
+
+
+_NO_WORDS: Words = np.zeros(0, np.uint64)
+
+
+def _fixed(slots: npt.NDArray[Any], nulls: Mask | None) -> Cells:
+    return Cells(slots, nulls, 0, _NO_WORDS)
+
+
+def _fine_timestamp(units: npt.NDArray[np.int64], per_milli: int, nulls: Mask | None) -> Cells:
+    """Milliseconds rounded down go to the variable part, the nanoseconds above them to the slot; null reserves too."""
+    millis, rest = np.divmod(units, per_milli)
+    nanos = rest * (1_000_000 // per_milli)
+    return Cells(nanos.view(np.uint64), nulls, 1, millis.view(np.uint64))
+
+
+def _wide_decimal(low: Words, high: Words, nulls: Mask | None) -> Cells:
+    """Big-endian two's complement of the fewest bytes, left-aligned in 16; null reserves the 16 with length 0."""
+    sign = (high.view(np.int64) >> 63).view(np.uint64)
+    bare_low, bare_high = low ^ sign, high ^ sign
+    lengths = np.ones(len(low), np.uint64)
+    for size in range(1, 16):
+        # One byte more where the magnitude needs the sign bit of `size` bytes.
+        if size <= 8:
+            lengths += (bare_high != 0) | (bare_low >= np.uint64(1 << (8 * size - 1)))
+        else:
+            lengths += bare_high >= np.uint64(1 << (8 * (size - 8) - 1))
+    shift = np.uint64(128) - (lengths << np.uint64(3))
+    words = np.empty((len(low), 2), np.uint64)
+    words[:, 0] = _shift_left(low, high, shift).byteswap()
+    words[:, 1] = np.where(shift < 64, low << shift, np.uint64(0)).byteswap()
+    slots = lengths if nulls is None else np.where(nulls, np.uint64(0), lengths)
+    return Cells(slots, nulls, 2, words.reshape(-1))
+
+
+def _shift_left(low: Words, high: Words, shift: Words) -> Words:
+    """The upper word of a 128-bit value shifted left by 0 to 127 bits."""
+    near = (high << shift) | _right(low, np.uint64(64) - shift)
+    return np.where(shift < 64, near, low << (shift & np.uint64(63)))
+
+
+def _right(values: Words, shift: Words) -> Words:
+    """``values >> shift`` where a shift of 64 or more gives 0."""
+    return np.where(shift < 64, values >> (shift & np.uint64(63)), np.uint64(0))
+
+
+def _text(array: pa.Array, nulls: Mask | None) -> Cells:
+    """Up to 7 bytes lie in the slot under 0x80 | length; longer ones in the variable part, padded to 8 bytes."""
+    ends = _raw_offsets(array)
+    starts = ends[:-1] - ends[0]
+    lengths = _zeroed(np.diff(ends), nulls)
+    source = _aligned(array, int(ends[0]), int(ends[-1]))
+    far = lengths > INLINE_BYTES
+    if not far.any():
+        return Cells(_inline(source, starts, lengths, nulls), nulls, 0, _NO_WORDS)
+    counts = np.where(far, (lengths + 7) >> 3, 0)
+    most = int(counts.max())
+    if far.all():
+        slots = lengths.astype(np.uint64)
+    else:
+        slots = np.where(far, lengths.view(np.uint64), _inline(source, starts, np.where(far, 0, lengths), nulls))
+        starts, lengths = starts[far], lengths[far]
+    words = _gather(source, starts, lengths)
+    uniform = most == int(counts.min())
+    return Cells(slots, nulls, most if uniform else counts, words)
+
+
+def _raw_offsets(array: pa.Array) -> Counts:
+    buffer = array.buffers()[1]
+    if buffer is None or len(array) == 0:
+        return np.zeros(len(array) + 1, np.int64)
+    return np.frombuffer(buffer, "<i4", len(array) + 1, array.offset * 4).astype(np.int64)
+
+
+def _aligned(array: pa.Array, start: int, end: int) -> Words:
+    """The text bytes [start, end) as words, and enough spare for an unaligned load at ``end``."""
+    words = np.zeros((end - start) // 8 + 2, np.uint64)
+    if end > start:
+        words.view(np.uint8)[: end - start] = np.frombuffer(array.buffers()[2], np.uint8, end - start, start)
+    return words
+
+
+def _load(source: Words, positions: Counts, sizes: Counts) -> Words:
+    """The ``sizes`` (0 to 8) bytes at byte ``positions``, the rest of each word zero."""
+    index = positions >> 3
+    shift = ((positions & 7) << 3).view(np.uint64)
+    words: Words = source[index] >> shift
+    # Twice, by at most 63: a shift by 64 bits is not defined.
+    words |= (source[index + 1] << (np.uint64(63) - shift)) << np.uint64(1)
+    unused = ((8 - sizes) << 3).view(np.uint64)
+    words &= (np.uint64(2**64 - 1) >> np.minimum(unused, np.uint64(63))) * (unused < 64)
+    return words
+
+
+def _inline(source: Words, starts: Counts, lengths: Counts, nulls: Mask | None) -> Words:
+    slots = _load(source, starts, lengths)
+    slots |= (lengths.view(np.uint64) | np.uint64(0x80)) << np.uint64(56)
+    return slots if nulls is None else np.where(nulls, np.uint64(0), slots)
+
+
+def _gather(source: Words, starts: Counts, lengths: Counts) -> Words:
+    """The bytes of each row, padded with zeros to whole words, row after row."""
+    counts = (lengths + 7) >> 3
+    before = (np.cumsum(counts) - counts) << 3
+    at = np.arange(int(counts.sum()), dtype=np.int64) << 3
+    left = np.repeat(lengths + before, counts) - at
+    return _load(source, np.repeat(starts - before, counts) + at, np.minimum(left, 8))

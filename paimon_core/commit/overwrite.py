@@ -1,0 +1,38 @@
+"""Overwrite: which partitions a commit empties before it adds (format 14.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from paimon_core.errors import InvalidRequest
+
+Matches = Callable[[bytes], bool]
+"""Tests a serialized partition."""
+
+
+@dataclass(frozen=True, slots=True)
+class Overwrite:
+    """What a commit replaces, whatever lies there when it lands.
+
+    With ``matches`` (static): every partition for which it is true. Without (dynamic): the partitions that the new
+    files lie in; no new files, nothing replaced.
+    """
+
+    matches: Matches | None = None
+
+    def target(self, added: Iterable[bytes]) -> Matches:
+        """The test of the partitions to empty; ``added`` are those of the new files.
+
+        Raises InvalidRequest when a new file lies outside of a static target: it would be added to rows that stay.
+        """
+        partitions = frozenset(added)
+        if self.matches is None:
+            return partitions.__contains__
+        for partition in partitions:
+            if not self.matches(partition):
+                raise InvalidRequest(
+                    f"an overwrite holds rows of partition {partition.hex()}, which it does not replace",
+                    partition=partition.hex(),
+                )
+        return self.matches

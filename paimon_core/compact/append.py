@@ -1,0 +1,89 @@
+"""Pack the small files of an append bucket into larger ones (format 18, append-table compaction)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+
+from paimon_core.metadata.context import TableContext
+from paimon_core.metadata.data_file import DataFile, FileSource
+from paimon_core.options import TableOptions
+from paimon_core.read.section_reader import read_file
+from paimon_core.write.bucket_writer import rolling_writer
+
+APPEND_TARGET_BYTES = 256 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class AppendUnit:
+    """Groups of small files, each to be rewritten as one run of files in its order."""
+
+    groups: tuple[tuple[DataFile, ...], ...]
+
+    @property
+    def files(self) -> tuple[DataFile, ...]:
+        """All input files."""
+        return tuple(f for group in self.groups for f in group)
+
+
+def pick_append(files: Sequence[DataFile], options: TableOptions, *, full: bool, ordered: bool) -> AppendUnit | None:
+    """Groups of at least two small files that together reach the target size or ``compaction.min.file-num`` files.
+
+    ``full`` packs small files from two on. ``ordered`` buckets keep the order of their sequence numbers: only
+    neighbours are packed.
+    """
+    target = options["target-file-size"] or APPEND_TARGET_BYTES
+    small_below = int(target * options["compaction.small-file-ratio"])
+    enough = 2 if full else options["compaction.min.file-num"]
+    groups: list[tuple[DataFile, ...]] = []
+    group: list[DataFile] = []
+
+    def close() -> None:
+        if len(group) >= 2 and (len(group) >= enough or sum(f.file_size for f in group) >= 2 * target):
+            groups.append(tuple(group))
+        group.clear()
+
+    for file in sorted(files, key=lambda f: (f.min_sequence_number, f.file_name)):
+        if file.file_size >= small_below:
+            if ordered:
+                close()
+            continue
+        group.append(file)
+        if sum(f.file_size for f in group) >= 2 * target:
+            close()
+    close()
+    return AppendUnit(tuple(groups)) if groups else None
+
+
+def rewrite_append(
+    context: TableContext, partition: bytes, bucket: int, unit: AppendUnit
+) -> tuple[list[DataFile], list[DataFile]]:
+    """The files removed and added by rewriting each group in order; sequence numbers span those of the inputs."""
+    after: list[DataFile] = []
+    writers = []
+    try:
+        for group in unit.groups:
+            first = min(f.min_sequence_number for f in group)
+            writer = rolling_writer(
+                context, partition, bucket, level=0, source=FileSource.COMPACT, first_sequence=first
+            )
+            writers.append(writer)
+            for file in group:
+                for batch in read_file(context, partition, bucket, file, context.schema.fields):
+                    writer.write(pa.Table.from_batches([batch]))
+            last = max(f.max_sequence_number for f in group)
+            after += [
+                replace(
+                    f,
+                    min_sequence_number=min(f.min_sequence_number, last),
+                    max_sequence_number=min(f.max_sequence_number, last),
+                )
+                for f in writer.close()
+            ]
+    except BaseException:
+        for writer in writers:
+            writer.abort()
+        raise
+    return list(unit.files), after

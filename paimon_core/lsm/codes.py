@@ -1,0 +1,170 @@
+"""Order codes: whole key columns become one numpy array that sorts and compares as Paimon orders them (format 7.3).
+
+``order_codes`` promises: for rows i and j of the columns given, ``codes[i] < codes[j]`` exactly when row i comes first,
+and ``codes[i] == codes[j]`` exactly when the columns are equal. Codes are meaningful only among the rows of one call:
+ranges are reduced to the values present, which is what makes most keys fit one 64-bit word.
+
+Order: null first, false before true, numbers and times by value, text and binary by unsigned bytes, floats with
+-0.0 before 0.0 and NaN above all (one value, whatever its bits).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+Ints = npt.NDArray[Any]
+"""One integer per row."""
+Codes = npt.NDArray[Any]
+"""One comparable value per row: integers, or fixed-width bytes (dtype S)."""
+
+WIDEST_TEXT = 64
+"""Bytes (after the common prefix) up to which text is compared as padded words; longer text is ranked by a sort."""
+_LARGEST_BUFFER = 2**31 - 1
+_CANONICAL_NAN = 0x7FF8000000000000
+_WORD = 8
+
+
+def order_codes(columns: Sequence[pa.Array | pa.ChunkedArray]) -> Codes:
+    """One code per row; the first column is the most significant. Columns have equal length."""
+    return pack([part for column in columns for part in parts(column)], len(columns[0]))
+
+
+def parts(column: pa.Array | pa.ChunkedArray, *, descending: bool = False) -> list[Ints]:
+    """A column as integer arrays that order it lexicographically; ``descending`` reverses all but the nulls."""
+    array = one_array(column)
+    flags: list[Ints] = []
+    if array.null_count:
+        flags = [pc.is_valid(array).cast(pa.uint8()).to_numpy(zero_copy_only=False)]
+        if array.null_count == len(array):
+            return flags
+    values = _values(array)
+    return flags + ([np.invert(part) for part in values] if descending else values)
+
+
+def pack(columns: Sequence[Ints], rows: int) -> Codes:
+    """Integer arrays, most significant first, as one code per row.
+
+    Constant parts vanish, a single part left is returned as it is, parts of up to 64 bits together become uint64, and
+    more become big-endian bytes with a final byte that keeps numpy from dropping trailing zeros.
+    """
+    varying: list[tuple[Ints, int, int]] = []
+    for part in columns:
+        low, high = (int(part.min()), int(part.max())) if rows else (0, 0)
+        if low != high:
+            varying.append((part, low, (high - low).bit_length()))
+    if not varying:
+        return np.zeros(rows, np.uint8)
+    if len(varying) == 1:
+        return varying[0][0]
+    if sum(bits for _, _, bits in varying) <= 8 * _WORD:
+        code = np.zeros(rows, np.uint64)
+        for part, low, bits in varying:
+            code = (code << np.uint64(bits)) | _reduced(part, low)
+        return code
+    widths = [-(-bits // 8) for _, _, bits in varying]
+    image = np.empty((rows, sum(widths) + 1), np.uint8)
+    start = 0
+    for (part, low, _), width in zip(varying, widths, strict=True):
+        word = _reduced(part, low).astype(">u8").view(np.uint8).reshape(rows, _WORD)
+        image[:, start : start + width] = word[:, _WORD - width :]
+        start += width
+    image[:, start] = 1
+    return image.view(f"S{start + 1}").reshape(rows)
+
+
+def one_array(column: pa.Array | pa.ChunkedArray) -> pa.Array:
+    """The column as one contiguous array."""
+    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+
+
+def float_code(bits: Ints) -> Ints:
+    """The int64 bits of doubles as integers of the same order: -0.0 below 0.0, every NaN equal and largest."""
+    return bits ^ ((bits >> 63) & np.int64(2**63 - 1))
+
+
+def _reduced(part: Ints, low: int) -> npt.NDArray[np.uint64]:
+    return part.astype(np.uint64) - np.uint64(low % 2**64)
+
+
+def _values(array: pa.Array) -> list[Ints]:
+    """The parts of the values; a null has any value, the flags decide."""
+    kind = array.type
+    if pa.types.is_string(kind) or pa.types.is_binary(kind):
+        return _text(array.cast(pa.binary()))
+    if pa.types.is_integer(kind):
+        return [_numpy(array)]
+    if pa.types.is_boolean(kind):
+        return [_numpy(array.cast(pa.uint8()))]
+    if pa.types.is_timestamp(kind):
+        return [_numpy(array.cast(pa.int64()))]
+    if pa.types.is_date32(kind) or pa.types.is_time32(kind):
+        return [_numpy(array.cast(pa.int32()))]
+    if pa.types.is_floating(kind):
+        floats = _numpy(array).astype(np.float64)
+        return [float_code(np.where(np.isnan(floats), np.int64(_CANONICAL_NAN), floats.view(np.int64)))]
+    if pa.types.is_decimal128(kind):
+        return _decimal(array)
+    return [_rank(array)]
+
+
+def _numpy(array: pa.Array) -> Ints:
+    if array.null_count:
+        array = pc.fill_null(array, pa.scalar(0, array.type))
+    values: Ints = array.to_numpy(zero_copy_only=False)
+    return values
+
+
+def _decimal(array: pa.Array) -> list[Ints]:
+    """The unscaled value: one signed word up to 18 digits, else a signed high and an unsigned low word."""
+    words = np.frombuffer(array.buffers()[1], np.int64)[2 * array.offset :][: 2 * len(array)].reshape(-1, 2)
+    if array.null_count:
+        words = np.where(pc.is_valid(array).to_numpy(zero_copy_only=False)[:, None], words, 0)
+    low = np.ascontiguousarray(words[:, 0])
+    if array.type.precision <= 18:
+        return [low]
+    return [np.ascontiguousarray(words[:, 1]), low.view(np.uint64)]
+
+
+def _rank(array: pa.Array) -> Ints:
+    """The dense rank of each value by a sort; a null's rank is any."""
+    ranks = pc.rank(array.drop_null() if array.null_count else array, tiebreaker="dense").to_numpy()
+    if not array.null_count:
+        return np.asarray(ranks)
+    out = np.zeros(len(array), np.uint64)
+    out[pc.is_valid(array).to_numpy(zero_copy_only=False)] = ranks
+    return out
+
+
+def _text(array: pa.Array) -> list[Ints]:
+    """The bytes after the common prefix as big-endian words, then the length, which tells padding from zero bytes."""
+    rows = len(array)
+    ends = pc.min_max(array)
+    first, last = ends["min"].as_py(), ends["max"].as_py()
+    if first is None:
+        return []
+    prefix = len(os.path.commonprefix([first, last]))
+    if array.null_count:
+        array = pc.fill_null(array, b"")
+    lengths = pc.binary_length(array).to_numpy()
+    width = int(lengths.max()) - prefix
+    padded = -(-width // _WORD) * _WORD
+    if width > WIDEST_TEXT or padded * rows > _LARGEST_BUFFER:
+        return [_rank(array)]
+    if width <= 0:
+        return []
+    rest = pc.binary_slice(array, prefix, prefix + width) if prefix else array
+    # Padding is offered for text only and works on bytes; the view skips the check that they are UTF-8.
+    text = pa.Array.from_buffers(pa.string(), rows, rest.buffers(), offset=rest.offset)
+    image = pc.ascii_rpad(text, padded, "\0").buffers()[2]
+    words = np.frombuffer(image, ">u8", count=rows * padded // _WORD).reshape(rows, -1).astype(np.uint64)
+    spare = np.uint64(8 * (padded - width))
+    columns: list[Ints] = [np.ascontiguousarray(words[:, i]) for i in range(words.shape[1])]
+    columns[-1] >>= spare
+    return [*columns, lengths]

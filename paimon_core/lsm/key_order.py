@@ -1,0 +1,51 @@
+"""Key order: serialized keys and single values as Python tuples that compare as Paimon orders keys (format 7.3).
+
+The scalar twin of ``codes``: for the few keys of manifests and window cuts, where ``codes`` serves whole columns.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
+from typing import Any
+
+from paimon_core.codec.binary_row import decode_row
+from paimon_core.types import DataType
+
+SortKey = tuple[tuple[int, Any], ...]
+"""One ``(0, None)`` for null or ``(1, value)`` per column."""
+KeyOrder = Callable[[bytes], SortKey]
+"""A serialized key as its sort key."""
+
+_NAN_CODE = 0x7FF8000000000000
+
+
+def key_order(types: Sequence[DataType]) -> KeyOrder:
+    """The order of serialized rows of ``types``, for ``DataFile.min_key`` and ``max_key``; decoded keys are kept.
+
+    The function returned raises CorruptTable for bytes that are no such row.
+    """
+    kinds = tuple(types)
+
+    @lru_cache(maxsize=4096)
+    def order(data: bytes) -> SortKey:
+        return sort_key(decode_row(data, kinds))
+
+    return order
+
+
+def sort_key(values: Iterable[Any]) -> SortKey:
+    """Storage values of one key as a tuple that compares as the key does; text compares by its UTF-8 bytes."""
+    return tuple((0, None) if value is None else (1, _comparable(value)) for value in values)
+
+
+def _comparable(value: Any) -> Any:
+    return _float_code(value) if isinstance(value, float) else value
+
+
+def _float_code(value: float) -> int:
+    if value != value:
+        return _NAN_CODE
+    bits: int = struct.unpack(">q", struct.pack(">d", value))[0]
+    return bits if bits >= 0 else bits ^ (2**63 - 1)

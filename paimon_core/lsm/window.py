@@ -1,0 +1,97 @@
+"""Key windows: sorted runs are read a batch at a time and cut at one key, so that a merge needs bounded memory.
+
+``windows`` loads each run up to ``window_rows`` rows and cuts all of them at the smallest last key loaded: no run can
+still hold a key at or below the cut. What lies above it waits for the next window. Memory: ``window_rows`` rows (or
+``WINDOW_BYTES`` bytes, whichever fills first) and one batch per run, for runs that have ended too.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import deque
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from paimon_core.lsm.key_order import SortKey, sort_key
+
+WINDOW_BYTES = 64 << 20
+"""Bytes of one run at which its part of a window is full, whatever its rows."""
+
+
+def windows(
+    runs: Sequence[Iterator[pa.RecordBatch]], key: Sequence[str], window_rows: int
+) -> Iterator[list[pa.Table | None]]:
+    """Yield, window by window in key order, the rows of each run (None: no row of the run).
+
+    Each run is sorted by the ``key`` columns, ascending, and holds a key once. Together the windows hold every row; no
+    key is in two windows, and every window has at least one row.
+    """
+    sources = [_Source(run, key) for run in runs]
+    while True:
+        for source in sources:
+            source.load(window_rows)
+        cuts = [source.last_key() for source in sources if not source.ended]
+        pieces = [source.take(min(cuts) if cuts else None) for source in sources]
+        if all(piece is None for piece in pieces):
+            return
+        yield pieces
+
+
+class _Source:
+    """The batches of one run that are loaded and not yet in a window."""
+
+    def __init__(self, run: Iterator[pa.RecordBatch], key: Sequence[str]) -> None:
+        self._run = run
+        self._key = key
+        self._waiting: deque[pa.RecordBatch] = deque()
+        self._rows = 0
+        self.ended = False
+
+    def load(self, window_rows: int) -> None:
+        """Read batches until ``window_rows`` rows or WINDOW_BYTES bytes wait, or the run ends."""
+        while not self.ended and self._rows < window_rows and sum(b.nbytes for b in self._waiting) < WINDOW_BYTES:
+            batch = next(self._run, None)
+            if batch is None:
+                self.ended = True
+            elif batch.num_rows:
+                self._waiting.append(batch)
+                self._rows += batch.num_rows
+
+    def last_key(self) -> SortKey:
+        """The largest key that waits."""
+        batch = self._waiting[-1]
+        return _key_at(batch, self._key, batch.num_rows - 1)
+
+    def take(self, cut: SortKey | None) -> pa.Table | None:
+        """The waiting rows with a key at or below ``cut`` (None: all)."""
+        taken = []
+        while self._waiting:
+            batch = self._waiting.popleft()
+            rows = batch.num_rows if cut is None else _rows_to(batch, self._key, cut)
+            if rows:
+                taken.append(batch.slice(0, rows))
+                self._rows -= rows
+            if rows < batch.num_rows:
+                self._waiting.appendleft(batch.slice(rows))
+                break
+        return pa.Table.from_batches(taken) if taken else None
+
+
+def _rows_to(batch: pa.RecordBatch, key: Sequence[str], cut: SortKey) -> int:
+    """How many rows of a sorted batch have a key at or below ``cut``."""
+    if _key_at(batch, key, batch.num_rows - 1) <= cut:
+        return int(batch.num_rows)
+    return bisect_right(range(batch.num_rows), cut, key=lambda row: _key_at(batch, key, row))
+
+
+def _key_at(batch: pa.RecordBatch, key: Sequence[str], row: int) -> SortKey:
+    return sort_key(_storage_value(batch.column(name)[row]) for name in key)
+
+
+def _storage_value(scalar: pa.Scalar) -> Any:
+    """The scalar as a storage value: times are their integer, so that nanoseconds survive."""
+    if isinstance(scalar, pa.TimestampScalar | pa.Time32Scalar | pa.Date32Scalar):
+        return scalar.value
+    return scalar.as_py()

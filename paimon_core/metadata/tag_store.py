@@ -1,0 +1,156 @@
+"""TagStore: snapshots under names of their own, each a copy of its snapshot file (format 15.1).
+
+A tag with a retention also carries the local wall time of its creation; here that is epoch milliseconds, converted in
+this process's time zone.
+"""
+
+from __future__ import annotations
+
+import datetime
+import json
+import re
+import time
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+from typing import Any
+
+from paimon_core.errors import AlreadyExists, CorruptTable, TagNotFound
+from paimon_core.metadata.snapshot import Snapshot
+from paimon_core.metadata.snapshot_store import parse_snapshot
+from paimon_core.storage.paths import TablePaths
+from paimon_core.storage.storage import Storage
+
+CREATED = "tagCreateTime"
+RETAINED = "tagTimeRetained"
+_PREFIX = "tag-"
+_DURATION = re.compile(
+    r"([-+]?)P(?:([-+]?\d{1,12})D)?(?:T(?=[-+\d])(?:([-+]?\d{1,12})H)?(?:([-+]?\d{1,12})M)?(?:([-+]?\d{1,15}(?:\.\d{0,9})?)S)?)?",
+    re.IGNORECASE,
+)
+_LONGEST_MILLIS = 2**63 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Tag:
+    """A named snapshot; both times are None for a tag that is kept until it is deleted."""
+
+    name: str
+    snapshot: Snapshot
+    create_time_millis: int | None = None
+    retained_millis: int | None = None
+
+    @property
+    def expires_millis(self) -> int | None:
+        """When the tag may be dropped, in epoch milliseconds; None never (format 16.4)."""
+        if self.create_time_millis is None or self.retained_millis is None:
+            return None
+        return self.create_time_millis + self.retained_millis
+
+
+@dataclass(frozen=True, slots=True)
+class TagStore:
+    """Reads, creates and deletes the tag files of one table."""
+
+    storage: Storage
+    paths: TablePaths
+
+    def list(self) -> list[Tag]:
+        """All tags by name; raises CorruptTable for a bad file, as a tag overlooked would lose its files."""
+        tags = []
+        for entry in self.storage.list(self.paths.tag_directory):
+            if entry.name.startswith(_PREFIX) and not entry.is_directory:
+                try:
+                    data = self.storage.read(entry.path)
+                except FileNotFoundError:  # deleted since we listed
+                    continue
+                tags.append(_parse(entry.name.removeprefix(_PREFIX), data, entry.path))
+        return sorted(tags, key=lambda t: t.name)
+
+    def exists(self, name: str) -> bool:
+        """Whether there is a tag of this name."""
+        return self.storage.exists(self.paths.tag(name))
+
+    def read(self, name: str) -> Tag:
+        """One tag; raises TagNotFound."""
+        path = self.paths.tag(name)
+        try:
+            return _parse(name, self.storage.read(path), path)
+        except FileNotFoundError:
+            raise _not_found(name, path) from None
+
+    def create(
+        self, name: str, snapshot: Snapshot, *, retained_millis: int | None = None, now_millis: int | None = None
+    ) -> Tag:
+        """Name a snapshot, for ``retained_millis`` or (None) until it is deleted; ``now_millis`` defaults to now.
+
+        Raises AlreadyExists, and InvalidRequest for a name that is no file name.
+        """
+        now = time.time_ns() // 1_000_000 if now_millis is None else now_millis
+        tag = Tag(name, snapshot, None if retained_millis is None else now, retained_millis)
+        path = self.paths.tag(name)
+        if not self.storage.create_exclusive(path, _json(tag).encode()):
+            raise AlreadyExists(f"tag {name!r} exists in {self.paths.root}", tag=name, path=path)
+        return tag
+
+    def delete(self, name: str) -> None:
+        """Remove a tag's file; raises TagNotFound."""
+        path = self.paths.tag(name)
+        if not self.storage.delete([path]):
+            raise _not_found(name, path)
+
+
+def _not_found(name: str, path: str) -> TagNotFound:
+    return TagNotFound(f"no tag {name!r}: {path} does not exist", tag=name, path=path)
+
+
+def _json(tag: Tag) -> str:
+    members = tag.snapshot.to_members()
+    if tag.create_time_millis is not None and tag.retained_millis is not None:
+        seconds, millis = divmod(tag.create_time_millis, 1000)
+        at = datetime.datetime.fromtimestamp(seconds)
+        members[CREATED] = [at.year, at.month, at.day, at.hour, at.minute, at.second, millis * 1_000_000]
+        members[RETAINED] = tag.retained_millis / 1000
+    return json.dumps(members, indent=2, ensure_ascii=False)
+
+
+def _parse(name: str, data: bytes, path: str) -> Tag:
+    snapshot = parse_snapshot(data, path)
+    members = json.loads(data, parse_float=Decimal)
+    try:
+        created = None if members.get(CREATED) is None else _local_millis(members[CREATED])
+        retained = None if members.get(RETAINED) is None else _duration_millis(members[RETAINED])
+    except (ValueError, TypeError, OverflowError, OSError, InvalidOperation) as error:
+        raise CorruptTable(f"{path}: not the times of a tag: {error}", path=path) from error
+    return Tag(name, snapshot, created, retained)
+
+
+def _local_millis(value: Any) -> int:
+    """``[year, month, day, hour, minute(, second(, nanosecond))]`` or ISO text, in local time, as epoch millis."""
+    if isinstance(value, str):
+        at, nanos = datetime.datetime.fromisoformat(value), None
+    elif isinstance(value, list) and 5 <= len(value) <= 7 and all(type(part) is int for part in value):
+        at, nanos = datetime.datetime(*value[:6]), value[6] if len(value) == 7 else 0
+    else:
+        raise ValueError(f"{CREATED} is {value!r:.80}")
+    millis = at.microsecond // 1000 if nanos is None else nanos // 1_000_000
+    if not 0 <= millis < 1000:
+        raise ValueError(f"{CREATED} is {value!r:.80}")
+    return int(at.replace(microsecond=0).timestamp()) * 1000 + millis
+
+
+def _duration_millis(value: Any) -> int:
+    """Seconds as a number, or an ISO-8601 duration such as ``PT72H5M``, as milliseconds."""
+    if isinstance(value, str):
+        found = _DURATION.fullmatch(value)
+        if found is None or not any(found.groups()[1:]):
+            raise ValueError(f"{RETAINED} is {value!r:.80}")
+        sign, *parts = found.groups()
+        seconds = sum((Decimal(p or 0) * u for p, u in zip(parts, (86400, 3600, 60, 1), strict=True)), Decimal())
+        seconds = -seconds if sign == "-" else seconds
+    elif type(value) is int or (isinstance(value, Decimal) and value.is_finite()):
+        seconds = Decimal(value)
+    else:
+        raise ValueError(f"{RETAINED} is {value!r:.80}")
+    if abs(seconds) > _LONGEST_MILLIS:
+        raise ValueError(f"{RETAINED} is {value!r:.80}")
+    return int(seconds * 1000)

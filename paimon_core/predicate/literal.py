@@ -1,0 +1,197 @@
+"""Literals of predicates: Python values → the storage values of a column's type, and → JSON.
+
+A literal between two storable values (a microsecond for a TIMESTAMP(3), 1.005 for a DECIMAL(10, 2)) becomes the next
+one below, marked inexact, so that a comparison with it can be kept exact. A literal of the wrong kind, or outside the
+range of the type, is refused: nothing is silently null or clipped.
+"""
+
+from __future__ import annotations
+
+import base64
+import math
+import re
+from collections.abc import Mapping
+from datetime import date, datetime, time
+from decimal import ROUND_FLOOR, Context, Decimal
+from typing import Any
+
+import numpy as np
+
+from paimon_core.errors import InvalidRequest, SchemaMismatch
+from paimon_core.schema import DataField
+from paimon_core.types import BINARY_ROOTS, STRING_ROOTS, TypeRoot
+
+Literal = bool | int | float | str | bytes | Decimal | date | time | datetime
+
+_INTEGER_BITS = {TypeRoot.TINYINT: 8, TypeRoot.SMALLINT: 16, TypeRoot.INT: 32, TypeRoot.BIGINT: 64}
+_NANOS = {"ms": 1_000_000, "us": 1_000, "ns": 1}
+_EPOCH_DAY = date(1970, 1, 1).toordinal()
+_CLOCK = r"(\d\d:\d\d(?::\d\d)?)(?:[.,](\d{1,9}))?"
+_TIME = re.compile(_CLOCK)
+_DATETIME = re.compile(rf"(\d{{4}}-\d\d-\d\d)(?:[T ]{_CLOCK}\s*(Z|[+-]\d\d:?\d\d(?::?\d\d)?)?)?")
+
+
+def plain_literal(value: Any) -> Literal:
+    """``value`` as one of the literal kinds; raises InvalidRequest for None and for anything else."""
+    if isinstance(value, np.datetime64):
+        return str(value)
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, bytearray | memoryview):
+        value = bytes(value)
+    if isinstance(value, datetime) and getattr(value, "nanosecond", False):
+        return value.isoformat()  # pandas: a datetime that carries nanoseconds, which only its text gives
+    if isinstance(value, bool | int | float | str | bytes | Decimal | date | time):
+        return value
+    if value is None:
+        raise InvalidRequest("a comparison with None is never true: use .is_null() or .is_not_null()")
+    raise InvalidRequest(
+        f"a column is compared with a bool, int, float, str, bytes, Decimal, date, time or datetime, "
+        f"not with {type(value).__name__}"
+    )
+
+
+def storage_value(value: Literal, field: DataField) -> tuple[Any, bool]:
+    """The greatest storage value of the field's type that is <= ``value``, and whether it equals it.
+
+    Floats are rounded to the column's width and always equal: 0.1 names the FLOAT 0.1. Raises SchemaMismatch naming
+    the column for a literal of another kind or outside the type's range.
+    """
+    kind = field.type
+    root = kind.root
+    try:
+        if root is TypeRoot.BOOLEAN and isinstance(value, bool):
+            return value, True
+        if root in STRING_ROOTS and isinstance(value, str):
+            value.encode()  # a lone surrogate is no text
+            return value, True
+        if root in BINARY_ROOTS and isinstance(value, bytes):
+            return value, True
+        if root in _INTEGER_BITS and isinstance(value, int) and not isinstance(value, bool):
+            return _in_range(value, _INTEGER_BITS[root]), True
+        if root in (TypeRoot.FLOAT, TypeRoot.DOUBLE) and isinstance(value, int | float) and not isinstance(value, bool):
+            return _float(value, narrow=root is TypeRoot.FLOAT), True
+        if root is TypeRoot.DECIMAL and isinstance(value, int | Decimal) and not isinstance(value, bool):
+            return _decimal(Decimal(value), kind.precision, kind.scale)
+        if root is TypeRoot.DATE and isinstance(value, str | date):
+            day, nanos, zone = _date_and_nanos(value)
+            if zone is None:
+                return day, nanos == 0
+        if root is TypeRoot.TIME and isinstance(value, str | time):
+            millis, rest = divmod(_nanos_of_day(value), 1_000_000)
+            return millis, rest == 0
+        if root in (TypeRoot.TIMESTAMP, TypeRoot.TIMESTAMP_LTZ) and isinstance(value, str | date):
+            day, nanos, zone = _date_and_nanos(value)
+            if (zone is not None) == (root is TypeRoot.TIMESTAMP_LTZ):
+                total = day * 86_400_000_000_000 + nanos - (zone or 0)
+                units, rest = divmod(total, _NANOS[kind.timestamp_unit])
+                return _in_range(units, 64), rest == 0
+            need = "an offset such as 'Z' or a tzinfo" if zone is None else "a time without offset or tzinfo"
+            raise SchemaMismatch(f"column {field.name!r} is {kind} and needs {need}: {value!r}", column=field.name)
+    except (ValueError, OverflowError) as error:
+        if isinstance(error, SchemaMismatch):
+            raise
+        raise SchemaMismatch(f"column {field.name!r} is {kind}: {value!r} {error}", column=field.name) from None
+    hint = " (use a Decimal)" if root is TypeRoot.DECIMAL and isinstance(value, float) else ""
+    raise SchemaMismatch(
+        f"column {field.name!r} is {kind} and does not take the {type(value).__name__} {value!r}{hint}",
+        column=field.name,
+    )
+
+
+def _in_range(value: int, bits: int) -> int:
+    bound = 1 << (bits - 1)
+    if not -bound <= value < bound:
+        raise ValueError(f"is not from {-bound} to {bound - 1}")
+    return value
+
+
+def _float(value: float, *, narrow: bool) -> float:
+    wide = float(value)
+    if not narrow:
+        return wide
+    with np.errstate(over="ignore"):
+        out = float(np.float32(wide))
+    if math.isinf(out) and not math.isinf(wide):
+        raise OverflowError("is outside its range")
+    return out
+
+
+def _decimal(value: Decimal, precision: int, scale: int) -> tuple[Decimal, bool]:
+    if not value.is_finite() or (value != 0 and value.adjusted() >= precision - scale):
+        raise ValueError("is outside its range")
+    unit = Decimal((0, (1,), -scale))
+    floor = value.quantize(unit, rounding=ROUND_FLOOR, context=Context(prec=100))
+    if floor != 0 and floor.adjusted() >= precision - scale:
+        raise ValueError("is outside its range")
+    return floor, floor == value
+
+
+def _nanos(clock: str | None, fraction: str | None) -> int:
+    if clock is None:
+        return 0
+    at = time.fromisoformat(clock)
+    seconds = (at.hour * 60 + at.minute) * 60 + at.second
+    return seconds * 1_000_000_000 + int((fraction or "").ljust(9, "0"))
+
+
+def _nanos_of_day(value: str | time) -> int:
+    found = _TIME.fullmatch(value if isinstance(value, str) else value.isoformat())
+    if found is None:
+        raise ValueError("is not a time without zone such as '12:30:00.5'")
+    return _nanos(found.group(1), found.group(2))
+
+
+def _date_and_nanos(value: str | date) -> tuple[int, int, int | None]:
+    """Days since 1970-01-01, nanoseconds of that day, and the zone's offset in nanoseconds (None: no zone)."""
+    found = _DATETIME.fullmatch(value if isinstance(value, str) else value.isoformat())
+    if found is None:
+        raise ValueError("is not a date such as '2026-05-01' or a time such as '2026-05-01T12:30:00.5'")
+    day, clock, fraction, zone = found.groups()
+    offset = None
+    if zone is not None:
+        delta = datetime.fromisoformat("1970-01-01T00:00:00" + zone).utcoffset()
+        assert delta is not None
+        offset = int(delta.total_seconds()) * 1_000_000_000
+    return date.fromisoformat(day).toordinal() - _EPOCH_DAY, _nanos(clock, fraction), offset
+
+
+def literal_to_json(value: Literal) -> Any:
+    """A JSON value; kinds that JSON lacks become an object of one member that names the kind."""
+    match value:
+        case bool() | int() | str():
+            return value
+        case float():
+            return value if math.isfinite(value) else {"float": repr(value)}
+        case bytes():
+            return {"bytes": base64.b64encode(value).decode()}
+        case Decimal():
+            return {"decimal": str(value)}
+        case datetime():
+            return {"datetime": value.isoformat()}
+        case date():
+            return {"date": value.isoformat()}
+    return {"time": value.isoformat()}
+
+
+_REVIVE = {
+    "float": float,
+    "bytes": lambda text: base64.b64decode(text, validate=True),
+    "decimal": Decimal,
+    "datetime": datetime.fromisoformat,
+    "date": date.fromisoformat,
+    "time": time.fromisoformat,
+}
+
+
+def literal_from_json(value: Any) -> Literal:
+    """The inverse of ``literal_to_json``; raises InvalidRequest for other values."""
+    if isinstance(value, Mapping) and len(value) == 1:
+        ((kind, text),) = value.items()
+        if kind in _REVIVE and isinstance(text, str):
+            try:
+                revived: Literal = _REVIVE[kind](text)  # type: ignore[operator]
+            except (ValueError, ArithmeticError):
+                raise InvalidRequest(f"{text!r} is not a {kind}", value=text) from None
+            return revived
+    return plain_literal(value)

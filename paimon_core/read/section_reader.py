@@ -1,0 +1,70 @@
+"""Sections → merged batches: the part that merge on read and compaction share.
+
+Memory: a window of rows per sorted run and the batch that is being decoded; never a whole file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import chain
+
+import pyarrow as pa
+
+from paimon_core.datafile.reader import read_batches
+from paimon_core.lsm.merge import merge_runs
+from paimon_core.lsm.order import MergeOrder
+from paimon_core.lsm.sorted_run import SortedRun
+from paimon_core.metadata.context import TableContext
+from paimon_core.metadata.data_file import DataFile
+from paimon_core.schema import DataField
+
+WINDOW_ROWS = 1 << 17
+"""Rows of each run that one merge step holds: large enough for columns, small enough for the processor's cache."""
+
+
+def read_file(
+    context: TableContext,
+    partition: bytes,
+    bucket: int,
+    file: DataFile,
+    fields: Sequence[DataField],
+    batch_rows: int = WINDOW_ROWS,
+) -> Iterator[pa.RecordBatch]:
+    """The rows of one data file as ``fields``, whatever schema it was written with (format 2.4)."""
+    path = file.external_path or context.paths.data_file(context.partition_path(partition), bucket, file.file_name)
+    return read_batches(
+        context.storage,
+        path,
+        file=file,
+        file_schema=context.schemas.read(file.schema_id),
+        read_fields=fields,
+        batch_rows=batch_rows,
+    )
+
+
+def read_run(
+    context: TableContext, partition: bytes, bucket: int, run: SortedRun, fields: Sequence[DataField]
+) -> Iterator[pa.RecordBatch]:
+    """The rows of one sorted run: its files one after the other, opened as they are reached."""
+    return chain.from_iterable(read_file(context, partition, bucket, f, fields) for f in run.files)
+
+
+def merge_order(context: TableContext) -> MergeOrder:
+    """The order between rows of one key that the table's options ask for (format 8.6)."""
+    fields = context.options["sequence.field"] or ()
+    return MergeOrder(tuple(fields), context.options["sequence.field.sort-order"] == "descending")
+
+
+def read_section(
+    context: TableContext,
+    partition: bytes,
+    bucket: int,
+    runs: Sequence[SortedRun],
+    fields: Sequence[DataField],
+    *,
+    key: Sequence[str],
+    drop_deletes: bool,
+) -> Iterator[pa.Table]:
+    """One row per key, sorted by key; ``fields`` hold the key, sequence and kind columns that the merge needs."""
+    streams = [read_run(context, partition, bucket, run, fields) for run in runs]
+    return merge_runs(streams, key=key, order=merge_order(context), drop_deletes=drop_deletes, window_rows=WINDOW_ROWS)

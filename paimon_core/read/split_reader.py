@@ -1,0 +1,51 @@
+"""Split → batches: files as they are when keys cannot meet, merged when they can (format 8.7, 8.8).
+
+Below a merge only predicates on the primary key may filter: an older row must not surface because the newer one was
+filtered away. The whole predicate is applied to the result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import pyarrow as pa
+
+from paimon_core.metadata.context import TableContext
+from paimon_core.predicate import Predicate
+from paimon_core.read.section_reader import read_file, read_section
+from paimon_core.scan.split import Split
+from paimon_core.schema import KIND_FIELD, SEQUENCE_FIELD, DataField
+
+
+def read_split(
+    context: TableContext, split: Split, columns: Sequence[str], where: Predicate | None = None
+) -> Iterator[pa.Table]:
+    """The rows of ``split``: exactly ``columns`` in order, rows that satisfy ``where``, deleted rows dropped."""
+    needed = list(dict.fromkeys([*columns, *(sorted(where.columns) if where else ())]))
+    expression = where.bind(context.schema.fields).to_arrow() if where else None
+    for table in _rows(context, split, context.schema.select(needed)):
+        kept = table.filter(expression) if expression is not None else table
+        if len(kept):
+            yield kept.select(list(columns))
+
+
+def _rows(context: TableContext, split: Split, fields: Sequence[DataField]) -> Iterator[pa.Table]:
+    if split.raw:
+        for file in split.files:
+            # A read of no column still has to count rows: one column carries them.
+            for batch in read_file(context, split.partition, split.bucket, file, fields or context.schema.fields[:1]):
+                yield pa.Table.from_batches([batch])
+        return
+    order = context.schema.select(context.options["sequence.field"] or ())
+    # The key columns are stored twice in a file; the table's own copy serves the merge and the result at once.
+    merged = dict.fromkeys([*context.schema.key_fields, SEQUENCE_FIELD, KIND_FIELD, *order, *fields])
+    for runs in split.sections:
+        yield from read_section(
+            context,
+            split.partition,
+            split.bucket,
+            runs,
+            tuple(merged),
+            key=context.schema.trimmed_primary_keys,
+            drop_deletes=True,
+        )

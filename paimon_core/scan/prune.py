@@ -1,0 +1,231 @@
+"""What a filter allows a scan to leave out: partitions, buckets and files (format 8.8).
+
+Everything here is conservative: what is dropped cannot hold a row that the filter selects; what statistics do not say
+is kept. Statistics are decoded only where a filter asks for them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from itertools import product
+from math import prod
+from typing import Any
+
+from paimon_core.codec.binary_row import row_decoder, to_array
+from paimon_core.codec.hashing import bucket_of, hash_rows
+from paimon_core.errors import CorruptTable
+from paimon_core.metadata.data_file import DataFile
+from paimon_core.metadata.manifest import ManifestEntry, ManifestFile
+from paimon_core.metadata.stats import ColumnStats
+from paimon_core.predicate import BoundPredicate
+from paimon_core.schema import DataField, TableSchema
+from paimon_core.types import DataType
+
+MAX_HASHED_KEYS = 10_000
+"""Combinations of bucket key values beyond which buckets are not pruned."""
+
+Schemas = Callable[[int], TableSchema]
+Bounds = dict[str, tuple[Any, Any, int | None]]
+
+
+@dataclass(frozen=True, slots=True)
+class StatsRow:
+    """The columns of one kind of statistics row, ready to be decoded many times."""
+
+    names: tuple[str, ...]
+    decode: Callable[[bytes], tuple[Any, ...]]
+
+    @staticmethod
+    def of(fields: Sequence[DataField]) -> StatsRow:
+        """For rows of these fields, under their names."""
+        return StatsRow(tuple(f.name for f in fields), row_decoder(tuple(f.type for f in fields)))
+
+    def bounds(self, stats: ColumnStats, file_name: str) -> Bounds:
+        """Minimum, maximum and null count by column; empty where none were recorded.
+
+        Raises CorruptTable naming the file.
+        """
+        if not self.names or not any(stats.min_values[:4]):
+            return {}
+        try:
+            low, high = self.decode(stats.min_values), self.decode(stats.max_values)
+        except CorruptTable as error:
+            raise CorruptTable(f"statistics of {file_name} do not decode: {error}", file=file_name) from error
+        nulls = stats.null_counts if len(stats.null_counts) == len(low) else (None,) * len(low)
+        return dict(zip(self.names, zip(low, high, nulls, strict=True), strict=True))
+
+    def constant(self, row: bytes, row_count: int) -> Bounds:
+        """The statistics of ``row_count`` rows that all hold the values of ``row``."""
+        return {
+            name: (value, value, row_count if value is None else 0)
+            for name, value in zip(self.names, self.decode(row), strict=True)
+        }
+
+
+@dataclass(frozen=True)
+class PartitionPruner:
+    """Tests partitions; each distinct one is decoded and tested once."""
+
+    where: BoundPredicate
+    """A filter that reads only partition columns."""
+    row: StatsRow
+    known: dict[bytes, bool] = field(default_factory=dict)
+
+    @staticmethod
+    def of(where: BoundPredicate, fields: Sequence[DataField]) -> PartitionPruner | None:
+        """None when nothing that the filter demands is about the partition ``fields`` alone."""
+        part = where.only([f.name for f in fields])
+        return None if part is None else PartitionPruner(part, StatsRow.of(fields))
+
+    def keeps_manifest(self, manifest: ManifestFile) -> bool:
+        """Whether an entry of the manifest may lie in a partition that the filter selects."""
+        entries = manifest.num_added_files + manifest.num_deleted_files
+        return self.where.may_match(self.row.bounds(manifest.partition_stats, manifest.file_name), entries)
+
+    def keeps(self, partition: bytes) -> bool:
+        """Whether rows of this partition may be selected."""
+        kept = self.known.get(partition)
+        if kept is None:
+            kept = self.known[partition] = self.where.may_match(self.row.constant(partition, 1), 1)
+        return kept
+
+
+@dataclass(frozen=True)
+class BucketPruner:
+    """Tests buckets against the hashes of all bucket key values that a filter allows (format 6)."""
+
+    keys: tuple[DataField, ...]
+    values: tuple[tuple[Any, ...], ...]
+    """For each key, the values that it may have."""
+    schema: TableSchema
+    schemas: Schemas
+    buckets: dict[int, frozenset[int]] = field(default_factory=dict)
+    comparable: dict[int, bool] = field(default_factory=dict)
+
+    @staticmethod
+    def of(
+        where: BoundPredicate, keys: tuple[DataField, ...], schema: TableSchema, schemas: Schemas
+    ) -> BucketPruner | None:
+        """None when the filter does not name the values of every bucket key, or names too many."""
+        values = [where.equality_values(f.name) for f in keys]
+        known = tuple(v for v in values if v is not None)
+        if not keys or len(known) < len(keys) or prod(map(len, known)) > MAX_HASHED_KEYS:
+            return None
+        return BucketPruner(keys, known, schema, schemas)
+
+    def keeps(self, entry: ManifestEntry) -> bool:
+        """Whether the entry's bucket may hold one of the keys; entries differ in their number of buckets."""
+        if entry.total_buckets < 1 or not self._hashes_alike(entry.file.schema_id):
+            return True
+        allowed = self.buckets.get(entry.total_buckets)
+        if allowed is None:
+            allowed = self._allowed(entry.total_buckets)
+            self.buckets[entry.total_buckets] = allowed
+        return entry.bucket in allowed
+
+    def _allowed(self, total: int) -> frozenset[int]:
+        rows = list(product(*self.values))
+        if not rows:
+            return frozenset()
+        types = [f.type for f in self.keys]
+        columns = [to_array(list(column), t) for column, t in zip(zip(*rows, strict=True), types, strict=True)]
+        return frozenset(bucket_of(hash_rows(columns, types), total).tolist())
+
+    def _hashes_alike(self, schema_id: int) -> bool:
+        """Whether files of that schema were hashed by the same types: -5 hashes otherwise as INT than as BIGINT."""
+        if schema_id == self.schema.id:
+            return True
+        if schema_id not in self.comparable:
+            old = {f.id: f for f in self.schemas(schema_id).fields}
+            self.comparable[schema_id] = all(f.id in old and _same_type(old[f.id].type, f.type) for f in self.keys)
+        return self.comparable[schema_id]
+
+
+@dataclass(frozen=True)
+class KeyPruner:
+    """Tests files of a primary-key table by the range of their keys."""
+
+    where: BoundPredicate
+    """A filter that reads only columns of the trimmed primary key."""
+    row: StatsRow
+
+    @staticmethod
+    def of(where: BoundPredicate, fields: Sequence[DataField]) -> KeyPruner | None:
+        """None when nothing that the filter demands is about the key ``fields`` alone."""
+        part = where.only([f.name for f in fields])
+        return None if part is None else KeyPruner(part, StatsRow.of(fields))
+
+    def keeps(self, file: DataFile) -> bool:
+        """Whether a key of the file may match; a single file may go, for all rows of a key lie in its range."""
+        return self.where.may_match(self.row.bounds(file.key_stats, file.file_name), file.row_count)
+
+
+@dataclass(frozen=True)
+class ValuePruner:
+    """Tests files against the whole filter, by all of their statistics under the names of the current schema."""
+
+    where: BoundPredicate
+    schema: TableSchema
+    schemas: Schemas
+    partition: StatsRow
+    key: StatsRow
+    covers: dict[tuple[int, tuple[str, ...] | None], _Cover] = field(default_factory=dict)
+
+    @staticmethod
+    def of(where: BoundPredicate, schema: TableSchema, schemas: Schemas) -> ValuePruner:
+        """For files of ``schema`` or any older one of ``schemas``."""
+        partition, key = StatsRow.of(schema.partition_fields), StatsRow.of(schema.key_fields)
+        return ValuePruner(where, schema, schemas, partition, key)
+
+    def keeps(self, partition: bytes, file: DataFile) -> bool:
+        """Whether some row of the file may match."""
+        bounds = self._value_bounds(file)
+        bounds.update(self.key.bounds(file.key_stats, file.file_name))
+        if self.partition.names:
+            bounds.update(self.partition.constant(partition, file.row_count))
+        return self.where.may_match(bounds, file.row_count)
+
+    def _value_bounds(self, file: DataFile) -> Bounds:
+        identity = (file.schema_id, file.value_stats_cols)
+        cover = self.covers.get(identity)
+        if cover is None:
+            old = self.schema if file.schema_id == self.schema.id else self.schemas(file.schema_id)
+            cover = self.covers[identity] = _cover(self.schema, old, file.value_stats_cols, self.where.columns)
+        out: Bounds = dict.fromkeys(cover.absent, (None, None, file.row_count))
+        if cover.renamed:
+            found = cover.row.bounds(file.value_stats, file.file_name)
+            if found:
+                out.update({name: found[old_name] for name, old_name in cover.renamed})
+        return out
+
+
+@dataclass(frozen=True, slots=True)
+class _Cover:
+    """How the value statistics of the files of one schema answer for the columns of a filter (format 2.4)."""
+
+    row: StatsRow
+    renamed: tuple[tuple[str, str], ...]
+    """Our name and that schema's, of covered columns with the same id and type."""
+    absent: tuple[str, ...]
+    """Our names of columns that the schema did not have yet: all their values are null."""
+
+
+def _cover(schema: TableSchema, old: TableSchema, names: tuple[str, ...] | None, columns: frozenset[str]) -> _Cover:
+    by_id = {f.id: f for f in old.fields}
+    fields = [f for f in schema.fields if f.name in columns]
+    covered: tuple[DataField, ...] = ()
+    if names is None:
+        covered = old.fields
+    elif all(name in old.by_name for name in names):
+        covered = tuple(old.by_name[name] for name in names)
+    renamed = [(f, by_id[f.id]) for f in fields if f.id in by_id]
+    return _Cover(
+        StatsRow.of(covered),
+        tuple((f.name, o.name) for f, o in renamed if o in covered and _same_type(o.type, f.type)),
+        tuple(f.name for f in fields if f.id not in by_id),
+    )
+
+
+def _same_type(a: DataType, b: DataType) -> bool:
+    return a.with_nullable(True) == b.with_nullable(True)

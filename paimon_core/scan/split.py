@@ -1,0 +1,175 @@
+"""Split: the unit of reading, and how the files of one bucket are packed into splits (format 8.7).
+
+A raw split is read file by file: no key occurs twice in the bucket and no row is a delete. Any other split holds whole
+sections, each to be merged on its own: no key of one section occurs in another, or in another split.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from paimon_core.errors import InvalidRequest, UnsupportedFeature
+from paimon_core.lsm.key_order import KeyOrder
+from paimon_core.lsm.sections import intervals
+from paimon_core.lsm.sorted_run import SortedRun
+from paimon_core.metadata.data_file import DataFile, bytes_from_plain, bytes_to_plain, from_plain, to_plain
+
+SPLIT_VERSION = 1
+Layout = tuple[tuple[tuple[int, ...], ...], ...]
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """Some files of one (partition, bucket) at one snapshot, to be read by one task."""
+
+    partition: bytes
+    """A serialized BinaryRow of the partition columns."""
+    bucket: int
+    total_buckets: int
+    snapshot_id: int
+    files: tuple[DataFile, ...]
+    raw: bool
+    layout: Layout = ()
+    """Sections of sorted runs of positions in ``files``; () for a raw split."""
+
+    @property
+    def sections(self) -> tuple[tuple[SortedRun, ...], ...]:
+        """The sorted runs of each section that is to be merged; () for a raw split."""
+        return tuple(
+            tuple(SortedRun(self.files[run[0]].level, tuple(self.files[at] for at in run)) for run in section)
+            for section in self.layout
+        )
+
+    @property
+    def row_count(self) -> int:
+        """The rows in the files: what a raw split returns, and the most that a merged one returns."""
+        return sum(f.row_count for f in self.files)
+
+    @property
+    def size_bytes(self) -> int:
+        """The size of the files."""
+        return sum(f.file_size for f in self.files)
+
+    def to_bytes(self) -> bytes:
+        """Versioned JSON, to travel between processes."""
+        out: dict[str, Any] = {
+            "version": SPLIT_VERSION,
+            "partition": bytes_to_plain(self.partition),
+            "bucket": self.bucket,
+            "total_buckets": self.total_buckets,
+            "snapshot_id": self.snapshot_id,
+            "files": [to_plain(f) for f in self.files],
+            "raw": self.raw,
+            "layout": self.layout,
+        }
+        return json.dumps(out, separators=(",", ":")).encode()
+
+    @staticmethod
+    def from_bytes(data: bytes) -> Split:
+        """The inverse of ``to_bytes``.
+
+        Raises InvalidRequest for other bytes, UnsupportedFeature for a newer version.
+        """
+        try:
+            value = json.loads(data)
+            version = value.pop("version")
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise InvalidRequest(f"not a split: {error!r}") from error
+        if version != SPLIT_VERSION:
+            raise UnsupportedFeature(f"split version {version} is not {SPLIT_VERSION}", version=version)
+        try:
+            files = tuple(map(from_plain, value.pop("files")))
+            layout = tuple(tuple(tuple(run) for run in section) for section in value.pop("layout"))
+            split = Split(partition=bytes_from_plain(value.pop("partition")), files=files, layout=layout, **value)
+        except (KeyError, TypeError, ValueError) as error:
+            raise InvalidRequest(f"not a split: {error!r}") from error
+        positions = sorted(at for section in layout for run in section for at in run)
+        if positions != ([] if split.raw else list(range(len(files)))) or not all(all(s) for s in layout):
+            raise InvalidRequest(f"not a split: its layout {layout!r:.80} does not hold each of its files once")
+        return split
+
+
+@dataclass(frozen=True, slots=True)
+class Packing:
+    """How much a split holds, in bytes; a file counts for ``open_file_bytes`` at least."""
+
+    target_bytes: int
+    open_file_bytes: int
+
+    def pack(self, items: Iterable[T], size: Callable[[T], int]) -> list[list[T]]:
+        """Bins of neighbours in their order, each up to the target; an item that exceeds it is alone in its bin."""
+        bins: list[list[T]] = []
+        weight = 0
+        for item in items:
+            more = max(size(item), self.open_file_bytes)
+            if not bins or weight + more > self.target_bytes:
+                bins.append([])
+                weight = 0
+            bins[-1].append(item)
+            weight += more
+        return bins
+
+
+Packed = tuple[tuple[DataFile, ...], Layout]
+"""The files of one split, and its layout: () when it is raw."""
+
+
+def pack_append(files: Sequence[DataFile], packing: Packing) -> list[Packed]:
+    """The splits of a bucket of an append table: all raw, in the order of writing."""
+    ordered = sorted(files, key=lambda f: f.min_sequence_number)
+    return [(tuple(some), ()) for some in packing.pack(ordered, lambda f: f.file_size)]
+
+
+def pack_keyed(
+    files: Sequence[DataFile],
+    order: KeyOrder,
+    packing: Packing,
+    may_match: Callable[[DataFile], bool] | None = None,
+) -> list[Packed]:
+    """The splits of a bucket of a primary-key table, without the sections of which no file ``may_match``.
+
+    A filter on values must not drop one file of a section: an older row would surface. It may drop a whole section, for
+    no key of it occurs elsewhere. Sections that need no merge are packed apart from those that do, so that as much as
+    possible is read raw.
+    """
+    sections = _sections(files, order)
+    if may_match is not None:
+        sections = [s for s in sections if any(may_match(f) for run in s for f in run)]
+    raw = [f for s in sections if _is_raw(s) for f in s[0]]
+    merged = [s for s in sections if not _is_raw(s)]
+    out: list[Packed] = [(tuple(some), ()) for some in packing.pack(raw, lambda f: f.file_size)]
+    for some in packing.pack(merged, lambda s: sum(f.file_size for run in s for f in run)):
+        out.append(_with_layout(some))
+    return out
+
+
+_Section = Sequence[Sequence[DataFile]]
+"""The sorted runs of a section, each as its files."""
+
+
+def _sections(files: Sequence[DataFile], order: KeyOrder) -> list[_Section]:
+    # Files of one level above 0 share no key (format 7.3), so that their keys need not even be decoded.
+    if len(files) == 1 or (files[0].level > 0 and all(f.level == files[0].level for f in files)):
+        return [((f,),) for f in files]
+    return [tuple(run.files for run in section.runs) for section in intervals(files, order)]
+
+
+def _is_raw(section: _Section) -> bool:
+    """Whether the section holds each key once and no delete; an unknown number of deletes may be one."""
+    return len(section) == 1 and all(f.delete_row_count == 0 for f in section[0])
+
+
+def _with_layout(sections: Sequence[_Section]) -> Packed:
+    files: list[DataFile] = []
+    layout = []
+    for section in sections:
+        runs = []
+        for run in section:
+            runs.append(tuple(range(len(files), len(files) + len(run))))
+            files.extend(run)
+        layout.append(tuple(runs))
+    return tuple(files), tuple(layout)

@@ -1,0 +1,144 @@
+"""``format("paimon")``: the second door on the same code, for users of the DataFrame reader and writer.
+
+    spark.dataSource.register(PaimonDataSource)
+    spark.read.format("paimon").option("warehouse", "lake").load("ods.flights")
+    df.write.format("paimon").option("warehouse", "lake").mode("append").save("ods.flights")
+
+It has no column pruning of its own: pass ``columns``. ``pushFilters`` is not overridden, on purpose: in Spark 4.3.0
+pushed filters leak into other reads of the same DataFrame and give wrong results. Rows are not brought together by
+bucket before they are written: ``write_spark`` makes fewer and larger files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+from pyspark.sql.datasource import (
+    DataSource,
+    DataSourceArrowWriter,
+    DataSourceReader,
+    InputPartition,
+    WriterCommitMessage,
+)
+from pyspark.sql.types import StructType
+
+from paimon_core.catalog.open import open_catalog
+from paimon_core.errors import InvalidOption
+from paimon_core.metadata.commit_message import CommitMessage
+from paimon_core.read.split_reader import read_split
+from paimon_core.scan.split import Split
+from paimon_core.spark.reference import TableReference
+from paimon_core.spark.types import arrow_schema, spark_schema, to_spark
+from paimon_core.table.table import Table
+from paimon_core.write.table_writer import TableWriter
+
+_READ_OPTIONS = frozenset({"warehouse", "path", "columns", "snapshot", "tag"})
+_WRITE_OPTIONS = frozenset({"warehouse", "path", "kinds"})
+
+
+class PaimonDataSource(DataSource):
+    """``spark.read.format("paimon")`` and ``df.write.format("paimon")``; options: warehouse, columns, snapshot, tag, kinds."""
+
+    @classmethod
+    def name(cls) -> str:
+        """The name of the format."""
+        return "paimon"
+
+    def schema(self) -> StructType:
+        """The columns that are read."""
+        table = self._table(_READ_OPTIONS)
+        return spark_schema(table.schema.select(self._columns(table)))
+
+    def reader(self, schema: StructType) -> DataSourceReader:
+        """A reader over one snapshot."""
+        table = self._table(_READ_OPTIONS)
+        return PaimonReader(table, self._columns(table))
+
+    def writer(self, schema: StructType, overwrite: bool) -> DataSourceArrowWriter:  # type: ignore[override]
+        """A writer that commits once; mode overwrite replaces the partitions in the data, or the whole table."""
+        return PaimonWriter(self._table(_WRITE_OPTIONS), self.options.get("kinds"), overwrite)
+
+    def _table(self, allowed: frozenset[str]) -> Table:
+        for option in self.options:
+            if option.lower() not in allowed:
+                raise InvalidOption(
+                    f"option {option!r} is not supported; the options are {', '.join(sorted(allowed))}", option=option
+                )
+        for needed in ("warehouse", "path"):
+            if needed not in self.options:
+                word = "the table: .load('db.table')" if needed == "path" else "the option warehouse"
+                raise InvalidOption(f'format("paimon") needs {word}', option=needed)
+        table = open_catalog(self.options["warehouse"]).table(self.options["path"])
+        snapshot, tag = self.options.get("snapshot"), self.options.get("tag")
+        if snapshot is None and tag is None:
+            return table
+        if snapshot is not None and not snapshot.isdecimal():
+            raise InvalidOption(f"option snapshot = {snapshot!r} is no snapshot id", option="snapshot")
+        return table.at(snapshot=None if snapshot is None else int(snapshot), tag=tag)
+
+    def _columns(self, table: Table) -> Sequence[str]:
+        text = self.options.get("columns")
+        return [c.strip() for c in text.split(",")] if text else table.schema.names
+
+
+@dataclass
+class SplitPartition(InputPartition):
+    """One split as Spark's unit of reading; no bytes: an empty table."""
+
+    split: bytes | None = None
+
+
+class PaimonReader(DataSourceReader):
+    """Reads the splits of one plan."""
+
+    def __init__(self, table: Table, columns: Sequence[str]) -> None:
+        self._reference = TableReference.of(table.context)
+        self._columns = list(columns)
+        self._splits = [s.to_bytes() for s in table.scan(columns).splits()]
+        self._schema = arrow_schema(table.schema.select(columns))
+
+    def partitions(self) -> Sequence[InputPartition]:
+        """One partition a split."""
+        return [SplitPartition(s) for s in self._splits] or [SplitPartition(None)]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """The rows of one split."""
+        assert isinstance(partition, SplitPartition)
+        if partition.split is not None:
+            for table in read_split(self._reference.open(), Split.from_bytes(partition.split), self._columns):
+                yield from to_spark(table, self._schema).to_batches()
+
+
+@dataclass
+class Messages(WriterCommitMessage):
+    """What one task wrote, as bytes of commit messages."""
+
+    messages: list[bytes]
+
+
+class PaimonWriter(DataSourceArrowWriter):
+    """Writes files in tasks and commits on the driver."""
+
+    def __init__(self, table: Table, kinds: str | None, overwrite: bool) -> None:
+        table.context.options.check_writable(table.name)
+        self._reference = TableReference.of(table.context)
+        self._kinds = kinds
+        self._overwrite = overwrite
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
+        """The files of one task; deleted again when it fails."""
+        with TableWriter(self._reference.open(), ignore_existing=self._overwrite) as writer:
+            for batch in iterator:
+                writer.write(batch, self._kinds)
+            return Messages([m.to_bytes() for m in writer.flush()])
+
+    def commit(self, messages: Sequence[WriterCommitMessage | None]) -> None:
+        """One commit of all tasks."""
+        table = Table(self._reference.open())
+        found = [CommitMessage.from_bytes(b) for m in messages if isinstance(m, Messages) for b in m.messages]
+        table.commit(found, overwrite=table.overwrite_spec() if self._overwrite else None)
+
+    def abort(self, messages: Sequence[WriterCommitMessage | None]) -> None:
+        """Leave the files: Spark also calls this after a commit that landed and then raised; orphans are cleaned by age."""

@@ -1,0 +1,79 @@
+"""Read: Spark's own Parquet reader for raw files, Python tasks for the splits that must be merged.
+
+Both branches are one DataFrame, so Spark still pushes columns and filters into the native one. The plan is made here,
+on the driver, from one snapshot: a DataFrame made before a commit does not see that commit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+
+from paimon_core.predicate import Predicate
+from paimon_core.read.split_reader import read_split
+from paimon_core.scan.split import Split
+from paimon_core.spark.filters import to_column
+from paimon_core.spark.reference import TableReference
+from paimon_core.spark.tasks import run_tasks
+from paimon_core.spark.types import arrow_schema, spark_schema, to_spark
+from paimon_core.table.table import Table
+from paimon_core.types import TIMESTAMP_ROOTS
+
+
+def read_spark(
+    spark: SparkSession, table: Table, columns: Sequence[str] | None = None, where: Predicate | None = None
+) -> DataFrame:
+    """The rows of ``table`` (at its position) as a DataFrame of ``columns`` that satisfy ``where``.
+
+    Raises SchemaMismatch for unknown columns, UnsupportedFeature for TIME columns.
+    """
+    scan = table.scan(columns, where)
+    fields = table.schema.select(scan.columns)
+    schema, arrow = spark_schema(fields), arrow_schema(fields)
+    native, merged = [], []
+    for split in scan.splits():
+        (native if _is_native(split, table, scan.columns) else merged).append(split)
+    branches = []
+    if native:
+        branches.append(_native(spark, native, table, scan.columns, where))
+    if merged:
+        reference = TableReference.of(table.context)
+        names = list(scan.columns)
+
+        def work(payload: bytes) -> Iterator[pa.RecordBatch]:
+            for rows in read_split(reference.open(), Split.from_bytes(payload), names, where):
+                yield from to_spark(rows, arrow).to_batches()
+
+        branches.append(run_tasks(spark, [s.to_bytes() for s in merged], work, schema))
+    if not branches:
+        return spark.createDataFrame([], schema)
+    return branches[0] if len(branches) == 1 else branches[0].unionAll(branches[1])
+
+
+def _is_native(split: Split, table: Table, columns: Sequence[str]) -> bool:
+    """Whether Spark reads these files as we do: no merge, the current schema, no INT96 timestamp to be shifted."""
+    needed = table.schema.select(columns)
+    return (
+        split.raw
+        and all(f.schema_id == table.schema.id for f in split.files)
+        and not any(f.type.root in TIMESTAMP_ROOTS and f.type.precision > 6 for f in needed)
+        and table.context.storage.is_local
+    )
+
+
+def _native(
+    spark: SparkSession, splits: Sequence[Split], table: Table, columns: Sequence[str], where: Predicate | None
+) -> DataFrame:
+    context = table.context
+    paths = [
+        f.external_path or context.paths.data_file(context.partition_path(s.partition), s.bucket, f.file_name)
+        for s in splits
+        for f in s.files
+    ]
+    needed = list(dict.fromkeys([*columns, *(sorted(where.columns) if where else ())]))
+    rows = spark.read.schema(spark_schema(table.schema.select(needed))).parquet(*paths)
+    if where is not None:
+        rows = rows.where(to_column(where))
+    return rows.select(*[f"`{c}`" for c in columns])

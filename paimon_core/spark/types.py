@@ -1,0 +1,45 @@
+"""Table columns as Spark columns: microseconds for every timestamp, no TIME.
+
+Spark holds timestamps in microseconds. A TIMESTAMP(7..9) is read only while its nanoseconds are whole microseconds:
+anything else is an error, never a silent cut.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.types import StructType
+
+from paimon_core.errors import SchemaMismatch, UnsupportedFeature
+from paimon_core.schema import DataField
+from paimon_core.types import TIMESTAMP_ROOTS, TypeRoot
+
+
+def arrow_schema(fields: Sequence[DataField]) -> pa.Schema:
+    """The Arrow schema in which Spark takes these columns; raises UnsupportedFeature naming a TIME column."""
+    columns = []
+    for field in fields:
+        kind = field.type
+        if kind.root is TypeRoot.TIME:
+            raise UnsupportedFeature(f"column {field.name!r}: {kind} has no Spark type here", column=field.name)
+        if kind.root in TIMESTAMP_ROOTS:
+            arrow = pa.timestamp("us", tz="UTC" if kind.root is TypeRoot.TIMESTAMP_LTZ else None)
+        else:
+            arrow = kind.to_arrow()
+        columns.append(pa.field(field.name, arrow, nullable=kind.nullable))
+    return pa.schema(columns)
+
+
+def spark_schema(fields: Sequence[DataField]) -> StructType:
+    """The Spark schema of these columns."""
+    return from_arrow_schema(arrow_schema(fields), prefer_timestamp_ntz=True)
+
+
+def to_spark(table: pa.Table, schema: pa.Schema) -> pa.Table:
+    """``table`` cast to ``arrow_schema``; raises SchemaMismatch for nanoseconds that Spark cannot hold."""
+    try:
+        return table.cast(schema)
+    except pa.ArrowInvalid as error:
+        raise SchemaMismatch(f"Spark holds timestamps in microseconds: {error}") from None

@@ -1,0 +1,140 @@
+"""Write: each bucket's rows meet in one task, every task writes files and returns messages, the driver commits once.
+
+A retried or speculated task writes files of its own under fresh names; only the messages that Spark returns are
+committed, so nothing is written twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from paimon_core.arrow import conform
+from paimon_core.commit.overwrite import Overwrite
+from paimon_core.errors import InvalidRequest, SchemaMismatch
+from paimon_core.metadata.commit_message import CommitMessage
+from paimon_core.metadata.snapshot import Snapshot
+from paimon_core.predicate import Predicate
+from paimon_core.spark.bucket_expression import bucket_expression
+from paimon_core.spark.reference import TableReference
+from paimon_core.table.table import Table
+from paimon_core.write.bucketing import assign_buckets
+from paimon_core.write.table_writer import TableWriter
+
+_ROUTE = "__paimon_route"
+
+
+def write_spark(
+    df: DataFrame,
+    table: Table,
+    *,
+    kinds: str | None = None,
+    order_by: Sequence[str] = (),
+    overwrite: str | Predicate | None = None,
+    user: str | None = None,
+    identifier: int | None = None,
+    properties: Mapping[str, str] | None = None,
+    tasks: int | None = None,
+) -> Snapshot | None:
+    """Add the rows of ``df`` to ``table`` (or replace by them) in one commit; None when there was nothing to commit.
+
+    ``kinds`` names the column of "+I", "-U", "+U", "-D". A DataFrame has no order: rows of one key that must apply in
+    order need ``order_by`` columns (dropped unless the table has them) or the option sequence.field. ``overwrite`` is
+    "dynamic" (the partitions in the data), a predicate on partition columns, or None for an upsert. With ``user`` and
+    ``identifier`` the commit happens once. Raises SchemaMismatch for columns that do not fit, CommitConflict.
+    """
+    messages = write_messages(df, table, kinds=kinds, order_by=order_by, overwrites=overwrite is not None, tasks=tasks)
+    spec = _overwrite(table, overwrite)
+    return table.commit(messages, user=user, identifier=identifier, properties=properties, overwrite=spec)
+
+
+def _overwrite(table: Table, overwrite: str | Predicate | None) -> Overwrite | None:
+    if overwrite is None:
+        return None
+    if overwrite == "dynamic":
+        return table.overwrite_spec()
+    if isinstance(overwrite, Predicate):
+        return table.overwrite_spec(overwrite)
+    raise InvalidRequest(f'overwrite must be "dynamic" or a predicate on partition columns, not {overwrite!r:.60}')
+
+
+def write_messages(
+    df: DataFrame,
+    table: Table,
+    *,
+    kinds: str | None = None,
+    order_by: Sequence[str] = (),
+    overwrites: bool = False,
+    tasks: int | None = None,
+) -> list[CommitMessage]:
+    """Write files for the rows of ``df`` on the workers; commit the messages to make them visible."""
+    table.context.options.check_writable(table.name)
+    _check_columns(df, table, kinds, order_by)
+    drops = [c for c in order_by if c not in table.schema.by_name]
+    rows = _routed(df, table, tasks or int(df.sparkSession.conf.get("spark.sql.shuffle.partitions") or 1))
+    if order_by:
+        rows = rows.sortWithinPartitions(*[f"`{c}`" for c in order_by])
+    reference = TableReference.of(table.context)
+
+    def work(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        with TableWriter(reference.open(), ignore_existing=overwrites) as writer:
+            for batch in batches:
+                writer.write(batch.drop_columns([_ROUTE, *drops]), kinds)
+            found = [m.to_bytes() for m in writer.flush()]
+        yield pa.record_batch([pa.array(found, pa.binary())], names=["message"])
+
+    return [CommitMessage.from_bytes(bytes(r["message"])) for r in rows.mapInArrow(work, "message binary").collect()]
+
+
+def _check_columns(df: DataFrame, table: Table, kinds: str | None, order_by: Sequence[str]) -> None:
+    """Refuse a wrong DataFrame here, by name, before a job starts."""
+    extra = {*order_by, *((kinds,) if kinds else ())}
+    for name in extra:
+        if name not in df.columns:
+            raise SchemaMismatch(
+                f"no column {name!r} in the data; its columns are {', '.join(df.columns)}", column=name
+            )
+    for name in df.columns:
+        if name not in table.schema.by_name and name not in extra:
+            known = ", ".join(table.schema.names)
+            raise SchemaMismatch(f"table {table.name} has no column {name!r}; its columns are {known}", column=name)
+    for field in table.schema.fields:
+        if field.name not in df.columns and not field.type.nullable:
+            raise SchemaMismatch(f"column {field.name!r} is NOT NULL and missing in the data", column=field.name)
+
+
+def _routed(df: DataFrame, table: Table, tasks: int) -> DataFrame:
+    """The rows with all of one (partition, bucket) in one task; tables without buckets stay where they are."""
+    context = table.context
+    fields = context.schema.select(context.bucket_keys)
+    if not fields:
+        return df.withColumn(_ROUTE, F.lit(0))
+    buckets = context.options["bucket"]
+    expression = bucket_expression(fields, buckets)
+    partition = [F.col(f"`{k}`") for k in context.schema.partition_keys]
+    spread = F.hash(*partition) if partition else F.lit(0)
+    if expression is not None:
+        return df.withColumn(_ROUTE, F.pmod(spread + F.expr(expression), F.lit(tasks)).cast("int")).repartitionById(
+            tasks, _ROUTE
+        )
+    return _routed_by_arrow(df, table, spread, tasks)
+
+
+def _routed_by_arrow(df: DataFrame, table: Table, spread: object, tasks: int) -> DataFrame:
+    """The same for key types without a SQL image: the bucket is computed on Arrow batches in Python."""
+    reference = TableReference.of(table.context)
+    keys = list(table.context.bucket_keys)
+
+    def bucket(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        context = reference.open()
+        for batch in batches:
+            key_rows = conform(batch.select(keys), context.schema.select(keys))
+            yield batch.append_column("__paimon_bucket", pa.array(assign_buckets(key_rows, context)))
+
+    schema = df.schema.add("__paimon_bucket", "int")
+    routed = df.mapInArrow(bucket, schema)
+    route = F.pmod(spread + F.col("__paimon_bucket"), F.lit(tasks)).cast("int")
+    return routed.withColumn(_ROUTE, route).drop("__paimon_bucket").repartitionById(tasks, _ROUTE)

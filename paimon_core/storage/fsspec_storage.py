@@ -1,0 +1,207 @@
+"""FsspecStorage: the Storage of the local disk (``file``) and of this process's memory (``memory``), over fsspec.
+
+A storage is a small value that pickles, so that it travels to workers. Reading, listing and deleting go through
+fsspec; writes on the local disk are durable (``storage.local_disk``), as fsspec's are not. Data files are opened
+without a memory map: a disk error or a file cut short is then an error of the read and not a killed process.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import os
+import posixpath
+import re
+import shutil
+import threading
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import fsspec
+import pyarrow as pa
+
+from paimon_core.errors import InvalidOption, InvalidRequest, PaimonError, StorageError, UnsupportedFeature
+from paimon_core.storage import local_disk
+from paimon_core.storage.storage import FileInfo, Storage
+
+LOCAL = "file"
+MEMORY = "memory"
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*(?:::[A-Za-z0-9+.\-]+)*):/")
+_memory_publish = threading.Lock()
+
+
+@dataclass(frozen=True, slots=True)
+class FsspecStorage(Storage):
+    """Bytes by absolute path on one fsspec protocol, ``file`` or ``memory``; see ``Storage`` for the methods."""
+
+    protocol: str = LOCAL
+
+    def __post_init__(self) -> None:
+        if self.protocol not in (LOCAL, MEMORY):
+            raise UnsupportedFeature(f"storage {self.protocol!r} is not supported; use file or memory")
+
+    @property
+    def filesystem(self) -> Any:
+        """The fsspec file system, which fsspec keeps one of per process."""
+        return fsspec.filesystem(self.protocol, use_listings_cache=False)
+
+    @property
+    def _is_local(self) -> bool:
+        return self.protocol == LOCAL
+
+    def read(self, path: str) -> bytes:
+        """The whole file; raises FileNotFoundError when there is none."""
+        with _failing("read", path, missing=True):
+            return bytes(self.filesystem.cat_file(path))
+
+    def exists(self, path: str) -> bool:
+        """Whether a file or directory is there."""
+        try:
+            with _failing("look for", path, missing=True):
+                self.filesystem.info(path)
+        except FileNotFoundError:
+            return False
+        return True
+
+    def list(self, directory: str) -> list[FileInfo]:
+        """The direct entries in the order of their names; [] for a directory that does not exist."""
+        try:
+            with _failing("list", directory, missing=True):
+                entries = self.filesystem.ls(directory, detail=True)
+        except FileNotFoundError:
+            return []
+        found = [self._info(e) for e in entries if len(e["name"]) > len(directory.rstrip("/"))]
+        return sorted(found, key=lambda f: f.path)
+
+    def _info(self, entry: Mapping[str, Any]) -> FileInfo:
+        path = entry["name"]
+        if entry["type"] == "directory" or (entry.get("islink") and os.path.isdir(path)):
+            return FileInfo(path, True)
+        modified = entry["mtime"] if self._is_local else entry["created"]
+        if isinstance(modified, datetime.datetime):
+            modified = modified.timestamp()
+        return FileInfo(path, False, entry["size"], int(modified * 1000))
+
+    def open_input(self, path: str) -> pa.NativeFile:
+        """The file for random access; raises FileNotFoundError when there is none."""
+        if not self._is_local:
+            return pa.BufferReader(self.read(path))
+        with _failing("open", path, missing=True):
+            return pa.OSFile(path, "rb")
+
+    def open_output(self, path: str) -> pa.NativeFile:
+        """A new file to stream into; directories appear by themselves. Durable, and on memory visible, once closed."""
+        if not self._is_local:
+            return _MemoryOutput(self, path)
+        with _failing("write", path):
+            return local_disk.open_new(path)
+
+    def write(self, path: str, data: bytes) -> None:
+        """A whole new file under a name that nobody else uses; a taken name is a StorageError."""
+        with _failing("write", path):
+            if self._is_local:
+                local_disk.create(path, data)
+            else:
+                self.filesystem.pipe_file(path, data)
+
+    def overwrite(self, path: str, data: bytes) -> None:
+        """Replace a small file atomically."""
+        with _failing("overwrite", path):
+            if self._is_local:
+                local_disk.replace(path, data)
+            else:
+                self.filesystem.pipe_file(path, data)
+
+    def create_exclusive(self, path: str, data: bytes) -> bool:
+        """Create the whole file durably unless it exists: True created, False somebody was first (format 14.4)."""
+        with _failing("publish", path):
+            if self._is_local:
+                return local_disk.create_whole(path, data)
+            with _memory_publish:
+                if self.exists(path):
+                    return False
+                self.filesystem.pipe_file(path, data)
+                return True
+
+    def make_directory(self, directory: str) -> None:
+        """Make a directory and its parents; one that exists is no error."""
+        with _failing("make directory", directory):
+            if self._is_local:
+                local_disk.make_directory(directory)
+            else:
+                self.filesystem.makedirs(directory, exist_ok=True)
+
+    def delete(self, paths: Iterable[str]) -> int:
+        """Delete files; missing ones are no error. The number deleted."""
+        deleted = 0
+        for path in paths:
+            with contextlib.suppress(FileNotFoundError), _failing("delete", path, missing=True):
+                self.filesystem.rm_file(path)
+                deleted += 1
+        return deleted
+
+    def delete_directory(self, directory: str) -> None:
+        """Delete a directory and all below it; a missing one is no error."""
+        if not self._is_local:
+            found = self.filesystem.find(directory, withdirs=True, detail=True)
+            self.delete(path for path, entry in found.items() if entry["type"] != "directory")
+            for path in sorted((*found, directory), reverse=True):
+                with contextlib.suppress(FileNotFoundError):  # most directories in memory are only implied
+                    self.filesystem.rmdir(path)
+            return
+        with contextlib.suppress(FileNotFoundError), _failing("delete", directory, missing=True):
+            shutil.rmtree(directory)
+
+
+class _MemoryOutput(pa.BufferOutputStream):  # type: ignore[misc]
+    def __init__(self, storage: FsspecStorage, path: str) -> None:
+        self._storage = storage
+        self._path = path
+
+    def __new__(cls, storage: FsspecStorage, path: str) -> Any:
+        return pa.BufferOutputStream.__new__(cls)
+
+    def close(self) -> None:
+        if not self.closed:
+            self._storage.overwrite(self._path, self.getvalue().to_pybytes())
+
+
+@contextlib.contextmanager
+def _failing(verb: str, path: str, *, missing: bool = False) -> Iterator[None]:
+    """Failures of the store as StorageError; FileNotFoundError passes where it is an answer (``missing``)."""
+    try:
+        yield
+    except PaimonError:
+        raise
+    except OSError as error:
+        if missing and isinstance(error, FileNotFoundError):
+            raise
+        raise StorageError(f"cannot {verb} {path}: {error!r}", path=path) from error
+
+
+def open_storage(url: str, options: Mapping[str, str] | None = None) -> tuple[Storage, str]:
+    """The storage of a warehouse URL and the path of its root, without a trailing slash.
+
+    Plain paths, ``file:///path`` and ``file:/path`` are the local disk, ``memory://name`` is the memory of this
+    process. Raises UnsupportedFeature naming any other scheme, InvalidOption for an option (none is known yet).
+    """
+    for option in options or {}:
+        raise InvalidOption(f"storage option {option!r} is not supported", option=option)
+    if not url.strip() or "\0" in url:
+        raise InvalidRequest(f"a warehouse needs a path, not {url!r}", url=url)
+    found = _SCHEME.match(url)
+    scheme = found.group(1).lower() if found else LOCAL
+    if scheme not in (LOCAL, MEMORY):
+        raise UnsupportedFeature(
+            f"scheme {scheme!r} of {url!r} is not supported; use a local path, file:// or memory://", scheme=scheme
+        )
+    rest = url[found.end() - 1 :] if found else url
+    if scheme == MEMORY:
+        return FsspecStorage(MEMORY), posixpath.normpath("/" + rest.lstrip("/")).rstrip("/")
+    if rest.startswith("//") and not rest.startswith("///"):
+        raise InvalidRequest(f"{url!r} names a host; write file:///path", url=url)
+    root = os.path.abspath(("/" + rest.lstrip("/")) if found else rest)
+    if root == "/":
+        raise InvalidRequest("the root of the file system cannot be a warehouse", url=url)
+    return FsspecStorage(LOCAL), root

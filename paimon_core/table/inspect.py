@@ -1,0 +1,257 @@
+"""Inspect: a table's metadata as Arrow tables, one row a snapshot, file, manifest, partition, bucket ..."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from paimon_core.codec.binary_row import decode_row
+from paimon_core.lsm.levels import Levels
+from paimon_core.metadata.context import TableContext
+from paimon_core.metadata.manifest import ManifestEntry
+from paimon_core.metadata.snapshot import Snapshot
+from paimon_core.schema import DataField
+
+_TIME = pa.timestamp("ms", tz="UTC")
+_LOCAL_TIME = pa.timestamp("ms")
+
+
+def _table(columns: Sequence[tuple[str, pa.DataType]], rows: Sequence[Sequence[Any]]) -> pa.Table:
+    transposed = list(zip(*rows, strict=True)) or [[] for _ in columns]
+    arrays = [pa.array(values, kind) for values, (_, kind) in zip(transposed, columns, strict=True)]
+    return pa.Table.from_arrays(arrays, names=[name for name, _ in columns])
+
+
+@dataclass(frozen=True)
+class Inspect:
+    """Views on one table's metadata; those on files speak of the pinned snapshot, or the latest."""
+
+    context: TableContext
+    pinned: Snapshot | None = None
+
+    def _snapshot(self) -> Snapshot | None:
+        return self.pinned or self.context.snapshots.latest()
+
+    def _entries(self) -> list[ManifestEntry]:
+        snapshot = self._snapshot()
+        return self.context.manifests.entries_of(snapshot) if snapshot else []
+
+    def snapshots(self) -> pa.Table:
+        """One row a snapshot that has not expired, oldest first; times are UTC."""
+        columns = [
+            ("snapshot_id", pa.int64()),
+            ("schema_id", pa.int64()),
+            ("commit_user", pa.string()),
+            ("commit_identifier", pa.int64()),
+            ("commit_kind", pa.string()),
+            ("commit_time", _TIME),
+            ("total_record_count", pa.int64()),
+            ("delta_record_count", pa.int64()),
+            ("changelog_record_count", pa.int64()),
+            ("watermark", pa.int64()),
+            ("properties", pa.map_(pa.string(), pa.string())),
+        ]
+        found = [self.context.snapshots.read(i) for i in self.context.snapshots.ids()]
+        return _table(
+            columns,
+            [
+                (
+                    s.id,
+                    s.schema_id,
+                    s.commit_user,
+                    s.commit_identifier,
+                    str(s.commit_kind),
+                    s.time_millis,
+                    s.total_record_count,
+                    s.delta_record_count,
+                    s.changelog_record_count,
+                    s.watermark,
+                    list(s.properties.items()),
+                )
+                for s in found
+            ],
+        )
+
+    def files(self) -> pa.Table:
+        """One row a live data file; keys and value bounds as JSON; ``creation_time`` is the writer's local time."""
+        columns = [
+            ("partition", pa.string()),
+            ("bucket", pa.int32()),
+            ("file_name", pa.string()),
+            ("level", pa.int32()),
+            ("record_count", pa.int64()),
+            ("file_size_in_bytes", pa.int64()),
+            ("min_key", pa.string()),
+            ("max_key", pa.string()),
+            ("min_sequence_number", pa.int64()),
+            ("max_sequence_number", pa.int64()),
+            ("delete_row_count", pa.int64()),
+            ("schema_id", pa.int64()),
+            ("creation_time", _LOCAL_TIME),
+            ("file_source", pa.string()),
+        ]
+        keys = self.context.schema.key_fields
+        return _table(
+            columns,
+            [
+                (
+                    self.context.partition_path(e.partition),
+                    e.bucket,
+                    e.file.file_name,
+                    e.file.level,
+                    e.file.row_count,
+                    e.file.file_size,
+                    _json(keys, e.file.min_key),
+                    _json(keys, e.file.max_key),
+                    e.file.min_sequence_number,
+                    e.file.max_sequence_number,
+                    e.file.delete_row_count,
+                    e.file.schema_id,
+                    e.file.creation_time_millis,
+                    None if e.file.file_source is None else e.file.file_source.name,
+                )
+                for e in self._entries()
+            ],
+        )
+
+    def manifests(self) -> pa.Table:
+        """One row a manifest of the snapshot's base and delta lists."""
+        columns = [
+            ("file_name", pa.string()),
+            ("file_size", pa.int64()),
+            ("num_added_files", pa.int64()),
+            ("num_deleted_files", pa.int64()),
+            ("schema_id", pa.int64()),
+            ("list", pa.string()),
+        ]
+        snapshot = self._snapshot()
+        lists = [("base", snapshot.base_manifest_list), ("delta", snapshot.delta_manifest_list)] if snapshot else []
+        return _table(
+            columns,
+            [
+                (m.file_name, m.file_size, m.num_added_files, m.num_deleted_files, m.schema_id, which)
+                for which, name in lists
+                for m in self.context.manifests.read_list(name)
+            ],
+        )
+
+    def partitions(self) -> pa.Table:
+        """One row a partition, sorted by its directory: physical rows (before merging), bytes, files."""
+        columns = [
+            ("partition", pa.string()),
+            ("record_count", pa.int64()),
+            ("file_size_in_bytes", pa.int64()),
+            ("file_count", pa.int64()),
+            ("last_update_time", _LOCAL_TIME),
+        ]
+        groups: dict[bytes, list[ManifestEntry]] = {}
+        for entry in self._entries():
+            groups.setdefault(entry.partition, []).append(entry)
+        rows = [
+            (
+                self.context.partition_path(partition),
+                sum(e.file.row_count for e in entries),
+                sum(e.file.file_size for e in entries),
+                len(entries),
+                max((e.file.creation_time_millis or 0) for e in entries),
+            )
+            for partition, entries in groups.items()
+        ]
+        return _table(columns, sorted(rows))
+
+    def buckets(self) -> pa.Table:
+        """One row a bucket: physical rows, bytes, files, and the state of its LSM tree."""
+        columns = [
+            ("partition", pa.string()),
+            ("bucket", pa.int32()),
+            ("record_count", pa.int64()),
+            ("file_size_in_bytes", pa.int64()),
+            ("file_count", pa.int64()),
+            ("level0_files", pa.int64()),
+            ("sorted_runs", pa.int64()),
+        ]
+        groups: dict[tuple[bytes, int], list[ManifestEntry]] = {}
+        for entry in self._entries():
+            groups.setdefault((entry.partition, entry.bucket), []).append(entry)
+        levels = self.context.options["num-levels"] or self.context.options["num-sorted-run.compaction-trigger"] + 1
+        rows = [
+            (
+                self.context.partition_path(partition),
+                bucket,
+                sum(e.file.row_count for e in entries),
+                sum(e.file.file_size for e in entries),
+                len(entries),
+                sum(e.file.level == 0 for e in entries),
+                len(Levels.of([e.file for e in entries], levels).runs) if self.context.is_keyed else len(entries),
+            )
+            for (partition, bucket), entries in groups.items()
+        ]
+        return _table(columns, sorted(rows))
+
+    def options(self) -> pa.Table:
+        """The options as the schema file holds them."""
+        return _table([("key", pa.string()), ("value", pa.string())], sorted(self.context.schema.options.items()))
+
+    def schemas(self) -> pa.Table:
+        """One row a schema version; fields and options as JSON."""
+        columns = [
+            ("schema_id", pa.int64()),
+            ("fields", pa.string()),
+            ("partition_keys", pa.list_(pa.string())),
+            ("primary_keys", pa.list_(pa.string())),
+            ("options", pa.string()),
+            ("comment", pa.string()),
+            ("update_time", _TIME),
+        ]
+        return _table(
+            columns,
+            [
+                (
+                    s.id,
+                    json.dumps([f.to_json() for f in s.fields]),
+                    list(s.partition_keys),
+                    list(s.primary_keys),
+                    json.dumps(dict(s.options)),
+                    s.comment,
+                    s.time_millis,
+                )
+                for s in self.context.schemas.all()
+            ],
+        )
+
+    def tags(self) -> pa.Table:
+        """One row a tag, by name."""
+        columns = [
+            ("tag_name", pa.string()),
+            ("snapshot_id", pa.int64()),
+            ("schema_id", pa.int64()),
+            ("commit_time", _TIME),
+            ("record_count", pa.int64()),
+            ("create_time", _LOCAL_TIME),
+            ("time_retained", pa.duration("ms")),
+        ]
+        return _table(
+            columns,
+            [
+                (
+                    t.name,
+                    t.snapshot.id,
+                    t.snapshot.schema_id,
+                    t.snapshot.time_millis,
+                    t.snapshot.total_record_count,
+                    t.create_time_millis,
+                    t.retained_millis,
+                )
+                for t in self.context.tags.list()
+            ],
+        )
+
+
+def _json(fields: Sequence[DataField], row: bytes) -> str | None:
+    if not fields:
+        return None
+    return json.dumps(list(decode_row(row, [f.type for f in fields])), default=str)

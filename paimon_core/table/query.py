@@ -1,0 +1,138 @@
+"""Scan: columns, where, limit → an Arrow stream over one snapshot."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from paimon_core.errors import InvalidRequest
+from paimon_core.metadata.context import TableContext
+from paimon_core.metadata.snapshot import Snapshot
+from paimon_core.predicate import Predicate
+from paimon_core.read.split_reader import read_split
+from paimon_core.scan.plan import ScanPlan, plan_scan
+from paimon_core.scan.split import Split
+
+if TYPE_CHECKING:
+    import pandas
+    import polars
+
+
+@dataclass(frozen=True)
+class Scan:
+    """A read that has been described and not yet run; each run of it sees the same snapshot."""
+
+    context: TableContext
+    snapshot: Snapshot | None
+    columns: tuple[str, ...]
+    where: Predicate | None = None
+    limit: int | None = None
+
+    @cached_property
+    def plan(self) -> ScanPlan:
+        """What will be read, and why the rest is not."""
+        return plan_scan(self.context, self.snapshot, where=self.where)
+
+    def splits(self) -> list[Split]:
+        """The units of reading; each can be read in another process by ``read_split``."""
+        return list(self.plan.splits)
+
+    def explain(self) -> str:
+        """The plan as text: files read and pruned, splits read raw and merged."""
+        return self.plan.explain()
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The Arrow schema of the result."""
+        return pa.schema([f.arrow for f in self.context.schema.select(self.columns)])
+
+    def _tables(self) -> Iterator[pa.Table]:
+        left = self.limit
+        for split in self.plan.splits:
+            for table in read_split(self.context, split, self.columns, self.where):
+                if left is None:
+                    yield table
+                    continue
+                yield table.slice(0, left)
+                left -= min(left, len(table))
+                if not left:
+                    return
+
+    def to_batches(self) -> pa.RecordBatchReader:
+        """The rows as a stream in bounded memory, split after split."""
+        schema = self.schema
+        tables = self._tables() if self.limit != 0 else iter(())
+        return pa.RecordBatchReader.from_batches(schema, (b for t in tables for b in _typed(t, schema).to_batches()))
+
+    def to_arrow(self) -> pa.Table:
+        """The rows as one Table; splits are read side by side."""
+        splits = self.plan.splits
+        if self.limit is not None or len(splits) < 2:
+            return self.to_batches().read_all()
+        with ThreadPoolExecutor(min(len(splits), os.cpu_count() or 1)) as pool:
+            parts = pool.map(lambda s: list(read_split(self.context, s, self.columns, self.where)), splits)
+            tables = [_typed(table, self.schema) for part in parts for table in part]
+        return pa.concat_tables(tables) if tables else self.schema.empty_table()
+
+    def count(self) -> int:
+        """The number of rows; from the manifests alone where no split must be merged or filtered."""
+        if self.where is None and self.limit is None and all(s.raw for s in self.plan.splits):
+            return sum(f.row_count for s in self.plan.splits for f in s.files)
+        narrow = Scan(self.context, self.snapshot, self.columns[:1], self.where, self.limit)
+        return sum(len(table) for table in narrow._tables())
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """The rows as a pandas DataFrame (needs pandas)."""
+        return self.to_arrow().to_pandas()
+
+    def to_polars(self) -> polars.DataFrame:
+        """The rows as a polars DataFrame (needs polars)."""
+        return _polars().from_arrow(self.to_arrow())
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        return self.to_batches().__arrow_c_stream__(requested_schema)
+
+
+def _typed(table: pa.Table, schema: pa.Schema) -> pa.Table:
+    return pa.Table.from_arrays(table.columns, schema=schema)
+
+
+def _polars() -> Any:
+    import importlib
+
+    try:
+        return importlib.import_module("polars")
+    except ModuleNotFoundError:
+        raise InvalidRequest("to_polars needs the package polars: install paimon-core[polars]") from None
+
+
+def new_scan(
+    context: TableContext,
+    snapshot: Snapshot | None,
+    columns: Sequence[str] | None,
+    where: Predicate | None,
+    limit: int | None,
+) -> Scan:
+    """Check the request; raises SchemaMismatch for unknown columns, InvalidRequest for a bad limit or predicate."""
+    if where is not None and not isinstance(where, Predicate):
+        raise InvalidRequest(f"where must be a predicate such as col('x') == 1, not {where!r:.60}")
+    if isinstance(columns, str):
+        raise InvalidRequest(f"columns must be a list of names, not the text {columns!r}")
+    if limit is not None and (not isinstance(limit, int) or isinstance(limit, bool) or limit < 0):
+        raise InvalidRequest(f"limit must be a whole number of rows from 0, not {limit!r}", limit=limit)
+    names = tuple(columns) if columns is not None else tuple(context.schema.names)
+    if not names:
+        raise InvalidRequest("columns must name at least one column")
+    for name in names:
+        if names.count(name) > 1:
+            raise InvalidRequest(f"columns names {name!r} twice", column=name)
+    context.schema.select(names)
+    if where is not None:
+        where.bind(context.schema.fields)
+    return Scan(context, snapshot, names, where, limit)

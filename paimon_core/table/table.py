@@ -1,0 +1,320 @@
+"""Table: the user's handle on one table, at its latest snapshot or pinned to one; every method is a few lines."""
+
+from __future__ import annotations
+
+import datetime
+import time as clock
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pyarrow as pa
+
+from paimon_core.commit.committer import commit as commit_messages
+from paimon_core.commit.overwrite import Overwrite
+from paimon_core.compact.compactor import CompactionTask, pick_tasks, run_task
+from paimon_core.errors import InvalidRequest
+from paimon_core.maintain.expire import ExpireReport, expire
+from paimon_core.maintain.rollback import rollback
+from paimon_core.metadata.commit_message import CommitMessage
+from paimon_core.metadata.context import TableContext
+from paimon_core.metadata.snapshot import BATCH_IDENTIFIER, Snapshot
+from paimon_core.options import TableOptions
+from paimon_core.predicate import Predicate
+from paimon_core.scan.plan import matching_partitions
+from paimon_core.schema import TableSchema
+from paimon_core.table.inspect import Inspect
+from paimon_core.table.query import Scan, new_scan
+from paimon_core.table.refs import Tags
+from paimon_core.write.table_writer import TableWriter
+
+
+@dataclass(frozen=True)
+class Table:
+    """One table at one position; ``pinned`` is None at the latest snapshot."""
+
+    context: TableContext
+    pinned: Snapshot | None = None
+
+    @property
+    def name(self) -> str:
+        """``database.table``."""
+        return self.context.name
+
+    @property
+    def schema(self) -> TableSchema:
+        """The schema at this position."""
+        return self.context.schema
+
+    @property
+    def arrow_schema(self) -> pa.Schema:
+        """The columns as an Arrow schema."""
+        return self.context.schema.arrow
+
+    @property
+    def options(self) -> TableOptions:
+        """The parsed options."""
+        return self.context.options
+
+    @property
+    def location(self) -> str:
+        """The root directory."""
+        return self.context.paths.root
+
+    def __repr__(self) -> str:
+        return f"Table({self.name}{f' at snapshot {self.pinned.id}' if self.pinned else ''})"
+
+    def latest_snapshot(self) -> Snapshot | None:
+        """The snapshot that a read sees: the pinned one, or the latest; None for a table never written."""
+        return self.pinned or self.context.snapshots.latest()
+
+    # -- read
+
+    def scan(
+        self, columns: Sequence[str] | None = None, where: Predicate | None = None, limit: int | None = None
+    ) -> Scan:
+        """Describe a read; raises SchemaMismatch for unknown columns or literals that do not fit."""
+        return new_scan(self.context, self.latest_snapshot(), columns, where, limit)
+
+    def at(
+        self, *, snapshot: int | None = None, tag: str | None = None, time: datetime.datetime | int | None = None
+    ) -> Table:
+        """This table pinned to a snapshot id, a tag, or the snapshot that was latest at a time.
+
+        ``time`` is a datetime (naive: local time) or epoch milliseconds. Raises SnapshotNotFound, TagNotFound.
+        """
+        if sum(v is not None for v in (snapshot, tag, time)) != 1:
+            raise InvalidRequest("at() takes exactly one of snapshot, tag and time")
+        context = self.context
+        if tag is not None:
+            found = context.tags.read(tag).snapshot
+        elif snapshot is not None:
+            found = context.snapshots.read(snapshot)
+        else:
+            assert time is not None
+            found = context.snapshots.as_of(time if isinstance(time, int) else int(time.timestamp() * 1000))
+        return Table(context.with_schema(context.schemas.read(found.schema_id)), found)
+
+    @property
+    def inspect(self) -> Inspect:
+        """Snapshots, files, manifests, partitions, buckets, options, schemas and tags as Arrow tables."""
+        return Inspect(self.context, self.pinned)
+
+    # -- write
+
+    def write(
+        self,
+        data: Any,
+        kinds: Any = None,
+        *,
+        user: str | None = None,
+        identifier: int | None = None,
+        properties: Mapping[str, str] | None = None,
+    ) -> Snapshot | None:
+        """Add rows (upsert by key with a primary key) in one commit; None when there was nothing to commit.
+
+        ``kinds``: the name of a column, or a column, of "+I", "-U", "+U", "-D". With ``user`` and ``identifier`` the
+        commit happens once however often it is repeated. Unless ``write-only``, the buckets written are then
+        compacted and snapshots expired as the options say.
+        """
+        with self.writer() as writer:
+            writer.write(data, kinds)
+            return self._finish(writer.flush(), user, identifier, properties)
+
+    def writer(self) -> TableWriter:
+        """Batches in, commit messages out; hand the messages to ``commit``."""
+        self._check_latest("write")
+        return TableWriter(self.context)
+
+    def commit(
+        self,
+        messages: Sequence[CommitMessage],
+        *,
+        user: str | None = None,
+        identifier: int | None = None,
+        properties: Mapping[str, str] | None = None,
+        overwrite: Overwrite | None = None,
+        operation: str | None = None,
+    ) -> Snapshot | None:
+        """Make messages visible; the last snapshot of it, None when the messages are empty.
+
+        Raises CommitConflict (nothing happened), CommitStateUnknown (look before retrying).
+        """
+        self._check_latest("commit")
+        if identifier is not None and user is None:
+            raise InvalidRequest("an identifier needs the user whose commits it counts", identifier=identifier)
+        if identifier is not None and not 0 <= identifier < BATCH_IDENTIFIER:
+            raise InvalidRequest(
+                f"identifier {identifier} is not from 0 to {BATCH_IDENTIFIER - 1}", identifier=identifier
+            )
+        prefix = self.options["commit.user-prefix"]
+        snapshots = commit_messages(
+            messages,
+            context=self.context,
+            user=user or (f"{prefix}_" if prefix else "") + str(uuid.uuid4()),
+            identifier=BATCH_IDENTIFIER if identifier is None else identifier,
+            properties=properties,
+            overwrite=overwrite,
+            operation=operation,
+        )
+        return snapshots[-1] if snapshots else None
+
+    def overwrite(
+        self,
+        data: Any,
+        where: Predicate | None = None,
+        *,
+        user: str | None = None,
+        identifier: int | None = None,
+        properties: Mapping[str, str] | None = None,
+    ) -> Snapshot | None:
+        """Replace rows by ``data`` in one commit.
+
+        Without ``where``: the partitions that occur in the data (option ``dynamic-partition-overwrite``), or the
+        whole table when it has none. With ``where``, on partition columns only: the partitions that match, and every
+        row of the data must lie in them.
+        """
+        self._check_latest("overwrite")
+        with TableWriter(self.context, ignore_existing=True) as writer:
+            writer.write(data)
+            return self._finish(writer.flush(), user, identifier, properties, self.overwrite_spec(where))
+
+    def overwrite_spec(self, where: Predicate | None = None) -> Overwrite:
+        """What an overwrite replaces, for ``commit(messages, overwrite=...)``."""
+        if where is not None:
+            return Overwrite(matching_partitions(self.context, where))
+        dynamic = self.schema.partition_keys and self.options["dynamic-partition-overwrite"]
+        return Overwrite(None if dynamic else lambda partition: True)
+
+    def delete(
+        self, where: Predicate, *, user: str | None = None, properties: Mapping[str, str] | None = None
+    ) -> Snapshot | None:
+        """Delete the rows that match, by key; None when none did.
+
+        An append table deletes whole partitions only: ``where`` must then be on partition columns.
+        """
+        self._check_latest("delete")
+        if not isinstance(where, Predicate):
+            raise InvalidRequest(f"delete needs a predicate such as col('x') == 1, not {where!r:.60}")
+        if not self.context.is_keyed or where.columns <= set(self.schema.partition_keys):
+            spec = self.overwrite_spec(where)
+            return self.commit([], user=user, properties=properties, overwrite=spec, operation="DELETE")
+        with self.writer() as writer:
+            for batch in self.scan(where=where).to_batches():
+                writer.write(batch, pa.repeat("-D", len(batch)))
+            return self._finish(writer.flush(), user, None, properties)
+
+    def _finish(
+        self,
+        messages: Sequence[CommitMessage],
+        user: str | None,
+        identifier: int | None,
+        properties: Mapping[str, str] | None,
+        overwrite: Overwrite | None = None,
+    ) -> Snapshot | None:
+        snapshot = self.commit(messages, user=user, identifier=identifier, properties=properties, overwrite=overwrite)
+        if snapshot is not None and not self.options["write-only"]:
+            touched = {(m.partition, m.bucket) for m in messages}
+            self._compact([t for t in self.plan_compaction() if (t.partition, t.bucket) in touched], None, None)
+            self.expire_snapshots()
+        return snapshot
+
+    # -- maintenance
+
+    def plan_compaction(self, *, full: bool = False, where: Predicate | None = None) -> list[CompactionTask]:
+        """The compactions that the buckets call for, largest first; ``where`` on partition columns."""
+        self._check_latest("compact")
+        snapshot = self.context.snapshots.latest()
+        entries = self.context.manifests.entries_of(snapshot) if snapshot else []
+        if where is not None:
+            matches = matching_partitions(self.context, where)
+            entries = [e for e in entries if matches(e.partition)]
+        return pick_tasks(self.context, entries, full=full)
+
+    def run_compaction(self, task: CompactionTask) -> CommitMessage:
+        """Do one planned compaction, here or in another process; commit its message with the others."""
+        return run_task(self.context, task)
+
+    def compact(
+        self,
+        full: bool = False,
+        where: Predicate | None = None,
+        *,
+        user: str | None = None,
+        properties: Mapping[str, str] | None = None,
+    ) -> Snapshot | None:
+        """Merge sorted runs (or pack small files) where the options call for it; ``full``: into one run everywhere.
+
+        Content never changes. None when there was nothing to do. Raises CommitConflict when another compaction of
+        the same files was faster.
+        """
+        return self._compact(self.plan_compaction(full=full, where=where), user, properties)
+
+    def _compact(
+        self, tasks: Sequence[CompactionTask], user: str | None, properties: Mapping[str, str] | None
+    ) -> Snapshot | None:
+        from_tasks = [self.run_compaction(task) for task in tasks]
+        return self.commit(from_tasks, user=user, properties=properties)
+
+    def expire_snapshots(
+        self,
+        *,
+        keep_last: int | None = None,
+        keep_max: int | None = None,
+        older_than: datetime.timedelta | None = None,
+        limit: int | None = None,
+        dry_run: bool = False,
+    ) -> ExpireReport:
+        """Drop old snapshots and the files that only they use; tagged ones stay readable (format 16.1).
+
+        Defaults come from the options ``snapshot.num-retained.min/max``, ``snapshot.time-retained`` and
+        ``snapshot.expire.limit``.
+        """
+        self._check_latest("expire snapshots")
+        options = self.options
+        age = options["snapshot.time-retained"] if older_than is None else int(older_than.total_seconds() * 1000)
+        now = clock.time_ns() // 1_000_000
+        return expire(
+            self.context,
+            retain_min=_at_least_one("keep_last", keep_last, options["snapshot.num-retained.min"]),
+            retain_max=_at_least_one("keep_max", keep_max, options["snapshot.num-retained.max"]),
+            older_than_millis=now - age,
+            limit=_at_least_one("limit", limit, options["snapshot.expire.limit"]),
+            dry_run=dry_run,
+        )
+
+    @property
+    def tags(self) -> Tags:
+        """Named snapshots, kept whatever expires."""
+        return Tags(self.context)
+
+    def rollback(self, *, snapshot: int | None = None, tag: str | None = None) -> Snapshot:
+        """Go back: newer snapshots and tags are gone, later commits continue from here (format 15.3)."""
+        self._check_latest("roll back")
+        if (snapshot is None) == (tag is None):
+            raise InvalidRequest("rollback() takes exactly one of snapshot and tag")
+        target = self.at(snapshot=snapshot, tag=tag).pinned
+        assert target is not None
+        return rollback(self.context, target)
+
+    def refresh(self) -> Table:
+        """The same table at its latest schema and snapshot."""
+        schema = self.context.schemas.latest()
+        assert schema is not None
+        return Table(replace(self.context, schema=schema, options=TableOptions.parse(schema.options, table=self.name)))
+
+    def _check_latest(self, what: str) -> None:
+        if self.pinned is not None:
+            raise InvalidRequest(
+                f"table {self.name} is pinned to snapshot {self.pinned.id} for reading: cannot {what} there",
+                snapshot=self.pinned.id,
+            )
+
+
+def _at_least_one(name: str, value: int | None, default: int) -> int:
+    if value is None:
+        return default
+    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+        raise InvalidRequest(f"{name} must be a whole number from 1, not {value!r}")
+    return value

@@ -1,0 +1,78 @@
+"""A partition and a bucket for each row, whole columns at once; then the rows of each bucket together.
+
+The order of rows inside a bucket stays the order of arrival, which is what decides between rows of one key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from paimon_core.codec.binary_row import encode_rows
+from paimon_core.codec.hashing import bucket_of, hash_rows
+from paimon_core.metadata.context import TableContext
+from paimon_core.metadata.stats import EMPTY_ROW
+
+
+@dataclass(frozen=True, slots=True)
+class BucketRows:
+    """Rows of one (partition, bucket), in order of arrival."""
+
+    partition: bytes
+    bucket: int
+    rows: pa.Table
+
+
+def assign_buckets(rows: pa.Table, context: TableContext) -> np.ndarray:
+    """The bucket of each row as int32: the hash of the bucket key (format 6.2), or 0 without fixed buckets."""
+    keys = context.bucket_keys
+    if not keys:
+        return np.zeros(len(rows), dtype=np.int32)
+    columns = [_flat(rows[name]) for name in keys]
+    return bucket_of(hash_rows(columns, [f.type for f in context.schema.select(keys)]), context.options["bucket"])
+
+
+def split_by_bucket(rows: pa.Table, context: TableContext) -> Iterator[BucketRows]:
+    """The rows of every bucket that occurs in ``rows`` (the table's columns, plus others carried along)."""
+    if len(rows) == 0:
+        return
+    partition_codes, partitions = _partitions(rows, context)
+    buckets = assign_buckets(rows, context)
+    count = max(1, context.options["bucket"])
+    codes = partition_codes * count + buckets
+    present = np.unique(codes)
+    if len(present) == 1:
+        yield BucketRows(partitions[int(present[0]) // count], int(present[0]) % count, rows)
+        return
+    dense = np.searchsorted(present, codes)
+    # A stable sort of 16-bit codes is a radix sort: it keeps the order of arrival at a fraction of the cost.
+    order = np.argsort(dense.astype(np.uint16 if len(present) < 2**16 else np.int64), kind="stable")
+    ends = np.cumsum(np.bincount(dense, minlength=len(present)))
+    start = 0
+    for code, end in zip(present.tolist(), ends.tolist(), strict=True):
+        yield BucketRows(partitions[code // count], code % count, rows.take(pa.array(order[start:end])))
+        start = end
+
+
+def _partitions(rows: pa.Table, context: TableContext) -> tuple[np.ndarray, list[bytes]]:
+    """A code per row and, by code, the serialized partitions."""
+    fields = context.schema.partition_fields
+    if not fields:
+        return np.zeros(len(rows), dtype=np.int64), [EMPTY_ROW]
+    codes = np.zeros(len(rows), dtype=np.int64)
+    for field in fields:
+        encoded = pc.dictionary_encode(_flat(rows[field.name]), null_encoding="encode")
+        codes = codes * len(encoded.dictionary) + encoded.indices.to_numpy(zero_copy_only=False)
+        # Dense again after each column, so that many columns never overflow the code.
+        codes = np.unique(codes, return_inverse=True)[1].reshape(-1)
+    first = np.unique(codes, return_index=True)[1]
+    columns = [_flat(rows[f.name].take(pa.array(first))) for f in fields]
+    return codes, encode_rows(columns, [f.type for f in fields])
+
+
+def _flat(column: pa.ChunkedArray) -> pa.Array:
+    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()

@@ -1,0 +1,44 @@
+"""Row kinds: where they come from and what they mean on disk (format 7.2, 9.1)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from paimon_core.errors import InvalidRequest, SchemaMismatch
+
+KIND_CODES = {"+I": 0, "-U": 1, "+U": 2, "-D": 3}
+"""The codes of ``_VALUE_KIND``; DO NOT CHANGE, on disk."""
+INSERT = np.int8(0)
+_TEXTS = pa.array(list(KIND_CODES))
+
+
+def kind_codes(kinds: Any, rows: int, source: str) -> pa.Array:
+    """The int8 codes of a column of "+I", "-U", "+U", "-D"; ``source`` names the column in errors.
+
+    Raises SchemaMismatch for null, unknown or too few kinds.
+    """
+    try:
+        column = kinds if isinstance(kinds, pa.Array | pa.ChunkedArray) else pa.array(kinds)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, TypeError) as error:
+        raise InvalidRequest(f"{source}: row kinds must be a column of text: {error}") from None
+    if isinstance(column, pa.ChunkedArray):
+        column = column.combine_chunks()
+    if len(column) != rows:
+        raise SchemaMismatch(f"{source}: {len(column)} row kinds for {rows} rows", rows=rows)
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    if rows == 0:
+        return pa.array([], pa.int8())
+    if not (
+        pa.types.is_string(column.type) or pa.types.is_large_string(column.type) or pa.types.is_string_view(column.type)
+    ):
+        raise SchemaMismatch(f"{source}: row kinds must be text, not {column.type}")
+    codes = pc.index_in(column.cast(pa.string()), value_set=_TEXTS)
+    if codes.null_count:
+        bad = column.filter(pc.is_null(codes))[0].as_py()
+        raise SchemaMismatch(f"{source}: {bad!r} is no row kind; the kinds are {', '.join(KIND_CODES)}", value=bad)
+    return codes.cast(pa.int8())

@@ -1,0 +1,177 @@
+"""TableWriter: batches in, commit messages out (format 7, 14.1).
+
+Rows are conformed, split by partition and bucket and, with a primary key, sorted and merged into level-0 files. The
+rows held in memory stay below ``write-buffer-size``, shared by all buckets: the largest is flushed first. Nothing is
+visible until the messages are committed; ``abort`` (or leaving the context by an error) deletes what was written.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from types import TracebackType
+from typing import Any
+
+import pyarrow as pa
+
+from paimon_core.arrow import conform, open_stream
+from paimon_core.errors import CommitConflict, InvalidRequest, SchemaMismatch
+from paimon_core.metadata.commit_message import CommitMessage
+from paimon_core.metadata.context import TableContext
+from paimon_core.schema import VALUE_KIND
+from paimon_core.write.bucket_writer import AppendBucketWriter, BucketWriter, KeyedBucketWriter
+from paimon_core.write.bucketing import BucketRows, split_by_bucket
+from paimon_core.write.row_kinds import kind_codes
+
+
+class TableWriter:
+    """Writes rows of one table into files; ``flush`` hands over the messages that make them visible."""
+
+    def __init__(self, context: TableContext, *, ignore_existing: bool = False) -> None:
+        """``ignore_existing``: an overwrite, whose sequence numbers need not follow those of the rows it replaces."""
+        context.options.check_writable(context.name)
+        self._context = context
+        self._ignore_existing = ignore_existing
+        self._buckets: dict[tuple[bytes, int], BucketWriter] = {}
+        self._existing: dict[tuple[bytes, int], int] | None = None
+
+    def write(self, data: Any, kinds: Any = None) -> None:
+        """Add rows: anything with an Arrow stream; ``kinds`` is a column's name or a column of +I, -U, +U, -D.
+
+        Raises SchemaMismatch naming the column for data that does not fit; nothing of that batch is kept then.
+        """
+        if kinds is not None and not isinstance(kinds, str):
+            table = open_stream(data).read_all()
+            self._write(table, kind_codes(kinds, len(table), "kinds"))
+            return
+        for batch in _chunks(open_stream(data)):
+            if kinds is None:
+                self._write(batch, None)
+            elif kinds not in batch.column_names:
+                raise SchemaMismatch(f"kinds names {kinds!r}, which is no column of the data", column=kinds)
+            else:
+                codes = kind_codes(batch[kinds], len(batch), f"column {kinds!r}")
+                stays = kinds in self._context.schema.by_name
+                self._write(batch if stays else batch.drop_columns([kinds]), codes)
+
+    def _write(self, table: pa.Table, codes: pa.Array | None) -> None:
+        context = self._context
+        rows = conform(table, context.schema.fields)
+        if not len(rows):
+            return
+        field = context.options["rowkind.field"]
+        if field is not None:
+            if codes is not None:
+                raise InvalidRequest(f"table {context.name} takes row kinds from its column {field!r}, not from kinds")
+            codes = kind_codes(rows[field], len(rows), f"column {field!r}")
+        if not context.is_keyed:
+            if codes is not None and any(k != 0 for k in codes.unique().to_pylist()):
+                raise InvalidRequest(f"table {context.name} has no primary key and takes only +I rows")
+        else:
+            codes = pa.repeat(pa.scalar(0, pa.int8()), len(rows)) if codes is None else codes
+            rows = rows.append_column(VALUE_KIND, codes)
+            if context.options["ignore-delete"]:
+                rows = rows.filter(pa.compute.invert(pa.compute.is_in(codes, pa.array([1, 3], pa.int8()))))
+        parts = list(split_by_bucket(rows, context))
+        for part in parts:
+            self._writer(part.partition, part.bucket)
+        self._each(parts, self._add)
+        self._shrink()
+
+    def _add(self, part: BucketRows) -> None:
+        self._buckets[part.partition, part.bucket].write(part.rows)
+
+    def _shrink(self) -> None:
+        limit = self._context.options["write-buffer-size"]
+        held = sum(w.buffered_bytes for w in self._buckets.values())
+        full = []
+        for writer in sorted(self._buckets.values(), key=lambda w: -w.buffered_bytes):
+            if held <= limit:
+                break
+            held -= writer.buffered_bytes
+            full.append(writer)
+        self._each(full, BucketWriter.flush)
+
+    def _writer(self, partition: bytes, bucket: int) -> BucketWriter:
+        key = (partition, bucket)
+        if key not in self._buckets:
+            sequence = self._first_sequence(partition, bucket)
+            kind = KeyedBucketWriter if self._context.is_keyed else AppendBucketWriter
+            self._buckets[key] = kind(self._context, partition, bucket, sequence)
+        return self._buckets[key]
+
+    def _first_sequence(self, partition: bytes, bucket: int) -> int:
+        """One more than the largest sequence number of the bucket (format 7.4); 0 for tables without buckets."""
+        if self._context.options["bucket"] < 1 or self._ignore_existing:
+            return 0
+        if self._existing is None:
+            self._existing = self._scan_existing()
+        return self._existing.get((partition, bucket), -1) + 1
+
+    def _scan_existing(self) -> dict[tuple[bytes, int], int]:
+        context = self._context
+        snapshot = context.snapshots.latest()
+        largest: dict[tuple[bytes, int], int] = {}
+        for entry in context.manifests.entries_of(snapshot) if snapshot else ():
+            if 0 < entry.total_buckets != context.options["bucket"]:
+                raise CommitConflict(
+                    f"table {context.name} has bucket = {context.options['bucket']} but a partition was written with "
+                    f"{entry.total_buckets} buckets: overwrite that partition first",
+                    table=context.name,
+                )
+            key = (entry.partition, entry.bucket)
+            largest[key] = max(largest.get(key, -1), entry.file.max_sequence_number)
+        return largest
+
+    def flush(self) -> list[CommitMessage]:
+        """Finish all files: one message per bucket that gained any. The writer may then be used again."""
+        self._each(list(self._buckets.values()), BucketWriter.finish)
+        total = self._context.options["bucket"]
+        messages = []
+        for (partition, bucket), writer in self._buckets.items():
+            files = writer.take_files()
+            if files:
+                messages.append(CommitMessage(partition, bucket, total, new_files=tuple(files)))
+        return messages
+
+    def abort(self) -> None:
+        """Delete every file that was written and not handed over by ``flush``."""
+        for writer in self._buckets.values():
+            writer.abort()
+        self._buckets.clear()
+
+    def _each(self, items: list[Any], work: Any) -> None:
+        """Do ``work`` on each item, buckets side by side: Arrow and numpy leave the interpreter lock."""
+        threads = min(len(items), os.cpu_count() or 1)
+        if threads <= 1:
+            for item in items:
+                work(item)
+            return
+        with ThreadPoolExecutor(threads) as pool:
+            for done in [pool.submit(work, item) for item in items]:
+                done.result()
+
+    def __enter__(self) -> TableWriter:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.abort()
+
+
+_CHUNK_BYTES = 256 << 20
+
+
+def _chunks(reader: pa.RecordBatchReader) -> Iterator[pa.Table]:
+    """Batches put together to tables of up to 256 MB: large enough for columns, small enough for memory."""
+    held: list[pa.RecordBatch] = []
+    size = 0
+    for batch in reader:
+        held.append(batch)
+        size += batch.nbytes
+        if size >= _CHUNK_BYTES:
+            yield pa.Table.from_batches(held)
+            held, size = [], 0
+    yield pa.Table.from_batches(held, schema=reader.schema)

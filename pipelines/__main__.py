@@ -1,0 +1,6 @@
+"""``python -m pipelines``: the steps from the command line."""
+
+from pipelines.cli import main
+
+if __name__ == "__main__":
+    raise SystemExit(main())

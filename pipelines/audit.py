@@ -1,0 +1,104 @@
+"""Audits: does a table hold what it should? Read from the table and its storage, without Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from typing import Any
+
+import pyarrow.compute as pc
+
+from paimon_core.table.table import Table
+from pipelines import source
+from pipelines.carrier_day import CARRIER_DAY
+from pipelines.dimensions import DIMENSIONS
+from pipelines.flights import CANCELLATIONS, FLIGHTS
+from pipelines.protocol import month_of
+from pipelines.settings import Settings
+from pipelines.tables import open_table, rows_by
+from pipelines.weather import WEATHER
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One question and its answer; ``wrong`` counts what is not as it should be."""
+
+    audit: str
+    table: str
+    wrong: int
+    sentence: str
+
+    @property
+    def passed(self) -> bool:
+        """Whether nothing is wrong."""
+        return self.wrong == 0
+
+
+def audit_rows(settings: Settings, name: str, days: Sequence[date] | None = None) -> Finding:
+    """Compare rows with the source, day by day; ``days`` are those that were loaded (default: all).
+
+    dws.carrier_day is compared with ods.flights on the months of the days. A dimension is compared as a whole.
+    """
+    table = open_table(settings, name)
+    expected, found = _expected_and_found(settings, table, days)
+    wrong = sorted(str(k) for k in {*expected, *found} if expected.get(k, 0) != found.get(k, 0))
+    total = f"{sum(found.values()):,} rows, {sum(expected.values()):,} in the source"
+    where = f"; differs on {', '.join(wrong[:5])}{' ...' if len(wrong) > 5 else ''}" if wrong else ""
+    return Finding("rows", name, len(wrong), total + where)
+
+
+def _expected_and_found(
+    settings: Settings, table: Table, days: Sequence[date] | None
+) -> tuple[Mapping[Any, int], Mapping[Any, int]]:
+    if table.name in DIMENSIONS:
+        return {"all": source.row_count(DIMENSIONS[table.name])}, {"all": table.scan().count()}
+    chosen = set(days) if days is not None else None
+    if table.name == CARRIER_DAY:
+        months = {month_of(d) for d in chosen} if chosen is not None else None
+        flights = rows_by(open_table(settings, FLIGHTS), "month")
+        rows = table.scan(columns=["month", "flights"]).to_arrow().group_by(["month"]).aggregate([("flights", "sum")])
+        found = dict(zip(rows["month"].to_pylist(), rows["flights_sum"].to_pylist(), strict=True))
+        return _only(flights, months), _only(found, months)
+    per_day = {
+        FLIGHTS: source.departed_per_day,
+        CANCELLATIONS: source.cancelled_per_day,
+        WEATHER: source.weather_per_day,
+    }
+    return _only(per_day[table.name](), chosen), _only(rows_by(table, "date"), chosen)
+
+
+def _only(counts: Mapping[Any, int], keys: Collection[Any] | None) -> Mapping[Any, int]:
+    return counts if keys is None else {k: v for k, v in counts.items() if k in keys}
+
+
+def audit_keys(settings: Settings, name: str) -> Finding:
+    """Count the rows beyond the first of each key."""
+    table = open_table(settings, name)
+    key = list(settings.table(name).key)
+    rows = table.scan(columns=key).to_arrow()
+    twice = rows.num_rows - rows.group_by(key).aggregate([]).num_rows
+    return Finding("keys", name, twice, f"{rows.num_rows:,} rows, {twice} of them with a key seen before")
+
+
+def audit_files(settings: Settings, name: str) -> Finding:
+    """Look for every data file that the latest snapshot names, with the size that it names."""
+    table = open_table(settings, name)
+    live = table.inspect.files()
+    storage, paths = table.context.storage, table.context.paths
+    buckets = live.select(["partition", "bucket"]).group_by(["partition", "bucket"]).aggregate([]).to_pylist()
+    sizes = {i.path: i.size for b in buckets for i in storage.list(paths.bucket(b["partition"], b["bucket"]))}
+    columns = [live[c].to_pylist() for c in ("partition", "bucket", "file_name", "file_size_in_bytes")]
+    wrong = [
+        file
+        for partition, bucket, file, size in zip(*columns, strict=True)
+        if sizes.get(paths.data_file(partition, bucket, file)) != size
+    ]
+    size = pc.sum(live["file_size_in_bytes"]).as_py() or 0
+    missing = f"; missing or of another size: {', '.join(wrong[:3])}" if wrong else ""
+    return Finding("files", name, len(wrong), f"{live.num_rows} files, {size:,} bytes{missing}")
+
+
+def audit(settings: Settings, name: str, days: Sequence[date] | None = None) -> list[Finding]:
+    """All audits of a table."""
+    return [audit_rows(settings, name, days), audit_keys(settings, name), audit_files(settings, name)]

@@ -1,0 +1,150 @@
+"""The command line of the steps: ``python -m pipelines ingest-flights --from 2013-01-01 --to 2013-01-31``.
+
+Every step prints its result, one sentence or (``--json``) one JSON object. Exit 0: done; 1: the step failed, or an
+audit found something; 2: it was asked wrongly, in one sentence.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Sequence
+from datetime import date
+from pathlib import Path
+
+from paimon_core.errors import InvalidRequest, NotFound, PaimonError
+from pipelines.audit import audit
+from pipelines.carrier_day import aggregate_carrier_day
+from pipelines.dimensions import DIMENSIONS, load_dimension
+from pipelines.flights import ingest_cancellations, ingest_flights
+from pipelines.maintenance import compact, expire, tag
+from pipelines.protocol import PipelineError, StepResult, day_range, months_of
+from pipelines.session import Spark, start_session
+from pipelines.settings import Settings, SettingsError, environments, load_settings
+from pipelines.show import existing, lake_text, view
+from pipelines.weather import ingest_weather
+
+Command = Callable[[Spark, Settings, argparse.Namespace], list[StepResult]]
+DayStep = Callable[[Spark, Settings, Sequence[date]], StepResult]
+_BY_DAY: tuple[tuple[str, str, DayStep], ...] = (
+    ("ingest-flights", "bring the changes of some days into ods.flights", ingest_flights),
+    ("ingest-cancellations", "add the cancelled flights of some days to ods.cancellations", ingest_cancellations),
+    ("ingest-weather", "add the weather of some days to ods.weather", ingest_weather),
+)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; the exit code."""
+    asked = _parser().parse_args(arguments)
+    try:
+        settings = load_settings(asked.env, warehouse=asked.warehouse)
+        if asked.command == "show":
+            return _show(settings)
+        if asked.command == "audit":
+            return _audit(settings, asked)
+        for result in asked.run(lambda: start_session(settings), settings, asked):
+            print(result.to_json() if asked.json else result.sentence(), flush=True)
+    except (PipelineError, SettingsError, InvalidRequest, NotFound) as error:
+        print(f"pipelines {asked.command}: {error}", file=sys.stderr)
+        return 2
+    except PaimonError as error:
+        print(f"pipelines {asked.command}: {error.kind}: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m pipelines", description="The steps of the flights lake.")
+    common = argparse.ArgumentParser(add_help=False)
+    common.add_argument(
+        "--env", help=f"environment under configs/: {', '.join(environments())} (default: $PAIMON_ENV, local)"
+    )
+    common.add_argument("--warehouse", metavar="PATH", help="the lake's directory (default: as configured)")
+    common.add_argument("--json", action="store_true", help="print results as JSON")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="STEP")
+
+    def add(name: str, text: str, run: Command | None = None) -> argparse.ArgumentParser:
+        command = commands.add_parser(name, help=text, description=text, parents=[common])
+        command.set_defaults(run=run)
+        return command
+
+    for name, text, step in _BY_DAY:
+        _days(add(name, text, _by_day(step)))
+    _days(add("aggregate-carrier-day", "aggregate ods.flights into dws.carrier_day, whole months", _aggregate))
+    dimensions = add("load-dimensions", "overwrite dim.planes, dim.airlines and dim.airports", _load_dimensions)
+    dimensions.add_argument("--table", choices=sorted(DIMENSIONS), help="only this one")
+
+    compaction = _table(add("compact", "merge the sorted runs of a table", _compact))
+    compaction.add_argument("--full", action="store_true", help="into one run a bucket, whether called for or not")
+    compaction.add_argument(
+        "--partition", action="append", metavar="VALUE", help="only this partition; may be repeated"
+    )
+    compaction.add_argument("--dry-run", action="store_true", help="only say what would be done")
+    tagging = _table(add("tag", "name the latest snapshot of a table", lambda _, s, a: [tag(s, a.table, a.name)]))
+    tagging.add_argument("--name", required=True, help="the tag's name")
+    expiry = _table(
+        add("expire", "drop old snapshots and tags", lambda _, s, a: [expire(s, a.table, dry_run=a.dry_run)])
+    )
+    expiry.add_argument("--dry-run", action="store_true", help="only say what would be done")
+
+    _table(add("audit", "compare a table with the source, its keys and its files"), required=False)
+    add("show", "the tables: rows, snapshots, files per level, tags")
+    return parser
+
+
+def _by_day(step: DayStep) -> Command:
+    return lambda spark, settings, asked: [step(spark, settings, _asked_days(settings, asked))]
+
+
+def _days(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--from", dest="first", type=_day, metavar="DAY", help="first day (default: the source's first)"
+    )
+    command.add_argument("--to", dest="last", type=_day, metavar="DAY", help="last day (default: the source's last)")
+
+
+def _table(command: argparse.ArgumentParser, *, required: bool = True) -> argparse.ArgumentParser:
+    command.add_argument("--table", required=required, metavar="DATABASE.TABLE", help="the table")
+    return command
+
+
+def _day(text: str) -> date:
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is no day such as 2013-01-31") from None
+
+
+def _asked_days(settings: Settings, asked: argparse.Namespace) -> tuple[date, ...]:
+    return day_range(asked.first or settings.calendar.first_day, asked.last or settings.calendar.last_day)
+
+
+def _aggregate(spark: Spark, settings: Settings, asked: argparse.Namespace) -> list[StepResult]:
+    return [aggregate_carrier_day(spark, settings, months_of(_asked_days(settings, asked)))]
+
+
+def _load_dimensions(spark: Spark, settings: Settings, asked: argparse.Namespace) -> list[StepResult]:
+    names = [asked.table] if asked.table else list(DIMENSIONS)
+    return [load_dimension(spark, settings, name) for name in names]
+
+
+def _compact(spark: Spark, settings: Settings, asked: argparse.Namespace) -> list[StepResult]:
+    chosen = {"full": asked.full, "partitions": asked.partition, "dry_run": asked.dry_run}
+    return [compact(spark, settings, asked.table, **chosen)]
+
+
+def _show(settings: Settings) -> int:
+    names = existing(settings)
+    if not names:
+        where = Path(settings.warehouse)
+        raise PipelineError(f"no table in {where} yet: run `make demo`, or ingest something")
+    print(lake_text([view(settings, name) for name in names]))
+    return 0
+
+
+def _audit(settings: Settings, asked: argparse.Namespace) -> int:
+    names = [settings.table(asked.table).name] if asked.table else existing(settings)
+    findings = [finding for name in names for finding in audit(settings, name)]
+    for finding in findings:
+        print(f"{'ok   ' if finding.passed else 'WRONG'} {finding.table} {finding.audit}: {finding.sentence}")
+    return 0 if all(f.passed for f in findings) else 1

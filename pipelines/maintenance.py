@@ -1,0 +1,102 @@
+"""Maintenance: compact, tag and expire one table; none of them changes what a reader of the latest snapshot sees."""
+
+from __future__ import annotations
+
+import datetime
+import time
+from collections.abc import Mapping, Sequence
+
+from paimon_core import col
+from paimon_core.errors import TagNotFound
+from paimon_core.predicate import Predicate
+from paimon_core.spark import compact_spark
+from paimon_core.table.table import Table
+from pipelines.protocol import PipelineError, StepResult, plain
+from pipelines.session import Spark
+from pipelines.settings import Settings
+from pipelines.tables import open_table, result_of, state_of
+
+
+def compact(
+    spark: Spark,
+    settings: Settings,
+    name: str,
+    *,
+    full: bool = False,
+    partitions: Sequence[str] | None = None,
+    dry_run: bool = False,
+    properties: Mapping[str, str] | None = None,
+) -> StepResult:
+    """Merge sorted runs where the table's options call for it, or (``full``) into one run a bucket, by Spark.
+
+    ``partitions`` limits it to these values of the partition column; ``dry_run`` only says what would be done.
+    """
+    started = time.monotonic()
+    table = open_table(settings, name)
+    where = _of_partitions(table, partitions)
+    before = state_of(table)
+    tasks = table.plan_compaction(full=full, where=where)
+    planned = {
+        "buckets": len(tasks),
+        "input_files": sum(len(task.unit.files) for task in tasks),
+        "input_bytes": sum(task.input_bytes for task in tasks),
+    }
+    if dry_run or not tasks:
+        step = "plan-compaction" if dry_run else "compact"
+        return result_of(step, table, before, started, details=planned)
+    properties = {"pipeline.step": "compact", **plain(properties)}
+    snapshot = compact_spark(spark(), table, full=full, where=where, properties=properties)
+    commits = [snapshot.id] if snapshot is not None else []
+    return result_of("compact", table, before, started, commits=commits, details=planned)
+
+
+def tag(settings: Settings, name: str, tag_name: str) -> StepResult:
+    """Name the latest snapshot, for as long as the table's retention keeps tags; a tag that is there stays as it is."""
+    started = time.monotonic()
+    table = open_table(settings, name)
+    before = state_of(table)
+    days = settings.table(name).retention.keep_tags_days
+    if before.snapshot_id is None:
+        return result_of("tag", table, before, started, details={"outcome": "no snapshot to tag"})
+    try:
+        tagged, outcome = table.tags.read(tag_name).snapshot.id, "there already"
+    except TagNotFound:
+        table.tags.create(tag_name, keep_for=datetime.timedelta(days=days))
+        tagged, outcome = before.snapshot_id, "created"
+    details: dict[str, str | int | float] = {"tag": tag_name, "tagged_snapshot": tagged, "outcome": outcome}
+    return result_of("tag", table, before, started, details=details)
+
+
+def expire(settings: Settings, name: str, *, dry_run: bool = False) -> StepResult:
+    """Drop tags whose time is over, then snapshots that retention no longer keeps, with the files only they used."""
+    started = time.monotonic()
+    table = open_table(settings, name)
+    before = state_of(table)
+    keep = settings.table(name).retention
+    expired_tags = [] if dry_run else table.tags.expire()
+    report = table.expire_snapshots(
+        keep_last=keep.keep_snapshots, older_than=datetime.timedelta(hours=keep.keep_hours), dry_run=dry_run
+    )
+    details: dict[str, str | int | float] = {
+        "expired_tags": len(expired_tags),
+        "snapshots_left": table.inspect.snapshots().num_rows,
+        "dry_run": "yes" if dry_run else "no",
+        **report_details(report),
+    }
+    return result_of("expire", table, before, started, details=details)
+
+
+def report_details(report: object) -> dict[str, str | int | float]:
+    """The numbers of an expiry report, lists by their length."""
+    values = {k: len(v) if isinstance(v, (list, tuple, set, frozenset)) else v for k, v in vars(report).items()}
+    return {k: v for k, v in values.items() if isinstance(v, (int, float, str)) and not isinstance(v, bool)}
+
+
+def _of_partitions(table: Table, partitions: Sequence[str] | None) -> Predicate | None:
+    if not partitions:
+        return None
+    keys = table.schema.partition_keys
+    if len(keys) != 1:
+        how = "no partitions" if not keys else f"{len(keys)} partition columns"
+        raise PipelineError(f"{table.name} has {how}: partitions cannot be chosen by one value")
+    return col(keys[0]).is_in(list(partitions))

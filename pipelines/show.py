@@ -1,0 +1,98 @@
+"""Show: the lake at a glance, as aligned text, read from metadata and a count of each table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import paimon_core as paimon
+from pipelines.protocol import LevelSize
+from pipelines.settings import Settings
+from pipelines.tables import open_table, state_of
+
+
+@dataclass(frozen=True)
+class TableView:
+    """What ``show`` says of one table."""
+
+    name: str
+    row_count: int
+    snapshots: int
+    snapshot_id: int | None
+    levels: Mapping[int, LevelSize]
+    tags: tuple[str, ...]
+
+    @property
+    def files(self) -> int:
+        """Live data files."""
+        return sum(size.files for size in self.levels.values())
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes in live data files."""
+        return sum(size.size_bytes for size in self.levels.values())
+
+
+def existing(settings: Settings) -> list[str]:
+    """The declared tables that are in the lake, in the order of a person's reading: ods, dim, dws."""
+    catalog = paimon.open_catalog(settings.warehouse)
+    order = {"ods": 0, "dim": 1, "dws": 2}
+    names = sorted(settings.tables, key=lambda name: (order.get(name.split(".")[0], 9), name))
+    return [name for name in names if catalog.table_exists(name)]
+
+
+def view(settings: Settings, name: str) -> TableView:
+    """Look at one table."""
+    table = open_table(settings, name)
+    state = state_of(table)
+    return TableView(
+        name=name,
+        row_count=table.scan().count(),
+        snapshots=table.inspect.snapshots().num_rows,
+        snapshot_id=state.snapshot_id,
+        levels=state.levels,
+        tags=tuple(tag.name for tag in table.tags.list()),
+    )
+
+
+def levels_text(levels: Mapping[int, LevelSize]) -> str:
+    """``L0: 6, L5: 2`` files, or ``-``."""
+    return ", ".join(f"L{level}: {size.files}" for level, size in sorted(levels.items())) or "-"
+
+
+def size_text(size_bytes: int) -> str:
+    """A size for people: ``12.3 MB``."""
+    size = float(size_bytes)
+    for unit in ("B", "kB", "MB"):
+        if size < 1000:
+            return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
+        size /= 1000
+    return f"{size:.1f} GB"
+
+
+def aligned(header: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[int] = ()) -> str:
+    """Columns under their header; those in ``right`` are set flush right."""
+    widths = [max(len(row[n]) for row in (header, *rows)) for n in range(len(header))]
+    lines = [header, ["-" * w for w in widths], *rows]
+    return "\n".join(
+        "  ".join(
+            c.rjust(w) if n in right else c.ljust(w) for n, (c, w) in enumerate(zip(line, widths, strict=True))
+        ).rstrip()
+        for line in lines
+    )
+
+
+def lake_text(views: Sequence[TableView]) -> str:
+    """One line a table: rows, snapshots, files per level, size, tags."""
+    rows = [
+        [
+            v.name,
+            f"{v.row_count:,}",
+            f"{v.snapshots} (last {v.snapshot_id})" if v.snapshot_id else "none",
+            levels_text(v.levels),
+            size_text(v.size_bytes),
+            ", ".join(v.tags) or "-",
+        ]
+        for v in views
+    ]
+    return aligned(["table", "rows", "snapshots", "files per level", "size", "tags"], rows, right=(1, 4))

@@ -1,0 +1,179 @@
+"""The tables of the lake: made as configs/tables declares them, looked at before and after a step, loaded once.
+
+``load`` is the one way in which steps write: an ordered list of stages, each one commit of one load. The commit user
+names the load (table, days, version of the source) and the identifier counts its stages, so a load that is repeated,
+by a retry or a person, picks up after its last committed stage and writes nothing twice.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+
+import paimon_core as paimon
+from paimon_core.predicate import Predicate
+from paimon_core.spark import write_spark
+from paimon_core.table.table import Table
+from paimon_core.types import parse_type
+from pipelines.protocol import LevelSize, PipelineError, StepResult, plain
+from pipelines.settings import Settings
+
+KIND = "__kind"
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One commit of a load; ``frame`` is built only when the stage is still to do."""
+
+    name: str
+    frame: Callable[[], DataFrame]
+    kinds: str | None = None
+    overwrite: str | None = None
+
+
+@dataclass(frozen=True)
+class TableState:
+    """A table's latest snapshot and live files at one moment."""
+
+    snapshot_id: int | None
+    files: Mapping[str, tuple[int, int, int]]
+    """File name to (level, rows, bytes)."""
+
+    @property
+    def levels(self) -> dict[int, LevelSize]:
+        """The live files by level, ascending."""
+        sizes: dict[int, LevelSize] = {}
+        for level, rows, size in sorted(self.files.values()):
+            old = sizes.get(level, LevelSize(0, 0, 0))
+            sizes[level] = LevelSize(old.files + 1, old.rows + rows, old.size_bytes + size)
+        return sizes
+
+
+def open_table(settings: Settings, name: str, *, create: bool = False) -> Table:
+    """The table ``database.table``; ``create``: made from its declaration when it is not there yet.
+
+    Raises SettingsError for a table that is not declared, PipelineError for one that is not in the lake.
+    """
+    spec = settings.table(name)
+    catalog = paimon.open_catalog(settings.warehouse)
+    if catalog.table_exists(name):
+        return catalog.table(name)
+    if not create:
+        raise PipelineError(f"{name} is not in the lake {settings.warehouse} yet: load it first")
+    catalog.create_database(name.split(".")[0], ignore_if_exists=True)
+    return catalog.create_table(
+        name,
+        pa.schema([(column, parse_type(text).to_arrow()) for column, text in spec.columns.items()]),
+        types=dict(spec.columns),
+        primary_key=spec.primary_key,
+        partition_by=spec.partition_by,
+        options=dict(spec.options),
+        comment=spec.comment,
+        ignore_if_exists=True,
+    )
+
+
+def state_of(table: Table) -> TableState:
+    """Read from the manifests alone."""
+    snapshot = table.latest_snapshot()
+    if snapshot is None:
+        return TableState(None, {})
+    files = table.inspect.files()
+    columns = [files[name].to_pylist() for name in ("file_name", "level", "record_count", "file_size_in_bytes")]
+    return TableState(
+        snapshot.id, {name: (level, rows, size) for name, level, rows, size in zip(*columns, strict=True)}
+    )
+
+
+def committed_stages(table: Table, user: str) -> int:
+    """How many stages of the load ``user`` are in the table's history."""
+    snapshots = table.inspect.snapshots()
+    pairs = zip(snapshots["commit_user"].to_pylist(), snapshots["commit_identifier"].to_pylist(), strict=True)
+    return max((identifier for by, identifier in pairs if by == user), default=0)
+
+
+def rows_by(table: Table, column: str, where: Predicate | None = None) -> dict[Any, int]:
+    """Rows that a reader sees, by the value of a column."""
+    values = table.scan(columns=[column], where=where).to_arrow()
+    counts = values.group_by([column]).aggregate([([], "count_all")])
+    return dict(zip(counts[column].to_pylist(), counts["count_all"].to_pylist(), strict=True))
+
+
+def rows_per_day(table: Table, days: Sequence[date], where: Predicate | None = None) -> dict[str, int]:
+    """Rows that a reader sees, for each of the days, 0 included."""
+    found = rows_by(table, "date", where)
+    return {day.isoformat(): found.get(day, 0) for day in days}
+
+
+def load(
+    step: str,
+    table: Table,
+    stages: Sequence[Stage],
+    *,
+    user: str,
+    properties: Mapping[str, str] | None = None,
+    rows_per_partition: Callable[[], Mapping[str, int]] = dict,
+) -> StepResult:
+    """Commit the stages of one load in their order, those that an earlier run committed left out."""
+    started = time.monotonic()
+    before = state_of(table)
+    done = committed_stages(table, user)
+    commits = []
+    for number, stage in enumerate(stages, start=1):
+        if number <= done:
+            continue
+        snapshot = write_spark(
+            stage.frame(),
+            table,
+            kinds=stage.kinds,
+            overwrite=stage.overwrite,
+            user=user,
+            identifier=number,
+            properties={"pipeline.step": step, "pipeline.stage": stage.name, **plain(properties)},
+        )
+        if snapshot is not None:
+            commits.append(snapshot.id)
+    return result_of(
+        step,
+        table,
+        before,
+        started,
+        commits=commits,
+        skipped=[s.name for s in stages[:done]],
+        rows_per_partition=rows_per_partition(),
+    )
+
+
+def result_of(
+    step: str,
+    table: Table,
+    before: TableState,
+    started: float,
+    *,
+    commits: Sequence[int] = (),
+    skipped: Sequence[str] = (),
+    rows_per_partition: Mapping[str, int] | None = None,
+    details: Mapping[str, str | int | float] | None = None,
+) -> StepResult:
+    """What happened to a table since ``before``, read at ``started`` (monotonic seconds)."""
+    after = state_of(table) if commits else before
+    return StepResult(
+        step=step,
+        table=table.name,
+        snapshot_id=after.snapshot_id,
+        row_count=table.scan().count(),
+        rows_written=sum(rows for name, (_, rows, _) in after.files.items() if name not in before.files),
+        commits=tuple(commits),
+        levels_before=before.levels,
+        levels_after=after.levels,
+        seconds=round(time.monotonic() - started, 3),
+        skipped=tuple(skipped),
+        rows_per_partition=dict(rows_per_partition or {}),
+        details=dict(details or {}),
+    )

@@ -1,0 +1,111 @@
+"""The style that a linter does not know, executed: sizes, dead modules, leftovers. The lists only get shorter."""
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGES = ("paimon_core", "pipelines", "assets")
+SOURCES = sorted(path for package in PACKAGES for path in (ROOT / package).rglob("*.py"))
+OURS = sorted([*SOURCES, *(ROOT / "tests").rglob("*.py"), *(ROOT / "benchmarks").rglob("*.py")])
+
+MODULE_LINES = 400
+FUNCTION_LINES = 60
+LONG_FUNCTIONS: dict[str, int] = {}  # "module:function" -> lines it has today; never raise a number
+
+ENTRY_POINTS = {"assets.definitions"}  # what workspace.yaml names; scripts are known by their last lines
+PUBLIC_LISTS = {"paimon_core", "paimon_core.predicate", "paimon_core.spark", "pipelines", "assets"}
+
+
+def name_of(path: Path) -> str:
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def functions_of(path: Path) -> dict[str, int]:
+    """The length of each function, its decorators left out."""
+    return {
+        f"{name_of(path)}:{node.name}": (node.end_lineno or node.lineno) - node.lineno + 1
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    }
+
+
+def imports_of(path: Path) -> set[str]:
+    """Every dotted name that an import statement of the module could mean."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+    return found
+
+
+def test_no_module_is_too_long():
+    lengths = {name_of(path): len(path.read_text().splitlines()) for path in SOURCES}
+    assert {name: lines for name, lines in lengths.items() if lines > MODULE_LINES} == {}
+
+
+def test_no_function_is_too_long_and_the_ratchet_holds():
+    lengths: dict[str, int] = {}
+    for path in SOURCES:
+        lengths |= functions_of(path)
+    long = {name: lines for name, lines in lengths.items() if lines > FUNCTION_LINES}
+    assert long == LONG_FUNCTIONS
+
+
+def test_every_module_is_used():
+    imported = set().union(*(imports_of(path) for path in SOURCES))
+    modules = {name_of(path) for path in SOURCES if path.name not in ("__init__.py", "__main__.py")}
+    scripts = {name_of(path) for path in SOURCES if 'if __name__ == "__main__":' in path.read_text()}
+    assert modules - imported - scripts - ENTRY_POINTS == set()
+
+
+def test_package_files_are_empty_but_the_public_lists():
+    filled = {name_of(path) for path in SOURCES if path.name == "__init__.py" and path.read_text().strip()}
+    assert filled <= PUBLIC_LISTS
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_every_module_says_what_it_is(package):
+    silent = [
+        name_of(path)
+        for path in SOURCES
+        if name_of(path).startswith(package)
+        and path.name != "__init__.py"
+        and not ast.get_docstring(ast.parse(path.read_text()))
+    ]
+    assert silent == []
+
+
+def test_the_core_prints_nothing():
+    printing = [
+        f"{name_of(path)}:{node.lineno}"
+        for path in SOURCES
+        if name_of(path).startswith("paimon_core.") and name_of(path) != "paimon_core.cli"
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "print"
+    ]
+    assert printing == []
+
+
+LEFTOVERS = {
+    "a note to self": re.compile(r"#\s*(TODO|FIXME|XXX|HACK)\b"),
+    "a breakpoint": re.compile(r"\bbreakpoint\(\)|\bimport pdb\b"),
+    "a path of one machine": re.compile(r"[\"'](/home/\w|/root/|/Users/\w|/work/)"),
+}
+
+
+@pytest.mark.parametrize("what", LEFTOVERS)
+def test_nothing_is_left_behind(what):
+    found = [
+        f"{path.relative_to(ROOT)}:{number}"
+        for path in OURS
+        if path != Path(__file__).resolve()
+        for number, line in enumerate(path.read_text().splitlines(), 1)
+        if LEFTOVERS[what].search(line)
+    ]
+    assert found == []

@@ -1,0 +1,90 @@
+"""Fixtures of every test: a Spark session, the Java oracle and pypaimon, each started once and only when asked for.
+
+A test that asks for one of them carries its marker by itself, so ``-m "not java and not spark"`` is the quick run.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.support.oracle import Oracle, OracleUnavailable
+from tests.support.pypaimon_env import Pypaimon, PypaimonUnavailable
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+ROOT = Path(__file__).resolve().parent.parent
+MARKER_OF_FIXTURE = {"oracle": "java", "spark": "spark", "pypaimon": "pypaimon"}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        for fixture in getattr(item, "fixturenames", ()):
+            if fixture in MARKER_OF_FIXTURE:
+                item.add_marker(MARKER_OF_FIXTURE[fixture])
+
+
+@pytest.fixture
+def warehouse(tmp_path: Path) -> str:
+    """The path of an empty warehouse."""
+    return str(tmp_path / "warehouse")
+
+
+@pytest.fixture(scope="session")
+def oracle() -> Iterator[Oracle]:
+    """Apache Paimon in Java: ``oracle.run(warehouse, steps)``, ``oracle.dump(warehouse, table)``."""
+    try:
+        started = Oracle()
+    except OracleUnavailable as reason:
+        pytest.skip(str(reason))
+    yield started
+    started.close()
+
+
+@pytest.fixture(scope="session")
+def pypaimon() -> Pypaimon:
+    """pypaimon in its own environment: ``pypaimon.count(warehouse, table)``, ``pypaimon.rows(...)``."""
+    try:
+        return Pypaimon()
+    except PypaimonUnavailable as reason:
+        pytest.skip(str(reason))
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    """The one Spark session of a test run: local[2], quick to start, UTC, no web UI."""
+    java = Path(os.environ["JAVA_HOME"], "bin", "java") if os.environ.get("JAVA_HOME") else shutil.which("java")
+    if java is None or not Path(java).exists():
+        pytest.skip("no Java: Spark needs Java 17 or later")
+    from pyspark.sql import SparkSession
+
+    folder = tmp_path_factory.mktemp("spark")
+    java_options = f"-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Dderby.system.home={folder}"
+    with pytest.MonkeyPatch.context() as environment:
+        environment.setenv("PYSPARK_PYTHON", sys.executable)
+        environment.setenv("PYSPARK_DRIVER_PYTHON", sys.executable)
+        environment.setenv("SPARK_LOCAL_IP", "127.0.0.1")
+        environment.setenv("PYTHONPATH", os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")])))
+        session = (
+            SparkSession.builder.master("local[2]")
+            .appName("tests")
+            .config("spark.driver.extraJavaOptions", java_options)
+            .config("spark.driver.host", "127.0.0.1")
+            .config("spark.local.dir", str(folder / "local"))
+            .config("spark.sql.session.timeZone", "UTC")
+            .config("spark.sql.shuffle.partitions", "4")
+            .config("spark.sql.warehouse.dir", str(folder / "warehouse"))
+            .config("spark.ui.enabled", "false")
+            .config("spark.ui.showConsoleProgress", "false")
+            .getOrCreate()
+        )
+        session.sparkContext.setLogLevel("ERROR")
+        yield session
+        session.stop()

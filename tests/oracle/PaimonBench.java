@@ -1,0 +1,201 @@
+import java.io.*;
+import java.util.*;
+import java.util.concurrent.*;
+import org.apache.paimon.catalog.*;
+import org.apache.paimon.data.*;
+import org.apache.paimon.disk.IOManager;
+import org.apache.paimon.options.Options;
+import org.apache.paimon.reader.RecordReader;
+import org.apache.paimon.schema.Schema;
+import org.apache.paimon.table.FileStoreTable;
+import org.apache.paimon.table.Table;
+import org.apache.paimon.table.sink.*;
+import org.apache.paimon.table.source.*;
+import org.apache.paimon.types.DataTypes;
+
+/**
+ * Times table work done by Apache Paimon's Java code, on rows that benchmarks/workload.py makes too, so
+ * that both sides are timed on the same rows beside each other. One JSON line a timing.
+ *
+ * <pre>
+ * create  WAREHOUSE TABLE pk|append [option=value ...]
+ * rows    WAREHOUSE TABLE ROWS BATCHES KEYS     makes the rows and drops them: what `write` spends on its input
+ * write   WAREHOUSE TABLE ROWS BATCHES KEYS [FIRST]  one commit a batch, from batch FIRST on; keys are drawn from [0, KEYS)
+ * read    WAREHOUSE TABLE THREADS [PROJECTION]  every column touched, three times: the last is warm
+ * compact WAREHOUSE TABLE [TABLE ...]           full compaction of every bucket; copies of one table warm the JVM
+ * many    WAREHOUSE TABLE PARTITIONS COMMITS    a partitioned table: a row a (partition, bucket) a commit
+ * plan    WAREHOUSE TABLE REPEATS               scan planning alone
+ * -serve                                        runs such commands, one a line of standard input with tabs between
+ *                                               the words, in this one JVM; each ends with a line {"done":true}
+ *                                               or {"error": ...}
+ * </pre>
+ */
+public class PaimonBench {
+    static long mix(long z) {
+        z = (z ^ (z >>> 30)) * 0xbf58476d1ce4e5b9L;
+        z = (z ^ (z >>> 27)) * 0x94d049bb133111ebL;
+        return z ^ (z >>> 31);
+    }
+
+    static void report(String op, long rows, double seconds, String more) {
+        System.out.printf(Locale.ROOT, "{\"system\":\"paimon-java\",\"op\":\"%s\",\"rows\":%d,\"seconds\":%.4f%s}%n", op, rows, seconds, more);
+    }
+
+    static double since(long t0) { return (System.nanoTime() - t0) / 1e9; }
+
+    public static void main(String[] a) throws Exception {
+        if (a[0].equals("-serve")) {
+            BufferedReader commands = new BufferedReader(new InputStreamReader(System.in, "UTF-8"));
+            String line;
+            while ((line = commands.readLine()) != null) {
+                try {
+                    run(line.split("\t"));
+                    System.out.println("{\"done\":true}");
+                } catch (Throwable t) {
+                    System.out.printf("{\"error\":\"%s\"}%n", t.toString().replaceAll("[^\\x20-\\x7e]|[\"\\\\]", " "));
+                }
+                System.out.flush();
+            }
+        } else {
+            run(a);
+        }
+        System.exit(0);
+    }
+
+    static void run(String[] a) throws Exception {
+        Options o = new Options();
+        o.set("warehouse", a[1]);
+        Catalog catalog = CatalogFactory.createCatalog(CatalogContext.create(o));
+        catalog.createDatabase("db", true);
+        Identifier id = Identifier.create("db", a[2]);
+        switch (a[0]) {
+            case "create": create(catalog, id, a); break;
+            case "rows": rows(Long.parseLong(a[3]), Integer.parseInt(a[4]), Long.parseLong(a[5])); break;
+            case "write":
+                write(catalog.getTable(id), Long.parseLong(a[3]), Integer.parseInt(a[4]), Long.parseLong(a[5]), a.length > 6 ? Integer.parseInt(a[6]) : 0);
+                break;
+            case "read": for (int i = 0; i < 3; i++) read(catalog.getTable(id), Integer.parseInt(a[3]), a.length > 4 ? a[4] : null); break;
+            case "compact": for (int i = 2; i < a.length; i++) compact(catalog.getTable(Identifier.create("db", a[i]))); break;
+            case "many": many(catalog, id, Integer.parseInt(a[3]), Integer.parseInt(a[4])); break;
+            case "plan": for (int i = 0; i < Integer.parseInt(a[3]); i++) {
+                long t0 = System.nanoTime();
+                int n = catalog.getTable(id).newReadBuilder().newScan().plan().splits().size();
+                report("plan", n, since(t0), "");
+            } break;
+            default: throw new IllegalArgumentException(a[0]);
+        }
+        catalog.close();
+    }
+
+    static void create(Catalog c, Identifier id, String[] a) throws Exception {
+        Schema.Builder b = Schema.newBuilder().column("id", DataTypes.BIGINT().notNull())
+                .column("a", DataTypes.INT()).column("b", DataTypes.BIGINT()).column("c", DataTypes.DOUBLE())
+                .column("d", DataTypes.DOUBLE()).column("name", DataTypes.STRING())
+                .column("city", DataTypes.STRING()).column("ts", DataTypes.TIMESTAMP(6));
+        if (a[3].equals("pk")) b.primaryKey("id");
+        for (int i = 4; i < a.length; i++) b.option(a[i].split("=", 2)[0], a[i].split("=", 2)[1]);
+        c.createTable(id, b.build(), false);
+    }
+
+    static final BinaryString[] CITIES = new BinaryString[1000];
+
+    static {
+        for (int i = 0; i < 1000; i++) CITIES[i] = BinaryString.fromString("city-" + i);
+    }
+
+    static GenericRow row(long k, long i, long n, long keys) {
+        long h = mix(k * 1_000_003L * n + i), key = Long.remainderUnsigned(h, keys);
+        return GenericRow.of(key, (int) (h >>> 40), h >>> 8, (double) (h >>> 12), key * 0.5,
+                BinaryString.fromString("name-" + key), CITIES[(int) Long.remainderUnsigned(h >>> 3, 1000)],
+                Timestamp.fromEpochMillis(1_700_000_000_000L + (h >>> 44)));
+    }
+
+    static void rows(long n, int batches, long keys) {
+        for (int k = 0; k < batches; k++) {
+            long t0 = System.nanoTime(), fields = 0;
+            for (long i = 0; i < n; i++) fields += row(k, i, n, keys).getFieldCount();
+            report("rows", n, since(t0), ",\"batch\":" + k + ",\"fields\":" + fields);
+        }
+    }
+
+    static void write(Table t, long n, int batches, long keys, int first) throws Exception {
+        for (int k = first; k < first + batches; k++) {
+            long t0 = System.nanoTime();
+            BatchWriteBuilder wb = t.newBatchWriteBuilder();
+            try (BatchTableWrite w = wb.newWrite(); BatchTableCommit cm = wb.newCommit()) {
+                w.withIOManager(IOManager.create(System.getProperty("java.io.tmpdir")));
+                for (long i = 0; i < n; i++) w.write(row(k, i, n, keys));
+                cm.commit(w.prepareCommit());
+            }
+            report("write", n, since(t0), ",\"batch\":" + k);
+        }
+    }
+
+    static void read(Table t, int threads, String projection) throws Exception {
+        long t0 = System.nanoTime();
+        ReadBuilder rb = t.newReadBuilder();
+        if (projection != null) rb.withProjection(t.rowType().getFieldIndices(Arrays.asList(projection.split(","))));
+        List<Split> splits = rb.newScan().plan().splits();
+        double planned = since(t0);
+        ExecutorService pool = Executors.newFixedThreadPool(threads);
+        List<Future<long[]>> parts = new ArrayList<>();
+        boolean all = projection == null;
+        for (Split s : splits) parts.add(pool.submit(() -> {
+            long n = 0, sum = 0;
+            try (RecordReader<InternalRow> rr = rb.newRead().createReader(s)) {
+                RecordReader.RecordIterator<InternalRow> it;
+                while ((it = rr.readBatch()) != null) {
+                    InternalRow r;
+                    while ((r = it.next()) != null) {
+                        n++;
+                        sum += r.getLong(0);
+                        if (all) sum += r.getInt(1) + r.getLong(2) + (long) r.getDouble(3) + (long) r.getDouble(4)
+                                + r.getString(5).getSizeInBytes() + r.getString(6).getSizeInBytes() + r.getTimestamp(7, 6).getMillisecond();
+                    }
+                    it.releaseBatch();
+                }
+            }
+            return new long[] {n, sum};
+        }));
+        long n = 0, sum = 0;
+        for (Future<long[]> f : parts) { n += f.get()[0]; sum += f.get()[1]; }
+        pool.shutdown();
+        report("read", n, since(t0), String.format(Locale.ROOT, ",\"plan_seconds\":%.4f,\"splits\":%d,\"checksum\":%d", planned, splits.size(), sum));
+    }
+
+    static void compact(Table table) throws Exception {
+        Map<String, String> dyn = new HashMap<>();
+        dyn.put("write-only", "false");
+        Table t = table.copy(dyn);
+        long t0 = System.nanoTime();
+        BatchWriteBuilder wb = t.newBatchWriteBuilder();
+        Set<List<Object>> seen = new HashSet<>();
+        try (BatchTableWrite w = wb.newWrite(); BatchTableCommit cm = wb.newCommit()) {
+            w.withIOManager(IOManager.create(System.getProperty("java.io.tmpdir")));
+            for (Split s : t.newReadBuilder().newScan().plan().splits()) {
+                DataSplit d = (DataSplit) s;
+                if (seen.add(Arrays.asList(d.partition(), d.bucket()))) w.compact(d.partition(), d.bucket(), true);
+            }
+            cm.commit(w.prepareCommit());
+        }
+        long rows = ((FileStoreTable) t).snapshotManager().latestSnapshot().totalRecordCount();
+        report("compact", rows, since(t0), "");
+    }
+
+    static void many(Catalog c, Identifier id, int partitions, int commits) throws Exception {
+        c.createTable(id, Schema.newBuilder().column("p", DataTypes.INT().notNull()).column("id", DataTypes.BIGINT().notNull())
+                .column("v", DataTypes.STRING()).partitionKeys("p").primaryKey("p", "id").option("bucket", "1")
+                .option("write-only", "true").build(), false);
+        Table t = c.getTable(id);
+        for (int k = 0; k < commits; k++) {
+            long t0 = System.nanoTime();
+            BatchWriteBuilder wb = t.newBatchWriteBuilder();
+            try (BatchTableWrite w = wb.newWrite(); BatchTableCommit cm = wb.newCommit()) {
+                w.withIOManager(IOManager.create(System.getProperty("java.io.tmpdir")));
+                for (int p = 0; p < partitions; p++) w.write(GenericRow.of(p, (long) k, BinaryString.fromString("v" + k)));
+                cm.commit(w.prepareCommit());
+            }
+            report("many", partitions, since(t0), ",\"batch\":" + k);
+        }
+    }
+}

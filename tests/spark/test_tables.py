@@ -1,0 +1,153 @@
+"""Spark writes, reads and compacts tables; the library sees the same rows."""
+
+import datetime
+import decimal
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import functions as F
+
+import paimon_core as paimon
+from paimon_core import col
+from paimon_core.spark import compact_spark, read_spark, write_spark
+
+SCHEMA = pa.schema(
+    [("p", pa.string()), ("k", pa.int64()), ("v", pa.float64()), ("d", pa.decimal128(9, 2)), ("t", pa.timestamp("us"))]
+)
+
+
+def catalog_in(warehouse):
+    catalog = paimon.open_catalog(warehouse)
+    catalog.create_database("db")
+    return catalog
+
+
+def keyed(warehouse, **options):
+    return catalog_in(warehouse).create_table(
+        "db.t",
+        SCHEMA,
+        primary_key=["p", "k"],
+        partition_by=["p"],
+        options={"bucket": "2", "write-only": "true"} | options,
+    )
+
+
+def frame(spark, keys, value, kind=None):
+    rows = spark.createDataFrame([(f"p{k % 2}", k) for k in keys], "p string, k bigint")
+    rows = rows.withColumn("v", F.col("k") + F.lit(float(value))).withColumn("d", F.lit("1.5").cast("decimal(9,2)"))
+    rows = rows.withColumn("t", F.lit("2024-01-15 10:30:00.123456").cast("timestamp_ntz"))
+    return rows if kind is None else rows.withColumn("kind", F.lit(kind))
+
+
+def same_rows(left: pa.Table, right: pa.Table):
+    assert (
+        left.select(right.column_names).sort_by([("p", "ascending"), ("k", "ascending")]).to_pylist()
+        == right.sort_by([("p", "ascending"), ("k", "ascending")]).to_pylist()
+    )
+
+
+def test_write_merge_compact_and_read(spark, warehouse):
+    table = keyed(warehouse)
+    write_spark(frame(spark, range(100), 0), table)
+    write_spark(frame(spark, range(50, 150), 1000), table)
+    write_spark(frame(spark, range(0, 150, 10), 0, "-D"), table, kinds="kind")
+    assert table.latest_snapshot().id == 3
+    rows = table.scan().to_arrow()
+    assert len(rows) == 135
+    first = table.scan(where=col("k") == 51).to_arrow().to_pylist()
+    assert first == [
+        {
+            "p": "p1",
+            "k": 51,
+            "v": 1051.0,
+            "d": decimal.Decimal("1.50"),
+            "t": datetime.datetime(2024, 1, 15, 10, 30, 0, 123456),
+        }
+    ]
+    same_rows(read_spark(spark, table).toArrow(), rows)
+    snapshot = compact_spark(spark, table, full=True)
+    assert snapshot.commit_kind == "COMPACT"
+    assert set(table.inspect.files()["level"].to_pylist()) == {5}
+    same_rows(table.scan().to_arrow(), rows)
+    same_rows(read_spark(spark, table).toArrow(), rows)
+    write_spark(frame(spark, [1, 3], 7), table)  # now some buckets are raw and some must be merged
+    splits = table.scan().splits()
+    assert {s.raw for s in splits} == {True, False}
+    same_rows(read_spark(spark, table).toArrow(), table.scan().to_arrow())
+    assert read_spark(spark, table, ["v"], col("k") == 3).collect()[0].v == 10.0
+    assert read_spark(spark, table, ["k"], (col("p") == "p1") & (col("v") > 1000)).count() == len(
+        table.scan(["k"], (col("p") == "p1") & (col("v") > 1000)).to_arrow()
+    )
+    same_rows(read_spark(spark, table.at(snapshot=3)).toArrow(), rows)
+    assert compact_spark(spark, table.refresh(), where=col("p") == "p0") is None
+
+
+def test_each_bucket_is_written_by_one_task(spark, warehouse):
+    table = keyed(warehouse)
+    write_spark(frame(spark, range(1000), 0).repartition(4), table)
+    files = table.inspect.files()
+    assert files.num_rows == 4
+    assert len(set(zip(files["partition"].to_pylist(), files["bucket"].to_pylist(), strict=True))) == 4
+
+
+def test_rows_of_one_key_apply_in_the_order_asked(spark, warehouse):
+    table = keyed(warehouse)
+    rows = spark.createDataFrame(
+        [("p", 1, n, "+U" if n < 99 else "-D") for n in range(99, -1, -1)], "p string, k int, n int, kind string"
+    )
+    rows = rows.withColumn("v", F.col("n").cast("double")).repartition(4)
+    write_spark(rows, table, kinds="kind", order_by=["n"])
+    assert table.scan().count() == 0
+    write_spark(rows.where("n < 99"), table, kinds="kind", order_by=["n"])
+    assert table.scan(["v"]).to_arrow()["v"].to_pylist() == [98.0]
+
+
+def test_a_repeated_identifier_adds_nothing(spark, warehouse):
+    table = catalog_in(warehouse).create_table("db.a", pa.schema([("n", pa.int64())]), options={"write-only": "true"})
+    for _ in range(2):
+        write_spark(spark.range(10).withColumnRenamed("id", "n"), table, user="job", identifier=7)
+    assert table.latest_snapshot().id == 1
+    assert table.scan().count() == 10
+
+
+def test_overwrites(spark, warehouse):
+    table = keyed(warehouse)
+    write_spark(frame(spark, range(10), 0), table)
+    write_spark(frame(spark, [2], 5), table, overwrite="dynamic")
+    assert sorted(table.scan(where=col("p") == "p0").to_arrow()["k"].to_pylist()) == [2]
+    assert table.scan(where=col("p") == "p1").count() == 5
+    write_spark(frame(spark, [3], 5), table, overwrite=col("p") == "p1")
+    assert sorted(table.scan().to_arrow()["k"].to_pylist()) == [2, 3]
+
+
+@pytest.mark.parametrize("key", ["d", "t", "v"])
+def test_key_types_without_sql_are_bucketed_in_python(spark, warehouse, key):
+    table = catalog_in(warehouse).create_table(
+        "db.o", SCHEMA, primary_key=[key], options={"bucket": "3", "write-only": "true"}
+    )
+    rows = frame(spark, range(30), 0).withColumn("d", (F.col("k") / 2).cast("decimal(9,2)"))
+    rows = rows.withColumn("t", F.expr("timestamp_ntz'2024-01-01 00:00:00' + make_dt_interval(0, 0, 0, k)"))
+    write_spark(rows, table)
+    table.write(table.scan().to_arrow())
+    assert table.scan().count() == 30
+
+
+def test_wrong_frames_are_refused_before_a_job_starts(spark, warehouse):
+    table = keyed(warehouse)
+    with pytest.raises(paimon.SchemaMismatch, match="'x'"):
+        write_spark(frame(spark, [1], 0).withColumn("x", F.lit(1)), table)
+    with pytest.raises(paimon.SchemaMismatch, match="'k'"):
+        write_spark(frame(spark, [1], 0).drop("k"), table)
+    with pytest.raises(paimon.SchemaMismatch, match="'op'"):
+        write_spark(frame(spark, [1], 0), table, kinds="op")
+    with pytest.raises(paimon.InvalidRequest, match="overwrite"):
+        write_spark(frame(spark, [1], 0), table, overwrite="all")
+    assert table.latest_snapshot() is None
+
+
+def test_a_failing_task_leaves_no_file(spark, warehouse, tmp_path):
+    table = keyed(warehouse)
+    with pytest.raises(Exception, match="NOT NULL"):
+        write_spark(frame(spark, range(10), 0).withColumn("k", F.expr("if(k = 5, null, k)")), table)
+    assert table.latest_snapshot() is None
+    assert not list(tmp_path.rglob("*.parquet"))

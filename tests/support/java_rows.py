@@ -1,0 +1,79 @@
+"""Arrow rows ⇄ the JSON forms of the Java oracle (tests/oracle/README.md)."""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import json
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from paimon_core.schema import DataField
+from paimon_core.types import TIMESTAMP_ROOTS, TypeRoot
+
+
+def encode(value: Any, field: DataField) -> Any:
+    """One Arrow scalar as the oracle's JSON."""
+    if not value.is_valid:
+        return None
+    root = field.type.root
+    if root in TIMESTAMP_ROOTS:
+        return _timestamp(value, root is TypeRoot.TIMESTAMP_LTZ)
+    if root is TypeRoot.TIME:
+        return _time(value.cast(pa.int32()).as_py())
+    plain = value.as_py()
+    match plain:
+        case bytes():
+            return plain.hex()
+        case decimal.Decimal():
+            return format(plain, "f")
+        case datetime.date():
+            return plain.isoformat()
+        case float() if not math.isfinite(plain):
+            return {"inf": "Infinity", "-inf": "-Infinity"}.get(str(plain), "NaN")
+    return plain
+
+
+def _clock(seconds: int, nanos: int) -> str:
+    """A time of day as Java prints it: seconds only when needed, the fraction in groups of three digits."""
+    text = f"{seconds // 3600:02d}:{seconds // 60 % 60:02d}"
+    if seconds % 60 or nanos:
+        text += f":{seconds % 60:02d}"
+    if nanos:
+        digits = f"{nanos:09d}"
+        while digits.endswith("000"):
+            digits = digits[:-3]
+        text += f".{digits}"
+    return text
+
+
+def _time(millis: int) -> str:
+    return _clock(millis // 1000, millis % 1000 * 1_000_000)
+
+
+def _timestamp(value: Any, zoned: bool) -> str:
+    unit = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}[value.type.unit]
+    nanos = value.cast(pa.int64()).as_py() * unit
+    days, rest = divmod(nanos, 86_400 * 10**9)
+    day = (datetime.date(1970, 1, 1) + datetime.timedelta(days=days)).isoformat()
+    clock = _clock(rest // 10**9, rest % 10**9)
+    if zoned and len(clock) == 5:
+        clock += ":00"
+    return f"{day}T{clock}{'Z' if zoned else ''}"
+
+
+def json_rows(rows: pa.Table, fields: Sequence[DataField], kinds: Sequence[str] | None = None) -> list[list[Any]]:
+    """Rows as the oracle writes and dumps them, ``[KIND, v1, v2, ...]``, in the order of the table."""
+    out = []
+    for number in range(len(rows)):
+        kind = kinds[number] if kinds else "+I"
+        out.append([kind, *(encode(rows[f.name][number], f) for f in fields)])
+    return out
+
+
+def as_set(rows: Sequence[Sequence[Any]]) -> list[str]:
+    """Rows without their kind, as sorted JSON texts: what two readers must agree on."""
+    return sorted(json.dumps(list(row[1:]), ensure_ascii=False) for row in rows)

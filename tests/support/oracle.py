@@ -1,0 +1,184 @@
+"""Apache Paimon's Java code as an oracle: one JVM that answers JSON scripts (tests/oracle/README.md).
+
+Jars come through Maven into its own cache and classes are compiled once into ``PAIMON_ORACLE_CACHE`` (by default
+``~/.cache/paimon-oracle``), keyed by the sources. ``OracleUnavailable`` says in one sentence what is missing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+SOURCES = Path(__file__).resolve().parent.parent / "oracle"
+RESOLVE_SECONDS = 900
+ANSWER_SECONDS = 300
+
+
+class OracleUnavailable(Exception):
+    """Java, a compiler, Maven or the jars cannot be had; the message says which."""
+
+
+def java_command(main: str, *args: str) -> list[str]:
+    """The command line that runs class ``main`` of tests/oracle with the jars; resolves and compiles on first use."""
+    java, javac = _jdk_tool("java"), _jdk_tool("javac")
+    cache = _cache_folder()
+    classpath = _classpath(cache)
+    classes = _classes(cache, javac, classpath)
+    options = os.environ.get("ORACLE_JAVA_OPTS", "-Xmx2g").split()
+    return [java, *options, "-cp", f"{classpath}{os.pathsep}{classes}", main, *args]
+
+
+def _cache_folder() -> Path:
+    default = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "paimon-oracle"
+    folder = Path(os.environ.get("PAIMON_ORACLE_CACHE") or default)
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def _jdk_tool(name: str) -> str:
+    home = os.environ.get("JAVA_HOME")
+    found = shutil.which(name, path=str(Path(home) / "bin")) if home else shutil.which(name)
+    if found is None:
+        raise OracleUnavailable(f"no {name}: the Java oracle needs a JDK 17 or later")
+    return found
+
+
+def _digest(*files: Path) -> str:
+    return hashlib.sha256(b"".join(f.read_bytes() for f in files)).hexdigest()[:12]
+
+
+def _classpath(cache: Path) -> str:
+    pom = SOURCES / "pom.xml"
+    kept = cache / f"classpath-{_digest(pom)}"
+    if kept.exists():
+        classpath = kept.read_text()
+        if all(Path(jar).exists() for jar in classpath.split(os.pathsep)):
+            return classpath
+    maven = shutil.which("mvn")
+    if maven is None:
+        raise OracleUnavailable("no mvn: the Java oracle needs Maven to fetch Apache Paimon's jars")
+    with tempfile.TemporaryDirectory(dir=cache) as work:
+        out = Path(work) / "classpath"
+        goal = ["dependency:build-classpath", f"-Dmdep.outputFile={out}"]
+        _run([maven, "-q", "-B", "-f", str(pom), *goal], "Maven could not fetch Apache Paimon's jars", RESOLVE_SECONDS)
+        out.replace(kept)
+    return kept.read_text()
+
+
+def _classes(cache: Path, javac: str, classpath: str) -> Path:
+    sources = sorted(SOURCES.glob("*.java"))
+    kept = cache / f"classes-{_digest(*sources)}"
+    if not kept.exists():
+        with tempfile.TemporaryDirectory(dir=cache) as work:
+            out = Path(work) / "classes"
+            out.mkdir()
+            command = [javac, "-nowarn", "-cp", classpath, "-d", str(out), *map(str, sources)]
+            _run(command, "the oracle's sources do not compile", 120)
+            try:
+                out.rename(kept)
+            except OSError:  # another session was quicker; its classes are the same
+                if not kept.exists():
+                    raise
+    return kept
+
+
+def _run(command: Sequence[str], failure: str, seconds: int) -> None:
+    try:
+        done = subprocess.run(
+            command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=seconds, check=False
+        )
+    except subprocess.TimeoutExpired:
+        raise OracleUnavailable(f"{failure}: no end after {seconds} s") from None
+    if done.returncode:
+        lines = [line for line in (done.stdout + done.stderr).splitlines() if line.strip()]
+        raise OracleUnavailable(f"{failure}: {lines[0][:300] if lines else f'exit status {done.returncode}'}")
+
+
+class JavaServer:
+    """A JVM that takes one line and answers lines; it is killed when an answer takes too long."""
+
+    def __init__(self, main: str) -> None:
+        self.errors = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the JVM
+        self.process = subprocess.Popen(
+            java_command(main, "-serve"),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self.errors,
+            encoding="utf-8",
+        )
+
+    def ask(self, line: str, is_last: Callable[[str], bool], seconds: float = ANSWER_SECONDS) -> list[str]:
+        """The lines that answer ``line``, up to the one that ``is_last`` accepts."""
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        timer = threading.Timer(seconds, self.process.kill)
+        timer.start()
+        answer = []
+        try:
+            self.process.stdin.write(line + "\n")
+            self.process.stdin.flush()
+            while not answer or not is_last(answer[-1]):
+                answer.append(self.process.stdout.readline())
+                if not answer[-1]:
+                    raise AssertionError(f"the JVM ended with status {self.process.wait()}: {self._last_errors()}")
+        except BrokenPipeError:
+            raise AssertionError(f"the JVM ended with status {self.process.wait()}: {self._last_errors()}") from None
+        finally:
+            timer.cancel()
+        return answer
+
+    def _last_errors(self) -> str:
+        self.errors.seek(0)
+        return self.errors.read().decode(errors="replace")[-2000:]
+
+    def close(self) -> None:
+        """Ends the JVM: its input ends, so it does."""
+        assert self.process.stdout is not None
+        try:
+            self.process.communicate(timeout=30)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.communicate()
+        self.errors.close()
+
+
+class Oracle:
+    """Scripts for Apache Paimon in Java; state is the JVM, nothing is kept between scripts."""
+
+    def __init__(self) -> None:
+        self._server = JavaServer("PaimonOracle")
+
+    def run(
+        self,
+        warehouse: str | Path,
+        steps: Sequence[Mapping[str, Any]],
+        *,
+        allow_errors: bool = False,
+        catalog_options: Mapping[str, str] | None = None,
+    ) -> list[dict[str, Any]]:
+        """One result per step, each with its ``op``; AssertionError for a failed step unless ``allow_errors``."""
+        script = {"warehouse": str(warehouse), "catalogOptions": dict(catalog_options or {}), "steps": list(steps)}
+        (line,) = self._server.ask(json.dumps(script), lambda _: True)
+        results = json.loads(line)
+        if isinstance(results, dict):
+            raise AssertionError(f"Java could not run the script: {results['error']}")
+        if not allow_errors:
+            for step, result in zip(steps, results, strict=True):
+                assert "error" not in result, f"Java failed at {json.dumps(step)[:500]}: {result['error']}"
+        return results
+
+    def dump(self, warehouse: str | Path, table: str, **fields: Any) -> list[list[Any]]:
+        """The table's rows as Java reads them, sorted, each ``[kind, v1, v2, ...]``."""
+        return self.run(warehouse, [{"op": "dump", "table": table, **fields}])[0]["rows"]
+
+    def close(self) -> None:
+        """Ends the JVM."""
+        self._server.close()

@@ -1,0 +1,42 @@
+import pytest
+
+from paimon_core.errors import InvalidRequest, UnsupportedFeature
+from paimon_core.metadata.commit_message import CommitMessage
+from paimon_core.metadata.data_file import DataFile, FileSource
+from paimon_core.metadata.stats import ColumnStats
+
+FILE = DataFile(
+    "data-u-0.parquet",
+    10,
+    3,
+    1,
+    level=2,
+    min_key=b"\x00\xff",
+    value_stats=ColumnStats(b"\x01", b"\x02", (None, 3)),
+    file_source=FileSource.COMPACT,
+    value_stats_cols=("a",),
+    extra_files=("x.index",),
+)
+
+
+def test_messages_travel_as_bytes():
+    message = CommitMessage(b"\x00" * 12, 1, 2, new_files=(FILE,), compact_before=(FILE, FILE.upgraded(5)))
+    assert CommitMessage.from_bytes(message.to_bytes()) == message
+
+
+def test_emptiness():
+    assert CommitMessage(b"", 0, 1).is_empty
+    assert not CommitMessage(b"", 0, 1, deleted_files=(FILE,)).is_empty
+
+
+@pytest.mark.parametrize(
+    "data", [b"", b"{}", b"[]", b'{"version": 1}', b'{"version":1,"partition":{"b":"AA=="},"new_files":[{}]}']
+)
+def test_other_bytes_are_refused(data):
+    with pytest.raises(InvalidRequest):
+        CommitMessage.from_bytes(data)
+
+
+def test_a_newer_version_is_refused():
+    with pytest.raises(UnsupportedFeature, match="99"):
+        CommitMessage.from_bytes(b'{"version": 99}')
