@@ -5,7 +5,7 @@
 
 PORT ?= 3000
 ARGS ?=
-LAKE ?= $(CURDIR)/lake
+LAKE ?= $(or $(PAIMON_LAKE),lake)
 
 BIN := .venv/bin
 # Spark's workers take python3 from the PATH unless this names the interpreter.

@@ -11,12 +11,13 @@ import sys
 from collections.abc import Callable, Sequence
 from datetime import date
 from pathlib import Path
+from typing import NoReturn
 
 from paimon_core.errors import InvalidRequest, NotFound, PaimonError
 from pipelines.audit import audit
 from pipelines.carrier_day import aggregate_carrier_day
 from pipelines.dimensions import DIMENSIONS, load_dimension
-from pipelines.flights import ingest_cancellations, ingest_flights
+from pipelines.flights import DayStep, ingest_cancellations, ingest_flights
 from pipelines.maintenance import compact, expire, tag
 from pipelines.protocol import PipelineError, StepResult, day_range, months_of
 from pipelines.session import Spark, start_session
@@ -25,7 +26,6 @@ from pipelines.show import existing, lake_text, view
 from pipelines.weather import ingest_weather
 
 Command = Callable[[Spark, Settings, argparse.Namespace], list[StepResult]]
-DayStep = Callable[[Spark, Settings, Sequence[date]], StepResult]
 _BY_DAY: tuple[tuple[str, str, DayStep], ...] = (
     ("ingest-flights", "bring the changes of some days into ods.flights", ingest_flights),
     ("ingest-cancellations", "add the cancelled flights of some days to ods.cancellations", ingest_cancellations),
@@ -53,8 +53,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
+class _Parser(argparse.ArgumentParser):
+    """Says what is wrong in one line."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"{self.prog}: {message} (--help says more)\n")
+
+
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m pipelines", description="The steps of the flights lake.")
+    parser = _Parser(prog="python -m pipelines", description="The steps of the flights lake.")
     common = argparse.ArgumentParser(add_help=False)
     common.add_argument(
         "--env", help=f"environment under configs/: {', '.join(environments())} (default: $PAIMON_ENV, local)"

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import date
+from typing import Protocol
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
@@ -16,6 +17,7 @@ from pyspark.sql import functions as f
 from paimon_core import col
 from paimon_core.predicate import Predicate
 from paimon_core.spark import read_spark
+from paimon_core.table.table import Table
 from pipelines import source
 from pipelines.protocol import PipelineError, StepResult, days_label, months_of
 from pipelines.session import Spark
@@ -26,6 +28,15 @@ FLIGHTS = "ods.flights"
 CANCELLATIONS = "ods.cancellations"
 _OF_DEPARTURE = ("dep_time", "dep_delay")
 _OF_ARRIVAL = ("arr_time", "arr_delay", "air_time")
+
+
+class DayStep(Protocol):
+    """A step that brings some days of the source into a table."""
+
+    def __call__(
+        self, spark: Spark, settings: Settings, days: Sequence[date], *, properties: Mapping[str, str] | None = None
+    ) -> StepResult:
+        """Do it for these days."""
 
 
 def ingest_flights(

@@ -55,6 +55,13 @@ class StepResult:
         """Live data files after the step."""
         return sum(level.files for level in self.levels_after.values())
 
+    def per_month(self) -> StepResult:
+        """The same result with the rows of its days summed by month."""
+        rows: dict[str, int] = {}
+        for day, count in self.rows_per_partition.items():
+            rows[day[:7]] = rows.get(day[:7], 0) + count
+        return dataclasses.replace(self, rows_per_partition=rows)
+
     def to_json(self) -> str:
         """One JSON object, indented."""
         return json.dumps({**dataclasses.asdict(self), "files": self.files}, indent=2)

@@ -177,3 +177,8 @@ def result_of(
         rows_per_partition=dict(rows_per_partition or {}),
         details=dict(details or {}),
     )
+
+
+def fullest_bucket(table: Table) -> int:
+    """The sorted runs (without a key: files) of the bucket that has most of them; from the manifests alone."""
+    return max(table.inspect.buckets()["sorted_runs"].to_pylist(), default=0)

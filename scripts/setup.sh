@@ -83,7 +83,7 @@ install() {
   else
     # pip knows dependency groups since 25.1
     .venv/bin/python -m pip install --quiet --upgrade 'pip>=25.1'
-    .venv/bin/python -m pip install --quiet "${what[@]}"
+    PYTHONWARNINGS=ignore .venv/bin/python -m pip install --quiet "${what[@]}"
   fi
 }
 

@@ -91,7 +91,9 @@ def read_avro(data: bytes, path: str) -> list[dict[str, Any]]:
         raise UnsupportedFeature(f"{path}: {error.message}", path=path, **error.facts) from None
     except Exception as error:  # garbage meets six decoders, each with errors of its own
         raise CorruptTable(
-            f"{path} is not a whole Avro file: {error or type(error).__name__}", path=path, reason=type(error).__name__
+            f"{path} is not a whole Avro file: {str(error) or type(error).__name__}",
+            path=path,
+            reason=type(error).__name__,
         ) from error
 
 
@@ -122,9 +124,10 @@ def _read(data: bytes) -> list[dict[str, Any]]:
             raise ValueError(f"a block of {len(block)} bytes claims {count} records")
         if count:
             source = io.BytesIO(b"".join((_long(count), block, b"\0")))
-            records += fastavro.schemaless_reader(source, array, None)
-            if source.read(1):
-                raise ValueError(f"a block has bytes after its {count} records")
+            found = fastavro.schemaless_reader(source, array, None)
+            if len(found) != count or source.read(1):
+                raise ValueError(f"a block of {len(block)} bytes holds more than the {count} records it claims")
+            records += found
     return records
 
 
@@ -281,7 +284,8 @@ def _unpack_snappy(packed: bytes, limit: int) -> bytes:
         shift += 7
         if byte < 0x80:
             break
-    _bounded(b"", size <= limit, limit)
+    if size > limit:
+        raise ValueError(f"its blocks unpack to more than {limit} bytes")
     block = bytes(pa.Codec("snappy").decompress(body, size, asbytes=True))
     if zlib.crc32(block).to_bytes(4, "big") != checksum:
         raise ValueError("a block does not match its checksum")

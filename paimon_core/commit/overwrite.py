@@ -21,10 +21,10 @@ class Overwrite:
 
     matches: Matches | None = None
 
-    def target(self, added: Iterable[bytes]) -> Matches:
-        """The test of the partitions to empty; ``added`` are those of the new files.
+    def target(self, added: Iterable[bytes], name: Callable[[bytes], str] = bytes.hex) -> Matches:
+        """The test of the partitions to empty; ``added`` are those of the new files, ``name`` shows one in an error.
 
-        Raises InvalidRequest when a new file lies outside of a static target: it would be added to rows that stay.
+        Raises InvalidRequest when a new file lies outside of a static target: it would join rows that stay.
         """
         partitions = frozenset(added)
         if self.matches is None:
@@ -32,7 +32,7 @@ class Overwrite:
         for partition in partitions:
             if not self.matches(partition):
                 raise InvalidRequest(
-                    f"an overwrite holds rows of partition {partition.hex()}, which it does not replace",
-                    partition=partition.hex(),
+                    f"the overwrite holds rows of partition {name(partition)!r}, which it does not replace",
+                    partition=name(partition),
                 )
         return self.matches

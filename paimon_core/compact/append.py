@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import pyarrow as pa
 
+from paimon_core.compact.task import AppendUnit
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.data_file import DataFile, FileSource
 from paimon_core.options import TableOptions
@@ -14,18 +15,6 @@ from paimon_core.read.section_reader import read_file
 from paimon_core.write.bucket_writer import rolling_writer
 
 APPEND_TARGET_BYTES = 256 << 20
-
-
-@dataclass(frozen=True, slots=True)
-class AppendUnit:
-    """Groups of small files, each to be rewritten as one run of files in its order."""
-
-    groups: tuple[tuple[DataFile, ...], ...]
-
-    @property
-    def files(self) -> tuple[DataFile, ...]:
-        """All input files."""
-        return tuple(f for group in self.groups for f in group)
 
 
 def pick_append(files: Sequence[DataFile], options: TableOptions, *, full: bool, ordered: bool) -> AppendUnit | None:

@@ -7,15 +7,16 @@ is that of the section reader and one row group of the writer, whatever the size
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
-from paimon_core.compact.append import AppendUnit, pick_append, rewrite_append
+from paimon_core.compact.append import pick_append, rewrite_append
+from paimon_core.compact.task import AppendUnit, CompactionTask
 from paimon_core.errors import UnsupportedFeature
 from paimon_core.lsm.compaction import CompactionUnit, UniversalCompaction, full_unit
-from paimon_core.lsm.levels import Levels
-from paimon_core.lsm.rewrite import Rewrite, Upgrade, plan_rewrite
+from paimon_core.lsm.key_order import key_order
+from paimon_core.lsm.levels import Levels, num_levels
+from paimon_core.lsm.rewrite import Rewrite, Upgrade, plan_rewrite, small_file_bytes
 from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.data_file import DataFile, FileSource
@@ -23,21 +24,6 @@ from paimon_core.metadata.manifest import ManifestEntry
 from paimon_core.read.section_reader import read_section
 from paimon_core.schema import KEY_PREFIX
 from paimon_core.write.bucket_writer import rolling_writer
-
-
-@dataclass(frozen=True, slots=True)
-class CompactionTask:
-    """What one bucket should rewrite: picked by ``pick_tasks``, done by ``run_task``."""
-
-    partition: bytes
-    bucket: int
-    total_buckets: int
-    unit: CompactionUnit | AppendUnit
-
-    @property
-    def input_bytes(self) -> int:
-        """The size of the files that go in."""
-        return sum(f.file_size for f in self.unit.files)
 
 
 def pick_tasks(context: TableContext, entries: Sequence[ManifestEntry], *, full: bool) -> list[CompactionTask]:
@@ -64,16 +50,10 @@ def _pick(context: TableContext, files: list[DataFile], full: bool) -> Compactio
     options = context.options
     if not context.is_keyed:
         return pick_append(files, options, full=full, ordered=options["bucket"] > 0)
-    trigger = options["num-sorted-run.compaction-trigger"]
-    levels = Levels.of(files, options["num-levels"] or trigger + 1)
+    levels = Levels.of(files, num_levels(options))
     if full:
         return full_unit(levels, force_rewrite=options["compaction.force-rewrite-all-files"])
-    strategy = UniversalCompaction(
-        trigger=trigger,
-        max_size_amplification_percent=options["compaction.max-size-amplification-percent"],
-        size_ratio=options["compaction.size-ratio"],
-    )
-    return strategy.pick(levels)
+    return UniversalCompaction.of(options).pick(levels)
 
 
 def run_task(context: TableContext, task: CompactionTask) -> CommitMessage:
@@ -94,7 +74,7 @@ def _rewrite(
     after: list[DataFile] = []
     writers = []
     try:
-        for step in plan_rewrite(unit, **_rewrite_options(context)):
+        for step in _steps(context, unit):
             if isinstance(step, Upgrade):
                 before.append(step.file)
                 after.append(step.file.upgraded(unit.output_level))
@@ -114,6 +94,17 @@ def _rewrite(
     return before, after
 
 
+def _steps(context: TableContext, unit: CompactionUnit) -> list[Upgrade | Rewrite]:
+    options = context.options
+    return plan_rewrite(
+        unit,
+        key_order=key_order([f.type for f in context.schema.key_fields]),
+        max_level=max(num_levels(options) - 1, unit.output_level),
+        small_file_bytes=small_file_bytes(options),
+        force_rewrite=options["compaction.force-rewrite-all-files"],
+    )
+
+
 def _merged(context: TableContext, task: CompactionTask, unit: CompactionUnit, step: Rewrite) -> Iterator[pa.Table]:
     key = [KEY_PREFIX + k for k in context.schema.trimmed_primary_keys]
     fields = context.schema.file_fields
@@ -121,10 +112,3 @@ def _merged(context: TableContext, task: CompactionTask, unit: CompactionUnit, s
         yield from read_section(
             context, task.partition, task.bucket, section.runs, fields, key=key, drop_deletes=unit.drop_delete
         )
-
-
-def _rewrite_options(context: TableContext) -> dict[str, object]:
-    raise NotImplementedError
-
-
-__all__ = ["CompactionTask", "pick_tasks", "replace", "run_task"]

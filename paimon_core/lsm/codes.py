@@ -10,7 +10,6 @@ Order: null first, false before true, numbers and times by value, text and binar
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from typing import Any
 
@@ -19,13 +18,15 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from paimon_core.lsm.gather import contiguous
+
 Ints = npt.NDArray[Any]
 """One integer per row."""
 Codes = npt.NDArray[Any]
 """One comparable value per row: integers, or fixed-width bytes (dtype S)."""
 
 WIDEST_TEXT = 64
-"""Bytes (after the common prefix) up to which text is compared as padded words; longer text is ranked by a sort."""
+"""Bytes up to which text is compared as padded words; longer text is ranked by a sort."""
 _LARGEST_BUFFER = 2**31 - 1
 _CANONICAL_NAN = 0x7FF8000000000000
 _WORD = 8
@@ -38,7 +39,7 @@ def order_codes(columns: Sequence[pa.Array | pa.ChunkedArray]) -> Codes:
 
 def parts(column: pa.Array | pa.ChunkedArray, *, descending: bool = False) -> list[Ints]:
     """A column as integer arrays that order it lexicographically; ``descending`` reverses all but the nulls."""
-    array = one_array(column)
+    array = contiguous(column)
     flags: list[Ints] = []
     if array.null_count:
         flags = [pc.is_valid(array).cast(pa.uint8()).to_numpy(zero_copy_only=False)]
@@ -79,14 +80,10 @@ def pack(columns: Sequence[Ints], rows: int) -> Codes:
     return image.view(f"S{start + 1}").reshape(rows)
 
 
-def one_array(column: pa.Array | pa.ChunkedArray) -> pa.Array:
-    """The column as one contiguous array."""
-    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
-
-
 def float_code(bits: Ints) -> Ints:
     """The int64 bits of doubles as integers of the same order: -0.0 below 0.0, every NaN equal and largest."""
-    return bits ^ ((bits >> 63) & np.int64(2**63 - 1))
+    code: Ints = bits ^ ((bits >> 63) & np.int64(2**63 - 1))
+    return code
 
 
 def _reduced(part: Ints, low: int) -> npt.NDArray[np.uint64]:
@@ -143,28 +140,23 @@ def _rank(array: pa.Array) -> Ints:
 
 
 def _text(array: pa.Array) -> list[Ints]:
-    """The bytes after the common prefix as big-endian words, then the length, which tells padding from zero bytes."""
-    rows = len(array)
-    ends = pc.min_max(array)
-    first, last = ends["min"].as_py(), ends["max"].as_py()
-    if first is None:
-        return []
-    prefix = len(os.path.commonprefix([first, last]))
+    """The bytes, zero-padded, as big-endian words, then the length, which tells padding from zero bytes.
+
+    What all rows share costs nothing: ``pack`` drops constant words and constant leading bits.
+    """
     if array.null_count:
         array = pc.fill_null(array, b"")
     lengths = pc.binary_length(array).to_numpy()
-    width = int(lengths.max()) - prefix
+    width = int(lengths.max(initial=0))
     padded = -(-width // _WORD) * _WORD
-    if width > WIDEST_TEXT or padded * rows > _LARGEST_BUFFER:
+    if width > WIDEST_TEXT or padded * len(array) > _LARGEST_BUFFER:
         return [_rank(array)]
-    if width <= 0:
+    if width == 0:
         return []
-    rest = pc.binary_slice(array, prefix, prefix + width) if prefix else array
-    # Padding is offered for text only and works on bytes; the view skips the check that they are UTF-8.
-    text = pa.Array.from_buffers(pa.string(), rows, rest.buffers(), offset=rest.offset)
+    # Padding is offered for text only but works on bytes; the view skips the check that they are UTF-8.
+    text = pa.Array.from_buffers(pa.string(), len(array), array.buffers(), offset=array.offset)
     image = pc.ascii_rpad(text, padded, "\0").buffers()[2]
-    words = np.frombuffer(image, ">u8", count=rows * padded // _WORD).reshape(rows, -1).astype(np.uint64)
-    spare = np.uint64(8 * (padded - width))
-    columns: list[Ints] = [np.ascontiguousarray(words[:, i]) for i in range(words.shape[1])]
-    columns[-1] >>= spare
+    words = np.frombuffer(image, ">u8", count=len(array) * padded // _WORD).reshape(len(array), -1)
+    columns: list[Ints] = [words[:, i].astype(np.uint64) for i in range(words.shape[1])]
+    columns[-1] >>= np.uint64(8 * (padded - width))
     return [*columns, lengths]

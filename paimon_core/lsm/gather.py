@@ -1,42 +1,41 @@
-"""Gather: the rows at given positions of a table, column by column.
+"""Gather: a column in one piece, and the values at given positions.
 
-Every column is made contiguous first: taking from one array is several times faster than from chunks.
+Taking from one contiguous array is several times faster than taking from chunks, so columns are made contiguous first.
+Text of more than 1 GiB goes through Arrow's large types, since one plain array holds no more than 2 GiB.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+Positions = npt.NDArray[np.int64]
 _LARGE = {pa.string(): pa.large_string(), pa.binary(): pa.large_binary()}
 _PIECE_BYTES = 1 << 30
 
 
-def gather(rows: pa.Table, positions: npt.NDArray[np.int64], columns: Sequence[str]) -> pa.Table:
-    """``columns`` of ``rows`` at ``positions``, in that order."""
-    indices = pa.array(positions)
-    schema = pa.schema([rows.schema.field(name) for name in columns])
-    return pa.Table.from_arrays([take(rows[name], indices) for name in columns], schema=schema)
-
-
-def take(column: pa.ChunkedArray, indices: pa.Array) -> pa.ChunkedArray:
-    """The values at ``indices``; text beyond the 2 GiB of one array comes back in several chunks."""
+def contiguous(column: pa.Array | pa.ChunkedArray) -> pa.Array:
+    """The column as one array; string and binary beyond 1 GiB come as large_string and large_binary."""
+    if isinstance(column, pa.Array):
+        return column
+    if column.num_chunks == 1:
+        return column.chunk(0)
     large = _LARGE.get(column.type)
-    if large is not None and column.num_chunks > 1 and column.nbytes > _PIECE_BYTES:
-        return _take_large(column.cast(large), indices, column.type)
-    taken = pc.take(column.combine_chunks(), indices, boundscheck=False)
-    return taken if isinstance(taken, pa.ChunkedArray) else pa.chunked_array([taken], column.type)
+    if large is not None and column.nbytes > _PIECE_BYTES:
+        return column.cast(large).combine_chunks()
+    return column.combine_chunks()
 
 
-def _take_large(column: pa.ChunkedArray, indices: pa.Array, small: pa.DataType) -> pa.ChunkedArray:
-    taken = pc.take(column.combine_chunks(), indices, boundscheck=False)
+def take(column: pa.ChunkedArray, positions: Positions) -> pa.ChunkedArray:
+    """The values at ``positions``, in that order, in as many chunks as the column's type needs."""
+    taken = pc.take(contiguous(column), pa.array(positions), boundscheck=False)
+    if taken.type == column.type:
+        return pa.chunked_array([taken])
     ends = np.cumsum(pc.fill_null(pc.binary_length(taken), 0).to_numpy())
     pieces = int(ends[-1]) // _PIECE_BYTES + 1 if len(ends) else 1
     cuts = [0, *(int(np.searchsorted(ends, i * _PIECE_BYTES)) for i in range(1, pieces)), len(taken)]
-    return pa.chunked_array(
-        [taken.slice(a, b - a).cast(small) for a, b in zip(cuts, cuts[1:], strict=False)], type=small
-    )
+    return pa.chunked_array([taken.slice(a, b - a).cast(column.type) for a, b in pairwise(cuts)], column.type)

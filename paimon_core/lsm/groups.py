@@ -8,17 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from paimon_core.lsm.codes import Codes, order_codes
+from paimon_core.lsm.gather import Positions
 
-Positions = npt.NDArray[np.int64]
 
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Groups:
     """Row positions in key order; group g holds ``order[starts[g]:ends[g]]``, first to last in merge order."""
 
@@ -26,7 +26,7 @@ class Groups:
     starts: Positions
     ends: Positions
 
-    @property
+    @cached_property
     def last(self) -> Positions:
         """The row that comes last in each group, in key order."""
         return self.order[self.ends - 1]

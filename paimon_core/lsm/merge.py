@@ -8,19 +8,23 @@ lock, so buckets can be merged in threads.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
 
 from paimon_core.errors import CorruptTable
 from paimon_core.lsm.codes import Codes
-from paimon_core.lsm.gather import gather
+from paimon_core.lsm.gather import take
 from paimon_core.lsm.groups import Groups, group, key_codes
 from paimon_core.lsm.order import MergeOrder, is_add, sequence_numbers
 from paimon_core.lsm.window import windows
 
-__all__ = ["MergeOrder", "fold", "merge_runs", "sort_and_fold"]
+__all__ = ["MergeOrder", "Rule", "fold", "last", "merge_runs", "sort_and_fold"]
+
+Rule = Callable[[pa.ChunkedArray, Groups], pa.ChunkedArray]
+"""A column of some rows and their groups, to one value per group."""
 
 
 def merge_runs(
@@ -45,18 +49,20 @@ def merge_runs(
     """
     try:
         if len(runs) == 1:
-            pieces: Iterator[list[pa.Table | None]] = ([pa.Table.from_batches([batch])] for batch in runs[0])
+            pieces: Iterator[list[pa.Table]] = ([pa.Table.from_batches([batch])] for batch in runs[0])
         else:
             pieces = windows(runs, key, window_rows)
         for window in pieces:
-            present = [piece for piece in window if piece is not None]
-            names = present[0].column_names if columns is None else columns
             if ignore_deletes:
-                present = [_adds(piece, piece.column_names) for piece in present]
-            if len(present) == 1:
-                merged = _adds(present[0], names) if drop_deletes else present[0].select(names)
-            else:
+                window = [_adds(piece) for piece in window]
+            present = [piece for piece in window if len(piece)]
+            if not present:
+                continue
+            names = present[0].column_names if columns is None else columns
+            if len(present) > 1:
                 merged = _merge(present, key, order, drop_deletes, names)
+            else:
+                merged = (_adds(present[0]) if drop_deletes else present[0]).select(names)
             if len(merged):
                 yield merged
     finally:
@@ -72,15 +78,18 @@ def sort_and_fold(rows: pa.Table, key: Sequence[str], order: MergeOrder) -> pa.T
     ranks = None
     if order.sequence_fields or not _ascending(sequence_numbers(rows)):
         ranks = order.ranks(rows)
-    return fold(rows, group(key_codes(rows, key), ranks), rows.column_names)
+    return fold(rows, group(key_codes(rows, key), ranks), dict.fromkeys(rows.column_names, last))
 
 
-def fold(rows: pa.Table, groups: Groups, columns: Sequence[str]) -> pa.Table:
-    """The merge engine: one row per group, here the last one (deduplicate, format 9.2).
+def fold(rows: pa.Table, groups: Groups, rules: Mapping[str, Rule]) -> pa.Table:
+    """One row per group: each named column of ``rows`` through its rule. The merge engine is this mapping."""
+    schema = pa.schema([rows.schema.field(name) for name in rules])
+    return pa.Table.from_arrays([rule(rows[name], groups) for name, rule in rules.items()], schema=schema)
 
-    Another engine is another rule per column, a function of that column of ``rows`` and of ``groups``.
-    """
-    return gather(rows, groups.last, columns)
+
+def last(column: pa.ChunkedArray, groups: Groups) -> pa.ChunkedArray:
+    """The rule of deduplicate: the value of each group's last row (format 9.2)."""
+    return take(column, groups.last)
 
 
 def _merge(
@@ -94,20 +103,16 @@ def _merge(
     groups = group(codes, None if in_sequence else order.ranks(rows))
     if drop_deletes:
         groups = groups.keep(is_add(rows)[groups.last])
-    return fold(rows, groups, columns)
+    return fold(rows, groups, dict.fromkeys(columns, last))
 
 
 def _by_sequence(pieces: list[pa.Table]) -> list[pa.Table] | None:
     """The pieces in order of their sequence numbers, when these do not overlap: then no row needs to be compared."""
-    ranges = []
-    for number, piece in enumerate(pieces):
-        if len(piece):
-            sequence = sequence_numbers(piece)
-            ranges.append((int(sequence.min()), int(sequence.max()), number))
-    ranges.sort()
-    if any(later[0] <= earlier[1] for earlier, later in zip(ranges, ranges[1:], strict=False)):
+    numbers = [sequence_numbers(piece) for piece in pieces]
+    ranges = sorted((int(n.min()), int(n.max()), position) for position, n in enumerate(numbers))
+    if any(later[0] <= earlier[1] for earlier, later in pairwise(ranges)):
         return None
-    return [pieces[number] for _, _, number in ranges] or None
+    return [pieces[position] for _, _, position in ranges]
 
 
 def _check_sorted(codes: Codes, pieces: list[pa.Table], key: Sequence[str]) -> None:
@@ -117,7 +122,8 @@ def _check_sorted(codes: Codes, pieces: list[pa.Table], key: Sequence[str]) -> N
         start += len(piece)
         if not _ascending(run):
             raise CorruptTable(
-                f"a sorted run is not strictly ascending by {', '.join(key)}: its files cannot be merged", key=tuple(key)
+                f"a sorted run is not strictly ascending by {', '.join(key)}: its files cannot be merged",
+                key=tuple(key),
             )
 
 
@@ -125,8 +131,7 @@ def _ascending(values: Codes) -> bool:
     return bool(np.all(values[1:] > values[:-1]))
 
 
-def _adds(rows: pa.Table, columns: Sequence[str]) -> pa.Table:
-    """``columns`` of the rows of kind +I and +U; without a copy when that is all of them."""
+def _adds(rows: pa.Table) -> pa.Table:
+    """The rows of kind +I and +U; without a copy when that is all of them."""
     adds = is_add(rows)
-    chosen = rows.select(columns)
-    return chosen if adds.all() else chosen.filter(pa.array(adds))
+    return rows if adds.all() else rows.filter(pa.array(adds))

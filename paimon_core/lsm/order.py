@@ -12,7 +12,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from paimon_core.lsm.codes import Codes, one_array, pack, parts
+from paimon_core.lsm.codes import Codes, pack, parts
+from paimon_core.lsm.gather import contiguous
+from paimon_core.options import TableOptions
 from paimon_core.schema import SEQUENCE_NUMBER, VALUE_KIND
 
 
@@ -23,6 +25,12 @@ class MergeOrder:
     sequence_fields: tuple[str, ...] = ()
     descending: bool = False
 
+    @staticmethod
+    def of(options: TableOptions) -> MergeOrder:
+        """The order that the table's options ask for."""
+        fields = options["sequence.field"] or ()
+        return MergeOrder(tuple(fields), options["sequence.field.sort-order"] == "descending")
+
     def ranks(self, rows: pa.Table) -> Codes:
         """One comparable value per row: among rows of a key, the larger comes later."""
         columns = [p for name in self.sequence_fields for p in parts(rows[name], descending=self.descending)]
@@ -31,10 +39,10 @@ class MergeOrder:
 
 def sequence_numbers(rows: pa.Table) -> npt.NDArray[np.int64]:
     """The ``_SEQUENCE_NUMBER`` column."""
-    return np.asarray(one_array(rows[SEQUENCE_NUMBER]).to_numpy())
+    return np.asarray(contiguous(rows[SEQUENCE_NUMBER]).to_numpy())
 
 
 def is_add(rows: pa.Table) -> npt.NDArray[np.bool_]:
     """True for rows of kind +I (0) and +U (2), false for the retracts -U (1) and -D (3)."""
-    kinds = one_array(rows[VALUE_KIND]).to_numpy()
+    kinds = contiguous(rows[VALUE_KIND]).to_numpy()
     return np.asarray((kinds & 1) == 0)

@@ -14,74 +14,86 @@ from typing import Any
 
 import pyarrow as pa
 
+from paimon_core.errors import CorruptTable
 from paimon_core.lsm.key_order import SortKey, sort_key
 
 WINDOW_BYTES = 64 << 20
 """Bytes of one run at which its part of a window is full, whatever its rows."""
 
 
-def windows(
-    runs: Sequence[Iterator[pa.RecordBatch]], key: Sequence[str], window_rows: int
-) -> Iterator[list[pa.Table | None]]:
-    """Yield, window by window in key order, the rows of each run (None: no row of the run).
+def windows(runs: Sequence[Iterator[pa.RecordBatch]], key: Sequence[str], window_rows: int) -> Iterator[list[pa.Table]]:
+    """Yield, window by window in key order, the rows of each run that has rows there, in the order of the runs.
 
-    Each run is sorted by the ``key`` columns, ascending, and holds a key once. Together the windows hold every row; no
-    key is in two windows, and every window has at least one row.
+    Each run is sorted by the ``key`` columns, ascending, and holds a key once. Together the windows hold every row, no
+    key is in two windows, and no window is empty. Raises CorruptTable when a run falls back behind a cut.
     """
-    sources = [_Source(run, key) for run in runs]
+    sources = [_Source(run, tuple(key)) for run in runs]
     while True:
         for source in sources:
             source.load(window_rows)
-        cuts = [source.last_key() for source in sources if not source.ended]
-        pieces = [source.take(min(cuts) if cuts else None) for source in sources]
-        if all(piece is None for piece in pieces):
+        sources = [source for source in sources if source.waiting]
+        if not sources:
             return
-        yield pieces
+        cuts = [source.last_key() for source in sources if not source.ended]
+        cut = min(cuts) if cuts else None
+        pieces = [source.take(cut) for source in sources]
+        yield [piece for piece in pieces if piece is not None]
 
 
 class _Source:
     """The batches of one run that are loaded and not yet in a window."""
 
-    def __init__(self, run: Iterator[pa.RecordBatch], key: Sequence[str]) -> None:
+    def __init__(self, run: Iterator[pa.RecordBatch], key: tuple[str, ...]) -> None:
+        self.waiting: deque[pa.RecordBatch] = deque()
+        self.ended = False
         self._run = run
         self._key = key
-        self._waiting: deque[pa.RecordBatch] = deque()
-        self._rows = 0
-        self.ended = False
+        self._passed: SortKey | None = None
 
     def load(self, window_rows: int) -> None:
         """Read batches until ``window_rows`` rows or WINDOW_BYTES bytes wait, or the run ends."""
-        while not self.ended and self._rows < window_rows and sum(b.nbytes for b in self._waiting) < WINDOW_BYTES:
+        rows = sum(batch.num_rows for batch in self.waiting)
+        size = sum(batch.nbytes for batch in self.waiting)
+        while not self.ended and (not self.waiting or (rows < window_rows and size < WINDOW_BYTES)):
             batch = next(self._run, None)
             if batch is None:
                 self.ended = True
             elif batch.num_rows:
-                self._waiting.append(batch)
-                self._rows += batch.num_rows
+                self._check_follows(batch)
+                self.waiting.append(batch)
+                rows += batch.num_rows
+                size += batch.nbytes
 
     def last_key(self) -> SortKey:
         """The largest key that waits."""
-        batch = self._waiting[-1]
-        return _key_at(batch, self._key, batch.num_rows - 1)
+        return _key_at(self.waiting[-1], self._key, -1)
 
     def take(self, cut: SortKey | None) -> pa.Table | None:
         """The waiting rows with a key at or below ``cut`` (None: all)."""
         taken = []
-        while self._waiting:
-            batch = self._waiting.popleft()
+        self._passed = cut
+        while self.waiting:
+            batch = self.waiting.popleft()
             rows = batch.num_rows if cut is None else _rows_to(batch, self._key, cut)
             if rows:
                 taken.append(batch.slice(0, rows))
-                self._rows -= rows
             if rows < batch.num_rows:
-                self._waiting.appendleft(batch.slice(rows))
+                self.waiting.appendleft(batch.slice(rows))
                 break
         return pa.Table.from_batches(taken) if taken else None
+
+    def _check_follows(self, batch: pa.RecordBatch) -> None:
+        bound = self.last_key() if self.waiting else self._passed
+        if bound is not None and _key_at(batch, self._key, 0) <= bound:
+            raise CorruptTable(
+                f"a sorted run is not strictly ascending by {', '.join(self._key)}: its files cannot be merged",
+                key=self._key,
+            )
 
 
 def _rows_to(batch: pa.RecordBatch, key: Sequence[str], cut: SortKey) -> int:
     """How many rows of a sorted batch have a key at or below ``cut``."""
-    if _key_at(batch, key, batch.num_rows - 1) <= cut:
+    if _key_at(batch, key, -1) <= cut:
         return int(batch.num_rows)
     return bisect_right(range(batch.num_rows), cut, key=lambda row: _key_at(batch, key, row))
 

@@ -7,7 +7,9 @@ the result has the declared types or CorruptTable (UnsupportedFeature for anothe
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import contextlib
+import gc
+from collections.abc import Iterable, Iterator
 from itertools import chain
 from types import NoneType
 from typing import Any
@@ -204,6 +206,11 @@ _SOURCES: dict[int | None, FileSource | None] = {None: None, **{source.value: so
 
 def decode_entries(data: bytes, path: str) -> list[ManifestEntry]:
     """The entries of a manifest, in order; ``path`` names it in errors."""
+    with _collection_paused():
+        return _entries(data, path)
+
+
+def _entries(data: bytes, path: str) -> list[ManifestEntry]:
     top = _Records(read_avro(data, path), path)
     top.check_version()
     files = _Records(top.column("_FILE", _OBJECT), path)
@@ -264,6 +271,18 @@ def decode_list(data: bytes, path: str) -> list[ManifestFile]:
             top.column("_MAX_ROW_ID", _NUMBER_OR_NULL),
         )
     )
+
+
+@contextlib.contextmanager
+def _collection_paused() -> Iterator[None]:
+    """No cycle collection meanwhile: the many records hold no cycles, and walking them again and again costs most."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 class _Records:
@@ -356,6 +375,9 @@ def merge_entries(entries: Iterable[ManifestEntry]) -> list[ManifestEntry]:
     return list(merged.values())
 
 
-def live_files(entries: Sequence[ManifestEntry]) -> list[ManifestEntry]:
-    """The ADD entries that no DELETE cancels: the files of a whole snapshot, from its base and delta entries."""
+def live_entries(entries: Iterable[ManifestEntry]) -> list[ManifestEntry]:
+    """The ADD entries that no DELETE cancels: the files of a snapshot, from all its base and then delta entries.
+
+    A DELETE without its ADD has nothing to take away and is passed over.
+    """
     return [entry for entry in merge_entries(entries) if entry.kind is FileKind.ADD]

@@ -49,12 +49,6 @@ def read_run(
     return chain.from_iterable(read_file(context, partition, bucket, f, fields) for f in run.files)
 
 
-def merge_order(context: TableContext) -> MergeOrder:
-    """The order between rows of one key that the table's options ask for (format 8.6)."""
-    fields = context.options["sequence.field"] or ()
-    return MergeOrder(tuple(fields), context.options["sequence.field.sort-order"] == "descending")
-
-
 def read_section(
     context: TableContext,
     partition: bytes,
@@ -64,7 +58,18 @@ def read_section(
     *,
     key: Sequence[str],
     drop_deletes: bool,
+    columns: Sequence[str] | None = None,
 ) -> Iterator[pa.Table]:
-    """One row per key, sorted by key; ``fields`` hold the key, sequence and kind columns that the merge needs."""
-    streams = [read_run(context, partition, bucket, run, fields) for run in runs]
-    return merge_runs(streams, key=key, order=merge_order(context), drop_deletes=drop_deletes, window_rows=WINDOW_ROWS)
+    """One row per key, sorted by key, of ``columns`` (default: all of ``fields``).
+
+    ``runs`` come oldest first; ``fields`` hold the key, sequence and kind columns that the merge needs.
+    """
+    return merge_runs(
+        [read_run(context, partition, bucket, run, fields) for run in runs],
+        key=key,
+        order=MergeOrder.of(context.options),
+        drop_deletes=drop_deletes,
+        window_rows=WINDOW_ROWS,
+        columns=columns,
+        ignore_deletes=context.options["ignore-delete"],
+    )

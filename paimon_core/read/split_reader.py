@@ -38,14 +38,15 @@ def _rows(context: TableContext, split: Split, fields: Sequence[DataField]) -> I
         return
     order = context.schema.select(context.options["sequence.field"] or ())
     # The key columns are stored twice in a file; the table's own copy serves the merge and the result at once.
-    merged = dict.fromkeys([*context.schema.key_fields, SEQUENCE_FIELD, KIND_FIELD, *order, *fields])
+    decoded = dict.fromkeys([*context.schema.key_fields, SEQUENCE_FIELD, KIND_FIELD, *order, *fields])
     for runs in split.sections:
         yield from read_section(
             context,
             split.partition,
             split.bucket,
             runs,
-            tuple(merged),
+            tuple(decoded),
             key=context.schema.trimmed_primary_keys,
             drop_deletes=True,
+            columns=[f.name for f in fields],
         )

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from paimon_core.compact.compactor import CompactionTask, run_task
+from paimon_core.compact.compactor import run_task
+from paimon_core.compact.task import CompactionTask
 from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.predicate import Predicate

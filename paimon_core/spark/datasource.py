@@ -39,7 +39,7 @@ _WRITE_OPTIONS = frozenset({"warehouse", "path", "kinds"})
 
 
 class PaimonDataSource(DataSource):
-    """``spark.read.format("paimon")`` and ``df.write.format("paimon")``; options: warehouse, columns, snapshot, tag, kinds."""
+    """``format("paimon")`` of reads and writes; options: warehouse, columns, snapshot, tag, kinds."""
 
     @classmethod
     def name(cls) -> str:
@@ -56,7 +56,7 @@ class PaimonDataSource(DataSource):
         table = self._table(_READ_OPTIONS)
         return PaimonReader(table, self._columns(table))
 
-    def writer(self, schema: StructType, overwrite: bool) -> DataSourceArrowWriter:  # type: ignore[override]
+    def writer(self, schema: StructType, overwrite: bool) -> DataSourceArrowWriter:
         """A writer that commits once; mode overwrite replaces the partitions in the data, or the whole table."""
         return PaimonWriter(self._table(_WRITE_OPTIONS), self.options.get("kinds"), overwrite)
 
@@ -141,4 +141,4 @@ class PaimonWriter(DataSourceArrowWriter):
         table.commit(found, overwrite=table.overwrite_spec() if self._overwrite else None)
 
     def abort(self, messages: Sequence[WriterCommitMessage | None]) -> None:
-        """Leave the files: Spark also calls this after a commit that landed and then raised; orphans are cleaned by age."""
+        """Leave the files: Spark calls this too after a commit that landed and then raised."""

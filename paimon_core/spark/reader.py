@@ -32,7 +32,8 @@ def read_spark(
     scan = table.scan(columns, where)
     fields = table.schema.select(scan.columns)
     schema, arrow = spark_schema(fields), arrow_schema(fields)
-    native, merged = [], []
+    native: list[Split] = []
+    merged: list[Split] = []
     for split in scan.splits():
         (native if _is_native(split, table, scan.columns) else merged).append(split)
     branches = []

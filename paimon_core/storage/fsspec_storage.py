@@ -47,7 +47,8 @@ class FsspecStorage(Storage):
         return fsspec.filesystem(self.protocol, use_listings_cache=False)
 
     @property
-    def _is_local(self) -> bool:
+    def is_local(self) -> bool:
+        """Whether the paths are files of this machine."""
         return self.protocol == LOCAL
 
     def read(self, path: str) -> bytes:
@@ -78,21 +79,21 @@ class FsspecStorage(Storage):
         path = entry["name"]
         if entry["type"] == "directory" or (entry.get("islink") and os.path.isdir(path)):
             return FileInfo(path, True)
-        modified = entry["mtime"] if self._is_local else entry["created"]
+        modified = entry["mtime"] if self.is_local else entry["created"]
         if isinstance(modified, datetime.datetime):
             modified = modified.timestamp()
         return FileInfo(path, False, entry["size"], int(modified * 1000))
 
     def open_input(self, path: str) -> pa.NativeFile:
         """The file for random access; raises FileNotFoundError when there is none."""
-        if not self._is_local:
+        if not self.is_local:
             return pa.BufferReader(self.read(path))
         with _failing("open", path, missing=True):
             return pa.OSFile(path, "rb")
 
     def open_output(self, path: str) -> pa.NativeFile:
         """A new file to stream into; directories appear by themselves. Durable, and on memory visible, once closed."""
-        if not self._is_local:
+        if not self.is_local:
             return _MemoryOutput(self, path)
         with _failing("write", path):
             return local_disk.open_new(path)
@@ -100,7 +101,7 @@ class FsspecStorage(Storage):
     def write(self, path: str, data: bytes) -> None:
         """A whole new file under a name that nobody else uses; a taken name is a StorageError."""
         with _failing("write", path):
-            if self._is_local:
+            if self.is_local:
                 local_disk.create(path, data)
             else:
                 self.filesystem.pipe_file(path, data)
@@ -108,7 +109,7 @@ class FsspecStorage(Storage):
     def overwrite(self, path: str, data: bytes) -> None:
         """Replace a small file atomically."""
         with _failing("overwrite", path):
-            if self._is_local:
+            if self.is_local:
                 local_disk.replace(path, data)
             else:
                 self.filesystem.pipe_file(path, data)
@@ -116,7 +117,7 @@ class FsspecStorage(Storage):
     def create_exclusive(self, path: str, data: bytes) -> bool:
         """Create the whole file durably unless it exists: True created, False somebody was first (format 14.4)."""
         with _failing("publish", path):
-            if self._is_local:
+            if self.is_local:
                 return local_disk.create_whole(path, data)
             with _memory_publish:
                 if self.exists(path):
@@ -127,7 +128,7 @@ class FsspecStorage(Storage):
     def make_directory(self, directory: str) -> None:
         """Make a directory and its parents; one that exists is no error."""
         with _failing("make directory", directory):
-            if self._is_local:
+            if self.is_local:
                 local_disk.make_directory(directory)
             else:
                 self.filesystem.makedirs(directory, exist_ok=True)
@@ -143,7 +144,7 @@ class FsspecStorage(Storage):
 
     def delete_directory(self, directory: str) -> None:
         """Delete a directory and all below it; a missing one is no error."""
-        if not self._is_local:
+        if not self.is_local:
             found = self.filesystem.find(directory, withdirs=True, detail=True)
             self.delete(path for path, entry in found.items() if entry["type"] != "directory")
             for path in sorted((*found, directory), reverse=True):

@@ -31,6 +31,10 @@ class FileInfo:
 class Storage(Protocol):
     """Bytes by path. Every method raises StorageError when the store fails, NotFound where named."""
 
+    @property
+    def is_local(self) -> bool:
+        """Whether the paths are files of this machine, which other readers can open by themselves."""
+
     def read(self, path: str) -> bytes:
         """The whole file; raises FileNotFoundError when there is none."""
 

@@ -21,8 +21,7 @@ _LOCAL_TIME = pa.timestamp("ms")
 
 
 def _table(columns: Sequence[tuple[str, pa.DataType]], rows: Sequence[Sequence[Any]]) -> pa.Table:
-    transposed = list(zip(*rows, strict=True)) or [[] for _ in columns]
-    arrays = [pa.array(values, kind) for values, (_, kind) in zip(transposed, columns, strict=True)]
+    arrays = [pa.array([row[at] for row in rows], kind) for at, (_, kind) in enumerate(columns)]
     return pa.Table.from_arrays(arrays, names=[name for name, _ in columns])
 
 

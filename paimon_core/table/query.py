@@ -37,7 +37,15 @@ class Scan:
     @cached_property
     def plan(self) -> ScanPlan:
         """What will be read, and why the rest is not."""
-        return plan_scan(self.context, self.snapshot, where=self.where)
+        context = self.context
+        return plan_scan(
+            snapshot=self.snapshot,
+            schema=context.schema,
+            options=context.options,
+            manifests=context.manifests,
+            schemas=context.schemas.read,
+            where=self.where,
+        )
 
     def splits(self) -> list[Split]:
         """The units of reading; each can be read in another process by ``read_split``."""
@@ -83,7 +91,7 @@ class Scan:
     def count(self) -> int:
         """The number of rows; from the manifests alone where no split must be merged or filtered."""
         if self.where is None and self.limit is None and all(s.raw for s in self.plan.splits):
-            return sum(f.row_count for s in self.plan.splits for f in s.files)
+            return self.plan.row_count
         narrow = Scan(self.context, self.snapshot, self.columns[:1], self.where, self.limit)
         return sum(len(table) for table in narrow._tables())
 

@@ -13,7 +13,8 @@ import pyarrow as pa
 
 from paimon_core.commit.committer import commit as commit_messages
 from paimon_core.commit.overwrite import Overwrite
-from paimon_core.compact.compactor import CompactionTask, pick_tasks, run_task
+from paimon_core.compact.compactor import pick_tasks, run_task
+from paimon_core.compact.task import CompactionTask
 from paimon_core.errors import InvalidRequest
 from paimon_core.maintain.expire import ExpireReport, expire
 from paimon_core.maintain.rollback import rollback
@@ -22,7 +23,7 @@ from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.snapshot import BATCH_IDENTIFIER, Snapshot
 from paimon_core.options import TableOptions
 from paimon_core.predicate import Predicate
-from paimon_core.scan.plan import matching_partitions
+from paimon_core.scan.partitions import matching_partitions
 from paimon_core.schema import TableSchema
 from paimon_core.table.inspect import Inspect
 from paimon_core.table.query import Scan, new_scan

@@ -18,7 +18,9 @@ from paimon_core.schema import KEY_PREFIX, SEQUENCE_NUMBER, VALUE_KIND
 class BucketWriter(Protocol):
     """What a TableWriter does to each bucket; calls for one bucket never overlap."""
 
-    buffered_bytes: int
+    @property
+    def buffered_bytes(self) -> int:
+        """Bytes of rows held in memory."""
 
     def write(self, rows: pa.Table) -> None:
         """Add rows in order of arrival."""
@@ -34,12 +36,6 @@ class BucketWriter(Protocol):
 
     def abort(self) -> None:
         """Delete the files that were not handed over."""
-
-
-def merge_order(context: TableContext) -> MergeOrder:
-    """The order between rows of one key that the table's options ask for (format 8.6)."""
-    fields = context.options["sequence.field"] or ()
-    return MergeOrder(tuple(fields), context.options["sequence.field.sort-order"] == "descending")
 
 
 def rolling_writer(
@@ -69,7 +65,9 @@ class KeyedBucketWriter:
         self._bucket = bucket
         self._next_sequence = first_sequence
         keys = [KEY_PREFIX + k for k in context.schema.trimmed_primary_keys]
-        self._buffer = WriteBuffer(keys, merge_order(context), limit_bytes=context.options["write-buffer-size"])
+        self._buffer = WriteBuffer(
+            keys, MergeOrder.of(context.options), limit_bytes=context.options["write-buffer-size"]
+        )
         self._files: list[DataFile] = []
         self._writers: list[RollingWriter] = []
 
@@ -93,12 +91,13 @@ class KeyedBucketWriter:
 
     def flush(self) -> None:
         """Sort and merge the buffer into new level-0 files; one flush may roll into several disjoint ones."""
-        if not self._buffer.nbytes:
+        rows = self._buffer.drain()
+        if rows is None:
             return
         context = self._context
         writer = rolling_writer(context, self._partition, self._bucket, level=0, source=FileSource.APPEND)
         self._writers.append(writer)
-        writer.write(self._buffer.drain())
+        writer.write(rows)
         self._files += writer.close()
 
     def finish(self) -> None:
@@ -122,22 +121,32 @@ class KeyedBucketWriter:
 class AppendBucketWriter:
     """Rows of an append bucket: streamed into files as they come."""
 
-    buffered_bytes = 0
-
     def __init__(self, context: TableContext, partition: bytes, bucket: int, first_sequence: int) -> None:
-        self._open = lambda first: rolling_writer(
-            context, partition, bucket, level=0, source=FileSource.APPEND, first_sequence=first
-        )
+        self._context = context
+        self._partition = partition
+        self._bucket = bucket
         self._restarts = context.options["bucket"] < 1
         self._next_sequence = first_sequence
         self._writer: RollingWriter | None = None
         self._done: list[RollingWriter] = []
         self._files: list[DataFile] = []
 
+    @property
+    def buffered_bytes(self) -> int:
+        """Nothing is held here beyond the open row group."""
+        return 0
+
     def write(self, rows: pa.Table) -> None:
         """Stream rows into the open file."""
         if self._writer is None:
-            self._writer = self._open(self._next_sequence)
+            self._writer = rolling_writer(
+                self._context,
+                self._partition,
+                self._bucket,
+                level=0,
+                source=FileSource.APPEND,
+                first_sequence=self._next_sequence,
+            )
         self._writer.write(rows)
         self._next_sequence += 0 if self._restarts else len(rows)
 

@@ -97,8 +97,8 @@ class TableWriter:
         key = (partition, bucket)
         if key not in self._buckets:
             sequence = self._first_sequence(partition, bucket)
-            kind = KeyedBucketWriter if self._context.is_keyed else AppendBucketWriter
-            self._buckets[key] = kind(self._context, partition, bucket, sequence)
+            place = (self._context, partition, bucket, sequence)
+            self._buckets[key] = KeyedBucketWriter(*place) if self._context.is_keyed else AppendBucketWriter(*place)
         return self._buckets[key]
 
     def _first_sequence(self, partition: bytes, bucket: int) -> int:

@@ -1,0 +1,53 @@
+"""Definitions: everything that Dagster loads, for the environment that PAIMON_ENV names.
+
+Loaded as a file by workspace.yaml, so imports are absolute and the working directory is the project's.
+"""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+
+import dagster as dg
+
+import assets
+from assets.carrier_day import carrier_day_asset
+from assets.checks import table_checks
+from assets.dimensions import dimension_assets
+from assets.flights import SOURCE, flight_assets
+from assets.maintenance import compaction_jobs, nightly_job, nightly_schedule
+from assets.resources import LakeResource, SparkResource
+from assets.sensors import compaction_sensor
+from assets.weather import weather_asset
+from pipelines.settings import ROOT, Settings, load_settings
+
+# Dagster marks backfill policies as beta, and warns of parameters that only Dagster itself passes.
+warnings.filterwarnings("ignore", category=dg.BetaWarning)
+
+if Path(assets.__file__ or "").resolve().parent.parent != ROOT:
+    raise ImportError(f"the package assets was taken from {assets.__file__}, not from {ROOT}: mind PYTHONPATH")
+
+
+def build_definitions(settings: Settings) -> dg.Definitions:
+    """All assets, checks, jobs, the schedule and the sensor over one lake."""
+    lake = LakeResource(environment=settings.environment, warehouse=settings.warehouse)
+    compactions = compaction_jobs(settings)
+    nightly = nightly_job(settings)
+    tables = [
+        *flight_assets(settings),
+        weather_asset(settings),
+        *dimension_assets(settings),
+        carrier_day_asset(settings),
+    ]
+    return dg.Definitions(
+        assets=[SOURCE, *tables],
+        asset_checks=table_checks(settings),
+        jobs=[*compactions.values(), nightly, dg.define_asset_job("audit", dg.AssetSelection.all_asset_checks())],
+        schedules=[nightly_schedule(settings, nightly)],
+        sensors=[compaction_sensor(settings, compactions)],
+        resources={"lake": lake, "spark": SparkResource(lake=lake)},
+        executor=dg.in_process_executor,
+    )
+
+
+defs = build_definitions(load_settings())

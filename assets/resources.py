@@ -1,0 +1,41 @@
+"""Resources: the lake's settings, and one Spark session a run."""
+
+from typing import Any
+
+import dagster as dg
+from pydantic import PrivateAttr
+from pyspark.sql import SparkSession
+
+from pipelines.session import start_session
+from pipelines.settings import Settings, load_settings
+
+
+class LakeResource(dg.ConfigurableResource[Any]):
+    """Which lake: an environment under configs/ and its warehouse."""
+
+    environment: str
+    warehouse: str
+
+    @property
+    def settings(self) -> Settings:
+        """The settings, read from configs/."""
+        return load_settings(self.environment, warehouse=self.warehouse)
+
+
+class SparkResource(dg.ConfigurableResource[Any]):
+    """The session: started by the first step that needs it, shared by the steps of a run, stopped after it."""
+
+    lake: dg.ResourceDependency[LakeResource]
+    _session: SparkSession | None = PrivateAttr(default=None)
+
+    def session(self) -> SparkSession:
+        """The run's session."""
+        if self._session is None:
+            self._session = start_session(self.lake.settings)
+        return self._session
+
+    def teardown_after_execution(self, context: dg.InitResourceContext) -> None:
+        """Stop the session, if a step started one."""
+        if self._session is not None:
+            self._session.stop()
+            self._session = None

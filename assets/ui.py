@@ -1,0 +1,103 @@
+"""``python -m assets.ui``: Dagster's web page and daemon on the lake, until Ctrl-C.
+
+The port is probed first: a second ``dagster dev`` on one home would start its daemon before it found the port taken.
+The child gets default signals and a session of its own, so that it ends with this process, however that was started.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Sequence
+from types import FrameType
+
+from assets.instance import prepare_home, process_environment
+from pipelines.protocol import PipelineError
+from pipelines.settings import ROOT, SettingsError, load_settings
+
+_HOST = "127.0.0.1"
+_READY_SECONDS = 180
+_STOP_SECONDS = 20
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Serve until interrupted; the exit code."""
+    parser = argparse.ArgumentParser(prog="python -m assets.ui", description="Open Dagster on the lake.")
+    parser.add_argument("--port", type=int, default=3000, help="the port on this machine (default: 3000)")
+    asked = parser.parse_args(arguments)
+    try:
+        settings = load_settings()
+        check_port(asked.port)
+        home = prepare_home(settings)
+    except (PipelineError, SettingsError) as error:
+        print(f"ui: {error}", file=sys.stderr)
+        return 2
+    command = [sys.executable, "-m", "dagster", "dev", "-w", str(ROOT / "workspace.yaml"), "-h", _HOST]
+    command += ["-p", str(asked.port), "--log-level", "warning"]
+    for number in (signal.SIGINT, signal.SIGTERM):
+        # A handler of our own: a signal that this process was told to ignore would stay ignored in the child.
+        signal.signal(number, _stop)
+    child = subprocess.Popen(
+        command, cwd=ROOT, env=process_environment(settings, home), start_new_session=True, stdin=subprocess.DEVNULL
+    )
+    try:
+        print(f"Dagster starts on the lake {settings.warehouse} (about 20 seconds) ...", flush=True)
+        if _wait_until_ready(child, f"http://{_HOST}:{asked.port}/server_info"):
+            print(f"Open http://{_HOST}:{asked.port} (Ctrl-C ends it)", flush=True)
+        return child.wait()
+    except KeyboardInterrupt:
+        return 0
+    finally:
+        _end(child)
+
+
+def check_port(port: int) -> None:
+    """Raises PipelineError when the port is none, or somebody listens on it."""
+    if not 1 <= port <= 65535:
+        raise PipelineError(f"{port} is no port: choose one from 1 to 65535")
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((_HOST, port))
+        except PermissionError:
+            raise PipelineError(
+                f"port {port} may not be used by this user: choose another, `make ui PORT=3001`"
+            ) from None
+        except OSError:
+            raise PipelineError(f"port {port} is taken: choose another, `make ui PORT=3001`") from None
+
+
+def _wait_until_ready(child: subprocess.Popen[bytes], url: str) -> bool:
+    deadline = time.monotonic() + _READY_SECONDS
+    while child.poll() is None and time.monotonic() < deadline:
+        with contextlib.suppress(urllib.error.URLError, OSError), urllib.request.urlopen(url, timeout=2):
+            return True
+        time.sleep(0.5)
+    return False
+
+
+def _end(child: subprocess.Popen[bytes]) -> None:
+    """Interrupt the child and wait for it and for what it started; kill the group when it stays."""
+    if child.poll() is None:
+        child.send_signal(signal.SIGINT)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            child.wait(_STOP_SECONDS)
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(child.pid, signal.SIGKILL)
+    child.wait()
+
+
+def _stop(number: int, frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,32 @@
+"""Weather: monthly partitions, a year a run."""
+
+from typing import Any
+
+import dagster as dg
+
+from assets.flights import SOURCE
+from assets.metadata import materialized, run_properties, table_asset
+from assets.partitions import days_in, monthly
+from assets.resources import LakeResource, SparkResource
+from pipelines.settings import Settings
+from pipelines.weather import WEATHER, ingest_weather
+
+
+def weather_asset(settings: Settings) -> dg.AssetsDefinition:
+    """ods.weather."""
+    spec = settings.table(WEATHER)
+
+    @table_asset(
+        settings,
+        spec,
+        deps=[SOURCE],
+        partitions_def=monthly(settings),
+    )
+    def weather(
+        context: dg.AssetExecutionContext, lake: LakeResource, spark: SparkResource
+    ) -> dg.MaterializeResult[Any]:
+        days = days_in(context.partition_keys, lake.settings)
+        result = ingest_weather(spark.session, lake.settings, days, properties=run_properties(context))
+        return materialized(context, result.per_month())
+
+    return weather

@@ -1,0 +1,301 @@
+"""RollingWriter: the rows of one bucket, streamed into Parquet files of about the target size (format 7.1 to 7.7).
+
+Rows reach the disk a row group at a time; at most one row group is held, of at most ``ROW_GROUP_ROWS`` rows and about
+``ROW_GROUP_BYTES`` bytes. A file is durable when ``close`` has returned it, with everything its manifest entry says;
+``abort`` deletes every file that was begun, finished or not.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Iterator
+from math import ceil
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from paimon_core.codec.binary_row import encode_row, storage_values
+from paimon_core.datafile.parquet_schema import parquet_schema, writer_settings
+from paimon_core.datafile.statistics import KEY_STATS_MODE, Bounds, encode_stats, encode_value_stats, footer_bounds
+from paimon_core.errors import PaimonError, SchemaMismatch, StorageError
+from paimon_core.metadata.data_file import DataFile, FileSource
+from paimon_core.options import TableOptions
+from paimon_core.schema import SEQUENCE_NUMBER, VALUE_KIND, DataField, TableSchema
+from paimon_core.storage.paths import FileNames, TablePaths
+from paimon_core.storage.storage import Storage
+
+KEYED_TARGET_BYTES = 128 << 20
+APPEND_TARGET_BYTES = 256 << 20
+ROW_GROUP_ROWS = 1 << 19
+ROW_GROUP_BYTES = 64 << 20
+LEAST_ROWS = 1000
+"""The finest grain of rolling: so many rows go into a file before its size is looked at again."""
+
+_SUFFIX = ".parquet"
+_FEW_PIECES = 64
+
+
+class RollingWriter:
+    """Writes one bucket's rows, already in file order, into as many files as the target size asks for.
+
+    Not for use by several threads. ``first_sequence`` is the sequence number of the first row of an append table; in
+    buckets it runs on over the files, without buckets every file starts with it again (format 7.4).
+    """
+
+    def __init__(
+        self,
+        storage: Storage,
+        paths: TablePaths,
+        *,
+        schema: TableSchema,
+        partition: bytes,
+        partition_path: str,
+        bucket: int,
+        level: int,
+        options: TableOptions,
+        file_source: FileSource,
+        prefix: str = "data-",
+        first_sequence: int = 0,
+    ) -> None:
+        self.partition = partition
+        self.bucket = bucket
+        self._storage = storage
+        self._paths = paths
+        self._partition_path = partition_path
+        self._prefix = prefix
+        self._layout = _Layout(schema, options, level, file_source)
+        default = KEYED_TARGET_BYTES if schema.primary_keys else APPEND_TARGET_BYTES
+        self._target_bytes: int = options["target-file-size"] or default
+        self._restarts = options["bucket"] < 1
+        self._next_sequence = first_sequence
+        self._file_names = FileNames()
+        self._pending: list[pa.Table] = []
+        self._pending_rows = 0
+        self._pending_bytes = 0
+        self._file_bytes_per_row = 0.0
+        self._open: _OpenFile | None = None
+        self._begun: list[str] = []
+        self._files: list[DataFile] = []
+
+    def write(self, table: pa.Table) -> None:
+        """Add rows, in file order, with exactly the columns ``schema.file_fields``.
+
+        Raises SchemaMismatch naming a column that does not fit, StorageError when the store fails.
+        """
+        self._layout.check(table)
+        if not len(table):
+            return
+        self._pending.append(table)
+        self._pending_rows += len(table)
+        self._pending_bytes += table.nbytes
+        while self._pending_rows >= (rows := self._next_row_group()):
+            self._write_row_group(rows)
+
+    def close(self) -> list[DataFile]:
+        """Write what is held, finish the open file and give all files, in row order; [] when no row was written."""
+        while self._pending_rows:
+            self._write_row_group(min(self._pending_rows, self._next_row_group()))
+        self._finish_file()
+        return list(self._files)
+
+    def abort(self) -> None:
+        """Delete every file that was begun; the writer is of no more use."""
+        if self._open is not None:
+            self._open.discard()
+            self._open = None
+        begun, self._begun, self._files, self._pending, self._pending_rows = self._begun, [], [], [], 0
+        self._storage.delete(begun)
+
+    def _next_row_group(self) -> int:
+        """The rows that fill the file or a row group, by what rows took so far: before that, what they take in memory."""
+        in_memory = max(1.0, self._pending_bytes / self._pending_rows)
+        left = self._target_bytes - (self._open.written_bytes if self._open else 0)
+        rows = min(ROW_GROUP_ROWS, ROW_GROUP_BYTES / in_memory, left / (self._file_bytes_per_row or in_memory))
+        return max(LEAST_ROWS, ceil(rows))
+
+    def _write_row_group(self, rows: int) -> None:
+        held = pa.concat_tables(self._pending)
+        group, rest = held.slice(0, rows), held.slice(rows)
+        if len(self._pending) > _FEW_PIECES:
+            group = group.combine_chunks()
+        self._pending = [rest] if len(rest) else []
+        self._pending_bytes = self._pending_bytes * len(rest) / self._pending_rows
+        self._pending_rows = len(rest)
+        if self._open is None:
+            name = self._file_names.next(self._prefix, _SUFFIX)
+            path = self._paths.data_file(self._partition_path, self.bucket, name)
+            self._begun.append(path)
+            self._open = _OpenFile(self._storage, path, name, self._layout)
+        self._open.write(group)
+        self._file_bytes_per_row = self._open.written_bytes / self._open.row_count
+        if self._open.written_bytes >= self._target_bytes:
+            self._finish_file()
+
+    def _finish_file(self) -> None:
+        if self._open is not None:
+            file = self._open.finish(self._next_sequence)
+            self._files.append(file)
+            self._open = None
+            if not self._restarts:
+                self._next_sequence += file.row_count
+
+
+class _Layout:
+    """What all files of one writer have in common."""
+
+    def __init__(self, schema: TableSchema, options: TableOptions, level: int, source: FileSource) -> None:
+        self.schema = schema
+        self.options = options
+        self.level = level
+        self.source = source
+        self.fields: tuple[DataField, ...] = schema.file_fields
+        self.key_count = len(schema.key_fields)
+        self.arrow = parquet_schema(self.fields)
+        self.settings = writer_settings(self.fields, options)
+
+    @property
+    def key_fields(self) -> tuple[DataField, ...]:
+        return self.fields[: self.key_count]
+
+    def check(self, table: pa.Table) -> None:
+        """Raises SchemaMismatch unless the table has exactly the file's columns, types and no null where forbidden."""
+        if table.column_names != self.arrow.names:
+            raise SchemaMismatch(
+                f"a data file has the columns {', '.join(self.arrow.names)}, not {', '.join(table.column_names)}",
+                columns=table.column_names,
+            )
+        for field, column in zip(self.fields, table.columns, strict=True):
+            if column.type != field.type.to_arrow():
+                raise SchemaMismatch(f"column {field.name!r} is {field.type}, not {column.type}", column=field.name)
+            if not field.type.nullable and column.null_count:
+                raise SchemaMismatch(
+                    f"column {field.name!r} is NOT NULL but {column.null_count} values are null", column=field.name
+                )
+
+
+class _OpenFile:
+    """One file while it is written, and what its manifest entry will say of its rows."""
+
+    def __init__(self, storage: Storage, path: str, name: str, layout: _Layout) -> None:
+        self.row_count = 0
+        self._path = path
+        self._name = name
+        self._layout = layout
+        self._null_counts = [0] * len(layout.fields)
+        self._has_nan = [False] * len(layout.fields)
+        self._first_row: pa.Table | None = None
+        self._last_row: pa.Table | None = None
+        self._sequences: list[int] = []
+        self._delete_count = 0
+        self._footer: list[pq.FileMetaData] = []
+        self._sink = storage.open_output(path)
+        try:
+            self._writer = pq.ParquetWriter(
+                self._sink, layout.arrow, metadata_collector=self._footer, **layout.settings
+            )
+        except BaseException:
+            self._sink.close()
+            raise
+
+    @property
+    def written_bytes(self) -> int:
+        """Bytes that the row groups written so far take; the footer comes on top."""
+        return int(self._sink.tell())
+
+    def write(self, rows: pa.Table) -> None:
+        """Write a row group."""
+        with self._storing():
+            self._writer.write_table(pa.Table.from_arrays(rows.columns, schema=self._layout.arrow), len(rows))
+        self.row_count += len(rows)
+        for at, column in enumerate(rows.columns):
+            self._null_counts[at] += column.null_count
+            if pa.types.is_floating(column.type) and not self._has_nan[at]:
+                self._has_nan[at] = bool(pc.any(pc.is_nan(column)).as_py())
+        if self._layout.key_count:
+            if self._first_row is None:
+                self._first_row = rows.slice(0, 1)
+            self._last_row = rows.slice(len(rows) - 1)
+            found = pc.min_max(rows[SEQUENCE_NUMBER]).as_py()
+            self._sequences += (found["min"], found["max"])
+            self._delete_count += sum(np.count_nonzero(c.to_numpy() & 1) for c in rows[VALUE_KIND].chunks)
+
+    def finish(self, first_sequence: int) -> DataFile:
+        """Write the footer and close; an append table's rows are numbered from ``first_sequence``."""
+        with self._storing():
+            self._writer.close()
+            size = self.written_bytes
+            self._sink.close()
+        layout = self._layout
+        bounds = self._bounds()
+        values, covered = encode_value_stats(
+            layout.schema.fields,
+            bounds[len(layout.fields) - len(layout.schema.fields) :],
+            layout.options.stats_modes,
+            layout.options["metadata.stats-mode"],
+        )
+        return DataFile(
+            file_name=self._name,
+            file_size=size,
+            row_count=self.row_count,
+            schema_id=layout.schema.id,
+            level=layout.level,
+            value_stats=values,
+            value_stats_cols=covered,
+            creation_time_millis=_local_millis(),
+            delete_row_count=self._delete_count,
+            file_source=layout.source,
+            **self._keyed(bounds) if layout.key_count else self._numbered(first_sequence),
+        )
+
+    def discard(self) -> None:
+        """Close without a result; a file that cannot even be closed is deleted all the same."""
+        for handle in (self._writer, self._sink):
+            with contextlib.suppress(OSError, pa.ArrowException):
+                handle.close()
+
+    def _keyed(self, bounds: list[Bounds]) -> dict[str, Any]:
+        keys = self._layout.key_fields
+        return {
+            "min_key": _key_of(self._first_row, keys),
+            "max_key": _key_of(self._last_row, keys),
+            "key_stats": encode_stats(keys, bounds[: len(keys)], [KEY_STATS_MODE] * len(keys)),
+            "min_sequence_number": min(self._sequences),
+            "max_sequence_number": max(self._sequences),
+        }
+
+    def _numbered(self, first_sequence: int) -> dict[str, Any]:
+        last = first_sequence + self.row_count - 1
+        return {"min_sequence_number": first_sequence, "max_sequence_number": last}
+
+    def _bounds(self) -> list[Bounds]:
+        (footer,) = self._footer
+        return [
+            Bounds(None, None, nulls) if nan else footer_bounds(footer, at, field.type, nulls)
+            for at, (field, nulls, nan) in enumerate(
+                zip(self._layout.fields, self._null_counts, self._has_nan, strict=True)
+            )
+        ]
+
+    @contextlib.contextmanager
+    def _storing(self) -> Iterator[None]:
+        try:
+            yield
+        except PaimonError:
+            raise
+        except OSError as error:
+            raise StorageError(f"cannot write {self._path}: {error}", path=self._path) from error
+
+
+def _key_of(row: pa.Table | None, fields: tuple[DataField, ...]) -> bytes:
+    assert row is not None
+    return encode_row([storage_values(row[f.name], f.type)[0] for f in fields], [f.type for f in fields])
+
+
+def _local_millis() -> int:
+    """The local wall clock as if it were UTC, in milliseconds (format 4.1)."""
+    now = time.time_ns() // 1_000_000
+    return now + time.localtime(now // 1000).tm_gmtoff * 1000

@@ -1,0 +1,106 @@
+"""UniversalCompaction: which sorted runs of a bucket to merge, and into which level (format 8.2, 8.4).
+
+Runs are taken newest first and without gaps, so an older row never passes a newer one. Level 0 is never an output.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from paimon_core.lsm.levels import Levels
+from paimon_core.lsm.sorted_run import SortedRun
+from paimon_core.metadata.data_file import DataFile
+from paimon_core.options import TableOptions
+
+
+@dataclass(frozen=True, slots=True)
+class CompactionUnit:
+    """The files to compact, newest run first, and the level they go to."""
+
+    output_level: int
+    files: tuple[DataFile, ...]
+    drop_delete: bool
+    """Nothing older than the output remains, so deletes need not be kept (format 8.5, step 1)."""
+    each_alone: bool = False
+    """Rewrite every file on its own: the full rewrite of a bucket that is already compact."""
+
+
+@dataclass(frozen=True, slots=True)
+class UniversalCompaction:
+    """The strategy; the fields are the options of the same names."""
+
+    compaction_trigger: int = 5
+    max_size_amplification_percent: int = 200
+    size_ratio: int = 1
+
+    @staticmethod
+    def of(options: TableOptions) -> UniversalCompaction:
+        """The strategy that the table's options ask for."""
+        return UniversalCompaction(
+            options["num-sorted-run.compaction-trigger"],
+            options["compaction.max-size-amplification-percent"],
+            options["compaction.size-ratio"],
+        )
+
+    def pick(self, levels: Levels) -> CompactionUnit | None:
+        """The next compaction, or None: too few runs, or nothing to gain."""
+        picked = self._picked(levels.runs)
+        if picked == 0:
+            return None
+        output_level, picked = _output(levels, picked)
+        return _unit(levels, output_level, levels.runs[:picked])
+
+    def _picked(self, runs: tuple[SortedRun, ...]) -> int:
+        """How many of the newest runs to compact: by size amplification, by size ratio, then by their number."""
+        if not runs or len(runs) < self.compaction_trigger:
+            return 0
+        newer = sum(run.size for run in runs[:-1])
+        if newer * 100 > self.max_size_amplification_percent * runs[-1].size:
+            return len(runs)
+        by_ratio = self._by_ratio(runs, 1)
+        if by_ratio == 0 and len(runs) > self.compaction_trigger:
+            return self._by_ratio(runs, len(runs) - self.compaction_trigger + 1)
+        return by_ratio
+
+    def _by_ratio(self, runs: tuple[SortedRun, ...], count: int) -> int:
+        """``count`` runs and those after them that are not larger than all before together; 0: none joined one run.
+
+        Once a run has joined, runs of the levels 0 and 1 join whatever their size.
+        """
+        size = sum(run.size for run in runs[:count])
+        triggered = count > 1
+        for run in runs[count:]:
+            if size * (100.0 + self.size_ratio) / 100.0 < run.size and (not triggered or run.level > 1):
+                break
+            size += run.size
+            count += 1
+            triggered = True
+        return count if triggered else 0
+
+
+def full_unit(levels: Levels, *, force_rewrite: bool = False) -> CompactionUnit | None:
+    """All runs into the last level; None when that is how they are, unless ``force_rewrite`` (format 8.4)."""
+    if not levels.runs:
+        return None
+    if len(levels.runs) == 1 and levels.runs[0].level == levels.max_level:
+        if not force_rewrite:
+            return None
+        return CompactionUnit(levels.max_level, levels.files, drop_delete=True, each_alone=True)
+    return _unit(levels, levels.max_level, levels.runs)
+
+
+def _unit(levels: Levels, output_level: int, runs: tuple[SortedRun, ...]) -> CompactionUnit:
+    files = tuple(file for run in runs for file in run.files)
+    return CompactionUnit(output_level, files, drop_delete=output_level != 0 and output_level >= levels.highest_level)
+
+
+def _output(levels: Levels, picked: int) -> tuple[int, int]:
+    """The output level of the first ``picked`` runs, and how many runs it takes to avoid level 0."""
+    runs = levels.runs
+    if picked == len(runs):
+        return levels.max_level, picked
+    level = max(0, runs[picked].level - 1)
+    while level == 0 and picked < len(runs):
+        level = runs[picked].level
+        picked += 1
+    return (levels.max_level if picked == len(runs) else level), picked

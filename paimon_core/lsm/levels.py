@@ -1,0 +1,67 @@
+"""Levels: the LSM tree of one bucket as sorted runs, newest first (format 8.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from paimon_core.lsm.sorted_run import SortedRun
+from paimon_core.metadata.data_file import DataFile
+from paimon_core.options import TableOptions
+
+
+@dataclass(frozen=True, slots=True)
+class Levels:
+    """``runs`` newest to oldest: each file of level 0 is a run of its own, then each level that has files is one."""
+
+    runs: tuple[SortedRun, ...]
+    num_levels: int
+
+    @staticmethod
+    def of(files: Iterable[DataFile], num_levels: int) -> Levels:
+        """Arrange the live files of a bucket; files above ``num_levels`` raise the number of levels.
+
+        Level 0 is ordered by largest sequence number, descending; ties by smallest sequence number, creation time and
+        name, ascending. Within a higher level the files keep the order given.
+        """
+        by_level: dict[int, list[DataFile]] = {}
+        for file in files:
+            by_level.setdefault(file.level, []).append(file)
+        newest_first = sorted(
+            by_level.pop(0, []),
+            key=lambda f: (
+                -f.max_sequence_number,
+                f.min_sequence_number,
+                f.creation_time_millis or 0,
+                f.file_name,
+            ),
+        )
+        runs = [SortedRun(0, (file,)) for file in newest_first]
+        runs += [SortedRun(level, tuple(by_level[level])) for level in sorted(by_level)]
+        return Levels(tuple(runs), max(num_levels, max(by_level, default=0) + 1))
+
+    @property
+    def number_of_runs(self) -> int:
+        """Files of level 0 plus higher levels that have files."""
+        return len(self.runs)
+
+    @property
+    def max_level(self) -> int:
+        """The bottom level, where nothing is older."""
+        return self.num_levels - 1
+
+    @property
+    def highest_level(self) -> int:
+        """The highest level that has files; -1: the bucket is empty."""
+        return self.runs[-1].level if self.runs else -1
+
+    @property
+    def files(self) -> tuple[DataFile, ...]:
+        """All files, run by run."""
+        return tuple(file for run in self.runs for file in run.files)
+
+
+def num_levels(options: TableOptions) -> int:
+    """Option num-levels, or one more than num-sorted-run.compaction-trigger (format 8.1)."""
+    given: int | None = options["num-levels"]
+    return int(options["num-sorted-run.compaction-trigger"]) + 1 if given is None else given

@@ -1,0 +1,67 @@
+"""Sections: files that overlap in key are merged together, those that do not are kept apart (format 8.5, step 2)."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from paimon_core.lsm.key_order import KeyOrder, SortKey
+from paimon_core.lsm.sorted_run import SortedRun, by_key
+from paimon_core.metadata.data_file import DataFile
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """Files of one key interval as the fewest sorted runs, oldest first; no other section shares a key with it."""
+
+    runs: tuple[SortedRun, ...]
+
+    @property
+    def files(self) -> tuple[DataFile, ...]:
+        """All files, run by run."""
+        return tuple(file for run in self.runs for file in run.files)
+
+    @property
+    def size(self) -> int:
+        """The bytes of all files."""
+        return sum(run.size for run in self.runs)
+
+
+def intervals(files: Sequence[DataFile], key_order: KeyOrder) -> list[Section]:
+    """Cut the files of a bucket, of any levels, into sections in key order.
+
+    A section ends where the next file begins above every key so far. Inside it each file, in key order, joins the run
+    that ends first if that ends below the file, or opens a run. Raises CorruptTable for keys that do not decode.
+    """
+    sections: list[Section] = []
+    open_files: list[DataFile] = []
+    bound: SortKey = ()
+    for file in by_key(files, key_order):
+        if open_files and key_order(file.min_key) > bound:
+            sections.append(_section(open_files, key_order))
+            open_files = []
+        last = key_order(file.max_key)
+        bound = max(bound, last) if open_files else last
+        open_files.append(file)
+    if open_files:
+        sections.append(_section(open_files, key_order))
+    return sections
+
+
+def _section(files: Sequence[DataFile], key_order: KeyOrder) -> Section:
+    runs: list[tuple[SortKey, int, list[DataFile]]] = []
+    for number, file in enumerate(files):
+        last = key_order(file.max_key)
+        if runs and runs[0][0] < key_order(file.min_key):
+            _, opened, run = runs[0]
+            run.append(file)
+            heapq.heapreplace(runs, (last, opened, run))
+        else:
+            heapq.heappush(runs, (last, number, [file]))
+    found = [SortedRun(max(f.level for f in run), tuple(run)) for _, _, run in sorted(runs, key=lambda r: r[1])]
+    return Section(tuple(sorted(found, key=lambda run: (-run.level, *_sequences(run)))))
+
+
+def _sequences(run: SortedRun) -> tuple[int, int]:
+    return max(f.max_sequence_number for f in run.files), min(f.min_sequence_number for f in run.files)

@@ -1,0 +1,42 @@
+"""Which partitions a predicate on partition columns selects, exactly: for overwrites, deletes and compactions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+
+import pyarrow as pa
+
+from paimon_core.codec.binary_row import decode_row, to_array
+from paimon_core.errors import InvalidRequest
+from paimon_core.metadata.context import TableContext
+from paimon_core.predicate import Predicate
+
+
+def matching_partitions(context: TableContext, where: Predicate) -> Callable[[bytes], bool]:
+    """A test of serialized partitions.
+
+    Raises InvalidRequest when ``where`` reads other columns, SchemaMismatch for literals that do not fit.
+    """
+    keys = context.schema.partition_keys
+    if not isinstance(where, Predicate):
+        raise InvalidRequest(f"where must be a predicate such as col('x') == 1, not {where!r:.60}")
+    expression = where.bind(context.schema.fields).to_arrow()
+    for column in sorted(where.columns):
+        if column not in keys:
+            known = ", ".join(keys) or "none"
+            raise InvalidRequest(
+                f"table {context.name}: where reads {column!r}, which is no partition column (those are: {known})",
+                column=column,
+            )
+    fields = context.schema.partition_fields
+    types = [f.type for f in fields]
+
+    @lru_cache(maxsize=None)
+    def matches(partition: bytes) -> bool:
+        values = decode_row(partition, types)
+        columns = [to_array([value], kind) for value, kind in zip(values, types, strict=True)]
+        row = pa.Table.from_arrays(columns, names=[f.name for f in fields])
+        return len(row.filter(expression)) == 1
+
+    return matches

@@ -1,0 +1,90 @@
+import shutil
+from datetime import date
+from pathlib import Path
+
+import pytest
+
+from pipelines.settings import CONFIGS, ROOT, SettingsError, environments, load_settings
+
+
+@pytest.fixture
+def configs(tmp_path: Path) -> Path:
+    return Path(shutil.copytree(CONFIGS, tmp_path / "configs"))
+
+
+def change(path: Path, old: str, new: str) -> None:
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new))
+
+
+@pytest.mark.parametrize("environment", environments())
+def test_every_environment_loads(environment: str) -> None:
+    settings = load_settings(environment)
+    assert settings.environment == environment
+    assert settings.calendar.first_day == date(2013, 1, 1)
+    assert set(settings.tables) == {
+        "ods.flights",
+        "ods.cancellations",
+        "ods.weather",
+        "dim.planes",
+        "dim.airlines",
+        "dim.airports",
+        "dws.carrier_day",
+    }
+
+
+def test_the_environment_is_laid_over_the_base(configs: Path) -> None:
+    local, prod = load_settings("local", configs=configs), load_settings("prod", configs=configs)
+    assert local.spark.conf["spark.sql.shuffle.partitions"] == "4"
+    assert prod.spark.conf["spark.sql.shuffle.partitions"] == "32"
+    assert prod.spark.conf["spark.sql.session.timeZone"] == "UTC"
+    assert (local.dagster.automation_on, prod.dagster.automation_on) == (False, True)
+
+
+def test_the_environment_comes_from_a_variable(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PAIMON_ENV", "standalone")
+    monkeypatch.setenv("SPARK_MASTER", "spark://elsewhere:7077")
+    assert load_settings().spark.master == "spark://elsewhere:7077"
+
+
+def test_a_configured_warehouse_counts_from_the_project_and_a_given_one_from_here(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("PAIMON_LAKE", raising=False)
+    assert load_settings("local").warehouse == str(ROOT / "lake")
+    assert load_settings("local", warehouse="lake").warehouse == str(tmp_path / "lake")
+    monkeypatch.setenv("PAIMON_LAKE", "/elsewhere")
+    assert load_settings("local").warehouse == "/elsewhere"
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "message"),
+    [
+        ("base.yaml", "app_name:", "appname:", r"configs/base.yaml: unknown key spark.appname \(known here: app_name"),
+        ("local.yaml", "spark:", "spork:", r"configs/local.yaml: unknown key spork"),
+        ("base.yaml", "step_retries: 2", "step_retries: two", "dagster.step_retries must be a whole number, not 'two'"),
+        ("base.yaml", "step_retries: 2", "step_retries: true", "dagster.step_retries must be a whole number, not True"),
+        ("base.yaml", "  app_name: paimon-lake\n", "", "spark.app_name is missing"),
+        ("base.yaml", "${PAIMON_LAKE:-lake}", "${NO_SUCH_VARIABLE_HERE}", "NO_SUCH_VARIABLE_HERE, which is not set"),
+        ("base.yaml", "calendar:", "calendar: [", "base.yaml: while parsing"),
+        ("tables/dim.planes.yaml", "comment:", "remark:", "configs/tables/dim.planes.yaml: unknown key remark"),
+        ("tables/dim.planes.yaml", "[tailnum]", "[tail]", "primary_key names 'tail', which is no column"),
+        ("tables/dim.planes.yaml", "primary_key: [tailnum]\n", "", "needs a primary_key or a natural_key"),
+    ],
+)
+def test_a_mistake_names_file_and_key(configs: Path, file: str, old: str, new: str, message: str) -> None:
+    change(configs / file, old, new)
+    with pytest.raises(SettingsError, match=message):
+        load_settings("local", configs=configs)
+
+
+def test_an_unknown_environment_names_those_that_exist() -> None:
+    with pytest.raises(SettingsError, match="no environment 'moon': configs/ has local, prod, standalone"):
+        load_settings("moon")
+
+
+def test_an_undeclared_table_names_those_that_are() -> None:
+    with pytest.raises(SettingsError, match=r"no table 'ods.trains' is declared .*dim.airlines"):
+        load_settings("local").table("ods.trains")

@@ -1,0 +1,229 @@
+import io
+import json
+import zlib
+
+import fastavro
+import pytest
+
+from paimon_core.codec.avro_file import read_avro, write_avro
+from paimon_core.errors import CorruptTable, InvalidOption, UnsupportedFeature
+
+SCHEMA = {
+    "type": "record",
+    "name": "record",
+    "namespace": "org.apache.paimon.avro.generated",
+    "fields": [
+        {"name": "_KIND", "type": "int"},
+        {"name": "_PARTITION", "type": "bytes"},
+        {
+            "name": "_FILE",
+            "type": {
+                "type": "record",
+                "name": "record__FILE",
+                "fields": [
+                    {"name": "_FILE_NAME", "type": "string"},
+                    {
+                        "name": "_NULL_COUNTS",
+                        "type": ["null", {"type": "array", "items": ["null", "long"]}],
+                        "default": None,
+                    },
+                    {
+                        "name": "_CREATION_TIME",
+                        "type": ["null", {"type": "long", "logicalType": "timestamp-millis"}],
+                        "default": None,
+                    },
+                ],
+            },
+        },
+    ],
+}
+
+
+def record(number: int) -> dict:
+    return {
+        "_KIND": number % 2,
+        "_PARTITION": bytes(12),
+        "_FILE": {"_FILE_NAME": f"data-{number}", "_NULL_COUNTS": [0, None, number], "_CREATION_TIME": 1700000000000},
+    }
+
+
+RECORDS = [record(number) for number in range(5_000)]
+SYNC = b"0123456789abcdef"
+
+
+def long(value: int) -> bytes:
+    value, out = (value << 1) ^ (value >> 63), bytearray()
+    while value > 0x7F:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    return bytes([*out, value])
+
+
+def text(value: bytes) -> bytes:
+    return long(len(value)) + value
+
+
+def container(schema: object, *blocks: bytes, codec: bytes = b"null") -> bytes:
+    """A container file by hand; a block is its count, its length, its bytes and the sync marker."""
+    header = schema if isinstance(schema, bytes) else json.dumps(schema).encode()
+    meta = text(b"avro.schema") + text(header) + text(b"avro.codec") + text(codec)
+    return b"Obj\x01" + long(2) + meta + long(0) + SYNC + b"".join(blocks)
+
+
+def block(count: int, packed: bytes) -> bytes:
+    return long(count) + text(packed) + SYNC
+
+
+LONGS = {"type": "record", "name": "r", "fields": [{"name": "n", "type": "long"}]}
+
+
+@pytest.mark.parametrize("codec", ["zstandard", "zstd", "ZSTD", "deflate", "snappy", "null", "none"])
+def test_records_come_back(codec):
+    data = write_avro(SCHEMA, iter(RECORDS), codec)
+    assert read_avro(data, "m") == RECORDS
+    assert read_avro(write_avro(SCHEMA, [], codec), "m") == []
+
+
+@pytest.mark.parametrize("codec", ["zstandard", "deflate", "null"])
+def test_another_reader_reads_it_and_its_metadata(codec):
+    reader = fastavro.reader(io.BytesIO(write_avro(SCHEMA, RECORDS, codec)))
+    assert set(reader.metadata) == {"avro.schema", "avro.codec"}
+    assert json.loads(reader.metadata["avro.schema"]) == SCHEMA
+    assert reader.metadata["avro.codec"] == codec
+    assert [r["_FILE"]["_FILE_NAME"] for r in reader] == [f"data-{number}" for number in range(5_000)]
+
+
+@pytest.mark.parametrize("codec", ["zstandard", "deflate", "null"])
+def test_another_writers_file_is_read(codec):
+    out = io.BytesIO()
+    fastavro.writer(out, SCHEMA, RECORDS, codec=codec)
+    assert read_avro(out.getvalue(), "m") == RECORDS
+
+
+def test_a_timestamp_stays_the_number_it_is():
+    assert read_avro(write_avro(SCHEMA, [record(1)]), "m")[0]["_FILE"]["_CREATION_TIME"] == 1700000000000
+
+
+def test_blocks_stay_small():
+    data = write_avro(SCHEMA, RECORDS, "null")
+    sizes = [b.size for b in fastavro.block_reader(io.BytesIO(data))]
+    assert len(sizes) > 1
+    assert max(sizes) < 80_000
+
+
+def test_a_file_by_hand():
+    assert read_avro(container(LONGS, block(2, long(5) + long(-7)), block(1, long(0))), "m") == [
+        {"n": 5},
+        {"n": -7},
+        {"n": 0},
+    ]
+
+
+def test_codecs_that_are_not_built_are_named():
+    with pytest.raises(InvalidOption, match="lzo"):
+        write_avro(SCHEMA, [], "lzo")
+    with pytest.raises(UnsupportedFeature, match=r"manifest-1.*bzip2"):
+        read_avro(container(LONGS, codec=b"bzip2"), "manifest-1")
+    with pytest.raises(CorruptTable, match=r"manifest-1.*zztandard"):
+        read_avro(container(LONGS, codec=b"zztandard"), "manifest-1")
+
+
+def deflated(data: bytes) -> bytes:
+    stream = zlib.compressobj(wbits=-15)
+    return stream.compress(data) + stream.flush()
+
+
+def nested(depth: int) -> object:
+    schema: object = "long"
+    for _ in range(depth):
+        schema = {"type": "array", "items": schema}
+    return {"type": "record", "name": "r", "fields": [{"name": "n", "type": schema}]}
+
+
+def field(schema: object) -> dict:
+    return {"type": "record", "name": "r", "fields": [{"name": "n", "type": schema}]}
+
+
+FIFTY_RECORDS = [
+    {"type": "record", "name": f"r{n}", "fields": [{"name": "n", "type": f"r{n - 1}" if n else "long"}]}
+    for n in range(100)
+]
+GARBAGE = {
+    "nothing": b"",
+    "another magic": b"XXXX" + container(LONGS)[4:],
+    "a header cut short": container(LONGS)[:30],
+    "a header without end": b"Obj\x01" + b"\xff" * 40,
+    "a negative length": b"Obj\x01" + long(1) + long(-5),
+    "a metadata value of a tebibyte": b"Obj\x01" + long(1) + text(b"avro.schema") + long(2**40),
+    "a huge header": b"Obj\x01" + long(1) + text(b"x") + text(bytes(2 << 20)) + long(0) + SYNC,
+    "no schema": b"Obj\x01" + long(1) + text(b"avro.codec") + text(b"null") + long(0) + SYNC,
+    "a schema that is not JSON": container(b"{"),
+    "a schema of 200 kB of [": container(b"[" * 200_000),
+    "a schema that is a number": container(b"5"),
+    "a schema without fields": container({"type": "record", "name": "r"}),
+    "an unknown type": container(field("nosuch"), block(1, long(1))),
+    "a schema nested too deep": container(nested(40), block(1, b"\x00")),
+    "a schema that contains itself": container(field(["null", "r"]), block(1, b"\x02" * 1_000_000)),
+    "a chain of a hundred types": container(field(FIFTY_RECORDS), block(1, b"\x00\x00")),
+    "records of no bytes": container(field("null"), block(2**60, b"")),
+    "an array of nulls": container(field({"type": "array", "items": "null"}), block(1, long(2**60) + b"\x00")),
+    "a block of 2^60 records": container(LONGS, block(2**60, long(1))),
+    "a negative count": container(LONGS, block(-1, long(1))),
+    "records without bytes": container(LONGS, block(1, b"")),
+    "bytes without records": container(LONGS, block(0, long(1))),
+    "fewer records than bytes": container(LONGS, block(1, long(1) + long(2))),
+    "more records than it claims": container(LONGS, block(1, long(1) + long(1) + long(1))),
+    "more records than bytes": container(LONGS, block(2, b"\x80\x01")),
+    "a block cut short": container(LONGS, block(2, long(1) + long(2)))[:-17],
+    "no sync marker": container(LONGS, block(1, long(1)))[:-16],
+    "another sync marker": container(LONGS, block(1, long(1)))[:-16] + bytes(16),
+    "bytes after the last block": container(LONGS, block(1, long(1))) + b"x",
+    "a string of a tebibyte": container(field("string"), block(1, long(2**40) + b"abc")),
+    "a string of negative length": container(field("string"), block(1, long(-2) + b"abc")),
+    "text that is not UTF-8": container(field("string"), block(1, text(b"\xff\xfe"))),
+    "a union of an unknown branch": container(field(["null", "long"]), block(1, long(7))),
+    "deflate garbage": container(LONGS, block(1, b"\xff\xff\xff"), codec=b"deflate"),
+    "deflate cut short": container(LONGS, block(3, deflated(bytes(3))[:-1]), codec=b"deflate"),
+    "zstd garbage": container(LONGS, block(1, b"\xff\xff\xff"), codec=b"zstandard"),
+    "snappy garbage": container(LONGS, block(1, b"\x05\xff\xff\xff\xff\xff"), codec=b"snappy"),
+    "snappy of three bytes": container(LONGS, block(1, b"\x05\xff"), codec=b"snappy"),
+    "a snappy size of 32 GB": container(LONGS, block(1, b"\xff\xff\xff\xff\x7f" + bytes(9)), codec=b"snappy"),
+}
+
+
+@pytest.mark.parametrize("data", GARBAGE.values(), ids=GARBAGE.keys())
+def test_garbage_is_refused_and_the_path_named(data):
+    with pytest.raises(CorruptTable, match="manifest/m-1") as caught:
+        read_avro(data, "manifest/m-1")
+    assert caught.value.facts["path"] == "manifest/m-1"
+
+
+def test_a_block_that_unpacks_to_a_thousand_times_its_size_is_refused():
+    bomb = container(field("bytes"), block(1, deflated(text(bytes(100 << 20)))), codec=b"deflate")
+    assert len(bomb) < 120_000
+    with pytest.raises(CorruptTable, match="unpack to more than"):
+        read_avro(bomb, "m")
+
+
+@pytest.mark.parametrize("codec", ["zstandard", "snappy"])
+def test_a_flipped_bit_behind_the_header_is_found(codec):
+    data = write_avro(SCHEMA, RECORDS[:20], codec)
+    start = len(write_avro(SCHEMA, [], codec))
+    for bit in range(8 * start, 8 * len(data)):
+        torn = bytearray(data)
+        torn[bit // 8] ^= 1 << bit % 8
+        try:
+            assert read_avro(bytes(torn), "m") == RECORDS[:20]
+        except CorruptTable:
+            continue
+
+
+@pytest.mark.parametrize("codec", ["zstandard", "deflate", "snappy", "null"])
+def test_a_file_cut_short_is_found_unless_the_cut_is_between_blocks(codec):
+    data = write_avro(SCHEMA, RECORDS[:3], codec)
+    header = len(write_avro(SCHEMA, [], codec))
+    for length in range(len(data)):
+        if length != header:
+            with pytest.raises(CorruptTable):
+                read_avro(data[:length], "m")
+    assert read_avro(data[:header], "m") == []

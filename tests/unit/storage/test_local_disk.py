@@ -1,0 +1,127 @@
+import errno
+import os
+
+import pytest
+
+from paimon_core.errors import CommitStateUnknown, StorageError
+from paimon_core.storage import local_disk
+from paimon_core.storage.fsspec_storage import FsspecStorage
+
+STORAGE = FsspecStorage("file")
+
+
+class Failing:
+    """Stands in for a function of ``os``: fails from the n-th call on, or calls through and then fails."""
+
+    def __init__(self, real, code, *, from_call=1, after=False):
+        self.real, self.code, self.from_call, self.after = real, code, from_call, after
+        self.calls = 0
+
+    def __call__(self, *args, **kwargs):
+        self.calls += 1
+        if self.calls < self.from_call:
+            return self.real(*args, **kwargs)
+        if self.after:
+            self.real(*args, **kwargs)
+        raise OSError(self.code, os.strerror(self.code))
+
+
+@pytest.mark.parametrize("code", [errno.EPERM, errno.ENOTSUP])
+def test_without_hard_links_nothing_is_published(tmp_path, monkeypatch, code):
+    monkeypatch.setattr(os, "link", Failing(os.link, code))
+    with pytest.raises(StorageError, match="hard links"):
+        STORAGE.create_exclusive(f"{tmp_path}/snapshot-1", b"x")
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_failing_link_leaves_nothing(tmp_path, monkeypatch):
+    monkeypatch.setattr(os, "link", Failing(os.link, errno.EIO))
+    with pytest.raises(StorageError, match="snapshot-1"):
+        STORAGE.create_exclusive(f"{tmp_path}/snapshot-1", b"x")
+    assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize("code", [errno.EIO, errno.EEXIST])
+def test_a_link_that_was_made_but_reported_as_failed_counts(tmp_path, monkeypatch, code):
+    monkeypatch.setattr(os, "link", Failing(os.link, code, after=True))
+    assert STORAGE.create_exclusive(f"{tmp_path}/snapshot-1", b"x")
+    assert os.listdir(tmp_path) == ["snapshot-1"]
+
+
+def test_a_name_taken_between_the_look_and_the_link(tmp_path, monkeypatch):
+    (tmp_path / "snapshot-1").write_bytes(b"first")
+    monkeypatch.setattr(os.path, "lexists", lambda path: False)
+    assert not STORAGE.create_exclusive(f"{tmp_path}/snapshot-1", b"second")
+    assert os.listdir(tmp_path) == ["snapshot-1"]
+    assert (tmp_path / "snapshot-1").read_bytes() == b"first"
+
+
+def test_a_full_disk_leaves_nothing(tmp_path, monkeypatch):
+    monkeypatch.setattr(os, "fsync", Failing(os.fsync, errno.ENOSPC))
+    for call in (STORAGE.create_exclusive, STORAGE.write, STORAGE.overwrite):
+        with pytest.raises(StorageError, match=r"snapshot-1.*No space"):
+            call(f"{tmp_path}/snapshot-1", b"x")
+        assert os.listdir(tmp_path) == []
+
+
+def test_an_unconfirmed_directory_is_an_unknown_state(tmp_path, monkeypatch):
+    monkeypatch.setattr(os, "fsync", Failing(os.fsync, errno.EIO, from_call=2))
+    with pytest.raises(CommitStateUnknown, match="snapshot-1"):
+        STORAGE.create_exclusive(f"{tmp_path}/snapshot-1", b"x")
+    assert os.listdir(tmp_path) == ["snapshot-1"]
+
+
+def test_a_directory_that_cannot_be_synced_is_no_error(tmp_path, monkeypatch):
+    monkeypatch.setattr(os, "fsync", Failing(os.fsync, errno.EINVAL, from_call=2))
+    assert STORAGE.create_exclusive(f"{tmp_path}/snapshot-1", b"x")
+
+
+def test_overwriting_keeps_the_old_bytes_when_it_fails(tmp_path, monkeypatch):
+    (tmp_path / "LATEST").write_bytes(b"1")
+    monkeypatch.setattr(os, "replace", Failing(os.replace, errno.EIO))
+    with pytest.raises(StorageError, match="LATEST"):
+        STORAGE.overwrite(f"{tmp_path}/LATEST", b"2")
+    assert os.listdir(tmp_path) == ["LATEST"]
+    assert (tmp_path / "LATEST").read_bytes() == b"1"
+
+
+def test_a_taken_name_is_not_written_over(tmp_path):
+    STORAGE.write(f"{tmp_path}/manifest-1", b"first")
+    with pytest.raises(StorageError, match="manifest-1"):
+        STORAGE.write(f"{tmp_path}/manifest-1", b"second")
+    assert (tmp_path / "manifest-1").read_bytes() == b"first"
+
+
+def test_files_and_their_directories_are_synced(tmp_path, monkeypatch):
+    synced = []
+
+    def fsync(descriptor):
+        synced.append(os.path.relpath(os.readlink(f"/proc/self/fd/{descriptor}"), tmp_path))
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    STORAGE.write(f"{tmp_path}/a/manifest", b"x")
+    with STORAGE.open_output(f"{tmp_path}/b/c/data") as out:
+        out.write(b"x")
+        assert "b/c/data" not in synced
+    assert synced == [".", "a/manifest", "a", ".", "b", "b/c/data", "b/c"]
+
+
+def test_a_stream_that_cannot_be_synced_fails_when_closed(tmp_path, monkeypatch):
+    out = local_disk.open_new(f"{tmp_path}/data")
+    out.write(b"x")
+    monkeypatch.setattr(os, "fsync", Failing(os.fsync, errno.EIO))
+    with pytest.raises(StorageError, match="data"):
+        out.close()
+    assert out.closed
+
+
+def test_a_store_that_fails_is_a_storage_error(tmp_path):
+    with pytest.raises(StorageError, match="cannot read"):
+        STORAGE.read(str(tmp_path))
+    with pytest.raises(StorageError, match="cannot open"):
+        STORAGE.open_input(str(tmp_path))
+    with pytest.raises(StorageError, match="cannot delete"):
+        STORAGE.delete([str(tmp_path)])
+    (tmp_path / "f").write_bytes(b"")
+    with pytest.raises(StorageError, match="cannot make directory"):
+        STORAGE.make_directory(f"{tmp_path}/f")
