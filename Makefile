@@ -5,7 +5,6 @@
 
 PORT ?= 3000
 ARGS ?=
-LAKE ?= $(or $(PAIMON_LAKE),lake)
 
 BIN := .venv/bin
 # Spark's workers take python3 from the PATH unless this names the interpreter.
@@ -13,7 +12,7 @@ export PYSPARK_PYTHON := $(CURDIR)/$(BIN)/python
 export PYSPARK_DRIVER_PYTHON := $(PYSPARK_PYTHON)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-java demo ui test check format bench clean
+.PHONY: help setup setup-java demo ui test check lint types layers format bench clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -28,15 +27,21 @@ demo: setup-java ## run the main job: build, maintain and query a lake under ./l
 	@$(BIN)/python -m assets.demo $(ARGS)
 
 ui: setup-java ## open Dagster on the lake that `make demo` built
-	@scripts/ui.sh "$(LAKE)" "$(PORT)"
+	@$(BIN)/python -m assets.ui --port "$(PORT)"
 
 test: setup-java ## run the tests
 	@$(BIN)/python -m pytest $(ARGS)
 
-check: setup ## lint, formatting, types and layers
+check: lint types layers ## lint, formatting, types and layers
+
+lint: setup
 	@$(BIN)/ruff check --output-format=concise .
 	@$(BIN)/ruff format --check .
+
+types: setup
 	@$(BIN)/mypy
+
+layers: setup
 	@$(BIN)/lint-imports
 
 format: setup ## write the code as `make check` wants it

@@ -67,12 +67,9 @@ def check_port(port: int) -> None:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((_HOST, port))
-        except PermissionError:
-            raise PipelineError(
-                f"port {port} may not be used by this user: choose another, `make ui PORT=3001`"
-            ) from None
-        except OSError:
-            raise PipelineError(f"port {port} is taken: choose another, `make ui PORT=3001`") from None
+        except OSError as error:
+            why = "may not be used by this user" if isinstance(error, PermissionError) else "is taken"
+            raise PipelineError(f"port {port} {why}: choose another, `make ui PORT=3001`") from None
 
 
 def _wait_until_ready(child: subprocess.Popen[bytes], url: str) -> bool:

@@ -111,7 +111,7 @@ class RollingWriter:
         self._storage.delete(begun)
 
     def _next_row_group(self) -> int:
-        """The rows that fill the file or a row group, by what rows took so far: before that, what they take in memory."""
+        """The rows that fill a row group or the file, judged by the bytes of earlier rows, or of these in memory."""
         in_memory = max(1.0, self._pending_bytes / self._pending_rows)
         left = self._target_bytes - (self._open.written_bytes if self._open else 0)
         rows = min(ROW_GROUP_ROWS, ROW_GROUP_BYTES / in_memory, left / (self._file_bytes_per_row or in_memory))
@@ -123,7 +123,7 @@ class RollingWriter:
         if len(self._pending) > _FEW_PIECES:
             group = group.combine_chunks()
         self._pending = [rest] if len(rest) else []
-        self._pending_bytes = self._pending_bytes * len(rest) / self._pending_rows
+        self._pending_bytes = self._pending_bytes * len(rest) // self._pending_rows
         self._pending_rows = len(rest)
         if self._open is None:
             name = self._file_names.next(self._prefix, _SUFFIX)
@@ -221,7 +221,7 @@ class _OpenFile:
             self._last_row = rows.slice(len(rows) - 1)
             found = pc.min_max(rows[SEQUENCE_NUMBER]).as_py()
             self._sequences += (found["min"], found["max"])
-            self._delete_count += sum(np.count_nonzero(c.to_numpy() & 1) for c in rows[VALUE_KIND].chunks)
+            self._delete_count += sum(int(np.count_nonzero(c.to_numpy() & 1)) for c in rows[VALUE_KIND].chunks)
 
     def finish(self, first_sequence: int) -> DataFile:
         """Write the footer and close; an append table's rows are numbered from ``first_sequence``."""

@@ -8,7 +8,7 @@ lock, so buckets can be merged in threads.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -44,31 +44,24 @@ def merge_runs(
     full ties the one of the later run; then ``drop_deletes`` drops those of kind -U and -D. ``ignore_deletes`` (option
     ignore-delete) leaves such rows out before the merge. A single run is passed on without a merge.
 
-    Memory is that of ``windows``. Closes the runs that are generators when it ends, however it ends. Raises
-    CorruptTable when the keys of a run are not ascending.
+    Memory is that of ``windows``. Raises CorruptTable when the keys of a run are seen not to ascend.
     """
-    try:
-        if len(runs) == 1:
-            pieces: Iterator[list[pa.Table]] = ([pa.Table.from_batches([batch])] for batch in runs[0])
+    pieces: Iterator[list[pa.Table]] = (
+        ([pa.Table.from_batches([batch])] for batch in runs[0]) if len(runs) == 1 else windows(runs, key, window_rows)
+    )
+    for window in pieces:
+        if ignore_deletes:
+            window = [_adds(piece) for piece in window]
+        present = [piece for piece in window if len(piece)]
+        if not present:
+            continue
+        names = present[0].column_names if columns is None else columns
+        if len(present) > 1:
+            merged = _merge(present, key, order, drop_deletes, names)
         else:
-            pieces = windows(runs, key, window_rows)
-        for window in pieces:
-            if ignore_deletes:
-                window = [_adds(piece) for piece in window]
-            present = [piece for piece in window if len(piece)]
-            if not present:
-                continue
-            names = present[0].column_names if columns is None else columns
-            if len(present) > 1:
-                merged = _merge(present, key, order, drop_deletes, names)
-            else:
-                merged = (_adds(present[0]) if drop_deletes else present[0]).select(names)
-            if len(merged):
-                yield merged
-    finally:
-        for run in runs:
-            if isinstance(run, Generator):
-                run.close()
+            merged = (_adds(present[0]) if drop_deletes else present[0]).select(names)
+        if len(merged):
+            yield merged
 
 
 def sort_and_fold(rows: pa.Table, key: Sequence[str], order: MergeOrder) -> pa.Table:

@@ -22,11 +22,6 @@ class Section:
         """All files, run by run."""
         return tuple(file for run in self.runs for file in run.files)
 
-    @property
-    def size(self) -> int:
-        """The bytes of all files."""
-        return sum(run.size for run in self.runs)
-
 
 def intervals(files: Sequence[DataFile], key_order: KeyOrder) -> list[Section]:
     """Cut the files of a bucket, of any levels, into sections in key order.

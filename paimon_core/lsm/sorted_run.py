@@ -1,10 +1,9 @@
-"""SortedRun: files of one bucket whose key ranges do not overlap, so that in key order they read sorted (format 8.1)."""
+"""SortedRun: files of one bucket whose key ranges do not overlap: one after the other they are sorted (format 8.1)."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 from paimon_core.lsm.key_order import KeyOrder
 from paimon_core.metadata.data_file import DataFile
@@ -26,11 +25,3 @@ class SortedRun:
 def by_key(files: Sequence[DataFile], key_order: KeyOrder) -> list[DataFile]:
     """The files in order of their smallest, then their largest key."""
     return sorted(files, key=lambda file: (key_order(file.min_key), key_order(file.max_key)))
-
-
-def overlap(files: Sequence[DataFile], key_order: KeyOrder) -> tuple[DataFile, DataFile] | None:
-    """Two neighbours of which the later begins before the earlier ends; None: the files can form one run."""
-    for earlier, later in pairwise(by_key(files, key_order)):
-        if key_order(later.min_key) <= key_order(earlier.max_key):
-            return earlier, later
-    return None

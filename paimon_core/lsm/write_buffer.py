@@ -35,11 +35,6 @@ class WriteBuffer:
         return self._bytes
 
     @property
-    def is_empty(self) -> bool:
-        """True when no row waits."""
-        return not self._tables
-
-    @property
     def is_full(self) -> bool:
         """True from ``limit_bytes`` on: it is time to drain."""
         return self._bytes >= self._limit_bytes

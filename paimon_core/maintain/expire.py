@@ -18,7 +18,7 @@ from __future__ import annotations
 import contextlib
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from paimon_core.commit.base import Base
 from paimon_core.errors import CorruptTable, InvalidRequest, SnapshotNotFound, UnsupportedFeature
@@ -38,9 +38,9 @@ class ExpireReport:
     """Snapshot ids, ascending."""
     earliest: int | None = None
     """The first snapshot that is left."""
-    removed: Removal = Removal()
+    removed: Removal = field(default_factory=Removal)
     kept_by_tags: int = 0
-    """Data files that expired snapshots alone would not have kept."""
+    """Data files that would have gone but for a tag."""
     dry_run: bool = False
 
 
@@ -70,7 +70,8 @@ def expire(
     ids = context.snapshots.ids()
     if not ids:
         return ExpireReport(context.name, dry_run=dry_run)
-    ceiling = min([ids[-1] - retain_min + 1, ids[0] + limit, *_consumers(context), *protected])
+    pinned = [i for i in protected if i >= ids[0]]
+    ceiling = min([ids[-1] - retain_min + 1, ids[0] + limit, *_consumers(context), *pinned])
     expired, first_kept = _choose(context, ids, ceiling, ids[-1] - retain_max + 1, older_than_millis)
     if not expired or first_kept is None:
         if not dry_run and not context.storage.exists(context.paths.hint(EARLIEST)):

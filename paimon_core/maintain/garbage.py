@@ -134,7 +134,7 @@ def refuse_unbuilt(context: TableContext) -> None:
     for option in context.options.foreign:
         if option.startswith("changelog."):
             raise UnsupportedFeature(
-                f"table {context.name}: option {option!r} keeps changelogs longer than snapshots, which is not supported",
+                f"table {context.name}: changelogs that outlive their snapshots (option {option!r}) are not supported",
                 table=context.name,
                 option=option,
             )

@@ -7,9 +7,8 @@ snapshot, and the expiry lists the tags once more after the snapshots are gone, 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
 
-from paimon_core.errors import InvalidRequest, SnapshotNotFound, TagNotFound
+from paimon_core.errors import CorruptTable, InvalidRequest, SnapshotNotFound, TagNotFound
 from paimon_core.maintain.garbage import Garbage, Removal, patient_entries, refuse_unbuilt
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.manifest_file import live_entries
@@ -63,7 +62,7 @@ def delete_tag(context: TableContext, name: str, *, dry_run: bool = False) -> Re
         for entry in live_entries(entries):
             garbage.add_file(entry)
         garbage.add_metadata(tag.snapshot)
-        garbage.keep(_snapshots(context))
+        _keep_live(context, garbage)
         garbage.keep(t.snapshot for t in others)
     if dry_run:
         return garbage.removal()
@@ -104,7 +103,14 @@ def _is_live(context: TableContext, snapshot: Snapshot) -> bool:
         return False
 
 
-def _snapshots(context: TableContext) -> Iterator[Snapshot]:
+def _keep_live(context: TableContext, garbage: Garbage) -> None:
     for snapshot_id in context.snapshots.ids():
-        with contextlib.suppress(SnapshotNotFound):
-            yield context.snapshots.read(snapshot_id)
+        try:
+            snapshot = context.snapshots.read(snapshot_id)
+        except SnapshotNotFound:
+            continue
+        try:
+            garbage.keep([snapshot])
+        except CorruptTable:
+            if _is_live(context, snapshot):
+                raise  # it did not expire while we read it

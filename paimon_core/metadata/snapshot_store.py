@@ -1,7 +1,8 @@
 """SnapshotStore: the snapshots of one table by id, by time and by writer (format 3).
 
-The hint files LATEST and EARLIEST only save a listing: a missing, garbled or stale one changes no answer. Ids may have
-gaps, and a snapshot may expire while it is looked for: that is SnapshotNotFound, never a half-read file.
+The hint files LATEST and EARLIEST only save a listing: a missing, garbled or stale one changes no answer (but for a
+stale one that points right beside a gap in the ids, which no writer leaves). A snapshot may expire while it is looked
+for: that is SnapshotNotFound, never a half-read file.
 """
 
 from __future__ import annotations

@@ -21,8 +21,8 @@ def read_split(
     context: TableContext, split: Split, columns: Sequence[str], where: Predicate | None = None
 ) -> Iterator[pa.Table]:
     """The rows of ``split``: exactly ``columns`` in order, rows that satisfy ``where``, deleted rows dropped."""
-    needed = list(dict.fromkeys([*columns, *(sorted(where.columns) if where else ())]))
-    expression = where.bind(context.schema.fields).to_arrow() if where else None
+    needed = list(dict.fromkeys([*columns, *(sorted(where.columns) if where is not None else ())]))
+    expression = where.bind(context.schema.fields).to_arrow() if where is not None else None
     for table in _rows(context, split, context.schema.select(needed)):
         kept = table.filter(expression) if expression is not None else table
         if len(kept):

@@ -6,22 +6,24 @@ selects, each once, though they may hold others too; the reader filters.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 
 from paimon_core.codec.avro_file import read_avro
-from paimon_core.errors import UnsupportedFeature
+from paimon_core.errors import CorruptTable, UnsupportedFeature
 from paimon_core.lsm.key_order import KeyOrder, key_order
 from paimon_core.metadata.data_file import DataFile
-from paimon_core.metadata.manifest import FileKind, ManifestEntry, ManifestFile
-from paimon_core.metadata.manifest_store import ManifestStore, merge_entries
+from paimon_core.metadata.manifest import ManifestEntry, ManifestFile
+from paimon_core.metadata.manifest_file import live_entries
+from paimon_core.metadata.manifest_store import ManifestStore
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.options import TableOptions
 from paimon_core.predicate import Predicate
-from paimon_core.scan.prune import BucketPruner, KeyPruner, PartitionPruner, Schemas, ValuePruner
+from paimon_core.scan.prune import PartitionPruner, Pruners, Schemas, ValuePruner
 from paimon_core.scan.split import Packed, Packing, Split, pack_append, pack_keyed
-from paimon_core.schema import DataField, TableSchema
+from paimon_core.schema import TableSchema
 from paimon_core.storage.paths import POSTPONE_BUCKET
 
 
@@ -133,67 +135,76 @@ def plan_scan(
     where: Predicate | None = None,
     buckets: Collection[int] | None = None,
 ) -> ScanPlan:
-    """The splits that read what ``where`` selects of ``snapshot``, of these ``buckets`` or of all.
+    """The splits that read what ``where`` selects of ``snapshot``, in these ``buckets`` or in all.
 
     ``schema`` names the columns of ``where``; ``schemas`` gives the schema of a file by its id. Raises SchemaMismatch
-    for a filter that does not fit, UnsupportedFeature for deletion vectors and files of some columns only, CorruptTable
-    for metadata that does not decode.
+    for a filter that does not fit, UnsupportedFeature for deletion vectors and for files that hold only some columns,
+    SnapshotNotFound when the snapshot expires meanwhile, CorruptTable for metadata that does not decode.
     """
-    bound = where.bind(schema.fields) if where is not None else None
+    pruners = Pruners.of(where, schema, options, schemas)
     if snapshot is None:
         return ScanPlan(None, schema, where, (), ScanCounts())
-    _refuse_deletion_vectors(manifests, snapshot)
-    partitions = PartitionPruner.of(bound, schema.partition_fields) if bound is not None else None
-    hashed = BucketPruner.of(bound, _bucket_keys(schema, options), schema, schemas) if bound is not None else None
-    keys = KeyPruner.of(bound, schema.key_fields) if bound is not None else None
-
-    listed = manifests.read_list(snapshot.base_manifest_list) + manifests.read_list(snapshot.delta_manifest_list)
-    in_partitions = [m for m in listed if partitions is None or partitions.keeps_manifest(m)]
-    opened = [m for m in in_partitions if buckets is None or _holds_bucket(m, buckets)]
-    entries = _live(manifests, opened, partitions)
-
-    grouped: dict[tuple[bytes, int], list[ManifestEntry]] = {}
-    by_bucket = max(_count(in_partitions) - _count(opened), 0)
-    by_key = 0
-    for entry in entries:
-        if not ((buckets is None or entry.bucket in buckets) and (hashed is None or hashed.keeps(entry))):
-            by_bucket += 1
-        elif keys is not None and not keys.keeps(entry.file):
-            by_key += 1
-        else:
-            grouped.setdefault((entry.partition, entry.bucket), []).append(entry)
-
-    values = ValuePruner.of(bound, schema, schemas) if bound is not None else None
+    with manifests.reading(snapshot):
+        _refuse_deletion_vectors(manifests, snapshot)
+        found = _read_files(manifests, snapshot, pruners, buckets)
     order = key_order([f.type for f in schema.key_fields]) if schema.primary_keys else None
     packing = Packing(options["source.split.target-size"], options["source.split.open-file-cost"])
     splits = tuple(
-        Split(partition, bucket, of_bucket[0].total_buckets, snapshot.id, files, not layout, layout)
-        for (partition, bucket), of_bucket in grouped.items()
-        for files, layout in _pack(of_bucket, order, packing, values)
+        Split(partition, bucket, entries[0].total_buckets, snapshot.id, files, not layout, layout)
+        for (partition, bucket), entries in found.buckets.items()
+        for files, layout in _pack(entries, order, packing, pruners.value)
     )
     selected = sum(len(s.files) for s in splits)
-    in_groups = sum(map(len, grouped.values()))
-    total = max(_count(listed), in_groups + by_bucket + by_key)
-    counts = ScanCounts(
-        manifests_total=len(listed),
-        manifests_read=len(opened),
-        files_total=total,
-        files_selected=selected,
-        pruned_by_partition=total - in_groups - by_bucket - by_key,
-        pruned_by_bucket=by_bucket,
-        pruned_by_key=by_key,
-        pruned_by_value=in_groups - selected,
-    )
+    in_buckets = sum(map(len, found.buckets.values()))
+    counts = replace(found.counts, files_selected=selected, pruned_by_value=in_buckets - selected)
     return ScanPlan(snapshot, schema, where, splits, counts)
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """The files that are left before statistics of values are looked at, by (partition, bucket)."""
+
+    buckets: dict[tuple[bytes, int], list[ManifestEntry]]
+    counts: ScanCounts
+
+
+def _read_files(
+    manifests: ManifestStore, snapshot: Snapshot, pruners: Pruners, buckets: Collection[int] | None
+) -> _Found:
+    listed = [
+        *manifests.read_list(snapshot.base_manifest_list, snapshot.base_manifest_list_size),
+        *manifests.read_list(snapshot.delta_manifest_list, snapshot.delta_manifest_list_size),
+    ]
+    partition, hashed, key = pruners.partition, pruners.bucket, pruners.key
+    in_partitions = [m for m in listed if partition is None or partition.keeps_manifest(m)]
+    opened = [m for m in in_partitions if buckets is None or _holds_bucket(m, buckets)]
+    by_bucket = max(_count(in_partitions) - _count(opened), 0)
+    by_key = kept = 0
+    grouped: dict[tuple[bytes, int], list[ManifestEntry]] = {}
+    for entry in _live(manifests, opened, partition):
+        if (buckets is not None and entry.bucket not in buckets) or (hashed is not None and not hashed.keeps(entry)):
+            by_bucket += 1
+        elif key is not None and not key.keeps(entry.file):
+            by_key += 1
+        else:
+            grouped.setdefault((entry.partition, entry.bucket), []).append(entry)
+            kept += 1
+    total = max(_count(listed), kept + by_bucket + by_key)
+    return _Found(
+        grouped,
+        ScanCounts(
+            manifests_total=len(listed),
+            manifests_read=len(opened),
+            files_total=total,
+            pruned_by_partition=total - kept - by_bucket - by_key,
+            pruned_by_bucket=by_bucket,
+            pruned_by_key=by_key,
+        ),
+    )
 
 
 def _count(manifests: Iterable[ManifestFile]) -> int:
     return sum(m.num_added_files - m.num_deleted_files for m in manifests)
-
-
-def _bucket_keys(schema: TableSchema, options: TableOptions) -> tuple[DataField, ...]:
-    """The columns that are hashed to a bucket (format 6.1)."""
-    return schema.select(options["bucket-key"] or schema.trimmed_primary_keys)
 
 
 def _holds_bucket(manifest: ManifestFile, buckets: Collection[int]) -> bool:
@@ -202,8 +213,8 @@ def _holds_bucket(manifest: ManifestFile, buckets: Collection[int]) -> bool:
 
 
 def _live(
-    manifests: ManifestStore, opened: Iterable[ManifestFile], partitions: PartitionPruner | None
-) -> list[ManifestEntry]:
+    manifests: ManifestStore, opened: Iterable[ManifestFile], partition: PartitionPruner | None
+) -> Iterator[ManifestEntry]:
     """The files that the manifests add and none of them deletes, of the partitions wanted; the oldest first.
 
     An entry and the one that deletes it share partition and bucket, so that both are read or neither.
@@ -211,38 +222,39 @@ def _live(
     entries: list[ManifestEntry] = []
     for manifest in opened:
         found = manifests.read_manifest(manifest.file_name, manifest.file_size)
-        entries += found if partitions is None else [e for e in found if partitions.keeps(e.partition)]
-    live = [e for e in merge_entries(entries) if e.kind is FileKind.ADD and e.bucket != POSTPONE_BUCKET]
-    for entry in live:
+        entries += found if partition is None else [e for e in found if partition.keeps(e.partition)]
+    for entry in live_entries(entries):
+        if entry.bucket == POSTPONE_BUCKET:
+            continue  # nobody reads these before a compaction has put them into buckets (format 11.3)
         if entry.file.write_cols is not None:
             raise UnsupportedFeature(
-                f"file {entry.file.file_name} holds only some of the columns, which is not supported",
+                f"file {entry.file.file_name} of {manifests.paths.root} holds only some columns: not supported",
                 file=entry.file.file_name,
             )
-    return live
+        yield entry
 
 
 def _pack(
-    entries: list[ManifestEntry], order: KeyOrder | None, packing: Packing, values: ValuePruner | None
+    entries: Sequence[ManifestEntry], order: KeyOrder | None, packing: Packing, value: ValuePruner | None
 ) -> list[Packed]:
     files = [e.file for e in entries]
-    partition = entries[0].partition
-
-    def may_match(file: DataFile) -> bool:
-        return values is None or values.keeps(partition, file)
-
+    may_match = None if value is None else partial(value.keeps, entries[0].partition)
     if order is not None:
-        return pack_keyed(files, order, packing, may_match if values is not None else None)
-    return pack_append([f for f in files if may_match(f)], packing)
+        return pack_keyed(files, order, packing, may_match)
+    return pack_append([f for f in files if may_match is None or may_match(f)], packing)
 
 
 def _refuse_deletion_vectors(manifests: ManifestStore, snapshot: Snapshot) -> None:
-    """Other table indexes only speed up writers (format 4.4, 11.1)."""
+    """The other table indexes serve writers only (format 4.4, 11.1)."""
     if snapshot.index_manifest is None:
         return
     path = manifests.paths.manifest(snapshot.index_manifest)
-    for record in read_avro(manifests.storage.read(path), path):
-        if record.get("_INDEX_TYPE") == "DELETION_VECTORS":
-            raise UnsupportedFeature(
-                f"snapshot {snapshot.id} has deletion vectors, which are not supported", snapshot=snapshot.id
-            )
+    try:
+        data = manifests.storage.read(path)
+    except FileNotFoundError:
+        raise CorruptTable(f"{path} is missing", path=path, missing=True) from None
+    if any(record.get("_INDEX_TYPE") == "DELETION_VECTORS" for record in read_avro(data, path)):
+        raise UnsupportedFeature(
+            f"snapshot {snapshot.id} of {manifests.paths.root} has deletion vectors, which are not supported",
+            snapshot=snapshot.id,
+        )

@@ -18,7 +18,8 @@ from paimon_core.errors import CorruptTable
 from paimon_core.metadata.data_file import DataFile
 from paimon_core.metadata.manifest import ManifestEntry, ManifestFile
 from paimon_core.metadata.stats import ColumnStats
-from paimon_core.predicate import BoundPredicate
+from paimon_core.options import TableOptions
+from paimon_core.predicate import BoundPredicate, Predicate
 from paimon_core.schema import DataField, TableSchema
 from paimon_core.types import DataType
 
@@ -27,6 +28,30 @@ MAX_HASHED_KEYS = 10_000
 
 Schemas = Callable[[int], TableSchema]
 Bounds = dict[str, tuple[Any, Any, int | None]]
+
+
+@dataclass(frozen=True, slots=True)
+class Pruners:
+    """One test per thing that can be left out; None where the filter says nothing about it."""
+
+    partition: PartitionPruner | None = None
+    bucket: BucketPruner | None = None
+    key: KeyPruner | None = None
+    value: ValuePruner | None = None
+
+    @staticmethod
+    def of(where: Predicate | None, schema: TableSchema, options: TableOptions, schemas: Schemas) -> Pruners:
+        """The tests that a filter on ``schema`` allows; raises SchemaMismatch where it does not fit."""
+        if where is None:
+            return Pruners()
+        bound = where.bind(schema.fields)
+        bucket_keys = (options["bucket-key"] or schema.trimmed_primary_keys) if options["bucket"] > 0 else ()
+        return Pruners(
+            PartitionPruner.of(bound, schema.partition_fields),
+            BucketPruner.of(bound, schema.select(bucket_keys), schema, schemas),
+            KeyPruner.of(bound, schema.key_fields),
+            ValuePruner.of(bound, schema, schemas),
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,11 +38,12 @@ class Split:
 
     @property
     def sections(self) -> tuple[tuple[SortedRun, ...], ...]:
-        """The sorted runs of each section that is to be merged; () for a raw split."""
-        return tuple(
-            tuple(SortedRun(self.files[run[0]].level, tuple(self.files[at] for at in run)) for run in section)
-            for section in self.layout
-        )
+        """The sorted runs of each section that is to be merged, oldest first; () for a raw split."""
+        return tuple(tuple(self._run(run) for run in section) for section in self.layout)
+
+    def _run(self, positions: tuple[int, ...]) -> SortedRun:
+        files = tuple(self.files[at] for at in positions)
+        return SortedRun(max(f.level for f in files), files)
 
     @property
     def row_count(self) -> int:
@@ -142,8 +143,7 @@ def pack_keyed(
     raw = [f for s in sections if _is_raw(s) for f in s[0]]
     merged = [s for s in sections if not _is_raw(s)]
     out: list[Packed] = [(tuple(some), ()) for some in packing.pack(raw, lambda f: f.file_size)]
-    for some in packing.pack(merged, lambda s: sum(f.file_size for run in s for f in run)):
-        out.append(_with_layout(some))
+    out += map(_with_layout, packing.pack(merged, lambda s: sum(f.file_size for run in s for f in run)))
     return out
 
 

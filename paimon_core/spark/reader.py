@@ -73,7 +73,7 @@ def _native(
         for s in splits
         for f in s.files
     ]
-    needed = list(dict.fromkeys([*columns, *(sorted(where.columns) if where else ())]))
+    needed = list(dict.fromkeys([*columns, *(sorted(where.columns) if where is not None else ())]))
     rows = spark.read.schema(spark_schema(table.schema.select(needed))).parquet(*paths)
     if where is not None:
         rows = rows.where(to_column(where))

@@ -91,7 +91,7 @@ class TableWriter:
                 break
             held -= writer.buffered_bytes
             full.append(writer)
-        self._each(full, BucketWriter.flush)
+        self._each(full, lambda w: w.flush())
 
     def _writer(self, partition: bytes, bucket: int) -> BucketWriter:
         key = (partition, bucket)
@@ -126,7 +126,7 @@ class TableWriter:
 
     def flush(self) -> list[CommitMessage]:
         """Finish all files: one message per bucket that gained any. The writer may then be used again."""
-        self._each(list(self._buckets.values()), BucketWriter.finish)
+        self._each(list(self._buckets.values()), lambda w: w.finish())
         total = self._context.options["bucket"]
         messages = []
         for (partition, bucket), writer in self._buckets.items():

@@ -106,9 +106,10 @@ class JavaServer:
     """A JVM that takes one line and answers lines; it is killed when an answer takes too long."""
 
     def __init__(self, main: str) -> None:
+        command = java_command(main, "-serve")
         self.errors = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the JVM
         self.process = subprocess.Popen(
-            java_command(main, "-serve"),
+            command,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self.errors,
@@ -141,7 +142,6 @@ class JavaServer:
 
     def close(self) -> None:
         """Ends the JVM: its input ends, so it does."""
-        assert self.process.stdout is not None
         try:
             self.process.communicate(timeout=30)
         except subprocess.TimeoutExpired:

@@ -107,5 +107,5 @@ def _install(command: list[str]) -> None:
     except subprocess.TimeoutExpired:
         raise PypaimonUnavailable(f"pypaimon {VERSION} was not installed within {INSTALL_SECONDS} s") from None
     if done.returncode:
-        lines = [line for line in done.stderr.splitlines() if line.strip()]
-        raise PypaimonUnavailable(f"pypaimon {VERSION} cannot be installed: {lines[-1][:300] if lines else command}")
+        lines = [line for line in done.stderr.splitlines() if "error" in line.lower()]
+        raise PypaimonUnavailable(f"pypaimon {VERSION} cannot be installed: {lines[0][:300] if lines else command}")

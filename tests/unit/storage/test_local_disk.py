@@ -106,6 +106,24 @@ def test_files_and_their_directories_are_synced(tmp_path, monkeypatch):
     assert synced == [".", "a/manifest", "a", ".", "b", "b/c/data", "b/c"]
 
 
+def test_a_name_appears_when_the_bytes_are_safe_and_the_answer_when_the_name_is(tmp_path, monkeypatch):
+    events = []
+    link = os.link
+
+    def fsync(descriptor):
+        path = os.readlink(f"/proc/self/fd/{descriptor}")
+        events.append("directory" if os.path.isdir(path) else (tmp_path / path).read_bytes())
+
+    def recorded_link(source, target, **options):
+        events.append("link")
+        link(source, target, **options)
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    monkeypatch.setattr(os, "link", recorded_link)
+    assert STORAGE.create_exclusive(f"{tmp_path}/snapshot-1", b"whole")
+    assert events == [b"whole", "link", "directory"]
+
+
 def test_a_stream_that_cannot_be_synced_fails_when_closed(tmp_path, monkeypatch):
     out = local_disk.open_new(f"{tmp_path}/data")
     out.write(b"x")

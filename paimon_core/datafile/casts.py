@@ -1,0 +1,201 @@
+"""Casts of whole columns between table types, for files that an older schema wrote (format 2.3), and to a file's types.
+
+``check_cast`` refuses by name what is not built, before anything is read; ``cast_column`` then does it. Values follow
+the format's rules: integers and decimals round half up and become null where they overflow a DECIMAL, times are cut
+towards the past, texts are cut to the new length.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from paimon_core.errors import UnsupportedFeature
+from paimon_core.types import BINARY_ROOTS, STRING_ROOTS, TIMESTAMP_ROOTS, DataType, TypeRoot
+
+Cast = Callable[[pa.Array, DataType, DataType], pa.Array]
+
+_INTEGERS = {r: n for n, r in enumerate((TypeRoot.TINYINT, TypeRoot.SMALLINT, TypeRoot.INT, TypeRoot.BIGINT))}
+_FLOATS = frozenset({TypeRoot.FLOAT, TypeRoot.DOUBLE})
+_WIDE = pa.decimal256(76, 38)
+"""Holds every DECIMAL(38, s) exactly."""
+_FLOAT_SCALE = 20
+"""The finest DECIMAL scale to which floating point is cast: below 1e-21 a double has more digits than _WIDE."""
+_UNITS = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
+
+
+def check_cast(stored: DataType, wanted: DataType, column: str) -> Cast | None:
+    """The cast from the type of a file's schema to the type read; None where both are held alike.
+
+    Raises UnsupportedFeature naming the column and both types for a cast that is not built.
+    """
+    if stored.with_nullable(True) == wanted.with_nullable(True):
+        return None
+    cast = _find(stored, wanted)
+    if cast is None:
+        raise UnsupportedFeature(
+            f"column {column!r} was written as {stored} and is now {wanted}: this cast is not supported",
+            column=column,
+            stored=stored.sql,
+            wanted=wanted.sql,
+        )
+    return cast
+
+
+def _find(stored: DataType, wanted: DataType) -> Cast | None:
+    """The rule for two types that are not the same; casts that depend on a local time zone are left out."""
+    source, target = stored.root, wanted.root
+    if target is TypeRoot.DECIMAL:
+        if source in _FLOATS:
+            return _float_to_decimal if wanted.scale <= _FLOAT_SCALE else None
+        return _to_decimal if source in _INTEGERS or source is TypeRoot.DECIMAL else None
+    if target in _FLOATS:
+        if source is TypeRoot.DECIMAL:
+            return _decimal_to_float
+        return _plain if source in _INTEGERS or (source is TypeRoot.FLOAT and target is TypeRoot.DOUBLE) else None
+    if target in _INTEGERS:
+        return _plain if _INTEGERS.get(source, 9) < _INTEGERS[target] else None
+    if target is TypeRoot.VARCHAR and source in STRING_ROOTS:
+        return _cut_text
+    if target is TypeRoot.VARBINARY and source in BINARY_ROOTS:
+        return _cut_binary
+    if source in TIMESTAMP_ROOTS and source is target:
+        return _timestamp
+    if source is TypeRoot.TIMESTAMP and target is TypeRoot.DATE:
+        return _day
+    if source is TypeRoot.TIMESTAMP and target is TypeRoot.TIME:
+        return _time_of_day
+    return _plain if source is target is TypeRoot.TIME else None
+
+
+def _plain(array: pa.Array, stored: DataType, wanted: DataType) -> pa.Array:
+    return array.cast(wanted.to_arrow(), safe=False)
+
+
+# -- decimals ----------------------------------------------------------------------------------------------------------
+
+
+def _to_decimal(array: pa.Array, stored: DataType, wanted: DataType) -> pa.Array:
+    """Round half up to the scale; what has too many digits becomes null."""
+    wide = pc.round(array.cast(_WIDE), wanted.scale, "half_towards_infinity")
+    most = Decimal((0, (9,) * wanted.precision, -wanted.scale))
+    fits = pc.and_(
+        pc.less_equal(wide, pa.scalar(most, _WIDE)), pc.greater_equal(wide, pa.scalar(most.copy_negate(), _WIDE))
+    )
+    return pc.if_else(fits, wide, pa.scalar(None, _WIDE)).cast(wanted.to_arrow())
+
+
+def _float_to_decimal(array: pa.Array, stored: DataType, wanted: DataType) -> pa.Array:
+    """By the shortest text of the double, as a reader of the number would round it; no finite value is null."""
+    doubles = array.cast(pa.float64())
+    size = pc.abs(doubles)
+    doubles = pc.if_else(pc.less(size, 1e38), doubles, pa.scalar(None, pa.float64()))
+    doubles = pc.if_else(pc.less(size, 1e-21), 0.0, doubles)
+    return _to_decimal(doubles.cast(pa.string()), stored, wanted)
+
+
+def _decimal_to_float(array: pa.Array, stored: DataType, wanted: DataType) -> pa.Array:
+    """By way of the text, which parses to the nearest double; FLOAT is then the nearest to that double."""
+    return array.cast(pa.string()).cast(pa.float64()).cast(wanted.to_arrow(), safe=False)
+
+
+# -- texts -------------------------------------------------------------------------------------------------------------
+
+
+def _cut_text(array: pa.Array, stored: DataType, wanted: DataType) -> pa.Array:
+    return pc.utf8_slice_codeunits(array, 0, wanted.length) if wanted.length < stored.length else array
+
+
+def _cut_binary(array: pa.Array, stored: DataType, wanted: DataType) -> pa.Array:
+    return pc.binary_slice(array, 0, wanted.length) if wanted.length < stored.length else array
+
+
+# -- times -------------------------------------------------------------------------------------------------------------
+
+
+def _timestamp(array: pa.Array, stored: DataType, wanted: DataType) -> pa.Array:
+    array = rescale(array, wanted.to_arrow())
+    digits = {"ms": 3, "us": 6, "ns": 9}[wanted.timestamp_unit] - wanted.precision
+    return (
+        _floored(array, 10**digits, 10**digits, array.type) if digits and wanted.precision < stored.precision else array
+    )
+
+
+def _day(array: pa.Array, stored: DataType, wanted: DataType) -> pa.Array:
+    return array.cast(pa.date32(), safe=False)
+
+
+def _time_of_day(array: pa.Array, stored: DataType, wanted: DataType) -> pa.Array:
+    return rescale(array, pa.timestamp("ms")).cast(pa.time32("ms"), safe=False)
+
+
+def rescale(array: pa.Array, wanted: pa.TimestampType) -> pa.Array:
+    """Timestamps in another unit: a finer one exactly, a coarser one cut towards the past; the zone is set, not moved.
+
+    Raises pa.ArrowInvalid for a value outside the finer unit's range.
+    """
+    source, target = _UNITS[array.type.unit], _UNITS[wanted.unit]
+    if source > target:
+        return _floored(array, source // target, 1, wanted)
+    if array.type.tz != wanted.tz:
+        array = array.cast(pa.int64()).cast(pa.timestamp(array.type.unit, wanted.tz))
+    return array.cast(wanted)
+
+
+def _floored(array: pa.Array, divisor: int, factor: int, wanted: Any) -> pa.Array:
+    """floor(x / divisor) * factor as ``wanted``."""
+    nulls = array.is_null().to_numpy(zero_copy_only=False) if array.null_count else None
+    numbers = array.cast(pa.int64()).fill_null(0).to_numpy()
+    floored = np.floor_divide(numbers, divisor) * factor
+    return pa.array(floored, mask=nulls).cast(pa.int64()).cast(wanted)
+
+
+# -- what lies in a file -----------------------------------------------------------------------------------------------
+
+
+def _is_text(t: pa.DataType) -> bool:
+    return bool(
+        pa.types.is_string(t)
+        or pa.types.is_large_string(t)
+        or pa.types.is_string_view(t)
+        or pa.types.is_binary(t)
+        or pa.types.is_large_binary(t)
+        or pa.types.is_binary_view(t)
+        or pa.types.is_fixed_size_binary(t)
+    )
+
+
+_FAMILIES: dict[TypeRoot, Callable[[pa.DataType], bool]] = {
+    TypeRoot.BOOLEAN: pa.types.is_boolean,
+    **dict.fromkeys(_INTEGERS, pa.types.is_integer),
+    **dict.fromkeys(_FLOATS, pa.types.is_floating),
+    TypeRoot.DECIMAL: pa.types.is_decimal,
+    **dict.fromkeys(STRING_ROOTS | BINARY_ROOTS, _is_text),
+    TypeRoot.DATE: pa.types.is_date,
+    TypeRoot.TIME: pa.types.is_time,
+    **dict.fromkeys(TIMESTAMP_ROOTS, pa.types.is_timestamp),
+}
+
+
+def is_stored_as(found: pa.DataType, dtype: DataType) -> bool:
+    """Whether a column that a file holds as ``found`` can be a column of ``dtype``, written by whomever."""
+    if pa.types.is_dictionary(found):
+        found = found.value_type
+    return _FAMILIES[dtype.root](found)
+
+
+def from_stored(array: pa.Array, dtype: DataType) -> pa.Array:
+    """A column as it was decoded, as ``dtype.to_arrow()``; raises pa.ArrowInvalid for a value outside the type."""
+    wanted = dtype.to_arrow()
+    if array.type == wanted:
+        return array
+    if pa.types.is_dictionary(array.type):
+        array = array.cast(array.type.value_type)
+    if dtype.root in TIMESTAMP_ROOTS:
+        return rescale(array, wanted)
+    return array.cast(wanted, safe=dtype.root is not TypeRoot.TIME)

@@ -1,0 +1,94 @@
+"""Evolution: a file's columns as the columns of the schema that reads it, matched by field id (format 2.4).
+
+A renamed column is found under its old name, one added later is null, one whose type changed is cast. A file without
+``_KEY_*`` columns takes the keys from its value columns; where it has both, they are equal and one is decoded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from paimon_core.datafile.casts import Cast, check_cast, from_stored, is_stored_as
+from paimon_core.errors import CorruptTable, UnsupportedFeature
+from paimon_core.schema import KEY_FIELD_ID_START, KEY_PREFIX, DataField, TableSchema
+from paimon_core.types import DataType
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where one column of the result comes from."""
+
+    wanted: DataField
+    column: str | None
+    """The name of the column in the file; None: the file has none, all values are null."""
+    stored: DataType
+    """The type it has in the file's schema."""
+    cast: Cast | None
+
+    def convert(self, array: pa.Array, path: str) -> pa.Array:
+        """The decoded column as the wanted one. Raises CorruptTable naming path and column for impossible values."""
+        try:
+            array = from_stored(array, self.stored)
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+            raise CorruptTable(
+                f"{path}: column {self.column!r} is no {self.stored}: {error}", path=path, column=self.column
+            ) from error
+        if self.cast is None:
+            return array
+        try:
+            return self.cast(array, self.stored, self.wanted.type)
+        except pa.ArrowInvalid as error:
+            raise UnsupportedFeature(
+                f"{path}: column {self.column!r} does not fit {self.wanted.type}: {error}",
+                path=path,
+                column=self.wanted.name,
+            ) from error
+
+
+def match_columns(
+    file_schema: TableSchema, read_fields: Sequence[DataField], found: pa.Schema, path: str
+) -> tuple[Source, ...]:
+    """The source of each of ``read_fields`` in a file of ``file_schema`` that holds the columns ``found``.
+
+    Raises UnsupportedFeature naming column and types for a cast that is not built, CorruptTable for a file that lacks
+    a NOT NULL column of its schema or holds a column that cannot be what the schema says.
+    """
+    by_id = {f.id: f for f in file_schema.file_fields}
+    wanted_ids = {f.id for f in read_fields}
+    return tuple(_source(f, by_id, wanted_ids, found, path) for f in read_fields)
+
+
+def _source(
+    wanted: DataField, by_id: dict[int, DataField], wanted_ids: set[int], found: pa.Schema, path: str
+) -> Source:
+    stored = by_id.get(wanted.id)
+    if stored is None:
+        return Source(wanted, None, wanted.type, None)
+    cast = check_cast(stored.type, wanted.type, wanted.name)
+    name = _stored_name(stored, wanted_ids, found)
+    if name is None:
+        if not stored.type.nullable:
+            raise CorruptTable(
+                f"{path} has no column {stored.name!r}, which is NOT NULL", path=path, column=stored.name
+            )
+        return Source(wanted, None, stored.type, cast)
+    if len(found.get_all_field_indices(name)) > 1:
+        raise CorruptTable(f"{path} has column {name!r} twice", path=path, column=name)
+    held = found.field(name).type
+    if not is_stored_as(held, stored.type):
+        raise CorruptTable(f"{path}: column {name!r} is stored as {held}, not {stored.type}", path=path, column=name)
+    return Source(wanted, name, stored.type, cast)
+
+
+def _stored_name(stored: DataField, wanted_ids: set[int], found: pa.Schema) -> str | None:
+    """The column to decode: of a key column and its twin among the values the same one, when both are wanted."""
+    if stored.name.startswith(KEY_PREFIX):
+        candidates = [stored.name, stored.name.removeprefix(KEY_PREFIX)]
+    elif KEY_FIELD_ID_START + stored.id in wanted_ids:
+        candidates = [KEY_PREFIX + stored.name, stored.name]
+    else:
+        candidates = [stored.name]
+    return next((name for name in candidates if found.get_all_field_indices(name)), None)

@@ -1,0 +1,132 @@
+"""Tables of metadata only: data files are names with a few bytes behind them, which commits and expiry never open."""
+
+from __future__ import annotations
+
+import itertools
+import time
+
+import pyarrow as pa
+
+from paimon_core.codec.binary_row import encode_row
+from paimon_core.commit.committer import commit
+from paimon_core.metadata.commit_message import CommitMessage
+from paimon_core.metadata.context import TableContext
+from paimon_core.metadata.data_file import DataFile
+from paimon_core.metadata.snapshot import Snapshot
+from paimon_core.schema import new_schema
+from paimon_core.storage.fsspec_storage import FsspecStorage
+from paimon_core.storage.storage import Storage
+from paimon_core.types import parse_type
+
+_numbers = itertools.count()
+FAST = {"commit.min-retry-wait": "1 ms", "commit.max-retry-wait": "4 ms"}
+
+
+def fake_table(
+    storage: Storage | None = None, *, root: str | None = None, keyed: bool = True, **options: str
+) -> TableContext:
+    """A table (p string partition, k int key, v int), in memory unless told otherwise."""
+    storage = storage or FsspecStorage("memory")
+    root = root or f"/fake-{next(_numbers)}/db.db/t"
+    schema = new_schema(
+        pa.schema([("p", pa.string()), ("k", pa.int32()), ("v", pa.int32())]),
+        primary_key=["p", "k"] if keyed else [],
+        partition_by=["p"],
+        options={"bucket": "2" if keyed else "-1", **FAST, **{k.replace("_", "."): v for k, v in options.items()}},
+    )
+    context = TableContext.of("db.t", storage, root, schema)
+    assert context.schemas.publish(schema)
+    return context
+
+
+def reopened(context: TableContext, storage: Storage) -> TableContext:
+    """The same table through another storage, with nothing remembered."""
+    return TableContext.of(context.name, storage, context.paths.root, context.schema)
+
+
+def partition(value: str | None) -> bytes:
+    return encode_row([value], [parse_type("STRING")])
+
+
+def key(value: int) -> bytes:
+    return encode_row([value], [parse_type("INT NOT NULL")])
+
+
+def fake_file(
+    context: TableContext,
+    low: int = 0,
+    high: int = 9,
+    *,
+    level: int = 0,
+    rows: int = 10,
+    of: str = "a",
+    bucket: int = 0,
+    name: str | None = None,
+) -> DataFile:
+    """A data file with keys from low to high, and its bytes on the storage."""
+    name = name or f"data-{next(_numbers)}.parquet"
+    path = context.paths.data_file(context.partition_path(partition(of)), bucket, name)
+    context.storage.write(path, b"rows")
+    millis = time.time_ns() // 1_000_000
+    local = millis + time.localtime(millis // 1000).tm_gmtoff * 1000
+    keys = (key(low), key(high)) if context.is_keyed else (DataFile("", 0, 0, 0).min_key,) * 2
+    return DataFile(name, 4, rows, 0, level, *keys, creation_time_millis=local, delete_row_count=0)
+
+
+def message(
+    context: TableContext,
+    *new: DataFile,
+    of: str | None = "a",
+    bucket: int = 0,
+    total: int | None = None,
+    deleted: tuple[DataFile, ...] = (),
+    before: tuple[DataFile, ...] = (),
+    after: tuple[DataFile, ...] = (),
+) -> CommitMessage:
+    total = (2 if context.is_keyed else -1) if total is None else total
+    return CommitMessage(partition(of), bucket, total, new, deleted, before, after)
+
+
+def append(context: TableContext, *files: DataFile, user: str = "u", **kwargs) -> Snapshot:
+    """Commit files (default: a fresh one) to partition a, bucket 0."""
+    (snapshot,) = commit([message(context, *(files or (fake_file(context),)))], context=context, user=user, **kwargs)
+    return snapshot
+
+
+def live(context: TableContext, snapshot: Snapshot | None = None) -> set[tuple[str, int, str]]:
+    """(bucket directory, level, file name) of every live file."""
+    snapshot = snapshot or context.snapshots.latest()
+    entries = context.manifests.entries_of(snapshot) if snapshot else []
+    return {
+        (f"{context.partition_path(e.partition)}/bucket-{e.bucket}", e.file.level, e.file.file_name) for e in entries
+    }
+
+
+def check_whole(context: TableContext) -> None:
+    """Every live snapshot and tag has all of its files; ids are contiguous; the sums of rows are right."""
+    ids = context.snapshots.ids()
+    assert ids == list(range(ids[0], ids[-1] + 1)) if ids else True
+    snapshots = [context.snapshots.read(i) for i in ids]
+    for snapshot in [*snapshots, *(t.snapshot for t in context.tags.list())]:
+        entries = context.manifests.entries_of(snapshot)
+        assert snapshot.total_record_count == sum(e.file.row_count for e in entries)
+        for entry in entries:
+            directory = context.partition_path(entry.partition)
+            path = context.paths.data_file(directory, entry.bucket, entry.file.file_name)
+            assert context.storage.exists(path), f"snapshot {snapshot.id} lacks {path}"
+    for before, after in itertools.pairwise(snapshots):
+        assert before.time_millis <= after.time_millis
+
+
+def files_on_storage(context: TableContext) -> set[str]:
+    """Names of all data files and metadata files that are there, hints left out."""
+    root = context.paths.root
+    found = set()
+    folders = [root]
+    while folders:
+        for entry in context.storage.list(folders.pop()):
+            if entry.is_directory:
+                folders.append(entry.path)
+            elif entry.name not in ("LATEST", "EARLIEST"):
+                found.add(entry.path.removeprefix(root + "/"))
+    return found

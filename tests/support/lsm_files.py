@@ -1,0 +1,36 @@
+"""Data files for tests of the LSM tree: keys are small whole numbers, shown as one big-endian byte."""
+
+from __future__ import annotations
+
+from paimon_core.lsm.key_order import SortKey
+from paimon_core.metadata.data_file import DataFile
+
+
+def data_file(
+    name: str,
+    *,
+    size: int = 1,
+    level: int = 0,
+    keys: tuple[int, int] = (0, 0),
+    sequences: tuple[int, int] = (0, 0),
+    deletes: int | None = 0,
+    created: int | None = 0,
+) -> DataFile:
+    return DataFile(
+        name,
+        size,
+        1,
+        0,
+        level=level,
+        min_key=bytes([keys[0]]),
+        max_key=bytes([keys[1]]),
+        min_sequence_number=sequences[0],
+        max_sequence_number=sequences[1],
+        delete_row_count=deletes,
+        creation_time_millis=created,
+    )
+
+
+def byte_order(key: bytes) -> SortKey:
+    """The key order of these files."""
+    return ((1, key[0]),)

@@ -1,0 +1,109 @@
+"""Conflicts: changes that no longer fit are refused by name, and appends are not held up."""
+
+import dataclasses
+
+import pytest
+
+from paimon_core.commit.base import Base
+from paimon_core.commit.committer import commit
+from paimon_core.errors import CommitConflict
+from tests.support.fake_tables import append, fake_file, fake_table, live, message, partition, reopened
+from tests.support.faulty_storage import FaultyStorage
+
+
+def land(context, *messages):
+    return commit(list(messages), context=context, user="u")
+
+
+def test_the_number_of_buckets_is_the_partitions():
+    context = fake_table()
+    append(context)
+    with pytest.raises(CommitConflict, match=r"p=a/bucket-0 was written for 3 buckets, but its partition has 2"):
+        land(context, message(context, fake_file(context), total=3))
+    land(context, message(context, fake_file(context, of="b"), of="b", total=3))
+    with pytest.raises(CommitConflict, match="only an overwrite"):
+        land(
+            context,
+            message(context, fake_file(context)),
+            message(context, fake_file(context, bucket=1), bucket=1, total=4),
+        )
+
+
+def test_a_partition_that_was_emptied_takes_any_number_of_buckets():
+    context = fake_table()
+    old = fake_file(context)
+    append(context, old)
+    land(context, message(context, deleted=(old,)))
+    land(context, message(context, fake_file(context), total=3))
+    assert len(live(context)) == 1
+
+
+def test_files_committed_twice_are_noticed():
+    context = fake_table()
+    file = fake_file(context)
+    append(context, file)
+    append(context)
+    with pytest.raises(CommitConflict, match=rf"{file.file_name}.*snapshot 1 \(append commit of user u\) added it"):
+        append(context, file)
+    with pytest.raises(CommitConflict, match="occurs twice as ADD"):
+        land(context, *[message(context, fake_file(context, name="data-same.parquet"))] * 2)
+    assert context.snapshots.ids() == [1, 2]
+
+
+def test_an_append_reads_no_more_than_the_newest_manifests():
+    context = fake_table()
+    for _ in range(10):
+        append(context)
+    storage = FaultyStorage(context.storage)
+    append(reopened(context, storage))
+    assert storage.count("read", "manifest/manifest-list-") == 3
+    assert storage.count("read", "manifest/manifest-") - 3 == 1
+
+
+def test_deleting_a_file_of_another_level_is_deleting_another_file():
+    context = fake_table()
+    old = fake_file(context)
+    append(context, old)
+    with pytest.raises(CommitConflict, match="no longer in the table"):
+        land(context, message(context, before=(old.upgraded(3),), after=(old.upgraded(4),)))
+
+
+def test_adding_a_file_that_is_there_conflicts():
+    context = fake_table()
+    old, other = fake_file(context), fake_file(context)
+    append(context, old, other)
+    with pytest.raises(CommitConflict, match="already in the table"):
+        land(context, message(context, before=(other,), after=(old,)))
+
+
+def test_keys_may_not_overlap_above_level_0():
+    context = fake_table()
+    a, b = fake_file(context, 0, 9), fake_file(context, 9, 20)
+    append(context, a, b)
+    land(context, message(context, before=(a,), after=(a.upgraded(5),)))
+    with pytest.raises(CommitConflict, match=rf"{b.file_name}.*overlaps the keys of {a.file_name} on level 5"):
+        land(context, message(context, before=(b,), after=(b.upgraded(5),)))
+    land(context, message(context, before=(b,), after=(b.upgraded(4),)))
+    next_to_it = fake_file(context, 10, 20)
+    land(context, message(context, before=(b.upgraded(4),), after=(dataclasses.replace(next_to_it, level=5),)))
+    assert {level for _, level, _ in live(context)} == {5}
+
+
+def test_negative_keys_are_in_the_order_of_numbers():
+    context = fake_table()
+    low, high = fake_file(context, -9, -1), fake_file(context, 0, 5)
+    append(context, low, high)
+    land(context, message(context, before=(low, high), after=(low.upgraded(5), high.upgraded(5))))
+    assert {level for _, level, _ in live(context)} == {5}
+
+
+def test_only_manifests_of_the_partitions_are_opened():
+    context = fake_table()
+    for value in "abcd":
+        land(context, message(context, fake_file(context, of=value), of=value))
+    base = Base(context, context.snapshots.latest())
+    opened = [m for m in base.manifests if base.may_hold(m, {partition("b"), partition("zz")})]
+    assert [e.partition for m in opened for e in base.read(m)] == [partition("b")]
+    assert [e.partition for e in base.live({partition("c")}.__contains__, {partition("c")})] == [partition("c")]
+    assert not base.may_hold(base.manifests[0], set())
+    assert all(base.may_hold(m, {partition(None)}) for m in base.manifests)

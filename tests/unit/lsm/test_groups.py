@@ -1,0 +1,39 @@
+import numpy as np
+
+from paimon_core.lsm.groups import group
+
+
+def arranged(keys, ranks=None):
+    found = group(np.array(keys), None if ranks is None else np.array(ranks))
+    return [found.order[a:b].tolist() for a, b in zip(found.starts, found.ends, strict=True)]
+
+
+def test_rows_of_a_key_keep_the_order_given():
+    assert arranged([5, 3, 5, 3, 4]) == [[1, 3], [4], [0, 2]]
+
+
+def test_only_groups_whose_ranks_fall_are_sorted_again():
+    assert arranged([2, 1, 2, 1, 1], [1, 9, 2, 8, 8]) == [[3, 4, 1], [0, 2]]
+
+
+def test_equal_ranks_keep_the_order_given():
+    assert arranged([1, 1, 1], [5, 4, 5]) == [[1, 0, 2]]
+
+
+def test_ranks_that_fall_across_keys_do_not_matter():
+    assert arranged([1, 2], [9, 0]) == [[0], [1]]
+
+
+def test_ranks_may_be_bytes():
+    assert arranged([1, 1], np.array([b"b\1", b"a\1"])) == [[1, 0]]
+
+
+def test_last_and_keep():
+    found = group(np.array([5, 3, 5]), None)
+    assert found.last.tolist() == [1, 2]
+    assert found.keep(np.array([False, True])).last.tolist() == [2]
+
+
+def test_no_rows():
+    found = group(np.zeros(0, np.int64), None)
+    assert (found.order.size, found.starts.size, found.ends.size, found.last.size) == (0, 0, 0, 0)

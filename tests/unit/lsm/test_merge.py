@@ -1,0 +1,146 @@
+import pyarrow as pa
+import pytest
+
+from paimon_core.errors import CorruptTable
+from paimon_core.lsm.groups import group, key_codes
+from paimon_core.lsm.merge import fold, last, merge_runs, sort_and_fold
+from paimon_core.lsm.order import MergeOrder
+
+INSERT, BEFORE, AFTER, DELETE = 0, 1, 2, 3
+
+
+def rows(*values):
+    """Rows of (key, sequence number, kind, value)."""
+    key, sequence, kind, value = zip(*values, strict=True) if values else ((), (), (), ())
+    return pa.table(
+        {
+            "_KEY_k": pa.array(key, pa.int64()),
+            "_SEQUENCE_NUMBER": pa.array(sequence, pa.int64()),
+            "_VALUE_KIND": pa.array(kind, pa.int8()),
+            "v": pa.array(value, pa.string()),
+        }
+    )
+
+
+def merged(*runs, drop_deletes=True, order=MergeOrder(), window_rows=2, **named):  # noqa: B008
+    tables = merge_runs(
+        [iter(run.to_batches(max_chunksize=1)) for run in runs],
+        key=["_KEY_k"],
+        order=order,
+        drop_deletes=drop_deletes,
+        window_rows=window_rows,
+        **named,
+    )
+    return [tuple(row.values()) for table in tables for row in table.to_pylist()]
+
+
+OLD = rows((1, 0, INSERT, "a"), (2, 1, INSERT, "b"), (4, 2, INSERT, "c"))
+NEW = rows((2, 3, DELETE, None), (3, 4, INSERT, "d"), (4, 5, AFTER, "e"))
+
+
+def test_the_newer_row_wins_and_deletes_disappear():
+    assert merged(OLD, NEW) == [(1, 0, 0, "a"), (3, 4, 0, "d"), (4, 5, 2, "e")]
+    assert merged(NEW, OLD) == merged(OLD, NEW)
+
+
+def test_deletes_may_be_kept():
+    assert merged(OLD, NEW, drop_deletes=False) == [
+        (1, 0, 0, "a"),
+        (2, 3, 3, None),
+        (3, 4, 0, "d"),
+        (4, 5, 2, "e"),
+    ]
+
+
+def test_deletes_may_be_ignored():
+    assert merged(OLD, NEW, ignore_deletes=True) == [(1, 0, 0, "a"), (2, 1, 0, "b"), (3, 4, 0, "d"), (4, 5, 2, "e")]
+    assert merged(rows((1, 0, DELETE, "x")), rows((1, 1, BEFORE, "y")), ignore_deletes=True, drop_deletes=False) == []
+
+
+def test_equal_sequence_numbers_retract_first_then_the_later_run_wins():
+    same = [rows((1, 7, kind, value)) for kind, value in ((INSERT, "a"), (AFTER, "b"), (DELETE, "c"))]
+    assert merged(*same) == [(1, 7, 2, "b")]
+    assert merged(same[1], same[0], same[2]) == [(1, 7, 0, "a")]
+
+
+def test_overlapping_sequence_numbers_are_compared_row_by_row():
+    left = rows((1, 0, INSERT, "a"), (2, 9, INSERT, "b"))
+    right = rows((1, 5, INSERT, "c"), (2, 4, INSERT, "d"))
+    for runs in ([left, right], [right, left]):
+        assert merged(*runs) == [(1, 5, 0, "c"), (2, 9, 0, "b")]
+
+
+def test_sequence_fields_outrank_the_sequence_number():
+    assert merged(
+        rows((1, 0, INSERT, "z"), (2, 1, INSERT, None)),
+        rows((1, 2, INSERT, "y"), (2, 3, INSERT, "y")),
+        order=MergeOrder(("v",)),
+    ) == [(1, 0, 0, "z"), (2, 3, 0, "y")]
+    assert merged(rows((1, 0, INSERT, "z")), rows((1, 2, INSERT, "y")), order=MergeOrder(("v",), descending=True)) == [
+        (1, 2, 0, "y")
+    ]
+
+
+def test_only_the_columns_asked_for():
+    assert merged(OLD, NEW, columns=["v"]) == [("a",), ("d",), ("e",)]
+    assert merged(OLD, columns=["v", "_KEY_k"]) == [("a", 1), ("b", 2), ("c", 4)]
+
+
+def test_a_single_run_is_passed_on_in_its_batches():
+    batches = NEW.to_batches(max_chunksize=2)
+    named = {"key": ["_KEY_k"], "order": MergeOrder(), "window_rows": 1}
+    tables = list(merge_runs([iter(batches)], drop_deletes=False, **named))
+    assert [t.to_batches() for t in tables] == [[b] for b in batches]
+    assert [len(t) for t in merge_runs([iter(batches)], drop_deletes=True, **named)] == [1, 1]
+
+
+def test_nothing_to_merge():
+    assert merged() == []
+    assert merged(rows(), rows()) == []
+    assert merged(rows((1, 0, DELETE, None)), rows((1, 1, DELETE, None))) == []
+
+
+def test_a_run_out_of_order_is_corrupt():
+    torn = pa.concat_tables([rows((2, 0, INSERT, "a")), rows((1, 1, INSERT, "b"))]).combine_chunks()
+    with pytest.raises(CorruptTable, match="ascending by _KEY_k"):
+        list(
+            merge_runs(
+                [iter(torn.to_batches()), iter(OLD.to_batches())],
+                key=["_KEY_k"],
+                order=MergeOrder(),
+                drop_deletes=True,
+                window_rows=9,
+            )
+        )
+
+
+def test_sort_and_fold_keeps_the_last_row_of_each_key_whatever_its_kind():
+    arrived = rows((3, 0, INSERT, "a"), (1, 1, INSERT, "b"), (3, 2, DELETE, "c"), (2, 3, BEFORE, "d"))
+    assert [tuple(r.values()) for r in sort_and_fold(arrived, ["_KEY_k"], MergeOrder()).to_pylist()] == [
+        (1, 1, 0, "b"),
+        (2, 3, 1, "d"),
+        (3, 2, 3, "c"),
+    ]
+
+
+def test_sort_and_fold_by_sequence_fields_and_by_numbers_out_of_order():
+    arrived = rows((1, 0, INSERT, "z"), (1, 1, INSERT, "a"))
+    assert sort_and_fold(arrived, ["_KEY_k"], MergeOrder(("v",)))["v"].to_pylist() == ["z"]
+    fallen = rows((1, 5, INSERT, "z"), (1, 4, INSERT, "a"))
+    assert sort_and_fold(fallen, ["_KEY_k"], MergeOrder())["v"].to_pylist() == ["z"]
+
+
+def test_sort_and_fold_of_nothing():
+    assert sort_and_fold(rows(), ["_KEY_k"], MergeOrder()) == rows()
+
+
+def test_another_engine_is_another_rule_per_column():
+    table = rows((1, 0, INSERT, "a"), (2, 1, INSERT, "b"), (1, 2, INSERT, "c"))
+    groups = group(key_codes(table, ["_KEY_k"]), None)
+
+    def first(column, groups):
+        return column.take(pa.array(groups.order[groups.starts]))
+
+    folded = fold(table, groups, {"v": first, "_SEQUENCE_NUMBER": last})
+    assert folded.to_pydict() == {"v": ["a", "b"], "_SEQUENCE_NUMBER": [2, 1]}
+    assert folded.schema == table.schema.empty_table().select(["v", "_SEQUENCE_NUMBER"]).schema
