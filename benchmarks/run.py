@@ -68,6 +68,7 @@ class Run:
         self.catalog.create_database("db")
         self.measures: list[Measure] = []
         self.checksums: dict[str, int] = {}
+        self.load = os.getloadavg()[0]
 
     def measure(self, name: str) -> Measure:
         self.measures.append(Measure(name))
@@ -190,7 +191,7 @@ class Run:
         words = self.words
         head = (
             f"{words.rows:,} rows x {len(workload.SCHEMA)} columns a batch, {words.batches} batches, "
-            f"keys from {words.keys:,}, {BUCKETS} buckets; {os.cpu_count()} processors; medians of warm runs"
+            f"keys from {words.keys:,}, {BUCKETS} buckets; {os.cpu_count()} processors, load {self.load:.1f} at the start; medians of warm runs"
         )
         lines = [head, "", f"{'':34}{'paimon_core':>12}{'Java':>10}{'ratio':>9}   (ours | Java)"]
         for taken in self.measures:

@@ -94,7 +94,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     expiry.add_argument("--dry-run", action="store_true", help="only say what would be done")
 
-    _table(add("audit", "compare a table with the source, its keys and its files"), required=False)
+    _days(_table(add("audit", "compare a table with the source, its keys and its files"), required=False))
     add("show", "the tables: rows, snapshots, files per level, tags")
     return parser
 
@@ -103,11 +103,12 @@ def _by_day(step: DayStep) -> Command:
     return lambda spark, settings, asked: [step(spark, settings, _asked_days(settings, asked))]
 
 
-def _days(command: argparse.ArgumentParser) -> None:
+def _days(command: argparse.ArgumentParser) -> argparse.ArgumentParser:
     command.add_argument(
         "--from", dest="first", type=_day, metavar="DAY", help="first day (default: the source's first)"
     )
     command.add_argument("--to", dest="last", type=_day, metavar="DAY", help="last day (default: the source's last)")
+    return command
 
 
 def _table(command: argparse.ArgumentParser, *, required: bool = True) -> argparse.ArgumentParser:
@@ -151,7 +152,8 @@ def _show(settings: Settings) -> int:
 
 def _audit(settings: Settings, asked: argparse.Namespace) -> int:
     names = [settings.table(asked.table).name] if asked.table else existing(settings)
-    findings = [finding for name in names for finding in audit(settings, name)]
+    days = _asked_days(settings, asked) if asked.first or asked.last else None
+    findings = [finding for name in names for finding in audit(settings, name, days)]
     for finding in findings:
         print(f"{'ok   ' if finding.passed else 'WRONG'} {finding.table} {finding.audit}: {finding.sentence}")
     return 0 if all(f.passed for f in findings) else 1

@@ -185,9 +185,10 @@ def _long(value: int) -> bytes:
 @lru_cache(maxsize=16)
 def _array_schema(text: bytes) -> Any:
     """fastavro's schema for an array of the records: a block is read and written in one call."""
-    record, size = _plain(json.loads(text), 0, {})
-    if size == 0:
-        raise ValueError("its records take no bytes")
+    schema = json.loads(text)
+    if not isinstance(schema, dict) or schema.get("type") != "record":
+        raise ValueError("its schema is no record")
+    record, _ = _plain(schema, 0, {})
     return fastavro.parse_schema({"type": "array", "items": record})
 
 

@@ -275,8 +275,9 @@ class _Commit:
         """
         snapshots = self.context.snapshots
         unknown: PaimonError | None = None
-        for pause in (0.0, *_pauses(self.context.options, PUBLISH_TRIES - 1)):
-            time.sleep(pause)
+        for pause in (None, *_pauses(self.context.options, PUBLISH_TRIES - 1)):
+            if pause is not None:
+                time.sleep(pause)
             refused: PaimonError | None = None
             try:
                 if snapshots.publish(snapshot):

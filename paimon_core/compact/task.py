@@ -60,7 +60,10 @@ class CompactionTask:
 
     @staticmethod
     def from_bytes(data: bytes) -> CompactionTask:
-        """The inverse of ``to_bytes``; raises InvalidRequest for other bytes, UnsupportedFeature for a newer version."""
+        """The inverse of ``to_bytes``.
+
+        Raises InvalidRequest for other bytes, UnsupportedFeature for a newer version.
+        """
         try:
             value = json.loads(data)
             version = value["version"]

@@ -1,7 +1,6 @@
 """What a data file looks like to Parquet: its Arrow schema with field ids, physical types and encodings (format 7.7).
 
-A column's physical and logical type, field id and repetition depend on its field alone, with one exception: INT96 is a
-setting of the whole file, so a TIMESTAMP(7) to (9) column makes every timestamp of its file INT96. Readers take both.
+A column's physical and logical type, field id and repetition depend on its field alone.
 """
 
 from __future__ import annotations
@@ -11,6 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from paimon_core.datafile.int96 import INT96_AS_BYTES, is_int96
 from paimon_core.options import TableOptions
 from paimon_core.schema import DataField
 from paimon_core.types import BINARY_ROOTS, STRING_ROOTS, TIMESTAMP_ROOTS, DataType, TypeRoot
@@ -24,37 +24,36 @@ _DICTIONARY_ROOTS = STRING_ROOTS | BINARY_ROOTS | {TypeRoot.TINYINT, TypeRoot.SM
 
 
 def parquet_schema(fields: Sequence[DataField]) -> pa.Schema:
-    """The Arrow schema of a file of these columns: NOT NULL as required, field ids as metadata."""
-    return pa.schema([f.arrow.with_metadata({FIELD_ID: str(f.id).encode()}) for f in fields])
+    """The Arrow schema of a file of these columns: NOT NULL as required, field ids as metadata, INT96 as 12 bytes."""
+    return pa.schema([_parquet_field(f) for f in fields])
 
 
-def uses_int96(fields: Sequence[DataField]) -> bool:
-    """Whether a file of these columns holds its timestamps as INT96: one of them is finer than microseconds."""
-    return any(f.type.root in TIMESTAMP_ROOTS and f.type.timestamp_unit == "ns" for f in fields)
+def _parquet_field(field: DataField) -> pa.Field:
+    stored = field.arrow.with_type(INT96_AS_BYTES) if is_int96(field.type) else field.arrow
+    return stored.with_metadata({FIELD_ID: str(field.id).encode()})
 
 
 def writer_settings(fields: Sequence[DataField], options: TableOptions) -> dict[str, Any]:
     """Keyword arguments for ``pyarrow.parquet.ParquetWriter``: compression, physical types, encodings, checksums."""
     codec = options["file.compression"]
-    int96 = uses_int96(fields)
-    delta = [f.name for f in fields if _takes_delta(f.type, int96)]
+    delta = [f.name for f in fields if _takes_delta(f.type)]
     return {
         "compression": codec,
         "compression_level": options["file.compression.zstd-level"] if codec == "zstd" else None,
         "use_dictionary": [f.name for f in fields if _takes_dictionary(f.type)],
         "column_encoding": dict.fromkeys(delta, "DELTA_BINARY_PACKED") or None,
-        "use_deprecated_int96_timestamps": int96,
         "store_decimal_as_integer": True,
         "store_schema": False,
         "write_page_checksum": True,
+        "write_statistics": [f.name for f in fields if not is_int96(f.type)],
         "write_time_adjusted_to_utc": True,
     }
 
 
-def _takes_delta(dtype: DataType, int96: bool) -> bool:
+def _takes_delta(dtype: DataType) -> bool:
     """Differences of neighbours: half the time of plain to read, and sorted keys and sequence numbers nearly vanish."""
     if dtype.root in TIMESTAMP_ROOTS:
-        return not int96
+        return not is_int96(dtype)
     return dtype.root in _DELTA_ROOTS or (dtype.root is TypeRoot.DECIMAL and dtype.precision <= INTEGER_DECIMAL)
 
 

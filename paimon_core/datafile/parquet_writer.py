@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from paimon_core.codec.binary_row import encode_row, storage_values
+from paimon_core.datafile.int96 import INT96_AS_BYTES, footer_with_int96, int96_from_timestamps, is_int96
 from paimon_core.datafile.parquet_schema import parquet_schema, writer_settings
 from paimon_core.datafile.statistics import KEY_STATS_MODE, Bounds, encode_stats, encode_value_stats, footer_bounds
 from paimon_core.errors import PaimonError, SchemaMismatch, StorageError
@@ -92,7 +93,7 @@ class RollingWriter:
         self._pending.append(table)
         self._pending_rows += len(table)
         self._pending_bytes += table.nbytes
-        while self._pending_rows >= (rows := self._next_row_group()):
+        while self._pending_rows and self._pending_rows >= (rows := self._next_row_group()):
             self._write_row_group(rows)
 
     def close(self) -> list[DataFile]:
@@ -156,10 +157,21 @@ class _Layout:
         self.key_count = len(schema.key_fields)
         self.arrow = parquet_schema(self.fields)
         self.settings = writer_settings(self.fields, options)
+        self.int96 = frozenset(f.name for f in self.fields if is_int96(f.type))
 
     @property
     def key_fields(self) -> tuple[DataField, ...]:
         return self.fields[: self.key_count]
+
+    def stored(self, table: pa.Table) -> pa.Table:
+        """The table as Parquet is to see it: with field ids, INT96 as 12-byte values."""
+        columns = [
+            pa.chunked_array(map(int96_from_timestamps, column.chunks), INT96_AS_BYTES)
+            if name in self.int96
+            else column
+            for name, column in zip(self.arrow.names, table.columns, strict=True)
+        ]
+        return pa.Table.from_arrays(columns, schema=self.arrow)
 
     def check(self, table: pa.Table) -> None:
         """Raises SchemaMismatch unless the table has exactly the file's columns, types and no null where forbidden."""
@@ -209,7 +221,7 @@ class _OpenFile:
     def write(self, rows: pa.Table) -> None:
         """Write a row group."""
         with self._storing():
-            self._writer.write_table(pa.Table.from_arrays(rows.columns, schema=self._layout.arrow), len(rows))
+            self._writer.write_table(self._layout.stored(rows), len(rows))
         self.row_count += len(rows)
         for at, column in enumerate(rows.columns):
             self._null_counts[at] += column.null_count
@@ -227,6 +239,8 @@ class _OpenFile:
         """Write the footer and close; an append table's rows are numbered from ``first_sequence``."""
         with self._storing():
             self._writer.close()
+            if self._layout.int96:
+                self._sink.write(footer_with_int96(self._footer[0], self._layout.int96))
             size = self.written_bytes
             self._sink.close()
         layout = self._layout

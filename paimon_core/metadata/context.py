@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from paimon_core.codec.binary_row import decode_row
 from paimon_core.codec.partition_text import partition_values
-from paimon_core.errors import InvalidRequest
+from paimon_core.errors import InvalidRequest, UnsupportedFeature
 from paimon_core.metadata.manifest_store import ManifestStore
 from paimon_core.metadata.schema_store import SchemaStore
 from paimon_core.metadata.snapshot_store import SnapshotStore
@@ -15,6 +15,7 @@ from paimon_core.options import TableOptions
 from paimon_core.schema import TableSchema
 from paimon_core.storage.paths import TablePaths, partition_path
 from paimon_core.storage.storage import Storage
+from paimon_core.types import BINARY_ROOTS
 
 
 @dataclass(frozen=True)
@@ -104,6 +105,13 @@ class TableContext:
 
     def _check_columns(self) -> None:
         schema = self.schema
+        for field in schema.partition_fields:
+            if field.type.root in BINARY_ROOTS and self.options["partition.legacy-name"]:
+                raise UnsupportedFeature(
+                    f"partition key {field.name!r} is {field.type}, which has no directory name "
+                    "under partition.legacy-name = true",
+                    column=field.name,
+                )
         keys = self.options["bucket-key"] or ()
         for key in keys:
             if key not in schema.by_name:

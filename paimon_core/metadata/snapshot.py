@@ -125,6 +125,7 @@ _MEMBERS = (
     ("operation", "operation"),
 )
 _INTEGERS = frozenset(
-    "id schema_id base_manifest_list_size delta_manifest_list_size changelog_manifest_list_size commit_identifier "
-    "time_millis total_record_count delta_record_count changelog_record_count watermark next_row_id".split()
+    attribute
+    for attribute, _ in _MEMBERS
+    if attribute.endswith(("_id", "_size", "_count", "_millis", "_identifier")) or attribute in ("id", "watermark")
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
+from functools import cache
 
 import pyarrow as pa
 
@@ -32,7 +32,7 @@ def matching_partitions(context: TableContext, where: Predicate) -> Callable[[by
     fields = context.schema.partition_fields
     types = [f.type for f in fields]
 
-    @lru_cache(maxsize=None)
+    @cache
     def matches(partition: bytes) -> bool:
         values = decode_row(partition, types)
         columns = [to_array([value], kind) for value, kind in zip(values, types, strict=True)]

@@ -6,7 +6,7 @@ is kept. Statistics are decoded only where a filter asks for them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 from math import prod
@@ -56,15 +56,18 @@ class Pruners:
 
 @dataclass(frozen=True, slots=True)
 class StatsRow:
-    """The columns of one kind of statistics row, ready to be decoded many times."""
+    """The columns of one kind of statistics row that a filter asks about, ready to be decoded many times."""
 
-    names: tuple[str, ...]
+    arity: int
+    names: tuple[tuple[int, str], ...]
+    """The positions and names of the columns asked for."""
     decode: Callable[[bytes], tuple[Any, ...]]
 
     @staticmethod
-    def of(fields: Sequence[DataField]) -> StatsRow:
-        """For rows of these fields, under their names."""
-        return StatsRow(tuple(f.name for f in fields), row_decoder(tuple(f.type for f in fields)))
+    def of(fields: Sequence[DataField], names: Collection[str]) -> StatsRow:
+        """For rows of ``fields``, of which those ``names`` are asked for."""
+        wanted = tuple((at, f.name) for at, f in enumerate(fields) if f.name in names)
+        return StatsRow(len(fields), wanted, row_decoder(tuple(f.type for f in fields)))
 
     def bounds(self, stats: ColumnStats, file_name: str) -> Bounds:
         """Minimum, maximum and null count by column; empty where none were recorded.
@@ -77,15 +80,17 @@ class StatsRow:
             low, high = self.decode(stats.min_values), self.decode(stats.max_values)
         except CorruptTable as error:
             raise CorruptTable(f"statistics of {file_name} do not decode: {error}", file=file_name) from error
-        nulls = stats.null_counts if len(stats.null_counts) == len(low) else (None,) * len(low)
-        return dict(zip(self.names, zip(low, high, nulls, strict=True), strict=True))
+        nulls = stats.null_counts
+        if len(nulls) != self.arity:
+            nulls = (None,) * self.arity
+        return {name: (low[at], high[at], nulls[at]) for at, name in self.names}
 
     def constant(self, row: bytes, row_count: int) -> Bounds:
         """The statistics of ``row_count`` rows that all hold the values of ``row``."""
-        return {
-            name: (value, value, row_count if value is None else 0)
-            for name, value in zip(self.names, self.decode(row), strict=True)
-        }
+        if not self.names:
+            return {}
+        values = self.decode(row)
+        return {name: (values[at], values[at], row_count if values[at] is None else 0) for at, name in self.names}
 
 
 @dataclass(frozen=True)
@@ -101,7 +106,7 @@ class PartitionPruner:
     def of(where: BoundPredicate, fields: Sequence[DataField]) -> PartitionPruner | None:
         """None when nothing that the filter demands is about the partition ``fields`` alone."""
         part = where.only([f.name for f in fields])
-        return None if part is None else PartitionPruner(part, StatsRow.of(fields))
+        return None if part is None else PartitionPruner(part, StatsRow.of(fields, part.columns))
 
     def keeps_manifest(self, manifest: ManifestFile) -> bool:
         """Whether an entry of the manifest may lie in a partition that the filter selects."""
@@ -179,7 +184,7 @@ class KeyPruner:
     def of(where: BoundPredicate, fields: Sequence[DataField]) -> KeyPruner | None:
         """None when nothing that the filter demands is about the key ``fields`` alone."""
         part = where.only([f.name for f in fields])
-        return None if part is None else KeyPruner(part, StatsRow.of(fields))
+        return None if part is None else KeyPruner(part, StatsRow.of(fields, part.columns))
 
     def keeps(self, file: DataFile) -> bool:
         """Whether a key of the file may match; a single file may go, for all rows of a key lie in its range."""
@@ -200,15 +205,14 @@ class ValuePruner:
     @staticmethod
     def of(where: BoundPredicate, schema: TableSchema, schemas: Schemas) -> ValuePruner:
         """For files of ``schema`` or any older one of ``schemas``."""
-        partition, key = StatsRow.of(schema.partition_fields), StatsRow.of(schema.key_fields)
-        return ValuePruner(where, schema, schemas, partition, key)
+        partition = StatsRow.of(schema.partition_fields, where.columns)
+        return ValuePruner(where, schema, schemas, partition, StatsRow.of(schema.key_fields, where.columns))
 
     def keeps(self, partition: bytes, file: DataFile) -> bool:
         """Whether some row of the file may match."""
         bounds = self._value_bounds(file)
         bounds.update(self.key.bounds(file.key_stats, file.file_name))
-        if self.partition.names:
-            bounds.update(self.partition.constant(partition, file.row_count))
+        bounds.update(self.partition.constant(partition, file.row_count))
         return self.where.may_match(bounds, file.row_count)
 
     def _value_bounds(self, file: DataFile) -> Bounds:
@@ -217,11 +221,9 @@ class ValuePruner:
         if cover is None:
             old = self.schema if file.schema_id == self.schema.id else self.schemas(file.schema_id)
             cover = self.covers[identity] = _cover(self.schema, old, file.value_stats_cols, self.where.columns)
-        out: Bounds = dict.fromkeys(cover.absent, (None, None, file.row_count))
-        if cover.renamed:
-            found = cover.row.bounds(file.value_stats, file.file_name)
-            if found:
-                out.update({name: found[old_name] for name, old_name in cover.renamed})
+        out = cover.row.bounds(file.value_stats, file.file_name)
+        for name in cover.absent:
+            out[name] = (None, None, file.row_count)
         return out
 
 
@@ -230,26 +232,24 @@ class _Cover:
     """How the value statistics of the files of one schema answer for the columns of a filter (format 2.4)."""
 
     row: StatsRow
-    renamed: tuple[tuple[str, str], ...]
-    """Our name and that schema's, of covered columns with the same id and type."""
+    """The columns of the same id and type, under our names."""
     absent: tuple[str, ...]
     """Our names of columns that the schema did not have yet: all their values are null."""
 
 
 def _cover(schema: TableSchema, old: TableSchema, names: tuple[str, ...] | None, columns: frozenset[str]) -> _Cover:
-    by_id = {f.id: f for f in old.fields}
-    fields = [f for f in schema.fields if f.name in columns]
     covered: tuple[DataField, ...] = ()
     if names is None:
         covered = old.fields
     elif all(name in old.by_name for name in names):
         covered = tuple(old.by_name[name] for name in names)
-    renamed = [(f, by_id[f.id]) for f in fields if f.id in by_id]
-    return _Cover(
-        StatsRow.of(covered),
-        tuple((f.name, o.name) for f, o in renamed if o in covered and _same_type(o.type, f.type)),
-        tuple(f.name for f in fields if f.id not in by_id),
+    asked = {f.id: f for f in schema.fields if f.name in columns}
+    known = {f.id for f in old.fields}
+    wanted = tuple(
+        (at, asked[f.id].name) for at, f in enumerate(covered) if f.id in asked and _same_type(f.type, asked[f.id].type)
     )
+    row = StatsRow(len(covered), wanted, row_decoder(tuple(f.type for f in covered)))
+    return _Cover(row, tuple(f.name for f in asked.values() if f.id not in known))
 
 
 def _same_type(a: DataType, b: DataType) -> bool:

@@ -137,14 +137,34 @@ def pack_keyed(
     no key of it occurs elsewhere. Sections that need no merge are packed apart from those that do, so that as much as
     possible is read raw.
     """
+    if may_match is not None:
+        may_match = _remembered(may_match)
+        if not any(map(may_match, files)):
+            return []
     sections = _sections(files, order)
     if may_match is not None:
         sections = [s for s in sections if any(may_match(f) for run in s for f in run)]
-    raw = [f for s in sections if _is_raw(s) for f in s[0]]
-    merged = [s for s in sections if not _is_raw(s)]
+    raw: list[DataFile] = []
+    merged: list[_Section] = []
+    for section in sections:
+        if _is_raw(section):
+            raw.extend(section[0])
+        else:
+            merged.append(section)
     out: list[Packed] = [(tuple(some), ()) for some in packing.pack(raw, lambda f: f.file_size)]
     out += map(_with_layout, packing.pack(merged, lambda s: sum(f.file_size for run in s for f in run)))
     return out
+
+
+def _remembered(test: Callable[[DataFile], bool]) -> Callable[[DataFile], bool]:
+    known: dict[str, bool] = {}
+
+    def remembered(file: DataFile) -> bool:
+        if file.file_name not in known:
+            known[file.file_name] = test(file)
+        return known[file.file_name]
+
+    return remembered
 
 
 _Section = Sequence[Sequence[DataFile]]

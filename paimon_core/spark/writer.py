@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql.types import IntegerType, StructField, StructType
 
 from paimon_core.arrow import conform
 from paimon_core.commit.overwrite import Overwrite
@@ -25,6 +26,7 @@ from paimon_core.write.bucketing import assign_buckets
 from paimon_core.write.table_writer import TableWriter
 
 _ROUTE = "__paimon_route"
+_BUCKET = "__paimon_bucket"
 
 
 def write_spark(
@@ -132,9 +134,9 @@ def _routed_by_arrow(df: DataFrame, table: Table, spread: object, tasks: int) ->
         context = reference.open()
         for batch in batches:
             key_rows = conform(batch.select(keys), context.schema.select(keys))
-            yield batch.append_column("__paimon_bucket", pa.array(assign_buckets(key_rows, context)))
+            yield batch.append_column(_BUCKET, pa.array(assign_buckets(key_rows, context)))
 
-    schema = df.schema.add("__paimon_bucket", "int")
+    schema = StructType([*df.schema.fields, StructField(_BUCKET, IntegerType())])
     routed = df.mapInArrow(bucket, schema)
-    route = F.pmod(spread + F.col("__paimon_bucket"), F.lit(tasks)).cast("int")
-    return routed.withColumn(_ROUTE, route).drop("__paimon_bucket").repartitionById(tasks, _ROUTE)
+    route = F.pmod(spread + F.col(_BUCKET), F.lit(tasks)).cast("int")
+    return routed.withColumn(_ROUTE, route).drop(_BUCKET).repartitionById(tasks, _ROUTE)

@@ -45,6 +45,6 @@ class Tags:
         """Remove a tag, and the files that only it still used; raises TagNotFound."""
         delete_tag(self.context, name)
 
-    def expire(self) -> list[str]:
+    def expire(self) -> tuple[str, ...]:
         """Delete the tags whose time is over; their names."""
-        return expire_tags(self.context, clock.time_ns() // 1_000_000)
+        return tuple(expire_tags(self.context, clock.time_ns() // 1_000_000))

@@ -12,7 +12,7 @@ from paimon_core.lsm.order import MergeOrder
 from paimon_core.lsm.write_buffer import WriteBuffer
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.data_file import DataFile, FileSource
-from paimon_core.schema import KEY_PREFIX, SEQUENCE_NUMBER, VALUE_KIND
+from paimon_core.schema import KEY_PREFIX, VALUE_KIND
 
 
 class BucketWriter(Protocol):

@@ -131,13 +131,16 @@ def test_every_type_in_both_directions(oracle, warehouse, table_kind, types):
 @pytest.mark.parametrize("text", KEY_TYPES)
 def test_keys_and_partitions_of_every_type(oracle, warehouse, text):
     """Java finds our buckets, levels and partition directories for keys of this type, and we find Java's."""
-    columns = {"p": text, "k": text, "v": "INT"}
+    # Java names a binary partition by an object's address: such tables are refused here.
+    columns = {"p": "INT" if "BINARY" in text or text == "BYTES" else text, "k": text, "v": "INT"}
     catalog = catalog_in(warehouse)
     values = arrow_column(text, sorted(set(ALL[text])) if text != "BOOLEAN" else [False, True])
     pairs = [(i, j) for i in range(len(values)) for j in range(len(values))]
     rows = pa.table(
         {
-            "p": values.take(pa.array([i for i, _ in pairs])),
+            "p": pa.array([i for i, _ in pairs], pa.int32())
+            if columns["p"] == "INT"
+            else values.take(pa.array([i for i, _ in pairs])),
             "k": values.take(pa.array([j for _, j in pairs])),
             "v": pa.array(range(len(pairs)), pa.int32()),
         }
@@ -228,7 +231,7 @@ def test_java_reads_after_our_expiry_tags_and_rollback(oracle, warehouse):
         if number % 5 == 0:
             table.compact(full=True)
     report = table.expire_snapshots(keep_last=2, keep_max=3, older_than=datetime.timedelta(0))
-    assert report.data_files
+    assert report.removed.data_files
     agree(oracle, warehouse, table, table.scan().to_arrow())
     for tag in ("three", "four"):
         rows = json_rows(table.at(tag=tag).scan().to_arrow(), table.schema.fields)
@@ -255,7 +258,7 @@ def test_we_read_after_javas_expiry_tags_and_overwrite(oracle, warehouse):
         }
     ]
     for number in range(1, 9):
-        steps.append({"op": "write", "table": "db.t", "rows": [["+I", "2024-01-0%d" % (number % 3 + 1), number, "x"]]})
+        steps.append({"op": "write", "table": "db.t", "rows": [["+I", f"2024-01-0{number % 3 + 1}", number, "x"]]})
         if number == 2:
             steps.append({"op": "tag", "table": "db.t", "name": "two", "snapshot": 2})
     steps += [

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -20,7 +19,7 @@ from paimon_core.lsm.merge import merge_runs, sort_and_fold
 from paimon_core.lsm.order import MergeOrder
 from paimon_core.types import parse_type
 
-MANY = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+MANY = settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 VALUES: dict[str, st.SearchStrategy[Any]] = {
     "INT": st.sampled_from([None, -(2**31), -1, 0, 1, 2, 3, 4, 5, 2**31 - 1]),
     "BIGINT": st.sampled_from([None, -(2**63), -1, 0, 1, 2, 3, 2**63 - 1]),
@@ -117,9 +116,8 @@ def histories(draw: st.DrawFn, types: tuple[str, ...]) -> list[list[Row]]:
     return runs
 
 
-@pytest.mark.parametrize("types", KEYS, ids=" ".join)
 @MANY
-@given(st.data())
+@given(st.sampled_from(KEYS), st.data())
 def test_merged_runs_are_the_dictionary(types, data):
     runs = data.draw(histories(types))
     order = data.draw(ORDERS)
@@ -138,9 +136,8 @@ def test_merged_runs_are_the_dictionary(types, data):
     assert found == model([row for run in runs for row in run], order, drop_deletes)
 
 
-@pytest.mark.parametrize("types", KEYS, ids=" ".join)
 @MANY
-@given(st.data())
+@given(st.sampled_from(KEYS), st.data())
 def test_a_drained_buffer_is_the_dictionary(types, data):
     rows = [row for run in data.draw(histories(types)) for row in run]
     rows = [rows[i] for i in data.draw(st.permutations(range(len(rows))))]
@@ -149,9 +146,8 @@ def test_a_drained_buffer_is_the_dictionary(types, data):
     assert folded["number"].to_pylist() == model(rows, order, drop_deletes=False)
 
 
-@pytest.mark.parametrize("types", KEYS, ids=" ".join)
 @MANY
-@given(st.data())
+@given(st.sampled_from(KEYS), st.data())
 def test_codes_of_columns_order_as_single_keys_do(types, data):
     keys = data.draw(st.lists(st.tuples(*(VALUES[t] for t in types)), min_size=1, max_size=12))
     codes = order_codes([to_array([k[i] for k in keys], parse_type(t)) for i, t in enumerate(types)])

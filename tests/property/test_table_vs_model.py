@@ -48,13 +48,13 @@ class TableMachine(RuleBasedStateMachine):
         partitioned=st.booleans(),
         buckets=st.integers(1, 3),
         sequence=st.booleans(),
-        target=st.sampled_from(["128 mb", "1 kb"]),
+        file_size=st.sampled_from(["128 mb", "1 kb"]),
     )
-    def create(self, partitioned, buckets, sequence, target):
+    def create(self, partitioned, buckets, sequence, file_size):
         catalog = paimon.open_catalog(f"memory://model-{next(_numbers)}")
         catalog.create_database("db")
         self.sequence = sequence
-        options = {"bucket": str(buckets), "write-only": "true", "target-file-size": target}
+        options = {"bucket": str(buckets), "write-only": "true", "target-file-size": file_size}
         if sequence:
             options["sequence.field"] = "v"
         self.table = catalog.create_table(

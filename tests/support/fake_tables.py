@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from paimon_core.codec.binary_row import encode_row
 from paimon_core.commit.committer import commit
+from paimon_core.maintain.expire import ExpireReport, expire
 from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.data_file import DataFile
@@ -19,6 +20,7 @@ from paimon_core.storage.storage import Storage
 from paimon_core.types import parse_type
 
 _numbers = itertools.count()
+ALL = {"retain_min": 1, "retain_max": 1000, "older_than_millis": 10**15, "limit": 1000}
 FAST = {"commit.min-retry-wait": "1 ms", "commit.max-retry-wait": "4 ms"}
 
 
@@ -130,3 +132,38 @@ def files_on_storage(context: TableContext) -> set[str]:
             elif entry.name not in ("LATEST", "EARLIEST"):
                 found.add(entry.path.removeprefix(root + "/"))
     return found
+
+
+def compacted() -> tuple[TableContext, list[str]]:
+    """1: append a; 2: append b; 3: a and b become c on level 4; 4: c moves to level 5; 5: append d."""
+    context = fake_table()
+    a, b, c, d = fake_file(context), fake_file(context), fake_file(context, level=4, rows=20), fake_file(context)
+    append(context, a, now_millis=1000)
+    append(context, b, now_millis=2000)
+    commit([message(context, before=(a, b), after=(c,))], context=context, user="c", now_millis=3000)
+    commit([message(context, before=(c,), after=(c.upgraded(5),))], context=context, user="c", now_millis=4000)
+    append(context, d, now_millis=5000)
+    return context, [f.file_name for f in (a, b, c, d)]
+
+
+def data_files(context: TableContext) -> set[str]:
+    return {path.rsplit("/", 1)[1] for path in files_on_storage(context) if "/bucket-" in path}
+
+
+def assert_nothing_is_left_over(context: TableContext) -> None:
+    """Every file on the storage is one that a live snapshot or a tag uses, its last schema included."""
+    used = {f"schema/schema-{i}" for i in context.schemas.ids()}
+    used |= {f"tag/tag-{t.name}" for t in context.tags.list()}
+    used |= {f"snapshot/snapshot-{i}" for i in context.snapshots.ids()}
+    snapshots = [context.snapshots.read(i) for i in context.snapshots.ids()]
+    for snapshot in [*snapshots, *(t.snapshot for t in context.tags.list())]:
+        for name in (snapshot.base_manifest_list, snapshot.delta_manifest_list):
+            used.add(f"manifest/{name}")
+            used |= {f"manifest/{m.file_name}" for m in context.manifests.read_list(name)}
+        used |= {f"{place}/{name}" for place, _, name in live(context, snapshot)}
+    assert files_on_storage(context) == used
+
+
+def expire_all(context: TableContext, **kwargs) -> ExpireReport:
+    """Expire whatever may go, but for the rules given."""
+    return expire(context, **{**ALL, **kwargs})

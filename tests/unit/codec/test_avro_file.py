@@ -3,6 +3,7 @@ import json
 import zlib
 
 import fastavro
+import pyarrow as pa
 import pytest
 
 from paimon_core.codec.avro_file import read_avro, write_avro
@@ -119,6 +120,18 @@ def test_a_file_by_hand():
     ]
 
 
+def test_metadata_may_carry_the_size_of_its_blocks():
+    meta = text(b"avro.schema") + text(json.dumps(LONGS).encode())
+    data = b"Obj\x01" + long(-1) + long(len(meta)) + meta + long(0) + SYNC + block(1, long(3))
+    assert read_avro(data, "m") == [{"n": 3}]
+
+
+def test_a_type_may_be_named_again():
+    fields = [{"name": "a", "type": {**LONGS, "name": "org.x.pair"}}, {"name": "b", "type": "org.x.pair"}]
+    schema = {"type": "record", "name": "r", "fields": fields}
+    assert read_avro(container(schema, block(1, long(1) + long(2))), "m") == [{"a": {"n": 1}, "b": {"n": 2}}]
+
+
 def test_codecs_that_are_not_built_are_named():
     with pytest.raises(InvalidOption, match="lzo"):
         write_avro(SCHEMA, [], "lzo")
@@ -148,6 +161,26 @@ FIFTY_RECORDS = [
     {"type": "record", "name": f"r{n}", "fields": [{"name": "n", "type": f"r{n - 1}" if n else "long"}]}
     for n in range(100)
 ]
+ZSTD = pa.compress(bytes(3), "zstd", asbytes=True)
+TOWER = {
+    "type": "record",
+    "name": "r",
+    "fields": [
+        {"name": "n", "type": "long"},
+        {"name": "r0", "type": {"type": "record", "name": "r0", "fields": []}},
+        *(
+            {
+                "name": f"r{n}",
+                "type": {
+                    "type": "record",
+                    "name": f"r{n}",
+                    "fields": [{"name": "a", "type": f"r{n - 1}"}, {"name": "b", "type": f"r{n - 1}"}],
+                },
+            }
+            for n in range(1, 40)
+        ),
+    ],
+}
 GARBAGE = {
     "nothing": b"",
     "another magic": b"XXXX" + container(LONGS)[4:],
@@ -155,7 +188,7 @@ GARBAGE = {
     "a header without end": b"Obj\x01" + b"\xff" * 40,
     "a negative length": b"Obj\x01" + long(1) + long(-5),
     "a metadata value of a tebibyte": b"Obj\x01" + long(1) + text(b"avro.schema") + long(2**40),
-    "a huge header": b"Obj\x01" + long(1) + text(b"x") + text(bytes(2 << 20)) + long(0) + SYNC,
+    "a header of 2 MiB": container({**LONGS, "doc": "x" * (2 << 20)}),
     "no schema": b"Obj\x01" + long(1) + text(b"avro.codec") + text(b"null") + long(0) + SYNC,
     "a schema that is not JSON": container(b"{"),
     "a schema of 200 kB of [": container(b"[" * 200_000),
@@ -165,6 +198,8 @@ GARBAGE = {
     "a schema nested too deep": container(nested(40), block(1, b"\x00")),
     "a schema that contains itself": container(field(["null", "r"]), block(1, b"\x02" * 1_000_000)),
     "a chain of a hundred types": container(field(FIFTY_RECORDS), block(1, b"\x00\x00")),
+    "a schema that is no record": container("long", block(1, long(1))),
+    "a tower of empty records": container(TOWER, block(1, long(1))),
     "records of no bytes": container(field("null"), block(2**60, b"")),
     "an array of nulls": container(field({"type": "array", "items": "null"}), block(1, long(2**60) + b"\x00")),
     "a block of 2^60 records": container(LONGS, block(2**60, long(1))),
@@ -184,6 +219,8 @@ GARBAGE = {
     "a union of an unknown branch": container(field(["null", "long"]), block(1, long(7))),
     "deflate garbage": container(LONGS, block(1, b"\xff\xff\xff"), codec=b"deflate"),
     "deflate cut short": container(LONGS, block(3, deflated(bytes(3))[:-1]), codec=b"deflate"),
+    "zstd cut short": container(LONGS, block(3, ZSTD[:-4]), codec=b"zstandard"),
+    "zstd and more": container(LONGS, block(3, ZSTD + b"x"), codec=b"zstandard"),
     "zstd garbage": container(LONGS, block(1, b"\xff\xff\xff"), codec=b"zstandard"),
     "snappy garbage": container(LONGS, block(1, b"\x05\xff\xff\xff\xff\xff"), codec=b"snappy"),
     "snappy of three bytes": container(LONGS, block(1, b"\x05\xff"), codec=b"snappy"),
@@ -198,8 +235,16 @@ def test_garbage_is_refused_and_the_path_named(data):
     assert caught.value.facts["path"] == "manifest/m-1"
 
 
-def test_a_block_that_unpacks_to_a_thousand_times_its_size_is_refused():
-    bomb = container(field("bytes"), block(1, deflated(text(bytes(100 << 20)))), codec=b"deflate")
+PACKED = deflated(text(bytes(30 << 20)))
+BOMBS = {
+    "in a block": container(field("bytes"), block(1, deflated(text(bytes(70 << 20)))), codec=b"deflate"),
+    "in three blocks": container(field("bytes"), *[block(1, PACKED)] * 3, codec=b"deflate"),
+    "in snappy": container(LONGS, block(1, b"\xff\xff\xff\x7f" + bytes(9)), codec=b"snappy"),
+}
+
+
+@pytest.mark.parametrize("bomb", BOMBS.values(), ids=BOMBS.keys())
+def test_a_file_that_unpacks_to_a_thousand_times_its_size_is_refused(bomb):
     assert len(bomb) < 120_000
     with pytest.raises(CorruptTable, match="unpack to more than"):
         read_avro(bomb, "m")

@@ -147,6 +147,9 @@ def test_values_under_nulls_do_not_leak():
         pa.int32(), 2, [pa.py_buffer(b"\x01"), pa.py_buffer(np.array([1, 99], np.int32).tobytes())]
     )
     assert encode_rows([hidden], types("INT"))[1] == encode_row([None], types("INT"))
+    ends = pa.py_buffer(np.array([0, 9, 18], np.int32).tobytes())
+    hidden = pa.Array.from_buffers(pa.string(), 2, [pa.py_buffer(b"\x01"), ends, pa.py_buffer(b"a long one" * 2)])
+    assert encode_rows([hidden], types("STRING"))[1] == encode_row([None], types("STRING"))
 
 
 def test_no_rows():

@@ -87,7 +87,7 @@ def test_of_racing_creators_exactly_one_wins(place, monkeypatch):
     look = FsspecStorage.exists
     monkeypatch.setattr(FsspecStorage, "exists", lambda self, path: (look(self, path), time.sleep(0.001))[0])
     monkeypatch.setattr(os.path, "lexists", lambda path: False)
-    for number in range(25):
+    for number in range(10):
         start = threading.Barrier(2)
         wins = []
 
@@ -104,7 +104,7 @@ def test_of_racing_creators_exactly_one_wins(place, monkeypatch):
             thread.join()
         assert len(wins) == 1
         assert storage.read(path) == wins[0] * 1000
-    assert len(storage.list(f"{root}/s")) == 25
+    assert len(storage.list(f"{root}/s")) == 10
 
 
 def test_deletion(place):

@@ -133,6 +133,16 @@ def test_a_stream_that_cannot_be_synced_fails_when_closed(tmp_path, monkeypatch)
     assert out.closed
 
 
+def test_a_directory_that_vanishes_under_a_write(tmp_path, monkeypatch):
+    """No answer of a write is that a file is missing."""
+    monkeypatch.setattr(local_disk, "make_directory", lambda directory: None)
+    for call in (STORAGE.write, STORAGE.overwrite, STORAGE.create_exclusive):
+        with pytest.raises(StorageError, match="gone/x"):
+            call(f"{tmp_path}/gone/x", b"1")
+    with pytest.raises(StorageError, match="gone/x"):
+        STORAGE.open_output(f"{tmp_path}/gone/x")
+
+
 def test_a_store_that_fails_is_a_storage_error(tmp_path):
     with pytest.raises(StorageError, match="cannot read"):
         STORAGE.read(str(tmp_path))

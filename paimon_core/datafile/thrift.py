@@ -1,0 +1,127 @@
+"""Thrift's compact protocol, as far as a Parquet footer uses it: bytes to a tree that can be changed, and back.
+
+A struct is a dict of field id to ``(wire type, value)``, a list a pair of wire type and values; unknown fields are
+kept. Raises ValueError for bytes that are no struct, a depth above ``MAX_DEPTH`` or a map, which footers lack.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+Struct = dict[int, tuple[int, Any]]
+
+MAX_DEPTH = 32
+TRUE, FALSE, BYTE, I16, I32, I64, DOUBLE, BINARY, LIST, SET, _MAP, STRUCT = range(1, 13)
+_INTEGERS = (I16, I32, I64)
+
+
+def parse_struct(data: bytes) -> Struct:
+    """The struct that ``data`` starts with."""
+    return _Parser(data).struct(0)
+
+
+class _Parser:
+    def __init__(self, data: bytes) -> None:
+        self.data = data
+        self.at = 0
+
+    def take(self, size: int) -> bytes:
+        end = self.at + size
+        if end > len(self.data):
+            raise ValueError("the thrift struct is cut short")
+        found, self.at = self.data[self.at : end], end
+        return found
+
+    def varint(self) -> int:
+        value = shift = 0
+        while True:
+            byte = self.take(1)[0]
+            value |= (byte & 0x7F) << shift
+            if byte < 0x80:
+                return value
+            shift += 7
+
+    def integer(self) -> int:
+        value = self.varint()
+        return value >> 1 ^ -(value & 1)
+
+    def struct(self, depth: int) -> Struct:
+        fields: Struct = {}
+        number = 0
+        while head := self.take(1)[0]:
+            delta, kind = head >> 4, head & 15
+            number = number + delta if delta else self.integer()
+            fields[number] = (kind, None if kind in (TRUE, FALSE) else self.value(kind, depth))
+        return fields
+
+    def value(self, kind: int, depth: int) -> Any:
+        if depth > MAX_DEPTH:
+            raise ValueError("the thrift struct is nested too deeply")
+        if kind in (TRUE, FALSE, BYTE):
+            return self.take(1)
+        if kind in _INTEGERS:
+            return self.integer()
+        if kind == DOUBLE:
+            return self.take(8)
+        if kind == BINARY:
+            return self.take(self.varint())
+        if kind in (LIST, SET):
+            head = self.take(1)[0]
+            size = head >> 4 if head < 0xF0 else self.varint()
+            return head & 15, [self.value(head & 15, depth + 1) for _ in range(size)]
+        if kind == STRUCT:
+            return self.struct(depth + 1)
+        raise ValueError(f"thrift type {kind} in a footer")
+
+
+def serialize_struct(fields: Struct) -> bytes:
+    """The bytes of a struct."""
+    out = bytearray()
+    _write_struct(fields, out)
+    return bytes(out)
+
+
+def _write_struct(fields: Struct, out: bytearray) -> None:
+    last = 0
+    for number, (kind, value) in sorted(fields.items(), key=lambda field: field[0]):
+        if 0 < number - last < 16:
+            out.append((number - last) << 4 | kind)
+        else:
+            out.append(kind)
+            _write_integer(number, out)
+        last = number
+        if kind not in (TRUE, FALSE):
+            _write_value(kind, value, out)
+    out.append(0)
+
+
+def _write_value(kind: int, value: Any, out: bytearray) -> None:
+    if kind in _INTEGERS:
+        _write_integer(value, out)
+    elif kind == BINARY:
+        _write_varint(len(value), out)
+        out += value
+    elif kind in (LIST, SET):
+        inner, values = value
+        if len(values) < 15:
+            out.append(len(values) << 4 | inner)
+        else:
+            out.append(0xF0 | inner)
+            _write_varint(len(values), out)
+        for item in values:
+            _write_value(inner, item, out)
+    elif kind == STRUCT:
+        _write_struct(value, out)
+    else:
+        out += value
+
+
+def _write_integer(value: int, out: bytearray) -> None:
+    _write_varint(value << 1 if value >= 0 else (-value << 1) - 1, out)
+
+
+def _write_varint(value: int, out: bytearray) -> None:
+    while value > 0x7F:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    out.append(value)
