@@ -9,6 +9,7 @@ from assets.metadata import asset_key
 from assets.resources import LakeResource
 from pipelines.audit import Finding, audit
 from pipelines.settings import Settings
+from pipelines.show import existing
 
 _AUDITS = {
     "rows": "rows are those of the source, on every day that was materialized",
@@ -28,7 +29,12 @@ def _checks(settings: Settings, name: str) -> dg.AssetChecksDefinition:
 
     @dg.multi_asset_check(name=f"check__{spec.ident}", specs=specs)
     def check(context: dg.AssetCheckExecutionContext, lake: LakeResource) -> Iterator[dg.AssetCheckResult]:
-        for finding in audit(lake.settings, name, materialized_days(context.instance, name)):
+        settings = lake.settings
+        if name in existing(settings):
+            findings = audit(settings, name, materialized_days(context.instance, name))
+        else:
+            findings = [Finding(question, name, 1, "the table is not in the lake yet") for question in _AUDITS]
+        for finding in findings:
             yield check_result(finding)
 
     return check

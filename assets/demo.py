@@ -7,12 +7,14 @@ and then flights in full, tags, expires and checks. Every run is a Dagster run i
 
 from __future__ import annotations
 
+import argparse
 import os
 import sys
 import time
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import date
 from typing import Any
 
 import dagster as dg
@@ -48,6 +50,7 @@ class Demo:
     settings: Settings
     instance: dg.DagsterInstance
     definitions: dg.Definitions
+    last_day: date
     seconds: dict[str, float] = field(default_factory=dict)
     runs: int = 0
 
@@ -78,15 +81,18 @@ class Demo:
 
     def missing(self, name: str, partitions: dg.PartitionsDefinition[str]) -> list[str]:
         """The partitions of a table that were not materialized yet; all of them when the table is not in the lake."""
-        keys = list(partitions.get_partition_keys())
+        keys = [k for k in partitions.get_partition_keys() if k <= self.last_day.isoformat()[: len(k)]]
         if name not in existing(self.settings):
             return keys
         done = self.instance.get_materialized_partitions(asset_key(name))
         return [key for key in keys if key not in done]
 
 
-def main() -> int:
+def main(arguments: Sequence[str] | None = None) -> int:
     """Run the demo; the exit code."""
+    parser = argparse.ArgumentParser(prog="python -m assets.demo", description="Run the main job on the lake.")
+    parser.add_argument("--to", type=date.fromisoformat, metavar="DAY", help="load flights until this day only")
+    asked = parser.parse_args(arguments)
     warnings.simplefilter("ignore")
     started = time.monotonic()
     try:
@@ -95,7 +101,7 @@ def main() -> int:
         os.environ["DAGSTER_HOME"] = str(home)
         say(f"the lake is {settings.warehouse}")
         with dg.DagsterInstance.from_config(str(home)) as instance:
-            demo = Demo(settings, instance, build_definitions(settings))
+            demo = Demo(settings, instance, build_definitions(settings), asked.to or settings.calendar.last_day)
             before_compaction = play(demo)
             print(summary(demo, before_compaction, time.monotonic() - started))
     except (PipelineError, SettingsError, DemoFailed) as error:

@@ -191,7 +191,8 @@ class Run:
         words = self.words
         head = (
             f"{words.rows:,} rows x {len(workload.SCHEMA)} columns a batch, {words.batches} batches, "
-            f"keys from {words.keys:,}, {BUCKETS} buckets; {os.cpu_count()} processors, load {self.load:.1f} at the start; medians of warm runs"
+            f"keys from {words.keys:,}, {BUCKETS} buckets\n"
+            f"{os.cpu_count()} processors, load {self.load:.1f} at the start; medians of warm runs"
         )
         lines = [head, "", f"{'':34}{'paimon_core':>12}{'Java':>10}{'ratio':>9}   (ours | Java)"]
         for taken in self.measures:
@@ -201,7 +202,7 @@ class Run:
             )
             lines.append(f"{taken.name:34}{ours:10.3f} s{java}   {spread(taken.ours)} | {spread(taken.java)}")
         sizes = [f"{side} {size_mb(Path(folder, 'db.db', 't')):.0f} MB" for side, folder in self.sides()]
-        lines += ["", "table of all batches on disk: " + ", ".join(sizes)]
+        lines += ["", "table of all batches on disk: " + ", ".join(sizes)] if self.checksums else []
         lines += [f"checksum {value} of {what}" for what, value in self.checksums.items()]
         return "\n".join(lines)
 

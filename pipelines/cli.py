@@ -62,7 +62,7 @@ class _Parser(argparse.ArgumentParser):
 
 def _parser() -> argparse.ArgumentParser:
     parser = _Parser(prog="python -m pipelines", description="The steps of the flights lake.")
-    common = argparse.ArgumentParser(add_help=False)
+    common = _Parser(add_help=False)
     common.add_argument(
         "--env", help=f"environment under configs/: {', '.join(environments())} (default: $PAIMON_ENV, local)"
     )

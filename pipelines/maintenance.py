@@ -41,13 +41,14 @@ def compact(
         "input_files": sum(len(task.unit.files) for task in tasks),
         "input_bytes": sum(task.input_bytes for task in tasks),
     }
+    plan = f"{planned['input_files']} files of {planned['buckets']} buckets"
     if dry_run or not tasks:
-        step = "plan-compaction" if dry_run else "compact"
-        return result_of(step, table, before, started, details=planned)
+        note = f"would merge {plan}" if tasks else "nothing to merge"
+        return result_of("compact", table, before, started, details=planned, note=note)
     properties = {"pipeline.step": "compact", **plain(properties)}
     snapshot = compact_spark(spark(), table, full=full, where=where, properties=properties)
     commits = [snapshot.id] if snapshot is not None else []
-    return result_of("compact", table, before, started, commits=commits, details=planned)
+    return result_of("compact", table, before, started, commits=commits, details=planned, note=f"merged {plan}")
 
 
 def tag(settings: Settings, name: str, tag_name: str) -> StepResult:
@@ -57,14 +58,14 @@ def tag(settings: Settings, name: str, tag_name: str) -> StepResult:
     before = state_of(table)
     days = settings.table(name).retention.keep_tags_days
     if before.snapshot_id is None:
-        return result_of("tag", table, before, started, details={"outcome": "no snapshot to tag"})
+        return result_of("tag", table, before, started, note="no snapshot to tag")
     try:
-        tagged, outcome = table.tags.read(tag_name).snapshot.id, "there already"
+        tagged, done = table.tags.read(tag_name).snapshot.id, "was there already, on"
     except TagNotFound:
         table.tags.create(tag_name, keep_for=datetime.timedelta(days=days))
-        tagged, outcome = before.snapshot_id, "created"
-    details: dict[str, str | int | float] = {"tag": tag_name, "tagged_snapshot": tagged, "outcome": outcome}
-    return result_of("tag", table, before, started, details=details)
+        tagged, done = before.snapshot_id, "now names"
+    details: dict[str, str | int | float] = {"tag": tag_name, "tagged_snapshot": tagged}
+    return result_of("tag", table, before, started, details=details, note=f"{tag_name} {done} snapshot {tagged}")
 
 
 def expire(settings: Settings, name: str, *, dry_run: bool = False) -> StepResult:
@@ -73,23 +74,20 @@ def expire(settings: Settings, name: str, *, dry_run: bool = False) -> StepResul
     table = open_table(settings, name)
     before = state_of(table)
     keep = settings.table(name).retention
-    expired_tags = [] if dry_run else table.tags.expire()
+    tags = [] if dry_run else table.tags.expire()
     report = table.expire_snapshots(
         keep_last=keep.keep_snapshots, older_than=datetime.timedelta(hours=keep.keep_hours), dry_run=dry_run
     )
     details: dict[str, str | int | float] = {
-        "expired_tags": len(expired_tags),
+        "expired_snapshots": len(report.expired),
+        "expired_tags": len(tags),
+        "deleted_data_files": report.removed.data_files,
+        "data_files_kept_by_tags": report.kept_by_tags,
         "snapshots_left": table.inspect.snapshots().num_rows,
-        "dry_run": "yes" if dry_run else "no",
-        **report_details(report),
     }
-    return result_of("expire", table, before, started, details=details)
-
-
-def report_details(report: object) -> dict[str, str | int | float]:
-    """The numbers of an expiry report, lists by their length."""
-    values = {k: len(v) if isinstance(v, (list, tuple, set, frozenset)) else v for k, v in vars(report).items()}
-    return {k: v for k, v in values.items() if isinstance(v, (int, float, str)) and not isinstance(v, bool)}
+    drops = "would drop" if dry_run else "dropped"
+    note = f"{drops} {len(report.expired)} snapshots and {report.removed.data_files} data files"
+    return result_of("expire", table, before, started, details=details, note=note)
 
 
 def _of_partitions(table: Table, partitions: Sequence[str] | None) -> Predicate | None:

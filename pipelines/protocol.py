@@ -49,6 +49,8 @@ class StepResult:
     rows_per_partition: Mapping[str, int] = field(default_factory=dict)
     """Rows a reader sees, by day or month, for the partitions that were asked for."""
     details: Mapping[str, str | int | float] = field(default_factory=dict)
+    note: str = ""
+    """What was done, for a person, where rows written do not say it."""
 
     @property
     def files(self) -> int:
@@ -68,7 +70,7 @@ class StepResult:
 
     def sentence(self) -> str:
         """One line for a person."""
-        done = f"{self.rows_written:,} rows written" if self.commits else "nothing to do"
+        done = self.note or (f"{self.rows_written:,} rows written" if self.commits else "nothing to do")
         if self.skipped and not self.commits:
             done = "loaded before, nothing written"
         at = "no snapshot yet" if self.snapshot_id is None else f"snapshot {self.snapshot_id}"

@@ -160,6 +160,7 @@ def result_of(
     skipped: Sequence[str] = (),
     rows_per_partition: Mapping[str, int] | None = None,
     details: Mapping[str, str | int | float] | None = None,
+    note: str = "",
 ) -> StepResult:
     """What happened to a table since ``before``, read at ``started`` (monotonic seconds)."""
     after = state_of(table) if commits else before
@@ -176,6 +177,7 @@ def result_of(
         skipped=tuple(skipped),
         rows_per_partition=dict(rows_per_partition or {}),
         details=dict(details or {}),
+        note=note,
     )
 
 

@@ -6,19 +6,20 @@ for INT96, which comes in the wanted type.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from paimon_core.datafile.int96 import int96_columns, int96_to_timestamps, read_footer_with_bytes
-from paimon_core.types import DataType
+from paimon_core.datafile.footer import int96_as_bytes, int96_columns, read_footer, repeating_texts
+from paimon_core.datafile.int96 import int96_to_timestamps
+from paimon_core.types import STRING_ROOTS, DataType
 
 BUFFER_BYTES = 1 << 18
 """How much of a column chunk is fetched at a time: bounds memory when many files are merged."""
 
-_DICTIONARY_BYTES = 3
-"""Bytes per value below which a text chunk must be dictionary encoded: plain takes 4 for each length alone."""
+_MANY_ROWS = 1 << 16
+"""Where it pays to find out which texts repeat."""
 
 Arrays = Mapping[str, pa.Array]
 
@@ -27,47 +28,34 @@ def decode_columns(
     source: pa.NativeFile,
     footer: pq.FileMetaData,
     wanted: Mapping[str, DataType],
-    row_groups: Sequence[int],
+    row_groups: list[int] | None,
     *,
     batch_rows: int,
     use_threads: bool,
     verify_checksums: bool,
 ) -> Iterator[tuple[int, Arrays]]:
-    """The row count and the ``wanted`` columns of each batch of these row groups, in file order.
+    """The row count and the ``wanted`` columns of each batch of these row groups, None for all, in file order.
 
     Texts may come as dictionary arrays. Raises UnsupportedFeature naming a column with an INT96 outside the range of
     nanoseconds, and whatever Arrow raises for bytes that do not decode.
     """
     if not wanted:
-        for group in row_groups:
-            left = footer.row_group(group).num_rows
-            while left > 0:
-                yield min(left, batch_rows), {}
-                left -= batch_rows
+        for start in range(0, footer.num_rows, batch_rows):
+            yield min(batch_rows, footer.num_rows - start), {}
         return
     int96 = int96_columns(footer) & wanted.keys()
+    texts = [name for name, dtype in wanted.items() if dtype.root in STRING_ROOTS]
+    repeating = repeating_texts(read_footer(source), texts) if texts and footer.num_rows >= _MANY_ROWS else None
     file = pq.ParquetFile(
         source,
-        metadata=read_footer_with_bytes(source) if int96 else footer,
-        read_dictionary=_dictionary_columns(footer, wanted),
+        metadata=int96_as_bytes(read_footer(source), int96) if int96 else footer,
+        read_dictionary=repeating,
         buffer_size=BUFFER_BYTES,
         pre_buffer=False,
         page_checksum_verification=verify_checksums,
     )
-    for batch in file.iter_batches(batch_rows, list(row_groups), list(wanted), use_threads):
+    for batch in file.iter_batches(batch_rows, row_groups, list(wanted), use_threads):
         arrays = dict(zip(batch.schema.names, batch.columns, strict=True))
         for name in int96:
             arrays[name] = int96_to_timestamps(arrays[name], wanted[name], name)
         yield len(batch), arrays
-
-
-def _dictionary_columns(footer: pq.FileMetaData, wanted: Collection[str]) -> list[str]:
-    """Text columns whose values repeat so much that they decode faster as dictionaries, in all row groups."""
-    found = []
-    for number in range(footer.num_columns):
-        column = footer.schema.column(number)
-        if column.name in wanted and column.physical_type == "BYTE_ARRAY":
-            chunks = [footer.row_group(g).column(number) for g in range(footer.num_row_groups)]
-            if all(c.total_uncompressed_size < _DICTIONARY_BYTES * c.num_values for c in chunks):
-                found.append(column.name)
-    return found

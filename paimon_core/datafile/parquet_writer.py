@@ -19,7 +19,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from paimon_core.codec.binary_row import encode_row, storage_values
-from paimon_core.datafile.int96 import INT96_AS_BYTES, footer_with_int96, int96_from_timestamps, is_int96
+from paimon_core.datafile.footer import bytes_as_int96
+from paimon_core.datafile.int96 import INT96_AS_BYTES, int96_from_timestamps, is_int96
 from paimon_core.datafile.parquet_schema import parquet_schema, writer_settings
 from paimon_core.datafile.statistics import KEY_STATS_MODE, Bounds, encode_stats, encode_value_stats, footer_bounds
 from paimon_core.errors import PaimonError, SchemaMismatch, StorageError
@@ -240,7 +241,7 @@ class _OpenFile:
         with self._storing():
             self._writer.close()
             if self._layout.int96:
-                self._sink.write(footer_with_int96(self._footer[0], self._layout.int96))
+                self._sink.write(bytes_as_int96(self._footer[0], self._layout.int96))
             size = self.written_bytes
             self._sink.close()
         layout = self._layout

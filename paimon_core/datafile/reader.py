@@ -47,8 +47,8 @@ def read_batches(
         _expect(path, "rows", footer.num_rows, file.row_count)
         found = footer.schema.to_arrow_schema()
         columns = match_columns(file_schema, read_fields, found, path)
-        groups = list(range(footer.num_row_groups))
-        if filters is not None and len(groups) > 1 and all(_is_as_stored(c, found) for c in columns):
+        groups = None
+        if filters is not None and footer.num_row_groups > 1 and all(_is_as_stored(c, found) for c in columns):
             groups = _matching_row_groups(source, filters)
         schema = pa.schema([f.arrow for f in read_fields])
         decoded = 0
@@ -67,7 +67,8 @@ def read_batches(
                 batch = _filtered(batch, filters)
             if len(batch):
                 yield batch
-        _expect(path, "rows in its pages", decoded, sum(footer.row_group(g).num_rows for g in groups))
+        if groups is None:
+            _expect(path, "rows in its pages", decoded, file.row_count)
 
 
 @contextlib.contextmanager

@@ -126,11 +126,14 @@ def _expire(context: TableContext, expired: list[Snapshot], first_kept: Snapshot
 
 
 def _collect(context: TableContext, expired: Sequence[Snapshot], base: Base) -> Garbage:
-    """The candidates: a file that the delta of a snapshot deletes was last used by the snapshot before it."""
+    """The candidates: a file that the delta of a snapshot deletes was last used by the snapshot before it.
+
+    The delta of the very first snapshot deletes what is gone already, unless an earlier run was cut short.
+    """
     first_kept = base.snapshot
     assert first_kept is not None
     garbage = Garbage(context)
-    for snapshot in expired[1:]:
+    for snapshot in expired:
         _add_deleted(garbage, list(patient_entries(context, snapshot.delta_manifest_list)))
     delta = context.manifests.read_list(first_kept.delta_manifest_list, first_kept.delta_manifest_list_size)
     _add_deleted(garbage, [entry for manifest in delta for entry in base.read(manifest)])

@@ -182,7 +182,12 @@ def _read_files(
     by_key = kept = 0
     grouped: dict[tuple[bytes, int], list[ManifestEntry]] = {}
     for entry in _live(manifests, opened, partition):
-        if (buckets is not None and entry.bucket not in buckets) or (hashed is not None and not hashed.keeps(entry)):
+        # Nobody reads the postpone bucket before a compaction has put its rows into others (format 11.3).
+        if (
+            entry.bucket == POSTPONE_BUCKET
+            or (buckets is not None and entry.bucket not in buckets)
+            or (hashed is not None and not hashed.keeps(entry))
+        ):
             by_bucket += 1
         elif key is not None and not key.keeps(entry.file):
             by_key += 1
@@ -222,10 +227,8 @@ def _live(
     entries: list[ManifestEntry] = []
     for manifest in opened:
         found = manifests.read_manifest(manifest.file_name, manifest.file_size)
-        entries += found if partition is None else [e for e in found if partition.keeps(e.partition)]
+        entries += found if partition is None else partition.select(found, manifests.paths.manifest(manifest.file_name))
     for entry in live_entries(entries):
-        if entry.bucket == POSTPONE_BUCKET:
-            continue  # nobody reads these before a compaction has put them into buckets (format 11.3)
         if entry.file.write_cols is not None:
             raise UnsupportedFeature(
                 f"file {entry.file.file_name} of {manifests.paths.root} holds only some columns: not supported",

@@ -79,17 +79,23 @@ class StatsRow:
         try:
             low, high = self.decode(stats.min_values), self.decode(stats.max_values)
         except CorruptTable as error:
-            raise CorruptTable(f"statistics of {file_name} do not decode: {error}", file=file_name) from error
+            raise CorruptTable(f"the statistics of {file_name} do not decode: {error}", file=file_name) from error
         nulls = stats.null_counts
         if len(nulls) != self.arity:
             nulls = (None,) * self.arity
         return {name: (low[at], high[at], nulls[at]) for at, name in self.names}
 
-    def constant(self, row: bytes, row_count: int) -> Bounds:
-        """The statistics of ``row_count`` rows that all hold the values of ``row``."""
+    def constant(self, row: bytes, row_count: int, file_name: str) -> Bounds:
+        """The statistics of ``row_count`` rows that all hold the values of ``row``, the partition of a file.
+
+        Raises CorruptTable naming the file.
+        """
         if not self.names:
             return {}
-        values = self.decode(row)
+        try:
+            values = self.decode(row)
+        except CorruptTable as error:
+            raise CorruptTable(f"a partition in {file_name} does not decode: {error}", file=file_name) from error
         return {name: (values[at], values[at], row_count if values[at] is None else 0) for at, name in self.names}
 
 
@@ -113,12 +119,13 @@ class PartitionPruner:
         entries = manifest.num_added_files + manifest.num_deleted_files
         return self.where.may_match(self.row.bounds(manifest.partition_stats, manifest.file_name), entries)
 
-    def keeps(self, partition: bytes) -> bool:
-        """Whether rows of this partition may be selected."""
-        kept = self.known.get(partition)
-        if kept is None:
-            kept = self.known[partition] = self.where.may_match(self.row.constant(partition, 1), 1)
-        return kept
+    def select(self, entries: Sequence[ManifestEntry], manifest: str) -> list[ManifestEntry]:
+        """The entries, of the manifest named, in partitions of which rows may be selected."""
+        known = self.known
+        for entry in entries:
+            if entry.partition not in known:
+                known[entry.partition] = self.where.may_match(self.row.constant(entry.partition, 1, manifest), 1)
+        return [e for e in entries if known[e.partition]]
 
 
 @dataclass(frozen=True)
@@ -212,7 +219,7 @@ class ValuePruner:
         """Whether some row of the file may match."""
         bounds = self._value_bounds(file)
         bounds.update(self.key.bounds(file.key_stats, file.file_name))
-        bounds.update(self.partition.constant(partition, file.row_count))
+        bounds.update(self.partition.constant(partition, file.row_count, file.file_name))
         return self.where.may_match(bounds, file.row_count)
 
     def _value_bounds(self, file: DataFile) -> Bounds:

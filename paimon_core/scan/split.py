@@ -86,9 +86,9 @@ class Split:
             files = tuple(map(from_plain, value.pop("files")))
             layout = tuple(tuple(tuple(run) for run in section) for section in value.pop("layout"))
             split = Split(partition=bytes_from_plain(value.pop("partition")), files=files, layout=layout, **value)
+            positions = sorted(at for section in layout for run in section for at in run)
         except (KeyError, TypeError, ValueError) as error:
             raise InvalidRequest(f"not a split: {error!r}") from error
-        positions = sorted(at for section in layout for run in section for at in run)
         if positions != ([] if split.raw else list(range(len(files)))) or not all(all(s) for s in layout):
             raise InvalidRequest(f"not a split: its layout {layout!r:.80} does not hold each of its files once")
         return split

@@ -1,7 +1,8 @@
 """Write: each bucket's rows meet in one task, every task writes files and returns messages, the driver commits once.
 
 A retried or speculated task writes files of its own under fresh names; only the messages that Spark returns are
-committed, so nothing is written twice.
+committed, so nothing is written twice. A task that fails deletes its files; those of its sisters that had finished stay
+unreferenced.
 """
 
 from __future__ import annotations

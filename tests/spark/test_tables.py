@@ -148,6 +148,6 @@ def test_wrong_frames_are_refused_before_a_job_starts(spark, warehouse):
 def test_a_failing_task_leaves_no_file(spark, warehouse, tmp_path):
     table = keyed(warehouse)
     with pytest.raises(Exception, match="NOT NULL"):
-        write_spark(frame(spark, range(10), 0).withColumn("k", F.expr("if(k = 5, null, k)")), table)
+        write_spark(frame(spark, range(10), 0).withColumn("k", F.expr("if(k = 5, null, k)")), table, tasks=1)
     assert table.latest_snapshot() is None
     assert not list(tmp_path.rglob("*.parquet"))

@@ -297,6 +297,16 @@ def test_a_compaction_that_did_not_land_is_completed():
     assert context.snapshots.ids() == [1, 2, 3]
 
 
+def test_a_commit_whose_first_snapshot_has_expired_is_not_repeated():
+    context = fake_table()
+    new = fake_file(context)
+    both = [message(context, new, before=(new,), after=(new.upgraded(5),))]
+    _, compaction = commit(both, context=context, user="u", identifier=7)
+    context.snapshots.delete([1])
+    assert commit(both, context=context, user="u", identifier=7) == (compaction,)
+    assert context.snapshots.ids() == [2]
+
+
 def test_a_twin_that_commits_meanwhile_is_noticed():
     context = fake_table()
     storage, mine = faulty(context)

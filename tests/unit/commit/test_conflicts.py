@@ -50,6 +50,22 @@ def test_files_committed_twice_are_noticed():
     assert context.snapshots.ids() == [1, 2]
 
 
+def test_a_file_that_does_not_say_when_it_was_made_is_looked_for_in_the_latest_snapshot():
+    context = fake_table()
+    file = dataclasses.replace(fake_file(context), creation_time_millis=None)
+    append(context, file)
+    with pytest.raises(CommitConflict, match="already in the table"):
+        append(context, file)
+
+
+def test_a_compaction_keeps_the_number_of_buckets():
+    context = fake_table()
+    old = fake_file(context)
+    append(context, old, fake_file(context))
+    with pytest.raises(CommitConflict, match="written for 3 buckets"):
+        land(context, message(context, before=(old,), after=(fake_file(context, level=5),), total=3))
+
+
 def test_an_append_reads_no_more_than_the_newest_manifests():
     context = fake_table()
     for _ in range(10):

@@ -9,6 +9,7 @@ import pytest
 from paimon_core.commit.committer import commit
 from paimon_core.commit.overwrite import Overwrite
 from paimon_core.errors import CorruptTable, InvalidRequest, SnapshotNotFound, StorageError, UnsupportedFeature
+from paimon_core.maintain.rollback import rollback
 from paimon_core.maintain.tags import create_tag
 from tests.support.fake_tables import (
     append,
@@ -305,6 +306,27 @@ def test_a_faster_expiry_is_no_error():
         expire_all(reopened(context, storage), retain_min=2)
         assert context.snapshots.ids() == [5]
         check_whole(context)
+
+
+def test_a_rollback_meanwhile_stops_it():
+    context, _ = compacted()
+    storage = FaultyStorage(context.storage)
+    second = context.snapshots.read(2)
+    storage.before("list", "/tag", lambda: rollback(context, second))
+    assert expire_all(reopened(context, storage)).expired == ()
+    assert context.snapshots.ids() == [1, 2]
+    check_whole(context)
+
+
+def test_files_that_a_crash_left_go_with_the_next_run_while_their_deletion_is_known():
+    context, (a, b, c, d) = compacted()
+    storage = FaultyStorage(context.storage)
+    storage.on("delete", "bucket-0", Outcome.DIE_BEFORE)
+    with pytest.raises(Died):
+        expire_all(reopened(context, storage), retain_min=3)
+    assert data_files(context) == {a, b, c, d}
+    expire_all(context)
+    assert data_files(context) == {c, d}
 
 
 def test_a_hint_that_cannot_be_written_does_not_matter():

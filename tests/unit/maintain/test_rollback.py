@@ -60,6 +60,7 @@ def test_an_expired_snapshot_comes_back_from_its_tag():
     rollback(context, first)
     assert context.snapshots.ids() == [1]
     assert (context.snapshots.latest(), context.snapshots.earliest_id()) == (first, 1)
+    assert context.storage.read(context.paths.hint("EARLIEST")) == b"1"
     assert live(context) == {("p=a/bucket-0", 0, a)}
     assert [t.name for t in context.tags.list()] == ["t"]
     append(context)
@@ -81,6 +82,8 @@ def test_a_crash_anywhere_is_finished_by_the_next(restores, after):
             rollback(reopened(context, storage), target)
         except Died:
             assert live(context)
+            if not restores:
+                check_whole(context)
             rollback(context, target)
         assert context.snapshots.latest() == target
         assert [t.name for t in context.tags.list()] == ["t"]

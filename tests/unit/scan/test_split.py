@@ -108,8 +108,8 @@ def test_files_of_one_level_go_one_by_one():
 
 
 FULL = DataFile(
-    "data-1.parquet", 10, 3, 0, 2, b"\x00k", b"\xffk", ColumnStats(b"a", b"b", (0, None)), ColumnStats(b"c", b"d", (1,)), 1, 9,
-    ("x.index",), 123, 1, b"\x01", FileSource.COMPACT, ("k",), None, None, None, None,
+    "data-1", 10, 3, 0, 2, b"\x00k", b"\xffk", ColumnStats(b"a", b"b", (0, None)), ColumnStats(b"c", b"d", (1,)), 1,
+    9, ("x.index",), 123, 1, b"\x01", FileSource.COMPACT, ("k",), None, None, None, None,
 )  # fmt: skip
 SPLIT = Split(b"\x00p", 3, 4, 7, (FULL, replace(FULL, level=5)), raw=False, layout=(((1,), (0,)),))
 

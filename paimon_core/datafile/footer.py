@@ -1,0 +1,92 @@
+"""Footers: what a Parquet file's last bytes say, read and rewritten where Parquet libraries leave no other way.
+
+Two needs: INT96 columns are handled as 12-byte values (``datafile.int96``), and untrusted column metadata must be looked
+at safely, as pyarrow's own accessor ends the process on some damaged footers. Every function raises ValueError for a
+footer that does not decode.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from paimon_core.datafile.thrift import I32, Struct, parse_struct, serialize_struct
+
+_MAGIC = b"PAR1"
+_LENGTH_BYTES = 4
+_INT96, _FIXED_BYTES, _WIDTH = (I32, 3), (I32, 7), (I32, 12)
+_PLAIN_TEXT_BYTES = 3
+"""Bytes per value below which a text column must be dictionary encoded: plain takes 4 for each length alone."""
+
+# the field ids of format/parquet.thrift
+_SCHEMA, _ROW_GROUPS = 2, 4
+_ELEMENT_TYPE, _ELEMENT_WIDTH, _ELEMENT_NAME = 1, 2, 4
+_GROUP_COLUMNS, _CHUNK_METADATA = 1, 3
+_CHUNK_TYPE, _CHUNK_PATH, _CHUNK_VALUES, _CHUNK_UNCOMPRESSED = 1, 3, 5, 6
+
+
+def read_footer(source: pa.NativeFile) -> Struct:
+    """The footer of an open Parquet file as a tree."""
+    end = source.size() - _LENGTH_BYTES - len(_MAGIC)
+    length = int.from_bytes(source.read_at(_LENGTH_BYTES, end), "little")
+    return parse_struct(source.read_at(length, end - length))
+
+
+def int96_columns(footer: pq.FileMetaData) -> set[str]:
+    """The names of the INT96 columns."""
+    columns = (footer.schema.column(n) for n in range(footer.num_columns))
+    return {c.name for c in columns if c.physical_type == "INT96"}
+
+
+def int96_as_bytes(footer: Struct, columns: Collection[str]) -> pq.FileMetaData:
+    """The same footer for a reader, with these INT96 columns as 12-byte values."""
+    _retype(footer, _INT96, {_ELEMENT_TYPE: _FIXED_BYTES, _ELEMENT_WIDTH: _WIDTH}, columns)
+    return pq.read_metadata(pa.BufferReader(_MAGIC + _last_bytes(footer)))
+
+
+def bytes_as_int96(footer: pq.FileMetaData, columns: Collection[str]) -> bytes:
+    """What makes these 12-byte columns of a finished file INT96 when appended: a footer more, and the last one counts."""
+    sink = pa.BufferOutputStream()
+    footer.write_metadata_file(sink)
+    tree = parse_struct(sink.getvalue().to_pybytes()[len(_MAGIC) :])
+    _retype(tree, _FIXED_BYTES, {_ELEMENT_TYPE: _INT96}, columns)
+    return _last_bytes(tree)
+
+
+def _retype(footer: Struct, old: tuple[int, Any], new: Struct, columns: Collection[str]) -> None:
+    """Change the physical type of ``columns`` where it is ``old``: in the schema and in every column chunk."""
+    try:
+        leaves = [element for element in footer[_SCHEMA][1][1] if _ELEMENT_TYPE in element]
+        for number, leaf in enumerate(leaves):
+            if leaf[_ELEMENT_TYPE] == old and leaf[_ELEMENT_NAME][1].decode() in columns:
+                leaf.pop(_ELEMENT_WIDTH, None)
+                leaf.update(new)
+                for chunks in _column_chunks(footer):
+                    chunks[number][_CHUNK_TYPE] = new[_ELEMENT_TYPE]
+    except (KeyError, TypeError, IndexError, AttributeError) as error:
+        raise ValueError(f"the footer lacks a part: {error!r}") from None
+
+
+def repeating_texts(footer: Struct, columns: Collection[str]) -> list[str]:
+    """Those of the text ``columns`` whose values repeat so much that they decode faster as dictionaries."""
+    try:
+        plain = set()
+        for chunk in (chunk for chunks in _column_chunks(footer) for chunk in chunks):
+            if chunk[_CHUNK_UNCOMPRESSED][1] >= _PLAIN_TEXT_BYTES * chunk[_CHUNK_VALUES][1]:
+                plain.add(b".".join(chunk[_CHUNK_PATH][1][1]).decode())
+    except (KeyError, TypeError, IndexError, AttributeError) as error:
+        raise ValueError(f"the footer lacks a part: {error!r}") from None
+    return [name for name in columns if name not in plain]
+
+
+def _column_chunks(footer: Struct) -> list[list[Struct]]:
+    """The metadata of the column chunks of each row group, in the order of the schema's leaves."""
+    return [[c[_CHUNK_METADATA][1] for c in group[_GROUP_COLUMNS][1][1]] for group in footer[_ROW_GROUPS][1][1]]
+
+
+def _last_bytes(footer: Struct) -> bytes:
+    data = serialize_struct(footer)
+    return data + len(data).to_bytes(_LENGTH_BYTES, "little") + _MAGIC

@@ -1,0 +1,265 @@
+from dataclasses import replace
+
+import pytest
+
+from paimon_core.codec.avro_file import write_avro
+from paimon_core.errors import CorruptTable, SchemaMismatch, SnapshotNotFound, UnsupportedFeature
+from paimon_core.metadata.manifest import FileKind
+from paimon_core.options import TableOptions
+from paimon_core.predicate import col
+from paimon_core.scan.plan import plan_scan
+from tests.support.manifest_tables import MetadataTable, data_file, fields_of, names, schema_of
+
+LOG = schema_of(fields_of(a="INT", b="STRING"))
+EVENTS = schema_of(fields_of(day="DATE", a="INT", b="STRING"), partition_by=["day"])
+KEYED = schema_of(fields_of(k="INT NOT NULL", v="INT"), primary_key=["k"], bucket="4")
+MAY_1 = 20574
+
+
+def keyed(name, low, high, level=5, v=(0, 9)):
+    return replace(data_file(KEYED, name, k=(low, high), v=v), level=level)
+
+
+def test_no_snapshot_is_an_empty_plan():
+    plan = plan_scan(
+        snapshot=None,
+        schema=LOG,
+        options=TableOptions.parse({}),
+        manifests=MetadataTable(LOG).manifests(),
+        schemas={0: LOG}.__getitem__,
+        where=col("a") == 1,
+    )
+    assert (plan.splits, plan.files, plan.row_count) == ((), (), 0)
+    assert "no snapshot" in plan.explain()
+
+
+def test_a_filter_is_checked_before_anything_is_read():
+    with pytest.raises(SchemaMismatch, match="'z'"):
+        plan_scan(
+            snapshot=None,
+            schema=LOG,
+            options=TableOptions.parse({}),
+            manifests=MetadataTable(LOG).manifests(),
+            schemas={0: LOG}.__getitem__,
+            where=col("z") == 1,
+        )
+
+
+def test_every_live_file_is_read_and_no_deleted_one():
+    table = MetadataTable(LOG)
+    old, new = data_file(LOG, "old"), data_file(LOG, "new")
+    table.commit(table.entry(old), table.entry(data_file(LOG, "kept")))
+    table.commit(table.entry(old, kind=FileKind.DELETE), table.entry(new))
+    plan = table.plan()
+    assert names(plan) == ["kept", "new"]
+    assert plan.counts.files_total == plan.counts.files_selected == 2
+    assert [(s.raw, s.snapshot_id, s.bucket, s.total_buckets) for s in plan.splits] == [(True, 7, 0, -1)]
+
+
+def test_splits_never_mix_partitions_or_buckets():
+    table = MetadataTable(KEYED)
+    table.commit(*(table.entry(keyed(f"b{b}", 0, 9), bucket=b) for b in range(4)))
+    assert sorted((s.bucket, len(s.files)) for s in table.plan().splits) == [(0, 1), (1, 1), (2, 1), (3, 1)]
+
+
+def test_only_some_buckets():
+    table = MetadataTable(KEYED)
+    table.commit(table.entry(keyed("b0", 0, 9), bucket=0), table.entry(keyed("b1", 0, 9), bucket=1))
+    table.commit(table.entry(keyed("b3", 0, 9), bucket=3))
+    plan = table.plan(buckets={1})
+    assert names(plan) == ["b1"]
+    assert (plan.counts.manifests_read, plan.counts.pruned_by_bucket) == (1, 2)
+
+
+def test_partitions_are_pruned_by_manifest_then_by_entry():
+    table = MetadataTable(EVENTS)
+    table.commit(*(table.entry(data_file(EVENTS, f"m{day}"), MAY_1 + day) for day in range(3)))
+    table.commit(table.entry(data_file(EVENTS, "later"), MAY_1 + 9), table.entry(data_file(EVENTS, "never"), None))
+    plan = table.plan((col("day") >= "2026-05-02") & (col("day") < "2026-05-09"))
+    assert names(plan) == ["m1", "m2"]
+    assert (plan.counts.manifests_read, plan.counts.manifests_total) == (1, 2)
+    assert (plan.counts.pruned_by_partition, plan.counts.files_total) == (3, 5)
+    assert names(table.plan(col("day").is_null())) == ["never"]
+    assert names(table.plan(~(col("day") == "2026-05-01"))) == ["later", "m1", "m2"]
+
+
+def test_a_deleted_file_of_a_pruned_partition_stays_deleted():
+    table = MetadataTable(EVENTS)
+    gone = data_file(EVENTS, "gone")
+    table.commit(table.entry(gone, MAY_1), table.entry(data_file(EVENTS, "other"), MAY_1 + 5))
+    table.commit(table.entry(gone, MAY_1, kind=FileKind.DELETE))
+    assert names(table.plan(col("day") == "2026-05-01")) == []
+    assert names(table.plan(col("day") > "2026-05-01")) == ["other"]
+
+
+def test_buckets_are_pruned_by_the_hash_of_the_key():
+    # format 6.5: of 4 buckets, 1 lies in bucket 2, 42 in bucket 1 and -5 in bucket 3; 42 of 2 buckets in bucket 1.
+    table = MetadataTable(KEYED)
+    table.commit(*(table.entry(keyed(f"b{b}", -99, 99), bucket=b) for b in range(4)))
+    assert names(table.plan(col("k") == 1)) == ["b2"]
+    assert names(table.plan(col("k").is_in([42, -5]))) == ["b1", "b3"]
+    assert names(table.plan((col("k") == 1) | (col("k") == 42))) == ["b1", "b2"]
+    assert names(table.plan((col("k") == 1) | (col("v") == 1))) == ["b0", "b1", "b2", "b3"]
+    assert table.plan(col("k") == 1).counts.pruned_by_bucket == 3
+
+
+def test_each_entry_is_hashed_by_its_own_number_of_buckets():
+    table = MetadataTable(KEYED)
+    table.commit(*(table.entry(keyed(f"of2-{b}", 0, 99), bucket=b, total_buckets=2) for b in range(2)))
+    table.commit(*(table.entry(keyed(f"dynamic-{b}", 0, 99), bucket=b, total_buckets=-1) for b in range(2)))
+    assert names(table.plan(col("k") == 42)) == ["dynamic-0", "dynamic-1", "of2-1"]
+
+
+def test_no_bucket_is_pruned_without_a_value_of_every_bucket_key():
+    schema = schema_of(fields_of(a="INT NOT NULL", b="INT NOT NULL"), primary_key=["a", "b"], bucket="2")
+    table = MetadataTable(schema)
+    table.commit(*(table.entry(data_file(schema, str(b), a=(0, 9), b=(0, 9)), bucket=b) for b in range(2)))
+    assert len(table.plan(col("a") == 1).files) == 2
+    assert len(table.plan((col("a") == 1) & (col("b") == 2)).files) == 1
+
+
+def test_key_ranges_prune_single_files():
+    table = MetadataTable(KEYED)
+    table.commit(
+        table.entry(keyed("low", 0, 9)), table.entry(keyed("high", 10, 19)), table.entry(keyed("new", 5, 15, 0))
+    )
+    plan = table.plan(col("k") < 5)
+    assert names(plan) == ["low"]
+    assert plan.splits[0].raw
+    assert plan.counts.pruned_by_key == 2
+
+
+def test_values_never_prune_one_of_two_files_that_may_share_a_key():
+    table = MetadataTable(KEYED)
+    table.commit(table.entry(keyed("old", 0, 9, v=(1, 1))), table.entry(keyed("new", 5, 15, 0, v=(2, 2))))
+    plan = table.plan(col("v") == 1)
+    assert names(plan) == ["new", "old"]
+    assert not plan.splits[0].raw
+    assert names(table.plan(col("v") == 3)) == []
+    assert table.plan(col("v") == 3).counts.pruned_by_value == 2
+
+
+def test_values_prune_single_files_of_one_level():
+    table = MetadataTable(KEYED)
+    table.commit(table.entry(keyed("a", 0, 9, v=(1, 1))), table.entry(keyed("b", 10, 19, v=(2, 2))))
+    assert names(table.plan(col("v") == 1)) == ["a"]
+
+
+def test_values_prune_single_append_files():
+    table = MetadataTable(LOG)
+    table.commit(table.entry(data_file(LOG, "a", a=(0, 9), b=("a", "m"))))
+    table.commit(table.entry(data_file(LOG, "b", a=(10, 19), b=("n", "z"))))
+    assert names(table.plan(col("a") > 9)) == ["b"]
+    assert names(table.plan((col("a") > 9) & (col("b") < "n"))) == []
+    assert table.plan(col("a") > 9).counts.pruned_by_value == 1
+
+
+def test_split_options():
+    table = MetadataTable(schema_of(LOG.fields, source__split__target_size="25 mb"))
+    table.commit(*(table.entry(data_file(LOG, str(at))) for at in range(5)))
+    assert [len(s.files) for s in table.plan().splits] == [2, 2, 1]
+
+
+def test_the_postpone_bucket_is_not_read():
+    table = MetadataTable(KEYED)
+    table.commit(table.entry(keyed("later", 0, 9, 0), bucket=-2, total_buckets=-2), table.entry(keyed("now", 0, 9)))
+    assert names(table.plan()) == ["now"]
+    assert table.plan().counts.pruned_by_bucket == 1
+
+
+def test_a_file_of_some_columns_is_refused():
+    table = MetadataTable(LOG)
+    table.commit(table.entry(replace(data_file(LOG, "part"), write_cols=("a",))))
+    with pytest.raises(UnsupportedFeature, match="part"):
+        table.plan()
+
+
+INDEX_SCHEMA = {"type": "record", "name": "record", "fields": [{"name": "_INDEX_TYPE", "type": "string"}]}
+
+
+def with_index(table, *types):
+    path = table.paths.manifest("index-manifest-1")
+    table.storage.write(path, write_avro(INDEX_SCHEMA, [{"_INDEX_TYPE": t} for t in types]))
+    return table.snapshot(index_manifest="index-manifest-1")
+
+
+def test_hash_indexes_are_passed_over_and_deletion_vectors_refused():
+    table = MetadataTable(LOG)
+    table.commit(table.entry(data_file(LOG, "a")))
+    assert names(table.plan(snapshot=with_index(table, "HASH"))) == ["a"]
+    with pytest.raises(UnsupportedFeature, match="deletion vectors"):
+        table.plan(snapshot=with_index(table, "HASH", "DELETION_VECTORS"))
+
+
+def test_a_missing_manifest_is_corruption_while_the_snapshot_is_there_and_expiry_when_it_is_not():
+    table = MetadataTable(LOG)
+    table.commit(table.entry(data_file(LOG, "a")))
+    snapshot = table.snapshot()
+    table.storage.delete(f.path for f in table.storage.list(table.paths.manifest_directory))
+    with pytest.raises(SnapshotNotFound, match="snapshot 7"):
+        table.plan(snapshot=snapshot)
+    table.storage.write(table.paths.snapshot(7), b"{}")
+    with pytest.raises(CorruptTable, match="is missing"):
+        table.plan(snapshot=snapshot)
+
+
+def test_an_index_manifest_that_is_missing_or_torn_is_corruption():
+    table = MetadataTable(LOG)
+    table.commit(table.entry(data_file(LOG, "a")))
+    table.storage.write(table.paths.snapshot(7), b"{}")
+    with pytest.raises(CorruptTable, match="index-manifest-2 is missing"):
+        table.plan(snapshot=table.snapshot(index_manifest="index-manifest-2"))
+    table.storage.write(table.paths.manifest("index-manifest-2"), b"Obj\x01torn")
+    with pytest.raises(CorruptTable, match="index-manifest-2"):
+        table.plan(snapshot=table.snapshot(index_manifest="index-manifest-2"))
+
+
+def test_partition_bytes_that_do_not_decode_are_corruption_of_the_manifest():
+    table = MetadataTable(EVENTS)
+    table.commit(table.entry(data_file(EVENTS, "a"), MAY_1))
+    (entry,) = table.entries[0]
+    table.entries[0] = [entry, replace(entry, partition=b"\x00\x00\x00\x02", file=data_file(EVENTS, "b"))]
+    store = table.manifests()
+    store.partition_types = ()  # writes what a careful writer would not
+    (manifest,) = store.write_manifests(table.entries[0], 1 << 20)
+    base, delta = store.write_list([manifest])[0], store.write_list([])[0]
+    table.entries = [[entry]]
+    snapshot = replace(
+        table.snapshot(),
+        base_manifest_list=base,
+        delta_manifest_list=delta,
+        base_manifest_list_size=None,
+        delta_manifest_list_size=None,
+    )
+    with pytest.raises(CorruptTable, match=manifest.file_name):
+        table.plan(col("day") == "2026-05-01", snapshot=snapshot)
+
+
+def test_explain_is_readable():
+    table = MetadataTable(KEYED)
+    table.commit(
+        table.entry(keyed("a", 0, 9)),
+        table.entry(keyed("b", 5, 15, 0)),
+        table.entry(keyed("c", 0, 9), bucket=1),
+        table.entry(keyed("d", 50, 90), bucket=1),
+    )
+    assert table.plan(col("k") < 20).explain() == "\n".join(
+        [
+            "scan of snapshot 7 (APPEND, 2023-11-14 22:13:20 UTC), schema 0",
+            "  where      k < 20",
+            "  manifests  1 of 1 read",
+            "  files      3 of 4 selected; left out: 1 by key range",
+            "  read raw   1 split of 1 file, 10 rows, 10.0 MiB",
+            "  merge      1 split of 2 files, 20 rows, 20.0 MiB, up to 2 sorted runs at once",
+            "  levels     L0: 1 file, L5: 2 files",
+        ]
+    )
+
+
+def test_explain_of_an_append_table_knows_no_merge():
+    table = MetadataTable(LOG)
+    table.commit(table.entry(data_file(LOG, "a")))
+    text = table.plan().explain()
+    assert "everything" in text
+    assert "merge" not in text
+    assert "levels" not in text

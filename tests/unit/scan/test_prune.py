@@ -1,0 +1,110 @@
+from dataclasses import replace
+
+import pytest
+
+from paimon_core.errors import CorruptTable
+from paimon_core.metadata.stats import ColumnStats
+from paimon_core.options import TableOptions
+from paimon_core.predicate import col
+from paimon_core.scan import prune
+from paimon_core.scan.prune import Pruners
+from tests.support.manifest_tables import MetadataTable, data_file, fields_of, names, schema_of, stats_of, without_stats
+
+# Schema 1 renamed b to c, made d wider, and added e.
+OLD = schema_of(fields_of(a="INT", b="INT", d="INT"))
+NEW = schema_of(fields_of(a="INT NOT NULL", c="INT=1", d="BIGINT=2", e="INT=3"), schema_id=1)
+OLD_FILE = data_file(OLD, "old", a=(0, 9), b=(0, 9), d=(0, 9))
+
+
+def keeps(where, file, schema=NEW, older=OLD):
+    pruners = Pruners.of(where, schema, TableOptions.parse(schema.options), {0: older, 1: schema}.__getitem__)
+    assert pruners.value is not None
+    return pruners.value.keeps(MetadataTable(schema).partition(), file)
+
+
+def test_a_renamed_column_keeps_its_statistics():
+    assert keeps(col("c") == 9, OLD_FILE)
+    assert not keeps(col("c") == 10, OLD_FILE)
+
+
+def test_nullability_is_no_other_type():
+    assert not keeps(col("a") == 10, OLD_FILE)
+
+
+def test_a_column_of_another_type_has_no_statistics():
+    assert keeps(col("d") == 10, OLD_FILE)
+
+
+def test_a_column_that_is_younger_than_the_file_is_all_null():
+    assert not keeps(col("e") == 0, OLD_FILE)
+    assert not keeps(col("e").is_not_null(), OLD_FILE)
+    assert keeps(col("e").is_null(), OLD_FILE)
+    assert keeps((col("e") == 0) | (col("c") == 5), OLD_FILE)
+
+
+def test_statistics_of_some_columns():
+    some = replace(OLD_FILE, value_stats=stats_of(OLD.fields[1:2], {"b": 0}, {"b": 9}), value_stats_cols=("b",))
+    assert not keeps(col("c") == 10, some)
+    assert keeps(col("a") == 10, some)
+
+
+def test_no_statistics_prune_nothing():
+    for file in (without_stats(OLD_FILE), replace(without_stats(OLD_FILE), value_stats_cols=None)):
+        assert keeps((col("c") == 10) & col("a").is_null(), file)
+
+
+def test_statistics_of_unknown_columns_prune_nothing():
+    odd = replace(OLD_FILE, value_stats_cols=("a", "b", "x"))
+    assert keeps(col("c") == 10, odd)
+
+
+def test_null_counts_of_another_length_are_unknown():
+    odd = replace(OLD_FILE, value_stats=replace(OLD_FILE.value_stats, null_counts=(0,)))
+    assert keeps(col("c").is_null(), odd)
+    assert not keeps(col("c") == 10, odd)
+
+
+def test_garbage_is_corruption_of_the_file():
+    torn = replace(OLD_FILE, value_stats=ColumnStats(b"\x00\x00\x00\x03", b"\x00\x00\x00\x03", (0, 0, 0)))
+    with pytest.raises(CorruptTable, match="statistics of old"):
+        keeps(col("c") == 10, torn)
+    assert keeps(col("d") == 10, torn)
+
+
+def test_partition_values_and_key_ranges_complete_the_statistics():
+    schema = schema_of(
+        fields_of(day="INT NOT NULL", k="INT NOT NULL", v="INT"), ["day", "k"], partition_by=["day"], bucket="1"
+    )
+    table = MetadataTable(schema)
+    table.commit(table.entry(replace(data_file(schema, "a", k=(0, 9)), value_stats_cols=()), 1))
+    assert names(table.plan((col("day") == 2) | (col("k") == 10))) == []
+    assert names(table.plan((col("day") == 1) | (col("k") == 10))) == ["a"]
+    assert names(table.plan((col("day") == 2) | (col("k") == 9))) == ["a"]
+
+
+def test_an_append_table_whose_bucket_key_had_another_type_is_not_pruned_there():
+    # format 6.5: -5 as INT lies in bucket 3 of 4; as BIGINT its bytes, and so its hash, are others.
+    old = schema_of(fields_of(a="INT"), bucket="4", bucket_key="a")
+    new = schema_of(fields_of(a="BIGINT"), schema_id=1, bucket="4", bucket_key="a")
+    table = MetadataTable(new, older=(old,))
+    table.commit(*(table.entry(without_stats(data_file(old, f"old{b}")), bucket=b) for b in range(4)))
+    table.commit(*(table.entry(without_stats(data_file(new, f"new{b}")), bucket=b) for b in range(4)))
+    found = names(table.plan(col("a") == -5))
+    assert [name for name in found if name.startswith("old")] == ["old0", "old1", "old2", "old3"]
+    assert len(found) == 5
+
+
+def test_too_many_combinations_of_keys_are_not_hashed(monkeypatch):
+    schema = schema_of(fields_of(a="INT NOT NULL", b="INT NOT NULL"), primary_key=["a", "b"], bucket="2")
+    where = col("a").is_in(range(3)) & col("b").is_in(range(3))
+    options = TableOptions.parse(schema.options)
+    assert Pruners.of(where, schema, options, {0: schema}.__getitem__).bucket is not None
+    monkeypatch.setattr(prune, "MAX_HASHED_KEYS", 8)
+    assert Pruners.of(where, schema, options, {0: schema}.__getitem__).bucket is None
+
+
+def test_floats_are_not_hashed():
+    schema = schema_of(fields_of(k="DOUBLE NOT NULL"), primary_key=["k"], bucket="2")
+    pruners = Pruners.of(col("k") == 0.0, schema, TableOptions.parse(schema.options), {0: schema}.__getitem__)
+    assert pruners.bucket is None
+    assert pruners.key is not None
