@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
@@ -17,6 +17,7 @@ from paimon_core.errors import (
     TableNotFound,
 )
 from paimon_core.metadata.context import TableContext
+from paimon_core.metadata.manifest_store import ManifestCache
 from paimon_core.metadata.schema_store import SchemaStore
 from paimon_core.options import TableOptions
 from paimon_core.schema import TableSchema, new_schema
@@ -50,6 +51,7 @@ class FilesystemCatalog:
 
     storage: Storage
     warehouse: str
+    _manifests: ManifestCache = field(default_factory=ManifestCache, repr=False, compare=False)
 
     # -- databases
 
@@ -119,7 +121,7 @@ class FilesystemCatalog:
             self._check_database(identifier.database)
             known = ", ".join(self.list_tables(identifier.database)) or "none"
             raise TableNotFound(f"no table {name} in {self.warehouse} (tables: {known})", table=name)
-        return Table(TableContext.of(name, self.storage, self._root(identifier), schema))
+        return Table(TableContext.of(name, self.storage, self._root(identifier), schema, self._manifests))
 
     def create_table(
         self,
@@ -152,7 +154,7 @@ class FilesystemCatalog:
             comment=comment,
         )
         TableOptions.parse(new.options, table=name, creating=True)
-        context = TableContext.of(name, self.storage, self._root(identifier), new)
+        context = TableContext.of(name, self.storage, self._root(identifier), new, self._manifests)
         context.check_table()
         self._check_database(identifier.database)
         if context.schemas.latest() is None and context.schemas.publish(new):

@@ -53,7 +53,7 @@ def pack(columns: Sequence[Ints], rows: int) -> Codes:
     """Integer arrays, most significant first, as one code per row.
 
     Constant parts vanish, a single part left is returned as it is, parts of up to 64 bits together become uint64, and
-    more become big-endian bytes with a final byte that keeps numpy from dropping trailing zeros.
+    more become big-endian bytes of one width, so that trailing zeros, which numpy takes for padding, compare as well.
     """
     varying: list[tuple[Ints, int, int]] = []
     for part in columns:
@@ -70,14 +70,13 @@ def pack(columns: Sequence[Ints], rows: int) -> Codes:
             code = (code << np.uint64(bits)) | _reduced(part, low)
         return code
     widths = [-(-bits // 8) for _, _, bits in varying]
-    image = np.empty((rows, sum(widths) + 1), np.uint8)
+    image = np.empty((rows, sum(widths)), np.uint8)
     start = 0
     for (part, low, _), width in zip(varying, widths, strict=True):
         word = _reduced(part, low).astype(">u8").view(np.uint8).reshape(rows, _WORD)
         image[:, start : start + width] = word[:, _WORD - width :]
         start += width
-    image[:, start] = 1
-    return image.view(f"S{start + 1}").reshape(rows)
+    return image.view(f"S{start}").reshape(rows)
 
 
 def float_code(bits: Ints) -> Ints:

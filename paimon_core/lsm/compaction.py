@@ -1,6 +1,7 @@
 """UniversalCompaction: which sorted runs of a bucket to merge, and into which level (format 8.2, 8.4).
 
-Runs are taken newest first and without gaps, so an older row never passes a newer one. Level 0 is never an output.
+Runs are taken newest first and without gaps, so an older row never passes a newer one. Level 0 is never an output:
+whatever is picked takes all of the levels 0 and 1 with it.
 """
 
 from __future__ import annotations
@@ -47,8 +48,7 @@ class UniversalCompaction:
         picked = self._picked(levels.runs)
         if picked == 0:
             return None
-        output_level, picked = _output(levels, picked)
-        return _unit(levels, output_level, levels.runs[:picked])
+        return _unit(levels, levels.runs[:picked])
 
     def _picked(self, runs: tuple[SortedRun, ...]) -> int:
         """How many of the newest runs to compact: by size amplification, by size ratio, then by their number."""
@@ -86,21 +86,12 @@ def full_unit(levels: Levels, *, force_rewrite: bool = False) -> CompactionUnit 
         if not force_rewrite:
             return None
         return CompactionUnit(levels.max_level, levels.files, drop_delete=True, each_alone=True)
-    return _unit(levels, levels.max_level, levels.runs)
+    return _unit(levels, levels.runs)
 
 
-def _unit(levels: Levels, output_level: int, runs: tuple[SortedRun, ...]) -> CompactionUnit:
+def _unit(levels: Levels, runs: tuple[SortedRun, ...]) -> CompactionUnit:
+    """The newest ``runs`` into the level above the next run's, or the last level when they are all."""
+    rest = levels.runs[len(runs) :]
+    output_level = rest[0].level - 1 if rest else levels.max_level
     files = tuple(file for run in runs for file in run.files)
-    return CompactionUnit(output_level, files, drop_delete=output_level != 0 and output_level >= levels.highest_level)
-
-
-def _output(levels: Levels, picked: int) -> tuple[int, int]:
-    """The output level of the first ``picked`` runs, and how many runs it takes to avoid level 0."""
-    runs = levels.runs
-    if picked == len(runs):
-        return levels.max_level, picked
-    level = max(0, runs[picked].level - 1)
-    while level == 0 and picked < len(runs):
-        level = runs[picked].level
-        picked += 1
-    return (levels.max_level if picked == len(runs) else level), picked
+    return CompactionUnit(output_level, files, drop_delete=output_level >= levels.highest_level)

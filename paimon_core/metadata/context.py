@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from paimon_core.codec.binary_row import decode_row
 from paimon_core.codec.partition_text import partition_values
 from paimon_core.errors import InvalidRequest, UnsupportedFeature
-from paimon_core.metadata.manifest_store import ManifestStore
+from paimon_core.metadata.manifest_store import ManifestCache, ManifestStore
 from paimon_core.metadata.schema_store import SchemaStore
 from paimon_core.metadata.snapshot_store import SnapshotStore
 from paimon_core.metadata.tag_store import TagStore
@@ -33,8 +33,10 @@ class TableContext:
     tags: TagStore
 
     @staticmethod
-    def of(name: str, storage: Storage, root: str, schema: TableSchema) -> TableContext:
-        """The context of the table ``name`` at ``root`` with its current schema.
+    def of(
+        name: str, storage: Storage, root: str, schema: TableSchema, cache: ManifestCache | None = None
+    ) -> TableContext:
+        """The context of the table ``name`` at ``root`` with its current schema; ``cache`` is shared between tables.
 
         Raises UnsupportedFeature naming an option that could change what a read returns.
         """
@@ -51,7 +53,7 @@ class TableContext:
             options=options,
             snapshots=SnapshotStore(storage, paths),
             schemas=SchemaStore(storage, paths),
-            manifests=ManifestStore(storage, paths, types, options["manifest.compression"]),
+            manifests=ManifestStore(storage, paths, types, options["manifest.compression"], cache),
             tags=TagStore(storage, paths),
         )
 

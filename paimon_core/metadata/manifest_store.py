@@ -35,13 +35,18 @@ class ManifestStore:
     """
 
     def __init__(
-        self, storage: Storage, paths: TablePaths, partition_types: Sequence[DataType], compression: str = "zstd"
+        self,
+        storage: Storage,
+        paths: TablePaths,
+        partition_types: Sequence[DataType],
+        compression: str = "zstd",
+        cache: ManifestCache | None = None,
     ) -> None:
         self.storage = storage
         self.paths = paths
         self.partition_types = tuple(partition_types)
         self.compression = compression
-        self._kept = _Kept()
+        self.cache = ManifestCache() if cache is None else cache
 
     def __reduce__(self) -> tuple[Any, ...]:
         return ManifestStore, (self.storage, self.paths, self.partition_types, self.compression)
@@ -90,10 +95,10 @@ class ManifestStore:
 
         Raises CorruptTable naming the path for a missing, torn or foreign file.
         """
-        entries = self._kept.find(file_name)
+        entries = self.cache.find(self.paths.manifest(file_name))
         if entries is None:
             entries = decode_entries(self._read(file_name, size), self.paths.manifest(file_name))
-            self._kept.keep(file_name, entries)
+            self.cache.keep(self.paths.manifest(file_name), entries)
         return list(entries)
 
     def write_list(self, files: Sequence[ManifestFile]) -> tuple[str, int]:
@@ -142,24 +147,26 @@ class ManifestStore:
         return data
 
 
-class _Kept:
-    """The manifests read last, by name, within two bounds."""
+class ManifestCache:
+    """The manifests read last, by path, within two bounds; tables of one catalog share one. Safe between threads."""
 
     def __init__(self) -> None:
         self._manifests: OrderedDict[str, list[ManifestEntry]] = OrderedDict()
         self._entries = 0
         self._lock = threading.Lock()
 
-    def find(self, name: str) -> list[ManifestEntry] | None:
+    def find(self, path: str) -> list[ManifestEntry] | None:
+        """The entries of a manifest that is kept."""
         with self._lock:
-            if name in self._manifests:
-                self._manifests.move_to_end(name)
-            return self._manifests.get(name)
+            if path in self._manifests:
+                self._manifests.move_to_end(path)
+            return self._manifests.get(path)
 
-    def keep(self, name: str, entries: list[ManifestEntry]) -> None:
+    def keep(self, path: str, entries: list[ManifestEntry]) -> None:
+        """Keep the entries of a manifest, and drop those that were used longest ago."""
         with self._lock:
-            self._entries += len(entries) - len(self._manifests.pop(name, ()))
-            self._manifests[name] = entries
+            self._entries += len(entries) - len(self._manifests.pop(path, ()))
+            self._manifests[path] = entries
             while len(self._manifests) > KEPT_MANIFESTS or self._entries > KEPT_ENTRIES:
                 self._entries -= len(self._manifests.popitem(last=False)[1])
 

@@ -35,7 +35,7 @@ def build(tree):
     return {"==": column == value, "<": column < value, ">=": column >= value}[op]
 
 
-LEAVES = st.tuples(st.sampled_from(["==", "<", ">=", "in", "null"]), st.sampled_from("pkv"), st.integers(0, 5))
+LEAVES = st.tuples(st.sampled_from(["==", "<", ">=", "in", "null"]), st.sampled_from("pkvv"), st.integers(0, 3))
 FILTERS = st.recursive(
     LEAVES,
     lambda inner: st.one_of(
@@ -43,15 +43,15 @@ FILTERS = st.recursive(
         st.tuples(st.just("and"), inner, inner),
         st.tuples(st.just("or"), inner, inner),
     ),
-    max_leaves=4,
+    max_leaves=3,
 ).map(build)
 
 # A flush: rows by (p, k), each (kind, v); None: a full compaction.
 FLUSHES = st.lists(
     st.none()
     | st.dictionaries(
-        st.tuples(st.integers(0, 1), st.integers(0, 5)),
-        st.tuples(st.sampled_from(["+I", "+I", "-D"]), st.none() | st.integers(0, 5)),
+        st.tuples(st.integers(0, 1), st.integers(0, 3)),
+        st.tuples(st.sampled_from(["+I", "+I", "-D"]), st.none() | st.integers(0, 3)),
         min_size=1,
         max_size=4,
     ),
@@ -141,7 +141,7 @@ def selected(where, rows):
     return sorted((rows[at][:4] for at in kept["at"].to_pylist()), key=lambda row: row[3])
 
 
-@settings(deadline=None, max_examples=120)
+@settings(deadline=None, max_examples=200)
 @given(FLUSHES, FILTERS)
 def test_a_keyed_table_keeps_every_row_that_is_asked_for(flushes, where):
     lake = Lake(KEYED)

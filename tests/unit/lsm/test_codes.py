@@ -78,6 +78,13 @@ def test_columns_in_one_word_in_bytes_and_alone():
     assert order_codes(alone).tolist() == [3, 1, 2]
 
 
+def test_short_text_leaves_room_in_its_word():
+    text = pa.array(["\x7f234", "", "a"])
+    number = pa.array([2**28, 0, 1])
+    assert order_codes([text, number]).dtype == np.uint64
+    assert ordered(text, number) == [[1], [2], [0]]
+
+
 def test_bytes_keep_their_trailing_zeros():
     wide = pa.array([0, 2**63 - 1, -(2**63), 0])
     codes = order_codes([wide, pa.array([256, 1, 1, 0])])

@@ -82,7 +82,12 @@ def test_a_run_joins_up_to_the_ratio():
     )
 
 
-def test_level_0_is_swallowed_up_to_the_first_deeper_run():
+def test_amplification_at_its_bound_is_allowed():
+    assert UniversalCompaction(3, 200, 1).pick(bucket((0, 1), (2, 199), (5, 100))) is None
+    assert picked(UniversalCompaction(3, 200, 1).pick(bucket((0, 1), (2, 200), (5, 100))))[1] == 5
+
+
+def test_level_0_is_never_an_output():
     runs = [(0, 1), (0, 1), (1, 1000), (2, 900), (5, 99999)]
     assert picked(UniversalCompaction(5, 200, 1).pick(bucket(*runs)))[1] == 4
     alone = [(0, 1), (0, 1), (0, 1), (0, 1024), (0, 1024 * 1024)]

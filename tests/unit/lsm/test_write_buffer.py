@@ -15,7 +15,7 @@ def rows(keys, first):
 
 
 def test_it_fills_and_drains_to_the_last_row_of_each_key():
-    buffer = WriteBuffer(["_KEY_k"], MergeOrder(), limit_bytes=60)
+    buffer = WriteBuffer(["_KEY_k"], MergeOrder(), limit_bytes=68)
     assert buffer.drain() is None
     buffer.add(rows([3, 1], first=0))
     assert (buffer.nbytes, buffer.is_full) == (34, False)
