@@ -164,7 +164,7 @@ _READ_SAFE = re.compile(
     r"commit|tag|consumer|manifest|metadata\.stats|changelog|snapshot|num-|parquet|orc|page-size|spill|local-merge|"
     r"file-index|file\.block-size|partition\.(expiration|timestamp|mark|idle)|record-level|async|delete|end-input|"
     r"metastore|precommit|target-file-row|write-max|streaming|continuous|dynamic-bucket|zorder|auto-create|"
-    r"fields\.[^.]+\.stats-mode|data-file\.(prefix|external)|metadata\.iceberg|nextid|owner|type$)"
+    r"fields\.[^.]+\.stats-mode|data-file\.prefix|metadata\.iceberg|nextid|owner|type$)"
 )
 _STATS_OF_FIELD = re.compile(r"fields\.([^.]+)\.stats-mode")
 

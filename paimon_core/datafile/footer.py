@@ -1,7 +1,7 @@
 """Footers: what a Parquet file's last bytes say, read and rewritten where Parquet libraries leave no other way.
 
 Two needs: INT96 columns are handled as 12-byte values (``datafile.int96``), and the column metadata of a damaged footer
-must be looked at safely, where pyarrow's own accessor can end the process. Every function raises ValueError for a footer
+must be looked at safely, where pyarrow's own accessor can end the process. Each function raises ValueError for a footer
 that does not decode.
 """
 
@@ -48,7 +48,7 @@ def int96_as_bytes(footer: Struct, columns: Collection[str]) -> pq.FileMetaData:
 
 
 def bytes_as_int96(footer: pq.FileMetaData, columns: Collection[str]) -> bytes:
-    """What to append to a finished file so that these 12-byte columns are INT96: another footer; the last one counts."""
+    """What to append to a finished file to make these 12-byte columns INT96: another footer, as the last one counts."""
     sink = pa.BufferOutputStream()
     footer.write_metadata_file(sink)
     tree = parse_struct(sink.getvalue().to_pybytes()[len(_MAGIC) :])

@@ -48,8 +48,10 @@ def int96_to_timestamps(array: pa.Array, dtype: DataType, column: str) -> pa.Arr
     per_day = _PER_DAY[dtype.timestamp_unit]
     carry, rest = np.divmod(raw["nanos"] // _NANOS[dtype.timestamp_unit], per_day)
     days = np.where(valid, raw["day"].astype(np.int64) - _JULIAN_EPOCH + carry, 0)
-    most = 2**63 // per_day - 1
-    if days.min() < -most or days.max() > most:
+    rest = np.where(valid, rest, 0)
+    (first_day, first), (last_day, last) = divmod(-(2**63), per_day), divmod(2**63 - 1, per_day)
+    before = (days < first_day) | ((days == first_day) & (rest < first))
+    if np.any(before | (days > last_day) | ((days == last_day) & (rest > last))):
         raise UnsupportedFeature(
             f"column {column!r} holds a timestamp that {dtype.to_arrow()} cannot; nanoseconds go from 1677 to 2262",
             column=column,

@@ -97,10 +97,19 @@ class RollingWriter:
         while self._pending_rows and self._pending_rows >= (rows := self._next_row_group()):
             self._write_row_group(rows)
 
-    def close(self) -> list[DataFile]:
-        """Write what is held, finish the open file and give all files, in row order; [] when no row was written."""
+    @property
+    def buffered_bytes(self) -> int:
+        """Bytes of the rows that wait for their row group."""
+        return self._pending_bytes
+
+    def flush(self) -> None:
+        """Write the rows that wait, as smaller row groups than they would have become: frees their memory."""
         while self._pending_rows:
             self._write_row_group(min(self._pending_rows, self._next_row_group()))
+
+    def close(self) -> list[DataFile]:
+        """Write what is held, finish the open file and give all files, in row order; [] when no row was written."""
+        self.flush()
         self._finish_file()
         return list(self._files)
 
@@ -109,15 +118,16 @@ class RollingWriter:
         if self._open is not None:
             self._open.discard()
             self._open = None
-        begun, self._begun, self._files, self._pending, self._pending_rows = self._begun, [], [], [], 0
+        begun, self._begun, self._files, self._pending = self._begun, [], []
+        self._pending_rows = self._pending_bytes = 0
         self._storage.delete(begun)
 
     def _next_row_group(self) -> int:
         """The rows that fill a row group or the file, judged by the bytes of earlier rows, or of these in memory."""
         in_memory = max(1.0, self._pending_bytes / self._pending_rows)
         left = self._target_bytes - (self._open.written_bytes if self._open else 0)
-        rows = min(ROW_GROUP_ROWS, ROW_GROUP_BYTES / in_memory, left / (self._file_bytes_per_row or in_memory))
-        return max(LEAST_ROWS, ceil(rows))
+        filling = max(LEAST_ROWS, left / (self._file_bytes_per_row or in_memory))
+        return max(1, ceil(min(ROW_GROUP_ROWS, ROW_GROUP_BYTES / in_memory, filling)))
 
     def _write_row_group(self, rows: int) -> None:
         held = pa.concat_tables(self._pending)

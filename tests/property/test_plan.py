@@ -46,6 +46,8 @@ FILTERS = st.recursive(
     max_leaves=3,
 ).map(build)
 
+LOOKUPS = st.lists(st.integers(0, 3), min_size=1, max_size=2).map(lambda keys: col("k").is_in(keys))
+
 # A flush: rows by (p, k), each (kind, v); None: a full compaction.
 FLUSHES = st.lists(
     st.none()
@@ -142,7 +144,7 @@ def selected(where, rows):
 
 
 @settings(deadline=None, max_examples=200)
-@given(FLUSHES, FILTERS)
+@given(FLUSHES, FILTERS | LOOKUPS)
 def test_a_keyed_table_keeps_every_row_that_is_asked_for(flushes, where):
     lake = Lake(KEYED)
     for flushed in flushes:

@@ -1,0 +1,96 @@
+"""Data files for tests: written and read back by the real writer and reader, in this process's memory."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from paimon_core.datafile.parquet_writer import RollingWriter
+from paimon_core.datafile.reader import read_batches
+from paimon_core.metadata.data_file import DataFile, FileSource
+from paimon_core.metadata.stats import EMPTY_ROW
+from paimon_core.options import TableOptions
+from paimon_core.schema import DataField, TableSchema
+from paimon_core.storage.fsspec_storage import FsspecStorage
+from paimon_core.storage.paths import TablePaths
+from paimon_core.types import parse_type
+
+STORAGE = FsspecStorage("memory")
+
+
+def schema_of(
+    types: Mapping[str, str], *, keys: Sequence[str] = (), options: Mapping[str, str] | None = None
+) -> TableSchema:
+    """A schema 0 of these columns, field ids from 0."""
+    fields = tuple(DataField(n, name, parse_type(text)) for n, (name, text) in enumerate(types.items()))
+    return TableSchema(0, fields, len(fields) - 1, primary_keys=tuple(keys), options=dict(options or {}))
+
+
+@dataclass
+class Bucket:
+    """Bucket 0 of a table without partitions."""
+
+    schema: TableSchema
+    paths: TablePaths = field(default_factory=lambda: TablePaths(f"/{uuid.uuid4()}"))
+
+    def writer(self, **changes: Any) -> RollingWriter:
+        """A writer of level-0 files."""
+        settings: dict[str, Any] = {
+            "schema": self.schema,
+            "partition": EMPTY_ROW,
+            "partition_path": "",
+            "bucket": 0,
+            "level": 0,
+            "options": TableOptions.parse(self.schema.options),
+            "file_source": FileSource.APPEND,
+        }
+        return RollingWriter(STORAGE, self.paths, **settings | changes)
+
+    def write(self, rows: pa.Table, **changes: Any) -> list[DataFile]:
+        """The files of these rows."""
+        writer = self.writer(**changes)
+        writer.write(rows)
+        return writer.close()
+
+    def table(self, columns: Mapping[str, Sequence[Any]]) -> pa.Table:
+        """Python values as a table of the file's columns."""
+        arrays = [pa.array(columns[f.name], f.type.to_arrow()) for f in self.schema.file_fields]
+        return pa.table(arrays, names=[f.name for f in self.schema.file_fields])
+
+    def path(self, file: DataFile) -> str:
+        """Where a file lies."""
+        return self.paths.data_file("", 0, file.file_name)
+
+    def parquet(self, file: DataFile) -> pq.ParquetFile:
+        """The file as Parquet sees it."""
+        return pq.ParquetFile(STORAGE.open_input(self.path(file)))
+
+    def put(self, table: pa.Table, name: str = "foreign.parquet", **settings: Any) -> DataFile:
+        """A file that another writer made."""
+        sink = pa.BufferOutputStream()
+        pq.write_table(table, sink, **settings)
+        return self.put_bytes(sink.getvalue().to_pybytes(), len(table), name)
+
+    def put_bytes(self, data: bytes, rows: int, name: str = "foreign.parquet") -> DataFile:
+        """A file of any bytes, and the entry that claims ``rows`` rows of it."""
+        file = DataFile(name, len(data), rows, schema_id=0)
+        STORAGE.overwrite(self.path(file), data)
+        return file
+
+    def read(self, file: DataFile, fields: Sequence[DataField] | None = None, **settings: Any) -> pa.Table:
+        """All rows of a file as these fields, by default those of the file."""
+        wanted = self.schema.file_fields if fields is None else fields
+        batches = read_batches(
+            STORAGE, self.path(file), file=file, file_schema=self.schema, read_fields=wanted, **settings
+        )
+        return pa.Table.from_batches(list(batches), pa.schema([f.arrow for f in wanted]))
+
+
+def retyped(schema: TableSchema, **types: str) -> tuple[DataField, ...]:
+    """The fields of these names with other types: what a later schema reads."""
+    return tuple(replace(schema.by_name[name], type=parse_type(text)) for name, text in types.items())

@@ -1,0 +1,79 @@
+"""A standalone Spark cluster on this machine: a master and two workers, each a JVM of its own."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+START_SECONDS = 120
+
+
+class ClusterUnavailable(Exception):
+    """The cluster cannot be started; the message says why."""
+
+
+@contextlib.contextmanager
+def standalone_cluster(folder: Path, workers: int = 2) -> Iterator[str]:
+    """Start a master and workers with logs in ``folder``; gives the URL ``spark://127.0.0.1:PORT``."""
+    if shutil.which("java") is None and not os.environ.get("JAVA_HOME"):
+        raise ClusterUnavailable("no Java: a Spark cluster needs Java 17 or later")
+    import pyspark
+
+    home = Path(pyspark.__file__).parent
+    environment = os.environ | {
+        "SPARK_HOME": str(home),
+        "PYSPARK_PYTHON": sys.executable,
+        "SPARK_LOCAL_IP": "127.0.0.1",
+        "SPARK_WORKER_DIR": str(folder / "work"),
+    }
+    running: list[subprocess.Popen[bytes]] = []
+
+    def start(name: str, *arguments: str) -> Path:
+        log = folder / f"{name}.log"
+        command = [str(home / "bin" / "spark-class"), *arguments]
+        with log.open("wb") as out:
+            running.append(subprocess.Popen(command, stdout=out, stderr=out, env=environment, start_new_session=True))
+        return log
+
+    try:
+        master = start(
+            "master", "org.apache.spark.deploy.master.Master", "--host", "127.0.0.1", "--port", "0", "--webui-port", "0"
+        )
+        url = _wait(master, r"(spark://127\.0\.0\.1:\d+)")
+        for number in range(workers):
+            log = start(
+                f"worker-{number}",
+                "org.apache.spark.deploy.worker.Worker",
+                "--host", "127.0.0.1", "--cores", "1", "--memory", "1g", "--webui-port", "0",
+                url,
+            )  # fmt: skip
+            _wait(log, "Successfully registered with master")
+        yield url
+    finally:
+        for process in running:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGTERM)
+        for process in running:
+            try:
+                process.wait(30)
+            except subprocess.TimeoutExpired:
+                os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+
+
+def _wait(log: Path, pattern: str) -> str:
+    until = time.monotonic() + START_SECONDS
+    while time.monotonic() < until:
+        found = re.search(pattern, log.read_text(errors="replace"))
+        if found:
+            return found.group()
+        time.sleep(0.1)
+    raise AssertionError(f"{log.name} never said {pattern!r}: {log.read_text(errors='replace')[-2000:]}")

@@ -1,0 +1,199 @@
+from dataclasses import replace
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+
+from paimon_core.datafile import parquet_writer
+from paimon_core.datafile.reader import read_batches
+from paimon_core.errors import CorruptTable, StorageError
+from paimon_core.schema import DataField
+from paimon_core.storage.fsspec_storage import FsspecStorage
+from paimon_core.types import STRING, parse_type
+from tests.support.data_files import STORAGE, Bucket, schema_of
+
+TYPES = {"n": "INT", "s": "STRING"}
+
+
+@pytest.fixture
+def bucket():
+    return Bucket(schema_of(TYPES))
+
+
+@pytest.fixture
+def numbers(bucket):
+    """A file of 1000 rows, n ascending."""
+    (file,) = bucket.write(bucket.table({"n": range(1000), "s": [f"s{n % 3}" for n in range(1000)]}))
+    return file
+
+
+def batches(bucket, file, **settings):
+    return list(
+        read_batches(
+            STORAGE,
+            bucket.path(file),
+            file=file,
+            file_schema=bucket.schema,
+            read_fields=bucket.schema.fields,
+            **settings,
+        )
+    )
+
+
+def test_batches_come_in_order_and_size(bucket, numbers):
+    found = batches(bucket, numbers, batch_rows=300)
+    assert [len(b) for b in found] == [300, 300, 300, 100]
+    assert pa.Table.from_batches(found)["n"].to_pylist() == list(range(1000))
+
+
+def test_columns_come_as_asked_under_their_types(bucket, numbers):
+    found = bucket.read(numbers, [bucket.schema.by_name["s"], bucket.schema.by_name["n"]])
+    assert found.schema == pa.schema([("s", pa.string()), ("n", pa.int32())])
+    assert found.slice(4, 1).to_pylist() == [{"s": "s1", "n": 4}]
+
+
+def test_repeating_texts_of_long_files_are_still_strings(bucket):
+    rows = bucket.table({"n": range(70_000), "s": [None if n % 7 == 0 else f"s{n % 3}" for n in range(70_000)]})
+    (file,) = bucket.write(rows)
+    assert bucket.read(file).equals(rows)
+
+
+def test_an_added_column_is_null_and_may_be_the_only_one(bucket, numbers):
+    added = DataField(9, "later", STRING)
+    found = bucket.read(numbers, [added], batch_rows=600)
+    assert (found.num_rows, found["later"].null_count) == (1000, 1000)
+    assert [len(b) for b in found.to_batches()] == [600, 400]
+
+
+def test_filters_keep_what_is_true_in_order(bucket, numbers):
+    where = (pc.field("n") >= 100) & (pc.field("s") == "s0")
+    assert bucket.read(numbers, filters=where)["n"].to_pylist() == list(range(102, 1000, 3))
+    assert batches(bucket, numbers, filters=pc.field("n") > 5000) == []
+
+
+def test_filters_leave_row_groups_out(bucket, monkeypatch):
+    monkeypatch.setattr(parquet_writer, "ROW_GROUP_ROWS", 100)
+    (file,) = bucket.write(bucket.table({"n": range(1000), "s": ["x"] * 1000}))
+    damaged = bytearray(STORAGE.read(bucket.path(file)))
+    damaged[4:100] = bytes(96)
+    STORAGE.overwrite(bucket.path(file), bytes(damaged))
+    assert bucket.read(file, filters=pc.field("n") >= 990)["n"].to_pylist() == list(range(990, 1000))
+    with pytest.raises(CorruptTable):
+        bucket.read(file, filters=pc.field("n") >= 0)
+
+
+def test_filters_on_a_renamed_column_mean_the_new_name(bucket, monkeypatch):
+    monkeypatch.setattr(parquet_writer, "ROW_GROUP_ROWS", 100)
+    (file,) = bucket.write(bucket.table({"n": range(300), "s": ["x"] * 300}))
+    swapped = [replace(bucket.schema.by_name["n"], name="s"), replace(bucket.schema.by_name["s"], name="n")]
+    assert bucket.read(file, swapped, filters=pc.field("s") == 299).to_pylist() == [{"s": 299, "n": "x"}]
+
+
+def test_a_missing_file_is_corruption_that_names_it(bucket, numbers):
+    STORAGE.delete([bucket.path(numbers)])
+    with pytest.raises(CorruptTable, match=rf"{numbers.file_name} is missing"):
+        bucket.read(numbers)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"file_size": 1}, "bytes, not 1"),
+        ({"row_count": 999}, "has 1000 rows, not 999"),
+    ],
+)
+def test_a_file_unlike_its_entry_is_corrupt(bucket, numbers, change, said):
+    with pytest.raises(CorruptTable, match=said):
+        bucket.read(replace(numbers, **change))
+
+
+@pytest.mark.parametrize("keep", [0, 3, 4, 8, 100, -1, -8, -300])
+def test_a_torn_file_is_corrupt(bucket, numbers, keep):
+    torn = bucket.put_bytes(STORAGE.read(bucket.path(numbers))[:keep], 1000)
+    with pytest.raises(CorruptTable, match=r"foreign\.parquet"):
+        bucket.read(torn)
+
+
+@pytest.mark.parametrize("data", [b"", b"PAR1", b"PAR1PAR1PAR1", b"\x00" * 100, b"PAR1" + b"\xff" * 60 + b"PAR1"])
+def test_garbage_is_corrupt(bucket, data):
+    with pytest.raises(CorruptTable, match=r"foreign\.parquet"):
+        bucket.read(bucket.put_bytes(data, 1))
+
+
+def test_one_flipped_bit_in_a_page_is_found(bucket, numbers):
+    data = bytearray(STORAGE.read(bucket.path(numbers)))
+    data[200] ^= 1
+    damaged = bucket.put_bytes(bytes(data), 1000)
+    with pytest.raises(CorruptTable, match=r"foreign\.parquet does not decode"):
+        bucket.read(damaged)
+
+
+def test_a_failing_store_is_no_corruption(bucket, numbers, monkeypatch):
+    def fail(self, path):
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr(FsspecStorage, "open_input", fail)
+    with pytest.raises(StorageError, match="Input/output error"):
+        bucket.read(numbers)
+
+
+def test_a_reader_that_is_left_early_closes_its_file(bucket, numbers, monkeypatch):
+    opened = []
+    real = FsspecStorage.open_input
+    monkeypatch.setattr(FsspecStorage, "open_input", lambda *a: opened.append(real(*a)) or opened[-1])
+    reading = read_batches(
+        STORAGE,
+        bucket.path(numbers),
+        file=numbers,
+        file_schema=bucket.schema,
+        read_fields=bucket.schema.fields,
+        batch_rows=10,
+    )
+    next(reading)
+    assert not opened[0].closed
+    reading.close()
+    assert opened[0].closed
+
+
+@pytest.mark.parametrize(
+    ("text", "written", "read"),
+    [
+        ("DECIMAL(9, 2)", pa.array([None, 1], pa.int32()).cast(pa.decimal128(12, 2)), None),
+        ("TIME(0)", pa.array([1_500, None], pa.time64("us")), [1, None]),
+        ("TIMESTAMP(3)", pa.array([-1, 1_999], pa.timestamp("us")), [-1, 1]),
+        ("TIMESTAMP(6)", pa.array([-1, None], pa.timestamp("ns")), [-1, None]),
+        ("TIMESTAMP(6) WITH LOCAL TIME ZONE", pa.array([7], pa.timestamp("us")), [7]),
+        ("TIMESTAMP(6)", pa.array([7], pa.timestamp("us", "Europe/Paris")), [7]),
+        ("TINYINT", pa.array([7, None], pa.int32()), [7, None]),
+        ("BIGINT", pa.array([7, None], pa.uint32()), [7, None]),
+        ("STRING", pa.array(["a", None], pa.large_string()), ["a", None]),
+        ("STRING", pa.array(["a", "a"]).dictionary_encode(), ["a", "a"]),
+        ("STRING", pa.array([b"\xc3\xa9"]), ["é"]),
+        ("BINARY(2)", pa.array([b"ab"], pa.binary(2)), [b"ab"]),
+        ("DOUBLE", pa.array([0.5], pa.float32()), [0.5]),
+    ],
+)
+def test_files_of_other_writers_are_read(text, written, read):
+    bucket = Bucket(schema_of({"c": text}))
+    found = bucket.read(bucket.put(pa.table({"c": written})))["c"]
+    assert found.type == parse_type(text).to_arrow()
+    if pa.types.is_timestamp(found.type) or pa.types.is_time(found.type):
+        found = found.cast(pa.int64() if pa.types.is_timestamp(found.type) else pa.int32())
+    assert found.to_pylist() == (read or written.to_pylist())
+
+
+@pytest.mark.parametrize(
+    ("text", "written", "said"),
+    [
+        ("INT", pa.array(["7"]), "is stored as string, not INT"),
+        ("STRING", pa.array([7]), "is stored as int64, not STRING"),
+        ("DATE", pa.array([7], pa.int32()), "is stored as int32, not DATE"),
+        ("INT", pa.array([[7]]), "is stored as list"),
+        ("TINYINT", pa.array([300]), "is no TINYINT"),
+        ("STRING", pa.array([b"\xff"]), "is no STRING"),
+    ],
+)
+def test_a_column_that_cannot_be_what_the_schema_says_is_corrupt(text, written, said):
+    bucket = Bucket(schema_of({"c": text}))
+    with pytest.raises(CorruptTable, match=rf"foreign\.parquet.*'c'.*{said}"):
+        bucket.read(bucket.put(pa.table({"c": written})))
