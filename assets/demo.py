@@ -58,8 +58,8 @@ class Demo:
         """One run that materializes these tables, on the partitions from first to last."""
         tags = {RANGE_START: first, RANGE_END: last} if first and last else {}
         job = self.definitions.resolve_implicit_global_asset_job_def()
-        title = first if first == last else f"{first}..{last}"
-        self._run(step, title or "", job, asset_selection=[asset_key(name) for name in names], tags=tags)
+        title = "" if not first or not last else first if first == last else f"{first} to {last}"
+        self._run(step, title, job, asset_selection=[asset_key(name) for name in names], tags=tags)
 
     def run_job(self, step: str, title: str, name: str, config: Mapping[str, Any] | None = None) -> None:
         """One run of a job that is defined by name."""
@@ -76,8 +76,7 @@ class Demo:
         self.seconds[step] = self.seconds.get(step, 0.0) + took
         if not result.success:
             raise DemoFailed(f"run {result.run_id} failed at {step} {title}: {_cause(result)}")
-        for outcome in _outcomes(result):
-            say(f"{step:<12} {title:<24} {outcome}")
+        say(f"{took:5.1f} s  {step:<10}  {title:<24}  {_outcome(result)}")
 
     def missing(self, name: str, partitions: dg.PartitionsDefinition[str]) -> list[str]:
         """The partitions of a table that were not materialized yet; all of them when the table is not in the lake."""
@@ -99,7 +98,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         settings = load_settings()
         home = prepare_home(settings)
         os.environ["DAGSTER_HOME"] = str(home)
-        say(f"the lake is {settings.warehouse}")
+        say(f"the lake is {settings.warehouse}; the first step starts Spark")
         with dg.DagsterInstance.from_config(str(home)) as instance:
             demo = Demo(settings, instance, build_definitions(settings), asked.to or settings.calendar.last_day)
             before_compaction = play(demo)
@@ -114,12 +113,12 @@ def play(demo: Demo) -> dict[str, str]:
     """The main job; the files per level of each table as they were before compaction."""
     load(demo)
     before = {name: levels_text(state_of(open_table(demo.settings, name)).levels) for name in demo.settings.tables}
-    for request in sensor_requests(demo):
-        name = str(request.tags["paimon/table"])
-        demo.run_job("compact", name, str(request.job_name), request.run_config)
     flights = demo.settings.table(FLIGHTS)
-    request = dg.RunRequest(run_config=compaction_config(flights, full=True))
-    demo.run_job("compact", f"{FLIGHTS}, full", compaction_job_name(flights), request.run_config)
+    first_month = demo.settings.calendar.first_day.strftime("%Y-%m")
+    by_hand = dg.RunRequest(run_config=compaction_config(flights, full=True, partitions=[first_month]))
+    demo.run_job("compact", f"by hand: {first_month}, full", compaction_job_name(flights), by_hand.run_config)
+    for request in sensor_requests(demo):
+        demo.run_job("compact", f"sensor: {request.tags['paimon/table']}", str(request.job_name), request.run_config)
     demo.run_job("maintain", "tag, then expire", NIGHTLY)
     demo.run_job("check", "all tables", "audit")
     return before
@@ -127,8 +126,9 @@ def play(demo: Demo) -> dict[str, str]:
 
 def load(demo: Demo) -> None:
     """Materialize what was not materialized yet."""
-    loaded = [n for n in DIMENSIONS if demo.instance.get_latest_materialization_event(asset_key(n))]
-    new_dimensions = [n for n in DIMENSIONS if n not in loaded or n not in existing(demo.settings)]
+    there = existing(demo.settings)
+    known = [n for n in there if demo.instance.get_latest_materialization_event(asset_key(n))]
+    new_dimensions = [n for n in DIMENSIONS if n not in known]
     if new_dimensions:
         demo.materialize("dimensions", new_dimensions)
     months = demo.missing(WEATHER, monthly(demo.settings))
@@ -143,7 +143,7 @@ def load(demo: Demo) -> None:
     if touched:
         demo.materialize("aggregate", [CARRIER_DAY], touched[0], touched[-1])
     if not (new_dimensions or months or days or touched):
-        say("load         everything was loaded before: nothing is added twice")
+        say("everything was loaded before: nothing is added twice")
 
 
 def sensor_requests(demo: Demo) -> list[dg.RunRequest]:
@@ -153,7 +153,7 @@ def sensor_requests(demo: Demo) -> list[dg.RunRequest]:
     with dg.build_sensor_context(instance=demo.instance, resources={"lake": lake}) as context:
         tick = sensor.evaluate_tick(context)
     if not tick.run_requests:
-        say(f"compact      the sensor asks for nothing: {tick.skip_message}")
+        say("the compaction sensor asks for nothing: no table has too many sorted runs")
     return list(tick.run_requests or [])
 
 
@@ -162,21 +162,37 @@ def say(line: str) -> None:
     print(f"  {line}", flush=True)
 
 
-def _outcomes(result: dg.ExecuteInProcessResult) -> list[str]:
-    """A line for each table and step that the run touched, and one for its checks."""
-    said: dict[tuple[str, str], str] = {}
-    events = [*result.get_asset_materialization_events(), *result.get_asset_observation_events()]
-    for event in events:
-        specific: Any = event.event_specific_data
-        record = getattr(specific, "materialization", None) or specific.asset_observation
-        outcome = record.metadata.get("paimon/outcome")
-        if outcome is not None:
-            said.setdefault((record.asset_key.to_user_string(), str(event.step_key)), str(outcome.value))
+def _outcome(result: dg.ExecuteInProcessResult) -> str:
+    """What a run did, in one line."""
+    events = result.get_asset_materialization_events()
+    said = [_loaded(event.step_materialization_data.materialization) for event in events]
+    notes: dict[str, list[dg.AssetObservation]] = {}
+    for event in result.get_asset_observation_events():
+        observation = event.asset_observation_data.asset_observation
+        notes.setdefault(str(observation.metadata["paimon/step"].value), []).append(observation)
+    for step, observations in notes.items():
+        if step == "compact":
+            said += [f"{_value(o, 'note')}, {_value(o, 'files')} files now" for o in observations]
+        elif step == "tag":
+            said.append(f"{len(observations)} tables have the tag {_value(observations[0], 'tag')}")
+        else:
+            said.append(f"{sum(_value(o, 'expired_snapshots') for o in observations)} snapshots expired")
     checks = result.get_asset_check_evaluations()
     failed = [f"{c.asset_key.to_user_string()} {c.check_name}: {c.description}" for c in checks if not c.passed]
     if failed:
         raise DemoFailed(f"checks failed: {'; '.join(failed)}")
-    return [*said.values(), *([f"{len(checks)} checks passed"] if checks else [])]
+    if checks:
+        said.append(f"{len(checks)} checks passed")
+    return "; ".join(dict.fromkeys(said))
+
+
+def _loaded(materialization: dg.AssetMaterialization) -> str:
+    table = ".".join(materialization.asset_key.path)
+    return f"{table} has {_value(materialization, 'dagster/row_count'):,} rows"
+
+
+def _value(event: dg.AssetMaterialization | dg.AssetObservation, key: str) -> Any:
+    return event.metadata[key if "/" in key else f"paimon/{key}"].value
 
 
 def _cause(result: dg.ExecuteInProcessResult) -> str:

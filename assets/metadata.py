@@ -73,7 +73,7 @@ def result_metadata(result: StepResult) -> dict[str, Any]:
         "paimon/level0_files": result.levels_after[0].files if 0 in result.levels_after else 0,
         "paimon/seconds": result.seconds,
         "paimon/levels": dg.MetadataValue.md(levels_markdown(result)),
-        "paimon/outcome": result.sentence(),
+        "paimon/note": result.note or result.sentence(),
         **{f"paimon/{key}": value for key, value in result.details.items()},
     }
     if result.snapshot_id is not None:

@@ -15,11 +15,14 @@ class LakeResource(dg.ConfigurableResource[Any]):
 
     environment: str
     warehouse: str
+    _settings: Settings | None = PrivateAttr(default=None)
 
     @property
     def settings(self) -> Settings:
-        """The settings, read from configs/."""
-        return load_settings(self.environment, warehouse=self.warehouse)
+        """The settings, read from configs/ once a run."""
+        if self._settings is None:
+            self._settings = load_settings(self.environment, warehouse=self.warehouse)
+        return self._settings
 
 
 class SparkResource(dg.ConfigurableResource[Any]):

@@ -128,14 +128,21 @@ def load(
     for number, stage in enumerate(stages, start=1):
         if number <= done:
             continue
+        frame = stage.frame()
+        application = str(frame.sparkSession.sparkContext.applicationId)
         snapshot = write_spark(
-            stage.frame(),
+            frame,
             table,
             kinds=stage.kinds,
             overwrite=stage.overwrite,
             user=user,
             identifier=number,
-            properties={"pipeline.step": step, "pipeline.stage": stage.name, **plain(properties)},
+            properties={
+                "pipeline.step": step,
+                "pipeline.stage": stage.name,
+                "spark.application-id": application,
+                **plain(properties),
+            },
         )
         if snapshot is not None:
             commits.append(snapshot.id)

@@ -34,7 +34,7 @@ def check_cast(stored: DataType, wanted: DataType, column: str) -> Cast | None:
 
     Raises UnsupportedFeature naming the column and both types for a cast that is not built.
     """
-    if stored.with_nullable(True) == wanted.with_nullable(True):
+    if stored == wanted or stored.with_nullable(True) == wanted.with_nullable(True):
         return None
     cast = _find(stored, wanted)
     if cast is None:

@@ -118,7 +118,7 @@ class RollingWriter:
         if self._open is not None:
             self._open.discard()
             self._open = None
-        begun, self._begun, self._files, self._pending = self._begun, [], []
+        begun, self._begun, self._files, self._pending = self._begun, [], [], []
         self._pending_rows = self._pending_bytes = 0
         self._storage.delete(begun)
 

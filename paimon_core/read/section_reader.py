@@ -31,7 +31,7 @@ def read_file(
     batch_rows: int = WINDOW_ROWS,
 ) -> Iterator[pa.RecordBatch]:
     """The rows of one data file as ``fields``, whatever schema it was written with (format 2.4)."""
-    path = file.external_path or context.paths.data_file(context.partition_path(partition), bucket, file.file_name)
+    path = context.paths.data_file(context.partition_path(partition), bucket, file.file_name)
     return read_batches(
         context.storage,
         path,

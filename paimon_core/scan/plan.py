@@ -229,6 +229,11 @@ def _live(
         found = manifests.read_manifest(manifest.file_name, manifest.file_size)
         entries += found if partition is None else partition.select(found, manifests.paths.manifest(manifest.file_name))
     for entry in live_entries(entries):
+        if entry.file.external_path is not None:
+            raise UnsupportedFeature(
+                f"file {entry.file.file_name} lies outside of {manifests.paths.root}: not supported",
+                file=entry.file.file_name,
+            )
         if entry.file.write_cols is not None:
             raise UnsupportedFeature(
                 f"file {entry.file.file_name} of {manifests.paths.root} holds only some columns: not supported",

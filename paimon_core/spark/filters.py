@@ -7,27 +7,36 @@ from operator import and_, or_
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
+from pyspark.sql.types import DoubleType, FloatType, StructType
 
 from paimon_core.errors import InvalidRequest
 from paimon_core.predicate.bound import Op
 from paimon_core.predicate.tree import And, Comparison, Or, Predicate
 
 
-def to_column(predicate: Predicate) -> Column:
-    """The same filter in Spark; its three-valued logic and its order of NaN are Spark's own."""
+def to_column(predicate: Predicate, schema: StructType) -> Column:
+    """The same filter in Spark on columns of ``schema``; three-valued logic and the order of NaN are Spark's own.
+
+    Literals take the column's type, as they do in the library: 0.1 names the FLOAT 0.1.
+    """
     match predicate:
         case And(parts):
-            return reduce(and_, map(to_column, parts))
+            return reduce(and_, (to_column(p, schema) for p in parts))
         case Or(parts):
-            return reduce(or_, map(to_column, parts))
+            return reduce(or_, (to_column(p, schema) for p in parts))
         case Comparison():
-            return _comparison(predicate)
+            return _comparison(predicate, schema)
     raise InvalidRequest(f"{predicate!r} is no predicate")
 
 
-def _comparison(test: Comparison) -> Column:
+def _comparison(test: Comparison, schema: StructType) -> Column:
     column = F.col("`" + test.column.replace("`", "``") + "`")
-    values = [F.lit(v) for v in test.values]
+    kind = schema[test.column].dataType
+    if isinstance(kind, FloatType | DoubleType):
+        # Parquet statistics know no NaN, which Spark orders last: a bare column would be pushed down and lose NaN rows.
+        column = -(-column)
+    # Only floats: a literal between two storable values (1.005 for a DECIMAL(5, 2)) must stay between them.
+    values = [F.lit(v).cast(kind) if isinstance(kind, FloatType) else F.lit(v) for v in test.values]
     match test.op:
         case Op.EQ:
             return column == values[0]
@@ -42,7 +51,8 @@ def _comparison(test: Comparison) -> Column:
         case Op.GE:
             return column >= values[0]
         case Op.IN | Op.NOT_IN:
-            found = column.isin(*values) if values else F.lit(False)
+            # Of no values, "in" is false and "not in" true, but unknown for a null.
+            found = column.isin(*values) if values else F.when(column.isNotNull(), F.lit(False))
             return found if test.op is Op.IN else ~found
         case Op.STARTS:
             return F.startswith(column, values[0])

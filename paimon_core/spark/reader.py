@@ -69,12 +69,13 @@ def _native(
 ) -> DataFrame:
     context = table.context
     paths = [
-        f.external_path or context.paths.data_file(context.partition_path(s.partition), s.bucket, f.file_name)
+        context.paths.data_file(context.partition_path(s.partition), s.bucket, f.file_name)
         for s in splits
         for f in s.files
     ]
     needed = list(dict.fromkeys([*columns, *(sorted(where.columns) if where is not None else ())]))
-    rows = spark.read.schema(spark_schema(table.schema.select(needed))).parquet(*paths)
+    schema = spark_schema(table.schema.select(needed))
+    rows = spark.read.schema(schema).parquet(*paths)
     if where is not None:
-        rows = rows.where(to_column(where))
+        rows = rows.where(to_column(where, schema))
     return rows.select(*[f"`{c}`" for c in columns])
