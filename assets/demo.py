@@ -1,8 +1,8 @@
 """``python -m assets.demo``: the main job, driven by Dagster in this process, then a summary.
 
-Loads what Dagster has not materialized yet, a month of flights a run, aggregates, compacts what the sensor asks for
-and then flights in full, tags, expires and checks. Every run is a Dagster run in the lake's own instance, so that
-``make ui`` shows it. A second call finds everything there and says so.
+Loads what Dagster has not materialized yet, as many days a run as a backfill takes, aggregates, compacts a month by
+hand and then what the sensor asks for, tags, expires and checks. Every run is a run in the lake's own Dagster
+instance, so that ``make ui`` shows it. A second call finds everything there and says so.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from assets.definitions import build_definitions
 from assets.instance import prepare_home
 from assets.maintenance import NIGHTLY, compaction_config, compaction_job_name
 from assets.metadata import asset_key
-from assets.partitions import daily, monthly
+from assets.partitions import daily, days_of, monthly
 from assets.resources import LakeResource
 from pipelines.carrier_day import CARRIER_DAY
 from pipelines.dimensions import DIMENSIONS
@@ -136,14 +136,24 @@ def load(demo: Demo) -> None:
         demo.materialize("weather", [WEATHER], months[0], months[-1])
     names = [FLIGHTS, CANCELLATIONS]
     days = sorted({day for name in names for day in demo.missing(name, daily(demo.settings))})
-    for month in sorted({day[:7] for day in days}):
-        of_month = [day for day in days if day.startswith(month)]
-        demo.materialize("flights", names, of_month[0], of_month[-1])
+    for chunk in chunks(days_of(days), demo.settings.table(FLIGHTS).backfill_per_run):
+        demo.materialize("flights", names, chunk[0].isoformat(), chunk[-1].isoformat())
     touched = sorted({day[:7] for day in days} | set(demo.missing(CARRIER_DAY, monthly(demo.settings))))
     if touched:
         demo.materialize("aggregate", [CARRIER_DAY], touched[0], touched[-1])
     if not (new_dimensions or months or days or touched):
         say("everything was loaded before: nothing is added twice")
+
+
+def chunks(days: Sequence[date], size: int) -> list[list[date]]:
+    """Sorted days as unbroken ranges of at most ``size`` days: what a backfill makes runs of."""
+    ranges: list[list[date]] = []
+    for day in days:
+        if ranges and len(ranges[-1]) < size and (day - ranges[-1][-1]).days == 1:
+            ranges[-1].append(day)
+        else:
+            ranges.append([day])
+    return ranges
 
 
 def sensor_requests(demo: Demo) -> list[dg.RunRequest]:

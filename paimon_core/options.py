@@ -129,7 +129,7 @@ SUPPORTED: dict[str, Option] = {
         Option("sequence.field.sort-order", _one_of("ascending", "descending"), "ascending", "their direction"),
         Option("rowkind.field", str.strip, None, "the column that holds the row kind"),
         Option("num-sorted-run.compaction-trigger", _int(1), 5, "sorted runs that trigger a compaction"),
-        Option("num-sorted-run.stop-trigger", _int(1), None, "sorted runs at which writes of this process wait"),
+        Option("num-sorted-run.stop-trigger", _int(1), None, "runs at which writers wait for compaction: they always do"),
         Option("num-levels", _int(2, 100), None, "levels of the LSM tree; default the trigger + 1"),
         Option("compaction.max-size-amplification-percent", _int(0), 200, "when all runs are merged"),
         Option("compaction.size-ratio", _int(0), 1, "percent by which the next run may be larger and still be taken"),

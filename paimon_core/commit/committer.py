@@ -67,13 +67,15 @@ def commit(
     compaction that conflicts is left out, and the result has no COMPACT snapshot.
 
     Raises CommitConflict (others changed the same files, or won every race), CommitStateUnknown, InvalidRequest,
-    UnsupportedFeature (the table has an index that the changes would make stale), TableNotFound. When the first part
-    of the commit stands, the error's ``facts["committed"]`` has its snapshot ids.
+    UnsupportedFeature (an option that a writer must obey, or an index that the changes would make stale),
+    TableNotFound. When the first part of the commit stands, the error's ``facts["committed"]`` has its snapshot ids.
     """
     if not user.strip() or not 0 <= identifier <= BATCH_IDENTIFIER:
         raise InvalidRequest(f"commit user {user!r}, identifier {identifier}: not a name and a number from 0 to 2^63-1")
     attempt = _Commit(context, user, identifier, dict(properties or {}), watermark, operation, now_millis, overwrite)
     changes = _changes(messages, overwrite)
+    if changes:
+        context.options.check_writable(context.name)
     for change in changes:
         try:
             attempt.land(change)

@@ -47,8 +47,8 @@ def test_partitions_and_backfill_policies(definitions: dg.Definitions) -> None:
         keys = asset.partitions_def.get_partition_keys()
         return len(keys), keys[0], keys[-1], asset.backfill_policy.max_partitions_per_run
 
-    assert of("ods.flights") == (365, "2013-01-01", "2013-12-31", 31)
-    assert of("ods.cancellations") == (365, "2013-01-01", "2013-12-31", 31)
+    assert of("ods.flights") == (365, "2013-01-01", "2013-12-31", 92)
+    assert of("ods.cancellations") == (365, "2013-01-01", "2013-12-31", 92)
     assert of("ods.weather") == (12, "2013-01", "2013-12", 12)
     assert of("dws.carrier_day") == (12, "2013-01", "2013-12", 12)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import threading
 
 import pytest
@@ -354,9 +355,14 @@ def test_an_error_after_the_rows_landed_says_so():
     assert caught.value.facts["committed"] == [1]
 
 
-def test_an_index_that_the_change_would_make_stale_is_refused():
-    import dataclasses
+def test_an_option_that_a_writer_must_obey_is_refused():
+    context = fake_table(**{"changelog-producer": "input"})
+    with pytest.raises(UnsupportedFeature, match="changelog-producer"):
+        append(context)
+    assert context.snapshots.ids() == []
 
+
+def test_an_index_that_the_change_would_make_stale_is_refused():
     context = fake_table()
     snapshot = append(context)
     indexed = dataclasses.replace(snapshot, id=2, uuid="x", index_manifest="index-manifest-1")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 
 import pytest
@@ -139,8 +140,6 @@ def test_files_go_with_the_last_snapshot_that_has_them():
 
 
 def test_what_an_overwrite_replaced_goes_with_its_extra_files():
-    import dataclasses
-
     context = fake_table()
     old = dataclasses.replace(fake_file(context), extra_files=("x.index",))
     context.storage.write(context.paths.data_file("p=a", 0, "x.index"), b"index")
@@ -152,8 +151,6 @@ def test_what_an_overwrite_replaced_goes_with_its_extra_files():
 
 
 def test_files_outside_of_the_table_are_not_touched():
-    import dataclasses
-
     context = fake_table()
     old = dataclasses.replace(fake_file(context), external_path="file:///elsewhere/f")
     append(context, old)
@@ -349,8 +346,6 @@ def test_a_delete_that_fails_leaves_orphans_only():
 
 
 def test_the_manifest_of_a_changelog_goes_too():
-    import dataclasses
-
     context = fake_table()
     snapshot = append(context, now_millis=1)
     change = fake_file(context)

@@ -1,0 +1,58 @@
+import pytest
+
+from paimon_core.compact.append import pick_append
+from paimon_core.compact.task import AppendUnit, CompactionTask
+from paimon_core.errors import InvalidRequest, UnsupportedFeature
+from paimon_core.lsm.compaction import CompactionUnit
+from paimon_core.metadata.data_file import DataFile
+from paimon_core.options import TableOptions
+
+OPTIONS = TableOptions.parse({"target-file-size": "100 b"})
+
+
+def file(name, size, first=0):
+    return DataFile(name, size, 1, 0, min_sequence_number=first, max_sequence_number=first)
+
+
+def picked(files, **arguments):
+    unit = pick_append(files, OPTIONS, **{"full": False, "ordered": False} | arguments)
+    return [[f.file_name for f in group] for group in unit.groups] if unit else []
+
+
+def test_five_small_files_are_packed():
+    files = [file(n, 10) for n in "abcde"]
+    assert picked(files) == [list("abcde")]
+    assert picked(files[:4]) == []
+    assert picked(files[:2], full=True) == [["a", "b"]]
+    assert picked(files[:1], full=True) == []
+
+
+def test_twice_the_target_is_enough():
+    assert picked([file(n, 69) for n in "abcde"]) == [["a", "b", "c"]]
+
+
+def test_large_files_are_left():
+    assert picked([file("big", 70), *[file(n, 1) for n in "abcde"]]) == [list("abcde")]
+
+
+def test_ordered_buckets_pack_neighbours_only():
+    files = [file("a", 10, 0), file("b", 10, 1), file("big", 90, 2), file("c", 10, 3), file("d", 10, 4)]
+    assert picked(files, full=True, ordered=True) == [["a", "b"], ["c", "d"]]
+    assert picked(files, full=True) == [["a", "b", "c", "d"]]
+
+
+@pytest.mark.parametrize(
+    "unit", [AppendUnit(((file("a", 1), file("b", 1)),)), CompactionUnit(5, (file("a", 1),), True, each_alone=True)]
+)
+def test_tasks_travel_as_bytes(unit):
+    task = CompactionTask(b"\x00" * 12, 1, 2, unit)
+    assert CompactionTask.from_bytes(task.to_bytes()) == task
+    assert task.input_bytes == len(unit.files)
+
+
+@pytest.mark.parametrize("data", [b"", b"{}", b"[]", b'{"version":1}', b'{"version":1,"partition":{"b":"AA=="}}'])
+def test_other_bytes_are_refused(data):
+    with pytest.raises(InvalidRequest):
+        CompactionTask.from_bytes(data)
+    with pytest.raises(UnsupportedFeature, match="9"):
+        CompactionTask.from_bytes(b'{"version": 9}')

@@ -1,0 +1,249 @@
+"""The user's handle: what each call returns, and what it refuses, in one process on memory storage."""
+
+import dataclasses
+import datetime
+import pickle
+
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import paimon_core as paimon
+from paimon_core import col
+
+SCHEMA = pa.schema([("p", pa.string()), ("k", pa.int64()), ("v", pa.float64())])
+
+
+@pytest.fixture
+def catalog(tmp_path):
+    catalog = paimon.open_catalog(f"memory://{tmp_path}")
+    catalog.create_database("db")
+    return catalog
+
+
+@pytest.fixture
+def keyed(catalog):
+    options = {"bucket": "2", "write-only": "true"}
+    return catalog.create_table("db.k", SCHEMA, primary_key=["p", "k"], partition_by=["p"], options=options)
+
+
+@pytest.fixture
+def append(catalog):
+    return catalog.create_table("db.a", SCHEMA, partition_by=["p"], options={"write-only": "true"})
+
+
+def rows(*values):
+    return pa.table([list(c) for c in zip(*values, strict=True)], schema=SCHEMA) if values else SCHEMA.empty_table()
+
+
+def content(table, **scan):
+    return sorted(tuple(r.values()) for r in table.scan(**scan).to_arrow().to_pylist())
+
+
+def test_upsert_and_kinds(keyed):
+    first = keyed.write(rows(("a", 1, 1.0), ("b", 2, 2.0)))
+    assert (first.id, first.commit_kind, first.total_record_count) == (1, "APPEND", 2)
+    keyed.write(rows(("a", 1, 9.0), ("a", 3, 3.0)))
+    keyed.write(rows(("b", 2, 0.0)).append_column("op", pa.array(["-D"])), kinds="op")
+    assert content(keyed) == [("a", 1, 9.0), ("a", 3, 3.0)]
+    assert keyed.write(rows()) is None
+    assert keyed.latest_snapshot().id == 3
+
+
+def test_scans(keyed):
+    keyed.write(rows(*[("a", n, float(n)) for n in range(100)]))
+    scan = keyed.scan(columns=["v"], where=(col("k") >= 10) & (col("k") < 20))
+    assert sorted(scan.to_arrow()["v"].to_pylist()) == [float(n) for n in range(10, 20)]
+    assert scan.count() == 10
+    assert pl.DataFrame(scan).height == len(scan.to_pandas()) == scan.to_polars().height == 10
+    assert sum(b.num_rows for b in scan.to_batches()) == 10
+    assert keyed.scan(limit=7).to_arrow().num_rows == 7
+    assert keyed.scan(limit=0).to_arrow().num_rows == 0
+    assert keyed.scan(limit=7).count() == 7
+    assert keyed.scan().count() == 100
+    assert "snapshot 1" in scan.explain()
+
+
+def test_a_table_never_written_is_empty(keyed):
+    assert keyed.latest_snapshot() is None
+    assert keyed.scan().to_arrow().schema == SCHEMA.set(0, pa.field("p", pa.string(), False)).set(
+        1, pa.field("k", pa.int64(), False)
+    )
+    assert keyed.compact(full=True) is None
+    assert keyed.delete(col("k") == 1) is None
+    assert not keyed.expire_snapshots().expired
+    for view in ("snapshots", "files", "manifests", "partitions", "buckets", "tags"):
+        assert getattr(keyed.inspect, view)().num_rows == 0
+
+
+def test_time_travel(keyed):
+    for n in range(1, 4):
+        keyed.write(rows(("a", 1, float(n))))
+    keyed.tags.create("two", 2)
+    times = keyed.inspect.snapshots()["commit_time"]
+    assert content(keyed.at(snapshot=1)) == [("a", 1, 1.0)]
+    assert content(keyed.at(tag="two")) == [("a", 1, 2.0)]
+    assert content(keyed.at(time=times[2].as_py())) == [("a", 1, 3.0)]
+    with pytest.raises(paimon.SnapshotNotFound, match="9"):
+        keyed.at(snapshot=9)
+    with pytest.raises(paimon.TagNotFound, match="three"):
+        keyed.at(tag="three")
+    with pytest.raises(paimon.SnapshotNotFound):
+        keyed.at(time=datetime.datetime(2001, 1, 1, tzinfo=datetime.UTC))
+    with pytest.raises(paimon.InvalidRequest, match="exactly one"):
+        keyed.at()
+    with pytest.raises(paimon.InvalidRequest, match="pinned to snapshot 1"):
+        keyed.at(snapshot=1).write(rows(("a", 1, 1.0)))
+
+
+def test_an_identifier_commits_once(append):
+    for _ in range(3):
+        assert append.write(rows(("a", 1, 1.0)), user="u", identifier=5).id == 1
+    assert content(append) == [("a", 1, 1.0)]
+    with pytest.raises(paimon.InvalidRequest, match="user"):
+        append.write(rows(("a", 1, 1.0)), identifier=6)
+    with pytest.raises(paimon.InvalidRequest, match="-1"):
+        append.write(rows(("a", 1, 1.0)), user="u", identifier=-1)
+
+
+def test_overwrites(append):
+    append.write(rows(("a", 1, 1.0), ("b", 2, 2.0), ("c", 3, 3.0)))
+    append.overwrite(rows(("a", 9, 9.0)))
+    assert content(append) == [("a", 9, 9.0), ("b", 2, 2.0), ("c", 3, 3.0)]
+    append.overwrite(rows(("b", 8, 8.0)), where=col("p").is_in(["b", "c"]))
+    assert content(append) == [("a", 9, 9.0), ("b", 8, 8.0)]
+    before = append.latest_snapshot().id
+    with pytest.raises(paimon.InvalidRequest, match="p=a"):
+        append.overwrite(rows(("a", 8, 8.0)), where=col("p") == "b")
+    with pytest.raises(paimon.InvalidRequest, match="no partition column"):
+        append.overwrite(rows(("a", 8, 8.0)), where=col("k") == 1)
+    assert append.latest_snapshot().id == before
+    append.delete(col("p") == "a")
+    assert content(append) == [("b", 8, 8.0)]
+    with pytest.raises(paimon.InvalidRequest, match="'v'"):
+        append.delete(col("v") == 8.0)
+
+
+def test_a_whole_table_is_replaced_when_it_has_no_partitions(catalog):
+    table = catalog.create_table("db.w", SCHEMA, options={"write-only": "true"})
+    table.write(rows(("a", 1, 1.0), ("b", 2, 2.0)))
+    assert table.overwrite(rows(("c", 3, 3.0))).commit_kind == "OVERWRITE"
+    assert content(table) == [("c", 3, 3.0)]
+
+
+def test_an_append_table_takes_inserts_only(append):
+    with pytest.raises(paimon.InvalidRequest, match="no primary key"):
+        append.write(rows(("a", 1, 1.0)), kinds=["-D"])
+    append.write(rows(("a", 1, 1.0)), kinds=["+I"])
+
+
+def test_a_refused_batch_writes_nothing(keyed):
+    with pytest.raises(paimon.SchemaMismatch, match="'x'"):
+        keyed.write(pa.table({"p": ["a"], "k": [1], "x": [1]}))
+    with pytest.raises(paimon.SchemaMismatch, match="'zz' is no row kind"):
+        keyed.write(rows(("a", 1, 1.0)), kinds=["zz"])
+    with pytest.raises(paimon.SchemaMismatch, match="'op'"):
+        keyed.write(rows(("a", 1, 1.0)), kinds="op")
+    assert keyed.latest_snapshot() is None
+    assert not [i for i in keyed.context.storage.list(keyed.location) if i.is_directory and "=" in i.name]
+
+
+def test_a_writer_hands_over_messages(keyed):
+    with keyed.writer() as writer:
+        writer.write(rows(("a", 1, 1.0)))
+        first = writer.flush()
+        writer.write(rows(("a", 1, 2.0)))
+        second = writer.flush()
+    assert keyed.latest_snapshot() is None
+    keyed.commit([*first, *second], user="u", identifier=1)
+    assert content(keyed) == [("a", 1, 2.0)]
+
+
+def test_a_writer_that_is_left_deletes_its_files(keyed):
+    with keyed.writer() as writer:
+        writer.write(rows(("a", 1, 1.0)))
+        writer.flush()
+        writer.write(rows(("a", 2, 1.0)))
+    paths = [i.path for i in keyed.context.storage.list(f"{keyed.location}/p=a/bucket-0")]
+    paths += [i.path for i in keyed.context.storage.list(f"{keyed.location}/p=a/bucket-1")]
+    assert len(paths) == 1, "the flushed message keeps its file"
+
+
+def test_write_only_false_compacts_by_itself(catalog):
+    table = catalog.create_table(
+        "db.auto", SCHEMA, primary_key=["k"], options={"bucket": "1", "num-sorted-run.compaction-trigger": "3"}
+    )
+    for n in range(7):
+        table.write(rows(("a", n, float(n))))
+    assert max(table.inspect.buckets()["sorted_runs"].to_pylist()) <= 3
+    assert "COMPACT" in table.inspect.snapshots()["commit_kind"].to_pylist()
+    assert table.scan().count() == 7
+
+
+def test_rowkind_field_and_ignore_delete(catalog):
+    schema = SCHEMA.append(pa.field("op", pa.string()))
+    options = {"bucket": "1", "write-only": "true", "rowkind.field": "op"}
+    table = catalog.create_table("db.r", schema, primary_key=["k"], options=options)
+    table.write(pa.table([["a"] * 3, [1, 2, 1], [1.0] * 3, ["+I", "+I", "-D"]], schema=schema))
+    assert [r[1] for r in content(table)] == [2]
+    with pytest.raises(paimon.InvalidRequest, match="'op'"):
+        table.write(pa.table([["a"], [1], [1.0], ["+I"]], schema=schema), kinds=["+I"])
+    with pytest.raises(paimon.SchemaMismatch, match="'no'"):
+        table.write(pa.table([["a"], [1], [1.0], ["no"]], schema=schema))
+    kept = catalog.create_table(
+        "db.i", SCHEMA, primary_key=["k"], options={"bucket": "1", "write-only": "true", "ignore-delete": "true"}
+    )
+    kept.write(rows(("a", 1, 1.0), ("a", 1, 2.0)), kinds=["+I", "-D"])
+    assert content(kept) == [("a", 1, 1.0)]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "word"),
+    [
+        ({"columns": ["x"]}, "'x'"),
+        ({"columns": []}, "at least one"),
+        ({"columns": "k"}, "list"),
+        ({"columns": ["k", "k"]}, "twice"),
+        ({"limit": -1}, "-1"),
+        ({"limit": "3"}, "'3'"),
+        ({"where": "k = 1"}, "predicate"),
+        ({"where": col("x") == 1}, "'x'"),
+        ({"where": col("k") == "one"}, "'k'"),
+    ],
+)
+def test_scans_that_are_refused(keyed, arguments, word):
+    with pytest.raises(paimon.InvalidRequest, match=word):
+        keyed.scan(**arguments)
+
+
+def test_maintenance_arguments(keyed):
+    keyed.write(rows(("a", 1, 1.0)))
+    for name in ("keep_last", "keep_max", "limit"):
+        with pytest.raises(paimon.InvalidRequest, match=name):
+            keyed.expire_snapshots(**{name: 0})
+    with pytest.raises(paimon.InvalidRequest, match="keep_for"):
+        keyed.tags.create("t", keep_for=datetime.timedelta(0))
+    with pytest.raises(paimon.InvalidRequest, match="exactly one"):
+        keyed.rollback()
+    keyed.tags.create("t")
+    with pytest.raises(paimon.AlreadyExists, match="t"):
+        keyed.tags.create("t")
+    assert [t.name for t in keyed.tags.list()] == ["t"]
+    keyed.tags.delete("t")
+    with pytest.raises(paimon.TagNotFound, match="t"):
+        keyed.tags.delete("t")
+
+
+def test_a_table_travels_between_processes(keyed):
+    keyed.write(rows(("a", 1, 1.0)))
+    assert content(pickle.loads(pickle.dumps(keyed))) == [("a", 1, 1.0)]  # noqa: S301
+
+
+def test_a_different_bucket_count_is_a_conflict(catalog, keyed):
+    keyed.write(rows(("a", 1, 1.0)))
+    options = dict(keyed.schema.options) | {"bucket": "3"}
+    assert keyed.context.schemas.publish(dataclasses.replace(keyed.schema, id=1, options=options))
+    with pytest.raises(paimon.CommitConflict, match="2 buckets"):
+        catalog.table("db.k").write(rows(("a", 1, 1.0)))
+    catalog.table("db.k").overwrite(rows(("a", 1, 5.0)))
+    assert content(catalog.table("db.k")) == [("a", 1, 5.0)]
