@@ -30,7 +30,7 @@ if Path(assets.__file__ or "").resolve().parent.parent != ROOT:
 
 def build_definitions(settings: Settings) -> dg.Definitions:
     """All assets, checks, jobs, the schedule and the sensor over one lake."""
-    lake = LakeResource(environment=settings.environment, warehouse=settings.warehouse)
+    place = {"environment": settings.environment, "warehouse": settings.warehouse}
     compactions = compaction_jobs(settings)
     nightly = nightly_job(settings)
     tables = [
@@ -45,7 +45,7 @@ def build_definitions(settings: Settings) -> dg.Definitions:
         jobs=[*compactions.values(), nightly, dg.define_asset_job("audit", dg.AssetSelection.all_asset_checks())],
         schedules=[nightly_schedule(settings, nightly)],
         sensors=[compaction_sensor(settings, compactions)],
-        resources={"lake": lake, "spark": SparkResource(lake=lake)},
+        resources={"lake": LakeResource(**place), "spark": SparkResource(**place)},
         executor=dg.in_process_executor,
     )
 

@@ -115,7 +115,7 @@ def observed(context: dg.OpExecutionContext, result: StepResult) -> None:
 
 def run_properties(context: dg.AssetExecutionContext | dg.OpExecutionContext) -> Mapping[str, str]:
     """What every snapshot says of the run that made it."""
-    properties = {"dagster.run-id": context.run_id, "dagster.job": context.job_name}
+    properties = {"dagster.run-id": context.run.run_id, "dagster.job": context.run.job_name}
     if isinstance(context, dg.AssetExecutionContext) and context.has_partition_key_range:
         keys = context.partition_key_range
         properties["dagster.partitions"] = keys.start if keys.start == keys.end else f"{keys.start}..{keys.end}"

@@ -25,16 +25,15 @@ class LakeResource(dg.ConfigurableResource[Any]):
         return self._settings
 
 
-class SparkResource(dg.ConfigurableResource[Any]):
-    """The session: started by the first step that needs it, shared by the steps of a run, stopped after it."""
+class SparkResource(LakeResource):
+    """The lake's session: started by the first step that needs it, shared by the steps of a run, stopped after it."""
 
-    lake: dg.ResourceDependency[LakeResource]
     _session: SparkSession | None = PrivateAttr(default=None)
 
     def session(self) -> SparkSession:
         """The run's session."""
         if self._session is None:
-            self._session = start_session(self.lake.settings)
+            self._session = start_session(self.settings)
         return self._session
 
     def teardown_after_execution(self, context: dg.InitResourceContext) -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
 import pyarrow.compute as pc
 
+from paimon_core.errors import CorruptTable
 from paimon_core.table.table import Table
 from pipelines import source
 from pipelines.carrier_day import CARRIER_DAY
@@ -100,5 +101,16 @@ def audit_files(settings: Settings, name: str) -> Finding:
 
 
 def audit(settings: Settings, name: str, days: Sequence[date] | None = None) -> list[Finding]:
-    """All audits of a table."""
-    return [audit_rows(settings, name, days), audit_keys(settings, name), audit_files(settings, name)]
+    """All audits of a table; one that a damaged file stops is a finding too."""
+    questions: dict[str, Callable[[], Finding]] = {
+        "rows": lambda: audit_rows(settings, name, days),
+        "keys": lambda: audit_keys(settings, name),
+        "files": lambda: audit_files(settings, name),
+    }
+    found = []
+    for question, ask in questions.items():
+        try:
+            found.append(ask())
+        except CorruptTable as error:
+            found.append(Finding(question, name, 1, f"cannot be read: {error}"))
+    return found
