@@ -6,7 +6,7 @@ value outside its type (overflow, a text longer than VARCHAR(n)) is refused with
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -30,7 +30,8 @@ def open_stream(data: Any) -> pa.RecordBatchReader:
     if isinstance(data, list | tuple) and data and all(isinstance(b, pa.RecordBatch) for b in data):
         return pa.RecordBatchReader.from_batches(data[0].schema, data)
     if isinstance(data, list | tuple) and data and all(isinstance(row, dict) for row in data):
-        return pa.Table.from_pylist(list(data)).to_reader()
+        names = dict.fromkeys(name for row in data for name in row)
+        return pa.table({name: [row.get(name) for row in data] for name in names}).to_reader()
     raise InvalidRequest(f"data must export an Arrow stream (Table, DataFrame, reader), not {type(data).__name__}")
 
 
@@ -65,6 +66,10 @@ def conform(data: pa.Table | pa.RecordBatch, fields: Sequence[DataField], *, ext
 
 def _conform_column(column: pa.ChunkedArray, field: DataField) -> pa.ChunkedArray:
     target = field.type.to_arrow()
+    if column.null_count and field.default is not None:
+        raise SchemaMismatch(
+            f"column {field.name!r} has a default for its nulls, which is not supported", column=field.name
+        )
     if column.null_count and not field.type.nullable:
         raise SchemaMismatch(
             f"column {field.name!r} is NOT NULL but {column.null_count} values are null", column=field.name
@@ -74,6 +79,9 @@ def _conform_column(column: pa.ChunkedArray, field: DataField) -> pa.ChunkedArra
     if column.type != target:
         _check_cast(column.type, field)
         try:
+            if pa.types.is_integer(column.type) and pa.types.is_decimal(target):
+                # Arrow asks for room for every integer of the type; only the values at hand need to fit.
+                column = column.cast(pa.decimal128(38, target.scale))
             column = column.cast(target, safe=True)
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
             raise SchemaMismatch(
@@ -138,6 +146,18 @@ def _check_values(column: pa.ChunkedArray, field: DataField) -> None:
         raise SchemaMismatch(f"column {field.name!r} is {kind} but a value is {longest} long", column=field.name)
 
 
-def batches_of(tables: Iterator[pa.Table], schema: pa.Schema) -> pa.RecordBatchReader:
-    """A stream of tables as one Arrow reader."""
-    return pa.RecordBatchReader.from_batches(schema, (b for t in tables for b in t.to_batches()))
+GATHER_BYTES = 256 << 20
+
+
+def gather(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
+    """Batches put together to tables of about 256 MB: large enough for columns, small enough for memory."""
+    held: list[pa.RecordBatch] = []
+    size = 0
+    for batch in batches:
+        held.append(batch)
+        size += batch.nbytes
+        if size >= GATHER_BYTES:
+            yield pa.Table.from_batches(held)
+            held, size = [], 0
+    if held:
+        yield pa.Table.from_batches(held)

@@ -26,7 +26,19 @@ _UNITS = {
     "t": 1 << 40,
     "tb": 1 << 40,
 }
-_TIMES = {"ns": 1e-6, "us": 1e-3, "ms": 1, "": 1, "s": 1e3, "sec": 1e3, "second": 1e3, "seconds": 1e3, "m": 6e4, "min": 6e4, "minute": 6e4, "minutes": 6e4, "h": 3.6e6, "hour": 3.6e6, "hours": 3.6e6, "d": 8.64e7, "day": 8.64e7, "days": 8.64e7}  # fmt: skip
+_TIMES = {
+    unit: millis
+    for units, millis in (
+        ("ns", 1e-6),
+        ("us", 1e-3),
+        ("ms", 1.0),
+        ("s sec second seconds", 1e3),
+        ("m min minute minutes", 6e4),
+        ("h hour hours", 3.6e6),
+        ("d day days", 8.64e7),
+    )
+    for unit in units.split()
+} | {"": 1.0}
 _AMOUNT = re.compile(r"^\s*(\d+)\s*([a-z]*)\s*$", re.IGNORECASE)
 
 
@@ -37,6 +49,12 @@ def parse_bytes(text: str) -> int:
     if found is None or unit not in _UNITS:
         raise ValueError("a size such as '128 mb'")
     return int(found.group(1)) * _UNITS[unit]
+
+
+def _size(text: str) -> int:
+    if parse_bytes(text) < 1:
+        raise ValueError("a size of at least one byte")
+    return parse_bytes(text)
 
 
 def parse_millis(text: str) -> int:
@@ -119,9 +137,11 @@ SUPPORTED: dict[str, Option] = {
         Option("file.format", _one_of("parquet"), "parquet", "the format of data files"),
         Option("file.compression", _one_of(*_COMPRESSIONS), "zstd", "the compression of data files"),
         Option("file.compression.zstd-level", _int(1, 22), 1, "the level of zstd in data files"),
-        Option("target-file-size", parse_bytes, None, "when a data file rolls; 128 mb with a key, 256 mb without"),
-        Option("write-only", _bool, False, "writers neither compact nor expire"),
-        Option("write-buffer-size", parse_bytes, 256 << 20, "bytes of rows that a writer holds before it flushes"),
+        Option("target-file-size", _size, None, "when a data file rolls; 128 mb with a key, 256 mb without"),
+        Option(
+            "write-only", _bool, False, "Table.write, overwrite and delete leave compaction and expiry to other jobs"
+        ),
+        Option("write-buffer-size", _size, 256 << 20, "bytes of rows that a writer holds before it flushes"),
         Option("merge-engine", _one_of("deduplicate"), "deduplicate", "how rows of one key become one"),
         Option("ignore-delete", _bool, False, "drop -U and -D rows on write"),
         Option("changelog-producer", _one_of("none"), "none", "whether changelog files are written"),
@@ -129,7 +149,9 @@ SUPPORTED: dict[str, Option] = {
         Option("sequence.field.sort-order", _one_of("ascending", "descending"), "ascending", "their direction"),
         Option("rowkind.field", str.strip, None, "the column that holds the row kind"),
         Option("num-sorted-run.compaction-trigger", _int(1), 5, "sorted runs that trigger a compaction"),
-        Option("num-sorted-run.stop-trigger", _int(1), None, "runs at which writers wait for compaction: they always do"),
+        Option(
+            "num-sorted-run.stop-trigger", _int(1), None, "runs at which writers wait for compaction: they always do"
+        ),
         Option("num-levels", _int(2, 100), None, "levels of the LSM tree; default the trigger + 1"),
         Option("compaction.max-size-amplification-percent", _int(0), 200, "when all runs are merged"),
         Option("compaction.size-ratio", _int(0), 1, "percent by which the next run may be larger and still be taken"),
@@ -139,12 +161,12 @@ SUPPORTED: dict[str, Option] = {
         Option("partition.default-name", str, "__DEFAULT_PARTITION__", "the directory of null and blank values"),
         Option("partition.legacy-name", _bool, True, "dates in paths as day numbers"),
         Option("dynamic-partition-overwrite", _bool, True, "overwrite replaces the partitions that the data touches"),
-        Option("manifest.target-file-size", parse_bytes, 8 << 20, "when a manifest rolls"),
+        Option("manifest.target-file-size", _size, 8 << 20, "when a manifest rolls"),
         Option("manifest.merge-min-count", _int(2), 30, "small manifests that are merged into one"),
         Option("manifest.full-compaction-threshold-size", parse_bytes, 16 << 20, "when manifests are all rewritten"),
         Option("manifest.compression", _one_of("zstd", "snappy", "none", "deflate"), "zstd", "the codec of manifests"),
         Option("metadata.stats-mode", _stats_mode, "truncate(16)", "the statistics of value columns"),
-        Option("source.split.target-size", parse_bytes, 128 << 20, "bytes of a read split"),
+        Option("source.split.target-size", _size, 128 << 20, "bytes of a read split"),
         Option("source.split.open-file-cost", parse_bytes, 4 << 20, "bytes that opening a file counts for"),
         Option("snapshot.num-retained.min", _int(1), 10, "snapshots that expiry keeps at least"),
         Option("snapshot.num-retained.max", _int(1), 2**31 - 1, "snapshots that expiry keeps at most"),
@@ -181,6 +203,10 @@ class TableOptions:
 
     def __getitem__(self, key: str) -> Any:
         return self.values[key] if key in self.values else SUPPORTED[key].default
+
+    def target_file_bytes(self, *, keyed: bool) -> int:
+        """Option target-file-size, whose default is larger for tables without a primary key (format 7.6)."""
+        return int(self["target-file-size"] or ((128 << 20) if keyed else (256 << 20)))
 
     def check_writable(self, table: str) -> None:
         """Raises UnsupportedFeature when the table carries an option that a writer must obey and we do not."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -20,7 +19,7 @@ from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.manifest_store import ManifestCache
 from paimon_core.metadata.schema_store import SchemaStore
 from paimon_core.options import TableOptions
-from paimon_core.schema import TableSchema, new_schema
+from paimon_core.schema import new_schema
 from paimon_core.storage.paths import DATABASE_SUFFIX, TablePaths, database_path, table_path
 from paimon_core.storage.storage import Storage
 from paimon_core.table.table import Table
@@ -102,7 +101,7 @@ class FilesystemCatalog:
         return sorted(
             i.name
             for i in self.storage.list(root)
-            if i.is_directory and any(_is_schema(f.name) for f in self.storage.list(f"{i.path}/schema"))
+            if i.is_directory and SchemaStore(self.storage, TablePaths(i.path)).ids()
         )
 
     def table_exists(self, name: str) -> bool:
@@ -177,14 +176,6 @@ class FilesystemCatalog:
 
     def _schemas(self, identifier: Identifier) -> SchemaStore:
         return SchemaStore(self.storage, TablePaths(self._root(identifier)))
-
-    def latest_schema(self, name: str) -> TableSchema | None:
-        """The schema of ``database.table``; None when there is no such table."""
-        return self._schemas(Identifier.parse(name)).latest()
-
-
-def _is_schema(name: str) -> bool:
-    return re.fullmatch(r"schema-\d+", name) is not None
 
 
 def _arrow_schema(schema: Any) -> pa.Schema:

@@ -14,8 +14,6 @@ from paimon_core.options import TableOptions
 from paimon_core.read.section_reader import read_file
 from paimon_core.write.bucket_writer import rolling_writer
 
-APPEND_TARGET_BYTES = 256 << 20
-
 
 def pick_append(files: Sequence[DataFile], options: TableOptions, *, full: bool, ordered: bool) -> AppendUnit | None:
     """Groups of at least two small files that together reach the target size or ``compaction.min.file-num`` files.
@@ -23,7 +21,7 @@ def pick_append(files: Sequence[DataFile], options: TableOptions, *, full: bool,
     ``full`` packs small files from two on. ``ordered`` buckets keep the order of their sequence numbers: only
     neighbours are packed.
     """
-    target = options["target-file-size"] or APPEND_TARGET_BYTES
+    target = options.target_file_bytes(keyed=False)
     small_below = int(target * options["compaction.small-file-ratio"])
     enough = 2 if full else options["compaction.min.file-num"]
     groups: list[tuple[DataFile, ...]] = []

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from paimon_core.datafile.int96 import INT96_AS_BYTES, is_int96
 from paimon_core.options import TableOptions
@@ -19,6 +20,7 @@ FIELD_ID = b"PARQUET:field_id"
 INTEGER_DECIMAL = 18
 """The widest DECIMAL that is stored as INT32 or INT64; wider ones are fixed-length byte arrays."""
 
+_SAMPLE_ROWS = 4096
 _DELTA_ROOTS = frozenset({TypeRoot.INT, TypeRoot.BIGINT, TypeRoot.DATE, TypeRoot.TIME})
 _DICTIONARY_ROOTS = STRING_ROOTS | BINARY_ROOTS | {TypeRoot.TINYINT, TypeRoot.SMALLINT}
 
@@ -33,14 +35,17 @@ def _parquet_field(field: DataField) -> pa.Field:
     return stored.with_metadata({FIELD_ID: str(field.id).encode()})
 
 
-def writer_settings(fields: Sequence[DataField], options: TableOptions) -> dict[str, Any]:
-    """Keyword arguments for ``pyarrow.parquet.ParquetWriter``: compression, physical types, encodings, checksums."""
+def writer_settings(fields: Sequence[DataField], options: TableOptions, rows: pa.Table) -> dict[str, Any]:
+    """Keyword arguments for ``pyarrow.parquet.ParquetWriter``: compression, physical types, encodings, checksums.
+
+    ``rows`` are the first of the file: they show which columns are worth a dictionary.
+    """
     codec = options["file.compression"]
     delta = [f.name for f in fields if _takes_delta(f.type)]
     return {
         "compression": codec,
         "compression_level": options["file.compression.zstd-level"] if codec == "zstd" else None,
-        "use_dictionary": [f.name for f in fields if _takes_dictionary(f.type)],
+        "use_dictionary": [f.name for f in fields if _takes_dictionary(f.type) and _repeats(rows[f.name])],
         "column_encoding": dict.fromkeys(delta, "DELTA_BINARY_PACKED") or None,
         "store_decimal_as_integer": True,
         "store_schema": False,
@@ -60,3 +65,9 @@ def _takes_delta(dtype: DataType) -> bool:
 def _takes_dictionary(dtype: DataType) -> bool:
     """Texts and small integers repeat; for floating point the attempt costs more than it gains."""
     return dtype.root in _DICTIONARY_ROOTS or (dtype.root is TypeRoot.DECIMAL and dtype.precision > INTEGER_DECIMAL)
+
+
+def _repeats(column: pa.ChunkedArray) -> bool:
+    """Whether values come twice on average; where they do not, a dictionary is built only to be given up."""
+    sample = column.slice(0, _SAMPLE_ROWS)
+    return bool(2 * pc.count_distinct(sample, mode="all").as_py() <= len(sample))

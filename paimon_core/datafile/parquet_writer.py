@@ -30,8 +30,6 @@ from paimon_core.schema import SEQUENCE_NUMBER, VALUE_KIND, DataField, TableSche
 from paimon_core.storage.paths import FileNames, TablePaths
 from paimon_core.storage.storage import Storage
 
-KEYED_TARGET_BYTES = 128 << 20
-APPEND_TARGET_BYTES = 256 << 20
 ROW_GROUP_ROWS = 1 << 19
 ROW_GROUP_BYTES = 64 << 20
 LEAST_ROWS = 1000
@@ -70,8 +68,7 @@ class RollingWriter:
         self._partition_path = partition_path
         self._prefix = prefix
         self._layout = _Layout(schema, options, level, file_source)
-        default = KEYED_TARGET_BYTES if schema.primary_keys else APPEND_TARGET_BYTES
-        self._target_bytes: int = options["target-file-size"] or default
+        self._target_bytes = options.target_file_bytes(keyed=bool(schema.primary_keys))
         self._restarts = options["bucket"] < 1
         self._next_sequence = first_sequence
         self._file_names = FileNames()
@@ -141,7 +138,7 @@ class RollingWriter:
             name = self._file_names.next(self._prefix, _SUFFIX)
             path = self._paths.data_file(self._partition_path, self.bucket, name)
             self._begun.append(path)
-            self._open = _OpenFile(self._storage, path, name, self._layout)
+            self._open = _OpenFile(self._storage, path, name, self._layout, group)
         self._open.write(group)
         self._file_bytes_per_row = self._open.written_bytes / self._open.row_count
         if self._open.written_bytes >= self._target_bytes:
@@ -167,7 +164,6 @@ class _Layout:
         self.fields: tuple[DataField, ...] = schema.file_fields
         self.key_count = len(schema.key_fields)
         self.arrow = parquet_schema(self.fields)
-        self.settings = writer_settings(self.fields, options)
         self.int96 = frozenset(f.name for f in self.fields if is_int96(f.type))
 
     @property
@@ -203,7 +199,7 @@ class _Layout:
 class _OpenFile:
     """One file while it is written, and what its manifest entry will say of its rows."""
 
-    def __init__(self, storage: Storage, path: str, name: str, layout: _Layout) -> None:
+    def __init__(self, storage: Storage, path: str, name: str, layout: _Layout, first_rows: pa.Table) -> None:
         self.row_count = 0
         self._path = path
         self._name = name
@@ -217,9 +213,8 @@ class _OpenFile:
         self._footer: list[pq.FileMetaData] = []
         self._sink = storage.open_output(path)
         try:
-            self._writer = pq.ParquetWriter(
-                self._sink, layout.arrow, metadata_collector=self._footer, **layout.settings
-            )
+            settings = writer_settings(layout.fields, layout.options, first_rows)
+            self._writer = pq.ParquetWriter(self._sink, layout.arrow, metadata_collector=self._footer, **settings)
         except BaseException:
             self._sink.close()
             raise

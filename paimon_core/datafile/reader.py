@@ -80,7 +80,7 @@ def _opened(storage: Storage, path: str) -> Iterator[pa.NativeFile]:
     except PaimonError:
         raise
     except FileNotFoundError as error:
-        raise CorruptTable(f"data file {path} is missing", path=path) from error
+        raise CorruptTable(f"data file {path} is missing", path=path, missing=True) from error
     except (pa.ArrowException, OSError, ValueError, OverflowError) as error:
         if isinstance(error, OSError) and error.errno is not None:
             raise StorageError(f"cannot read {path}: {error}", path=path) from error

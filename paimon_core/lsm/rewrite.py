@@ -15,9 +15,6 @@ from paimon_core.lsm.sorted_run import SortedRun
 from paimon_core.metadata.data_file import DataFile
 from paimon_core.options import TableOptions
 
-TARGET_FILE_BYTES = 128 << 20
-"""The default of target-file-size for tables with a primary key (format 7.6)."""
-
 
 @dataclass(frozen=True, slots=True)
 class Upgrade:
@@ -83,8 +80,7 @@ def plan_rewrite(
 
 def small_file_bytes(options: TableOptions) -> int:
     """Below this a file is merged rather than upgraded: target-file-size * compaction.small-file-ratio."""
-    target: int | None = options["target-file-size"]
-    return int((TARGET_FILE_BYTES if target is None else target) * options["compaction.small-file-ratio"])
+    return int(options.target_file_bytes(keyed=True) * options["compaction.small-file-ratio"])
 
 
 def _alone(file: DataFile) -> Section:

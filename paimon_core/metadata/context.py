@@ -15,7 +15,7 @@ from paimon_core.options import TableOptions
 from paimon_core.schema import TableSchema
 from paimon_core.storage.paths import TablePaths, partition_path
 from paimon_core.storage.storage import Storage
-from paimon_core.types import BINARY_ROOTS
+from paimon_core.types import BINARY_ROOTS, STRING_ROOTS
 
 
 @dataclass(frozen=True)
@@ -89,8 +89,7 @@ class TableContext:
 
     def check_table(self) -> None:
         """The rules between keys and options for a new table; raises InvalidRequest naming the option."""
-        from_options = self.options
-        buckets, keys = from_options["bucket"], from_options["bucket-key"]
+        buckets, keys = self.options["bucket"], self.options["bucket-key"]
         if self.is_keyed and buckets == -1:
             raise InvalidRequest(
                 f"table {self.name} has a primary key and needs the option bucket = N (N >= 1): "
@@ -123,6 +122,19 @@ class TableContext:
                     f"option bucket-key names {key!r}, which must be a primary key column and no partition key",
                     option="bucket-key",
                 )
+        if len(set(keys)) < len(keys):
+            raise InvalidRequest(f"option bucket-key = {','.join(keys)!r} names a column twice", option="bucket-key")
+        least, most = self.options["snapshot.num-retained.min"], self.options["snapshot.num-retained.max"]
+        if least > most and "snapshot.num-retained.min" in self.options.values:
+            raise InvalidRequest(
+                f"option snapshot.num-retained.min = {least} is more than snapshot.num-retained.max = {most}",
+                option="snapshot.num-retained.min",
+            )
+        kind = schema.by_name.get(self.options["rowkind.field"] or "")
+        if kind is not None and kind.type.root not in STRING_ROOTS:
+            raise InvalidRequest(
+                f"option rowkind.field names {kind.name!r}, which is {kind.type} and not text", option="rowkind.field"
+            )
         for option in ("sequence.field", "rowkind.field"):
             value = self.options[option]
             for column in (value,) if isinstance(value, str) else value or ():

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import threading
 from collections.abc import Iterable, Iterator
 from itertools import chain
 from types import NoneType
@@ -276,13 +277,26 @@ def decode_list(data: bytes, path: str) -> list[ManifestFile]:
 @contextlib.contextmanager
 def _collection_paused() -> Iterator[None]:
     """No cycle collection meanwhile: the many records hold no cycles, and walking them again and again costs most."""
-    was_enabled = gc.isenabled()
-    gc.disable()
+    with _Pauses.lock:
+        if not _Pauses.open:
+            _Pauses.was_enabled = gc.isenabled()
+            gc.disable()
+        _Pauses.open += 1
     try:
         yield
     finally:
-        if was_enabled:
-            gc.enable()
+        with _Pauses.lock:
+            _Pauses.open -= 1
+            if not _Pauses.open and _Pauses.was_enabled:
+                gc.enable()
+
+
+class _Pauses:
+    """The decodings under way in all threads: the last one to end switches the collection on again."""
+
+    lock = threading.Lock()
+    open = 0
+    was_enabled = True
 
 
 class _Records:

@@ -155,6 +155,9 @@ class ManifestCache:
         self._entries = 0
         self._lock = threading.Lock()
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return ManifestCache, ()
+
     def find(self, path: str) -> list[ManifestEntry] | None:
         """The entries of a manifest that is kept."""
         with self._lock:

@@ -62,6 +62,10 @@ class SnapshotStore:
                 return self.read(snapshot_id)
         raise SnapshotNotFound(f"the latest snapshot of {self.paths.root} kept vanishing", path=self.paths.root)
 
+    def exists(self, snapshot_id: int) -> bool:
+        """Whether the snapshot is there, neither expired nor rolled back."""
+        return self.storage.exists(self.paths.snapshot(snapshot_id))
+
     def read(self, snapshot_id: int) -> Snapshot:
         """One snapshot; raises SnapshotNotFound for one never made or expired, CorruptTable for a bad file."""
         path = self.paths.snapshot(snapshot_id)

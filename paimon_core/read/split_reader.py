@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
 
+from paimon_core.errors import CorruptTable, SnapshotNotFound
 from paimon_core.metadata.context import TableContext
 from paimon_core.predicate import Predicate
 from paimon_core.read.section_reader import read_file, read_section
@@ -20,13 +21,24 @@ from paimon_core.schema import KIND_FIELD, SEQUENCE_FIELD, DataField
 def read_split(
     context: TableContext, split: Split, columns: Sequence[str], where: Predicate | None = None
 ) -> Iterator[pa.Table]:
-    """The rows of ``split``: exactly ``columns`` in order, rows that satisfy ``where``, deleted rows dropped."""
+    """The rows of ``split``: exactly ``columns`` in order, rows that satisfy ``where``, deleted rows dropped.
+
+    Raises SnapshotNotFound when the snapshot expired after the split was planned, CorruptTable for broken files.
+    """
     needed = list(dict.fromkeys([*columns, *(sorted(where.columns) if where is not None else ())]))
     expression = where.bind(context.schema.fields).to_arrow() if where is not None else None
-    for table in _rows(context, split, context.schema.select(needed)):
-        kept = table.filter(expression) if expression is not None else table
-        if len(kept):
-            yield kept.select(list(columns))
+    try:
+        for table in _rows(context, split, context.schema.select(needed)):
+            kept = table.filter(expression) if expression is not None else table
+            if len(kept):
+                yield kept.select(list(columns))
+    except CorruptTable as error:
+        if error.facts.get("missing") and not _is_held(context, split.snapshot_id):
+            raise SnapshotNotFound(
+                f"snapshot {split.snapshot_id} of {context.name} expired while it was read: {error}",
+                snapshot=split.snapshot_id,
+            ) from error
+        raise
 
 
 def _rows(context: TableContext, split: Split, fields: Sequence[DataField]) -> Iterator[pa.Table]:
@@ -50,3 +62,7 @@ def _rows(context: TableContext, split: Split, fields: Sequence[DataField]) -> I
             drop_deletes=True,
             columns=[f.name for f in fields],
         )
+
+
+def _is_held(context: TableContext, snapshot_id: int) -> bool:
+    return context.snapshots.exists(snapshot_id) or any(t.snapshot.id == snapshot_id for t in context.tags.list())

@@ -14,6 +14,7 @@ from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.predicate import Predicate
 from paimon_core.spark.reference import TableReference
 from paimon_core.spark.tasks import run_tasks
+from paimon_core.table.commit_request import CommitRequest
 from paimon_core.table.table import Table
 
 
@@ -27,6 +28,7 @@ def compact_spark(
     properties: Mapping[str, str] | None = None,
 ) -> Snapshot | None:
     """What ``table.compact`` does, spread over Spark tasks, the largest bucket first; None when nothing was to do."""
+    request = CommitRequest.of(table.context, user, None, properties)
     tasks = table.plan_compaction(full=full, where=where)
     if not tasks:
         return None
@@ -38,4 +40,4 @@ def compact_spark(
 
     rows = run_tasks(spark, [t.to_bytes() for t in tasks], work, "message binary").collect()
     messages = [CommitMessage.from_bytes(bytes(r["message"])) for r in rows]
-    return table.commit(messages, user=user, properties=properties)
+    return request.commit(messages)

@@ -6,7 +6,8 @@
 
 It has no column pruning of its own: pass ``columns``. ``pushFilters`` is not overridden, on purpose: in Spark 4.3.0
 pushed filters leak into other reads of the same DataFrame and give wrong results. Rows are not brought together by
-bucket before they are written: ``write_spark`` makes fewer and larger files.
+bucket before they are written: files are more and smaller than those of ``write_spark``, and of several rows of one key
+in one write any may win.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from pyspark.sql.datasource import (
 )
 from pyspark.sql.types import StructType
 
+from paimon_core.arrow import gather
 from paimon_core.catalog.open import open_catalog
 from paimon_core.errors import InvalidOption
 from paimon_core.metadata.commit_message import CommitMessage
@@ -130,8 +132,8 @@ class PaimonWriter(DataSourceArrowWriter):
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
         """The files of one task; deleted again when it fails."""
         with TableWriter(self._reference.open(), ignore_existing=self._overwrite) as writer:
-            for batch in iterator:
-                writer.write(batch, self._kinds)
+            for rows in gather(iterator):
+                writer.write(rows, self._kinds)
             return Messages([m.to_bytes() for m in writer.flush()])
 
     def commit(self, messages: Sequence[WriterCommitMessage | None]) -> None:

@@ -34,7 +34,7 @@ def _comparison(test: Comparison, schema: StructType) -> Column:
     kind = schema[test.column].dataType
     if isinstance(kind, FloatType | DoubleType):
         # Parquet statistics know no NaN, which Spark orders last: a bare column would be pushed down and lose NaN rows.
-        column = -(-column)
+        column = F.negative(F.negative(column))
     # Only floats: a literal between two storable values (1.005 for a DECIMAL(5, 2)) must stay between them.
     values = [F.lit(v).cast(kind) if isinstance(kind, FloatType) else F.lit(v) for v in test.values]
     match test.op:

@@ -6,6 +6,7 @@ on the driver, from one snapshot: a DataFrame made before a commit does not see 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
@@ -14,12 +15,15 @@ from pyspark.sql import DataFrame, SparkSession
 from paimon_core.predicate import Predicate
 from paimon_core.read.split_reader import read_split
 from paimon_core.scan.split import Split
+from paimon_core.schema import DataField
 from paimon_core.spark.filters import to_column
 from paimon_core.spark.reference import TableReference
 from paimon_core.spark.tasks import run_tasks
 from paimon_core.spark.types import arrow_schema, spark_schema, to_spark
 from paimon_core.table.table import Table
-from paimon_core.types import TIMESTAMP_ROOTS
+from paimon_core.types import TIMESTAMP_ROOTS, DataType, TypeRoot
+
+_GLOB = re.compile(r"[\[\]{}*?\\]")
 
 
 def read_spark(
@@ -32,13 +36,14 @@ def read_spark(
     scan = table.scan(columns, where)
     fields = table.schema.select(scan.columns)
     schema, arrow = spark_schema(fields), arrow_schema(fields)
+    needed = list(dict.fromkeys([*scan.columns, *(sorted(where.columns) if where is not None else ())]))
     native: list[Split] = []
     merged: list[Split] = []
     for split in scan.splits():
-        (native if _is_native(split, table, scan.columns) else merged).append(split)
+        (native if _is_native(split, table, table.schema.select(needed)) else merged).append(split)
     branches = []
     if native:
-        branches.append(_native(spark, native, table, scan.columns, where))
+        branches.append(_native(spark, native, table, scan.columns, needed, where))
     if merged:
         reference = TableReference.of(table.context)
         names = list(scan.columns)
@@ -53,19 +58,27 @@ def read_spark(
     return branches[0] if len(branches) == 1 else branches[0].unionAll(branches[1])
 
 
-def _is_native(split: Split, table: Table, columns: Sequence[str]) -> bool:
-    """Whether Spark reads these files as we do: no merge, the current schema, no INT96 timestamp to be shifted."""
-    needed = table.schema.select(columns)
+def _is_native(split: Split, table: Table, needed: Sequence[DataField]) -> bool:
+    """Whether Spark reads these files as we do: no merge, the current schema, no TIME, no INT96 timestamp."""
     return (
         split.raw
         and all(f.schema_id == table.schema.id for f in split.files)
-        and not any(f.type.root in TIMESTAMP_ROOTS and f.type.precision > 6 for f in needed)
+        and not any(_is_foreign(f.type) for f in needed)
         and table.context.storage.is_local
     )
 
 
+def _is_foreign(kind: DataType) -> bool:
+    return kind.root is TypeRoot.TIME or (kind.root in TIMESTAMP_ROOTS and kind.precision > 6)
+
+
 def _native(
-    spark: SparkSession, splits: Sequence[Split], table: Table, columns: Sequence[str], where: Predicate | None
+    spark: SparkSession,
+    splits: Sequence[Split],
+    table: Table,
+    columns: Sequence[str],
+    needed: Sequence[str],
+    where: Predicate | None,
 ) -> DataFrame:
     context = table.context
     paths = [
@@ -73,9 +86,9 @@ def _native(
         for s in splits
         for f in s.files
     ]
-    needed = list(dict.fromkeys([*columns, *(sorted(where.columns) if where is not None else ())]))
     schema = spark_schema(table.schema.select(needed))
-    rows = spark.read.schema(schema).parquet(*paths)
+    # Spark takes paths for glob patterns, and without a scheme for files of its default file system.
+    rows = spark.read.schema(schema).parquet(*("file:" + _GLOB.sub(r"\\\g<0>", path) for path in paths))
     if where is not None:
         rows = rows.where(to_column(where, schema))
     return rows.select(*[f"`{c}`" for c in columns])

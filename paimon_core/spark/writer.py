@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import IntegerType, StructField, StructType
 
-from paimon_core.arrow import conform
+from paimon_core.arrow import conform, gather
 from paimon_core.commit.overwrite import Overwrite
 from paimon_core.errors import InvalidRequest, SchemaMismatch
 from paimon_core.metadata.commit_message import CommitMessage
@@ -22,6 +22,7 @@ from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.predicate import Predicate
 from paimon_core.spark.bucket_expression import bucket_expression
 from paimon_core.spark.reference import TableReference
+from paimon_core.table.commit_request import CommitRequest
 from paimon_core.table.table import Table
 from paimon_core.write.bucketing import assign_buckets
 from paimon_core.write.table_writer import TableWriter
@@ -49,9 +50,12 @@ def write_spark(
     "dynamic" (the partitions in the data), a predicate on partition columns, or None for an upsert. With ``user`` and
     ``identifier`` the commit happens once. Raises SchemaMismatch for columns that do not fit, CommitConflict.
     """
-    messages = write_messages(df, table, kinds=kinds, order_by=order_by, overwrites=overwrite is not None, tasks=tasks)
     spec = _overwrite(table, overwrite)
-    return table.commit(messages, user=user, identifier=identifier, properties=properties, overwrite=spec)
+    request = CommitRequest.of(table.context, user, identifier, properties)
+    if (landed := request.landed()) is not None:
+        return landed
+    messages = write_messages(df, table, kinds=kinds, order_by=order_by, overwrites=overwrite is not None, tasks=tasks)
+    return request.commit(messages, spec)
 
 
 def _overwrite(table: Table, overwrite: str | Predicate | None) -> Overwrite | None:
@@ -74,9 +78,8 @@ def write_messages(
     tasks: int | None = None,
 ) -> list[CommitMessage]:
     """Write files for the rows of ``df`` on the workers; commit the messages to make them visible."""
-    table.context.options.check_writable(table.name)
     _check_columns(df, table, kinds, order_by)
-    drops = [c for c in order_by if c not in table.schema.by_name]
+    drops = [c for c in order_by if c not in table.schema.by_name and c != kinds]
     rows = _routed(df, table, tasks or int(df.sparkSession.conf.get("spark.sql.shuffle.partitions") or 1))
     if order_by:
         rows = rows.sortWithinPartitions(*[f"`{c}`" for c in order_by])
@@ -84,8 +87,8 @@ def write_messages(
 
     def work(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         with TableWriter(reference.open(), ignore_existing=overwrites) as writer:
-            for batch in batches:
-                writer.write(batch.drop_columns([_ROUTE, *drops]), kinds)
+            for rows in gather(batches):
+                writer.write(rows.drop_columns([_ROUTE, *drops]), kinds)
             found = [m.to_bytes() for m in writer.flush()]
         yield pa.record_batch([pa.array(found, pa.binary())], names=["message"])
 

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from paimon_core.codec.binary_row import decode_row
-from paimon_core.lsm.levels import Levels
+from paimon_core.lsm.levels import Levels, num_levels
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.manifest import ManifestEntry
 from paimon_core.metadata.snapshot import Snapshot
@@ -176,7 +176,7 @@ class Inspect:
         groups: dict[tuple[bytes, int], list[ManifestEntry]] = {}
         for entry in self._entries():
             groups.setdefault((entry.partition, entry.bucket), []).append(entry)
-        levels = self.context.options["num-levels"] or self.context.options["num-sorted-run.compaction-trigger"] + 1
+        levels = num_levels(self.context.options)
         rows = [
             (
                 self.context.partition_path(partition),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
@@ -120,6 +120,10 @@ def _polars() -> Any:
         raise InvalidRequest("to_polars needs the package polars: install paimon-core[polars]") from None
 
 
+def _is_names(columns: object) -> bool:
+    return isinstance(columns, Collection) and all(isinstance(name, str) for name in columns)
+
+
 def new_scan(
     context: TableContext,
     snapshot: Snapshot | None,
@@ -130,8 +134,8 @@ def new_scan(
     """Check the request; raises SchemaMismatch for unknown columns, InvalidRequest for a bad limit or predicate."""
     if where is not None and not isinstance(where, Predicate):
         raise InvalidRequest(f"where must be a predicate such as col('x') == 1, not {where!r:.60}")
-    if isinstance(columns, str):
-        raise InvalidRequest(f"columns must be a list of names, not the text {columns!r}")
+    if columns is not None and (isinstance(columns, str) or not _is_names(columns)):
+        raise InvalidRequest(f"columns must be a list of names, not {columns!r:.60}")
     if limit is not None and (not isinstance(limit, int) or isinstance(limit, bool) or limit < 0):
         raise InvalidRequest(f"limit must be a whole number of rows from 0, not {limit!r}", limit=limit)
     names = tuple(columns) if columns is not None else tuple(context.schema.names)

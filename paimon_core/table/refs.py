@@ -23,14 +23,14 @@ class Tags:
 
         Raises AlreadyExists, SnapshotNotFound, InvalidRequest.
         """
-        if keep_for is not None and keep_for <= datetime.timedelta():
-            raise InvalidRequest(f"tag {name!r}: keep_for must be positive, not {keep_for}")
         snapshots = self.context.snapshots
         target = snapshots.latest() if snapshot is None else snapshots.read(snapshot)
         if target is None:
             raise SnapshotNotFound(f"table {self.context.name} has no snapshot to tag", table=self.context.name)
         default = self.context.options["tag.default-time-retained"]
-        millis = default if keep_for is None else int(keep_for.total_seconds() * 1000)
+        millis = default if keep_for is None else as_millis("keep_for", keep_for)
+        if keep_for is not None and millis < 1:
+            raise InvalidRequest(f"tag {name!r}: keep_for must be positive, not {keep_for}")
         return create_tag(self.context, name, target, millis)
 
     def list(self) -> list[Tag]:
@@ -48,3 +48,10 @@ class Tags:
     def expire(self) -> tuple[str, ...]:
         """Delete the tags whose time is over; their names."""
         return tuple(expire_tags(self.context, clock.time_ns() // 1_000_000))
+
+
+def as_millis(name: str, value: object) -> int:
+    """A timedelta in milliseconds; raises InvalidRequest naming the argument for anything else, and for less than 0."""
+    if not isinstance(value, datetime.timedelta) or value < datetime.timedelta():
+        raise InvalidRequest(f"{name} must be a timedelta that is not negative, not {value!r:.60}")
+    return int(value.total_seconds() * 1000)

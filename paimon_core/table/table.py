@@ -3,32 +3,35 @@
 from __future__ import annotations
 
 import datetime
+import logging
 import time as clock
-import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 
-from paimon_core.commit.committer import commit as commit_messages
+from paimon_core.commit.abort import abort
 from paimon_core.commit.overwrite import Overwrite
 from paimon_core.compact.compactor import pick_tasks, run_task
 from paimon_core.compact.task import CompactionTask
-from paimon_core.errors import InvalidRequest
+from paimon_core.errors import CommitConflict, InvalidRequest, TableNotFound, UnsupportedFeature
 from paimon_core.maintain.expire import ExpireReport, expire
 from paimon_core.maintain.rollback import rollback
 from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.metadata.context import TableContext
-from paimon_core.metadata.snapshot import BATCH_IDENTIFIER, Snapshot
+from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.options import TableOptions
 from paimon_core.predicate import Predicate
 from paimon_core.scan.partitions import matching_partitions
 from paimon_core.schema import TableSchema
+from paimon_core.table.commit_request import CommitRequest
 from paimon_core.table.inspect import Inspect
 from paimon_core.table.query import Scan, new_scan
-from paimon_core.table.refs import Tags
+from paimon_core.table.refs import Tags, as_millis
 from paimon_core.write.table_writer import TableWriter
+
+_LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -91,10 +94,9 @@ class Table:
         if tag is not None:
             found = context.tags.read(tag).snapshot
         elif snapshot is not None:
-            found = context.snapshots.read(snapshot)
+            found = context.snapshots.read(_at_least_one("snapshot", snapshot, 1))
         else:
-            assert time is not None
-            found = context.snapshots.as_of(time if isinstance(time, int) else int(time.timestamp() * 1000))
+            found = context.snapshots.as_of(_epoch_millis(time))
         return Table(context.with_schema(context.schemas.read(found.schema_id)), found)
 
     @property
@@ -119,9 +121,13 @@ class Table:
         commit happens once however often it is repeated. Unless ``write-only``, the buckets written are then
         compacted and snapshots expired as the options say.
         """
-        with self.writer() as writer:
+        self._check_latest("write")
+        request = CommitRequest.of(self.context, user, identifier, properties)
+        if (landed := request.landed()) is not None:
+            return landed
+        with TableWriter(self.context) as writer:
             writer.write(data, kinds)
-            return self._finish(writer.flush(), user, identifier, properties)
+            return self._finish(request, writer.flush())
 
     def writer(self) -> TableWriter:
         """Batches in, commit messages out; hand the messages to ``commit``."""
@@ -143,23 +149,15 @@ class Table:
         Raises CommitConflict (nothing happened), CommitStateUnknown (look before retrying).
         """
         self._check_latest("commit")
-        if identifier is not None and user is None:
-            raise InvalidRequest("an identifier needs the user whose commits it counts", identifier=identifier)
-        if identifier is not None and not 0 <= identifier < BATCH_IDENTIFIER:
-            raise InvalidRequest(
-                f"identifier {identifier} is not from 0 to {BATCH_IDENTIFIER - 1}", identifier=identifier
-            )
-        prefix = self.options["commit.user-prefix"]
-        snapshots = commit_messages(
-            messages,
-            context=self.context,
-            user=user or (f"{prefix}_" if prefix else "") + str(uuid.uuid4()),
-            identifier=BATCH_IDENTIFIER if identifier is None else identifier,
-            properties=properties,
-            overwrite=overwrite,
-            operation=operation,
-        )
-        return snapshots[-1] if snapshots else None
+        request = CommitRequest.of(self.context, user, identifier, properties)
+        return request.commit(messages, overwrite, operation)
+
+    def committed(self, user: str, identifier: int) -> Snapshot | None:
+        """The snapshot that ``user`` has made under ``identifier``; None when it is still to be made, or has expired.
+
+        Raises InvalidRequest when the user has committed a higher identifier instead.
+        """
+        return CommitRequest.of(self.context, user, identifier, None).landed()
 
     def overwrite(
         self,
@@ -177,9 +175,13 @@ class Table:
         row of the data must lie in them.
         """
         self._check_latest("overwrite")
+        request = CommitRequest.of(self.context, user, identifier, properties)
+        target = self.overwrite_spec(where)
+        if (landed := request.landed()) is not None:
+            return landed
         with TableWriter(self.context, ignore_existing=True) as writer:
             writer.write(data)
-            return self._finish(writer.flush(), user, identifier, properties, self.overwrite_spec(where))
+            return self._finish(request, writer.flush(), target)
 
     def overwrite_spec(self, where: Predicate | None = None) -> Overwrite:
         """What an overwrite replaces, for ``commit(messages, overwrite=...)``."""
@@ -198,27 +200,36 @@ class Table:
         self._check_latest("delete")
         if not isinstance(where, Predicate):
             raise InvalidRequest(f"delete needs a predicate such as col('x') == 1, not {where!r:.60}")
+        request = CommitRequest.of(self.context, user, None, properties)
         if not self.context.is_keyed or where.columns <= set(self.schema.partition_keys):
-            spec = self.overwrite_spec(where)
-            return self.commit([], user=user, properties=properties, overwrite=spec, operation="DELETE")
-        with self.writer() as writer:
+            return self._finish(request, [], self.overwrite_spec(where), operation="DELETE")
+        if self.options["ignore-delete"]:
+            raise InvalidRequest(f"table {self.name} has ignore-delete = true: it takes no deletes", table=self.name)
+        with TableWriter(self.context) as writer:
             for batch in self.scan(where=where).to_batches():
-                writer.write(batch, pa.repeat("-D", len(batch)))
-            return self._finish(writer.flush(), user, None, properties)
+                writer.delete(batch)
+            return self._finish(request, writer.flush())
 
     def _finish(
         self,
+        request: CommitRequest,
         messages: Sequence[CommitMessage],
-        user: str | None,
-        identifier: int | None,
-        properties: Mapping[str, str] | None,
         overwrite: Overwrite | None = None,
+        operation: str | None = None,
     ) -> Snapshot | None:
-        snapshot = self.commit(messages, user=user, identifier=identifier, properties=properties, overwrite=overwrite)
+        """Commit; then, unless write-only, compact what was touched and expire.
+
+        The rows stand once the commit does: upkeep that has to wait must not make the write look failed.
+        """
+        snapshot = request.commit(messages, overwrite, operation)
         if snapshot is not None and not self.options["write-only"]:
             touched = {(m.partition, m.bucket) for m in messages}
-            self._compact([t for t in self.plan_compaction() if (t.partition, t.bucket) in touched], None, None)
-            self.expire_snapshots()
+            try:
+                tasks = [t for t in self.plan_compaction() if (t.partition, t.bucket) in touched]
+                self._compact(tasks, CommitRequest.of(self.context, None, None, None))
+                self.expire_snapshots()
+            except (CommitConflict, UnsupportedFeature) as error:
+                _LOG.warning("table %s: snapshot %d stands, its upkeep has to wait: %s", self.name, snapshot.id, error)
         return snapshot
 
     # -- maintenance
@@ -247,16 +258,20 @@ class Table:
     ) -> Snapshot | None:
         """Merge sorted runs (or pack small files) where the options call for it; ``full``: into one run everywhere.
 
-        Content never changes. None when there was nothing to do. Raises CommitConflict when another compaction of
-        the same files was faster.
+        Content never changes. None when there was nothing to do. All buckets are one commit. Raises CommitConflict
+        when another compaction of the same files was faster; nothing is left of this one then.
         """
-        return self._compact(self.plan_compaction(full=full, where=where), user, properties)
+        request = CommitRequest.of(self.context, user, None, properties)
+        return self._compact(self.plan_compaction(full=full, where=where), request)
 
-    def _compact(
-        self, tasks: Sequence[CompactionTask], user: str | None, properties: Mapping[str, str] | None
-    ) -> Snapshot | None:
-        from_tasks = [self.run_compaction(task) for task in tasks]
-        return self.commit(from_tasks, user=user, properties=properties)
+    def _compact(self, tasks: Sequence[CompactionTask], request: CommitRequest) -> Snapshot | None:
+        messages: list[CommitMessage] = []
+        try:
+            messages.extend(map(self.run_compaction, tasks))
+        except BaseException:
+            abort(messages, self.context)
+            raise
+        return request.commit(messages)
 
     def expire_snapshots(
         self,
@@ -274,12 +289,13 @@ class Table:
         """
         self._check_latest("expire snapshots")
         options = self.options
-        age = options["snapshot.time-retained"] if older_than is None else int(older_than.total_seconds() * 1000)
+        age = options["snapshot.time-retained"] if older_than is None else as_millis("older_than", older_than)
+        most = _at_least_one("keep_max", keep_max, options["snapshot.num-retained.max"])
         now = clock.time_ns() // 1_000_000
         return expire(
             self.context,
-            retain_min=_at_least_one("keep_last", keep_last, options["snapshot.num-retained.min"]),
-            retain_max=_at_least_one("keep_max", keep_max, options["snapshot.num-retained.max"]),
+            retain_min=_at_least_one("keep_last", keep_last, min(most, options["snapshot.num-retained.min"])),
+            retain_max=most,
             older_than_millis=now - age,
             limit=_at_least_one("limit", limit, options["snapshot.expire.limit"]),
             dry_run=dry_run,
@@ -300,10 +316,12 @@ class Table:
         return rollback(self.context, target)
 
     def refresh(self) -> Table:
-        """The same table at its latest schema and snapshot."""
-        schema = self.context.schemas.latest()
-        assert schema is not None
-        return Table(replace(self.context, schema=schema, options=TableOptions.parse(schema.options, table=self.name)))
+        """The same table at its latest schema and snapshot; raises TableNotFound when it was dropped."""
+        context = self.context
+        schema = context.schemas.latest()
+        if schema is None:
+            raise TableNotFound(f"table {self.name} was dropped", table=self.name)
+        return Table(TableContext.of(self.name, context.storage, context.paths.root, schema, context.manifests.cache))
 
     def _check_latest(self, what: str) -> None:
         if self.pinned is not None:
@@ -311,6 +329,14 @@ class Table:
                 f"table {self.name} is pinned to snapshot {self.pinned.id} for reading: cannot {what} there",
                 snapshot=self.pinned.id,
             )
+
+
+def _epoch_millis(time: Any) -> int:
+    if isinstance(time, datetime.datetime):
+        return int(time.timestamp() * 1000)
+    if isinstance(time, int) and not isinstance(time, bool):
+        return time
+    raise InvalidRequest(f"time must be a datetime or epoch milliseconds, not {time!r:.60}")
 
 
 def _at_least_one(name: str, value: int | None, default: int) -> int:

@@ -133,8 +133,8 @@ class AppendBucketWriter:
 
     @property
     def buffered_bytes(self) -> int:
-        """Nothing is held here beyond the open row group."""
-        return 0
+        """Bytes of the rows that wait for their row group."""
+        return 0 if self._writer is None else self._writer.buffered_bytes
 
     def write(self, rows: pa.Table) -> None:
         """Stream rows into the open file."""
@@ -151,7 +151,9 @@ class AppendBucketWriter:
         self._next_sequence += 0 if self._restarts else len(rows)
 
     def flush(self) -> None:
-        """Nothing is buffered here."""
+        """Write the rows that wait, as a row group of their own."""
+        if self._writer is not None:
+            self._writer.flush()
 
     def finish(self) -> None:
         """Close the open file."""

@@ -8,21 +8,21 @@ visible until the messages are committed; ``abort`` (or leaving the context by a
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from types import TracebackType
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from paimon_core.arrow import conform, open_stream
-from paimon_core.errors import CommitConflict, InvalidRequest, SchemaMismatch
+from paimon_core.arrow import conform, gather, open_stream
+from paimon_core.errors import InvalidRequest, SchemaMismatch
 from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.metadata.context import TableContext
 from paimon_core.schema import VALUE_KIND
 from paimon_core.write.bucket_writer import AppendBucketWriter, BucketWriter, KeyedBucketWriter
 from paimon_core.write.bucketing import BucketRows, split_by_bucket
-from paimon_core.write.row_kinds import kind_codes
+from paimon_core.write.row_kinds import KIND_CODES, kind_codes
 
 
 class TableWriter:
@@ -35,17 +35,22 @@ class TableWriter:
         self._ignore_existing = ignore_existing
         self._buckets: dict[tuple[bytes, int], BucketWriter] = {}
         self._existing: dict[tuple[bytes, int], int] | None = None
+        self._bucket_counts: dict[bytes, int] = {}
+        self._handed_over: dict[tuple[bytes, int], int] = {}
+        self._failed = False
 
     def write(self, data: Any, kinds: Any = None) -> None:
         """Add rows: anything with an Arrow stream; ``kinds`` is a column's name or a column of +I, -U, +U, -D.
 
-        Raises SchemaMismatch naming the column for data that does not fit; nothing of that batch is kept then.
+        Raises SchemaMismatch naming the column for data that does not fit; nothing of that batch is kept then. A
+        ``kinds`` column (not a name) needs the data in memory as a whole.
         """
+        self._check_usable()
         if kinds is not None and not isinstance(kinds, str):
             table = open_stream(data).read_all()
             self._write(table, kind_codes(kinds, len(table), "kinds"))
             return
-        for batch in _chunks(open_stream(data)):
+        for batch in gather(open_stream(data)):
             if kinds is None:
                 self._write(batch, None)
             elif kinds not in batch.column_names:
@@ -72,8 +77,23 @@ class TableWriter:
             codes = pa.repeat(pa.scalar(0, pa.int8()), len(rows)) if codes is None else codes
             rows = rows.append_column(VALUE_KIND, codes)
             if context.options["ignore-delete"]:
-                rows = rows.filter(pa.compute.invert(pa.compute.is_in(codes, pa.array([1, 3], pa.int8()))))
-        parts = list(split_by_bucket(rows, context))
+                rows = rows.filter(pc.invert(pc.is_in(codes, pa.array([1, 3], pa.int8()))))
+        self._buffer(rows)
+
+    def delete(self, rows: pa.Table | pa.RecordBatch) -> None:
+        """Add -D rows of a primary-key table, whatever its ``rowkind.field`` says; ``rows`` have all of its columns."""
+        self._check_usable()
+        rows = conform(rows, self._context.schema.fields)
+        self._buffer(rows.append_column(VALUE_KIND, pa.repeat(pa.scalar(KIND_CODES["-D"], pa.int8()), len(rows))))
+
+    def _check_usable(self) -> None:
+        if self._failed:
+            raise InvalidRequest(
+                f"a write to {self._context.name} failed and lost rows: abort this writer and begin again"
+            )
+
+    def _buffer(self, rows: pa.Table) -> None:
+        parts = list(split_by_bucket(rows, self._context))
         for part in parts:
             self._writer(part.partition, part.bucket)
         self._each(parts, self._add)
@@ -107,25 +127,29 @@ class TableWriter:
             return 0
         if self._existing is None:
             self._existing = self._scan_existing()
-        return self._existing.get((partition, bucket), -1) + 1
+        if 0 < self._bucket_counts.get(partition, 0) != self._context.options["bucket"]:
+            raise InvalidRequest(
+                f"table {self._context.name} has bucket = {self._context.options['bucket']}, but its partition "
+                f"{self._context.partition_path(partition)!r} was written with {self._bucket_counts[partition]} "
+                "buckets: overwrite that partition first",
+                table=self._context.name,
+            )
+        key = (partition, bucket)
+        return max(self._existing.get(key, -1) + 1, self._handed_over.get(key, 0))
 
     def _scan_existing(self) -> dict[tuple[bytes, int], int]:
         context = self._context
         snapshot = context.snapshots.latest()
         largest: dict[tuple[bytes, int], int] = {}
         for entry in context.manifests.entries_of(snapshot) if snapshot else ():
-            if 0 < entry.total_buckets != context.options["bucket"]:
-                raise CommitConflict(
-                    f"table {context.name} has bucket = {context.options['bucket']} but a partition was written with "
-                    f"{entry.total_buckets} buckets: overwrite that partition first",
-                    table=context.name,
-                )
+            self._bucket_counts[entry.partition] = entry.total_buckets
             key = (entry.partition, entry.bucket)
             largest[key] = max(largest.get(key, -1), entry.file.max_sequence_number)
         return largest
 
     def flush(self) -> list[CommitMessage]:
         """Finish all files: one message per bucket that gained any. The writer may then be used again."""
+        self._check_usable()
         self._each(list(self._buckets.values()), lambda w: w.finish())
         total = self._context.options["bucket"]
         messages = []
@@ -133,6 +157,10 @@ class TableWriter:
             files = writer.take_files()
             if files:
                 messages.append(CommitMessage(partition, bucket, total, new_files=tuple(files)))
+                # Rows of a later flush come after these, committed or not; others may commit in between.
+                self._handed_over[partition, bucket] = max(f.max_sequence_number for f in files) + 1
+        self._buckets.clear()
+        self._existing = None
         return messages
 
     def abort(self) -> None:
@@ -140,17 +168,23 @@ class TableWriter:
         for writer in self._buckets.values():
             writer.abort()
         self._buckets.clear()
+        self._existing = None
+        self._failed = False
 
     def _each(self, items: list[Any], work: Any) -> None:
         """Do ``work`` on each item, buckets side by side: Arrow and numpy leave the interpreter lock."""
         threads = min(len(items), os.cpu_count() or 1)
-        if threads <= 1:
-            for item in items:
-                work(item)
-            return
-        with ThreadPoolExecutor(threads) as pool:
-            for done in [pool.submit(work, item) for item in items]:
-                done.result()
+        try:
+            if threads <= 1:
+                for item in items:
+                    work(item)
+                return
+            with ThreadPoolExecutor(threads) as pool:
+                for done in [pool.submit(work, item) for item in items]:
+                    done.result()
+        except BaseException:
+            self._failed = True
+            raise
 
     def __enter__(self) -> TableWriter:
         return self
@@ -159,19 +193,3 @@ class TableWriter:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.abort()
-
-
-_CHUNK_BYTES = 256 << 20
-
-
-def _chunks(reader: pa.RecordBatchReader) -> Iterator[pa.Table]:
-    """Batches put together to tables of up to 256 MB: large enough for columns, small enough for memory."""
-    held: list[pa.RecordBatch] = []
-    size = 0
-    for batch in reader:
-        held.append(batch)
-        size += batch.nbytes
-        if size >= _CHUNK_BYTES:
-            yield pa.Table.from_batches(held)
-            held, size = [], 0
-    yield pa.Table.from_batches(held, schema=reader.schema)

@@ -184,7 +184,7 @@ def test_the_sensor_asks_once_a_snapshot_and_not_while_a_run_is_under_way(
     assert first.cursor == '["ods.flights"]'
     (request,) = first.run_requests or []
     waiting = instance.create_run_for_job(
-        definitions.resolve_job_def("compact__ods_flights"), status=dg.DagsterRunStatus.QUEUED
+        definitions.resolve_job_def("compact__ods_flights"), status=dg.DagsterRunStatus.STARTED
     )
     busy = tick(first.cursor)
     assert not busy.run_requests

@@ -28,8 +28,8 @@ session = start_session(settings)
 spark = lambda: session
 
 def read():
-    rows = read_spark(session, open_table(settings, "ods.flights"))
-    return [list(r) for r in rows.groupBy("carrier").agg({"*": "count", "arr_delay": "sum"}).orderBy("carrier").collect()]
+    rows = read_spark(session, open_table(settings, "ods.flights")).groupBy("carrier")
+    return [list(r) for r in rows.agg({"*": "count", "arr_delay": "sum"}).orderBy("carrier").collect()]
 
 ingest_flights(spark, settings, day_range(date(2013, 1, 30), date(2013, 2, 2)))
 merged = read()

@@ -76,5 +76,5 @@ def test_names_and_keys(columns, arguments, word):
 
 
 def test_selecting_an_unknown_column_names_the_known_ones():
-    with pytest.raises(SchemaMismatch, match="'x'.*k, dt, v"):
+    with pytest.raises(SchemaMismatch, match=r"'x'.*k, dt, v"):
         new_schema(ARROW).select(["x"])

@@ -10,6 +10,7 @@ import pytest
 
 import paimon_core as paimon
 from paimon_core import col
+from paimon_core.datafile.parquet_writer import RollingWriter
 
 SCHEMA = pa.schema([("p", pa.string()), ("k", pa.int64()), ("v", pa.float64())])
 
@@ -243,7 +244,196 @@ def test_a_different_bucket_count_is_a_conflict(catalog, keyed):
     keyed.write(rows(("a", 1, 1.0)))
     options = dict(keyed.schema.options) | {"bucket": "3"}
     assert keyed.context.schemas.publish(dataclasses.replace(keyed.schema, id=1, options=options))
-    with pytest.raises(paimon.CommitConflict, match="2 buckets"):
+    with pytest.raises(paimon.InvalidRequest, match=r"p=a.*2 buckets"):
         catalog.table("db.k").write(rows(("a", 1, 1.0)))
     catalog.table("db.k").overwrite(rows(("a", 1, 5.0)))
     assert content(catalog.table("db.k")) == [("a", 1, 5.0)]
+
+
+# -- what an audit found: each is the smallest history that went wrong
+
+
+def data_files(table):
+    return sorted(
+        file.name
+        for partition in table.context.storage.list(table.location)
+        for bucket in table.context.storage.list(partition.path)
+        if bucket.name.startswith("bucket-")
+        for file in table.context.storage.list(bucket.path)
+    )
+
+
+def test_upkeep_that_has_to_wait_does_not_fail_the_write(catalog, caplog):
+    options = {"bucket": "1", "num-sorted-run.compaction-trigger": "1", "snapshot.num-retained.max": "2"}
+    table = catalog.create_table("db.u", SCHEMA, primary_key=["k"], options=options)
+    table.context.storage.make_directory(f"{table.location}/branch/branch-b")
+    table.context.storage.write(f"{table.location}/branch/branch-b/schema-0", b"{}")
+    for n in range(3):
+        assert table.write(rows(("a", n, 1.0))) is not None
+    assert table.scan().count() == 3
+    assert "its upkeep has to wait" in caplog.text
+
+
+def test_rows_as_dictionaries_keep_every_column(catalog):
+    table = catalog.create_table("db.d", SCHEMA, options={"write-only": "true"})
+    table.write([{"k": 1}, {"k": 2, "v": 2.5}])
+    assert content(table, columns=["k", "v"]) == [(1, None), (2, 2.5)]
+
+
+def test_a_writer_used_again_continues_after_what_others_committed(catalog):
+    table = catalog.create_table("db.w", SCHEMA, primary_key=["k"], options={"bucket": "2", "write-only": "true"})
+    with table.writer() as writer:
+        writer.write(rows(("a", 1, 0.0)))
+        table.commit(writer.flush())
+        for n in range(5):
+            table.write(rows(*[("a", k, float(n)) for k in range(20)]))
+        writer.write(rows(*[("a", k, 99.0) for k in range(20)]))
+        table.commit(writer.flush())
+    assert set(table.scan(["v"]).to_arrow()["v"].to_pylist()) == {99.0}
+
+
+def test_a_writer_that_lost_rows_says_so(catalog, tmp_path, monkeypatch):
+    table = catalog.create_table("db.l", SCHEMA, primary_key=["k"], options={"bucket": "1", "write-buffer-size": "1 b"})
+    with table.writer() as writer:
+        with monkeypatch.context() as broken:
+            broken.setattr(RollingWriter, "write", lambda *_: (_ for _ in ()).throw(paimon.StorageError("disk full")))
+            with pytest.raises(paimon.StorageError, match="disk full"):
+                writer.write(rows(("a", 1, 1.0)))
+        for again in (lambda: writer.write(rows(("a", 2, 1.0))), writer.flush):
+            with pytest.raises(paimon.InvalidRequest, match="begin again"):
+                again()
+
+
+def test_the_write_buffer_counts_append_rows(catalog):
+    options = {"write-only": "true", "write-buffer-size": "64 kb"}
+    table = catalog.create_table("db.b", SCHEMA, partition_by=["p"], options=options)
+    with table.writer() as writer:
+        for n in range(20):
+            writer.write(rows(*[(f"p{n}", k, 1.0) for k in range(2000)]))
+            assert sum(w.buffered_bytes for w in writer._buckets.values()) <= 64 << 10
+        table.commit(writer.flush())
+    assert table.scan().count() == 40_000
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda t: t.write(rows(("a", 1, 1.0)), identifier=1),
+        lambda t: t.write(rows(("a", 1, 1.0)), user=" "),
+        lambda t: t.write(rows(("a", 1, 1.0)), properties={"a": 1}),
+        lambda t: t.overwrite(rows(("a", 1, 1.0)), where=col("p") == "b"),
+        lambda t: t.overwrite(rows(("a", 1, 1.0)), where=col("v") == 1.0),
+        lambda t: t.write(rows(("a", 1, 1.0)), user="u", identifier=3),
+    ],
+)
+def test_a_refused_commit_leaves_no_file(append, call):
+    append.write(rows(("z", 1, 1.0)), user="u", identifier=5)
+    before = data_files(append)
+    with pytest.raises(paimon.InvalidRequest):
+        call(append)
+    assert data_files(append) == before
+    assert append.latest_snapshot().id == 1
+
+
+def test_a_lost_compaction_leaves_no_file(keyed):
+    for n in range(3):
+        keyed.write(rows(("a", 1, float(n))))
+    tasks = keyed.plan_compaction(full=True)
+    messages = [keyed.run_compaction(t) for t in tasks]
+    keyed.compact(full=True)
+    before = set(data_files(keyed))
+    with pytest.raises(paimon.CommitConflict):
+        keyed.commit(messages)
+    assert set(data_files(keyed)) == before - {f.file_name for m in messages for f in m.compact_after}
+    assert content(keyed) == [("a", 1, 2.0)]
+
+
+def test_a_repeated_identifier_writes_no_file(append):
+    append.write(rows(("a", 1, 1.0)), user="u", identifier=1)
+    before = data_files(append)
+    assert append.write(rows(("a", 1, 1.0)), user="u", identifier=1).id == 1
+    assert append.committed("u", 1).id == 1
+    assert append.committed("u", 2) is None
+    assert data_files(append) == before
+
+
+def test_a_bucket_count_blocks_only_its_own_partition(catalog, keyed):
+    keyed.write(rows(("a", 1, 1.0)))
+    options = dict(keyed.schema.options) | {"bucket": "3"}
+    assert keyed.context.schemas.publish(dataclasses.replace(keyed.schema, id=1, options=options))
+    changed = catalog.table("db.k")
+    changed.write(rows(("b", 1, 1.0)))
+    assert content(changed) == [("a", 1, 1.0), ("b", 1, 1.0)]
+
+
+def test_a_read_of_an_expired_snapshot_says_so(keyed):
+    keyed.write(rows(("a", 1, 1.0)))
+    keyed.write(rows(("a", 1, 2.0)))
+    scan = keyed.scan()
+    scan.splits()
+    keyed.compact(full=True)
+    keyed.expire_snapshots(keep_last=1, keep_max=1)
+    with pytest.raises(paimon.SnapshotNotFound, match="expired while it was read"):
+        scan.to_arrow()
+
+
+def test_deletes_with_a_kind_column_and_with_ignore_delete(catalog):
+    schema = SCHEMA.append(pa.field("op", pa.string()))
+    options = {"bucket": "1", "write-only": "true"}
+    table = catalog.create_table("db.r", schema, primary_key=["k"], options=options | {"rowkind.field": "op"})
+    table.write(pa.table([["a"] * 2, [1, 2], [1.0] * 2, ["+I"] * 2], schema=schema))
+    table.delete(col("k") == 1)
+    assert [r[1] for r in content(table)] == [2]
+    ignoring = catalog.create_table("db.i", SCHEMA, primary_key=["k"], options=options | {"ignore-delete": "true"})
+    with pytest.raises(paimon.InvalidRequest, match="ignore-delete"):
+        ignoring.delete(col("k") == 1)
+
+
+def test_refresh(catalog, keyed):
+    keyed.write(rows(("a", 1, 1.0)))
+    assert content(keyed.refresh()) == [("a", 1, 1.0)]
+    catalog.drop_table("db.k")
+    with pytest.raises(paimon.TableNotFound, match="dropped"):
+        keyed.refresh()
+
+
+@pytest.mark.parametrize(
+    ("call", "word"),
+    [
+        (lambda t: t.at(time="2024-01-01"), "time"),
+        (lambda t: t.at(time=1.5), "time"),
+        (lambda t: t.at(snapshot="x"), "'x'"),
+        (lambda t: t.at(snapshot=True), "True"),
+        (lambda t: t.expire_snapshots(older_than=3), "older_than"),
+        (lambda t: t.tags.create("t", keep_for=3), "keep_for"),
+        (lambda t: t.scan(columns=5), "columns"),
+        (lambda t: t.scan(columns=[5]), "columns"),
+    ],
+)
+def test_arguments_of_the_wrong_kind(keyed, call, word):
+    keyed.write(rows(("a", 1, 1.0)))
+    with pytest.raises(paimon.InvalidRequest, match=word):
+        call(keyed)
+
+
+def test_whole_numbers_fit_a_decimal(catalog):
+    table = catalog.create_table("db.n", pa.schema([("d", pa.decimal128(10, 2))]), options={"write-only": "true"})
+    table.write(pa.table({"d": pa.array([1, -3], pa.int64())}))
+    assert [str(v) for v in table.scan().to_arrow()["d"].to_pylist()] == ["1.00", "-3.00"]
+    with pytest.raises(paimon.SchemaMismatch, match="'d'"):
+        table.write(pa.table({"d": pa.array([10**9], pa.int64())}))
+
+
+@pytest.mark.parametrize(
+    ("options", "word"),
+    [
+        ({"target-file-size": "0 b"}, "target-file-size"),
+        ({"manifest.target-file-size": "0 b"}, "manifest"),
+        ({"rowkind.field": "v"}, "not text"),
+        ({"bucket-key": "k,k"}, "twice"),
+        ({"snapshot.num-retained.min": "9", "snapshot.num-retained.max": "5"}, "num-retained"),
+    ],
+)
+def test_options_that_would_break_later(catalog, options, word):
+    with pytest.raises(paimon.InvalidRequest, match=word):
+        catalog.create_table("db.o", SCHEMA, primary_key=["k"], options={"bucket": "1"} | options)

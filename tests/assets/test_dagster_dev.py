@@ -1,0 +1,139 @@
+"""``make ui``, seen from outside: a backfill by the daemon, the pages in a browser, and an end without leftovers."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+import urllib.request
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from pipelines import source
+from pipelines.flights import FLIGHTS
+from pipelines.protocol import day_range
+from pipelines.settings import ROOT, load_settings
+from pipelines.tables import open_table
+
+DAYS = day_range(date(2013, 1, 15), date(2013, 2, 14))
+LAUNCH = """mutation($days: [String!]) { launchPartitionBackfill(backfillParams: {
+  partitionNames: $days, assetSelection: [{path: ["ods", "flights"]}] }) {
+  __typename ... on LaunchBackfillSuccess { backfillId } ... on PythonError { message } } }"""
+STATUS = "query($id: String!) { partitionBackfillOrError(backfillId: $id) { ... on PartitionBackfill { status } } }"
+RUNS = """query($id: String!) { runsOrError(filter: {tags: [{key: "dagster/backfill", value: $id}]}) {
+  ... on Runs { results { runId status } } } }"""
+
+
+@dataclass(frozen=True)
+class Web:
+    url: str
+    lake: str
+    process: subprocess.Popen[str]
+
+    def ask(self, query: str, **variables: Any) -> Any:
+        body = json.dumps({"query": query, "variables": variables}).encode()
+        request = urllib.request.Request(f"{self.url}/graphql", body, {"Content-Type": "application/json"})
+        with urllib.request.urlopen(request, timeout=60) as answer:
+            value = json.load(answer)
+        assert "errors" not in value, value
+        return value["data"]
+
+
+@pytest.fixture(scope="module")
+def web(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Web]:
+    if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
+        pytest.skip("no Java: Spark needs Java 17 or later")
+    lake = tmp_path_factory.mktemp("ui") / "lake"
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    environment = {**os.environ, "PAIMON_LAKE": str(lake), "PAIMON_ENV": "local"}
+    environment.pop("DAGSTER_HOME", None)
+    command = [sys.executable, "-m", "assets.ui", "--port", str(port)]
+    process = subprocess.Popen(
+        command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    )
+    assert process.stdout is not None
+    lines = iter(process.stdout.readline, "")
+    assert any(line.startswith("Open http") for line in lines), "dagster dev did not start"
+    threading.Thread(target=lambda: [None for _ in lines], daemon=True).start()
+    children = psutil.Process(process.pid).children(recursive=True)
+    yield Web(f"http://127.0.0.1:{port}", str(lake), process)
+    process.send_signal(signal.SIGINT)
+    assert process.wait(60) == 0
+    process.stdout.close()
+    _, alive = psutil.wait_procs(children, timeout=20)
+    assert not alive, f"left over: {alive}"
+
+
+@pytest.mark.spark
+def test_a_backfill_of_31_days_is_one_run_with_one_session(web: Web) -> None:
+    launched = web.ask(LAUNCH, days=[day.isoformat() for day in DAYS])["launchPartitionBackfill"]
+    assert launched["__typename"] == "LaunchBackfillSuccess", launched
+    backfill = launched["backfillId"]
+    deadline = time.monotonic() + 400
+    status = ""
+    while time.monotonic() < deadline and not status.startswith(("COMPLETED", "FAILED", "CANCELED")):
+        time.sleep(2)
+        status = web.ask(STATUS, id=backfill)["partitionBackfillOrError"]["status"]
+    runs = web.ask(RUNS, id=backfill)["runsOrError"]["results"]
+    assert status == "COMPLETED_SUCCESS", (status, runs)
+    assert [run["status"] for run in runs] == ["SUCCESS"]
+    table = open_table(load_settings("local", warehouse=web.lake), FLIGHTS)
+    assert table.scan().count() == sum(source.departed_per_day()[day] for day in DAYS)
+    properties = [dict(p) for p in table.inspect.snapshots()["properties"].to_pylist()]
+    assert [p["pipeline.stage"] for p in properties] == ["scheduled", "departures", "arrivals"]
+    assert {p["dagster.run-id"] for p in properties} == {runs[0]["runId"]}
+    assert len({p["spark.application-id"] for p in properties}) == 1
+
+
+@pytest.mark.browser
+def test_the_asset_graph_and_an_asset_page_without_console_errors(web: Web) -> None:
+    chromium = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    if chromium is None:
+        pytest.skip("no Chromium on the PATH")
+    api = pytest.importorskip("playwright.sync_api")
+    with api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(
+            executable_path=chromium, args=["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
+        )
+        page = browser.new_page(viewport={"width": 1600, "height": 1000})
+        errors: list[str] = []
+        outside: list[str] = []
+        page.on("console", lambda m: errors.append(m.text) if m.type == "error" else None)
+        page.on("pageerror", lambda e: errors.append(str(e)))
+        page.on("request", lambda r: None if _is_local(r.url, web.url) else outside.append(r.url))
+        page.goto(f"{web.url}/asset-groups")
+        _see(page, "Global asset lineage", "source", "ods", "dim", "dws")
+        page.goto(f"{web.url}/locations/paimon/asset-groups/ods/lineage")
+        _see(page, "flights", "cancellations", "weather", "carrier_day", "nycflights13")
+        page.goto(f"{web.url}/assets/ods/flights")
+        _see(page, "flights from New York in 2013, one row a departed flight", "sched_dep_time", "Row count")
+        browser.close()
+    assert errors == []
+    assert outside == []
+
+
+def _see(page: Any, *texts: str) -> None:
+    for text in texts:
+        page.get_by_text(text, exact=True).first.wait_for(timeout=60_000)
+
+
+def _is_local(url: str, base: str) -> bool:
+    return url.startswith((base, base.replace("http", "ws", 1), "data:", "blob:"))
+
+
+def test_the_home_keeps_telemetry_off(web: Web) -> None:
+    assert "telemetry:\n  enabled: false" in (Path(web.lake) / "dagster" / "dagster.yaml").read_text()
