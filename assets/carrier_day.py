@@ -26,7 +26,9 @@ def carrier_day_asset(settings: Settings) -> dg.AssetsDefinition:
         context: dg.AssetExecutionContext, lake: LakeResource, spark: SparkResource
     ) -> dg.MaterializeResult[Any]:
         months = list(context.partition_keys)
-        result = aggregate_carrier_day(spark.session, lake.settings, months, properties=run_properties(context))
-        return materialized(context, result)
+        properties = run_properties(context)
+        return materialized(
+            context, lambda: aggregate_carrier_day(spark.session, lake.settings, months, properties=properties)
+        )
 
     return carrier_day

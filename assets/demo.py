@@ -29,6 +29,7 @@ from pipelines.carrier_day import CARRIER_DAY
 from pipelines.dimensions import DIMENSIONS
 from pipelines.flights import CANCELLATIONS, FLIGHTS
 from pipelines.protocol import PipelineError
+from pipelines.session import require_java
 from pipelines.settings import Settings, SettingsError, load_settings
 from pipelines.show import aligned, existing, lake_text, levels_text, view
 from pipelines.tables import open_table, state_of
@@ -96,6 +97,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     started = time.monotonic()
     try:
         settings = load_settings()
+        require_java()
         home = prepare_home(settings)
         os.environ["DAGSTER_HOME"] = str(home)
         say(f"the lake is {settings.warehouse}; the first step starts Spark")

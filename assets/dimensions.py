@@ -21,7 +21,7 @@ def _dimension(settings: Settings, name: str) -> dg.AssetsDefinition:
     def dimension(
         context: dg.AssetExecutionContext, lake: LakeResource, spark: SparkResource
     ) -> dg.MaterializeResult[Any]:
-        result = load_dimension(spark.session, lake.settings, name, properties=run_properties(context))
-        return materialized(context, result)
+        properties = run_properties(context)
+        return materialized(context, lambda: load_dimension(spark.session, lake.settings, name, properties=properties))
 
     return dimension

@@ -36,6 +36,7 @@ def _by_day(settings: Settings, name: str, step: DayStep) -> dg.AssetsDefinition
         context: dg.AssetExecutionContext, lake: LakeResource, spark: SparkResource
     ) -> dg.MaterializeResult[Any]:
         days = days_of(context.partition_keys)
-        return materialized(context, step(spark.session, lake.settings, days, properties=run_properties(context)))
+        properties = run_properties(context)
+        return materialized(context, lambda: step(spark.session, lake.settings, days, properties=properties))
 
     return ingest

@@ -1,10 +1,11 @@
 """Maintenance: one compaction job per table, and a nightly job that tags and then expires every table."""
 
 from datetime import UTC, datetime
+from typing import Any
 
 import dagster as dg
 
-from assets.metadata import observed, run_properties
+from assets.metadata import observed, retries, run_properties
 from assets.resources import LakeResource, SparkResource
 from pipelines.maintenance import compact, expire, tag
 from pipelines.settings import Settings, TableSpec
@@ -35,24 +36,17 @@ def compaction_job_name(spec: TableSpec) -> str:
 
 def compaction_jobs(settings: Settings) -> dict[str, dg.JobDefinition]:
     """A compaction job for every table, by the table's name."""
-    return {name: _compaction_job(spec) for name, spec in settings.tables.items()}
+    return {name: _compaction_job(settings, spec) for name, spec in settings.tables.items()}
 
 
-def _compaction_job(spec: TableSpec) -> dg.JobDefinition:
-    @dg.op(name=f"merge_runs__{spec.ident}", pool=f"paimon_compact__{spec.ident}")
+def _compaction_job(settings: Settings, spec: TableSpec) -> dg.JobDefinition:
+    @dg.op(name=f"merge_runs__{spec.ident}", pool=f"paimon_compact__{spec.ident}", retry_policy=retries(settings))
     def compact_table(
         context: dg.OpExecutionContext, config: CompactConfig, lake: LakeResource, spark: SparkResource
     ) -> None:
-        result = compact(
-            spark.session,
-            lake.settings,
-            spec.name,
-            full=config.full,
-            partitions=config.partitions,
-            dry_run=config.dry_run,
-            properties=run_properties(context),
-        )
-        observed(context, result)
+        properties = run_properties(context)
+        wanted: dict[str, Any] = {"full": config.full, "partitions": config.partitions, "dry_run": config.dry_run}
+        observed(context, lambda: compact(spark.session, lake.settings, spec.name, **wanted, properties=properties))
 
     @dg.job(
         name=compaction_job_name(spec),
@@ -123,7 +117,7 @@ def _tag_op(spec: TableSpec) -> dg.OpDefinition:
     def tag_table(context: dg.OpExecutionContext, config: NightlyConfig, lake: LakeResource) -> None:
         if _is_there(context, lake, spec):
             name = config.tag or tag_name(datetime.now(UTC).strftime("%Y-%m-%d"))
-            observed(context, tag(lake.settings, spec.name, name))
+            observed(context, lambda: tag(lake.settings, spec.name, name))
 
     return tag_table
 
@@ -132,7 +126,7 @@ def _expire_op(spec: TableSpec) -> dg.OpDefinition:
     @dg.op(name=f"expire__{spec.ident}", pool=f"paimon_maintain__{spec.ident}", ins={"start": dg.In(dg.Nothing)})
     def expire_table(context: dg.OpExecutionContext, config: NightlyConfig, lake: LakeResource) -> None:
         if _is_there(context, lake, spec):
-            observed(context, expire(lake.settings, spec.name, dry_run=config.dry_run))
+            observed(context, lambda: expire(lake.settings, spec.name, dry_run=config.dry_run))
 
     return expire_table
 

@@ -7,8 +7,9 @@ from typing import Any
 
 import dagster as dg
 
-from pipelines.protocol import StepResult, level_changes
-from pipelines.settings import Settings, TableSpec
+from paimon_core.errors import InvalidRequest, NotFound
+from pipelines.protocol import PipelineError, StepResult, level_changes
+from pipelines.settings import Settings, SettingsError, TableSpec
 from pipelines.show import size_text
 
 
@@ -25,12 +26,6 @@ def table_asset(
     partitions_def: dg.PartitionsDefinition[str] | None = None,
 ) -> Callable[[Callable[..., Any]], dg.AssetsDefinition]:
     """``@dg.asset`` with all that the table's declaration says: key, owners, pool, retries, days a run."""
-    retries = dg.RetryPolicy(
-        max_retries=settings.dagster.step_retries,
-        delay=settings.dagster.retry_delay_seconds,
-        backoff=dg.Backoff.EXPONENTIAL,
-        jitter=dg.Jitter.FULL,
-    )
     return dg.asset(
         key=asset_key(spec.name),
         description=spec.comment,
@@ -40,7 +35,7 @@ def table_asset(
         metadata=declared(settings, spec),
         tags={"paimon/write-mode": "write-only"} if spec.options.get("write-only") == "true" else {},
         pool=f"paimon_write__{spec.ident}",
-        retry_policy=retries,
+        retry_policy=retries(settings),
         deps=deps,
         partitions_def=partitions_def,
         backfill_policy=dg.BackfillPolicy.multi_run(spec.backfill_per_run) if partitions_def else None,
@@ -96,8 +91,27 @@ def levels_markdown(result: StepResult) -> str:
     return "\n".join(lines)
 
 
-def materialized(context: dg.AssetExecutionContext, result: StepResult) -> dg.MaterializeResult[Any]:
-    """The materialization of a result: its snapshot is the data version, each partition has its own row count."""
+def retries(settings: Settings) -> dg.RetryPolicy:
+    """A failed step is tried again: a lost race is planned anew, and a commit that landed is not repeated."""
+    return dg.RetryPolicy(
+        max_retries=settings.dagster.step_retries,
+        delay=settings.dagster.retry_delay_seconds,
+        backoff=dg.Backoff.EXPONENTIAL,
+        jitter=dg.Jitter.FULL,
+    )
+
+
+def attempt(step: Callable[[], StepResult]) -> StepResult:
+    """Run a step; what is wrong with the request itself fails at once instead of being tried again."""
+    try:
+        return step()
+    except (PipelineError, SettingsError, InvalidRequest, NotFound) as error:
+        raise dg.Failure(str(error), allow_retries=False) from error
+
+
+def materialized(context: dg.AssetExecutionContext, step: Callable[[], StepResult]) -> dg.MaterializeResult[Any]:
+    """Run a step and report it: its snapshot is the data version, each partition has its own row count."""
+    result = attempt(step)
     context.log.info(result.sentence())
     for partition, rows in result.rows_per_partition.items():
         context.add_asset_metadata({"dagster/partition_row_count": rows}, partition_key=partition)
@@ -106,8 +120,9 @@ def materialized(context: dg.AssetExecutionContext, result: StepResult) -> dg.Ma
     )
 
 
-def observed(context: dg.OpExecutionContext, result: StepResult) -> None:
-    """Maintenance changes no rows: an observation on the table's page, not a new version of it."""
+def observed(context: dg.OpExecutionContext, step: Callable[[], StepResult]) -> None:
+    """Run a maintenance step; it changes no rows: an observation on the table's page, not a new version of it."""
+    result = attempt(step)
     context.log.info(result.sentence())
     metadata = {"paimon/step": result.step, **result_metadata(result)}
     context.log_event(dg.AssetObservation(asset_key(result.table), metadata=metadata))

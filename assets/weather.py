@@ -26,7 +26,9 @@ def weather_asset(settings: Settings) -> dg.AssetsDefinition:
         context: dg.AssetExecutionContext, lake: LakeResource, spark: SparkResource
     ) -> dg.MaterializeResult[Any]:
         days = days_in(context.partition_keys, lake.settings)
-        result = ingest_weather(spark.session, lake.settings, days, properties=run_properties(context))
-        return materialized(context, result.per_month())
+        properties = run_properties(context)
+        return materialized(
+            context, lambda: ingest_weather(spark.session, lake.settings, days, properties=properties).per_month()
+        )
 
     return weather

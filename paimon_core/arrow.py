@@ -6,6 +6,7 @@ value outside its type (overflow, a text longer than VARCHAR(n)) is refused with
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
@@ -16,6 +17,8 @@ from paimon_core.errors import InvalidRequest, SchemaMismatch
 from paimon_core.schema import DataField
 from paimon_core.types import BINARY_ROOTS, STRING_ROOTS, TIMESTAMP_ROOTS, DataType, TypeRoot
 
+_PANDAS_INDEX = re.compile(r"__index_level_\d+__")
+
 
 def open_stream(data: Any) -> pa.RecordBatchReader:
     """A reader over a Table, batch, reader, dataset, DataFrame (Arrow PyCapsule stream) or list of batches."""
@@ -25,13 +28,18 @@ def open_stream(data: Any) -> pa.RecordBatchReader:
         return data.to_reader()
     if isinstance(data, pa.RecordBatchReader):
         return data
-    if hasattr(data, "__arrow_c_stream__"):
-        return pa.RecordBatchReader.from_stream(data)
-    if isinstance(data, list | tuple) and data and all(isinstance(b, pa.RecordBatch) for b in data):
-        return pa.RecordBatchReader.from_batches(data[0].schema, data)
-    if isinstance(data, list | tuple) and data and all(isinstance(row, dict) for row in data):
-        names = dict.fromkeys(name for row in data for name in row)
-        return pa.table({name: [row.get(name) for row in data] for name in names}).to_reader()
+    try:
+        if hasattr(data, "__arrow_c_stream__"):
+            return pa.RecordBatchReader.from_stream(data)
+        if hasattr(data, "scanner"):
+            return data.scanner().to_reader()
+        if isinstance(data, list | tuple) and data and all(isinstance(b, pa.RecordBatch) for b in data):
+            return pa.Table.from_batches(data).to_reader()
+        if isinstance(data, list | tuple) and all(isinstance(row, dict) for row in data):
+            names = dict.fromkeys(name for row in data for name in row)
+            return pa.table({name: [row.get(name) for row in data] for name in names}).to_reader()
+    except (pa.ArrowException, TypeError, OverflowError) as error:
+        raise InvalidRequest(f"the data is no stream of record batches of one schema: {error}") from error
     raise InvalidRequest(f"data must export an Arrow stream (Table, DataFrame, reader), not {type(data).__name__}")
 
 
@@ -42,6 +50,8 @@ def conform(data: pa.Table | pa.RecordBatch, fields: Sequence[DataField], *, ext
     """
     table = pa.Table.from_batches([data]) if isinstance(data, pa.RecordBatch) else data
     known = {f.name for f in fields}
+    # The row labels that pandas hands over with a frame are no column of it.
+    table = table.drop_columns([n for n in table.column_names if _PANDAS_INDEX.fullmatch(n) and n not in known])
     for name in table.column_names:
         if name not in known and name not in extra:
             raise SchemaMismatch(f"no column {name!r}; the columns are {', '.join(sorted(known))}", column=name)
@@ -66,6 +76,8 @@ def conform(data: pa.Table | pa.RecordBatch, fields: Sequence[DataField], *, ext
 
 def _conform_column(column: pa.ChunkedArray, field: DataField) -> pa.ChunkedArray:
     target = field.type.to_arrow()
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
     if column.null_count and field.default is not None:
         raise SchemaMismatch(
             f"column {field.name!r} has a default for its nulls, which is not supported", column=field.name
@@ -74,15 +86,17 @@ def _conform_column(column: pa.ChunkedArray, field: DataField) -> pa.ChunkedArra
         raise SchemaMismatch(
             f"column {field.name!r} is NOT NULL but {column.null_count} values are null", column=field.name
         )
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
     if column.type != target:
         _check_cast(column.type, field)
         try:
             if pa.types.is_integer(column.type) and pa.types.is_decimal(target):
                 # Arrow asks for room for every integer of the type; only the values at hand need to fit.
                 column = column.cast(pa.decimal128(38, target.scale))
+            narrowed = pa.types.is_floating(column.type) and pa.types.is_floating(target)
+            finite = pc.sum(pc.is_finite(column)).as_py() if narrowed else None
             column = column.cast(target, safe=True)
+            if narrowed and pc.sum(pc.is_finite(column)).as_py() != finite:
+                raise pa.ArrowInvalid("a finite value would become infinite")
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
             raise SchemaMismatch(
                 f"column {field.name!r}: {column.type} does not fit {field.type}: {error}", column=field.name
@@ -125,6 +139,8 @@ _FAMILIES = (
 def _check_cast(source: pa.DataType, field: DataField) -> None:
     """Only casts inside a family are silent: text to number, or a zone that appears from nowhere, are mistakes."""
     for is_member, roots in _FAMILIES:
+        if pa.types.is_floating(source) and field.type.root is TypeRoot.DECIMAL:
+            break  # 1.005 has no exact double: the caller must say how to round
         if is_member(source) and field.type.root in roots:
             zoned = pa.types.is_timestamp(source) and (source.tz is not None) != (
                 field.type.root is TypeRoot.TIMESTAMP_LTZ
@@ -136,6 +152,8 @@ def _check_cast(source: pa.DataType, field: DataField) -> None:
 
 def _check_values(column: pa.ChunkedArray, field: DataField) -> None:
     kind: DataType = field.type
+    if kind.root is TypeRoot.TIME or kind.root in TIMESTAMP_ROOTS:
+        _check_clock(column, field)
     if kind.root in STRING_ROOTS and kind.length < 2**31 - 1:
         longest = pc.max(pc.utf8_length(column)).as_py() or 0
     elif kind.root in BINARY_ROOTS and kind.length < 2**31 - 1:
@@ -144,6 +162,32 @@ def _check_values(column: pa.ChunkedArray, field: DataField) -> None:
         return
     if longest > kind.length:
         raise SchemaMismatch(f"column {field.name!r} is {kind} but a value is {longest} long", column=field.name)
+
+
+def _check_clock(column: pa.ChunkedArray, field: DataField) -> None:
+    """Times lie in a day, and no value has more digits of a second than its type."""
+    kind = field.type
+    held = 3 if kind.root is TypeRoot.TIME else {"ms": 3, "us": 6, "ns": 9}[kind.timestamp_unit]
+    numbers = column.cast(pa.int32() if kind.root is TypeRoot.TIME else pa.int64())
+    if kind.root is TypeRoot.TIME:
+        ends = pc.min_max(numbers).as_py()
+        if ends["min"] is not None and not 0 <= ends["min"] <= ends["max"] < 86_400_000:
+            raise SchemaMismatch(f"column {field.name!r} has a time outside of a day", column=field.name)
+    step = 10 ** max(0, held - kind.precision)
+    if step > 1 and len(numbers) > numbers.null_count:
+        whole = pc.multiply(pc.divide(numbers, step), step)
+        if not pc.all(pc.equal(whole, numbers)).as_py():
+            raise SchemaMismatch(f"column {field.name!r} is {kind} but a value has more digits", column=field.name)
+
+
+def one_nan(rows: pa.Table, columns: Sequence[str]) -> pa.Table:
+    """``rows`` with one bit pattern for NaN in these columns: equal keys must have equal bytes, which are hashed."""
+    for name in dict.fromkeys(columns):
+        column = rows[name]
+        if pa.types.is_floating(column.type):
+            same = pc.if_else(pc.is_nan(column), pa.scalar(float("nan"), column.type), column)
+            rows = rows.set_column(rows.schema.get_field_index(name), rows.schema.field(name), same)
+    return rows
 
 
 GATHER_BYTES = 256 << 20

@@ -46,7 +46,7 @@ def parse_bytes(text: str) -> int:
     """A memory size in bytes: ``128 mb``, ``64kb``, ``100`` (binary units)."""
     found = _AMOUNT.match(text)
     unit = found.group(2).lower().removesuffix("ytes").removesuffix("yte") if found else "?"
-    if found is None or unit not in _UNITS:
+    if found is None or unit not in _UNITS or len(found.group(1)) > 18:
         raise ValueError("a size such as '128 mb'")
     return int(found.group(1)) * _UNITS[unit]
 
@@ -57,10 +57,22 @@ def _size(text: str) -> int:
     return parse_bytes(text)
 
 
+def _positive_millis(text: str) -> int:
+    if parse_millis(text) < 1:
+        raise ValueError("a duration of at least one millisecond")
+    return parse_millis(text)
+
+
+def _plain_name(text: str) -> str:
+    if not re.fullmatch(r"[^/\\\x00-\x1f]+", text) or not text.strip() or text in (".", ".."):
+        raise ValueError("a directory name")
+    return text
+
+
 def parse_millis(text: str) -> int:
     """A duration in milliseconds: ``1 h``, ``10 ms``, ``2 d``."""
     found = _AMOUNT.match(text)
-    if found is None or found.group(2).lower() not in _TIMES:
+    if found is None or found.group(2).lower() not in _TIMES or len(found.group(1)) > 15:
         raise ValueError("a duration such as '1 h'")
     return int(int(found.group(1)) * _TIMES[found.group(2).lower()])
 
@@ -158,7 +170,9 @@ SUPPORTED: dict[str, Option] = {
         Option("compaction.min.file-num", _int(2), 5, "small files that make an append table compact"),
         Option("compaction.small-file-ratio", _fraction, 0.7, "share of the target size below which a file is small"),
         Option("compaction.force-rewrite-all-files", _bool, False, "full compaction rewrites every file"),
-        Option("partition.default-name", str, "__DEFAULT_PARTITION__", "the directory of null and blank values"),
+        Option(
+            "partition.default-name", _plain_name, "__DEFAULT_PARTITION__", "the directory of null and blank values"
+        ),
         Option("partition.legacy-name", _bool, True, "dates in paths as day numbers"),
         Option("dynamic-partition-overwrite", _bool, True, "overwrite replaces the partitions that the data touches"),
         Option("manifest.target-file-size", _size, 8 << 20, "when a manifest rolls"),
@@ -177,7 +191,7 @@ SUPPORTED: dict[str, Option] = {
         Option("commit.min-retry-wait", parse_millis, 10, "the first wait between tries"),
         Option("commit.max-retry-wait", parse_millis, 10_000, "the longest wait between tries"),
         Option("commit.user-prefix", str.strip, None, "put before the random commit user of batch writes"),
-        Option("tag.default-time-retained", parse_millis, None, "how long a tag lives unless it says itself"),
+        Option("tag.default-time-retained", _positive_millis, None, "how long a tag lives unless it says itself"),
     )
 }
 _MOVED = ("primary-key", "partition", "path", "type", "owner")

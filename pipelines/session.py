@@ -20,9 +20,7 @@ Spark: TypeAlias = Callable[[], SparkSession]
 
 def start_session(settings: Settings) -> SparkSession:
     """Start (or join) the session; raises PipelineError when there is no Java."""
-    java_home = os.environ.get("JAVA_HOME")
-    if not (java_home and (Path(java_home) / "bin" / "java").exists()) and shutil.which("java") is None:
-        raise PipelineError("Spark needs Java 17 or later: install it, or set JAVA_HOME")
+    require_java()
     # Spark takes python3 from the PATH unless told: workers must run the interpreter that runs the driver.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
@@ -32,6 +30,13 @@ def start_session(settings: Settings) -> SparkSession:
     for key, value in _configuration(settings).items():
         builder = builder.config(key, value)
     return builder.getOrCreate()
+
+
+def require_java() -> None:
+    """Raises PipelineError when there is no Java to start Spark with."""
+    java_home = os.environ.get("JAVA_HOME")
+    if not (java_home and (Path(java_home) / "bin" / "java").exists()) and shutil.which("java") is None:
+        raise PipelineError("Spark needs Java 17 or later: install it, or set JAVA_HOME")
 
 
 def _configuration(settings: Settings) -> dict[str, str]:

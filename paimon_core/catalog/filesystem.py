@@ -142,8 +142,12 @@ class FilesystemCatalog:
         """
         identifier = Identifier.parse(name)
         for role, keys in (("primary_key", primary_key), ("partition_by", partition_by)):
-            if isinstance(keys, str):
-                raise InvalidRequest(f"{role} must be a list of column names, not the text {keys!r}")
+            if not isinstance(keys, list | tuple) or not all(isinstance(k, str) for k in keys):
+                raise InvalidRequest(f"{role} must be a list of column names, not {keys!r:.60}")
+        if comment is not None and not isinstance(comment, str):
+            raise InvalidRequest(f"comment must be text, not {comment!r:.60}")
+        if types is not None and not isinstance(types, Mapping):
+            raise InvalidRequest(f"types must map column names to type texts, not {types!r:.60}")
         new = new_schema(
             _arrow_schema(schema),
             primary_key=primary_key,
@@ -156,6 +160,8 @@ class FilesystemCatalog:
         context = TableContext.of(name, self.storage, self._root(identifier), new, self._manifests)
         context.check_table()
         self._check_database(identifier.database)
+        if context.schemas.latest() is None and context.snapshots.ids():
+            raise InvalidRequest(f"{self._root(identifier)} has snapshots and no schema: it is the rest of a table")
         if context.schemas.latest() is None and context.schemas.publish(new):
             return Table(context)
         if ignore_if_exists:

@@ -6,6 +6,7 @@ import os
 from collections.abc import Mapping
 
 from paimon_core.catalog.filesystem import FilesystemCatalog
+from paimon_core.errors import InvalidRequest
 from paimon_core.storage.fsspec_storage import open_storage
 
 
@@ -14,5 +15,7 @@ def open_catalog(warehouse: str | os.PathLike[str], *, storage: Mapping[str, str
 
     Raises UnsupportedFeature naming the scheme of a store that is not built.
     """
+    if not isinstance(warehouse, str | os.PathLike) or not os.fspath(warehouse):
+        raise InvalidRequest(f"warehouse must be a path or URL, not {warehouse!r:.60}")
     store, root = open_storage(os.fspath(warehouse), storage)
     return FilesystemCatalog(store, root)

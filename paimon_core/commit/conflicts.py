@@ -18,7 +18,7 @@ from paimon_core.lsm.key_order import key_order
 from paimon_core.metadata.manifest import FileKind, ManifestEntry
 from paimon_core.metadata.snapshot import CommitKind, Snapshot
 
-SNAPSHOTS_SEARCHED = 20
+SNAPSHOTS_SEARCHED = 1000
 """Newest snapshots in whose deltas the writer of a conflicting change is looked for."""
 
 

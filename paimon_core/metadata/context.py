@@ -104,6 +104,26 @@ class TableContext:
             raise InvalidRequest(f"option bucket-key needs bucket = N with N >= 1, not {buckets}", option="bucket-key")
         self._check_columns()
 
+    def _check_pairs(self) -> None:
+        """Options that only mean something beside others."""
+        values, options = self.options.values, self.options
+        sequence = options["sequence.field"] or ()
+        if len(set(sequence)) < len(sequence):
+            raise InvalidRequest(f"option sequence.field = {','.join(sequence)!r} names a column twice")
+        if "sequence.field.sort-order" in values and not sequence:
+            raise InvalidRequest("option sequence.field.sort-order needs the option sequence.field")
+        if "ignore-delete" in values and not self.is_keyed:
+            raise InvalidRequest("option ignore-delete needs a table with a primary key", option="ignore-delete")
+        if options["commit.min-retry-wait"] > options["commit.max-retry-wait"]:
+            raise InvalidRequest("option commit.min-retry-wait is more than commit.max-retry-wait")
+        missing = [k for k in self.schema.partition_keys if self.is_keyed and k not in self.schema.primary_keys]
+        if missing:
+            raise InvalidRequest(
+                f"table {self.name}: the primary key must hold the partition key {missing[0]!r}, "
+                "or one key could lie in two partitions",
+                column=missing[0],
+            )
+
     def _check_columns(self) -> None:
         schema = self.schema
         for field in schema.partition_fields:
@@ -135,6 +155,7 @@ class TableContext:
             raise InvalidRequest(
                 f"option rowkind.field names {kind.name!r}, which is {kind.type} and not text", option="rowkind.field"
             )
+        self._check_pairs()
         for option in ("sequence.field", "rowkind.field"):
             value = self.options[option]
             for column in (value,) if isinstance(value, str) else value or ():

@@ -36,7 +36,12 @@ class Predicate:
 
         Raises SchemaMismatch naming the column, for one that is not among them and for a literal that does not fit.
         """
-        return self._bind({f.name: f for f in fields})
+        try:
+            bound = self._bind({f.name: f for f in fields})
+            bound.to_arrow()
+        except RecursionError:
+            raise InvalidRequest("the filter is nested too deeply: use is_in for many values of one column") from None
+        return bound
 
     def _bind(self, fields: Mapping[str, DataField]) -> BoundPredicate:
         raise NotImplementedError

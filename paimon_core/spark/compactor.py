@@ -40,4 +40,4 @@ def compact_spark(
 
     rows = run_tasks(spark, [t.to_bytes() for t in tasks], work, "message binary").collect()
     messages = [CommitMessage.from_bytes(bytes(r["message"])) for r in rows]
-    return request.commit(messages)
+    return request.commit_own(messages)

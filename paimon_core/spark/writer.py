@@ -55,7 +55,7 @@ def write_spark(
     if (landed := request.landed()) is not None:
         return landed
     messages = write_messages(df, table, kinds=kinds, order_by=order_by, overwrites=overwrite is not None, tasks=tasks)
-    return request.commit(messages, spec)
+    return request.commit_own(messages, spec)
 
 
 def _overwrite(table: Table, overwrite: str | Predicate | None) -> Overwrite | None:

@@ -109,7 +109,10 @@ def make_directory(directory: str) -> None:
             raise NotADirectoryError(errno.ENOTDIR, "is a file", directory) from None
         return
     except FileNotFoundError:
-        make_directory(os.path.dirname(directory))
+        parent = os.path.dirname(directory)
+        if os.path.isdir(parent):
+            raise  # the parent is there and takes no entry, as /proc
+        make_directory(parent)
         make_directory(directory)
         return
     _sync_directory(directory)

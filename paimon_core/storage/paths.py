@@ -14,6 +14,10 @@ from paimon_core.errors import CorruptTable, InvalidRequest
 
 DATABASE_SUFFIX = ".db"
 POSTPONE_BUCKET = -2
+LONGEST_COMPONENT = 255
+"""Bytes of one path component that file systems take."""
+LONGEST_NAME = 200
+"""Bytes of a name, which prefixes and suffixes are added to."""
 _NAME = re.compile(r"[^/\\\x00-\x1f]+")
 _ESCAPED = re.compile(r'[\x00-\x1f\x7f"#%\'*/:=?\\{}\[\]^]')
 
@@ -27,11 +31,15 @@ def component(name: str) -> str:
 
 def identifier(name: str, what: str) -> str:
     """A database, table or tag name fit for a path; raises InvalidRequest naming the rule."""
-    if not _NAME.fullmatch(name) or not name.strip() or name.startswith(".") or "$" in name:
+    plain = isinstance(name, str) and _NAME.fullmatch(name) and name.strip() and not name.startswith(".")
+    if not plain or "$" in name or (what != "tag" and "." in name) or any("\ud800" <= c <= "\udfff" for c in name):
         raise InvalidRequest(
-            f"{what} name {name!r} must not be blank, start with '.', or hold '/', '\\', '$' or control characters",
+            f"{what} name {name!r} must be text that is not blank and has no '/', '\\', '$', control character or dot "
+            "(tags: at the start)",
             name=name,
         )
+    if len(name.encode()) > LONGEST_NAME:
+        raise InvalidRequest(f"{what} name {name!r:.40} is {len(name.encode())} bytes long, {LONGEST_NAME} is the most")
     return name
 
 
@@ -42,7 +50,14 @@ def escape(value: str) -> str:
 
 def partition_path(keys: tuple[str, ...], values: tuple[str, ...]) -> str:
     """``k1=v1/k2=v2`` of already formatted values; "" without partition keys."""
-    return "/".join(f"{escape(k)}={escape(v)}" for k, v in zip(keys, values, strict=True))
+    parts = [f"{escape(k)}={escape(v)}" for k, v in zip(keys, values, strict=True)]
+    for part in parts:
+        if len(part.encode()) > LONGEST_COMPONENT:
+            raise InvalidRequest(
+                f"partition {part!r:.60} has a directory name of {len(part.encode())} bytes, "
+                f"{LONGEST_COMPONENT} is the most"
+            )
+    return "/".join(parts)
 
 
 def bucket_directory(bucket: int) -> str:

@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from paimon_core.commit.abort import abort
 from paimon_core.commit.committer import commit
 from paimon_core.commit.overwrite import Overwrite
-from paimon_core.errors import CommitConflict, InvalidRequest, SnapshotNotFound
+from paimon_core.errors import CommitConflict, InvalidRequest, SnapshotNotFound, TableNotFound
 from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.metadata.context import TableContext
+from paimon_core.metadata.schema_store import SchemaStore
 from paimon_core.metadata.snapshot import BATCH_IDENTIFIER, Snapshot
 
 
@@ -30,7 +31,8 @@ class CommitRequest:
     ) -> CommitRequest:
         """Check a caller's words; raises InvalidRequest, UnsupportedFeature for a table that is not written here."""
         context.options.check_writable(context.name)
-        if user is not None and (not isinstance(user, str) or not user.strip()):
+        _check_schema(context)
+        if user is not None and (not _is_text(user) or not user.strip()):
             raise InvalidRequest(f"a commit user must be text that is not blank, not {user!r}", user=user)
         if identifier is not None:
             if user is None:
@@ -42,7 +44,7 @@ class CommitRequest:
                     identifier=identifier,
                 )
         for key, value in (properties or {}).items():
-            if not isinstance(key, str) or not isinstance(value, str):
+            if not _is_text(key) or not _is_text(value):
                 raise InvalidRequest(f"snapshot property {key!r} = {value!r} must be text on both sides", key=key)
         prefix = context.options["commit.user-prefix"]
         random_user = (f"{prefix}_" if prefix else "") + str(uuid.uuid4())
@@ -52,7 +54,8 @@ class CommitRequest:
     def landed(self) -> Snapshot | None:
         """The snapshot that this (user, identifier) has made before; None for one that is still to be made.
 
-        Raises InvalidRequest when the user has gone past the identifier without making it.
+        It is known as long as the snapshot has not expired. Raises InvalidRequest when the user has gone past the
+        identifier without making it.
         """
         if self.identifier == BATCH_IDENTIFIER:
             return None
@@ -84,23 +87,43 @@ class CommitRequest:
     ) -> Snapshot | None:
         """Make the messages visible; the last snapshot of it, None when they change nothing.
 
-        A commit that is refused for good deletes the files of its messages. Raises CommitConflict, CommitStateUnknown
-        (nothing is deleted then), InvalidRequest, UnsupportedFeature.
+        No file is deleted, whatever happens: the caller holds the messages and may commit them later. Raises
+        CommitConflict, CommitStateUnknown, InvalidRequest, UnsupportedFeature.
         """
+        snapshots = commit(
+            messages,
+            context=self.context,
+            user=self.user,
+            identifier=self.identifier,
+            properties=self.properties,
+            overwrite=overwrite,
+            operation=operation,
+        )
+        if not snapshots and self.identifier != BATCH_IDENTIFIER and any(not m.is_empty for m in messages):
+            self.landed()
+        return snapshots[-1] if snapshots else None
+
+    def commit_own(
+        self, messages: Sequence[CommitMessage], overwrite: Overwrite | None = None, operation: str | None = None
+    ) -> Snapshot | None:
+        """``commit`` of messages that this very call has written and nobody else holds: a refused one deletes them."""
         try:
-            snapshots = commit(
-                messages,
-                context=self.context,
-                user=self.user,
-                identifier=self.identifier,
-                properties=self.properties,
-                overwrite=overwrite,
-                operation=operation,
-            )
-            if not snapshots and self.identifier != BATCH_IDENTIFIER and any(not m.is_empty for m in messages):
-                self.landed()
+            return self.commit(messages, overwrite, operation)
         except (CommitConflict, InvalidRequest) as error:
             if "committed" not in error.facts:
                 abort(messages, self.context)
             raise
-        return snapshots[-1] if snapshots else None
+
+
+def _check_schema(context: TableContext) -> None:
+    """A handle outlives its table: rows must not go to another one of the same name."""
+    stored = SchemaStore(context.storage, context.paths)
+    if stored.latest() is None:
+        raise TableNotFound(f"table {context.name} was dropped", table=context.name)
+    if context.schema.id not in stored.ids() or stored.read(context.schema.id) != context.schema:
+        raise InvalidRequest(f"table {context.name} was dropped and made anew: open it again", table=context.name)
+
+
+def _is_text(value: object) -> bool:
+    """Text that can be stored: a lone surrogate is none."""
+    return isinstance(value, str) and not any("\ud800" <= c <= "\udfff" for c in value)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from paimon_core.errors import InvalidRequest
+from paimon_core.errors import InvalidRequest, TableNotFound
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.predicate import Predicate
@@ -22,6 +22,9 @@ from paimon_core.scan.split import Split
 if TYPE_CHECKING:
     import pandas
     import polars
+
+
+_MOST_ROWS = 2**62
 
 
 @dataclass(frozen=True)
@@ -61,7 +64,7 @@ class Scan:
         return pa.schema([f.arrow for f in self.context.schema.select(self.columns)])
 
     def _tables(self) -> Iterator[pa.Table]:
-        left = self.limit
+        left = None if self.limit is None else min(self.limit, _MOST_ROWS)
         for split in self.plan.splits:
             for table in read_split(self.context, split, self.columns, self.where):
                 if left is None:
@@ -145,6 +148,8 @@ def new_scan(
         if names.count(name) > 1:
             raise InvalidRequest(f"columns names {name!r} twice", column=name)
     context.schema.select(names)
+    if snapshot is None and context.schemas.latest() is None:
+        raise TableNotFound(f"table {context.name} was dropped", table=context.name)
     if where is not None:
         where.bind(context.schema.fields)
     return Scan(context, snapshot, names, where, limit)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from paimon_core.errors import InvalidRequest, SnapshotNotFound
 from paimon_core.maintain.tags import create_tag, delete_tag, expire_tags
 from paimon_core.metadata.context import TableContext
+from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.metadata.tag_store import Tag
 
 
@@ -17,14 +18,18 @@ class Tags:
     """The tags of one table."""
 
     context: TableContext
+    pinned: Snapshot | None = None
 
     def create(self, name: str, snapshot: int | None = None, *, keep_for: datetime.timedelta | None = None) -> Tag:
-        """Name a snapshot (default: the latest); ``keep_for`` lets ``expire`` drop the tag after that time.
+        """Name a snapshot (default: the one the table is pinned to, or the latest).
+
+        ``keep_for`` lets ``expire`` drop the tag after that time.
 
         Raises AlreadyExists, SnapshotNotFound, InvalidRequest.
         """
+        self.context.paths.tag(name)  # refuses a name that is none
         snapshots = self.context.snapshots
-        target = snapshots.latest() if snapshot is None else snapshots.read(snapshot)
+        target = self.pinned or snapshots.latest() if snapshot is None else snapshots.read(snapshot)
         if target is None:
             raise SnapshotNotFound(f"table {self.context.name} has no snapshot to tag", table=self.context.name)
         default = self.context.options["tag.default-time-retained"]

@@ -27,6 +27,7 @@ from paimon_core.scan.partitions import matching_partitions
 from paimon_core.schema import TableSchema
 from paimon_core.table.commit_request import CommitRequest
 from paimon_core.table.inspect import Inspect
+from paimon_core.table.message_check import check_messages
 from paimon_core.table.query import Scan, new_scan
 from paimon_core.table.refs import Tags, as_millis
 from paimon_core.write.table_writer import TableWriter
@@ -118,8 +119,8 @@ class Table:
         """Add rows (upsert by key with a primary key) in one commit; None when there was nothing to commit.
 
         ``kinds``: the name of a column, or a column, of "+I", "-U", "+U", "-D". With ``user`` and ``identifier`` the
-        commit happens once however often it is repeated. Unless ``write-only``, the buckets written are then
-        compacted and snapshots expired as the options say.
+        commit happens once, however often it is repeated before its snapshot expires. Unless ``write-only``, the
+        buckets written are then compacted and snapshots expired as the options say.
         """
         self._check_latest("write")
         request = CommitRequest.of(self.context, user, identifier, properties)
@@ -146,11 +147,29 @@ class Table:
     ) -> Snapshot | None:
         """Make messages visible; the last snapshot of it, None when the messages are empty.
 
-        Raises CommitConflict (nothing happened), CommitStateUnknown (look before retrying).
+        Messages may come from other processes: they are checked to fit the table and to have their files. With
+        ``user`` and ``identifier`` it happens once, as long as that snapshot has not expired. Raises InvalidRequest,
+        CommitConflict (nothing happened, and no file is deleted), CommitStateUnknown (look before retrying).
         """
         self._check_latest("commit")
         request = CommitRequest.of(self.context, user, identifier, properties)
-        return request.commit(messages, overwrite, operation)
+        if (landed := request.landed()) is None:
+            check_messages(messages, self.context)
+            self._check_new(messages)
+        return request.commit(messages, overwrite, operation) if landed is None or _has_more(messages) else landed
+
+    def _check_new(self, messages: Sequence[CommitMessage]) -> None:
+        """A file that is live already must not be added again, however long ago it was committed."""
+        snapshot = self.context.snapshots.latest()
+        names = {f.file_name for m in messages for f in m.new_files}
+        for entry in self.context.manifests.entries_of(snapshot) if snapshot and names else ():
+            if entry.file.file_name in names:
+                raise CommitConflict(
+                    f"table {self.name}: file {entry.file.file_name} is in the table already: "
+                    "its message was committed before",
+                    table=self.name,
+                    file=entry.file.file_name,
+                )
 
     def committed(self, user: str, identifier: int) -> Snapshot | None:
         """The snapshot that ``user`` has made under ``identifier``; None when it is still to be made, or has expired.
@@ -221,7 +240,7 @@ class Table:
 
         The rows stand once the commit does: upkeep that has to wait must not make the write look failed.
         """
-        snapshot = request.commit(messages, overwrite, operation)
+        snapshot = request.commit_own(messages, overwrite, operation)
         if snapshot is not None and not self.options["write-only"]:
             touched = {(m.partition, m.bucket) for m in messages}
             try:
@@ -271,7 +290,7 @@ class Table:
         except BaseException:
             abort(messages, self.context)
             raise
-        return request.commit(messages)
+        return request.commit_own(messages)
 
     def expire_snapshots(
         self,
@@ -303,8 +322,8 @@ class Table:
 
     @property
     def tags(self) -> Tags:
-        """Named snapshots, kept whatever expires."""
-        return Tags(self.context)
+        """Named snapshots, kept whatever expires; of a pinned table, ``create`` names the pinned one."""
+        return Tags(self.context, self.pinned)
 
     def rollback(self, *, snapshot: int | None = None, tag: str | None = None) -> Snapshot:
         """Go back: newer snapshots and tags are gone, later commits continue from here (format 15.3)."""
@@ -331,9 +350,17 @@ class Table:
             )
 
 
+def _has_more(messages: Sequence[CommitMessage]) -> bool:
+    """Whether a commit that has landed may lack its second half, the compaction."""
+    return any(m.compact_before or m.compact_after for m in messages)
+
+
 def _epoch_millis(time: Any) -> int:
     if isinstance(time, datetime.datetime):
-        return int(time.timestamp() * 1000)
+        try:
+            return int(time.timestamp() * 1000)
+        except (ValueError, OverflowError, OSError) as error:
+            raise InvalidRequest(f"time {time} has no epoch milliseconds here: {error}") from None
     if isinstance(time, int) and not isinstance(time, bool):
         return time
     raise InvalidRequest(f"time must be a datetime or epoch milliseconds, not {time!r:.60}")

@@ -15,8 +15,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from paimon_core.arrow import conform, gather, open_stream
-from paimon_core.errors import InvalidRequest, SchemaMismatch
+from paimon_core.arrow import conform, gather, one_nan, open_stream
+from paimon_core.errors import InvalidRequest, SchemaMismatch, StorageError
 from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.metadata.context import TableContext
 from paimon_core.schema import VALUE_KIND
@@ -65,6 +65,7 @@ class TableWriter:
         rows = conform(table, context.schema.fields)
         if not len(rows):
             return
+        rows = one_nan(rows, [*context.schema.primary_keys, *context.schema.partition_keys, *context.bucket_keys])
         field = context.options["rowkind.field"]
         if field is not None:
             if codes is not None:
@@ -192,4 +193,8 @@ class TableWriter:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.abort()
+        try:
+            self.abort()
+        except StorageError:
+            if error is None:
+                raise  # else the first failure is the one to hear of

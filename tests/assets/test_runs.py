@@ -144,6 +144,15 @@ def test_a_retried_step_adds_nothing_twice(
     assert table.inspect.snapshots().num_rows == 3
 
 
+def test_a_request_that_cannot_be_met_is_not_tried_again(run: Run, started: list[Settings]) -> None:
+    result = run(names=("dws.carrier_day",), partition_key="2013-01")
+    assert not result.success
+    assert [e for e in result.all_events if e.is_step_up_for_retry] == []
+    (failure,) = [e for e in result.all_events if e.is_step_failure]
+    assert "ods.flights is not in the lake" in str(failure.step_failure_data.error_display_string)
+    assert started == []
+
+
 def test_compaction_by_hand_is_an_observation(run: Run, instance: dg.DagsterInstance, settings: Settings) -> None:
     run(names=(FLIGHTS,), tags=RANGE)
     spec = settings.table(FLIGHTS)

@@ -88,3 +88,39 @@ def test_what_a_table_cannot_be(catalog, arguments, word):
 def test_other_stores_are_refused_by_scheme():
     with pytest.raises(paimon.UnsupportedFeature, match="s3"):
         paimon.open_catalog("s3://bucket/lake")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "word"),
+    [
+        ({"primary_key": (c for c in ["k"])}, "primary_key"),
+        ({"primary_key": None}, "primary_key"),
+        ({"comment": 5}, "comment"),
+        ({"types": 5}, "types"),
+        ({"options": {"ignore-delete": "true"}}, "ignore-delete"),
+    ],
+)
+def test_arguments_of_the_wrong_kind(catalog, arguments, word):
+    catalog.create_database("db")
+    with pytest.raises(paimon.InvalidRequest, match=word):
+        catalog.create_table("db.t", SCHEMA, **arguments)
+    with pytest.raises(paimon.InvalidRequest, match="database name"):
+        catalog.create_database(None)
+    with pytest.raises(paimon.InvalidRequest, match="database name"):
+        catalog.create_database("a.b")
+    with pytest.raises(paimon.InvalidRequest, match="warehouse"):
+        paimon.open_catalog(None)
+
+
+def test_the_rest_of_a_table_is_not_adopted(catalog):
+    catalog.create_database("db")
+    table = catalog.create_table("db.t", SCHEMA, options={"write-only": "true"})
+    table.write(pa.table({"k": [1]}))
+    catalog.storage.delete_directory(f"{table.location}/schema")
+    with pytest.raises(paimon.InvalidRequest, match="rest of a table"):
+        catalog.create_table("db.t", SCHEMA)
+
+
+def test_a_place_that_takes_no_directory():
+    with pytest.raises(paimon.StorageError, match="/proc"):
+        paimon.open_catalog("/proc/none").create_database("a")

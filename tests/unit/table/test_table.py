@@ -4,6 +4,7 @@ import dataclasses
 import datetime
 import pickle
 
+import numpy as np
 import polars as pl
 import pyarrow as pa
 import pytest
@@ -11,6 +12,7 @@ import pytest
 import paimon_core as paimon
 from paimon_core import col
 from paimon_core.datafile.parquet_writer import RollingWriter
+from paimon_core.table.commit_request import CommitRequest
 
 SCHEMA = pa.schema([("p", pa.string()), ("k", pa.int64()), ("v", pa.float64())])
 
@@ -339,13 +341,147 @@ def test_a_lost_compaction_leaves_no_file(keyed):
     for n in range(3):
         keyed.write(rows(("a", 1, float(n))))
     tasks = keyed.plan_compaction(full=True)
-    messages = [keyed.run_compaction(t) for t in tasks]
     keyed.compact(full=True)
-    before = set(data_files(keyed))
+    before = data_files(keyed)
     with pytest.raises(paimon.CommitConflict):
-        keyed.commit(messages)
-    assert set(data_files(keyed)) == before - {f.file_name for m in messages for f in m.compact_after}
+        keyed._compact(tasks, CommitRequest.of(keyed.context, None, None, None))
+    assert data_files(keyed) == before
     assert content(keyed) == [("a", 1, 2.0)]
+
+
+def messages_of(table, *values):
+    with table.writer() as writer:
+        writer.write(rows(*values))
+        return writer.flush()
+
+
+def test_a_commit_never_deletes_files_that_others_hold(keyed):
+    messages = messages_of(keyed, ("a", 1, 1.0))
+    keyed.commit(messages, user="u", identifier=5)
+    for again in ({}, {"user": "u", "identifier": 6}, {"user": "v", "identifier": 1}):
+        with pytest.raises(paimon.CommitConflict, match="in the table already"):
+            keyed.commit(messages, **again)
+    compactions = [keyed.run_compaction(t) for t in keyed.plan_compaction(full=True)]
+    keyed.commit(compactions)
+    with pytest.raises(paimon.CommitConflict):
+        keyed.commit(compactions)
+    assert content(keyed) == [("a", 1, 1.0)]
+
+
+def test_a_commit_refused_for_its_target_can_be_made_again(append):
+    messages = messages_of(append, ("b", 9, 1.0))
+    with pytest.raises(paimon.InvalidRequest, match="p=b"):
+        append.commit(messages, overwrite=append.overwrite_spec(col("p") == "a"))
+    append.commit(messages, overwrite=append.overwrite_spec(col("p") == "b"))
+    assert content(append) == [("b", 9, 1.0)]
+
+
+def test_a_message_committed_long_ago_is_still_known(append):
+    messages = messages_of(append, ("a", 1, 1.0))
+    append.commit(messages)
+    for _ in range(25):
+        append.write(rows(("z", 1, 1.0)))
+    with pytest.raises(paimon.CommitConflict, match="in the table already"):
+        append.commit(messages)
+    assert append.scan(where=col("p") == "a").count() == 1
+
+
+def test_messages_of_another_table_or_without_their_files(catalog, keyed, append):
+    other = catalog.create_table(
+        "db.o", SCHEMA, primary_key=["p", "k"], partition_by=["p"], options={"bucket": "2", "write-only": "true"}
+    )
+    with pytest.raises(paimon.CommitConflict, match="written to another table"):
+        other.commit(messages_of(keyed, ("a", 1, 1.0)))
+    with pytest.raises(paimon.InvalidRequest, match="bucket"):
+        keyed.commit(messages_of(append, ("a", 1, 1.0)))
+    for wrong in (None, [5], "m"):
+        with pytest.raises(paimon.InvalidRequest, match="commit messages"):
+            keyed.commit(wrong)
+    (message,) = messages_of(keyed, ("a", 1, 1.0))
+    (file,) = message.new_files
+    for changed, word in (
+        ({"row_count": -5}, "-5 rows"),
+        ({"level": -1}, "level -1"),
+        ({"schema_id": 77}, "schema 77"),
+        ({"file_name": "../../evil"}, "plain name"),
+        ({"min_key": b""}, "evil|file"),
+    ):
+        broken = dataclasses.replace(message, new_files=(dataclasses.replace(file, **changed),))
+        with pytest.raises(paimon.InvalidRequest, match=word):
+            keyed.commit([broken])
+    with pytest.raises(paimon.InvalidRequest, match="bucket 7"):
+        keyed.commit([dataclasses.replace(message, bucket=7)])
+    assert keyed.latest_snapshot() is None
+    assert other.latest_snapshot() is None
+
+
+def test_a_handle_does_not_outlive_its_table(catalog, keyed):
+    keyed.write(rows(("a", 1, 1.0)))
+    catalog.drop_table("db.k")
+    for call in (lambda: keyed.write(rows(("a", 2, 1.0))), lambda: keyed.scan()):
+        with pytest.raises(paimon.TableNotFound, match="dropped"):
+            call()
+    assert not catalog.table_exists("db.k")
+    catalog.create_table("db.k", pa.schema([("v", pa.int64()), ("k", pa.string())]), options={"write-only": "true"})
+    with pytest.raises(paimon.InvalidRequest, match="made anew"):
+        keyed.write(rows(("a", 2, 1.0)))
+    assert catalog.table("db.k").scan().count() == 0
+
+
+def test_a_tag_of_a_pinned_table_names_its_snapshot(keyed):
+    for n in range(3):
+        keyed.write(rows(("a", 1, float(n))))
+    keyed.at(snapshot=2).tags.create("two")
+    assert keyed.tags.read("two").snapshot.id == 2
+
+
+def test_keys_that_are_nan_are_one_key(catalog):
+    patterns = np.array([0x7FF8000000000000, 0xFFF8000000000001], np.uint64).view(np.float64)
+    for buckets in ("1", "3", "5", "7"):
+        name = f"db.nan{buckets}"
+        options = {"bucket": buckets, "write-only": "true"}
+        table = catalog.create_table(name, pa.schema([("k", pa.float64())]), primary_key=["k"], options=options)
+        for pattern in patterns:
+            table.write(pa.table({"k": np.array([pattern])}))
+        assert table.scan().count() == 1
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda t: t.write(rows(("x" * 300, 1, 1.0))),
+        lambda t: t.write(rows(("a", 1, 1.0)), user="\ud800"),
+        lambda t: t.write(rows(("a", 1, 1.0)), properties={"a": "\ud800"}),
+        lambda t: t.at(tag=5),
+        lambda t: t.tags.create(None),
+        lambda t: t.tags.create("x" * 300),
+        lambda t: t.tags.delete(5),
+        lambda t: t.at(time=datetime.datetime.min),
+        lambda t: t.scan(where=deep()),
+    ],
+)
+def test_odd_arguments_are_refused_in_words(keyed, call):
+    with pytest.raises(paimon.InvalidRequest):
+        call(keyed)
+    assert keyed.latest_snapshot() is None
+    assert data_files(keyed) == []
+
+
+def deep():
+    predicate = col("k") == 0
+    for n in range(2000):
+        predicate = (predicate | (col("k") == n)) & (col("k") >= 0)
+    return predicate
+
+
+def test_a_limit_beyond_all_rows(keyed):
+    keyed.write(rows(("a", 1, 1.0)))
+    assert keyed.scan(limit=2**70).to_arrow().num_rows == 1
+
+
+def test_a_key_must_hold_its_partition(catalog):
+    with pytest.raises(paimon.InvalidRequest, match="'p'"):
+        catalog.create_table("db.x", SCHEMA, primary_key=["k"], partition_by=["p"], options={"bucket": "1"})
 
 
 def test_a_repeated_identifier_writes_no_file(append):
@@ -431,6 +567,12 @@ def test_whole_numbers_fit_a_decimal(catalog):
         ({"manifest.target-file-size": "0 b"}, "manifest"),
         ({"rowkind.field": "v"}, "not text"),
         ({"bucket-key": "k,k"}, "twice"),
+        ({"sequence.field": "v,v"}, "twice"),
+        ({"sequence.field.sort-order": "descending"}, "sequence.field"),
+        ({"commit.min-retry-wait": "9 s", "commit.max-retry-wait": "1 s"}, "min-retry-wait"),
+        ({"tag.default-time-retained": "0 s"}, "tag.default"),
+        ({"partition.default-name": ".."}, "default-name"),
+        ({"snapshot.time-retained": "9" * 400 + " d"}, "time-retained"),
         ({"snapshot.num-retained.min": "9", "snapshot.num-retained.max": "5"}, "num-retained"),
     ],
 )

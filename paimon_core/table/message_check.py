@@ -1,0 +1,81 @@
+"""Commit messages from elsewhere: do they fit this table, and do their files lie in it? (format 14.5)
+
+Messages travel: between processes, through queues, into the wrong table. What a commit accepts every reader must be
+able to read, so messages that this process did not just write are checked against the table and the store first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from paimon_core.codec.binary_row import decode_row
+from paimon_core.errors import CommitConflict, CorruptTable, InvalidRequest
+from paimon_core.metadata.commit_message import CommitMessage
+from paimon_core.metadata.context import TableContext
+from paimon_core.metadata.data_file import DataFile
+
+
+def check_messages(messages: Sequence[Any], context: TableContext) -> None:
+    """Raises InvalidRequest for what is no message of this table, CommitConflict for a new file that is not there."""
+    if not isinstance(messages, Sequence) or not all(isinstance(m, CommitMessage) for m in messages):
+        raise InvalidRequest(f"commit takes a list of commit messages, not {messages!r:.80}")
+    for message in messages:
+        directory = _bucket_directory(message, context)
+        added = (*message.new_files, *message.compact_after)
+        for file in added:
+            _check_file(file, context)
+        # Files that a compaction only moves to another level are there because the table holds them.
+        kept = {f.file_name for f in message.compact_before}
+        wanted = {f.file_name: f.file_size for f in added if f.file_name not in kept}
+        found = {i.name: i.size for i in context.storage.list(directory)} if wanted else {}
+        for name, size in wanted.items():
+            if found.get(name) != size:
+                raise CommitConflict(
+                    f"table {context.name}: file {name} of the commit is not in {directory} with its {size} bytes: "
+                    "it was deleted, or written to another table",
+                    table=context.name,
+                    file=name,
+                )
+
+
+def _bucket_directory(message: CommitMessage, context: TableContext) -> str:
+    buckets = context.options["bucket"]
+    try:
+        decode_row(message.partition, [f.type for f in context.schema.partition_fields])
+        directory = context.paths.bucket(context.partition_path(message.partition), message.bucket)
+    except CorruptTable as error:
+        raise InvalidRequest(f"a commit message has no partition of table {context.name}: {error}") from error
+    if not 0 <= message.bucket < max(1, buckets) or not isinstance(message.total_buckets, int):
+        raise InvalidRequest(
+            f"a commit message has bucket {message.bucket}, but table {context.name} has bucket = {buckets}",
+            bucket=message.bucket,
+        )
+    if (message.total_buckets > 0) != (buckets > 0):
+        raise InvalidRequest(
+            f"a commit message counts {message.total_buckets} buckets, but table {context.name} has bucket = {buckets}",
+            bucket=message.bucket,
+        )
+    return directory
+
+
+def _check_file(file: DataFile, context: TableContext) -> None:
+    problem = ""
+    if file.row_count < 1 or file.file_size < 1:
+        problem = f"{file.row_count} rows in {file.file_size} bytes"
+    elif not 0 <= file.level < 100:
+        problem = f"level {file.level}"
+    elif file.external_path is not None:
+        problem = "an external path"
+    elif file.schema_id not in context.schemas.ids():
+        problem = f"schema {file.schema_id}, which table {context.name} does not have"
+    else:
+        try:
+            context.paths.manifest(file.file_name)
+            kinds = [f.type for f in context.schema.key_fields]
+            decode_row(file.min_key, kinds)
+            decode_row(file.max_key, kinds)
+        except CorruptTable as error:
+            problem = str(error)
+    if problem:
+        raise InvalidRequest(f"file {file.file_name!r} of a commit message has {problem}", file=file.file_name)

@@ -1,0 +1,32 @@
+import dagster as dg
+import pytest
+
+from assets.resources import SparkResource
+from pipelines.settings import Settings
+
+
+class FakeSession:
+    def __init__(self, settings: Settings) -> None:
+        self.warehouse = settings.warehouse
+        self.stopped = False
+
+    def stop(self) -> None:
+        self.stopped = True
+
+
+def test_a_run_starts_one_session_when_a_step_asks_and_stops_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    started: list[FakeSession] = []
+
+    def start(settings: Settings) -> FakeSession:
+        started.append(FakeSession(settings))
+        return started[-1]
+
+    monkeypatch.setattr("assets.resources.start_session", start)
+    resource = SparkResource(environment="local", warehouse="/nowhere/lake")
+    assert started == []
+    assert resource.session() is resource.session()
+    assert [s.warehouse for s in started] == ["/nowhere/lake"]
+    resource.teardown_after_execution(dg.build_init_resource_context())
+    assert started[0].stopped
+    resource.teardown_after_execution(dg.build_init_resource_context())
+    assert len(started) == 1
