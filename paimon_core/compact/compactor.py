@@ -16,6 +16,7 @@ from paimon_core.errors import UnsupportedFeature
 from paimon_core.lsm.compaction import CompactionUnit, UniversalCompaction, full_unit
 from paimon_core.lsm.key_order import key_order
 from paimon_core.lsm.levels import Levels, num_levels
+from paimon_core.lsm.order import MergeOrder
 from paimon_core.lsm.rewrite import Rewrite, Upgrade, plan_rewrite, small_file_bytes
 from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.metadata.context import TableContext
@@ -108,7 +109,15 @@ def _steps(context: TableContext, unit: CompactionUnit) -> list[Upgrade | Rewrit
 def _merged(context: TableContext, task: CompactionTask, unit: CompactionUnit, step: Rewrite) -> Iterator[pa.Table]:
     key = [KEY_PREFIX + k for k in context.schema.trimmed_primary_keys]
     fields = context.schema.file_fields
+    order = MergeOrder.of(context.options)
     for section in step.sections:
         yield from read_section(
-            context, task.partition, task.bucket, section.runs, fields, key=key, drop_deletes=unit.drop_delete
+            context,
+            task.partition,
+            task.bucket,
+            section.runs,
+            fields,
+            key=key,
+            order=order,
+            drop_deletes=unit.drop_delete,
         )

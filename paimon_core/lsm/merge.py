@@ -31,7 +31,7 @@ def merge_runs(
     runs: Sequence[Iterator[pa.RecordBatch]],
     *,
     key: Sequence[str],
-    order: MergeOrder,
+    order: MergeOrder | None,
     drop_deletes: bool,
     window_rows: int,
     columns: Sequence[str] | None = None,
@@ -43,6 +43,9 @@ def merge_runs(
     one schema; ``columns`` are those to emit (all by default). Of the rows of a key the last in ``order`` stays, and of
     full ties the one of the later run; then ``drop_deletes`` drops those of kind -U and -D. ``ignore_deletes`` (option
     ignore-delete) leaves such rows out before the merge. A single run is passed on without a merge.
+
+    ``order`` None: the runs are ``in_sequence``, the later run wins, and no sequence number is needed; nor are kinds,
+    unless deletes are to be dropped or ignored.
 
     Memory is that of ``windows``. Raises CorruptTable when the keys of a run are seen not to ascend.
     """
@@ -86,14 +89,14 @@ def last(column: pa.ChunkedArray, groups: Groups) -> pa.ChunkedArray:
 
 
 def _merge(
-    pieces: list[pa.Table], key: Sequence[str], order: MergeOrder, drop_deletes: bool, columns: Sequence[str]
+    pieces: list[pa.Table], key: Sequence[str], order: MergeOrder | None, drop_deletes: bool, columns: Sequence[str]
 ) -> pa.Table:
     """Merge the rows of one window; ``pieces`` are the runs' parts, oldest first."""
-    in_sequence = None if order.sequence_fields else _by_sequence(pieces)
+    in_sequence = pieces if order is None else None if order.sequence_fields else _by_sequence(pieces)
     rows = pa.concat_tables(in_sequence or pieces)
     codes = key_codes(rows, key)
     _check_sorted(codes, in_sequence or pieces, key)
-    groups = group(codes, None if in_sequence else order.ranks(rows))
+    groups = group(codes, None if in_sequence or order is None else order.ranks(rows))
     if drop_deletes:
         groups = groups.keep(is_add(rows)[groups.last])
     return fold(rows, groups, dict.fromkeys(columns, last))

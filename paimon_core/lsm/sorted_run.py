@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from paimon_core.lsm.key_order import KeyOrder
 from paimon_core.metadata.data_file import DataFile
@@ -20,6 +21,24 @@ class SortedRun:
     def size(self) -> int:
         """The bytes of all files."""
         return sum(file.file_size for file in self.files)
+
+
+def in_sequence(runs: Sequence[SortedRun]) -> tuple[SortedRun, ...] | None:
+    """The runs oldest first when no sequence number of one lies between those of another; else None.
+
+    Then of two rows of one key the one of the later run wins, and no sequence number has to be read.
+    """
+    ranges = sorted(
+        (
+            min(f.min_sequence_number for f in run.files),
+            max(f.max_sequence_number for f in run.files),
+            number,
+        )
+        for number, run in enumerate(runs)
+    )
+    if any(later[0] <= earlier[1] for earlier, later in pairwise(ranges)):
+        return None
+    return tuple(runs[number] for _, _, number in ranges)
 
 
 def by_key(files: Sequence[DataFile], key_order: KeyOrder) -> list[DataFile]:

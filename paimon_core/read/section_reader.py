@@ -18,7 +18,7 @@ from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.data_file import DataFile
 from paimon_core.schema import DataField
 
-WINDOW_ROWS = 1 << 17
+WINDOW_ROWS = 1 << 18
 """Rows of each run that one merge step holds: large enough for columns, small enough for the processor's cache."""
 
 
@@ -57,19 +57,21 @@ def read_section(
     fields: Sequence[DataField],
     *,
     key: Sequence[str],
+    order: MergeOrder | None,
     drop_deletes: bool,
     columns: Sequence[str] | None = None,
 ) -> Iterator[pa.Table]:
     """One row per key, sorted by key, of ``columns`` (default: all of ``fields``).
 
-    ``runs`` come oldest first; ``fields`` hold the key, sequence and kind columns that the merge needs.
+    ``runs`` come oldest first; ``fields`` hold the columns that the merge needs: the key, and for an ``order`` (None:
+    the runs are in sequence) sequence and kind, for deletes that are dropped the kind.
     """
     return merge_runs(
         [read_run(context, partition, bucket, run, fields) for run in runs],
         key=key,
-        order=MergeOrder.of(context.options),
+        order=order,
         drop_deletes=drop_deletes,
         window_rows=WINDOW_ROWS,
         columns=columns,
-        ignore_deletes=context.options["ignore-delete"],
+        ignore_deletes=drop_deletes and context.options["ignore-delete"],
     )

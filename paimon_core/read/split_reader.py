@@ -11,6 +11,8 @@ from collections.abc import Iterator, Sequence
 import pyarrow as pa
 
 from paimon_core.errors import CorruptTable, SnapshotNotFound
+from paimon_core.lsm.order import MergeOrder
+from paimon_core.lsm.sorted_run import SortedRun, in_sequence
 from paimon_core.metadata.context import TableContext
 from paimon_core.predicate import Predicate
 from paimon_core.read.section_reader import read_file, read_section
@@ -48,20 +50,34 @@ def _rows(context: TableContext, split: Split, fields: Sequence[DataField]) -> I
             for batch in read_file(context, split.partition, split.bucket, file, fields or context.schema.fields[:1]):
                 yield pa.Table.from_batches([batch])
         return
-    order = context.schema.select(context.options["sequence.field"] or ())
-    # The key columns are stored twice in a file; the table's own copy serves the merge and the result at once.
-    decoded = dict.fromkeys([*context.schema.key_fields, SEQUENCE_FIELD, KIND_FIELD, *order, *fields])
     for runs in split.sections:
-        yield from read_section(
-            context,
-            split.partition,
-            split.bucket,
-            runs,
-            tuple(decoded),
-            key=context.schema.trimmed_primary_keys,
-            drop_deletes=True,
-            columns=[f.name for f in fields],
-        )
+        yield from _merged(context, split, runs, fields)
+
+
+def _merged(
+    context: TableContext, split: Split, runs: Sequence[SortedRun], fields: Sequence[DataField]
+) -> Iterator[pa.Table]:
+    """Only the columns that this merge needs are decoded: often neither sequence numbers nor kinds."""
+    order = MergeOrder.of(context.options)
+    ordered = None if order.sequence_fields else in_sequence(runs)
+    deletes = any(f.delete_row_count != 0 for run in runs for f in run.files)
+    # The key columns are stored twice in a file; the table's own copy serves the merge and the result at once.
+    decoded = dict.fromkeys([*context.schema.key_fields, *context.schema.select(order.sequence_fields), *fields])
+    if ordered is None:
+        decoded[SEQUENCE_FIELD] = None
+    if ordered is None or deletes:
+        decoded[KIND_FIELD] = None
+    yield from read_section(
+        context,
+        split.partition,
+        split.bucket,
+        ordered or runs,
+        tuple(decoded),
+        key=context.schema.trimmed_primary_keys,
+        order=None if ordered else order,
+        drop_deletes=deletes,
+        columns=[f.name for f in fields],
+    )
 
 
 def _is_held(context: TableContext, snapshot_id: int) -> bool:
