@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from typing import Any
 
-from paimon_core.errors import InvalidRequest, UnsupportedFeature
 from paimon_core.lsm.compaction import CompactionUnit
 from paimon_core.metadata.data_file import DataFile, bytes_from_plain, bytes_to_plain, from_plain, to_plain
+from paimon_core.metadata.wire import pack, unpacked
 
 TASK_VERSION = 1
 
@@ -42,7 +41,6 @@ class CompactionTask:
     def to_bytes(self) -> bytes:
         """Versioned JSON."""
         out: dict[str, Any] = {
-            "version": TASK_VERSION,
             "partition": bytes_to_plain(self.partition),
             "bucket": self.bucket,
             "total_buckets": self.total_buckets,
@@ -56,7 +54,7 @@ class CompactionTask:
                 "drop_delete": self.unit.drop_delete,
                 "each_alone": self.unit.each_alone,
             }
-        return json.dumps(out, separators=(",", ":")).encode()
+        return pack(TASK_VERSION, out)
 
     @staticmethod
     def from_bytes(data: bytes) -> CompactionTask:
@@ -64,11 +62,7 @@ class CompactionTask:
 
         Raises InvalidRequest for other bytes, UnsupportedFeature for a newer version.
         """
-        try:
-            value = json.loads(data)
-            version = value["version"]
-            if version != TASK_VERSION:
-                raise UnsupportedFeature(f"compaction task version {version} is not {TASK_VERSION}", version=version)
+        with unpacked(data, "compaction task", TASK_VERSION) as value:
             place = (bytes_from_plain(value["partition"]), int(value["bucket"]), int(value["total_buckets"]))
             if "groups" in value:
                 groups = tuple(tuple(map(from_plain, group)) for group in value["groups"])
@@ -76,7 +70,3 @@ class CompactionTask:
             unit = value["unit"]
             files = tuple(map(from_plain, unit.pop("files")))
             return CompactionTask(*place, CompactionUnit(files=files, **unit))
-        except UnsupportedFeature:
-            raise
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise InvalidRequest(f"not a compaction task: {error!r}") from error

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from typing import Any
 
-from paimon_core.errors import InvalidRequest, UnsupportedFeature
 from paimon_core.metadata.data_file import DataFile, bytes_from_plain, bytes_to_plain, from_plain, to_plain
+from paimon_core.metadata.wire import pack, unpacked
 
 MESSAGE_VERSION = 1
 
@@ -32,14 +31,13 @@ class CommitMessage:
 
     def to_bytes(self) -> bytes:
         """Versioned JSON, to travel between processes."""
-        out: dict[str, Any] = {
-            "version": MESSAGE_VERSION,
+        place = {
             "partition": bytes_to_plain(self.partition),
             "bucket": self.bucket,
             "total_buckets": self.total_buckets,
         }
-        out.update({member: [to_plain(f) for f in getattr(self, member)] for member in _FILE_MEMBERS})
-        return json.dumps(out, separators=(",", ":")).encode()
+        files = {member: [to_plain(f) for f in getattr(self, member)] for member in _FILE_MEMBERS}
+        return pack(MESSAGE_VERSION, place | files)
 
     @staticmethod
     def from_bytes(data: bytes) -> CommitMessage:
@@ -47,18 +45,9 @@ class CommitMessage:
 
         Raises InvalidRequest for other bytes, UnsupportedFeature for a newer version.
         """
-        try:
-            value = json.loads(data)
-            version = value.pop("version")
-        except (ValueError, KeyError, AttributeError, TypeError) as error:
-            raise InvalidRequest(f"not a commit message: {error!r}") from error
-        if version != MESSAGE_VERSION:
-            raise UnsupportedFeature(f"commit message version {version} is not {MESSAGE_VERSION}", version=version)
-        try:
+        with unpacked(data, "commit message", MESSAGE_VERSION) as value:
             files: dict[str, Any] = {k: tuple(map(from_plain, value.pop(k))) for k in _FILE_MEMBERS}
             return CommitMessage(partition=bytes_from_plain(value.pop("partition")), **value, **files)
-        except (KeyError, TypeError, ValueError) as error:
-            raise InvalidRequest(f"not a commit message: {error!r}") from error
 
 
 _FILE_MEMBERS = ("new_files", "deleted_files", "compact_before", "compact_after")

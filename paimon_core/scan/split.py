@@ -6,16 +6,16 @@ sections, each to be merged on its own: no key of one section occurs in another,
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import TypeVar
 
-from paimon_core.errors import InvalidRequest, UnsupportedFeature
+from paimon_core.errors import InvalidRequest
 from paimon_core.lsm.key_order import KeyOrder
 from paimon_core.lsm.sections import intervals
 from paimon_core.lsm.sorted_run import SortedRun
 from paimon_core.metadata.data_file import DataFile, bytes_from_plain, bytes_to_plain, from_plain, to_plain
+from paimon_core.metadata.wire import pack, unpacked
 
 SPLIT_VERSION = 1
 Layout = tuple[tuple[tuple[int, ...], ...], ...]
@@ -57,8 +57,7 @@ class Split:
 
     def to_bytes(self) -> bytes:
         """Versioned JSON, to travel between processes."""
-        out: dict[str, Any] = {
-            "version": SPLIT_VERSION,
+        members = {
             "partition": bytes_to_plain(self.partition),
             "bucket": self.bucket,
             "total_buckets": self.total_buckets,
@@ -67,7 +66,7 @@ class Split:
             "raw": self.raw,
             "layout": self.layout,
         }
-        return json.dumps(out, separators=(",", ":")).encode()
+        return pack(SPLIT_VERSION, members)
 
     @staticmethod
     def from_bytes(data: bytes) -> Split:
@@ -75,20 +74,11 @@ class Split:
 
         Raises InvalidRequest for other bytes, UnsupportedFeature for a newer version.
         """
-        try:
-            value = json.loads(data)
-            version = value.pop("version")
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise InvalidRequest(f"not a split: {error!r}") from error
-        if version != SPLIT_VERSION:
-            raise UnsupportedFeature(f"split version {version} is not {SPLIT_VERSION}", version=version)
-        try:
+        with unpacked(data, "split", SPLIT_VERSION) as value:
             files = tuple(map(from_plain, value.pop("files")))
             layout = tuple(tuple(tuple(run) for run in section) for section in value.pop("layout"))
             split = Split(partition=bytes_from_plain(value.pop("partition")), files=files, layout=layout, **value)
             positions = sorted(at for section in layout for run in section for at in run)
-        except (KeyError, TypeError, ValueError) as error:
-            raise InvalidRequest(f"not a split: {error!r}") from error
         if positions != ([] if split.raw else list(range(len(files)))) or not all(all(s) for s in layout):
             raise InvalidRequest(f"not a split: its layout {layout!r:.80} does not hold each of its files once")
         return split
