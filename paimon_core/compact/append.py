@@ -11,7 +11,7 @@ from paimon_core.compact.task import AppendUnit
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.data_file import DataFile, FileSource
 from paimon_core.options import TableOptions
-from paimon_core.read.section_reader import read_file
+from paimon_core.read.bucket_reader import BucketReader
 from paimon_core.write.bucket_writer import rolling_writer
 
 
@@ -48,6 +48,7 @@ def rewrite_append(
     context: TableContext, partition: bytes, bucket: int, unit: AppendUnit
 ) -> tuple[list[DataFile], list[DataFile]]:
     """The files removed and added by rewriting each group in order; sequence numbers span those of the inputs."""
+    reader = BucketReader(context, partition, bucket)
     after: list[DataFile] = []
     writers = []
     try:
@@ -58,7 +59,7 @@ def rewrite_append(
             )
             writers.append(writer)
             for file in group:
-                for batch in read_file(context, partition, bucket, file, context.schema.fields):
+                for batch in reader.file(file, context.schema.fields):
                     writer.write(pa.Table.from_batches([batch]))
             last = max(f.max_sequence_number for f in group)
             after += [

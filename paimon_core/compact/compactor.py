@@ -6,10 +6,13 @@ is that of the section reader and one row group of the writer, whatever the size
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
 
 import pyarrow as pa
 
+from paimon_core.commit.abort import abort
 from paimon_core.compact.append import pick_append, rewrite_append
 from paimon_core.compact.task import AppendUnit, CompactionTask
 from paimon_core.errors import UnsupportedFeature
@@ -22,7 +25,7 @@ from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.data_file import DataFile, FileSource
 from paimon_core.metadata.manifest import ManifestEntry
-from paimon_core.read.section_reader import read_section
+from paimon_core.read.bucket_reader import BucketReader
 from paimon_core.schema import KEY_PREFIX
 from paimon_core.write.bucket_writer import rolling_writer
 
@@ -68,6 +71,22 @@ def run_task(context: TableContext, task: CompactionTask) -> CommitMessage:
     )
 
 
+def run_tasks(context: TableContext, tasks: Sequence[CompactionTask]) -> list[CommitMessage]:
+    """Do all tasks, as many at once as there are processors; when one fails, the files of all are deleted."""
+    if len(tasks) < 2:
+        return [run_task(context, task) for task in tasks]
+    with ThreadPoolExecutor(min(len(tasks), os.cpu_count() or 1)) as pool:
+        running = [pool.submit(run_task, context, task) for task in tasks]
+        try:
+            return [task.result() for task in running]
+        except BaseException:
+            for task in running:
+                task.cancel()
+            wait(running)
+            abort([t.result() for t in running if not t.cancelled() and t.exception() is None], context)
+            raise
+
+
 def _rewrite(
     context: TableContext, task: CompactionTask, unit: CompactionUnit
 ) -> tuple[list[DataFile], list[DataFile]]:
@@ -110,14 +129,6 @@ def _merged(context: TableContext, task: CompactionTask, unit: CompactionUnit, s
     key = [KEY_PREFIX + k for k in context.schema.trimmed_primary_keys]
     fields = context.schema.file_fields
     order = MergeOrder.of(context.options)
+    reader = BucketReader(context, task.partition, task.bucket)
     for section in step.sections:
-        yield from read_section(
-            context,
-            task.partition,
-            task.bucket,
-            section.runs,
-            fields,
-            key=key,
-            order=order,
-            drop_deletes=unit.drop_delete,
-        )
+        yield from reader.section(section.runs, fields, key=key, order=order, drop_deletes=unit.drop_delete)

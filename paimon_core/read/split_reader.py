@@ -15,22 +15,29 @@ from paimon_core.lsm.order import MergeOrder
 from paimon_core.lsm.sorted_run import SortedRun, in_sequence
 from paimon_core.metadata.context import TableContext
 from paimon_core.predicate import Predicate
-from paimon_core.read.section_reader import read_file, read_section
+from paimon_core.read.bucket_reader import BucketReader
 from paimon_core.scan.split import Split
 from paimon_core.schema import KIND_FIELD, SEQUENCE_FIELD, DataField
 
 
 def read_split(
-    context: TableContext, split: Split, columns: Sequence[str], where: Predicate | None = None
+    context: TableContext,
+    split: Split,
+    columns: Sequence[str],
+    where: Predicate | None = None,
+    *,
+    threads: bool = True,
 ) -> Iterator[pa.Table]:
     """The rows of ``split``: exactly ``columns`` in order, rows that satisfy ``where``, deleted rows dropped.
 
-    Raises SnapshotNotFound when the snapshot expired after the split was planned, CorruptTable for broken files.
+    ``threads``: columns are decoded side by side; not for splits that are read at once. Raises SnapshotNotFound when the
+    snapshot expired after the split was planned, CorruptTable for broken files.
     """
     needed = list(dict.fromkeys([*columns, *(sorted(where.columns) if where is not None else ())]))
     expression = where.bind(context.schema.fields).to_arrow() if where is not None else None
     try:
-        for table in _rows(context, split, context.schema.select(needed)):
+        reader = BucketReader(context, split.partition, split.bucket, threads)
+        for table in _rows(reader, split, context.schema.select(needed)):
             kept = table.filter(expression) if expression is not None else table
             if len(kept):
                 yield kept.select(list(columns))
@@ -43,37 +50,32 @@ def read_split(
         raise
 
 
-def _rows(context: TableContext, split: Split, fields: Sequence[DataField]) -> Iterator[pa.Table]:
+def _rows(reader: BucketReader, split: Split, fields: Sequence[DataField]) -> Iterator[pa.Table]:
     if split.raw:
         for file in split.files:
-            # A read of no column still has to count rows: one column carries them.
-            for batch in read_file(context, split.partition, split.bucket, file, fields or context.schema.fields[:1]):
+            for batch in reader.file(file, fields):
                 yield pa.Table.from_batches([batch])
         return
     for runs in split.sections:
-        yield from _merged(context, split, runs, fields)
+        yield from _merged(reader, runs, fields)
 
 
-def _merged(
-    context: TableContext, split: Split, runs: Sequence[SortedRun], fields: Sequence[DataField]
-) -> Iterator[pa.Table]:
+def _merged(reader: BucketReader, runs: Sequence[SortedRun], fields: Sequence[DataField]) -> Iterator[pa.Table]:
     """Only the columns that this merge needs are decoded: often neither sequence numbers nor kinds."""
-    order = MergeOrder.of(context.options)
+    schema = reader.context.schema
+    order = MergeOrder.of(reader.context.options)
     ordered = None if order.sequence_fields else in_sequence(runs)
     deletes = any(f.delete_row_count != 0 for run in runs for f in run.files)
     # The key columns are stored twice in a file; the table's own copy serves the merge and the result at once.
-    decoded = dict.fromkeys([*context.schema.key_fields, *context.schema.select(order.sequence_fields), *fields])
+    decoded = dict.fromkeys([*schema.key_fields, *schema.select(order.sequence_fields), *fields])
     if ordered is None:
         decoded[SEQUENCE_FIELD] = None
     if ordered is None or deletes:
         decoded[KIND_FIELD] = None
-    yield from read_section(
-        context,
-        split.partition,
-        split.bucket,
+    yield from reader.section(
         ordered or runs,
         tuple(decoded),
-        key=context.schema.trimmed_primary_keys,
+        key=schema.trimmed_primary_keys,
         order=None if ordered else order,
         drop_deletes=deletes,
         columns=[f.name for f in fields],

@@ -87,7 +87,9 @@ class Scan:
         if self.limit is not None or len(splits) < 2:
             return self.to_batches().read_all()
         with ThreadPoolExecutor(min(len(splits), os.cpu_count() or 1)) as pool:
-            parts = pool.map(lambda s: list(read_split(self.context, s, self.columns, self.where)), splits)
+            parts = pool.map(
+                lambda s: list(read_split(self.context, s, self.columns, self.where, threads=False)), splits
+            )
             tables = [_typed(table, self.schema) for part in parts for table in part]
         return pa.concat_tables(tables) if tables else self.schema.empty_table()
 

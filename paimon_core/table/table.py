@@ -11,9 +11,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from paimon_core.commit.abort import abort
 from paimon_core.commit.overwrite import Overwrite
-from paimon_core.compact.compactor import pick_tasks, run_task
+from paimon_core.compact.compactor import pick_tasks, run_task, run_tasks
 from paimon_core.compact.task import CompactionTask
 from paimon_core.errors import CommitConflict, InvalidRequest, TableNotFound, UnsupportedFeature
 from paimon_core.maintain.expire import ExpireReport, expire
@@ -284,13 +283,7 @@ class Table:
         return self._compact(self.plan_compaction(full=full, where=where), request)
 
     def _compact(self, tasks: Sequence[CompactionTask], request: CommitRequest) -> Snapshot | None:
-        messages: list[CommitMessage] = []
-        try:
-            messages.extend(map(self.run_compaction, tasks))
-        except BaseException:
-            abort(messages, self.context)
-            raise
-        return request.commit_own(messages)
+        return request.commit_own(run_tasks(self.context, tasks))
 
     def expire_snapshots(
         self,
