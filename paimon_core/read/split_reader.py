@@ -30,8 +30,8 @@ def read_split(
 ) -> Iterator[pa.Table]:
     """The rows of ``split``: exactly ``columns`` in order, rows that satisfy ``where``, deleted rows dropped.
 
-    ``threads``: columns are decoded side by side; not for splits that are read at once. Raises SnapshotNotFound when the
-    snapshot expired after the split was planned, CorruptTable for broken files.
+    ``threads``: columns are decoded side by side; not for splits that are read at once. Raises SnapshotNotFound when
+    the snapshot expired after the split was planned, CorruptTable for broken files.
     """
     needed = list(dict.fromkeys([*columns, *(sorted(where.columns) if where is not None else ())]))
     expression = where.bind(context.schema.fields).to_arrow() if where is not None else None
