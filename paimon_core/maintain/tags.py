@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 
-from paimon_core.errors import CorruptTable, InvalidRequest, SnapshotNotFound, TagNotFound
+from paimon_core.errors import CorruptTable, SnapshotNotFound, TagNotFound
 from paimon_core.maintain.garbage import Garbage, Removal, patient_entries, refuse_unbuilt
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.manifest_file import live_entries
@@ -26,11 +26,9 @@ def create_tag(
 ) -> Tag:
     """Name a snapshot, for ``retained_millis`` or until the tag is deleted.
 
-    Raises AlreadyExists, InvalidRequest for a name that is all digits (a reader would take it for a snapshot id) or no
-    file name, SnapshotNotFound when the snapshot has expired, also while the tag was being made.
+    Raises AlreadyExists, InvalidRequest for what is no file name, SnapshotNotFound when the snapshot has expired, also
+    while the tag was being made.
     """
-    if name.isdigit():
-        raise InvalidRequest(f"tag name {name!r} must not be all digits: it would read as a snapshot id", tag=name)
     _check_held(context, snapshot, name)
     tag = context.tags.create(name, snapshot, retained_millis=retained_millis, now_millis=now_millis)
     try:

@@ -433,6 +433,8 @@ def test_a_tag_of_a_pinned_table_names_its_snapshot(keyed):
         keyed.write(rows(("a", 1, float(n))))
     keyed.at(snapshot=2).tags.create("two")
     assert keyed.tags.read("two").snapshot.id == 2
+    keyed.tags.create("20240115")  # as automatic tags without dashes are named
+    assert [t.name for t in keyed.tags.list()] == ["20240115", "two"]
 
 
 def test_keys_that_are_nan_are_one_key(catalog):
