@@ -27,7 +27,7 @@ def test_a_tag_is_its_snapshot():
         create_tag(context, "eod", snapshot)
 
 
-@pytest.mark.parametrize("name", ["2024", "a/b", " ", "../x"])
+@pytest.mark.parametrize("name", [".x", "a/b", " ", "../x"])
 def test_bad_names_are_refused(name):
     context = fake_table()
     with pytest.raises(InvalidRequest, match="tag"):
