@@ -151,3 +151,32 @@ def test_a_failing_task_leaves_no_file(spark, warehouse, tmp_path):
         write_spark(frame(spark, range(10), 0).withColumn("k", F.expr("if(k = 5, null, k)")), table, tasks=1)
     assert table.latest_snapshot() is None
     assert not list(tmp_path.rglob("*.parquet"))
+
+
+def test_a_warehouse_with_odd_characters_and_a_filter_on_time(spark, tmp_path):
+    """Spark takes paths for glob patterns; a filter on TIME, which Spark has no type for, is done in Python."""
+    catalog = catalog_in(str(tmp_path / "l[1] {a}*?"))
+    table = catalog.create_table(
+        "db.t",
+        pa.schema([("p", pa.string()), ("k", pa.int64()), ("at", pa.time32("ms"))]),
+        partition_by=["p"],
+        options={"write-only": "true"},
+    )
+    clock = pa.array([0, 1000, 2000], pa.int32()).cast(pa.time32("ms"))
+    table.write(pa.table({"p": ["a b", "c:d=e/f%", None], "k": [1, 2, 3], "at": clock}))
+    assert sorted(r.k for r in read_spark(spark, table, ["k"]).collect()) == [1, 2, 3]
+    assert [r.k for r in read_spark(spark, table, ["k"], col("p") == "c:d=e/f%").collect()] == [2]
+    assert [r.k for r in read_spark(spark, table, ["k"], col("at") > "00:00:01").collect()] == [3]
+    with pytest.raises(paimon.UnsupportedFeature, match="'at'"):
+        read_spark(spark, table)
+
+
+def test_a_column_that_is_both_kind_and_order(spark, warehouse):
+    table = keyed(warehouse)
+    rows = (
+        frame(spark, [1], 0, "+I")
+        .withColumn("n", F.lit(1))
+        .unionByName(frame(spark, [1], 0, "-D").withColumn("n", F.lit(2)))
+    )
+    write_spark(rows, table, kinds="kind", order_by=["n", "kind"])
+    assert table.scan().count() == 0
