@@ -154,6 +154,13 @@ def _check_values(column: pa.ChunkedArray, field: DataField) -> None:
     kind: DataType = field.type
     if kind.root is TypeRoot.TIME or kind.root in TIMESTAMP_ROOTS:
         _check_clock(column, field)
+    if kind.root in STRING_ROOTS:
+        try:
+            column.validate(full=True)
+        except pa.ArrowInvalid as error:
+            raise SchemaMismatch(
+                f"column {field.name!r} holds bytes that are no UTF-8: {error}", column=field.name
+            ) from None
     if kind.root in STRING_ROOTS and kind.length < 2**31 - 1:
         longest = pc.max(pc.utf8_length(column)).as_py() or 0
     elif kind.root in BINARY_ROOTS and kind.length < 2**31 - 1:

@@ -116,3 +116,10 @@ def test_values_at_the_edge_of_their_type():
     ):
         fields = new_schema(pa.schema([("c", parse_type(kind).to_arrow())]), types={"c": kind}).fields
         assert len(conform(pa.table({"c": values}), fields)) == len(values)
+
+
+def test_text_that_is_no_utf8_is_refused():
+    buffers = [None, pa.py_buffer(b"\0\0\0\0\2\0\0\0"), pa.py_buffer(b"\xff\xfe")]
+    broken = pa.Array.from_buffers(pa.string(), 1, buffers)
+    with pytest.raises(SchemaMismatch, match="'s' holds bytes that are no UTF-8"):
+        conform(pa.table({"k": [1], "s": broken}), FIELDS)
