@@ -1,7 +1,7 @@
 """Run one compaction of one bucket: read sections, merge, write, hand back a message (format 8.5).
 
 A task is a plain value made on the driver and run anywhere; nothing is visible until its message is committed. Memory
-is that of the section reader and one row group of the writer, whatever the size of the bucket.
+is that of the bucket reader and one row group of the writer, whatever the size of the bucket.
 """
 
 from __future__ import annotations
