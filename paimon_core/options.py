@@ -150,9 +150,7 @@ SUPPORTED: dict[str, Option] = {
         Option("file.compression", _one_of(*_COMPRESSIONS), "zstd", "the compression of data files"),
         Option("file.compression.zstd-level", _int(1, 22), 1, "the level of zstd in data files"),
         Option("target-file-size", _size, None, "when a data file rolls; 128 mb with a key, 256 mb without"),
-        Option(
-            "write-only", _bool, False, "Table.write, overwrite and delete leave compaction and expiry to other jobs"
-        ),
+        Option("write-only", _bool, False, "writers leave compaction and expiry to other jobs"),
         Option("write-buffer-size", _size, 256 << 20, "bytes of rows that a writer holds before it flushes"),
         Option("merge-engine", _one_of("deduplicate"), "deduplicate", "how rows of one key become one"),
         Option("ignore-delete", _bool, False, "drop -U and -D rows on write"),

@@ -33,6 +33,7 @@ from paimon_core.read.split_reader import read_split
 from paimon_core.scan.split import Split
 from paimon_core.spark.reference import TableReference
 from paimon_core.spark.types import arrow_schema, spark_schema, to_spark
+from paimon_core.table.commit_request import CommitRequest
 from paimon_core.table.table import Table
 from paimon_core.write.table_writer import TableWriter
 
@@ -140,7 +141,8 @@ class PaimonWriter(DataSourceArrowWriter):
         """One commit of all tasks."""
         table = Table(self._reference.open())
         found = [CommitMessage.from_bytes(b) for m in messages if isinstance(m, Messages) for b in m.messages]
-        table.commit(found, overwrite=table.overwrite_spec() if self._overwrite else None)
+        request = CommitRequest.of(table.context, None, None, None)
+        table.complete(request, found, table.overwrite_spec() if self._overwrite else None)
 
     def abort(self, messages: Sequence[WriterCommitMessage | None]) -> None:
         """Leave the files: Spark calls this too after a commit that landed and then raised."""

@@ -48,14 +48,15 @@ def write_spark(
     ``kinds`` names the column of "+I", "-U", "+U", "-D". A DataFrame has no order: rows of one key that must apply in
     order need ``order_by`` columns (dropped unless the table has them) or the option sequence.field. ``overwrite`` is
     "dynamic" (the partitions in the data), a predicate on partition columns, or None for an upsert. With ``user`` and
-    ``identifier`` the commit happens once. Raises SchemaMismatch for columns that do not fit, CommitConflict.
+    ``identifier`` the commit happens once. Unless the table is write-only, the driver then compacts and expires. Raises
+    SchemaMismatch for columns that do not fit, CommitConflict.
     """
     spec = _overwrite(table, overwrite)
     request = CommitRequest.of(table.context, user, identifier, properties)
     if (landed := request.landed()) is not None:
         return landed
     messages = write_messages(df, table, kinds=kinds, order_by=order_by, overwrites=overwrite is not None, tasks=tasks)
-    return request.commit_own(messages, spec)
+    return table.complete(request, messages, spec)
 
 
 def _overwrite(table: Table, overwrite: str | Predicate | None) -> Overwrite | None:

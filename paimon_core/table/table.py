@@ -127,7 +127,7 @@ class Table:
             return landed
         with TableWriter(self.context) as writer:
             writer.write(data, kinds)
-            return self._finish(request, writer.flush())
+            return self.complete(request, writer.flush())
 
     def writer(self) -> TableWriter:
         """Batches in, commit messages out; hand the messages to ``commit``."""
@@ -146,9 +146,10 @@ class Table:
     ) -> Snapshot | None:
         """Make messages visible; the last snapshot of it, None when the messages are empty.
 
-        Messages may come from other processes: they are checked to fit the table and to have their files. With
-        ``user`` and ``identifier`` it happens once, as long as that snapshot has not expired. Raises InvalidRequest,
-        CommitConflict (nothing happened, and no file is deleted), CommitStateUnknown (look before retrying).
+        Messages may come from other processes: they are checked to fit the table and to have their files. Compaction
+        and expiry are left to their own calls. With ``user`` and ``identifier`` it happens once, as long as that
+        snapshot has not expired. Raises InvalidRequest, CommitConflict (nothing happened, and no file is deleted),
+        CommitStateUnknown (look before retrying).
         """
         self._check_latest("commit")
         request = CommitRequest.of(self.context, user, identifier, properties)
@@ -199,7 +200,7 @@ class Table:
             return landed
         with TableWriter(self.context, ignore_existing=True) as writer:
             writer.write(data)
-            return self._finish(request, writer.flush(), target)
+            return self.complete(request, writer.flush(), target)
 
     def overwrite_spec(self, where: Predicate | None = None) -> Overwrite:
         """What an overwrite replaces, for ``commit(messages, overwrite=...)``."""
@@ -220,24 +221,25 @@ class Table:
             raise InvalidRequest(f"delete needs a predicate such as col('x') == 1, not {where!r:.60}")
         request = CommitRequest.of(self.context, user, None, properties)
         if not self.context.is_keyed or where.columns <= set(self.schema.partition_keys):
-            return self._finish(request, [], self.overwrite_spec(where), operation="DELETE")
+            return self.complete(request, [], self.overwrite_spec(where), operation="DELETE")
         if self.options["ignore-delete"]:
             raise InvalidRequest(f"table {self.name} has ignore-delete = true: it takes no deletes", table=self.name)
         with TableWriter(self.context) as writer:
             for batch in self.scan(where=where).to_batches():
                 writer.delete(batch)
-            return self._finish(request, writer.flush())
+            return self.complete(request, writer.flush())
 
-    def _finish(
+    def complete(
         self,
         request: CommitRequest,
         messages: Sequence[CommitMessage],
         overwrite: Overwrite | None = None,
         operation: str | None = None,
     ) -> Snapshot | None:
-        """Commit; then, unless write-only, compact what was touched and expire.
+        """Commit what the caller has just written; then, unless write-only, compact what was touched and expire.
 
-        The rows stand once the commit does: upkeep that has to wait must not make the write look failed.
+        For writers outside of this class, such as Spark's; messages from elsewhere go to ``commit``. The rows stand
+        once the commit does: upkeep that has to wait must not make the write look failed.
         """
         snapshot = request.commit_own(messages, overwrite, operation)
         if snapshot is not None and not self.options["write-only"]:

@@ -180,3 +180,13 @@ def test_a_column_that_is_both_kind_and_order(spark, warehouse):
     )
     write_spark(rows, table, kinds="kind", order_by=["n", "kind"])
     assert table.scan().count() == 0
+
+
+def test_a_table_that_is_not_write_only_is_compacted_by_its_writers(spark, warehouse):
+    options = {"bucket": "1", "num-sorted-run.compaction-trigger": "2"}
+    table = catalog_in(warehouse).create_table("db.c", SCHEMA, primary_key=["k"], options=options)
+    for n in range(3):
+        write_spark(frame(spark, range(10), n), table)
+    assert max(table.inspect.buckets()["sorted_runs"].to_pylist()) <= 2
+    assert "COMPACT" in table.inspect.snapshots()["commit_kind"].to_pylist()
+    assert table.scan().count() == 10
