@@ -28,14 +28,8 @@ class Base:
 
     @cached_property
     def manifests(self) -> list[ManifestFile]:
-        """All manifests in the order in which they apply: those of the base list, then of the delta list."""
-        if self.snapshot is None:
-            return []
-        read, snapshot = self.context.manifests.read_list, self.snapshot
-        return [
-            *read(snapshot.base_manifest_list, snapshot.base_manifest_list_size),
-            *read(snapshot.delta_manifest_list, snapshot.delta_manifest_list_size),
-        ]
+        """All manifests of the snapshot in the order in which they apply."""
+        return [] if self.snapshot is None else self.context.manifests.manifests_of(self.snapshot)
 
     def read(self, manifest: ManifestFile) -> list[ManifestEntry]:
         """The entries of a manifest."""

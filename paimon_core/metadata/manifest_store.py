@@ -112,16 +112,20 @@ class ManifestStore:
         """The manifests that a manifest list names, in order; raises as ``read_manifest``."""
         return decode_list(self._read(name, size), self.paths.manifest(name))
 
+    def manifests_of(self, snapshot: Snapshot) -> list[ManifestFile]:
+        """All manifests in the order in which they apply: of the base list, then of the delta list (format 3.3)."""
+        return [
+            *self.read_list(snapshot.base_manifest_list, snapshot.base_manifest_list_size),
+            *self.read_list(snapshot.delta_manifest_list, snapshot.delta_manifest_list_size),
+        ]
+
     def entries_of(self, snapshot: Snapshot) -> list[ManifestEntry]:
         """The ADD entry of every live file of a snapshot (format 3.3).
 
         Raises SnapshotNotFound when it expires meanwhile, CorruptTable.
         """
         with self.reading(snapshot):
-            files = [
-                *self.read_list(snapshot.base_manifest_list, snapshot.base_manifest_list_size),
-                *self.read_list(snapshot.delta_manifest_list, snapshot.delta_manifest_list_size),
-            ]
+            files = self.manifests_of(snapshot)
             return live_entries(chain.from_iterable(self.read_manifest(f.file_name, f.file_size) for f in files))
 
     @contextlib.contextmanager

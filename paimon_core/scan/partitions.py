@@ -10,7 +10,7 @@ import pyarrow as pa
 from paimon_core.codec.binary_row import decode_row, to_array
 from paimon_core.errors import InvalidRequest
 from paimon_core.metadata.context import TableContext
-from paimon_core.predicate import Predicate
+from paimon_core.predicate import Predicate, parse_where
 
 
 def matching_partitions(context: TableContext, where: Predicate) -> Callable[[bytes], bool]:
@@ -19,8 +19,7 @@ def matching_partitions(context: TableContext, where: Predicate) -> Callable[[by
     Raises InvalidRequest when ``where`` reads other columns, SchemaMismatch for literals that do not fit.
     """
     keys = context.schema.partition_keys
-    if not isinstance(where, Predicate):
-        raise InvalidRequest(f"where must be a predicate such as col('x') == 1, not {where!r:.60}")
+    parse_where(where)
     expression = where.bind(context.schema.fields).to_arrow()
     for column in sorted(where.columns):
         if column not in keys:

@@ -171,10 +171,7 @@ class _Found:
 def _read_files(
     manifests: ManifestStore, snapshot: Snapshot, pruners: Pruners, buckets: Collection[int] | None
 ) -> _Found:
-    listed = [
-        *manifests.read_list(snapshot.base_manifest_list, snapshot.base_manifest_list_size),
-        *manifests.read_list(snapshot.delta_manifest_list, snapshot.delta_manifest_list_size),
-    ]
+    listed = manifests.manifests_of(snapshot)
     partition, hashed, key = pruners.partition, pruners.bucket, pruners.key
     in_partitions = [m for m in listed if partition is None or partition.keeps_manifest(m)]
     opened = [m for m in in_partitions if buckets is None or _holds_bucket(m, buckets)]

@@ -118,9 +118,13 @@ class CommitRequest:
 def _check_schema(context: TableContext) -> None:
     """A handle outlives its table: rows must not go to another one of the same name."""
     stored = SchemaStore(context.storage, context.paths)
-    if stored.latest() is None:
+    latest = stored.latest()
+    if latest is None:
         raise TableNotFound(f"table {context.name} was dropped", table=context.name)
-    if context.schema.id not in stored.ids() or stored.read(context.schema.id) != context.schema:
+    # The usual handle is at the latest schema: then nothing more is listed or read.
+    if latest != context.schema and (
+        context.schema.id not in stored.ids() or stored.read(context.schema.id) != context.schema
+    ):
         raise InvalidRequest(f"table {context.name} was dropped and made anew: open it again", table=context.name)
 
 

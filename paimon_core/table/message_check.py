@@ -20,11 +20,12 @@ def check_messages(messages: Sequence[Any], context: TableContext) -> None:
     """Raises InvalidRequest for what is no message of this table, CommitConflict for a new file that is not there."""
     if not isinstance(messages, Sequence) or not all(isinstance(m, CommitMessage) for m in messages):
         raise InvalidRequest(f"commit takes a list of commit messages, not {messages!r:.80}")
+    schema_ids = frozenset(context.schemas.ids()) if messages else frozenset()
     for message in messages:
         directory = _bucket_directory(message, context)
         added = (*message.new_files, *message.compact_after)
         for file in added:
-            _check_file(file, context)
+            _check_file(file, context, schema_ids)
         # Files that a compaction only moves to another level are there because the table holds them.
         kept = {f.file_name for f in message.compact_before}
         wanted = {f.file_name: f.file_size for f in added if f.file_name not in kept}
@@ -59,7 +60,7 @@ def _bucket_directory(message: CommitMessage, context: TableContext) -> str:
     return directory
 
 
-def _check_file(file: DataFile, context: TableContext) -> None:
+def _check_file(file: DataFile, context: TableContext, schema_ids: frozenset[int]) -> None:
     problem = ""
     if file.row_count < 1 or file.file_size < 1:
         problem = f"{file.row_count} rows in {file.file_size} bytes"
@@ -67,7 +68,7 @@ def _check_file(file: DataFile, context: TableContext) -> None:
         problem = f"level {file.level}"
     elif file.external_path is not None:
         problem = "an external path"
-    elif file.schema_id not in context.schemas.ids():
+    elif file.schema_id not in schema_ids:
         problem = f"schema {file.schema_id}, which table {context.name} does not have"
     else:
         try:

@@ -14,7 +14,7 @@ import pyarrow as pa
 from paimon_core.errors import InvalidRequest, TableNotFound
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.snapshot import Snapshot
-from paimon_core.predicate import Predicate
+from paimon_core.predicate import Predicate, parse_where
 from paimon_core.read.split_reader import read_split
 from paimon_core.scan.plan import ScanPlan, plan_scan
 from paimon_core.scan.split import Split
@@ -137,8 +137,7 @@ def new_scan(
     limit: int | None,
 ) -> Scan:
     """Check the request; raises SchemaMismatch for unknown columns, InvalidRequest for a bad limit or predicate."""
-    if where is not None and not isinstance(where, Predicate):
-        raise InvalidRequest(f"where must be a predicate such as col('x') == 1, not {where!r:.60}")
+    where = parse_where(where)
     if columns is not None and (isinstance(columns, str) or not _is_names(columns)):
         raise InvalidRequest(f"columns must be a list of names, not {columns!r:.60}")
     if limit is not None and (not isinstance(limit, int) or isinstance(limit, bool) or limit < 0):

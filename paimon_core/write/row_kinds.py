@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -12,7 +11,6 @@ from paimon_core.errors import InvalidRequest, SchemaMismatch
 
 KIND_CODES = {"+I": 0, "-U": 1, "+U": 2, "-D": 3}
 """The codes of ``_VALUE_KIND``; DO NOT CHANGE, on disk."""
-INSERT = np.int8(0)
 _TEXTS = pa.array(list(KIND_CODES))
 
 
