@@ -15,9 +15,11 @@ from paimon_core.errors import (
     InvalidRequest,
     TableNotFound,
 )
+from paimon_core.lsm.engines.choice import merge_engine
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.manifest_store import ManifestCache
 from paimon_core.metadata.schema_store import SchemaStore
+from paimon_core.metadata.table_rules import check_table
 from paimon_core.options import TableOptions
 from paimon_core.schema import new_schema
 from paimon_core.storage.paths import DATABASE_SUFFIX, TablePaths, database_path, table_path
@@ -158,7 +160,8 @@ class FilesystemCatalog:
         )
         TableOptions.parse(new.options, table=name, creating=True)
         context = TableContext.of(name, self.storage, self._root(identifier), new, self._manifests)
-        context.check_table()
+        check_table(context)
+        merge_engine(context.schema, context.options)
         self._check_database(identifier.database)
         if context.schemas.latest() is None and context.snapshots.ids():
             raise InvalidRequest(f"{self._root(identifier)} has snapshots and no schema: it is the rest of a table")

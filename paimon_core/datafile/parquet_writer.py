@@ -254,7 +254,7 @@ class _OpenFile:
         values, covered = encode_value_stats(
             layout.schema.fields,
             bounds[len(layout.fields) - len(layout.schema.fields) :],
-            layout.options.stats_modes,
+            {name: f.stats_mode for name, f in layout.options.fields.items() if f.stats_mode},
             layout.options["metadata.stats-mode"],
         )
         return DataFile(

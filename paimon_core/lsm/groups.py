@@ -28,12 +28,41 @@ class Groups:
 
     @cached_property
     def last(self) -> Positions:
-        """The row that comes last in each group, in key order."""
+        """The row that comes last in each group, in key order; no group may be empty."""
         return self.order[self.ends - 1]
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+    @cached_property
+    def lengths(self) -> Positions:
+        """The number of rows of each group."""
+        return self.ends - self.starts
+
+    @cached_property
+    def numbers(self) -> Positions:
+        """Of ``compact`` groups: the number of its group for each place of ``order``."""
+        return np.repeat(np.arange(len(self)), self.lengths)
 
     def keep(self, groups: npt.NDArray[np.bool_]) -> Groups:
         """The groups chosen by one boolean per group."""
         return Groups(self.order, self.starts[groups], self.ends[groups])
+
+    def compact(self) -> Groups:
+        """The same groups over an ``order`` that holds their rows and no others, as reductions need it."""
+        ends: Positions = np.cumsum(self.lengths)
+        if len(ends) == 0 or (ends[-1] == len(self.order) and ends[0] == self.ends[0]):
+            return self if len(ends) else Groups(self.order[:0], self.starts, self.ends)
+        starts = ends - self.lengths
+        places = np.arange(ends[-1]) + np.repeat(self.starts - starts, self.lengths)
+        return Groups(self.order[places], starts, ends)
+
+    def where(self, rows: npt.NDArray[np.bool_]) -> Groups:
+        """The groups without the rows for which a boolean per row of the table is false; a group may become empty."""
+        groups = self.compact()
+        kept = rows[groups.order]
+        before: Positions = np.append(np.zeros(1, np.int64), np.cumsum(kept))
+        return Groups(groups.order[kept], before[groups.starts], before[groups.ends])
 
 
 def key_codes(rows: pa.Table, key: Sequence[str]) -> Codes:

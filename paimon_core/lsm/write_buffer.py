@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
+from paimon_core.lsm.engines.engine import MergeEngine
 from paimon_core.lsm.merge import sort_and_fold
 from paimon_core.lsm.order import MergeOrder
 
@@ -16,9 +17,10 @@ class WriteBuffer:
     It holds up to ``limit_bytes`` and the last table added; draining needs about as much again for its result.
     """
 
-    def __init__(self, key: Sequence[str], order: MergeOrder, limit_bytes: int) -> None:
+    def __init__(self, key: Sequence[str], order: MergeOrder, engine: MergeEngine, limit_bytes: int) -> None:
         self._key = tuple(key)
         self._order = order
+        self._engine = engine
         self._limit_bytes = limit_bytes
         self._tables: list[pa.Table] = []
         self._bytes = 0
@@ -40,9 +42,9 @@ class WriteBuffer:
         return self._bytes >= self._limit_bytes
 
     def drain(self) -> pa.Table | None:
-        """All rows, sorted by key, the last of each key in merge order, of any kind; None when empty. Empties it."""
+        """All rows, sorted by key and merged to one per key, of any kind; None when empty. Empties it."""
         if not self._tables:
             return None
         rows = pa.concat_tables(self._tables)
         self._tables, self._bytes = [], 0
-        return sort_and_fold(rows, self._key, self._order)
+        return sort_and_fold(rows, self._key, self._order, self._engine)

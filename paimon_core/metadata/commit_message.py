@@ -8,7 +8,7 @@ from typing import Any
 from paimon_core.metadata.data_file import DataFile, bytes_from_plain, bytes_to_plain, from_plain, to_plain
 from paimon_core.metadata.wire import pack, unpacked
 
-MESSAGE_VERSION = 1
+MESSAGE_VERSION = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,11 +23,15 @@ class CommitMessage:
     deleted_files: tuple[DataFile, ...] = ()
     compact_before: tuple[DataFile, ...] = ()
     compact_after: tuple[DataFile, ...] = ()
+    changelog_files: tuple[DataFile, ...] = ()
+    """Changelog files that belong to ``new_files`` (format 10)."""
+    compact_changelog: tuple[DataFile, ...] = ()
+    """Changelog files that the compaction wrote."""
 
     @property
     def is_empty(self) -> bool:
         """Whether committing it would change nothing."""
-        return not (self.new_files or self.deleted_files or self.compact_before or self.compact_after)
+        return not any(getattr(self, member) for member in _FILE_MEMBERS)
 
     def to_bytes(self) -> bytes:
         """Versioned JSON, to travel between processes."""
@@ -46,8 +50,15 @@ class CommitMessage:
         Raises InvalidRequest for other bytes, UnsupportedFeature for a newer version.
         """
         with unpacked(data, "commit message", MESSAGE_VERSION) as value:
-            files: dict[str, Any] = {k: tuple(map(from_plain, value.pop(k))) for k in _FILE_MEMBERS}
+            files: dict[str, Any] = {k: tuple(map(from_plain, value.pop(k, ()))) for k in _FILE_MEMBERS}
             return CommitMessage(partition=bytes_from_plain(value.pop("partition")), **value, **files)
 
 
-_FILE_MEMBERS = ("new_files", "deleted_files", "compact_before", "compact_after")
+_FILE_MEMBERS = (
+    "new_files",
+    "deleted_files",
+    "compact_before",
+    "compact_after",
+    "changelog_files",
+    "compact_changelog",
+)

@@ -12,6 +12,7 @@ from itertools import chain
 import pyarrow as pa
 
 from paimon_core.datafile.reader import read_batches
+from paimon_core.lsm.engines.choice import merge_engine
 from paimon_core.lsm.merge import merge_runs
 from paimon_core.lsm.order import MergeOrder
 from paimon_core.lsm.sorted_run import SortedRun
@@ -65,15 +66,15 @@ class BucketReader:
     ) -> Iterator[pa.Table]:
         """One row per key, sorted by key, of ``columns`` (default: all of ``fields``).
 
-        ``runs`` come oldest first; ``fields`` hold the columns that the merge needs: the key, and for an ``order``
-        (None: the runs are in sequence) sequence and kind, for deletes that are dropped the kind.
+        ``runs`` come oldest first; ``fields`` hold the columns that the merge needs: the engine's inputs, the key, for
+        an ``order`` (None: the runs are in sequence) sequence and kind, for deletes that are dropped the kind.
         """
         return merge_runs(
             [self.run(run, fields) for run in runs],
             key=key,
             order=order,
+            engine=merge_engine(self.context.schema, self.context.options),
             drop_deletes=drop_deletes,
             window_rows=WINDOW_ROWS,
             columns=columns,
-            ignore_deletes=drop_deletes and self.context.options["ignore-delete"],
         )

@@ -12,7 +12,8 @@ from typing import Any
 import pyarrow as pa
 
 from paimon_core.commit.overwrite import Overwrite
-from paimon_core.compact.compactor import pick_tasks, run_task, run_tasks
+from paimon_core.compact.compactor import run_task, run_tasks
+from paimon_core.compact.pick import pick_tasks
 from paimon_core.compact.task import CompactionTask
 from paimon_core.errors import CommitConflict, InvalidRequest, TableNotFound, UnsupportedFeature
 from paimon_core.maintain.expire import ExpireReport, expire

@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from paimon_core.datafile.parquet_writer import RollingWriter
+from paimon_core.lsm.engines.choice import merge_engine
 from paimon_core.lsm.order import MergeOrder
 from paimon_core.lsm.write_buffer import WriteBuffer
 from paimon_core.metadata.context import TableContext
@@ -66,7 +67,10 @@ class KeyedBucketWriter:
         self._next_sequence = first_sequence
         keys = [KEY_PREFIX + k for k in context.schema.trimmed_primary_keys]
         self._buffer = WriteBuffer(
-            keys, MergeOrder.of(context.options), limit_bytes=context.options["write-buffer-size"]
+            keys,
+            MergeOrder.of(context.options),
+            merge_engine(context.schema, context.options),
+            limit_bytes=context.options["write-buffer-size"],
         )
         self._files: list[DataFile] = []
         self._writers: list[RollingWriter] = []

@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 
 from paimon_core.arrow import conform, gather, one_nan, open_stream
 from paimon_core.errors import InvalidRequest, SchemaMismatch, StorageError
+from paimon_core.lsm.engines.choice import merge_engine
 from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.metadata.context import TableContext
 from paimon_core.schema import VALUE_KIND
@@ -32,6 +33,7 @@ class TableWriter:
         """``ignore_existing``: an overwrite, whose sequence numbers need not follow those of the rows it replaces."""
         context.options.check_writable(context.name)
         self._context = context
+        self._engine = merge_engine(context.schema, context.options)
         self._ignore_existing = ignore_existing
         self._buckets: dict[tuple[bytes, int], BucketWriter] = {}
         self._existing: dict[tuple[bytes, int], int] | None = None
@@ -76,14 +78,23 @@ class TableWriter:
                 raise InvalidRequest(f"table {context.name} has no primary key and takes only +I rows")
         else:
             codes = pa.repeat(pa.scalar(0, pa.int8()), len(rows)) if codes is None else codes
-            rows = rows.append_column(VALUE_KIND, codes)
-            if context.options["ignore-delete"]:
-                rows = rows.filter(pc.invert(pc.is_in(codes, pa.array([1, 3], pa.int8()))))
+            rows = self._taken(rows.append_column(VALUE_KIND, codes))
         self._buffer(rows)
+
+    def _taken(self, rows: pa.Table) -> pa.Table:
+        """The rows without those that ignore-delete and ignore-update-before drop (format 9.1)."""
+        options = self._context.options
+        ignored = {1, 3} if options["ignore-delete"] else {1} if options["ignore-update-before"] else set()
+        if ignored:
+            rows = rows.filter(pc.invert(pc.is_in(rows[VALUE_KIND], pa.array(sorted(ignored), pa.int8()))))
+        if pc.any(pc.is_in(rows[VALUE_KIND], pa.array([1, 3], pa.int8()))).as_py():
+            self._engine.check_retract()
+        return rows
 
     def delete(self, rows: pa.Table | pa.RecordBatch) -> None:
         """Add -D rows of a primary-key table, whatever its ``rowkind.field`` says; ``rows`` have all of its columns."""
         self._check_usable()
+        self._engine.check_retract()
         rows = conform(rows, self._context.schema.fields)
         self._buffer(rows.append_column(VALUE_KIND, pa.repeat(pa.scalar(KIND_CODES["-D"], pa.int8()), len(rows))))
 

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from paimon_core.codec.binary_row import to_array
 from paimon_core.lsm.codes import order_codes
+from paimon_core.lsm.engines.deduplicate import Deduplicate
 from paimon_core.lsm.key_order import sort_key
 from paimon_core.lsm.merge import merge_runs, sort_and_fold
 from paimon_core.lsm.order import MergeOrder
@@ -127,6 +128,7 @@ def test_merged_runs_are_the_dictionary(types, data):
             [iter(table_of(run, types).to_batches(max_chunksize=data.draw(st.integers(1, 3)))) for run in runs],
             key=[f"_KEY_{i}" for i in range(len(types))],
             order=order,
+            engine=Deduplicate(),
             drop_deletes=drop_deletes,
             window_rows=data.draw(st.integers(1, 7)),
         )
@@ -142,7 +144,7 @@ def test_a_drained_buffer_is_the_dictionary(types, data):
     rows = [row for run in data.draw(histories(types)) for row in run]
     rows = [rows[i] for i in data.draw(st.permutations(range(len(rows))))]
     order = data.draw(ORDERS)
-    folded = sort_and_fold(table_of(rows, types), [f"_KEY_{i}" for i in range(len(types))], order)
+    folded = sort_and_fold(table_of(rows, types), [f"_KEY_{i}" for i in range(len(types))], order, Deduplicate())
     assert folded["number"].to_pylist() == model(rows, order, drop_deletes=False)
 
 

@@ -2,8 +2,10 @@ import pyarrow as pa
 import pytest
 
 from paimon_core.errors import CorruptTable
+from paimon_core.lsm.engines.deduplicate import Deduplicate
+from paimon_core.lsm.fold import fold, last
 from paimon_core.lsm.groups import group, key_codes
-from paimon_core.lsm.merge import fold, last, merge_runs, sort_and_fold
+from paimon_core.lsm.merge import merge_runs, sort_and_fold
 from paimon_core.lsm.order import MergeOrder
 
 INSERT, BEFORE, AFTER, DELETE = 0, 1, 2, 3
@@ -22,11 +24,12 @@ def rows(*values):
     )
 
 
-def merged(*runs, drop_deletes=True, order=MergeOrder(), window_rows=2, **named):  # noqa: B008
+def merged(*runs, drop_deletes=True, order=MergeOrder(), window_rows=2, engine=Deduplicate(), **named):  # noqa: B008
     tables = merge_runs(
         [iter(run.to_batches(max_chunksize=1)) for run in runs],
         key=["_KEY_k"],
         order=order,
+        engine=engine,
         drop_deletes=drop_deletes,
         window_rows=window_rows,
         **named,
@@ -53,8 +56,21 @@ def test_deletes_may_be_kept():
 
 
 def test_deletes_may_be_ignored():
-    assert merged(OLD, NEW, ignore_deletes=True) == [(1, 0, 0, "a"), (2, 1, 0, "b"), (3, 4, 0, "d"), (4, 5, 2, "e")]
-    assert merged(rows((1, 0, DELETE, "x")), rows((1, 1, BEFORE, "y")), ignore_deletes=True, drop_deletes=False) == []
+    assert merged(OLD, NEW, engine=Deduplicate(ignore_delete=True)) == [
+        (1, 0, 0, "a"),
+        (2, 1, 0, "b"),
+        (3, 4, 0, "d"),
+        (4, 5, 2, "e"),
+    ]
+    assert (
+        merged(
+            rows((1, 0, DELETE, "x")),
+            rows((1, 1, BEFORE, "y")),
+            engine=Deduplicate(ignore_delete=True),
+            drop_deletes=False,
+        )
+        == []
+    )
 
 
 def test_equal_sequence_numbers_retract_first_then_the_later_run_wins():
@@ -88,7 +104,7 @@ def test_only_the_columns_asked_for():
 
 def test_a_single_run_is_passed_on_in_its_batches():
     batches = NEW.to_batches(max_chunksize=2)
-    named = {"key": ["_KEY_k"], "order": MergeOrder(), "window_rows": 1}
+    named = {"key": ["_KEY_k"], "order": MergeOrder(), "engine": Deduplicate(), "window_rows": 1}
     tables = list(merge_runs([iter(batches)], drop_deletes=False, **named))
     assert [t.to_batches() for t in tables] == [[b] for b in batches]
     assert [len(t) for t in merge_runs([iter(batches)], drop_deletes=True, **named)] == [1, 1]
@@ -108,6 +124,7 @@ def test_a_run_out_of_order_is_corrupt():
                 [iter(torn.to_batches()), iter(OLD.to_batches())],
                 key=["_KEY_k"],
                 order=MergeOrder(),
+                engine=Deduplicate(),
                 drop_deletes=True,
                 window_rows=9,
             )
@@ -116,7 +133,7 @@ def test_a_run_out_of_order_is_corrupt():
 
 def test_sort_and_fold_keeps_the_last_row_of_each_key_whatever_its_kind():
     arrived = rows((3, 0, INSERT, "a"), (1, 1, INSERT, "b"), (3, 2, DELETE, "c"), (2, 3, BEFORE, "d"))
-    assert [tuple(r.values()) for r in sort_and_fold(arrived, ["_KEY_k"], MergeOrder()).to_pylist()] == [
+    assert [tuple(r.values()) for r in sort_and_fold(arrived, ["_KEY_k"], MergeOrder(), Deduplicate()).to_pylist()] == [
         (1, 1, 0, "b"),
         (2, 3, 1, "d"),
         (3, 2, 3, "c"),
@@ -125,13 +142,13 @@ def test_sort_and_fold_keeps_the_last_row_of_each_key_whatever_its_kind():
 
 def test_sort_and_fold_by_sequence_fields_and_by_numbers_out_of_order():
     arrived = rows((1, 0, INSERT, "z"), (1, 1, INSERT, "a"))
-    assert sort_and_fold(arrived, ["_KEY_k"], MergeOrder(("v",)))["v"].to_pylist() == ["z"]
+    assert sort_and_fold(arrived, ["_KEY_k"], MergeOrder(("v",)), Deduplicate())["v"].to_pylist() == ["z"]
     fallen = rows((1, 5, INSERT, "z"), (1, 4, INSERT, "a"))
-    assert sort_and_fold(fallen, ["_KEY_k"], MergeOrder())["v"].to_pylist() == ["z"]
+    assert sort_and_fold(fallen, ["_KEY_k"], MergeOrder(), Deduplicate())["v"].to_pylist() == ["z"]
 
 
 def test_sort_and_fold_of_nothing():
-    assert sort_and_fold(rows(), ["_KEY_k"], MergeOrder()) == rows()
+    assert sort_and_fold(rows(), ["_KEY_k"], MergeOrder(), Deduplicate()) == rows()
 
 
 def test_another_engine_is_another_rule_per_column():

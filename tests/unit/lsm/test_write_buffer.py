@@ -1,5 +1,6 @@
 import pyarrow as pa
 
+from paimon_core.lsm.engines.deduplicate import Deduplicate
 from paimon_core.lsm.order import MergeOrder
 from paimon_core.lsm.write_buffer import WriteBuffer
 
@@ -15,7 +16,7 @@ def rows(keys, first):
 
 
 def test_it_fills_and_drains_to_the_last_row_of_each_key():
-    buffer = WriteBuffer(["_KEY_k"], MergeOrder(), limit_bytes=68)
+    buffer = WriteBuffer(["_KEY_k"], MergeOrder(), Deduplicate(), limit_bytes=68)
     assert buffer.drain() is None
     buffer.add(rows([3, 1], first=0))
     assert (buffer.nbytes, buffer.is_full) == (34, False)
@@ -26,6 +27,6 @@ def test_it_fills_and_drains_to_the_last_row_of_each_key():
 
 
 def test_no_rows_add_nothing():
-    buffer = WriteBuffer(["_KEY_k"], MergeOrder(), limit_bytes=1)
+    buffer = WriteBuffer(["_KEY_k"], MergeOrder(), Deduplicate(), limit_bytes=1)
     buffer.add(rows([], first=0))
     assert buffer.drain() is None

@@ -1,0 +1,25 @@
+"""aggregate: the aggregate function of a column, by its name in the options (format 9.5)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from paimon_core.errors import UnsupportedFeature
+from paimon_core.lsm.aggregates import collections, scalar, sketches
+from paimon_core.lsm.aggregates.aggregate import Aggregate, Factory, IgnoreRetract
+from paimon_core.options import FieldOptions
+from paimon_core.schema import DataField
+
+FUNCTIONS: Mapping[str, Factory] = {**scalar.FUNCTIONS, **collections.FUNCTIONS, **sketches.FUNCTIONS}
+
+
+def aggregate(function: str, field: DataField, options: FieldOptions) -> Aggregate:
+    """The function ``function`` for ``field``.
+
+    Raises InvalidOption naming the column and the option for a type or an option that does not fit.
+    """
+    factory = FUNCTIONS.get(function)
+    if factory is None:
+        raise UnsupportedFeature(f"column {field.name!r}: aggregate function {function!r} is not supported")
+    made = factory(field, options)
+    return IgnoreRetract(made) if options.ignore_retract else made

@@ -1,0 +1,47 @@
+"""Deduplicate: the last row of a key stays, whole (format 9.2).
+
+It decides on the key, sequence and kind columns alone; every other column is read only at the rows that win.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from paimon_core.lsm.fold import fold, last
+from paimon_core.lsm.groups import Groups
+from paimon_core.lsm.order import is_add
+from paimon_core.schema import VALUE_KIND
+
+
+@dataclass(frozen=True, slots=True)
+class Deduplicate:
+    """``ignore_delete``: of several rows, those of kind -U and -D do not count (option ignore-delete)."""
+
+    ignore_delete: bool = False
+
+    def inputs(self, columns: Sequence[str]) -> tuple[str, ...]:
+        """The columns themselves."""
+        return tuple(dict.fromkeys(columns))
+
+    def survivors(self, rows: pa.Table, groups: Groups, *, drop_deletes: bool) -> Groups:
+        """The groups with a row; with ``drop_deletes`` those whose last row is no retract."""
+        if not (drop_deletes or self.ignore_delete) or VALUE_KIND not in rows.column_names:
+            return groups
+        adds = is_add(rows)
+        if self.ignore_delete:
+            alone = groups.lengths == 1
+            counts = adds.copy()
+            counts[groups.last[alone]] = True
+            groups = groups.where(counts)
+            groups = groups.keep(groups.lengths > 0)
+        return groups.keep(adds[groups.last]) if drop_deletes else groups
+
+    def fold(self, rows: pa.Table, groups: Groups, columns: Sequence[str]) -> pa.Table:
+        """The last row of each group."""
+        return fold(rows, groups, dict.fromkeys(columns, last))
+
+    def check_retract(self) -> None:
+        """Every kind of row is taken."""

@@ -1,0 +1,8 @@
+"""Table options: names, parsers and values."""
+
+from paimon_core.options.field_options import FieldOptions, SequenceGroup
+from paimon_core.options.parsers import parse_bytes, parse_millis
+from paimon_core.options.supported import SUPPORTED
+from paimon_core.options.table_options import TableOptions
+
+__all__ = ["SUPPORTED", "FieldOptions", "SequenceGroup", "TableOptions", "parse_bytes", "parse_millis"]

@@ -1,0 +1,149 @@
+"""Parsers of option texts: each gives the value, or raises ValueError saying what the text must be (format 18)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+
+from paimon_core.errors import UnsupportedFeature
+
+_UNITS = {
+    "": 1,
+    "b": 1,
+    "k": 1 << 10,
+    "kb": 1 << 10,
+    "m": 1 << 20,
+    "mb": 1 << 20,
+    "g": 1 << 30,
+    "gb": 1 << 30,
+    "t": 1 << 40,
+    "tb": 1 << 40,
+}
+_TIMES = {
+    unit: millis
+    for units, millis in (
+        ("ns", 1e-6),
+        ("us", 1e-3),
+        ("ms", 1.0),
+        ("s sec second seconds", 1e3),
+        ("m min minute minutes", 6e4),
+        ("h hour hours", 3.6e6),
+        ("d day days", 8.64e7),
+    )
+    for unit in units.split()
+} | {"": 1.0}
+_AMOUNT = re.compile(r"^\s*(\d+)\s*([a-z]*)\s*$", re.IGNORECASE)
+
+
+def parse_bytes(text: str) -> int:
+    """A memory size in bytes: ``128 mb``, ``64kb``, ``100`` (binary units)."""
+    found = _AMOUNT.match(text)
+    unit = found.group(2).lower().removesuffix("ytes").removesuffix("yte") if found else "?"
+    if found is None or unit not in _UNITS or len(found.group(1)) > 18:
+        raise ValueError("a size such as '128 mb'")
+    return int(found.group(1)) * _UNITS[unit]
+
+
+def parse_size(text: str) -> int:
+    """A memory size of at least one byte."""
+    if parse_bytes(text) < 1:
+        raise ValueError("a size of at least one byte")
+    return parse_bytes(text)
+
+
+def parse_millis(text: str) -> int:
+    """A duration in milliseconds: ``1 h``, ``10 ms``, ``2 d``."""
+    found = _AMOUNT.match(text)
+    if found is None or found.group(2).lower() not in _TIMES or len(found.group(1)) > 15:
+        raise ValueError("a duration such as '1 h'")
+    return int(int(found.group(1)) * _TIMES[found.group(2).lower()])
+
+
+def parse_positive_millis(text: str) -> int:
+    """A duration of at least a millisecond."""
+    if parse_millis(text) < 1:
+        raise ValueError("a duration of at least one millisecond")
+    return parse_millis(text)
+
+
+def parse_bool(text: str) -> bool:
+    """True or false in any case."""
+    if text.strip().lower() not in ("true", "false"):
+        raise ValueError("true or false")
+    return text.strip().lower() == "true"
+
+
+def whole(low: int, high: int = 2**31 - 1) -> Callable[[str], int]:
+    """Whole numbers from ``low`` to ``high``."""
+
+    def parse(text: str) -> int:
+        if not re.fullmatch(r"\s*-?\d+\s*", text) or not low <= int(text) <= high:
+            raise ValueError(f"a whole number from {low} to {high}")
+        return int(text)
+
+    return parse
+
+
+def parse_fraction(text: str) -> float:
+    """A number from 0 to 1."""
+    if not re.fullmatch(r"\s*(0|1|0?\.\d+|0\.\d+|1\.0+)\s*", text):
+        raise ValueError("a number from 0 to 1")
+    return float(text)
+
+
+def one_of(*allowed: str) -> Callable[[str], str]:
+    """One of these words, in any case."""
+
+    def parse(text: str) -> str:
+        if text.strip().lower() not in allowed:
+            raise ValueError(" or ".join(map(repr, allowed)))
+        return text.strip().lower()
+
+    return parse
+
+
+def parse_names(text: str) -> tuple[str, ...]:
+    """A comma list of column names."""
+    names = tuple(part.strip() for part in text.split(","))
+    if not all(names):
+        raise ValueError("a comma list of column names")
+    return names
+
+
+def parse_file_name(text: str) -> str:
+    """A plain name of a file or directory."""
+    if not re.fullmatch(r"[^/\\\x00-\x1f]+", text) or not text.strip() or text in (".", ".."):
+        raise ValueError("a directory name")
+    return text
+
+
+def parse_stats_mode(text: str) -> str:
+    """The statistics of a column (format 4.5)."""
+    if not re.fullmatch(r"none|counts|full|truncate\([1-9]\d*\)", text.strip().lower()):
+        raise ValueError("none, counts, full or truncate(n)")
+    return text.strip().lower()
+
+
+def per_level(value: Callable[[str], str]) -> Callable[[str], Mapping[int, str]]:
+    """A map of levels, ``0:a,5:b``, whose values ``value`` parses."""
+
+    def parse(text: str) -> Mapping[int, str]:
+        out: dict[int, str] = {}
+        for item in text.split(","):
+            level, colon, name = item.partition(":")
+            if not colon or not re.fullmatch(r"\s*\d{1,3}\s*", level) or int(level) in out:
+                raise ValueError("a comma list of level:value, each level once")
+            out[int(level)] = value(name)
+        return out
+
+    return parse
+
+
+def parse_bucket(text: str) -> int:
+    """A number of buckets, or -1."""
+    value = whole(-2)(text)
+    if value == -2:
+        raise UnsupportedFeature("option bucket = -2 (postpone bucket) is not supported", option="bucket", value=text)
+    if value == 0:
+        raise ValueError("-1 or a positive number")
+    return value

@@ -1,0 +1,145 @@
+"""The options that this library obeys, each with its parser, default and a line of documentation (format 18)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from paimon_core.options.parsers import (
+    one_of,
+    parse_bool,
+    parse_bucket,
+    parse_bytes,
+    parse_file_name,
+    parse_fraction,
+    parse_millis,
+    parse_names,
+    parse_positive_millis,
+    parse_size,
+    parse_stats_mode,
+    per_level,
+    whole,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One option: how its text is read, what holds when it is absent, one line on what it does."""
+
+    key: str
+    parse: Callable[[str], Any]
+    default: Any
+    doc: str
+
+
+_COMPRESSIONS = ("zstd", "snappy", "gzip", "lz4", "none")
+_LAYOUT = (
+    Option("bucket", parse_bucket, -1, "buckets of a partition; -1 for append tables without buckets"),
+    Option("bucket-key", parse_names, None, "columns that are hashed to a bucket; default the primary key"),
+    Option("bucket-function.type", one_of("default"), "default", "the hash of the bucket key"),
+    Option("partition.default-name", parse_file_name, "__DEFAULT_PARTITION__", "the directory of null and blank"),
+    Option("partition.legacy-name", parse_bool, True, "dates in paths as day numbers"),
+    Option("dynamic-partition-overwrite", parse_bool, True, "overwrite replaces the partitions that the data touches"),
+)
+_FILES = (
+    Option("file.format", one_of("parquet"), "parquet", "the format of data files"),
+    Option("file.format.per.level", per_level(one_of("parquet")), {}, "the format by level"),
+    Option("file.compression", one_of(*_COMPRESSIONS), "zstd", "the compression of data files"),
+    Option("file.compression.per.level", per_level(one_of(*_COMPRESSIONS)), {}, "the compression by level"),
+    Option("file.compression.zstd-level", whole(1, 22), 1, "the level of zstd in data files"),
+    Option("target-file-size", parse_size, None, "when a data file rolls; 128 mb with a key, 256 mb without"),
+    Option("target-file-row-num", whole(1, 2**63 - 1), None, "rows at which a file that a writer flushes rolls"),
+    Option("metadata.stats-mode", parse_stats_mode, "truncate(16)", "the statistics of value columns"),
+    Option("changelog-file.format", one_of("parquet"), None, "the format of changelog files; default file.format"),
+    Option("changelog-file.compression", one_of(*_COMPRESSIONS), None, "theirs; default that of data files"),
+    Option("changelog-file.prefix", parse_file_name, "changelog-", "the first part of the names of changelog files"),
+    Option("changelog-file.stats-mode", parse_stats_mode, None, "their statistics; default those of data files"),
+)
+_MERGE = (
+    Option(
+        "merge-engine",
+        one_of("deduplicate", "partial-update", "aggregation", "first-row"),
+        "deduplicate",
+        "how rows of one key become one",
+    ),
+    Option("ignore-delete", parse_bool, False, "drop -U and -D rows on write and in merges"),
+    Option("ignore-update-before", parse_bool, False, "drop -U rows on write"),
+    Option("partial-update.remove-record-on-delete", parse_bool, False, "a -D row removes the whole row"),
+    Option(
+        "partial-update.remove-record-on-sequence-group",
+        parse_names,
+        None,
+        "ordering columns of the sequence groups in which a -D row removes the whole row",
+    ),
+    Option("aggregation.remove-record-on-delete", parse_bool, False, "a -D row removes the whole row"),
+    Option("sequence.field", parse_names, None, "columns that order rows of one key before their arrival does"),
+    Option("sequence.field.sort-order", one_of("ascending", "descending"), "ascending", "their direction"),
+    Option("rowkind.field", str.strip, None, "the column that holds the row kind"),
+    Option("record-level.expire-time", parse_positive_millis, None, "the age at which compaction drops rows"),
+    Option("record-level.time-field", str.strip, None, "the column that says how old a row is"),
+)
+_CHANGELOG = (
+    Option(
+        "changelog-producer",
+        one_of("none", "input", "lookup", "full-compaction"),
+        "none",
+        "what writes changelog files",
+    ),
+    Option("changelog-producer.row-deduplicate", parse_bool, False, "no changelog for rows that stay as they were"),
+    Option(
+        "changelog-producer.row-deduplicate-ignore-fields", parse_names, None, "columns in which rows may differ for it"
+    ),
+)
+_WRITE = (
+    Option("write-only", parse_bool, False, "writers leave compaction and expiry to other jobs"),
+    Option("write-buffer-size", parse_size, 256 << 20, "bytes of rows that the writers of a task hold together"),
+    Option("write-buffer-spillable", parse_bool, True, "full buffers go to local disk before they become files"),
+    Option("write-buffer-spill.max-disk-size", parse_size, 2**63 - 1, "bytes on local disk at which buffers flush"),
+    Option("spill-compression", one_of("zstd", "lz4", "none"), "zstd", "the compression of what is spilled"),
+    Option("spill-compression.zstd-level", whole(1, 22), 1, "its level of zstd"),
+)
+_COMPACTION = (
+    Option("num-sorted-run.compaction-trigger", whole(1), 5, "sorted runs that trigger a compaction"),
+    Option("num-sorted-run.stop-trigger", whole(1), None, "runs at which writers wait for compaction: they always do"),
+    Option("num-levels", whole(2, 100), None, "levels of the LSM tree; default the trigger + 1"),
+    Option("compaction.max-size-amplification-percent", whole(0), 200, "when all runs are merged"),
+    Option("compaction.size-ratio", whole(0), 1, "percent by which the next run may be larger and still be taken"),
+    Option("compaction.offpeak.start.hour", whole(-1, 23), -1, "local hour at which off-peak begins; -1: never"),
+    Option("compaction.offpeak.end.hour", whole(-1, 23), -1, "local hour at which off-peak ends"),
+    Option("compaction.offpeak-ratio", whole(0), 0, "added to compaction.size-ratio at off-peak"),
+    Option("compaction.optimization-interval", parse_millis, None, "time after which all runs are merged"),
+    Option("compaction.total-size-threshold", parse_bytes, None, "smaller buckets are always merged into one run"),
+    Option("compaction.incremental-size-threshold", parse_bytes, None, "bytes outside of the last level for the same"),
+    Option("compaction.force-up-level-0", parse_bool, False, "every compaction takes all of level 0"),
+    Option("compaction.min.file-num", whole(2), 5, "small files that make an append table compact"),
+    Option("compaction.small-file-ratio", parse_fraction, 0.7, "share of the target size below which a file is small"),
+    Option("compaction.force-rewrite-all-files", parse_bool, False, "full compaction rewrites every file"),
+    Option("full-compaction.delta-commits", whole(1), None, "commits after which a full compaction follows"),
+    Option("force-lookup", parse_bool, False, "compact as a lookup needs it"),
+    Option("lookup-wait", parse_bool, True, "a commit waits for the compaction that a lookup needs: it always does"),
+    Option("lookup-compact", one_of("radical", "gentle"), "radical", "how eagerly level 0 is compacted for a lookup"),
+    Option("lookup-compact.max-interval", whole(1), None, "picks until gentle compaction takes level 0"),
+    Option("commit.force-compact", parse_bool, False, "a commit waits for its compaction: it always does"),
+)
+_COMMIT = (
+    Option("manifest.target-file-size", parse_size, 8 << 20, "when a manifest rolls"),
+    Option("manifest.merge-min-count", whole(2), 30, "small manifests that are merged into one"),
+    Option("manifest.full-compaction-threshold-size", parse_bytes, 16 << 20, "when manifests are all rewritten"),
+    Option("manifest.compression", one_of("zstd", "snappy", "none", "deflate"), "zstd", "the codec of manifests"),
+    Option("source.split.target-size", parse_size, 128 << 20, "bytes of a read split"),
+    Option("source.split.open-file-cost", parse_bytes, 4 << 20, "bytes that opening a file counts for"),
+    Option("snapshot.num-retained.min", whole(1), 10, "snapshots that expiry keeps at least"),
+    Option("snapshot.num-retained.max", whole(1), 2**31 - 1, "snapshots that expiry keeps at most"),
+    Option("snapshot.time-retained", parse_millis, 3_600_000, "the age at which snapshots may expire"),
+    Option("snapshot.expire.limit", whole(1), 50, "snapshots that one expiry removes at most"),
+    Option("commit.max-retries", whole(0), 10, "lost races after which a commit gives up"),
+    Option("commit.timeout", parse_millis, None, "time after which a commit gives up"),
+    Option("commit.min-retry-wait", parse_millis, 10, "the first wait between tries"),
+    Option("commit.max-retry-wait", parse_millis, 10_000, "the longest wait between tries"),
+    Option("commit.user-prefix", str.strip, None, "put before the random commit user of batch writes"),
+    Option("tag.default-time-retained", parse_positive_millis, None, "how long a tag lives unless it says itself"),
+)
+SUPPORTED: dict[str, Option] = {
+    o.key: o for o in (*_LAYOUT, *_FILES, *_MERGE, *_CHANGELOG, *_WRITE, *_COMPACTION, *_COMMIT)
+}
