@@ -1,0 +1,29 @@
+"""The single-record rule: a key with one row in a merge keeps that row as it is (format 9.1)."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from paimon_core.lsm.gather import contiguous, take
+from paimon_core.lsm.groups import Groups
+
+
+def with_singles(
+    column: pa.ChunkedArray, groups: Groups, many: npt.NDArray[np.bool_], folded: pa.ChunkedArray
+) -> pa.ChunkedArray:
+    """One value per group: the only row's where ``many`` is false, else the next of ``folded``, in their order."""
+    if many.all():
+        return folded
+    if not many.any():
+        return take(column, groups.last)
+    if pa.types.is_nested(column.type):
+        both = pa.chunked_array([*take(column, groups.last[~many]).chunks, *folded.chunks], column.type)
+        places = np.empty(len(many), np.int64)
+        places[~many] = np.arange(len(many) - len(folded))
+        places[many] = np.arange(len(many) - len(folded), len(many))
+        return take(both, places)
+    alone = contiguous(take(column, groups.last))
+    return pa.chunked_array([pc.replace_with_mask(alone, pa.array(many), contiguous(folded))])
