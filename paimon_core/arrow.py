@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from paimon_core.errors import InvalidRequest, SchemaMismatch
 from paimon_core.schema import DataField
-from paimon_core.types import BINARY_ROOTS, STRING_ROOTS, TIMESTAMP_ROOTS, DataType, TypeRoot
+from paimon_core.types import BINARY_ROOTS, NESTED_ROOTS, STRING_ROOTS, TIMESTAMP_ROOTS, DataType, TypeRoot
 
 _PANDAS_INDEX = re.compile(r"__index_level_\d+__")
 
@@ -136,8 +136,41 @@ _FAMILIES = (
 )
 
 
+def _inner_types(source: pa.DataType, kind: DataType) -> list[pa.DataType] | None:
+    """The Arrow types that a nested Arrow type holds for the children of ``kind``; None when it is another family."""
+    if kind.root is TypeRoot.MAP and pa.types.is_map(source):
+        return [source.key_type, source.item_type]
+    listed = pa.types.is_list(source) or pa.types.is_large_list(source) or pa.types.is_fixed_size_list(source)
+    if kind.root is TypeRoot.ARRAY and listed:
+        return [source.value_type]
+    if kind.root is TypeRoot.ROW and pa.types.is_struct(source) and [f.name for f in source] == _names(kind):
+        return [f.type for f in source]
+    return None
+
+
+def _names(kind: DataType) -> list[str]:
+    return [child.name for child in kind.children]
+
+
+def _inner_columns(column: pa.ChunkedArray, kind: DataType) -> list[pa.ChunkedArray]:
+    """The values that a nested column holds for the children of its type, without those below a null."""
+    if kind.root is TypeRoot.ARRAY:
+        return [pc.list_flatten(column)]
+    if kind.root is TypeRoot.MAP:
+        pairs = pa.struct([pa.field("key", column.type.key_type), pa.field("value", column.type.item_type)])
+        column = pc.list_flatten(column.cast(pa.list_(pairs)))
+    if column.null_count:
+        column = column.drop_null()
+    return [pc.struct_field(column, name) for name in _names(kind)]
+
+
 def _check_cast(source: pa.DataType, field: DataField) -> None:
     """Only casts inside a family are silent: text to number, or a zone that appears from nowhere, are mistakes."""
+    inner = _inner_types(source, field.type) if field.type.root in NESTED_ROOTS else None
+    for held, child in zip(inner or (), field.type.children, strict=False):
+        _check_cast(held, DataField(-1, f"{field.name}.{child.name}", child.type))
+    if inner is not None:
+        return
     for is_member, roots in _FAMILIES:
         if pa.types.is_floating(source) and field.type.root is TypeRoot.DECIMAL:
             break  # 1.005 has no exact double: the caller must say how to round
@@ -152,6 +185,13 @@ def _check_cast(source: pa.DataType, field: DataField) -> None:
 
 def _check_values(column: pa.ChunkedArray, field: DataField) -> None:
     kind: DataType = field.type
+    if kind.root in NESTED_ROOTS:
+        for values, child in zip(_inner_columns(column, kind), kind.children, strict=True):
+            inner = DataField(-1, f"{field.name}.{child.name}", child.type)
+            if values.null_count and not child.type.nullable:
+                raise SchemaMismatch(f"column {inner.name!r} is NOT NULL but a value is null", column=inner.name)
+            _check_values(values, inner)
+        return
     if kind.root is TypeRoot.TIME or kind.root in TIMESTAMP_ROOTS:
         _check_clock(column, field)
     if kind.root in STRING_ROOTS:

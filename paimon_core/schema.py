@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import time
 from collections.abc import Mapping, Sequence
@@ -12,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 from paimon_core.errors import CorruptTable, InvalidRequest, SchemaMismatch, UnsupportedFeature
-from paimon_core.types import BIGINT, TINYINT, DataType, from_arrow, parse_type
+from paimon_core.types import BIGINT, NESTED_ROOTS, TINYINT, DataType, from_arrow, parse_type
 
 KEY_PREFIX = "_KEY_"
 KEY_FIELD_ID_START = 1073741823
@@ -39,7 +40,7 @@ class DataField:
 
     def to_json(self) -> dict[str, Any]:
         """The member of ``fields`` in a schema file; absent members are left out."""
-        out: dict[str, Any] = {"id": self.id, "name": self.name, "type": self.type.sql}
+        out: dict[str, Any] = {"id": self.id, "name": self.name, "type": self.type.to_json()}
         if self.description is not None:
             out["description"] = self.description
         if self.default is not None:
@@ -48,7 +49,7 @@ class DataField:
 
     @staticmethod
     def from_json(value: Mapping[str, Any]) -> DataField:
-        """Parse one member of ``fields``; raises UnsupportedFeature naming the column for nested types."""
+        """Parse one member of ``fields``; raises UnsupportedFeature naming the column for types that are not built."""
         try:
             kind = parse_type(value["type"])
         except UnsupportedFeature as error:
@@ -179,12 +180,15 @@ def new_schema(
 ) -> TableSchema:
     """Schema 0 of a new table from an Arrow schema; ``types`` gives single columns an exact type text.
 
-    Field ids count from 0 in column order; primary key columns become NOT NULL. Raises InvalidRequest (names, keys),
-    UnsupportedFeature (types).
+    Field ids count from 0 in column order, those of nested rows after their column's; primary key columns become NOT
+    NULL. Raises InvalidRequest (names, keys), UnsupportedFeature (types).
     """
+    ids = itertools.count()
     fields = []
-    for number, column in enumerate(arrow):
-        fields.append(DataField(number, column.name, _column_type(column, (types or {}).get(column.name))))
+    for column in arrow:
+        number = next(ids)
+        kind = _column_type(column, (types or {}).get(column.name)).with_ids(ids)
+        fields.append(DataField(number, column.name, kind))
     for name in types or {}:
         if name not in arrow.names:
             raise InvalidRequest(f"types names {name!r}, which is no column", column=name)
@@ -193,7 +197,7 @@ def new_schema(
         fields=tuple(
             DataField(f.id, f.name, f.type.with_nullable(False)) if f.name in primary_key else f for f in fields
         ),
-        highest_field_id=len(fields) - 1,
+        highest_field_id=next(ids) - 1,
         partition_keys=tuple(partition_by),
         primary_keys=tuple(primary_key),
         options=dict(options or {}),
@@ -231,5 +235,7 @@ def check_schema(schema: TableSchema) -> None:
                 raise InvalidRequest(f"{role} {key!r} is not a column; the columns are {', '.join(names)}", column=key)
             if keys.count(key) > 1:
                 raise InvalidRequest(f"{role} {key!r} appears twice", column=key)
+            if schema.by_name[key].type.root in NESTED_ROOTS:
+                raise InvalidRequest(f"{role} {key!r} is {schema.by_name[key].type}, which is no key type", column=key)
     if schema.primary_keys and not schema.trimmed_primary_keys:
         raise InvalidRequest("the primary key needs a column that is not a partition key", keys=schema.primary_keys)

@@ -1,7 +1,8 @@
 """Paimon's data types: parsed from and written as the schema file's text (format 2.2), mapped to Arrow.
 
-A ``DataType`` is a frozen value of a root, its parameters and nullability. Nested types, VARIANT, BLOB, VECTOR and
-the geo types are refused by name. ``to_arrow`` gives the one Arrow type in which this library holds a column:
+A ``DataType`` is a frozen value of a root, its parameters, its children and nullability. MULTISET, VARIANT, BLOB,
+VECTOR and the geo types are refused by name. ``to_arrow`` gives the one Arrow type in which this library holds a
+column:
 
 ======================  =============================================
 CHAR, VARCHAR, STRING   string
@@ -10,12 +11,14 @@ TIME(p)                 time32[ms] (milliseconds of the day, any p)
 TIMESTAMP(p)            timestamp[ms] for p <= 3, [us] <= 6, [ns] <= 9
 ... LOCAL TIME ZONE     the same with tz=UTC
 DECIMAL(p, s)           decimal128(p, s)
+ARRAY, MAP, ROW         list, map, struct
 ======================  =============================================
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
@@ -28,7 +31,7 @@ MAX_LENGTH = 2**31 - 1
 
 
 class TypeRoot(StrEnum):
-    """The families of scalar types, named as in SQL."""
+    """The families of types, named as in SQL."""
 
     BOOLEAN = "BOOLEAN"
     TINYINT = "TINYINT"
@@ -46,6 +49,9 @@ class TypeRoot(StrEnum):
     TIME = "TIME"
     TIMESTAMP = "TIMESTAMP"
     TIMESTAMP_LTZ = "TIMESTAMP_LTZ"
+    ARRAY = "ARRAY"
+    MAP = "MAP"
+    ROW = "ROW"
 
 
 _PLAIN_ARROW = {
@@ -63,25 +69,39 @@ _PLAIN_ARROW = {
     TypeRoot.DATE: pa.date32(),
     TypeRoot.TIME: pa.time32("ms"),
 }
-_NESTED = ("ARRAY", "MAP", "ROW", "MULTISET", "VECTOR", "VARIANT", "BLOB", "GEOMETRY", "GEOGRAPHY")
+_UNBUILT = ("MULTISET", "VECTOR", "VARIANT", "BLOB", "GEOMETRY", "GEOGRAPHY")
+_CHILDREN = {"ARRAY": ("element",), "MAP": ("key", "value")}
+NESTED_ROOTS = frozenset({TypeRoot.ARRAY, TypeRoot.MAP, TypeRoot.ROW})
 STRING_ROOTS = frozenset({TypeRoot.CHAR, TypeRoot.VARCHAR})
 BINARY_ROOTS = frozenset({TypeRoot.BINARY, TypeRoot.VARBINARY})
 TIMESTAMP_ROOTS = frozenset({TypeRoot.TIMESTAMP, TypeRoot.TIMESTAMP_LTZ})
 
 
 @dataclass(frozen=True, slots=True)
+class Child:
+    """What a nested type holds: the element of an ARRAY, the key and value of a MAP, a field of a ROW."""
+
+    name: str
+    type: DataType
+    id: int = -1
+    """The field id of a ROW's field; -1 for others, and before a new schema has given it one."""
+    description: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class DataType:
-    """One scalar type; ``precision`` serves DECIMAL, TIME and TIMESTAMP, ``length`` the strings and binaries."""
+    """One type; ``precision`` serves DECIMAL, TIME and TIMESTAMP, ``length`` the strings and binaries."""
 
     root: TypeRoot
     nullable: bool = True
     precision: int = 0
     scale: int = 0
     length: int = 0
+    children: tuple[Child, ...] = ()
 
     @property
     def sql(self) -> str:
-        """The canonical text of the schema file, ``DECIMAL(10, 2) NOT NULL``."""
+        """The canonical text, ``DECIMAL(10, 2) NOT NULL``; that of a nested type, ``ARRAY<INT>``, is for people."""
         return self._base() + ("" if self.nullable else " NOT NULL")
 
     def _base(self) -> str:
@@ -98,7 +118,32 @@ class DataType:
                 return f"{self.root}({self.precision})"
             case TypeRoot.TIMESTAMP_LTZ:
                 return f"TIMESTAMP({self.precision}) WITH LOCAL TIME ZONE"
+            case TypeRoot.ROW:
+                return f"ROW<{', '.join(f'{c.name} {c.type}' for c in self.children)}>"
+            case TypeRoot.ARRAY | TypeRoot.MAP:
+                return f"{self.root}<{', '.join(str(c.type) for c in self.children)}>"
         return str(self.root)
+
+    def to_json(self) -> Any:
+        """The value of a schema file: the text, or for a nested type an object (format 2.2)."""
+        if self.root not in NESTED_ROOTS:
+            return self.sql
+        out: dict[str, Any] = {"type": f"{self.root}{'' if self.nullable else ' NOT NULL'}"}
+        if self.root is not TypeRoot.ROW:
+            return out | {c.name: c.type.to_json() for c in self.children}
+        described = ((c, {} if c.description is None else {"description": c.description}) for c in self.children)
+        out["fields"] = [{"id": c.id, "name": c.name, "type": c.type.to_json()} | more for c, more in described]
+        return out
+
+    def with_ids(self, ids: Iterator[int]) -> DataType:
+        """The type with field ids for the fields of its rows, depth first (format 2.1)."""
+        if self.root not in NESTED_ROOTS:
+            return self
+        children = []
+        for child in self.children:
+            number = next(ids) if self.root is TypeRoot.ROW else -1
+            children.append(replace(child, id=number, type=child.type.with_ids(ids)))
+        return replace(self, children=tuple(children))
 
     def __str__(self) -> str:
         return self.sql
@@ -121,7 +166,17 @@ class DataType:
                 return pa.timestamp(self.timestamp_unit)
             case TypeRoot.TIMESTAMP_LTZ:
                 return pa.timestamp(self.timestamp_unit, tz="UTC")
+            case TypeRoot.ARRAY:
+                return pa.list_(_arrow_field(self.children[0]))
+            case TypeRoot.MAP:
+                return pa.map_(self.children[0].type.to_arrow(), _arrow_field(self.children[1]))
+            case TypeRoot.ROW:
+                return pa.struct([_arrow_field(c) for c in self.children])
         return _PLAIN_ARROW[self.root]
+
+
+def _arrow_field(child: Child) -> pa.Field:
+    return pa.field(child.name, child.type.to_arrow(), nullable=child.type.nullable)
 
 
 _NOT_NULL = re.compile(r"\s+NOT\s+NULL$")
@@ -142,25 +197,60 @@ _ALIASES = {
 def parse_type(value: Any) -> DataType:
     """The type that a schema file's ``type`` member names (format 2.2).
 
-    Raises UnsupportedFeature for nested and exotic types, InvalidRequest for text that is no type.
+    Raises UnsupportedFeature for types that are not built, InvalidRequest for what is no type.
     """
     if isinstance(value, dict):
-        raise UnsupportedFeature(f"type {value.get('type')!s} is nested and not supported", type=value.get("type"))
+        return _parse_nested(value)
     if not isinstance(value, str):
         raise InvalidRequest(f"a type must be a string, not {value!r}", type=value)
-    text = " ".join(value.strip().upper().split())
-    nullable = True
-    if _NOT_NULL.search(text):
-        text, nullable = _NOT_NULL.sub("", text), False
-    elif _NULL.search(text):
-        text = _NULL.sub("", text)
-    if text.split("(")[0].split("<")[0].split(" ")[0] in _NESTED:
+    text, nullable = _parse_nullable(value)
+    word = text.split("(")[0].split("<")[0].split(" ")[0]
+    if word in _UNBUILT:
         raise UnsupportedFeature(f"type {value} is not supported", type=value)
+    if word in NESTED_ROOTS:
+        raise InvalidRequest(f"type {value} must be given as an object, or by an Arrow schema", type=value)
     found = _WORDS.match(text)
     if found is None:
         raise InvalidRequest(f"{value!r} is not a data type", type=value)
     name, first, second, zone = found.groups()
     return _build(name, first, second, zone, value).with_nullable(nullable)
+
+
+def _parse_nullable(text: str) -> tuple[str, bool]:
+    text = " ".join(text.strip().upper().split())
+    if _NOT_NULL.search(text):
+        return _NOT_NULL.sub("", text), False
+    return _NULL.sub("", text), True
+
+
+def _parse_nested(value: Mapping[str, Any]) -> DataType:
+    name, nullable = _parse_nullable(str(value.get("type")))
+    try:
+        if name in _CHILDREN:
+            children = tuple(Child(member, parse_type(value[member])) for member in _CHILDREN[name])
+        elif name == "ROW":
+            children = tuple(
+                Child(str(f["name"]), parse_type(f["type"]), int(f.get("id", -1)), f.get("description"))
+                for f in value["fields"]
+            )
+        else:
+            raise UnsupportedFeature(f"type {value.get('type')!s} is not supported", type=value.get("type"))
+    except (InvalidRequest, UnsupportedFeature):
+        raise
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
+        raise InvalidRequest(f"{value!r:.120} is not a data type: {error!r}", type=value) from None
+    return _nested(TypeRoot(name), children).with_nullable(nullable)
+
+
+def _nested(root: TypeRoot, children: tuple[Child, ...]) -> DataType:
+    """Checked: rows have fields of distinct names, and nothing inside is finer than a microsecond."""
+    names = [c.name for c in children]
+    if not names or len(set(names)) < len(names) or not all(name.strip() for name in names):
+        raise InvalidRequest(f"a {root} needs fields of distinct names that are not blank, not {names}")
+    for child in children:
+        if child.type.root in TIMESTAMP_ROOTS and child.type.timestamp_unit == "ns":
+            raise UnsupportedFeature(f"type {child.type} inside of a {root} is not supported", type=child.type.sql)
+    return DataType(root, children=children)
 
 
 def _build(name: str, first: str | None, second: str | None, zone: str | None, text: str) -> DataType:
@@ -224,7 +314,7 @@ _UNIT_PRECISION = {"s": 0, "ms": 3, "us": 6, "ns": 9}
 def from_arrow(arrow: pa.DataType, nullable: bool = True) -> DataType:
     """The Paimon type for an Arrow type; dictionary types stand for their values.
 
-    Raises UnsupportedFeature naming the Arrow type where there is none (nested, unsigned, half float, duration ...).
+    Raises UnsupportedFeature naming the Arrow type where there is none (unsigned, half float, duration ...).
     """
     return _from_arrow(arrow).with_nullable(nullable)
 
@@ -250,4 +340,15 @@ def _from_arrow(arrow: pa.DataType) -> DataType:
     if pa.types.is_timestamp(arrow):
         root = TypeRoot.TIMESTAMP if arrow.tz is None else TypeRoot.TIMESTAMP_LTZ
         return DataType(root, precision=_UNIT_PRECISION[arrow.unit])
+    if pa.types.is_list(arrow) or pa.types.is_large_list(arrow) or pa.types.is_fixed_size_list(arrow):
+        return _nested(TypeRoot.ARRAY, (_from_arrow_field("element", arrow.value_field),))
+    if pa.types.is_map(arrow):
+        key, item = Child("key", from_arrow(arrow.key_type, False)), _from_arrow_field("value", arrow.item_field)
+        return _nested(TypeRoot.MAP, (key, item))
+    if pa.types.is_struct(arrow):
+        return _nested(TypeRoot.ROW, tuple(_from_arrow_field(f.name, f) for f in arrow))
     raise UnsupportedFeature(f"Arrow type {arrow} has no supported table type", type=str(arrow))
+
+
+def _from_arrow_field(name: str, field: pa.Field) -> Child:
+    return Child(name, from_arrow(field.type, field.nullable))

@@ -141,7 +141,7 @@ def row_decoder(types: tuple[DataType, ...]) -> Decode:
 
 def _layout(types: Sequence[DataType]) -> struct.Struct:
     """Header and slots; texts as 8 bytes, wide decimals and fine timestamps as the pointer in one number."""
-    slots = ("8s" if _is_text(t) else "Q" if _reserved(t) else _SLOT[t.root] for t in types)
+    slots = ("8s" if _is_text(t) else "Q" if _reserved(t) else _SLOT.get(t.root, "Q") for t in types)
     return struct.Struct(f"<{null_bytes(len(types))}s{''.join(slots)}")
 
 

@@ -186,7 +186,16 @@ def is_stored_as(found: pa.DataType, dtype: DataType) -> bool:
     """Whether a column that a file holds as ``found`` can be a column of ``dtype``, written by whomever."""
     if pa.types.is_dictionary(found):
         found = found.value_type
-    return _FAMILIES[dtype.root](found)
+    if dtype.root is TypeRoot.ROW:
+        named = {f.name: f.type for f in found} if pa.types.is_struct(found) else {}
+        return all(c.name in named and is_stored_as(named[c.name], c.type) for c in dtype.children)
+    if dtype.root is TypeRoot.MAP:
+        held = [found.key_type, found.item_type] if pa.types.is_map(found) else []
+    elif dtype.root is TypeRoot.ARRAY:
+        held = [found.value_type] if pa.types.is_list(found) or pa.types.is_large_list(found) else []
+    else:
+        return _FAMILIES[dtype.root](found)
+    return bool(held) and all(is_stored_as(h, c.type) for h, c in zip(held, dtype.children, strict=True))
 
 
 def from_stored(array: pa.Array, dtype: DataType) -> pa.Array:

@@ -14,12 +14,14 @@ import pyarrow.compute as pc
 from paimon_core.datafile.int96 import INT96_AS_BYTES, is_int96
 from paimon_core.options import TableOptions
 from paimon_core.schema import DataField
-from paimon_core.types import BINARY_ROOTS, STRING_ROOTS, TIMESTAMP_ROOTS, DataType, TypeRoot
+from paimon_core.types import BINARY_ROOTS, NESTED_ROOTS, STRING_ROOTS, TIMESTAMP_ROOTS, DataType, TypeRoot
 
 FIELD_ID = b"PARQUET:field_id"
 INTEGER_DECIMAL = 18
 """The widest DECIMAL that is stored as INT32 or INT64; wider ones are fixed-length byte arrays."""
 
+_CHILD_ID_BASE = 536870911
+_CHILD_ID_STEP = 1024
 _SAMPLE_ROWS = 4096
 _DELTA_ROOTS = frozenset({TypeRoot.INT, TypeRoot.BIGINT, TypeRoot.DATE, TypeRoot.TIME})
 _DICTIONARY_ROOTS = STRING_ROOTS | BINARY_ROOTS | {TypeRoot.TINYINT, TypeRoot.SMALLINT}
@@ -31,16 +33,35 @@ def parquet_schema(fields: Sequence[DataField]) -> pa.Schema:
 
 
 def _parquet_field(field: DataField) -> pa.Field:
-    stored = field.arrow.with_type(INT96_AS_BYTES) if is_int96(field.type) else field.arrow
-    return stored.with_metadata({FIELD_ID: str(field.id).encode()})
+    stored = INT96_AS_BYTES if is_int96(field.type) else _stored_type(field.type, field.id, 1)
+    return _numbered(pa.field(field.name, stored, nullable=field.type.nullable), field.id)
 
 
-def writer_settings(fields: Sequence[DataField], options: TableOptions, rows: pa.Table) -> dict[str, Any]:
+def _stored_type(dtype: DataType, field_id: int, depth: int) -> pa.DataType:
+    """The Arrow type with field ids inside; elements, keys and values have made-up ones (format 7.7)."""
+    if dtype.root not in NESTED_ROOTS:
+        return dtype.to_arrow()
+    if dtype.root is TypeRoot.ROW:
+        return pa.struct([_parquet_field(DataField(c.id, c.name, c.type)) for c in dtype.children])
+    inner = [
+        pa.field(c.name, _stored_type(c.type, field_id, depth + 1), nullable=c.type.nullable) for c in dtype.children
+    ]
+    distance = _CHILD_ID_STEP * field_id + depth
+    if dtype.root is TypeRoot.ARRAY:
+        return pa.list_(_numbered(inner[0], _CHILD_ID_BASE + distance))
+    key = _numbered(inner[0].with_nullable(False), _CHILD_ID_BASE - distance)
+    return pa.map_(key, _numbered(inner[1], _CHILD_ID_BASE + distance))
+
+
+def _numbered(field: pa.Field, field_id: int) -> pa.Field:
+    return field.with_metadata({FIELD_ID: str(field_id).encode()})
+
+
+def writer_settings(fields: Sequence[DataField], options: TableOptions, codec: str, rows: pa.Table) -> dict[str, Any]:
     """Keyword arguments for ``pyarrow.parquet.ParquetWriter``: compression, physical types, encodings, checksums.
 
     ``rows`` are the first of the file: they show which columns are worth a dictionary.
     """
-    codec = options["file.compression"]
     delta = [f.name for f in fields if _takes_delta(f.type)]
     return {
         "compression": codec,
@@ -50,7 +71,7 @@ def writer_settings(fields: Sequence[DataField], options: TableOptions, rows: pa
         "store_decimal_as_integer": True,
         "store_schema": False,
         "write_page_checksum": True,
-        "write_statistics": [f.name for f in fields if not is_int96(f.type)],
+        "write_statistics": [f.name for f in fields if not is_int96(f.type) and f.type.root not in NESTED_ROOTS],
         "write_time_adjusted_to_utc": True,
     }
 

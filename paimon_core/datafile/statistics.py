@@ -7,7 +7,8 @@ texts too long for a footer have none; a text longer than the mode keeps is cut,
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Context, Decimal
 from typing import Any
@@ -17,7 +18,7 @@ import pyarrow.parquet as pq
 from paimon_core.codec.binary_row import encode_row
 from paimon_core.metadata.stats import ColumnStats
 from paimon_core.schema import DataField
-from paimon_core.types import BINARY_ROOTS, STRING_ROOTS, DataType, TypeRoot
+from paimon_core.types import BINARY_ROOTS, NESTED_ROOTS, STRING_ROOTS, DataType, TypeRoot
 
 KEY_STATS_MODE = "truncate(128)"
 """How key statistics are kept, whatever the table asks for its value columns."""
@@ -36,13 +37,18 @@ class Bounds:
     null_count: int
 
 
-def footer_bounds(metadata: pq.FileMetaData, column: int, dtype: DataType, null_count: int) -> Bounds:
-    """The bounds of column number ``column`` that a file's footer knows."""
+def footer_bounds(
+    metadata: pq.FileMetaData, column: int, dtype: DataType, null_count: int, row_groups: Iterable[int] | None = None
+) -> Bounds:
+    """The bounds that a file's footer knows of the column whose (first) leaf has the number ``column``.
+
+    They are those of its rows in ``row_groups``, None for all.
+    """
     unknown = Bounds(None, None, null_count)
-    if dtype.root in BINARY_ROOTS:
+    if dtype.root in BINARY_ROOTS or dtype.root in NESTED_ROOTS:
         return unknown
     lows, highs = [], []
-    for number in range(metadata.num_row_groups):
+    for number in range(metadata.num_row_groups) if row_groups is None else row_groups:
         chunk = metadata.row_group(number).column(column)
         found = chunk.statistics
         if found is None:
@@ -53,6 +59,15 @@ def footer_bounds(metadata: pq.FileMetaData, column: int, dtype: DataType, null_
         elif found.null_count != chunk.num_values:
             return unknown
     return Bounds(min(lows), max(highs), null_count) if lows else unknown
+
+
+def leaf_numbers(types: Iterable[DataType]) -> list[int]:
+    """The number of each column's first leaf: a footer counts leaves, and nested columns may have several."""
+    return [0, *itertools.accumulate(map(_leaves, types))]
+
+
+def _leaves(dtype: DataType) -> int:
+    return sum(_leaves(c.type) for c in dtype.children) or 1
 
 
 def _storage_value(raw: Any, dtype: DataType) -> Any:
@@ -77,12 +92,12 @@ def encode_stats(fields: Sequence[DataField], bounds: Sequence[Bounds], modes: S
 def encode_value_stats(
     fields: Sequence[DataField], bounds: Sequence[Bounds], modes: Mapping[str, str], default: str
 ) -> tuple[ColumnStats, tuple[str, ...] | None]:
-    """The statistics of a file's value columns and the names they cover: None for all, as columns of mode none are out.
+    """The statistics of a file's value columns and the names they cover; None for all of them.
 
-    ``modes`` gives single columns a mode of their own.
+    Nested columns and those of mode none are out. ``modes`` gives single columns a mode of their own.
     """
     chosen = [(f, b, modes.get(f.name, default)) for f, b in zip(fields, bounds, strict=True)]
-    covered = [c for c in chosen if c[2] != "none"]
+    covered = [c for c in chosen if c[2] != "none" and c[0].type.root not in NESTED_ROOTS]
     stats = encode_stats([f for f, _, _ in covered], [b for _, b, _ in covered], [mode for _, _, mode in covered])
     return stats, None if len(covered) == len(chosen) else tuple(f.name for f, _, _ in covered)
 

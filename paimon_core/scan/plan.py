@@ -40,6 +40,8 @@ class ScanCounts:
     pruned_by_bucket: int = 0
     pruned_by_key: int = 0
     pruned_by_value: int = 0
+    awaiting_compaction: int = 0
+    """Files of level 0 of a first-row table: batch reads see their rows after compaction (format 8.7)."""
 
 
 @dataclass(frozen=True)
@@ -76,6 +78,7 @@ class ScanPlan:
                 (n.pruned_by_bucket, "bucket"),
                 (n.pruned_by_key, "key range"),
                 (n.pruned_by_value, "value range"),
+                (n.awaiting_compaction, "first-row, until they are compacted"),
             )
             if count
         ]
@@ -142,17 +145,19 @@ def plan_scan(
     SnapshotNotFound when the snapshot expires meanwhile, CorruptTable for metadata that does not decode.
     """
     pruners = Pruners.of(where, schema, options, schemas)
+    engine = options["merge-engine"] if schema.primary_keys else None
     if snapshot is None:
         return ScanPlan(None, schema, where, (), ScanCounts())
     with manifests.reading(snapshot):
         _refuse_deletion_vectors(manifests, snapshot)
-        found = _read_files(manifests, snapshot, pruners, buckets)
+        found = _read_files(manifests, snapshot, pruners, buckets, engine == "first-row")
     order = key_order([f.type for f in schema.key_fields]) if schema.primary_keys else None
     packing = Packing(options["source.split.target-size"], options["source.split.open-file-cost"])
+    combines = engine in ("partial-update", "aggregation")
     splits = tuple(
         Split(partition, bucket, entries[0].total_buckets, snapshot.id, files, not layout, layout)
         for (partition, bucket), entries in found.buckets.items()
-        for files, layout in _pack(entries, order, packing, pruners.value)
+        for files, layout in _pack(entries, order, packing, pruners.value, combines, engine == "first-row")
     )
     selected = sum(len(s.files) for s in splits)
     in_buckets = sum(map(len, found.buckets.values()))
@@ -169,14 +174,18 @@ class _Found:
 
 
 def _read_files(
-    manifests: ManifestStore, snapshot: Snapshot, pruners: Pruners, buckets: Collection[int] | None
+    manifests: ManifestStore,
+    snapshot: Snapshot,
+    pruners: Pruners,
+    buckets: Collection[int] | None,
+    skip_level_0: bool,
 ) -> _Found:
     listed = manifests.manifests_of(snapshot)
     partition, hashed, key = pruners.partition, pruners.bucket, pruners.key
     in_partitions = [m for m in listed if partition is None or partition.keeps_manifest(m)]
     opened = [m for m in in_partitions if buckets is None or _holds_bucket(m, buckets)]
     by_bucket = max(_count(in_partitions) - _count(opened), 0)
-    by_key = kept = 0
+    by_key = kept = waiting = 0
     grouped: dict[tuple[bytes, int], list[ManifestEntry]] = {}
     for entry in _live(manifests, opened, partition):
         # Nobody reads the postpone bucket before a compaction has put its rows into others (format 11.3).
@@ -188,19 +197,22 @@ def _read_files(
             by_bucket += 1
         elif key is not None and not key.keeps(entry.file):
             by_key += 1
+        elif skip_level_0 and entry.file.level == 0:
+            waiting += 1
         else:
             grouped.setdefault((entry.partition, entry.bucket), []).append(entry)
             kept += 1
-    total = max(_count(listed), kept + by_bucket + by_key)
+    total = max(_count(listed), kept + by_bucket + by_key + waiting)
     return _Found(
         grouped,
         ScanCounts(
             manifests_total=len(listed),
             manifests_read=len(opened),
             files_total=total,
-            pruned_by_partition=total - kept - by_bucket - by_key,
+            pruned_by_partition=total - kept - by_bucket - by_key - waiting,
             pruned_by_bucket=by_bucket,
             pruned_by_key=by_key,
+            awaiting_compaction=waiting,
         ),
     )
 
@@ -226,27 +238,35 @@ def _live(
         found = manifests.read_manifest(manifest.file_name, manifest.file_size)
         entries += found if partition is None else partition.select(found, manifests.paths.manifest(manifest.file_name))
     for entry in live_entries(entries):
-        if entry.file.external_path is not None:
-            raise UnsupportedFeature(
-                f"file {entry.file.file_name} lies outside of {manifests.paths.root}: not supported",
-                file=entry.file.file_name,
-            )
-        if entry.file.write_cols is not None:
-            raise UnsupportedFeature(
-                f"file {entry.file.file_name} of {manifests.paths.root} holds only some columns: not supported",
-                file=entry.file.file_name,
-            )
+        refuse_unread(entry, manifests.paths.root)
         yield entry
 
 
+def refuse_unread(entry: ManifestEntry, root: str) -> None:
+    """Raises UnsupportedFeature for a file that is not read here, of the table at ``root``."""
+    if entry.file.external_path is not None:
+        raise UnsupportedFeature(
+            f"file {entry.file.file_name} lies outside of {root}: not supported", file=entry.file.file_name
+        )
+    if entry.file.write_cols is not None:
+        raise UnsupportedFeature(
+            f"file {entry.file.file_name} of {root} holds only some columns: not supported", file=entry.file.file_name
+        )
+
+
 def _pack(
-    entries: Sequence[ManifestEntry], order: KeyOrder | None, packing: Packing, value: ValuePruner | None
+    entries: Sequence[ManifestEntry],
+    order: KeyOrder | None,
+    packing: Packing,
+    value: ValuePruner | None,
+    combines: bool,
+    unique: bool,
 ) -> list[Packed]:
     files = [e.file for e in entries]
     may_match = None if value is None else partial(value.keeps, entries[0].partition)
-    if order is not None:
-        return pack_keyed(files, order, packing, may_match)
-    return pack_append([f for f in files if may_match is None or may_match(f)], packing)
+    if order is None or (unique and all(f.delete_row_count == 0 for f in files)):
+        return pack_append([f for f in files if may_match is None or may_match(f)], packing)
+    return pack_keyed(files, order, packing, may_match, combines=combines)
 
 
 def _refuse_deletion_vectors(manifests: ManifestStore, snapshot: Snapshot) -> None:

@@ -120,20 +120,23 @@ def pack_keyed(
     order: KeyOrder,
     packing: Packing,
     may_match: Callable[[DataFile], bool] | None = None,
+    *,
+    combines: bool = False,
 ) -> list[Packed]:
     """The splits of a bucket of a primary-key table, without the sections of which no file ``may_match``.
 
     A filter on values must not drop one file of a section: an older row would surface. It may drop a whole section, for
-    no key of it occurs elsewhere. Sections that need no merge are packed apart from those that do, so that as much as
+    no key of it occurs elsewhere; not if the merge engine ``combines`` values of several rows, for then the result may
+    match where no file does. Sections that need no merge are packed apart from those that do, so that as much as
     possible is read raw.
     """
     if may_match is not None:
         may_match = _remembered(may_match)
-        if not any(map(may_match, files)):
+        if not combines and not any(map(may_match, files)):
             return []
     sections = _sections(files, order)
     if may_match is not None:
-        sections = [s for s in sections if any(may_match(f) for run in s for f in run)]
+        sections = [s for s in sections if (combines and len(s) > 1) or any(may_match(f) for run in s for f in run)]
     raw: list[DataFile] = []
     merged: list[_Section] = []
     for section in sections:

@@ -123,3 +123,50 @@ def test_text_that_is_no_utf8_is_refused():
     broken = pa.Array.from_buffers(pa.string(), 1, buffers)
     with pytest.raises(SchemaMismatch, match="'s' holds bytes that are no UTF-8"):
         conform(pa.table({"k": [1], "s": broken}), FIELDS)
+
+
+NESTED = new_schema(
+    pa.schema(
+        [
+            ("a", pa.list_(pa.field("element", pa.int16(), nullable=False))),
+            ("m", pa.map_(pa.string(), pa.int32())),
+            ("r", pa.struct([("x", pa.int32()), ("t", pa.time32("ms"))])),
+        ]
+    )
+).fields
+
+
+def test_nested_values_are_cast_inside():
+    rows = [{"a": [1, 2], "m": [("p", 1), ("q", None)], "r": {"x": 5, "t": None}}, {"a": None, "m": [], "r": None}]
+    wide = pa.table(
+        {
+            "a": pa.array([r["a"] for r in rows], pa.large_list(pa.int64())),
+            "m": pa.array([r["m"] for r in rows], pa.map_(pa.large_string(), pa.int64())),
+            "r": pa.array([r["r"] for r in rows], pa.struct([("x", pa.int64()), ("t", pa.time32("s"))])),
+        }
+    )
+    found = conform(wide, NESTED)
+    assert found.schema == pa.schema([f.arrow for f in NESTED])
+    assert found.to_pylist() == rows
+
+
+@pytest.mark.parametrize(
+    ("column", "values", "word"),
+    [
+        ("a", pa.array([[1], [None]]), r"'a\.element' is NOT NULL"),
+        ("a", pa.array([[70_000]]), "does not fit"),
+        ("a", pa.array([["7"]]), r"'a\.element' is SMALLINT NOT NULL and does not take string"),
+        ("a", pa.array([7]), "does not take int64"),
+        ("m", pa.array([[("k", "v")]], pa.map_(pa.string(), pa.string())), r"'m\.value'"),
+        ("r", pa.array([{"x": 1}]), "does not take struct"),
+        ("r", pa.array([{"x": 1, "t": -1}], pa.struct([("x", pa.int32()), ("t", pa.int32())])), r"'r\.t'"),
+    ],
+)
+def test_nested_values_that_do_not_fit_are_refused(column, values, word):
+    with pytest.raises(SchemaMismatch, match=word):
+        conform(pa.table({column: values}), NESTED)
+
+
+def test_only_the_values_of_a_slice_count():
+    values = pa.chunked_array([pa.array([[None], [1]]).slice(1)])
+    assert conform(pa.table({"a": values}), NESTED)["a"].to_pylist() == [[1]]

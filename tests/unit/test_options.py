@@ -32,8 +32,13 @@ def test_defaults_and_values():
         ("bucket", "0"),
         ("bucket", "x"),
         ("file.format", "orc"),
-        ("merge-engine", "partial-update"),
-        ("changelog-producer", "lookup"),
+        ("merge-engine", "last-row"),
+        ("changelog-producer", "log"),
+        ("file.format.per.level", "0:avro"),
+        ("file.compression.per.level", "zstd"),
+        ("fields.a.aggregate-function", "count"),
+        ("fields.a.distinct", "often"),
+        ("fields.a.sequence-group", "b,,c"),
         ("deletion-vectors.enabled", "true"),
         ("no-such-option", "1"),
         ("target-file-size", "big"),
@@ -55,7 +60,13 @@ def test_the_postpone_bucket_is_refused_by_name():
 
 @pytest.mark.parametrize(
     ("key", "value"),
-    [("merge-engine", "aggregation"), ("deletion-vectors.enabled", "true"), ("file.format", "orc"), ("mystery", "1")],
+    [
+        ("merge-engine", "last-row"),
+        ("fields.a.aggregate-function", "count"),
+        ("deletion-vectors.enabled", "true"),
+        ("file.format", "orc"),
+        ("mystery", "1"),
+    ],
 )
 def test_an_existing_table_that_would_read_differently_is_refused(key, value):
     with pytest.raises(UnsupportedFeature, match=key):

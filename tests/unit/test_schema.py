@@ -50,9 +50,23 @@ def test_text_that_is_no_schema(text):
         TableSchema.from_json(text)
 
 
-def test_a_nested_column_is_refused_by_name():
+def test_a_column_without_a_type_is_refused_by_name():
     with pytest.raises(UnsupportedFeature, match="'xs'"):
-        new_schema(pa.schema([("xs", pa.list_(pa.int32()))]))
+        new_schema(pa.schema([("xs", pa.list_(pa.uint8()))]))
+
+
+def test_fields_of_rows_take_ids_after_their_column_depth_first():
+    inner = pa.struct([("p", pa.int32()), ("q", pa.list_(pa.struct([("r", pa.int8())])))])
+    schema = new_schema(pa.schema([("a", pa.int32()), ("s", inner), ("z", pa.int32())]))
+    assert [f.id for f in schema.fields] == [0, 1, 5]
+    assert [c.id for c in schema.by_name["s"].type.children] == [2, 3]
+    assert schema.highest_field_id == 5
+    assert TableSchema.from_json(schema.to_json()) == schema
+
+
+def test_a_nested_column_is_no_key():
+    with pytest.raises(InvalidRequest, match="'xs' is ARRAY<INT>"):
+        new_schema(pa.schema([("xs", pa.list_(pa.int32()))]), primary_key=["xs"])
 
 
 @pytest.mark.parametrize(

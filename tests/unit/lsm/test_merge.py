@@ -37,6 +37,7 @@ def merged(*runs, drop_deletes=True, order=MergeOrder(), window_rows=2, engine=D
     return [tuple(row.values()) for table in tables for row in table.to_pylist()]
 
 
+IGNORING = Deduplicate(ignore_delete=True)
 OLD = rows((1, 0, INSERT, "a"), (2, 1, INSERT, "b"), (4, 2, INSERT, "c"))
 NEW = rows((2, 3, DELETE, None), (3, 4, INSERT, "d"), (4, 5, AFTER, "e"))
 
@@ -56,7 +57,7 @@ def test_deletes_may_be_kept():
 
 
 def test_deletes_may_be_ignored():
-    assert merged(OLD, NEW, engine=Deduplicate(ignore_delete=True)) == [
+    assert merged(OLD, NEW, engine=IGNORING) == [
         (1, 0, 0, "a"),
         (2, 1, 0, "b"),
         (3, 4, 0, "d"),
@@ -66,7 +67,7 @@ def test_deletes_may_be_ignored():
         merged(
             rows((1, 0, DELETE, "x")),
             rows((1, 1, BEFORE, "y")),
-            engine=Deduplicate(ignore_delete=True),
+            engine=IGNORING,
             drop_deletes=False,
         )
         == []

@@ -1,0 +1,137 @@
+"""Play histories here and in Java, and compare what each commit leaves: the rows of the table, and its changelog."""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+import paimon_core as paimon
+from paimon_core.types import parse_type
+from tests.differential.histories import History
+from tests.support.java_rows import json_rows
+from tests.support.oracle import Oracle
+
+Rows = list[str]
+"""Rows as JSON texts, sorted."""
+_NESTED: Mapping[str, Any] = {
+    "ARRAY<INT>": {"type": "ARRAY", "element": "INT"},
+    "MAP<STRING, INT>": {"type": "MAP", "key": "STRING", "value": "INT"},
+}
+
+
+def differences(histories: Sequence[History], oracle: Oracle, warehouse: str) -> list[str]:
+    """What differs, one text per history that does; both sides have a database in ``warehouse``."""
+    theirs = _in_java(histories, oracle, warehouse)
+    catalog = paimon.open_catalog(warehouse)
+    catalog.create_database("here", ignore_if_exists=True)
+    out = []
+    for one in histories:
+        ours = _here(one, catalog)
+        if ours != theirs[one.seed]:
+            at = next(i for i, (a, b) in enumerate(zip(ours, theirs[one.seed], strict=True)) if a != b)
+            step = f"after step {at}" if at < len(one.steps) else "in the changelog"
+            here, java = ours[at], theirs[one.seed][at]
+            if isinstance(here, list) and isinstance(java, list):
+                here, java = [x for x in here if x not in java], [x for x in java if x not in here]
+            out.append(f"{one}\n  {step}\n  here {here}\n  java {java}")
+    return out
+
+
+def _here(one: History, catalog: Any) -> list[Any]:
+    fields = [pa.field(n, parse_type(_type(t)).to_arrow(), nullable=n not in one.key) for n, t in one.columns]
+    table = catalog.create_table(
+        f"here.h{one.seed}",
+        pa.schema(fields),
+        primary_key=one.key,
+        options=one.options,
+        types={n: t for n, t in one.columns if t not in _NESTED},
+    )
+    states: list[Any] = []
+    for step in one.steps:
+        if isinstance(step, str):
+            table.compact(full=step == "full")
+        else:
+            table.write(_arrow(step, one), kinds=[row[0] for row in step])
+        states.append(_canonical(json_rows(table.scan().to_arrow(), table.schema.fields), one, kinds=False))
+    if "changelog-producer" in one.options:
+        changes = pa.Table.from_batches(table.changes(), schema=None) if table.latest_snapshot() else None
+        rows = [] if changes is None else json_rows(changes, table.schema.fields, changes["rowkind"].to_pylist())
+        states.append(_canonical(rows, one))
+    return states
+
+
+def _in_java(histories: Sequence[History], oracle: Oracle, warehouse: str) -> dict[int, list[Any]]:
+    script: list[dict[str, Any]] = []
+    marks: list[tuple[int, int]] = []
+    for one in histories:
+        name = f"java.h{one.seed}"
+        keyed = {n: {"name": n, "type": _NESTED.get(t, t)} for n, t in one.columns}
+        for key in one.key:
+            keyed[key]["type"] += " NOT NULL"
+        create = {"op": "create", "table": name, "fields": list(keyed.values()), "primaryKeys": one.key}
+        script.append({**create, "options": one.options})
+        for step in one.steps:
+            if isinstance(step, str):
+                script.append({"op": "compact", "table": name, "full": step == "full"})
+            else:
+                script.append({"op": "write", "table": name, "rows": step})
+            marks.append((one.seed, len(script)))
+            script.append({"op": "dump", "table": name})
+        if "changelog-producer" in one.options:
+            marks.append((one.seed, len(script)))
+            script.append({"op": "stream", "table": name, "from": 1, "plans": 50})
+    results = oracle.run(warehouse, script, allow_errors=True)
+    for step, result in zip(script, results, strict=True):
+        assert "error" not in result, f"Java failed at {json.dumps(step)[:900]}: {result['error']}"
+    by_seed = {one.seed: one for one in histories}
+    states: dict[int, list[Any]] = {one.seed: [] for one in histories}
+    for seed, at in marks:
+        result = results[at]
+        rows = result["rows"] if "rows" in result else [row for plan in result["plans"] for row in plan]
+        states[seed].append(_canonical(rows, by_seed[seed], kinds="plans" in result))
+    return states
+
+
+def _type(text: str) -> Any:
+    return _NESTED.get(text, text)
+
+
+def _canonical(rows: Sequence[Sequence[Any]], one: History, *, kinds: bool = True) -> Rows:
+    """Rows as texts that compare: sorted, sets and maps in an order of their own; without ``kinds`` those are dropped.
+
+    A reader may give +I where another gives +U.
+    """
+    out = []
+    for kind, *values in rows:
+        cells = []
+        for (name, text), value in zip(one.columns, values, strict=True):
+            if value is not None and (name in one.unordered or text.startswith("MAP")):
+                value = sorted(value, key=json.dumps)
+            cells.append(value)
+        out.append(json.dumps([kind, *cells] if kinds else cells, ensure_ascii=False))
+    return sorted(out)
+
+
+def _arrow(rows: Sequence[Sequence[Any]], one: History) -> pa.Table:
+    columns = {}
+    for at, (name, text) in enumerate(one.columns):
+        kind = parse_type(_type(text)).to_arrow()
+        columns[name] = pa.array([_value(row[at + 1], text) for row in rows], kind)
+    return pa.table(columns)
+
+
+def _value(value: Any, text: str) -> Any:
+    if value is None:
+        return None
+    if text.startswith("DECIMAL"):
+        return decimal.Decimal(value)
+    if text.startswith("TIMESTAMP"):
+        return datetime.datetime.fromisoformat(value)
+    if text == "DATE":
+        return datetime.date.fromisoformat(value)
+    return [tuple(item) for item in value] if text.startswith("MAP") else value
