@@ -4,10 +4,14 @@ Both sides are warm (their first runs are not counted), take turns, and keep a t
 each then reads the other's table, and one checksum must come out of all four reads. Five measures:
 
 write     one batch of upserts, rows at hand; what Java spends on making its rows is measured alone and taken off
+peers     with --peers: the same writes and reads by other Python libraries, beside ours in their column
+decode    the same files by pyarrow alone, every column, nothing merged: what a read cannot be quicker than
 read      every column of every batch's run, merged
 compact   all of it, to the top level, on copies of the table
 plan      the splits of a table of many small files, by a new catalog, and again by the same one
 commit    one row, written and committed
+
+``--table`` takes other keys and merge engines than a deduplicated table with a BIGINT key.
 """
 
 from __future__ import annotations
@@ -19,20 +23,35 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 import paimon_core
 from benchmarks import workload
 from benchmarks.java_side import JavaSide
+from benchmarks.peers import NAMES, run_peer
 from tests.support.oracle import OracleUnavailable
 
 BUCKETS = 2
 OPTIONS = {"bucket": str(BUCKETS), "write-only": "true"}
+AGGREGATES = {"a": "sum", "b": "max", "c": "sum", "d": "min", "name": "last_value", "city": "first_value", "ts": "max"}
+TABLES: dict[str, tuple[list[str], dict[str, str]]] = {
+    "plain": (["id"], {}),
+    "text-key": (["name"], {}),
+    "three-keys": (["d", "name", "id"], {}),
+    "partial-update": (["id"], {"merge-engine": "partial-update"}),
+    "aggregation": (
+        ["id"],
+        {"merge-engine": "aggregation"} | {f"fields.{c}.aggregate-function": f for c, f in AGGREGATES.items()},
+    ),
+}
+"""By name: the primary key and the options of the table that is timed."""
 MANY = pa.schema(
     [pa.field("p", pa.int32(), nullable=False), pa.field("id", pa.int64(), nullable=False), ("v", pa.string())]
 )
@@ -74,10 +93,16 @@ class Run:
         self.measures.append(Measure(name))
         return self.measures[-1]
 
-    def create(self, table: str) -> Any:
-        if self.java:
-            self.java.run("create", self.javas, table, "pk", *(f"{key}={value}" for key, value in OPTIONS.items()))
-        return self.catalog.create_table(f"db.{table}", workload.SCHEMA, primary_key=["id"], options={**OPTIONS})
+    def create(self, table: str, *, java: bool = True) -> Any:
+        key, more = TABLES[self.words.table]
+        options = OPTIONS | more
+        if self.java and java:
+            words = (f"{name}={value}" for name, value in options.items())
+            self.java.run("create", self.javas, table, f"pk:{','.join(key)}", *words)
+        return self.catalog.create_table(f"db.{table}", workload.SCHEMA, primary_key=key, options=options)
+
+    def batch(self, k: int) -> pa.Table:
+        return workload.batch(k, self.words.rows, self.words.keys, holes=self.words.table == "partial-update")
 
     def write(self) -> None:
         """Batch k by us, batch k by Java; both have written other tables before."""
@@ -85,7 +110,7 @@ class Run:
         made = 0.0
         say("warming both sides")
         warm = self.create("warm")
-        warm.write(workload.batch(0, rows, keys))
+        warm.write(self.batch(0))
         warm.scan().to_arrow()
         if self.java:
             made = median(self.java.seconds("rows", self.javas, "warm", rows, 5, keys)[1:])
@@ -94,7 +119,7 @@ class Run:
         taken = self.measure("write a batch")
         for k in range(self.words.batches):
             say(f"write, batch {k + 1} of {self.words.batches}")
-            batch = workload.batch(k, rows, keys)
+            batch = self.batch(k)
             taken.ours.append(timed(lambda batch=batch: table.write(batch)))
             if self.java:
                 (seconds,) = self.java.seconds("write", self.javas, "t", rows, 1, keys, k)
@@ -117,11 +142,39 @@ class Run:
                 timings = self.java.run("read", self.javas, "t", threads)
                 taken.java.append(min(timing["seconds"] for timing in timings))
                 self.checksums["Java's table, read by Java"] = timings[-1]["checksum"]
+        self.decode()
         if self.java:
             say("each reads the other's table")
             self.checksums["our table, read by Java"] = self.java.run("read", self.ours, "t", threads)[-1]["checksum"]
             theirs = paimon_core.open_catalog(self.javas).table("db.t")
             self.checksums["Java's table, read by us"] = workload.checksum(theirs.scan().to_arrow())
+
+    def decode(self) -> None:
+        """Each file of our table by one thread of pyarrow, two files at a time, as a merge reads two buckets."""
+        taken = self.measure("decoding alone, by pyarrow")
+        files = sorted(Path(self.ours, "db.db", "t").rglob("*.parquet"))
+        names = workload.SCHEMA.names
+
+        def whole(file: Path) -> int:
+            return int(pq.ParquetFile(file).read(names, use_threads=False).num_rows)
+
+        with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+            for _ in range(self.words.repeats):
+                taken.ours.append(min(timed(lambda: list(pool.map(whole, files))) for _ in range(3)))
+
+    def peers(self) -> None:
+        """Other Python libraries, one after the other, on empty tables that we made for them."""
+        words = self.words
+        rows = self.catalog.table("db.t").scan(["id"]).to_arrow().num_rows
+        for library in words.peers:
+            say(f"{NAMES[library]} writes and reads")
+            for table in (library, f"{library}_warm"):
+                self.create(table, java=False)
+            found = run_peer(library, self.ours, library, words.rows, words.batches, words.keys, words.repeats)
+            if found["rows"] != rows:
+                raise RuntimeError(f"{NAMES[library]} read {found['rows']} rows, not {rows}")
+            self.measure(f"{NAMES[library]}: write a batch").ours += found["write"]
+            self.measure(f"{NAMES[library]}: merge on read").ours += found["read"]
 
     def compact(self) -> None:
         """Copies of each side's table; the first one warms."""
@@ -192,7 +245,7 @@ class Run:
         words = self.words
         head = (
             f"{words.rows:,} rows x {len(workload.SCHEMA)} columns a batch, {words.batches} batches, "
-            f"keys from {words.keys:,}, {BUCKETS} buckets\n"
+            f"keys from {words.keys:,}, {BUCKETS} buckets, table {words.table}\n"
             f"{os.cpu_count()} processors, load {self.load:.1f} at the start; medians of warm runs"
         )
         lines = [head, "", f"{'':34}{'paimon_core':>12}{'Java':>10}{'ratio':>9}   (ours | Java)"]
@@ -227,9 +280,11 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--files", type=int, default=10_000, help="files of the table that is planned")
     parser.add_argument("--commits", type=int, default=60, help="commits of one row")
     parser.add_argument("--repeats", type=int, default=3, help="counted repeats of read, compaction and plan")
+    parser.add_argument("--table", choices=list(TABLES), default="plain", help="its key and merge engine")
+    parser.add_argument("--peers", nargs="*", choices=list(NAMES), default=[], help="Python libraries to time as well")
     parser.add_argument("--skip-java", action="store_true", help="time paimon_core alone")
     parser.add_argument(
-        "--only", nargs="*", default=["write", "read", "compact", "plan", "commit"], help="the measures"
+        "--only", nargs="*", default=["write", "read", "peers", "compact", "plan", "commit"], help="the measures"
     )
     return parser.parse_args()
 
@@ -244,9 +299,16 @@ def main() -> int:
             print(f"Java is left out: {reason}", file=sys.stderr)
     with tempfile.TemporaryDirectory(prefix="paimon-bench-") as folder:
         run = Run(words, Path(folder), java)
-        steps = {"write": run.write, "read": run.read, "compact": run.compact, "plan": run.plan, "commit": run.commit}
+        steps = {
+            "write": run.write,
+            "read": run.read,
+            "peers": run.peers,
+            "compact": run.compact,
+            "plan": run.plan,
+            "commit": run.commit,
+        }
         for name, step in steps.items():
-            if name in words.only or (name == "write" and {"read", "compact"} & set(words.only)):
+            if name in words.only or (name == "write" and {"read", "peers", "compact"} & set(words.only)):
                 step()
         if java:
             java.close()

@@ -29,11 +29,12 @@ def text(prefix: str, ints: np.ndarray) -> pa.Array:
     return pc.binary_join_element_wise(prefix, pc.cast(pa.array(ints), pa.string()), "")
 
 
-def batch(k: int, n: int, keys: int) -> pa.Table:
+def batch(k: int, n: int, keys: int, *, holes: bool = False) -> pa.Table:
+    """``holes``: every fourth row lacks the columns a, c and name, every fourth b, d and city."""
     h = mix(np.arange(n, dtype=np.uint64) + np.uint64(k * 1_000_003 * n % 2**64))
     key = (h % np.uint64(keys)).astype(np.int64)
     city = ((h >> np.uint64(3)) % np.uint64(1000)).astype(np.int64)
-    return pa.table(
+    rows = pa.table(
         [
             pa.array(key),
             pa.array((h >> np.uint64(40)).astype(np.int32)),
@@ -46,12 +47,20 @@ def batch(k: int, n: int, keys: int) -> pa.Table:
         ],
         schema=SCHEMA,
     )
+    if not holes:
+        return rows
+    for rest, names in ((1, ("a", "c", "name")), (2, ("b", "d", "city"))):
+        gone = pa.array(h & np.uint64(3) == rest)
+        for name in names:
+            kept = pc.if_else(gone, pa.scalar(None, rows[name].type), rows[name])
+            rows = rows.set_column(SCHEMA.get_field_index(name), SCHEMA.field(name), kept)
+    return rows
 
 
 def checksum(rows: pa.Table) -> int:
     """The checksum that PaimonBench's `read` prints, as a signed 64-bit integer."""
     total = sum(int(pc.sum(pc.cast(rows[c], pa.int64(), safe=False)).as_py() or 0) for c in ("id", "a", "b"))
-    total += sum(int(np.trunc(rows[c].to_numpy()).astype(np.int64).sum()) for c in ("c", "d"))
-    total += sum(pc.sum(pc.binary_length(rows[c])).as_py() for c in ("name", "city"))
+    total += sum(int(np.trunc(rows[c].fill_null(0).to_numpy()).astype(np.int64).sum()) for c in ("c", "d"))
+    total += sum(pc.sum(pc.binary_length(rows[c])).as_py() or 0 for c in ("name", "city"))
     total += int((rows["ts"].cast(pa.int64()).to_numpy() // 1000).sum())
     return (total + 2**63) % 2**64 - 2**63

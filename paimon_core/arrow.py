@@ -240,14 +240,14 @@ def one_nan(rows: pa.Table, columns: Sequence[str]) -> pa.Table:
 GATHER_BYTES = 256 << 20
 
 
-def gather(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
-    """Batches put together to tables of about 256 MB: large enough for columns, small enough for memory."""
+def gather(batches: Iterable[pa.RecordBatch], table_bytes: int = GATHER_BYTES) -> Iterator[pa.Table]:
+    """Batches put together to tables of about ``table_bytes``: large enough for columns, small enough for memory."""
     held: list[pa.RecordBatch] = []
     size = 0
     for batch in batches:
         held.append(batch)
         size += batch.nbytes
-        if size >= GATHER_BYTES:
+        if size >= table_bytes:
             yield pa.Table.from_batches(held)
             held, size = [], 0
     if held:

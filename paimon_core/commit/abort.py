@@ -7,18 +7,37 @@ from collections.abc import Sequence
 
 from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.metadata.context import TableContext
+from paimon_core.metadata.data_file import DataFile
 
 
 def abort(messages: Sequence[CommitMessage], context: TableContext) -> None:
-    """Delete the new files of ``messages``; upgraded files, which a compaction kept as they were, stay.
+    """Delete the new files of ``messages``, changelog files included.
 
-    Never call it when the outcome of a commit is unknown. What cannot be deleted stays as an unreferenced file.
+    Upgraded files, which a compaction kept as they were, stay. Never call it when the outcome of a commit is unknown.
+    What cannot be deleted stays as an unreferenced file.
     """
     paths: list[str] = []
     for message in messages:
         kept = {f.file_name for f in message.compact_before}
-        made = {f.file_name for f in (*message.new_files, *message.compact_after)} - kept
-        partition = context.partition_path(message.partition)
-        paths += [context.paths.data_file(partition, message.bucket, name) for name in sorted(made)]
+        merged = [f for f in message.compact_after if f.file_name not in kept]
+        paths += _paths((*message.new_files, *merged), message, context)
+    _delete(paths, context)
+    abort_changelog(messages, context)
+
+
+def abort_changelog(messages: Sequence[CommitMessage], context: TableContext) -> None:
+    """Delete only the changelog files, as after an overwrite that has landed and has left them out (format 14.2)."""
+    paths: list[str] = []
+    for message in messages:
+        paths += _paths((*message.changelog_files, *message.compact_changelog), message, context)
+    _delete(paths, context)
+
+
+def _paths(files: Sequence[DataFile], message: CommitMessage, context: TableContext) -> list[str]:
+    partition = context.partition_path(message.partition)
+    return [context.paths.data_file(partition, message.bucket, f.file_name) for f in files]
+
+
+def _delete(paths: Sequence[str], context: TableContext) -> None:
     with contextlib.suppress(OSError):
         context.storage.delete(paths)

@@ -22,6 +22,7 @@ from dataclasses import dataclass, field
 from functools import cache
 
 from paimon_core.commit.base import Base
+from paimon_core.commit.changes import Change, changes_of
 from paimon_core.commit.conflicts import check_append, check_changes
 from paimon_core.commit.draft import Draft
 from paimon_core.commit.manifest_merge import ManifestMerge
@@ -73,7 +74,7 @@ def commit(
     if not user.strip() or not 0 <= identifier <= BATCH_IDENTIFIER:
         raise InvalidRequest(f"commit user {user!r}, identifier {identifier}: not a name and a number from 0 to 2^63-1")
     attempt = _Commit(context, user, identifier, dict(properties or {}), watermark, operation, now_millis, overwrite)
-    changes = _changes(messages, overwrite)
+    changes = changes_of(messages, overwrite)
     if changes:
         context.options.check_writable(context.name)
     for change in changes:
@@ -88,36 +89,6 @@ def commit(
                 error.facts["committed"] = [s.id for s in attempt.landed.values()]
             raise
     return tuple(sorted(attempt.landed.values(), key=lambda s: s.id)) if changes else ()
-
-
-@dataclass(frozen=True)
-class _Change:
-    """One snapshot to be; an overwrite adds its DELETE entries when it knows the base."""
-
-    kind: CommitKind
-    entries: list[ManifestEntry]
-
-
-def _changes(messages: Sequence[CommitMessage], overwrite: Overwrite | None) -> list[_Change]:
-    appended: list[ManifestEntry] = []
-    compacted: list[ManifestEntry] = []
-    deletes = False
-    for message in messages:
-        place = (message.partition, message.bucket, message.total_buckets)
-        appended += [ManifestEntry(FileKind.DELETE, *place, f) for f in message.deleted_files]
-        appended += [ManifestEntry(FileKind.ADD, *place, f) for f in message.new_files]
-        compacted += [ManifestEntry(FileKind.DELETE, *place, f) for f in message.compact_before]
-        compacted += [ManifestEntry(FileKind.ADD, *place, f) for f in message.compact_after]
-        deletes = deletes or bool(message.deleted_files)
-    if overwrite is not None and deletes:
-        raise InvalidRequest("an overwrite finds the files that it replaces: its messages must not delete any")
-    out = []
-    if appended or (overwrite is not None and overwrite.matches is not None):
-        kind = CommitKind.OVERWRITE if deletes or overwrite is not None else CommitKind.APPEND
-        out.append(_Change(kind, appended))
-    if compacted:
-        out.append(_Change(CommitKind.COMPACT, compacted))
-    return out
 
 
 @dataclass
@@ -138,7 +109,7 @@ class _Commit:
     """The user has committed a higher identifier."""
     looked_at: int = 0
 
-    def land(self, change: _Change) -> None:
+    def land(self, change: Change) -> None:
         """Bring one change onto the latest snapshot, however often another is faster."""
         tries = 0
         for _ in _tries(self.context.options):
@@ -171,7 +142,7 @@ class _Commit:
             attempts=tries,
         )
 
-    def is_done(self, change: _Change) -> bool:
+    def is_done(self, change: Change) -> bool:
         """Whether this part of the commit stands already; the compaction is always the last to land."""
         is_compaction = change.kind is CommitKind.COMPACT
         return self.overtaken or is_compaction in self.landed or (not is_compaction and True in self.landed)
@@ -195,10 +166,10 @@ class _Commit:
                 self.landed[snapshot.commit_kind is CommitKind.COMPACT] = snapshot
         self.looked_at = base.id
 
-    def build(self, change: _Change, base: Base, draft: Draft) -> Snapshot | None:
+    def build(self, change: Change, base: Base, draft: Draft) -> Snapshot | None:
         """Check the change against its base, write its manifests; None for an overwrite that finds nothing to do."""
         entries = self.complete(change, base)
-        if not entries and self.identifier == BATCH_IDENTIFIER:
+        if not entries and not change.changelog and self.identifier == BATCH_IDENTIFIER:
             return None
         _refuse_stale_index(self.context, base.snapshot, entries)
         if change.kind is CommitKind.APPEND and all(e.file.level == 0 for e in entries):
@@ -214,11 +185,13 @@ class _Commit:
             min_count=options["manifest.merge-min-count"],
             full_bytes=options["manifest.full-compaction-threshold-size"],
         )
-        base_list, base_size = draft.manifest_list(merge.merge(base.manifests))
-        delta_list, delta_size = draft.manifest_list(draft.manifests(entries) if entries else [])
-        return self.snapshot(change, base.snapshot, entries, (base_list, base_size, delta_list, delta_size))
+        base_list = draft.manifest_list(merge.merge(base.manifests))
+        delta_list = draft.manifest_list(draft.manifests(entries) if entries else [])
+        # Readers take the mere presence of this list for changes: without any it is not written.
+        changelog_list = draft.manifest_list(draft.manifests(change.changelog)) if change.changelog else (None, None)
+        return self.snapshot(change, base.snapshot, entries, (*base_list, *delta_list, *changelog_list))
 
-    def complete(self, change: _Change, base: Base) -> list[ManifestEntry]:
+    def complete(self, change: Change, base: Base) -> Sequence[ManifestEntry]:
         """The entries of the change; for an overwrite, first a DELETE of everything live that it replaces."""
         if self.overwrite is None or change.kind is CommitKind.COMPACT:
             return change.entries
@@ -234,10 +207,10 @@ class _Commit:
 
     def snapshot(
         self,
-        change: _Change,
+        change: Change,
         previous: Snapshot | None,
         entries: Sequence[ManifestEntry],
-        lists: tuple[str, int, str, int],
+        lists: tuple[str, int, str, int, str | None, int | None],
     ) -> Snapshot:
         """The value to publish (format 3.1); time and watermark never run backwards along the chain."""
         schema = self.context.schemas.latest()
@@ -254,12 +227,15 @@ class _Commit:
             base_manifest_list_size=lists[1],
             delta_manifest_list=lists[2],
             delta_manifest_list_size=lists[3],
+            changelog_manifest_list=lists[4],
+            changelog_manifest_list_size=lists[5],
             commit_user=self.user,
             commit_identifier=self.identifier,
             commit_kind=change.kind,
             time_millis=now if previous is None else max(now, previous.time_millis),
             total_record_count=(0 if previous is None else previous.total_record_count) + delta,
             delta_record_count=delta,
+            changelog_record_count=sum(e.file.row_count for e in change.changelog) if change.changelog else None,
             index_manifest=previous.index_manifest if previous else None,
             watermark=max(watermarks, default=None),
             statistics=previous.statistics if previous and same_schema else None,

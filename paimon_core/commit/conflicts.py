@@ -6,7 +6,6 @@ on a state that is gone. Plain appends conflict with almost nothing and are chec
 
 from __future__ import annotations
 
-import time
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
@@ -15,6 +14,7 @@ from typing import Any, NoReturn
 from paimon_core.commit.base import Base
 from paimon_core.errors import CommitConflict, CorruptTable, SnapshotNotFound
 from paimon_core.lsm.key_order import key_order
+from paimon_core.metadata.local_time import epoch_millis
 from paimon_core.metadata.manifest import FileKind, ManifestEntry
 from paimon_core.metadata.snapshot import CommitKind, Snapshot
 
@@ -120,16 +120,8 @@ def _newest_of_each_partition(base: Base, entries: Sequence[ManifestEntry]) -> I
 def _oldest_millis(entries: Sequence[ManifestEntry]) -> float:
     """The epoch time at which the oldest file was made; infinite when none says."""
     created = [e.file.creation_time_millis for e in entries if e.file.creation_time_millis is not None]
-    return _epoch_millis(min(created)) if created else float("inf")
-
-
-def _epoch_millis(local_millis: int) -> float:
-    """Local wall time read as if it were UTC (format 4.1) as epoch milliseconds of this process's time zone."""
-    seconds, millis = divmod(local_millis, 1000)
-    try:
-        return time.mktime((*time.gmtime(seconds)[:8], -1)) * 1000 + millis
-    except (OverflowError, ValueError, OSError):
-        return float("inf")
+    oldest = epoch_millis(min(created)) if created else None
+    return float("inf") if oldest is None else oldest
 
 
 def _recent_changes(base: Base, since_millis: float) -> Iterator[tuple[Snapshot, ManifestEntry]]:

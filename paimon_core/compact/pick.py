@@ -2,20 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import time
+from collections.abc import Collection, Sequence
+from enum import Enum
 
 from paimon_core.compact.append import pick_append
+from paimon_core.compact.record_expiry import RecordExpiry
 from paimon_core.compact.task import AppendUnit, CompactionTask
 from paimon_core.errors import UnsupportedFeature
-from paimon_core.lsm.compaction import CompactionUnit, UniversalCompaction, full_unit
+from paimon_core.lsm.compaction import CompactionUnit, full_unit
 from paimon_core.lsm.levels import Levels, num_levels
+from paimon_core.lsm.schedule import Moment
+from paimon_core.lsm.strategy import Strategy, needs_lookup
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.data_file import DataFile
+from paimon_core.metadata.local_time import epoch_millis
 from paimon_core.metadata.manifest import ManifestEntry
 
 
-def pick_tasks(context: TableContext, entries: Sequence[ManifestEntry], *, full: bool) -> list[CompactionTask]:
-    """The compactions that the live ``entries`` call for, largest first; ``full``: every bucket into one run."""
+class Extent(Enum):
+    """How much of a bucket is compacted."""
+
+    AS_NEEDED = "what the options call for"
+    SETTLED = "everything, unless it is one run at the last level already"
+    REWRITTEN = "everything; under compaction.force-rewrite-all-files also what is settled"
+
+
+def pick_tasks(
+    context: TableContext,
+    entries: Sequence[ManifestEntry],
+    extent: Extent = Extent.AS_NEEDED,
+    *,
+    overdue: Collection[tuple[bytes, int]] = (),
+    now_millis: int | None = None,
+) -> list[CompactionTask]:
+    """The compactions that the live ``entries`` call for at an epoch time (None: now), largest first.
+
+    ``overdue``: the (partition, bucket)s whose level 0 has waited too long for gentle compaction (format 8.3).
+    """
     context.options.check_writable(context.name)
     buckets: dict[tuple[bytes, int], list[ManifestEntry]] = {}
     for entry in entries:
@@ -26,19 +50,46 @@ def pick_tasks(context: TableContext, entries: Sequence[ManifestEntry], *, full:
                 table=context.name,
             )
         buckets.setdefault((entry.partition, entry.bucket), []).append(entry)
+    now = time.time_ns() // 1_000_000 if now_millis is None else now_millis
     tasks = []
-    for (partition, bucket), of_bucket in buckets.items():
-        unit = _pick(context, [e.file for e in of_bucket], full)
+    for place, of_bucket in buckets.items():
+        unit = _pick(context, [e.file for e in of_bucket], extent, now, place in overdue)
         if unit is not None:
-            tasks.append(CompactionTask(partition, bucket, of_bucket[0].total_buckets, unit))
+            higher = _higher(context, of_bucket, unit)
+            tasks.append(CompactionTask(*place, of_bucket[0].total_buckets, unit, higher=higher))
     return sorted(tasks, key=lambda t: (-t.input_bytes, t.partition, t.bucket))
 
 
-def _pick(context: TableContext, files: list[DataFile], full: bool) -> CompactionUnit | AppendUnit | None:
+def _pick(
+    context: TableContext, files: list[DataFile], extent: Extent, now: int, overdue: bool
+) -> CompactionUnit | AppendUnit | None:
     options = context.options
     if not context.is_keyed:
-        return pick_append(files, options, full=full, ordered=options["bucket"] > 0)
+        return pick_append(files, options, full=extent is not Extent.AS_NEEDED, ordered=options["bucket"] > 0)
     levels = Levels.of(files, num_levels(options))
-    if full:
-        return full_unit(levels, force_rewrite=options["compaction.force-rewrite-all-files"])
-    return UniversalCompaction.of(options).pick(levels)
+    if extent is Extent.AS_NEEDED:
+        moment = Moment(now, time.localtime(now // 1000).tm_hour, last_full_millis(files, num_levels(options)))
+        return Strategy.of(options).pick(levels, moment, overdue=overdue)
+    rewritten = extent is Extent.REWRITTEN and options["compaction.force-rewrite-all-files"]
+    expiry = RecordExpiry.of(context, now)
+    return full_unit(levels, force_rewrite=rewritten, expires=expiry.may_concern if expiry else None)
+
+
+def _higher(
+    context: TableContext, of_bucket: Sequence[ManifestEntry], unit: CompactionUnit | AppendUnit
+) -> tuple[DataFile, ...]:
+    """The files above the output level, for compactions that look keys up (format 10)."""
+    if isinstance(unit, AppendUnit) or not needs_lookup(context.options):
+        return ()
+    return tuple(e.file for e in of_bucket if e.file.level > unit.output_level)
+
+
+def last_full_millis(files: Sequence[DataFile], num_levels: int) -> int | None:
+    """When a bucket was last compacted fully, in epoch milliseconds, or None: no file says so.
+
+    It is taken to be when the newest file of the last of ``num_levels`` levels was made, as Java does when it opens a
+    bucket (format 8.2, step 0).
+    """
+    created = [f.creation_time_millis for f in files if f.level == num_levels - 1]
+    known = [t for t in map(epoch_millis, (c for c in created if c is not None)) if t is not None]
+    return max(known, default=None)

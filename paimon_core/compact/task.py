@@ -9,7 +9,7 @@ from paimon_core.lsm.compaction import CompactionUnit
 from paimon_core.metadata.data_file import DataFile, bytes_from_plain, bytes_to_plain, from_plain, to_plain
 from paimon_core.metadata.wire import pack, unpacked
 
-TASK_VERSION = 1
+TASK_VERSION = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +32,10 @@ class CompactionTask:
     bucket: int
     total_buckets: int
     unit: CompactionUnit | AppendUnit
+    of_full_table: bool = False
+    """Whether it is part of a full compaction of all buckets (format 8.4)."""
+    higher: tuple[DataFile, ...] = ()
+    """The bucket's files above the output level, for a compaction that looks keys up in them (format 10)."""
 
     @property
     def input_bytes(self) -> int:
@@ -44,6 +48,7 @@ class CompactionTask:
             "partition": bytes_to_plain(self.partition),
             "bucket": self.bucket,
             "total_buckets": self.total_buckets,
+            "of_full_table": self.of_full_table,
         }
         if isinstance(self.unit, AppendUnit):
             out["groups"] = [[to_plain(f) for f in group] for group in self.unit.groups]
@@ -53,7 +58,9 @@ class CompactionTask:
                 "files": [to_plain(f) for f in self.unit.files],
                 "drop_delete": self.unit.drop_delete,
                 "each_alone": self.unit.each_alone,
+                "runs_left": self.unit.runs_left,
             }
+            out["higher"] = [to_plain(f) for f in self.higher]
         return pack(TASK_VERSION, out)
 
     @staticmethod
@@ -66,7 +73,8 @@ class CompactionTask:
             place = (bytes_from_plain(value["partition"]), int(value["bucket"]), int(value["total_buckets"]))
             if "groups" in value:
                 groups = tuple(tuple(map(from_plain, group)) for group in value["groups"])
-                return CompactionTask(*place, AppendUnit(groups))
+                return CompactionTask(*place, AppendUnit(groups), value["of_full_table"])
             unit = value["unit"]
             files = tuple(map(from_plain, unit.pop("files")))
-            return CompactionTask(*place, CompactionUnit(files=files, **unit))
+            higher = tuple(map(from_plain, value["higher"]))
+            return CompactionTask(*place, CompactionUnit(files=files, **unit), value["of_full_table"], higher)

@@ -25,7 +25,8 @@ _PLAIN_TEXT_BYTES = 3
 _SCHEMA, _ROW_GROUPS = 2, 4
 _ELEMENT_TYPE, _ELEMENT_WIDTH, _ELEMENT_NAME = 1, 2, 4
 _GROUP_COLUMNS, _CHUNK_METADATA = 1, 3
-_CHUNK_TYPE, _CHUNK_PATH, _CHUNK_VALUES, _CHUNK_UNCOMPRESSED = 1, 3, 5, 6
+_CHUNK_TYPE, _CHUNK_PATH, _CHUNK_VALUES, _CHUNK_UNCOMPRESSED, _CHUNK_STATISTICS = 1, 3, 5, 6, 12
+_NULL_COUNT, _MAX_VALUE, _MIN_VALUE = 3, 5, 6
 
 
 def read_footer(source: pa.NativeFile) -> Struct:
@@ -80,6 +81,34 @@ def repeating_texts(footer: Struct, columns: Collection[str]) -> list[str]:
     except (KeyError, TypeError, IndexError, AttributeError) as error:
         raise ValueError(f"the footer lacks a part: {error!r}") from None
     return [name for name in columns if name not in plain]
+
+
+def row_group_count(footer: Struct) -> int:
+    """The number of row groups."""
+    try:
+        return len(footer[_ROW_GROUPS][1][1])
+    except (KeyError, TypeError, IndexError) as error:
+        raise ValueError(f"the footer lacks a part: {error!r}") from None
+
+
+def chunk_bounds(footer: Struct, column: str) -> list[tuple[int, bytes, bytes] | None]:
+    """For each row group the physical type of ``column`` and its least and greatest value, as Parquet stores values.
+
+    None where the footer does not say or the column has nulls there, or where it has no such column.
+    """
+    out: list[tuple[int, bytes, bytes] | None] = []
+    try:
+        for chunks in _column_chunks(footer):
+            found = None
+            for chunk in chunks:
+                if b".".join(chunk[_CHUNK_PATH][1][1]).decode() == column and _CHUNK_STATISTICS in chunk:
+                    said = chunk[_CHUNK_STATISTICS][1]
+                    if {_MIN_VALUE, _MAX_VALUE} <= said.keys() and said.get(_NULL_COUNT, (0, 1))[1] == 0:
+                        found = int(chunk[_CHUNK_TYPE][1]), said[_MIN_VALUE][1], said[_MAX_VALUE][1]
+            out.append(found)
+    except (KeyError, TypeError, IndexError, AttributeError) as error:
+        raise ValueError(f"the footer lacks a part: {error!r}") from None
+    return out
 
 
 def _column_chunks(footer: Struct) -> list[list[Struct]]:

@@ -19,12 +19,20 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from paimon_core.codec.binary_row import encode_row, storage_values
+from paimon_core.datafile.file_plan import FilePlan
 from paimon_core.datafile.footer import bytes_as_int96
 from paimon_core.datafile.int96 import INT96_AS_BYTES, int96_from_timestamps, is_int96
 from paimon_core.datafile.parquet_schema import parquet_schema, writer_settings
-from paimon_core.datafile.statistics import KEY_STATS_MODE, Bounds, encode_stats, encode_value_stats, footer_bounds
+from paimon_core.datafile.statistics import (
+    KEY_STATS_MODE,
+    Bounds,
+    encode_stats,
+    encode_value_stats,
+    footer_bounds,
+    leaf_numbers,
+)
 from paimon_core.errors import PaimonError, SchemaMismatch, StorageError
-from paimon_core.metadata.data_file import DataFile, FileSource
+from paimon_core.metadata.data_file import DataFile
 from paimon_core.options import TableOptions
 from paimon_core.schema import SEQUENCE_NUMBER, VALUE_KIND, DataField, TableSchema
 from paimon_core.storage.paths import FileNames, TablePaths
@@ -40,7 +48,7 @@ _FEW_PIECES = 64
 
 
 class RollingWriter:
-    """Writes one bucket's rows, already in file order, into as many files as the target size asks for.
+    """Writes one bucket's rows, already in file order, into as many files as ``plan`` and the target size ask for.
 
     Not for use by several threads. ``first_sequence`` is the sequence number of the first row of an append table; in
     buckets it runs on over the files, without buckets every file starts with it again (format 7.4).
@@ -55,10 +63,8 @@ class RollingWriter:
         partition: bytes,
         partition_path: str,
         bucket: int,
-        level: int,
+        plan: FilePlan,
         options: TableOptions,
-        file_source: FileSource,
-        prefix: str = "data-",
         first_sequence: int = 0,
     ) -> None:
         self.partition = partition
@@ -66,8 +72,8 @@ class RollingWriter:
         self._storage = storage
         self._paths = paths
         self._partition_path = partition_path
-        self._prefix = prefix
-        self._layout = _Layout(schema, options, level, file_source)
+        self._plan = plan
+        self._layout = _Layout(schema, options, plan)
         self._target_bytes = options.target_file_bytes(keyed=bool(schema.primary_keys))
         self._restarts = options["bucket"] < 1
         self._next_sequence = first_sequence
@@ -124,6 +130,8 @@ class RollingWriter:
         in_memory = max(1.0, self._pending_bytes / self._pending_rows)
         left = self._target_bytes - (self._open.written_bytes if self._open else 0)
         filling = max(LEAST_ROWS, left / (self._file_bytes_per_row or in_memory))
+        if self._plan.row_limit is not None:
+            filling = min(filling, self._plan.row_limit - (self._open.row_count if self._open else 0))
         return max(1, ceil(min(ROW_GROUP_ROWS, ROW_GROUP_BYTES / in_memory, filling)))
 
     def _write_row_group(self, rows: int) -> None:
@@ -135,13 +143,13 @@ class RollingWriter:
         self._pending_bytes = self._pending_bytes * len(rest) // self._pending_rows
         self._pending_rows = len(rest)
         if self._open is None:
-            name = self._file_names.next(self._prefix, _SUFFIX)
+            name = self._file_names.next(self._plan.prefix, _SUFFIX)
             path = self._paths.data_file(self._partition_path, self.bucket, name)
             self._begun.append(path)
             self._open = _OpenFile(self._storage, path, name, self._layout, group)
         self._open.write(group)
         self._file_bytes_per_row = self._open.written_bytes / self._open.row_count
-        if self._open.written_bytes >= self._target_bytes:
+        if self._open.written_bytes >= self._target_bytes or self._open.row_count == self._plan.row_limit:
             self._finish_file()
 
     def _finish_file(self) -> None:
@@ -156,11 +164,10 @@ class RollingWriter:
 class _Layout:
     """What all files of one writer have in common."""
 
-    def __init__(self, schema: TableSchema, options: TableOptions, level: int, source: FileSource) -> None:
+    def __init__(self, schema: TableSchema, options: TableOptions, plan: FilePlan) -> None:
         self.schema = schema
         self.options = options
-        self.level = level
-        self.source = source
+        self.plan = plan
         self.fields: tuple[DataField, ...] = schema.file_fields
         self.key_count = len(schema.key_fields)
         self.arrow = parquet_schema(self.fields)
@@ -213,7 +220,7 @@ class _OpenFile:
         self._footer: list[pq.FileMetaData] = []
         self._sink = storage.open_output(path)
         try:
-            settings = writer_settings(layout.fields, layout.options, first_rows)
+            settings = writer_settings(layout.fields, layout.options, layout.plan.compression, first_rows)
             self._writer = pq.ParquetWriter(self._sink, layout.arrow, metadata_collector=self._footer, **settings)
         except BaseException:
             self._sink.close()
@@ -255,19 +262,19 @@ class _OpenFile:
             layout.schema.fields,
             bounds[len(layout.fields) - len(layout.schema.fields) :],
             {name: f.stats_mode for name, f in layout.options.fields.items() if f.stats_mode},
-            layout.options["metadata.stats-mode"],
+            layout.plan.stats_mode,
         )
         return DataFile(
             file_name=self._name,
             file_size=size,
             row_count=self.row_count,
             schema_id=layout.schema.id,
-            level=layout.level,
+            level=layout.plan.level,
             value_stats=values,
             value_stats_cols=covered,
             creation_time_millis=_local_millis(),
             delete_row_count=self._delete_count,
-            file_source=layout.source,
+            file_source=layout.plan.source,
             **self._keyed(bounds) if layout.key_count else self._numbered(first_sequence),
         )
 
@@ -293,10 +300,11 @@ class _OpenFile:
 
     def _bounds(self) -> list[Bounds]:
         (footer,) = self._footer
+        fields = self._layout.fields
         return [
-            Bounds(None, None, nulls) if nan else footer_bounds(footer, at, field.type, nulls)
-            for at, (field, nulls, nan) in enumerate(
-                zip(self._layout.fields, self._null_counts, self._has_nan, strict=True)
+            Bounds(None, None, nulls) if nan else footer_bounds(footer, leaf, field.type, nulls)
+            for field, leaf, nulls, nan in zip(
+                fields, leaf_numbers(f.type for f in fields), self._null_counts, self._has_nan, strict=False
             )
         ]
 

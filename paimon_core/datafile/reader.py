@@ -22,6 +22,12 @@ from paimon_core.metadata.data_file import DataFile
 from paimon_core.schema import DataField, TableSchema
 from paimon_core.storage.storage import Storage
 
+LEAST_BATCH_ROWS = 1 << 12
+"""Fewer rows a batch cost more time than they save memory."""
+
+_VALUE_BYTES = 8
+"""What a value takes in memory at least, about; files store many in less."""
+
 
 def read_batches(
     storage: Storage,
@@ -31,24 +37,29 @@ def read_batches(
     file_schema: TableSchema,
     read_fields: Sequence[DataField],
     batch_rows: int = 65536,
+    batch_bytes: int | None = None,
     filters: pc.Expression | None = None,
+    row_groups: list[int] | None = None,
     use_threads: bool = True,
     verify_checksums: bool = True,
 ) -> Iterator[pa.RecordBatch]:
     """The rows of the file at ``path`` that its manifest entry ``file`` describes, as ``read_fields`` in their order.
 
-    ``file_schema`` is the schema that the file was written with. ``filters`` is an expression over the names of
-    ``read_fields``; rows for which it is not true are left out. Raises CorruptTable for a file that is missing or not
-    what its entry and schema say, UnsupportedFeature for a cast that is not built, StorageError when the store fails.
+    ``file_schema`` is the schema that the file was written with. ``batch_bytes``: batches are to hold no more, by the
+    sizes that the footer tells, which may be too small for texts that repeat. ``filters`` is an expression over the
+    names of ``read_fields``; rows for which it is not true are left out. ``row_groups``: only these are read. Raises
+    CorruptTable for a file that is missing or not what its entry and schema say, UnsupportedFeature for a cast that is
+    not built, StorageError when the store fails.
     """
-    with _opened(storage, path) as source:
+    with opened(storage, path) as source:
         _expect(path, "bytes", source.size(), file.file_size)
         footer = pq.read_metadata(source)
         _expect(path, "rows", footer.num_rows, file.row_count)
         found = footer.schema.to_arrow_schema()
         columns = match_columns(file_schema, read_fields, found, path)
-        groups = None
-        if filters is not None and footer.num_row_groups > 1 and all(_is_as_stored(c, found) for c in columns):
+        groups = row_groups
+        prunes = groups is None and filters is not None and footer.num_row_groups > 1
+        if prunes and all(_is_as_stored(c, found) for c in columns):
             groups = _matching_row_groups(source, filters)
         schema = pa.schema([f.arrow for f in read_fields])
         decoded = 0
@@ -57,7 +68,7 @@ def read_batches(
             footer,
             {c.column: c.stored for c in columns if c.column is not None},
             groups,
-            batch_rows=batch_rows,
+            batch_rows=batch_rows if batch_bytes is None else min(batch_rows, _rows_of(batch_bytes, footer, columns)),
             use_threads=use_threads,
             verify_checksums=verify_checksums,
         ):
@@ -72,7 +83,7 @@ def read_batches(
 
 
 @contextlib.contextmanager
-def _opened(storage: Storage, path: str) -> Iterator[pa.NativeFile]:
+def opened(storage: Storage, path: str) -> Iterator[pa.NativeFile]:
     """The open file; what goes wrong in its bytes is CorruptTable, what goes wrong in the store StorageError."""
     try:
         with storage.open_input(path) as source:
@@ -85,6 +96,21 @@ def _opened(storage: Storage, path: str) -> Iterator[pa.NativeFile]:
         if isinstance(error, OSError) and error.errno is not None:
             raise StorageError(f"cannot read {path}: {error}", path=path) from error
         raise CorruptTable(f"data file {path} does not decode: {error}", path=path) from error
+
+
+def _rows_of(size: int, footer: pq.FileMetaData, columns: Sequence[Source]) -> int:
+    """About how many rows of the wanted columns take ``size`` bytes in memory, but LEAST_BATCH_ROWS at least."""
+    if not footer.num_row_groups:
+        return LEAST_BATCH_ROWS
+    group = footer.row_group(0)
+    stored: dict[str, int] = {}
+    for chunk in map(group.column, range(group.num_columns)):
+        name = chunk.path_in_schema.partition(".")[0]
+        stored[name] = stored.get(name, 0) + chunk.total_uncompressed_size
+    row: int = sum(
+        max(_VALUE_BYTES, stored.get(c.column, 0) // max(1, group.num_rows)) for c in columns if c.column is not None
+    )
+    return max(LEAST_BATCH_ROWS, size // max(1, row))
 
 
 def _expect(path: str, what: str, found: int, expected: int) -> None:

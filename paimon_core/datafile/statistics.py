@@ -37,18 +37,13 @@ class Bounds:
     null_count: int
 
 
-def footer_bounds(
-    metadata: pq.FileMetaData, column: int, dtype: DataType, null_count: int, row_groups: Iterable[int] | None = None
-) -> Bounds:
-    """The bounds that a file's footer knows of the column whose (first) leaf has the number ``column``.
-
-    They are those of its rows in ``row_groups``, None for all.
-    """
+def footer_bounds(metadata: pq.FileMetaData, column: int, dtype: DataType, null_count: int) -> Bounds:
+    """The bounds that a file's footer knows of the column whose (first) leaf has the number ``column``."""
     unknown = Bounds(None, None, null_count)
     if dtype.root in BINARY_ROOTS or dtype.root in NESTED_ROOTS:
         return unknown
     lows, highs = [], []
-    for number in range(metadata.num_row_groups) if row_groups is None else row_groups:
+    for number in range(metadata.num_row_groups):
         chunk = metadata.row_group(number).column(column)
         found = chunk.statistics
         if found is None:

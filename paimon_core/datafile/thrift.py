@@ -32,14 +32,21 @@ class _Parser:
         found, self.at = self.data[self.at : end], end
         return found
 
+    def byte(self) -> int:
+        at = self.at
+        if at >= len(self.data):
+            raise ValueError("the thrift struct is cut short")
+        self.at = at + 1
+        return self.data[at]
+
     def varint(self) -> int:
-        value = shift = 0
-        while True:
-            byte = self.take(1)[0]
+        byte = self.byte()
+        value, shift = byte & 0x7F, 7
+        while byte >= 0x80:
+            byte = self.byte()
             value |= (byte & 0x7F) << shift
-            if byte < 0x80:
-                return value
             shift += 7
+        return value
 
     def integer(self) -> int:
         value = self.varint()
@@ -48,7 +55,7 @@ class _Parser:
     def struct(self, depth: int) -> Struct:
         fields: Struct = {}
         number = 0
-        while head := self.take(1)[0]:
+        while head := self.byte():
             delta, kind = head >> 4, head & 15
             number = number + delta if delta else self.integer()
             fields[number] = (kind, None if kind in (TRUE, FALSE) else self.value(kind, depth))
@@ -66,7 +73,7 @@ class _Parser:
         if kind == BINARY:
             return self.take(self.varint())
         if kind in (LIST, SET):
-            head = self.take(1)[0]
+            head = self.byte()
             size = head >> 4 if head < 0xF0 else self.varint()
             return head & 15, [self.value(head & 15, depth + 1) for _ in range(size)]
         if kind == STRUCT:

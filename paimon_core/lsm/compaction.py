@@ -6,6 +6,7 @@ whatever is picked takes all of the levels 0 and 1 with it.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from paimon_core.lsm.levels import Levels
@@ -24,6 +25,13 @@ class CompactionUnit:
     """Nothing older than the output remains, so deletes need not be kept (format 8.5, step 1)."""
     each_alone: bool = False
     """Rewrite every file on its own: the full rewrite of a bucket that is already compact."""
+    runs_left: int = 0
+    """Sorted runs of the bucket beside those that are compacted."""
+
+    @property
+    def is_bottom(self) -> bool:
+        """Whether the output level is the last one: it is when no run is left."""
+        return self.runs_left == 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +58,11 @@ class UniversalCompaction:
             return None
         return _unit(levels, levels.runs[:picked])
 
+    def pick_level_0(self, levels: Levels) -> CompactionUnit | None:
+        """All of level 0 and the runs of similar size after it, whatever their number (format 8.3)."""
+        count = sum(run.level == 0 for run in levels.runs)
+        return _unit(levels, levels.runs[: self._by_ratio(levels.runs, count, triggered=True)]) if count else None
+
     def _picked(self, runs: tuple[SortedRun, ...]) -> int:
         """How many of the newest runs to compact: by size amplification, by size ratio, then by their number."""
         if not runs or len(runs) < self.compaction_trigger:
@@ -57,18 +70,17 @@ class UniversalCompaction:
         newer = sum(run.size for run in runs[:-1])
         if newer * 100 > self.max_size_amplification_percent * runs[-1].size:
             return len(runs)
-        by_ratio = self._by_ratio(runs, 1)
+        by_ratio = self._by_ratio(runs, 1, triggered=False)
         if by_ratio == 0 and len(runs) > self.compaction_trigger:
-            return self._by_ratio(runs, len(runs) - self.compaction_trigger + 1)
+            return self._by_ratio(runs, len(runs) - self.compaction_trigger + 1, triggered=True)
         return by_ratio
 
-    def _by_ratio(self, runs: tuple[SortedRun, ...], count: int) -> int:
-        """``count`` runs and those after them that are not larger than all before together; 0: none joined one run.
+    def _by_ratio(self, runs: tuple[SortedRun, ...], count: int, *, triggered: bool) -> int:
+        """``count`` runs and those after them that are not larger than all before together.
 
-        Once a run has joined, runs of the levels 0 and 1 join whatever their size.
+        Once ``triggered``, or when a run has joined, runs of the levels 0 and 1 join whatever their size. 0: neither.
         """
         size = sum(run.size for run in runs[:count])
-        triggered = count > 1
         for run in runs[count:]:
             if size * (100.0 + self.size_ratio) / 100.0 < run.size and (not triggered or run.level > 1):
                 break
@@ -78,14 +90,18 @@ class UniversalCompaction:
         return count if triggered else 0
 
 
-def full_unit(levels: Levels, *, force_rewrite: bool = False) -> CompactionUnit | None:
-    """All runs into the last level; None when that is how they are, unless ``force_rewrite`` (format 8.4)."""
+def full_unit(
+    levels: Levels, *, force_rewrite: bool = False, expires: Callable[[DataFile], bool] | None = None
+) -> CompactionUnit | None:
+    """All runs into the last level; where that is how they are, the files to rewrite, or None (format 8.4).
+
+    Those are all under ``force_rewrite``, else the ones that hold rows too old to keep, as ``expires`` says.
+    """
     if not levels.runs:
         return None
     if len(levels.runs) == 1 and levels.runs[0].level == levels.max_level:
-        if not force_rewrite:
-            return None
-        return CompactionUnit(levels.max_level, levels.files, drop_delete=True, each_alone=True)
+        files = tuple(f for f in levels.files if force_rewrite or (expires is not None and expires(f)))
+        return CompactionUnit(levels.max_level, files, drop_delete=True, each_alone=True) if files else None
     return _unit(levels, levels.runs)
 
 
@@ -94,4 +110,5 @@ def _unit(levels: Levels, runs: tuple[SortedRun, ...]) -> CompactionUnit:
     rest = levels.runs[len(runs) :]
     output_level = rest[0].level - 1 if rest else levels.max_level
     files = tuple(file for run in runs for file in run.files)
-    return CompactionUnit(output_level, files, drop_delete=output_level >= levels.highest_level)
+    drop_delete = output_level >= levels.highest_level
+    return CompactionUnit(output_level, files, drop_delete=drop_delete, runs_left=len(rest))

@@ -17,6 +17,7 @@ from paimon_core.errors import CorruptTable
 from paimon_core.lsm.codes import Codes
 from paimon_core.lsm.engines.engine import MergeEngine
 from paimon_core.lsm.groups import Groups, group, key_codes
+from paimon_core.lsm.lookup import LEVEL, without_older_states
 from paimon_core.lsm.order import MergeOrder, is_add, sequence_numbers
 from paimon_core.lsm.window import windows
 
@@ -39,7 +40,8 @@ def merge_runs(
     passed on without a merge.
 
     ``order`` None: the runs are ``in_sequence``, the later run wins, and no sequence number is needed; nor are kinds,
-    unless rows of kind -U or -D are among them.
+    unless rows of kind -U or -D are among them. Where batches have the column ``LEVEL``, last, of the states of a key
+    only the newest is merged (``lsm.lookup``); ``columns`` must then be given.
 
     Memory is that of ``windows``. Raises CorruptTable when the keys of a run are seen not to ascend.
     """
@@ -53,9 +55,10 @@ def merge_runs(
         names = present[0].column_names if columns is None else columns
         if len(present) > 1:
             rows, groups = arrange(present, key, order)
+            groups = without_older_states(rows, groups) if LEVEL in rows.column_names else groups
             merged = engine.fold(rows, engine.survivors(rows, groups, drop_deletes=drop_deletes), names)
         else:
-            merged = (_adds(present[0]) if drop_deletes else present[0]).select(names)
+            merged = (adds(present[0]) if drop_deletes else present[0]).select(names)
         if len(merged):
             yield merged
 
@@ -110,7 +113,7 @@ def _ascending(values: Codes) -> bool:
     return bool(np.all(values[1:] > values[:-1]))
 
 
-def _adds(rows: pa.Table) -> pa.Table:
+def adds(rows: pa.Table) -> pa.Table:
     """The rows of kind +I and +U; without a copy when that is all of them."""
     adds = is_add(rows)
     return rows if adds.all() else rows.filter(pa.array(adds))

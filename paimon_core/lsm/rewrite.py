@@ -5,7 +5,7 @@ Format 8.5, steps 2 to 4. An upgrade keeps the file and its bytes; it is what ma
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from paimon_core.lsm.compaction import CompactionUnit
@@ -22,6 +22,16 @@ class Upgrade:
 
     file: DataFile
 
+    @property
+    def files(self) -> tuple[DataFile, ...]:
+        """The file."""
+        return (self.file,)
+
+    @property
+    def sections(self) -> tuple[Section, ...]:
+        """The file as a section of its own."""
+        return (_alone(self.file),)
+
 
 @dataclass(frozen=True, slots=True)
 class Rewrite:
@@ -36,13 +46,18 @@ class Rewrite:
 
 
 def plan_rewrite(
-    unit: CompactionUnit, *, key_order: KeyOrder, max_level: int, small_file_bytes: int, force_rewrite: bool = False
+    unit: CompactionUnit,
+    *,
+    key_order: KeyOrder,
+    small_file_bytes: int,
+    force_rewrite: bool = False,
+    expires: Callable[[DataFile], bool] | None = None,
 ) -> list[Upgrade | Rewrite]:
     """The steps of a unit in key order; files of the unit in no step stay where and as they are.
 
     Overlapping files are merged, and files smaller than ``small_file_bytes`` between them join. A file that overlaps
-    nothing is upgraded, unless it may hold deletes and goes to ``max_level``, or ``force_rewrite`` (option
-    compaction.force-rewrite-all-files).
+    nothing is upgraded, unless it may hold deletes and goes to the last level, ``expires`` says that it holds rows too
+    old to keep (format 16.5), or ``force_rewrite`` (option compaction.force-rewrite-all-files).
     """
     if unit.each_alone:
         return [Rewrite((_alone(file),)) for section in intervals(unit.files, key_order) for file in section.files]
@@ -51,7 +66,7 @@ def plan_rewrite(
 
     def move(file: DataFile) -> None:
         may_hold_deletes = file.delete_row_count is None or file.delete_row_count > 0
-        if force_rewrite or (unit.output_level == max_level and may_hold_deletes):
+        if force_rewrite or (unit.is_bottom and may_hold_deletes) or (expires is not None and expires(file)):
             steps.append(Rewrite((_alone(file),)))
         elif file.level != unit.output_level:
             steps.append(Upgrade(file))

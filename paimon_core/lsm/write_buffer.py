@@ -1,29 +1,89 @@
-"""WriteBuffer: rows of one bucket in arrival order, until they are enough for a file of level 0 (format 7.3)."""
+"""WriteBuffer: rows of one bucket in arrival order, until they become files of level 0 (format 7.3, 10).
+
+What memory does not hold waits in sorted runs elsewhere. ``drain`` merges all rows at once, as if they had never left
+memory: runs are given in order of arrival, and the rows of a key stay in merge order in each.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Protocol
 
+import numpy as np
 import pyarrow as pa
 
 from paimon_core.lsm.engines.engine import MergeEngine
-from paimon_core.lsm.merge import sort_and_fold
+from paimon_core.lsm.gather import take
+from paimon_core.lsm.groups import Groups, group, key_codes
+from paimon_core.lsm.merge import sorted_groups
 from paimon_core.lsm.order import MergeOrder
+from paimon_core.lsm.window import windows
+
+FAN_IN = 64
+"""Runs that one merge reads at a time; of more, neighbours are first merged into one."""
+BATCH_BYTES = 1 << 20
+"""Bytes of a batch of a run: a merge holds some of every run."""
+WINDOW_ROWS = 1 << 18
+
+
+class StoredRun(Protocol):
+    """Sorted rows that wait outside of memory."""
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """The rows, as they were put."""
+
+    def delete(self) -> None:
+        """Give up their room."""
+
+
+class RunStore(Protocol):
+    """Where sorted runs wait; shared by the buffers of a writer."""
+
+    @property
+    def has_room(self) -> bool:
+        """Whether a run may be put."""
+
+    def put(self, schema: pa.Schema, batches: Iterator[pa.RecordBatch]) -> StoredRun:
+        """Keep a run."""
+
+
+@dataclass(frozen=True, slots=True)
+class Drained:
+    """Some keys of a buffer."""
+
+    merged: pa.Table
+    """Their rows, one per key, of any kind; sorted by key."""
+    raw: pa.Table | None
+    """Every row that was added, sorted by key and in merge order within a key; None unless asked for."""
 
 
 class WriteBuffer:
-    """Holds tables, without copying them, until ``drain`` sorts and folds them into one.
+    """Holds tables, without copying them; ``spill`` and ``drain`` need about as much memory again for their result.
 
-    It holds up to ``limit_bytes`` and the last table added; draining needs about as much again for its result.
+    ``keeps_raw``: ``drain`` gives the raw rows too. ``folds_early``: merging some rows of a key and then their result
+    with the rest comes to the same as merging all at once, so that runs need a row per key only.
     """
 
-    def __init__(self, key: Sequence[str], order: MergeOrder, engine: MergeEngine, limit_bytes: int) -> None:
+    def __init__(
+        self,
+        key: Sequence[str],
+        order: MergeOrder,
+        engine: MergeEngine,
+        *,
+        store: RunStore | None = None,
+        keeps_raw: bool = False,
+        folds_early: bool = False,
+    ) -> None:
         self._key = tuple(key)
         self._order = order
         self._engine = engine
-        self._limit_bytes = limit_bytes
+        self._store = store
+        self._keeps_raw = keeps_raw
+        self._folds_early = folds_early and not keeps_raw
         self._tables: list[pa.Table] = []
         self._bytes = 0
+        self._runs: list[StoredRun] = []
 
     def add(self, rows: pa.Table) -> None:
         """Append rows, in arrival order, with their key, sequence, kind and value columns."""
@@ -33,18 +93,97 @@ class WriteBuffer:
 
     @property
     def nbytes(self) -> int:
-        """The bytes of the rows that wait."""
+        """The bytes of the rows in memory."""
         return self._bytes
 
-    @property
-    def is_full(self) -> bool:
-        """True from ``limit_bytes`` on: it is time to drain."""
-        return self._bytes >= self._limit_bytes
+    def spill(self) -> bool:
+        """Put the rows in memory into the store as a run; False, with nothing done, when there is no room for one."""
+        if self._store is None or not self._store.has_room:
+            return False
+        if self._tables:
+            chunk = self._chunk()
+            self._runs.append(self._store.put(chunk.schema, _batches(chunk)))
+        return True
 
-    def drain(self) -> pa.Table | None:
-        """All rows, sorted by key and merged to one per key, of any kind; None when empty. Empties it."""
-        if not self._tables:
-            return None
+    def drain(self) -> Iterator[Drained]:
+        """All rows, by ascending keys; nothing when empty. Empties the buffer once it is read to the end."""
+        if not self._runs:
+            if self._tables:
+                yield self._drained(*self._grouped())
+            return
+        self._join_runs()
+        runs = [run.batches() for run in self._runs]
+        if self._tables:
+            runs.append(_batches(self._chunk()))
+        for rows in self._windows(runs):
+            yield self._drained(rows, self._groups(rows))
+        self._give_up(self._runs)
+        self._runs = []
+
+    def discard(self) -> None:
+        """Drop all rows."""
+        self._give_up(self._runs)
+        self._tables, self._bytes, self._runs = [], 0, []
+
+    def _grouped(self) -> tuple[pa.Table, Groups]:
+        """The rows in memory, which leave the buffer, and their groups."""
         rows = pa.concat_tables(self._tables)
         self._tables, self._bytes = [], 0
-        return sort_and_fold(rows, self._key, self._order, self._engine)
+        return rows, sorted_groups(rows, self._key, self._order)
+
+    def _chunk(self) -> pa.Table:
+        """The rows in memory, which leave the buffer, as a run has them."""
+        return self._run_rows(*self._grouped())
+
+    def _run_rows(self, rows: pa.Table, groups: Groups) -> pa.Table:
+        return self._fold(rows, groups) if self._folds_early else _arranged(rows, groups)
+
+    def _drained(self, rows: pa.Table, groups: Groups) -> Drained:
+        if not self._keeps_raw:
+            return Drained(self._fold(rows, groups), None)
+        raw = _arranged(rows, groups)
+        in_place = Groups(np.arange(len(raw)), groups.starts, groups.ends)
+        return Drained(self._fold(raw, in_place), raw)
+
+    def _fold(self, rows: pa.Table, groups: Groups) -> pa.Table:
+        return self._engine.fold(rows, self._engine.survivors(rows, groups, drop_deletes=False), rows.column_names)
+
+    def _windows(self, runs: Sequence[Iterator[pa.RecordBatch]]) -> Iterator[pa.Table]:
+        """The rows of runs, given in order of arrival, window by window."""
+        for pieces in windows(runs, self._key, WINDOW_ROWS, repeats=not self._folds_early):
+            yield pa.concat_tables(pieces)
+
+    def _groups(self, rows: pa.Table) -> Groups:
+        """Of the rows of several runs; sequence numbers ascend from run to run: only sequence fields are compared."""
+        return group(key_codes(rows, self._key), self._order.ranks(rows) if self._order.sequence_fields else None)
+
+    def _join_runs(self) -> None:
+        """Merge neighbours until one merge can read all runs."""
+        while self._store is not None and len(self._runs) > FAN_IN:
+            firsts = range(0, len(self._runs), FAN_IN)
+            self._runs = [self._joined(self._runs[first : first + FAN_IN]) for first in firsts]
+
+    def _joined(self, runs: list[StoredRun]) -> StoredRun:
+        if self._store is None or len(runs) == 1:
+            return runs[0]
+        tables = (self._run_rows(rows, self._groups(rows)) for rows in self._windows([run.batches() for run in runs]))
+        first = next(tables)
+        batches = (batch for part in ([first], tables) for table in part for batch in _batches(table))
+        joined = self._store.put(first.schema, batches)
+        self._give_up(runs)
+        return joined
+
+    @staticmethod
+    def _give_up(runs: Sequence[StoredRun]) -> None:
+        for run in runs:
+            run.delete()
+
+
+def _arranged(rows: pa.Table, groups: Groups) -> pa.Table:
+    """All rows in the order of their groups."""
+    return pa.Table.from_arrays([take(column, groups.order) for column in rows.columns], schema=rows.schema)
+
+
+def _batches(rows: pa.Table) -> Iterator[pa.RecordBatch]:
+    """The rows in batches of about BATCH_BYTES."""
+    return iter(rows.to_batches(max(1, len(rows) * BATCH_BYTES // max(1, rows.nbytes))))

@@ -145,8 +145,7 @@ def _collect(context: TableContext, expired: Sequence[Snapshot], base: Base) -> 
                 snapshot=snapshot.id,
             )
         garbage.add_metadata(snapshot)
-        for entry in patient_entries(context, snapshot.changelog_manifest_list):
-            garbage.add_file(entry)
+        garbage.add_changelog(snapshot)
     return garbage
 
 

@@ -57,19 +57,32 @@ class Garbage:
         self.partitions.add(entry.partition)
 
     def add_metadata(self, snapshot: Snapshot) -> None:
-        """The lists that the snapshot names, their manifests as far as the lists are there, and its statistics."""
+        """The lists of the snapshot's state, their manifests as far as the lists are there, and its statistics."""
         for name, size in _lists(snapshot):
-            self.metadata[self.context.paths.manifest(name)] = size or 0
-            with contextlib.suppress(CorruptTable):
-                for manifest in self.context.manifests.read_list(name, size):
-                    self.metadata[self.context.paths.manifest(manifest.file_name)] = manifest.file_size
+            self._add_list(name, size)
         if snapshot.statistics is not None:
             self.metadata[self.context.paths.statistics(snapshot.statistics)] = 0
+
+    def add_changelog(self, snapshot: Snapshot) -> None:
+        """The snapshot's changelog files, their manifests and list: nothing else uses them (format 10.3)."""
+        if snapshot.changelog_manifest_list is None:
+            return
+        for entry in patient_entries(self.context, snapshot.changelog_manifest_list):
+            if entry.kind is FileKind.ADD:
+                self.add_file(entry)
+        self._add_list(snapshot.changelog_manifest_list, snapshot.changelog_manifest_list_size)
+
+    def _add_list(self, name: str, size: int | None) -> None:
+        self.metadata[self.context.paths.manifest(name)] = size or 0
+        with contextlib.suppress(CorruptTable):
+            for manifest in self.context.manifests.read_list(name, size):
+                self.metadata[self.context.paths.manifest(manifest.file_name)] = manifest.file_size
 
     def keep(self, snapshots: Iterable[Snapshot]) -> int:
         """Take out all that these snapshots use; how many data files that were.
 
-        Raises CorruptTable when one of them cannot be read whole.
+        Their changelogs do not count: each belongs to one snapshot, and goes with it whatever a tag holds. Raises
+        CorruptTable when a snapshot cannot be read whole.
         """
         kept = 0
         for snapshot in snapshots:
@@ -92,9 +105,6 @@ class Garbage:
         for name, _ in _lists(snapshot):
             yield paths.manifest(name)
         yield from (paths.manifest(m.file_name) for m in base.manifests)
-        if snapshot.changelog_manifest_list is not None:
-            read = self.context.manifests.read_list
-            yield from (paths.manifest(m.file_name) for m in read(snapshot.changelog_manifest_list))
         if snapshot.statistics is not None:
             yield paths.statistics(snapshot.statistics)
 
@@ -140,10 +150,8 @@ def refuse_unbuilt(context: TableContext) -> None:
             )
 
 
-def patient_entries(context: TableContext, list_name: str | None) -> Iterator[ManifestEntry]:
+def patient_entries(context: TableContext, list_name: str) -> Iterator[ManifestEntry]:
     """The entries below a manifest list, without those of files that are missing or torn."""
-    if list_name is None:
-        return
     with contextlib.suppress(CorruptTable):
         for manifest in context.manifests.read_list(list_name):
             with contextlib.suppress(CorruptTable):
@@ -151,7 +159,6 @@ def patient_entries(context: TableContext, list_name: str | None) -> Iterator[Ma
 
 
 def _lists(snapshot: Snapshot) -> Iterator[tuple[str, int | None]]:
+    """The lists of the snapshot's state; the one of its changelog is none of them."""
     yield snapshot.base_manifest_list, snapshot.base_manifest_list_size
     yield snapshot.delta_manifest_list, snapshot.delta_manifest_list_size
-    if snapshot.changelog_manifest_list is not None:
-        yield snapshot.changelog_manifest_list, snapshot.changelog_manifest_list_size

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from paimon_core.errors import InvalidRequest, UnsupportedFeature
 from paimon_core.metadata.context import TableContext
+from paimon_core.metadata.engine_rules import check_engine_options
+from paimon_core.metadata.time_field import check_record_expiry
 from paimon_core.types import BINARY_ROOTS, STRING_ROOTS
 
 
@@ -23,6 +25,36 @@ def check_table(context: TableContext) -> None:
     if keys and buckets < 1:
         raise InvalidRequest(f"option bucket-key needs bucket = N with N >= 1, not {buckets}", option="bucket-key")
     _check_columns(context)
+    check_engine_options(context)
+    check_record_expiry(context)
+    _check_compaction(context)
+
+
+def _check_compaction(context: TableContext) -> None:
+    """Options of compaction that cannot hold together, or that nothing would obey."""
+    options = context.options
+    if options["full-compaction.delta-commits"] is not None:
+        if options["changelog-producer"] == "lookup":
+            raise InvalidRequest(
+                "option full-compaction.delta-commits does not go with changelog-producer = lookup: "
+                "full-compaction is the producer that writes a changelog at intervals",
+                option="full-compaction.delta-commits",
+            )
+        if not context.is_keyed and options["bucket"] == -1:
+            raise InvalidRequest(
+                "option full-compaction.delta-commits needs a primary key or bucket = N",
+                option="full-compaction.delta-commits",
+            )
+    hours = ("compaction.offpeak.start.hour", "compaction.offpeak.end.hour")
+    unset = [hour for hour in hours if options[hour] == -1]
+    if unset and (options["compaction.offpeak-ratio"] or len(unset) == 1):
+        raise InvalidRequest(
+            f"the off-peak hours need the option {unset[0]} = 0 to 23 beside the others", option=unset[0]
+        )
+    if "lookup-compact.max-interval" in options.values and options["lookup-compact"] != "gentle":
+        raise InvalidRequest(
+            "option lookup-compact.max-interval needs lookup-compact = gentle", option="lookup-compact.max-interval"
+        )
 
 
 def _check_pairs(context: TableContext) -> None:
@@ -33,8 +65,10 @@ def _check_pairs(context: TableContext) -> None:
         raise InvalidRequest(f"option sequence.field = {','.join(sequence)!r} names a column twice")
     if "sequence.field.sort-order" in values and not sequence:
         raise InvalidRequest("option sequence.field.sort-order needs the option sequence.field")
-    if "ignore-delete" in values and not context.is_keyed:
-        raise InvalidRequest("option ignore-delete needs a table with a primary key", option="ignore-delete")
+    keyed_only = [k for k in values if k.startswith("changelog-file.") or k.endswith(".per.level")]
+    for option in ("ignore-delete", *keyed_only):
+        if option in values and not context.is_keyed:
+            raise InvalidRequest(f"option {option} needs a table with a primary key", option=option)
     if options["commit.min-retry-wait"] > options["commit.max-retry-wait"]:
         raise InvalidRequest("option commit.min-retry-wait is more than commit.max-retry-wait")
     missing = [k for k in context.schema.partition_keys if context.is_keyed and k not in context.schema.primary_keys]

@@ -101,7 +101,7 @@ _WRITE = (
 )
 _COMPACTION = (
     Option("num-sorted-run.compaction-trigger", whole(1), 5, "sorted runs that trigger a compaction"),
-    Option("num-sorted-run.stop-trigger", whole(1), None, "runs at which writers wait for compaction: they always do"),
+    Option("num-sorted-run.stop-trigger", whole(1), None, "runs above which a writer compacts again; trigger + 3"),
     Option("num-levels", whole(2, 100), None, "levels of the LSM tree; default the trigger + 1"),
     Option("compaction.max-size-amplification-percent", whole(0), 200, "when all runs are merged"),
     Option("compaction.size-ratio", whole(0), 1, "percent by which the next run may be larger and still be taken"),
@@ -115,12 +115,12 @@ _COMPACTION = (
     Option("compaction.min.file-num", whole(2), 5, "small files that make an append table compact"),
     Option("compaction.small-file-ratio", parse_fraction, 0.7, "share of the target size below which a file is small"),
     Option("compaction.force-rewrite-all-files", parse_bool, False, "full compaction rewrites every file"),
-    Option("full-compaction.delta-commits", whole(1), None, "commits after which a full compaction follows"),
+    Option("full-compaction.delta-commits", whole(1), None, "commits after which all is compacted fully"),
     Option("force-lookup", parse_bool, False, "compact as a lookup needs it"),
-    Option("lookup-wait", parse_bool, True, "a commit waits for the compaction that a lookup needs: it always does"),
+    Option("lookup-wait", parse_bool, True, "commits wait for a lookup; if false they may, and still do"),
     Option("lookup-compact", one_of("radical", "gentle"), "radical", "how eagerly level 0 is compacted for a lookup"),
-    Option("lookup-compact.max-interval", whole(1), None, "picks until gentle compaction takes level 0"),
-    Option("commit.force-compact", parse_bool, False, "a commit waits for its compaction: it always does"),
+    Option("lookup-compact.max-interval", whole(1), None, "commits until gentle takes level 0; twice the trigger"),
+    Option("commit.force-compact", parse_bool, False, "commits wait for compaction; if false they may, and still do"),
 )
 _COMMIT = (
     Option("manifest.target-file-size", parse_size, 8 << 20, "when a manifest rolls"),

@@ -1,11 +1,11 @@
 """BucketReader: the files, sorted runs and sections of one bucket as rows; merge on read and compaction share it.
 
-Memory: a window of rows per sorted run and the batch that is being decoded; never a whole file.
+Memory: a window of rows, shared by the sorted runs, and a batch and its pages per run; never a whole file.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
@@ -13,9 +13,11 @@ import pyarrow as pa
 
 from paimon_core.datafile.reader import read_batches
 from paimon_core.lsm.engines.choice import merge_engine
+from paimon_core.lsm.lookup import holds_states, with_level
 from paimon_core.lsm.merge import merge_runs
 from paimon_core.lsm.order import MergeOrder
 from paimon_core.lsm.sorted_run import SortedRun
+from paimon_core.lsm.window import WINDOW_BYTES, windows
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.data_file import DataFile
 from paimon_core.schema import DataField
@@ -26,7 +28,7 @@ WINDOW_ROWS = 1 << 18
 
 @dataclass(frozen=True, slots=True)
 class BucketReader:
-    """Reads one (partition, bucket); ``threads``: columns are decoded side by side.
+    """Reads one (partition, bucket); ``threads``: columns are decoded side by side; ``keep``: rows to give on.
 
     Whoever reads several buckets at once leaves the processors to them and passes ``threads=False``.
     """
@@ -35,24 +37,53 @@ class BucketReader:
     partition: bytes
     bucket: int
     threads: bool = True
+    keep: Callable[[pa.RecordBatch], pa.RecordBatch] | None = None
 
-    def file(self, file: DataFile, fields: Sequence[DataField]) -> Iterator[pa.RecordBatch]:
-        """The rows of one data file as ``fields``, whatever schema it was written with (format 2.4)."""
+    def path(self, file: DataFile) -> str:
+        """Where a data file of the bucket lies."""
         context = self.context
-        path = context.paths.data_file(context.partition_path(self.partition), self.bucket, file.file_name)
-        yield from read_batches(
+        return context.paths.data_file(context.partition_path(self.partition), self.bucket, file.file_name)
+
+    def file(
+        self, file: DataFile, fields: Sequence[DataField], row_groups: list[int] | None = None, *, beside: int = 1
+    ) -> Iterator[pa.RecordBatch]:
+        """The rows of one data file as ``fields``, whatever schema it was written with (format 2.4).
+
+        ``row_groups``: only these are read. ``beside``: so many files are read at once and share the bytes of a window.
+        """
+        context = self.context
+        batches = read_batches(
             context.storage,
-            path,
+            self.path(file),
             file=file,
             file_schema=context.schemas.read(file.schema_id),
             read_fields=fields,
             batch_rows=WINDOW_ROWS,
+            batch_bytes=WINDOW_BYTES // (2 * beside),
+            row_groups=row_groups,
             use_threads=self.threads,
         )
+        if self.keep is None:
+            yield from batches
+        else:
+            yield from (kept for kept in map(self.keep, batches) if len(kept))
 
-    def run(self, run: SortedRun, fields: Sequence[DataField]) -> Iterator[pa.RecordBatch]:
-        """The rows of one sorted run: its files one after the other, opened as they are reached."""
-        return chain.from_iterable(self.file(f, fields) for f in run.files)
+    def run(
+        self, run: SortedRun, fields: Sequence[DataField], *, levels: bool = False, beside: int = 1
+    ) -> Iterator[pa.RecordBatch]:
+        """The rows of one sorted run: its files one after the other, opened as they are reached.
+
+        ``levels``: each row has the level of its file in the column ``LEVEL``, last. ``beside``: the runs read at once.
+        """
+        if levels:
+            return (with_level(batch, f.level) for f in run.files for batch in self.file(f, fields, beside=beside))
+        return chain.from_iterable(self.file(f, fields, beside=beside) for f in run.files)
+
+    def windows(
+        self, runs: Sequence[SortedRun], fields: Sequence[DataField], key: Sequence[str]
+    ) -> Iterator[list[pa.Table]]:
+        """The rows of some runs before any merge, window by window, with their ``LEVEL`` (``lsm.window``)."""
+        return windows([self.run(run, fields, levels=True, beside=len(runs)) for run in runs], key, WINDOW_ROWS)
 
     def section(
         self,
@@ -69,12 +100,13 @@ class BucketReader:
         ``runs`` come oldest first; ``fields`` hold the columns that the merge needs: the engine's inputs, the key, for
         an ``order`` (None: the runs are in sequence) sequence and kind, for deletes that are dropped the kind.
         """
+        levels = len(runs) > 1 and holds_states(self.context.options)
         return merge_runs(
-            [self.run(run, fields) for run in runs],
+            [self.run(run, fields, levels=levels, beside=len(runs)) for run in runs],
             key=key,
             order=order,
             engine=merge_engine(self.context.schema, self.context.options),
             drop_deletes=drop_deletes,
             window_rows=WINDOW_ROWS,
-            columns=columns,
+            columns=[f.name for f in fields] if columns is None else columns,
         )

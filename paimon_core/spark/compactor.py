@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from paimon_core.compact.compactor import run_task
+from paimon_core.compact.history import marked
 from paimon_core.compact.task import CompactionTask
 from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.metadata.snapshot import Snapshot
@@ -16,6 +18,7 @@ from paimon_core.spark.reference import TableReference
 from paimon_core.spark.tasks import run_tasks
 from paimon_core.table.commit_request import CommitRequest
 from paimon_core.table.table import Table
+from paimon_core.table.upkeep import commit_compaction
 
 
 def compact_spark(
@@ -40,4 +43,4 @@ def compact_spark(
 
     rows = run_tasks(spark, [t.to_bytes() for t in tasks], work, "message binary").collect()
     messages = [CommitMessage.from_bytes(bytes(r["message"])) for r in rows]
-    return request.commit_own(messages)
+    return commit_compaction(replace(request, properties=marked(tasks, request.properties)), messages)

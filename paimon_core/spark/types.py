@@ -14,22 +14,28 @@ from pyspark.sql.types import StructType
 
 from paimon_core.errors import SchemaMismatch, UnsupportedFeature
 from paimon_core.schema import DataField
-from paimon_core.types import TIMESTAMP_ROOTS, TypeRoot
+from paimon_core.types import TIMESTAMP_ROOTS, DataType, TypeRoot
 
 
 def arrow_schema(fields: Sequence[DataField]) -> pa.Schema:
     """The Arrow schema in which Spark takes these columns; raises UnsupportedFeature naming a TIME column."""
-    columns = []
-    for field in fields:
-        kind = field.type
-        if kind.root is TypeRoot.TIME:
-            raise UnsupportedFeature(f"column {field.name!r}: {kind} has no Spark type here", column=field.name)
-        if kind.root in TIMESTAMP_ROOTS:
-            arrow = pa.timestamp("us", tz="UTC" if kind.root is TypeRoot.TIMESTAMP_LTZ else None)
-        else:
-            arrow = kind.to_arrow()
-        columns.append(pa.field(field.name, arrow, nullable=kind.nullable))
-    return pa.schema(columns)
+    return pa.schema([pa.field(f.name, _arrow(f.type, f.name), nullable=f.type.nullable) for f in fields])
+
+
+def _arrow(kind: DataType, column: str) -> pa.DataType:
+    if kind.root is TypeRoot.TIME:
+        raise UnsupportedFeature(f"column {column!r}: {kind} has no Spark type here", column=column)
+    if kind.root in TIMESTAMP_ROOTS:
+        return pa.timestamp("us", tz="UTC" if kind.root is TypeRoot.TIMESTAMP_LTZ else None)
+    inner = [pa.field(c.name, _arrow(c.type, f"{column}.{c.name}"), nullable=c.type.nullable) for c in kind.children]
+    match kind.root:
+        case TypeRoot.ARRAY:
+            return pa.list_(inner[0])
+        case TypeRoot.MAP:
+            return pa.map_(inner[0].type, inner[1])
+        case TypeRoot.ROW:
+            return pa.struct(inner)
+    return kind.to_arrow()
 
 
 def spark_schema(fields: Sequence[DataField]) -> StructType:

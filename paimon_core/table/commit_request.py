@@ -6,7 +6,7 @@ import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from paimon_core.commit.abort import abort
+from paimon_core.commit.abort import abort, abort_changelog
 from paimon_core.commit.committer import commit
 from paimon_core.commit.overwrite import Overwrite
 from paimon_core.errors import CommitConflict, InvalidRequest, SnapshotNotFound, TableNotFound
@@ -106,13 +106,19 @@ class CommitRequest:
     def commit_own(
         self, messages: Sequence[CommitMessage], overwrite: Overwrite | None = None, operation: str | None = None
     ) -> Snapshot | None:
-        """``commit`` of messages that this very call has written and nobody else holds: a refused one deletes them."""
+        """``commit`` of messages that this very call has written and nobody else holds: a refused one deletes them.
+
+        So does an overwrite with the changelog files that it does not take.
+        """
         try:
-            return self.commit(messages, overwrite, operation)
+            snapshot = self.commit(messages, overwrite, operation)
         except (CommitConflict, InvalidRequest) as error:
             if "committed" not in error.facts:
                 abort(messages, self.context)
             raise
+        if overwrite is not None:
+            abort_changelog(messages, self.context)
+        return snapshot
 
 
 def _check_schema(context: TableContext) -> None:

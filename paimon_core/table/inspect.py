@@ -118,7 +118,7 @@ class Inspect:
         )
 
     def manifests(self) -> pa.Table:
-        """One row a manifest of the snapshot's base and delta lists."""
+        """One row a manifest of the base, delta and changelog lists; the last goes when the snapshot expires."""
         columns = [
             ("file_name", pa.string()),
             ("file_size", pa.int64()),
@@ -129,6 +129,9 @@ class Inspect:
         ]
         snapshot = self._snapshot()
         lists = [("base", snapshot.base_manifest_list), ("delta", snapshot.delta_manifest_list)] if snapshot else []
+        changelog = snapshot.changelog_manifest_list if snapshot else None
+        if changelog is not None and self.context.storage.exists(self.context.paths.manifest(changelog)):
+            lists.append(("changelog", changelog))
         return _table(
             columns,
             [

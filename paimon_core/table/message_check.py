@@ -23,7 +23,9 @@ def check_messages(messages: Sequence[Any], context: TableContext) -> None:
     schema_ids = frozenset(context.schemas.ids()) if messages else frozenset()
     for message in messages:
         directory = _bucket_directory(message, context)
-        added = (*message.new_files, *message.compact_after)
+        changelog = (*message.changelog_files, *message.compact_changelog)
+        _check_changelog(message, context)
+        added = (*message.new_files, *message.compact_after, *changelog)
         for file in added:
             _check_file(file, context, schema_ids)
         # Files that a compaction only moves to another level are there because the table holds them.
@@ -58,6 +60,22 @@ def _bucket_directory(message: CommitMessage, context: TableContext) -> str:
             bucket=message.bucket,
         )
     return directory
+
+
+def _check_changelog(message: CommitMessage, context: TableContext) -> None:
+    """Changelog files are of a table that has them, and of names of their own: expiry deletes them by name."""
+    names = [f.file_name for f in (*message.changelog_files, *message.compact_changelog)]
+    if names and not (context.is_keyed and context.options["changelog-producer"] != "none"):
+        raise InvalidRequest(
+            f"a commit message has changelog file {names[0]!r}, but table {context.name} has no changelog producer",
+            file=names[0],
+        )
+    rows = (*message.new_files, *message.deleted_files, *message.compact_before, *message.compact_after)
+    taken = {f.file_name for f in rows}
+    for name in names:
+        if name in taken:
+            raise InvalidRequest(f"file {name!r} of a commit message occurs as changelog file and again", file=name)
+        taken.add(name)
 
 
 def _check_file(file: DataFile, context: TableContext, schema_ids: frozenset[int]) -> None:

@@ -15,7 +15,9 @@ from paimon_core.errors import InvalidRequest, TableNotFound
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.predicate import Predicate, parse_where
+from paimon_core.read.changes import changes_schema, read_changes
 from paimon_core.read.split_reader import read_split
+from paimon_core.scan.changes import changed_snapshots
 from paimon_core.scan.plan import ScanPlan, plan_scan
 from paimon_core.scan.split import Split
 
@@ -154,3 +156,18 @@ def new_scan(
     if where is not None:
         where.bind(context.schema.fields)
     return Scan(context, snapshot, names, where, limit)
+
+
+def changed_rows(
+    context: TableContext,
+    pinned: Snapshot | None,
+    after: int | None,
+    until: int | None,
+    columns: Sequence[str] | None,
+    where: Predicate | None,
+) -> pa.RecordBatchReader:
+    """The rows changed between two snapshots, checked now and read as they are asked for; see ``Table.changes``."""
+    scan = new_scan(context, pinned, columns, where, None)
+    ids = changed_snapshots(context, after, until, pinned.id if pinned else None)
+    rows = read_changes(context, ids, scan.columns, scan.where)
+    return pa.RecordBatchReader.from_batches(changes_schema(context.schema, scan.columns), rows)

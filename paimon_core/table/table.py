@@ -12,8 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 from paimon_core.commit.overwrite import Overwrite
-from paimon_core.compact.compactor import run_task, run_tasks
-from paimon_core.compact.pick import pick_tasks
+from paimon_core.compact.compactor import run_task
 from paimon_core.compact.task import CompactionTask
 from paimon_core.errors import CommitConflict, InvalidRequest, TableNotFound, UnsupportedFeature
 from paimon_core.maintain.expire import ExpireReport, expire
@@ -25,10 +24,11 @@ from paimon_core.options import TableOptions
 from paimon_core.predicate import Predicate
 from paimon_core.scan.partitions import matching_partitions
 from paimon_core.schema import TableSchema
+from paimon_core.table import upkeep
 from paimon_core.table.commit_request import CommitRequest
 from paimon_core.table.inspect import Inspect
 from paimon_core.table.message_check import check_messages
-from paimon_core.table.query import Scan, new_scan
+from paimon_core.table.query import Scan, changed_rows, new_scan
 from paimon_core.table.refs import Tags, as_millis
 from paimon_core.write.table_writer import TableWriter
 
@@ -81,6 +81,24 @@ class Table:
     ) -> Scan:
         """Describe a read; raises SchemaMismatch for unknown columns or literals that do not fit."""
         return new_scan(self.context, self.latest_snapshot(), columns, where, limit)
+
+    def changes(
+        self,
+        after: int | None = None,
+        until: int | None = None,
+        *,
+        columns: Sequence[str] | None = None,
+        where: Predicate | None = None,
+    ) -> pa.RecordBatchReader:
+        """The rows changed after snapshot ``after`` (None: ever), up to and with ``until`` (None: this position's).
+
+        A first column ``rowkind`` ("+I", "-U", "+U", "-D") comes before ``columns``; ``where`` tests each row alone.
+        Snapshots come in commit order, in each the partitions and buckets, in those the rows of a key as they changed.
+        With a ``changelog-producer`` these are its changelog files, otherwise the rows written, as they were written;
+        an overwrite is not told row by row. Raises SnapshotNotFound naming the first snapshot of them that has expired
+        (also while it is read) or was never made, InvalidRequest, SchemaMismatch.
+        """
+        return changed_rows(self.context, self.pinned, after, until, columns, where)
 
     def at(
         self, *, snapshot: int | None = None, tag: str | None = None, time: datetime.datetime | int | None = None
@@ -246,8 +264,7 @@ class Table:
         if snapshot is not None and not self.options["write-only"]:
             touched = {(m.partition, m.bucket) for m in messages}
             try:
-                tasks = [t for t in self.plan_compaction() if (t.partition, t.bucket) in touched]
-                self._compact(tasks, CommitRequest.of(self.context, None, None, None))
+                upkeep.compact(self.context, CommitRequest.of(self.context, None, None, None), written=touched)
                 self.expire_snapshots()
             except (CommitConflict, UnsupportedFeature) as error:
                 _LOG.warning("table %s: snapshot %d stands, its upkeep has to wait: %s", self.name, snapshot.id, error)
@@ -256,14 +273,13 @@ class Table:
     # -- maintenance
 
     def plan_compaction(self, *, full: bool = False, where: Predicate | None = None) -> list[CompactionTask]:
-        """The compactions that the buckets call for, largest first; ``where`` on partition columns."""
+        """The compactions that the buckets call for, largest first; ``where`` on partition columns.
+
+        All buckets that are not settled when option ``full-compaction.delta-commits`` makes a full compaction due. To
+        be counted as one, it is committed with the properties that ``compact.history.marked`` gives.
+        """
         self._check_latest("compact")
-        snapshot = self.context.snapshots.latest()
-        entries = self.context.manifests.entries_of(snapshot) if snapshot else []
-        if where is not None:
-            matches = matching_partitions(self.context, where)
-            entries = [e for e in entries if matches(e.partition)]
-        return pick_tasks(self.context, entries, full=full)
+        return upkeep.plan(self.context, full=full, where=where)
 
     def run_compaction(self, task: CompactionTask) -> CommitMessage:
         """Do one planned compaction, here or in another process; commit its message with the others."""
@@ -279,14 +295,13 @@ class Table:
     ) -> Snapshot | None:
         """Merge sorted runs (or pack small files) where the options call for it; ``full``: into one run everywhere.
 
-        Content never changes. None when there was nothing to do. All buckets are one commit. Raises CommitConflict
-        when another compaction of the same files was faster; nothing is left of this one then.
+        Content never changes. None when there was nothing to do. All buckets are one commit, and again where more
+        runs are left than ``num-sorted-run.stop-trigger``; after a conflict each bucket is one. Raises CommitConflict
+        when others were faster in every bucket; nothing is left of this compaction then.
         """
+        self._check_latest("compact")
         request = CommitRequest.of(self.context, user, None, properties)
-        return self._compact(self.plan_compaction(full=full, where=where), request)
-
-    def _compact(self, tasks: Sequence[CompactionTask], request: CommitRequest) -> Snapshot | None:
-        return request.commit_own(run_tasks(self.context, tasks))
+        return upkeep.compact(self.context, request, full=full, where=where)
 
     def expire_snapshots(
         self,
@@ -348,7 +363,7 @@ class Table:
 
 def _has_more(messages: Sequence[CommitMessage]) -> bool:
     """Whether a commit that has landed may lack its second half, the compaction."""
-    return any(m.compact_before or m.compact_after for m in messages)
+    return any(m.compact_before or m.compact_after or m.compact_changelog for m in messages)
 
 
 def _epoch_millis(time: Any) -> int:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
 
+from paimon_core.datafile.file_plan import FilePlan
 from paimon_core.datafile.parquet_writer import RollingWriter
 from paimon_core.lsm.engines.choice import merge_engine
 from paimon_core.lsm.order import MergeOrder
@@ -14,6 +16,15 @@ from paimon_core.lsm.write_buffer import WriteBuffer
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.data_file import DataFile, FileSource
 from paimon_core.schema import KEY_PREFIX, VALUE_KIND
+from paimon_core.write.spill import SpillSpace
+
+
+@dataclass(frozen=True, slots=True)
+class BucketFiles:
+    """The closed files of one bucket, in the order in which they were written."""
+
+    data: tuple[DataFile, ...] = ()
+    changelog: tuple[DataFile, ...] = ()
 
 
 class BucketWriter(Protocol):
@@ -27,12 +38,12 @@ class BucketWriter(Protocol):
         """Add rows in order of arrival."""
 
     def flush(self) -> None:
-        """Write what is buffered."""
+        """Give up the memory: what is buffered goes to a file or to local disk."""
 
     def finish(self) -> None:
         """Write what is buffered and close the files."""
 
-    def take_files(self) -> list[DataFile]:
+    def take_files(self) -> BucketFiles:
         """Hand over the closed files: abort no longer deletes them."""
 
     def abort(self) -> None:
@@ -40,9 +51,20 @@ class BucketWriter(Protocol):
 
 
 def rolling_writer(
-    context: TableContext, partition: bytes, bucket: int, *, level: int, source: FileSource, first_sequence: int = 0
+    context: TableContext,
+    partition: bytes,
+    bucket: int,
+    *,
+    level: int,
+    source: FileSource = FileSource.APPEND,
+    first_sequence: int = 0,
+    changelog: bool = False,
 ) -> RollingWriter:
-    """A writer of data files into one bucket at one level."""
+    """A writer of data files into one bucket at one level, or of the changelog files of a flush or compaction into it.
+
+    Changelog files are of source APPEND, whatever ``source`` says.
+    """
+    options = context.options
     return RollingWriter(
         context.storage,
         context.paths,
@@ -50,34 +72,49 @@ def rolling_writer(
         partition=partition,
         partition_path=context.partition_path(partition),
         bucket=bucket,
-        level=level,
-        options=context.options,
-        file_source=source,
+        plan=FilePlan.changelog(options, level) if changelog else FilePlan.data(options, level, source),
+        options=options,
         first_sequence=first_sequence,
     )
 
 
 class KeyedBucketWriter:
-    """Rows of a primary-key bucket: buffered, then sorted and merged into level-0 files at each flush."""
+    """Rows of a primary-key bucket: buffered, then sorted and merged into level-0 files.
 
-    def __init__(self, context: TableContext, partition: bytes, bucket: int, first_sequence: int) -> None:
+    Rows beyond memory wait in ``space`` as sorted runs until ``finish`` merges all into one run of disjoint files;
+    when it is None or full, each flush makes files of its own. With ``changelog`` and changelog-producer = input, every
+    row goes into changelog files too, unmerged, sorted by key and in merge order (format 10.1).
+    """
+
+    def __init__(
+        self,
+        context: TableContext,
+        partition: bytes,
+        bucket: int,
+        first_sequence: int,
+        space: SpillSpace | None,
+        *,
+        changelog: bool,
+    ) -> None:
         self._context = context
         self._partition = partition
         self._bucket = bucket
         self._next_sequence = first_sequence
-        keys = [KEY_PREFIX + k for k in context.schema.trimmed_primary_keys]
+        options = context.options
         self._buffer = WriteBuffer(
-            keys,
-            MergeOrder.of(context.options),
-            merge_engine(context.schema, context.options),
-            limit_bytes=context.options["write-buffer-size"],
+            [KEY_PREFIX + k for k in context.schema.trimmed_primary_keys],
+            MergeOrder.of(options),
+            merge_engine(context.schema, options),
+            store=space,
+            keeps_raw=changelog and options["changelog-producer"] == "input",
+            folds_early=options["merge-engine"] in _FOLDING_EARLY and not options["ignore-delete"],
         )
-        self._files: list[DataFile] = []
+        self._files = BucketFiles()
         self._writers: list[RollingWriter] = []
 
     @property
     def buffered_bytes(self) -> int:
-        """Bytes of rows in the buffer."""
+        """Bytes of rows in memory."""
         return self._buffer.nbytes
 
     def write(self, rows: pa.Table) -> None:
@@ -90,36 +127,44 @@ class KeyedBucketWriter:
         columns += [rows[f.name] for f in schema.fields]
         names = [f.name for f in schema.file_fields]
         self._buffer.add(pa.Table.from_arrays(columns, names=names))
-        if self._buffer.is_full:
-            self.flush()
 
     def flush(self) -> None:
-        """Sort and merge the buffer into new level-0 files; one flush may roll into several disjoint ones."""
-        rows = self._buffer.drain()
-        if rows is None:
-            return
-        context = self._context
-        writer = rolling_writer(context, self._partition, self._bucket, level=0, source=FileSource.APPEND)
-        self._writers.append(writer)
-        writer.write(rows)
-        self._files += writer.close()
+        """Spill the rows in memory; without room for them write all rows, spilled ones too, into level-0 files."""
+        if not self._buffer.spill():
+            self.finish()
 
     def finish(self) -> None:
-        """Flush; level-0 files are closed at each flush."""
-        self.flush()
+        """Merge all rows into new level-0 files, which are disjoint."""
+        data, changelog = self._rolling_writer(), self._rolling_writer(changelog=True)
+        for rows in self._buffer.drain():
+            if rows.raw is not None:
+                changelog.write(rows.raw)
+            data.write(rows.merged)
+        done = self._files
+        self._files = BucketFiles((*done.data, *data.close()), (*done.changelog, *changelog.close()))
 
-    def take_files(self) -> list[DataFile]:
+    def take_files(self) -> BucketFiles:
         """Hand over the closed files."""
-        files, self._files = self._files, []
+        files, self._files = self._files, BucketFiles()
         self._writers.clear()
         return files
 
     def abort(self) -> None:
-        """Delete the files that were not handed over."""
+        """Delete the files that were not handed over and the spilled rows."""
+        self._buffer.discard()
         for writer in self._writers:
             writer.abort()
         self._writers.clear()
-        self._files = []
+        self._files = BucketFiles()
+
+    def _rolling_writer(self, *, changelog: bool = False) -> RollingWriter:
+        writer = rolling_writer(self._context, self._partition, self._bucket, level=0, changelog=changelog)
+        self._writers.append(writer)
+        return writer
+
+
+_FOLDING_EARLY = ("deduplicate", "first-row")
+"""Engines that choose a row: the choice among choices is the choice among all."""
 
 
 class AppendBucketWriter:
@@ -166,11 +211,11 @@ class AppendBucketWriter:
             self._done.append(self._writer)
             self._writer = None
 
-    def take_files(self) -> list[DataFile]:
+    def take_files(self) -> BucketFiles:
         """Hand over the closed files."""
         files, self._files = self._files, []
         self._done.clear()
-        return files
+        return BucketFiles(tuple(files))
 
     def abort(self) -> None:
         """Delete the files that were not handed over."""

@@ -1,8 +1,9 @@
 """TableWriter: batches in, commit messages out (format 7, 14.1).
 
 Rows are conformed, split by partition and bucket and, with a primary key, sorted and merged into level-0 files. The
-rows held in memory stay below ``write-buffer-size``, shared by all buckets: the largest is flushed first. Nothing is
-visible until the messages are committed; ``abort`` (or leaving the context by an error) deletes what was written.
+rows held in memory stay below ``write-buffer-size``, shared by all buckets: before rows come that would pass it, the
+largest buckets go to local disk (``SpillSpace``) or into files. Nothing is visible until the messages are committed;
+``abort`` (or leaving the context by an error) deletes what was written.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from paimon_core.arrow import conform, gather, one_nan, open_stream
+from paimon_core.arrow import GATHER_BYTES, conform, gather, one_nan, open_stream
 from paimon_core.errors import InvalidRequest, SchemaMismatch, StorageError
 from paimon_core.lsm.engines.choice import merge_engine
 from paimon_core.metadata.commit_message import CommitMessage
@@ -24,17 +25,28 @@ from paimon_core.schema import VALUE_KIND
 from paimon_core.write.bucket_writer import AppendBucketWriter, BucketWriter, KeyedBucketWriter
 from paimon_core.write.bucketing import BucketRows, split_by_bucket
 from paimon_core.write.row_kinds import KIND_CODES, kind_codes
+from paimon_core.write.spill import SpillSpace
+
+_LEAST_GATHERED = 1 << 20
+"""Bytes of batches that are put together, however small the buffer."""
+_LEAST_ROWS = 1000
+"""Rows that are buffered together, however small the buffer."""
 
 
 class TableWriter:
     """Writes rows of one table into files; ``flush`` hands over the messages that make them visible."""
 
     def __init__(self, context: TableContext, *, ignore_existing: bool = False) -> None:
-        """``ignore_existing``: an overwrite, whose sequence numbers need not follow those of the rows it replaces."""
+        """``ignore_existing``: an overwrite.
+
+        Its sequence numbers need not follow those of the rows it replaces, and it takes no changelog (format 10.2).
+        """
         context.options.check_writable(context.name)
         self._context = context
         self._engine = merge_engine(context.schema, context.options)
         self._ignore_existing = ignore_existing
+        self._memory_bytes: int = context.options["write-buffer-size"]
+        self._space = SpillSpace.of(context.options)
         self._buckets: dict[tuple[bytes, int], BucketWriter] = {}
         self._existing: dict[tuple[bytes, int], int] | None = None
         self._bucket_counts: dict[bytes, int] = {}
@@ -52,7 +64,7 @@ class TableWriter:
             table = open_stream(data).read_all()
             self._write(table, kind_codes(kinds, len(table), "kinds"))
             return
-        for batch in gather(open_stream(data)):
+        for batch in gather(open_stream(data), min(GATHER_BYTES, max(_LEAST_GATHERED, self._memory_bytes // 4))):
             if kinds is None:
                 self._write(batch, None)
             elif kinds not in batch.column_names:
@@ -87,14 +99,15 @@ class TableWriter:
         ignored = {1, 3} if options["ignore-delete"] else {1} if options["ignore-update-before"] else set()
         if ignored:
             rows = rows.filter(pc.invert(pc.is_in(rows[VALUE_KIND], pa.array(sorted(ignored), pa.int8()))))
-        if pc.any(pc.is_in(rows[VALUE_KIND], pa.array([1, 3], pa.int8()))).as_py():
-            self._engine.check_retract()
+        retracts = {1, 3}.intersection(rows[VALUE_KIND].unique().to_pylist())
+        if retracts:
+            self._engine.check_retract(retracts)
         return rows
 
     def delete(self, rows: pa.Table | pa.RecordBatch) -> None:
         """Add -D rows of a primary-key table, whatever its ``rowkind.field`` says; ``rows`` have all of its columns."""
         self._check_usable()
-        self._engine.check_retract()
+        self._engine.check_retract({KIND_CODES["-D"]})
         rows = conform(rows, self._context.schema.fields)
         self._buffer(rows.append_column(VALUE_KIND, pa.repeat(pa.scalar(KIND_CODES["-D"], pa.int8()), len(rows))))
 
@@ -105,21 +118,27 @@ class TableWriter:
             )
 
     def _buffer(self, rows: pa.Table) -> None:
-        parts = list(split_by_bucket(rows, self._context))
-        for part in parts:
-            self._writer(part.partition, part.bucket)
-        self._each(parts, self._add)
-        self._shrink()
+        """Add conformed rows, in pieces that leave most of the memory to rows that came before."""
+        size = rows.nbytes
+        step = max(_LEAST_ROWS, len(rows) * self._memory_bytes // max(1, 2 * size))
+        for start in range(0, len(rows), step):
+            piece = rows.slice(start, step)
+            self._make_room(size * len(piece) // len(rows))
+            parts = list(split_by_bucket(piece, self._context))
+            for part in parts:
+                self._writer(part.partition, part.bucket)
+            self._each(parts, self._add)
+        self._make_room(0)
 
     def _add(self, part: BucketRows) -> None:
         self._buckets[part.partition, part.bucket].write(part.rows)
 
-    def _shrink(self) -> None:
-        limit = self._context.options["write-buffer-size"]
-        held = sum(w.buffered_bytes for w in self._buckets.values())
+    def _make_room(self, coming: int) -> None:
+        """Flush the largest buckets until ``coming`` bytes fit."""
+        held = coming + sum(w.buffered_bytes for w in self._buckets.values())
         full = []
         for writer in sorted(self._buckets.values(), key=lambda w: -w.buffered_bytes):
-            if held <= limit:
+            if held <= self._memory_bytes or not writer.buffered_bytes:
                 break
             held -= writer.buffered_bytes
             full.append(writer)
@@ -130,7 +149,11 @@ class TableWriter:
         if key not in self._buckets:
             sequence = self._first_sequence(partition, bucket)
             place = (self._context, partition, bucket, sequence)
-            self._buckets[key] = KeyedBucketWriter(*place) if self._context.is_keyed else AppendBucketWriter(*place)
+            self._buckets[key] = (
+                KeyedBucketWriter(*place, self._space, changelog=not self._ignore_existing)
+                if self._context.is_keyed
+                else AppendBucketWriter(*place)
+            )
         return self._buckets[key]
 
     def _first_sequence(self, partition: bytes, bucket: int) -> int:
@@ -167,21 +190,33 @@ class TableWriter:
         messages = []
         for (partition, bucket), writer in self._buckets.items():
             files = writer.take_files()
-            if files:
-                messages.append(CommitMessage(partition, bucket, total, new_files=tuple(files)))
+            if files.data or files.changelog:
+                messages.append(
+                    CommitMessage(partition, bucket, total, new_files=files.data, changelog_files=files.changelog)
+                )
                 # Rows of a later flush come after these, committed or not; others may commit in between.
-                self._handed_over[partition, bucket] = max(f.max_sequence_number for f in files) + 1
+                self._handed_over[partition, bucket] = (
+                    max(f.max_sequence_number for f in (*files.data, *files.changelog)) + 1
+                )
         self._buckets.clear()
         self._existing = None
+        self._close_space()
         return messages
 
     def abort(self) -> None:
         """Delete every file that was written and not handed over by ``flush``."""
-        for writer in self._buckets.values():
-            writer.abort()
-        self._buckets.clear()
-        self._existing = None
-        self._failed = False
+        try:
+            for writer in self._buckets.values():
+                writer.abort()
+        finally:
+            self._buckets.clear()
+            self._existing = None
+            self._failed = False
+            self._close_space()
+
+    def _close_space(self) -> None:
+        if self._space is not None:
+            self._space.close()
 
     def _each(self, items: list[Any], work: Any) -> None:
         """Do ``work`` on each item, buckets side by side: Arrow and numpy leave the interpreter lock."""

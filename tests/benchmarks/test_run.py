@@ -18,6 +18,7 @@ def test_a_small_run_measures_everything_and_reads_the_same_rows_twice():
     assert [line.split("  ")[0] for line in measured] == [
         "write a batch",
         "merge on read of 2 runs",
+        "decoding alone, by pyarrow",
         "full compaction of 2 runs",
         "plan 4 files, new catalog",
         "plan 4 files, again",

@@ -59,8 +59,8 @@ def _here(one: History, catalog: Any) -> list[Any]:
             table.write(_arrow(step, one), kinds=[row[0] for row in step])
         states.append(_canonical(json_rows(table.scan().to_arrow(), table.schema.fields), one, kinds=False))
     if "changelog-producer" in one.options:
-        changes = pa.Table.from_batches(table.changes(), schema=None) if table.latest_snapshot() else None
-        rows = [] if changes is None else json_rows(changes, table.schema.fields, changes["rowkind"].to_pylist())
+        changes = table.changes().read_all()
+        rows = json_rows(changes, table.schema.fields, changes["rowkind"].to_pylist())
         states.append(_canonical(rows, one))
     return states
 

@@ -18,7 +18,7 @@ import org.apache.paimon.types.DataTypes;
  * that both sides are timed on the same rows beside each other. One JSON line a timing.
  *
  * <pre>
- * create  WAREHOUSE TABLE pk|append [option=value ...]
+ * create  WAREHOUSE TABLE pk|pk:COLUMN,...|append [option=value ...]  partial-update tables take rows with nulls
  * rows    WAREHOUSE TABLE ROWS BATCHES KEYS     makes the rows and drops them: what `write` spends on its input
  * write   WAREHOUSE TABLE ROWS BATCHES KEYS [FIRST]  one commit a batch, from batch FIRST on; keys are drawn from [0, KEYS)
  * read    WAREHOUSE TABLE THREADS [PROJECTION]  every column touched, three times: the last is warm
@@ -93,6 +93,7 @@ public class PaimonBench {
                 .column("d", DataTypes.DOUBLE()).column("name", DataTypes.STRING())
                 .column("city", DataTypes.STRING()).column("ts", DataTypes.TIMESTAMP(6));
         if (a[3].equals("pk")) b.primaryKey("id");
+        else if (a[3].startsWith("pk:")) b.primaryKey(a[3].substring(3).split(","));
         for (int i = 4; i < a.length; i++) b.option(a[i].split("=", 2)[0], a[i].split("=", 2)[1]);
         c.createTable(id, b.build(), false);
     }
@@ -110,6 +111,14 @@ public class PaimonBench {
                 Timestamp.fromEpochMillis(1_700_000_000_000L + (h >>> 44)));
     }
 
+    /** Every fourth row lacks the columns a, c and name, every fourth b, d and city. */
+    static GenericRow withHoles(long k, long i, long n, long keys) {
+        GenericRow row = row(k, i, n, keys);
+        long h = mix(k * 1_000_003L * n + i) & 3;
+        for (int at = h == 1 ? 1 : 2; (h == 1 || h == 2) && at < 7; at += 2) row.setField(at, null);
+        return row;
+    }
+
     static void rows(long n, int batches, long keys) {
         for (int k = 0; k < batches; k++) {
             long t0 = System.nanoTime(), fields = 0;
@@ -119,12 +128,13 @@ public class PaimonBench {
     }
 
     static void write(Table t, long n, int batches, long keys, int first) throws Exception {
+        boolean holes = "partial-update".equals(t.options().get("merge-engine"));
         for (int k = first; k < first + batches; k++) {
             long t0 = System.nanoTime();
             BatchWriteBuilder wb = t.newBatchWriteBuilder();
             try (BatchTableWrite w = wb.newWrite(); BatchTableCommit cm = wb.newCommit()) {
                 w.withIOManager(IOManager.create(System.getProperty("java.io.tmpdir")));
-                for (long i = 0; i < n; i++) w.write(row(k, i, n, keys));
+                for (long i = 0; i < n; i++) w.write(holes ? withHoles(k, i, n, keys) : row(k, i, n, keys));
                 cm.commit(w.prepareCommit());
             }
             report("write", n, since(t0), ",\"batch\":" + k);
@@ -149,8 +159,10 @@ public class PaimonBench {
                     while ((r = it.next()) != null) {
                         n++;
                         sum += r.getLong(0);
-                        if (all) sum += r.getInt(1) + r.getLong(2) + (long) r.getDouble(3) + (long) r.getDouble(4)
-                                + r.getString(5).getSizeInBytes() + r.getString(6).getSizeInBytes() + r.getTimestamp(7, 6).getMillisecond();
+                        if (all) sum += (r.isNullAt(1) ? 0 : r.getInt(1)) + (r.isNullAt(2) ? 0 : r.getLong(2))
+                                + (r.isNullAt(3) ? 0 : (long) r.getDouble(3)) + (r.isNullAt(4) ? 0 : (long) r.getDouble(4))
+                                + (r.isNullAt(5) ? 0 : r.getString(5).getSizeInBytes())
+                                + (r.isNullAt(6) ? 0 : r.getString(6).getSizeInBytes()) + r.getTimestamp(7, 6).getMillisecond();
                     }
                     it.releaseBatch();
                 }

@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from paimon_core.datafile.file_plan import FilePlan
 from paimon_core.datafile.parquet_writer import RollingWriter
 from paimon_core.datafile.reader import read_batches
 from paimon_core.metadata.data_file import DataFile, FileSource
@@ -38,16 +39,18 @@ class Bucket:
     schema: TableSchema
     paths: TablePaths = field(default_factory=lambda: TablePaths(f"/{uuid.uuid4()}"))
 
-    def writer(self, **changes: Any) -> RollingWriter:
-        """A writer of level-0 files."""
+    def writer(
+        self, *, level: int = 0, file_source: FileSource = FileSource.APPEND, changelog: bool = False, **changes: Any
+    ) -> RollingWriter:
+        """A writer of data files, by default of level-0 files, or of changelog files."""
+        options = TableOptions.parse(self.schema.options)
         settings: dict[str, Any] = {
             "schema": self.schema,
             "partition": EMPTY_ROW,
             "partition_path": "",
             "bucket": 0,
-            "level": 0,
-            "options": TableOptions.parse(self.schema.options),
-            "file_source": FileSource.APPEND,
+            "plan": FilePlan.changelog(options, level) if changelog else FilePlan.data(options, level, file_source),
+            "options": options,
         }
         return RollingWriter(STORAGE, self.paths, **settings | changes)
 

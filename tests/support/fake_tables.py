@@ -13,6 +13,7 @@ from paimon_core.maintain.expire import ExpireReport, expire
 from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.data_file import DataFile
+from paimon_core.metadata.manifest import ManifestEntry
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.schema import new_schema
 from paimon_core.storage.fsspec_storage import FsspecStorage
@@ -84,9 +85,11 @@ def message(
     deleted: tuple[DataFile, ...] = (),
     before: tuple[DataFile, ...] = (),
     after: tuple[DataFile, ...] = (),
+    changelog: tuple[DataFile, ...] = (),
+    compact_changelog: tuple[DataFile, ...] = (),
 ) -> CommitMessage:
     total = (2 if context.is_keyed else -1) if total is None else total
-    return CommitMessage(partition(of), bucket, total, new, deleted, before, after)
+    return CommitMessage(partition(of), bucket, total, new, deleted, before, after, changelog, compact_changelog)
 
 
 def append(context: TableContext, *files: DataFile, user: str = "u", **kwargs) -> Snapshot:
@@ -104,15 +107,31 @@ def live(context: TableContext, snapshot: Snapshot | None = None) -> set[tuple[s
     }
 
 
+def changelog_entries(context: TableContext, snapshot: Snapshot) -> list[ManifestEntry]:
+    """The entries of the snapshot's changelog files."""
+    name, size = snapshot.changelog_manifest_list, snapshot.changelog_manifest_list_size
+    manifests = [] if name is None else context.manifests.read_list(name, size)
+    return [e for m in manifests for e in context.manifests.read_manifest(m.file_name, m.file_size)]
+
+
+def changelog(context: TableContext, snapshot: Snapshot) -> set[str]:
+    """The names of the snapshot's changelog files."""
+    return {e.file.file_name for e in changelog_entries(context, snapshot)}
+
+
 def check_whole(context: TableContext, *, contiguous: bool = True) -> None:
-    """Every live snapshot and tag has all of its files; ids are contiguous; the sums of rows are right."""
+    """Every live snapshot and tag has its files, a snapshot its changelog too; ids and sums of rows are right."""
     ids = context.snapshots.ids()
     assert not contiguous or not ids or ids == list(range(ids[0], ids[-1] + 1))
     snapshots = [context.snapshots.read(i) for i in ids]
     for snapshot in [*snapshots, *(t.snapshot for t in context.tags.list())]:
         entries = context.manifests.entries_of(snapshot)
         assert snapshot.total_record_count == sum(e.file.row_count for e in entries)
-        for entry in entries:
+        changes = changelog_entries(context, snapshot) if snapshot.id in ids else []
+        assert snapshot.id not in ids or (snapshot.changelog_record_count or 0) == sum(
+            e.file.row_count for e in changes
+        )
+        for entry in [*entries, *changes]:
             directory = context.partition_path(entry.partition)
             path = context.paths.data_file(directory, entry.bucket, entry.file.file_name)
             assert context.storage.exists(path), f"snapshot {snapshot.id} lacks {path}"
@@ -160,7 +179,14 @@ def assert_nothing_is_left_over(context: TableContext) -> None:
         for name in (snapshot.base_manifest_list, snapshot.delta_manifest_list):
             used.add(f"manifest/{name}")
             used |= {f"manifest/{m.file_name}" for m in context.manifests.read_list(name)}
-        used |= {f"{place}/{name}" for place, _, name in live(context, snapshot)}
+        used |= {f"{place}/{name}".lstrip("/") for place, _, name in live(context, snapshot)}
+    for snapshot in snapshots:
+        if snapshot.changelog_manifest_list is not None:
+            used.add(f"manifest/{snapshot.changelog_manifest_list}")
+            used |= {f"manifest/{m.file_name}" for m in context.manifests.read_list(snapshot.changelog_manifest_list)}
+        for entry in changelog_entries(context, snapshot):
+            place = "/".join(filter(None, (context.partition_path(entry.partition), f"bucket-{entry.bucket}")))
+            used.add(f"{place}/{entry.file.file_name}")
     assert files_on_storage(context) == used
 
 

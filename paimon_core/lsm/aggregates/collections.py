@@ -1,9 +1,21 @@
-"""Aggregate functions: listagg, collect, merge_map and nested rows (format 9.5)."""
+"""Aggregate functions: listagg, collect, merge_map and nested rows (format 9.7)."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
 from paimon_core.lsm.aggregates.aggregate import Factory
+from paimon_core.lsm.aggregates.collect import collect
+from paimon_core.lsm.aggregates.listagg import listagg
+from paimon_core.lsm.aggregates.maps import merge_map, merge_map_with_keytime
+from paimon_core.lsm.aggregates.nested import nested_update
+from paimon_core.lsm.aggregates.nested_partial import nested_partial_update
 
-FUNCTIONS: Mapping[str, Factory] = {}
+FUNCTIONS: Mapping[str, Factory] = {
+    "listagg": listagg,
+    "collect": collect,
+    "merge_map": merge_map,
+    "merge_map_with_keytime": merge_map_with_keytime,
+    "nested_update": nested_update,
+    "nested_partial_update": nested_partial_update,
+}

@@ -5,7 +5,7 @@ It decides on the key, sequence and kind columns alone; every other column is re
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -43,5 +43,5 @@ class Deduplicate:
         """The last row of each group."""
         return fold(rows, groups, dict.fromkeys(columns, last))
 
-    def check_retract(self) -> None:
+    def check_retract(self, kinds: Collection[int]) -> None:
         """Every kind of row is taken."""

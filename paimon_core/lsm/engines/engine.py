@@ -6,7 +6,7 @@ kind; the engine's rules begin at two.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Protocol
 
 import pyarrow as pa
@@ -31,5 +31,8 @@ class MergeEngine(Protocol):
         does not merge, such as a retract that no option allows.
         """
 
-    def check_retract(self) -> None:
-        """Raises InvalidRequest naming the option to set when the table takes no rows of kind -U and -D."""
+    def check_retract(self, kinds: Collection[int]) -> None:
+        """Raises InvalidRequest naming the option to set when the table takes no rows of these ``kinds``.
+
+        ``kinds`` are those of the rows to write that are retracts: 1 (-U), 3 (-D) or both.
+        """

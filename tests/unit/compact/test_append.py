@@ -42,10 +42,10 @@ def test_ordered_buckets_pack_neighbours_only():
 
 
 @pytest.mark.parametrize(
-    "unit", [AppendUnit(((file("a", 1), file("b", 1)),)), CompactionUnit(5, (file("a", 1),), True, each_alone=True)]
+    "unit", [AppendUnit(((file("a", 1), file("b", 1)),)), CompactionUnit(5, (file("a", 1),), True, True, 3)]
 )
 def test_tasks_travel_as_bytes(unit):
-    task = CompactionTask(b"\x00" * 12, 1, 2, unit)
+    task = CompactionTask(b"\x00" * 12, 1, 2, unit, of_full_table=True)
     assert CompactionTask.from_bytes(task.to_bytes()) == task
     assert task.input_bytes == len(unit.files)
 

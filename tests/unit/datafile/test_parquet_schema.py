@@ -43,7 +43,7 @@ def test_the_file_says_nothing_of_arrow_and_checks_its_pages():
     metadata = bucket.parquet(file).metadata
     assert metadata.metadata is None
     assert metadata.row_group(0).column(0).compression == "ZSTD"
-    settings = writer_settings(bucket.schema.fields, TableOptions.parse({}), bucket.table({"c": [1]}))
+    settings = writer_settings(bucket.schema.fields, TableOptions.parse({}), "zstd", bucket.table({"c": [1]}))
     assert settings["write_page_checksum"] is True
 
 

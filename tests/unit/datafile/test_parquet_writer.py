@@ -207,3 +207,52 @@ def test_a_full_disk_is_a_storage_error_that_names_the_file(append, monkeypatch)
     with pytest.raises(StorageError, match=r"cannot write .*data-.*\.parquet.*No space left"):
         writer.close()
     writer.abort()
+
+
+def codecs(bucket, file):
+    return {bucket.parquet(file).metadata.row_group(0).column(n).compression for n in range(5)}
+
+
+def test_the_level_decides_the_compression():
+    options = {"bucket": "1", "file.compression.per.level": "0:none,3:snappy"}
+    bucket = Bucket(schema_of(KEYED, keys=["id"], options=options))
+    for level, codec in ((0, "UNCOMPRESSED"), (1, "ZSTD"), (3, "SNAPPY")):
+        (file,) = bucket.write(keyed_rows(bucket, range(9)), level=level)
+        assert codecs(bucket, file) == {codec}
+
+
+@pytest.mark.parametrize("pieces", [[10], [1] * 10, [3, 7], [4, 4, 2]])
+def test_files_of_new_rows_roll_at_a_number_of_rows(pieces):
+    bucket = Bucket(schema_of(KEYED, keys=["id"], options={"bucket": "1", "target-file-row-num": "4"}))
+    rows = keyed_rows(bucket, range(10))
+    counts = {}
+    for source in FileSource:
+        writer, start = bucket.writer(file_source=source), 0
+        for size in pieces:
+            writer.write(rows.slice(start, size))
+            start += size
+        counts[source] = [f.row_count for f in writer.close()]
+    assert counts == {FileSource.APPEND: [4, 4, 2], FileSource.COMPACT: [10]}
+
+
+def test_a_changelog_file_may_repeat_keys():
+    options = {"bucket": "1", "changelog-file.compression": "gzip", "changelog-file.stats-mode": "none"}
+    bucket = Bucket(schema_of(KEYED, keys=["id"], options=options | {"target-file-row-num": "1"}))
+    rows = bucket.table(
+        {
+            "_KEY_id": [1, 1, 1, 2],
+            "_SEQUENCE_NUMBER": [7, 9, 8, 5],
+            "_VALUE_KIND": [1, 2, 3, 0],
+            "id": [1, 1, 1, 2],
+            "name": ["a", "b", "b", "c"],
+        }
+    )
+    (file,) = bucket.write(rows, changelog=True, level=4)
+    assert file.file_name.startswith("changelog-")
+    assert (file.row_count, file.delete_row_count, file.level, file.file_source) == (4, 2, 4, FileSource.APPEND)
+    assert (file.min_key, file.max_key) == (encode_row([1], [BIGINT]), encode_row([2], [BIGINT]))
+    assert (file.min_sequence_number, file.max_sequence_number) == (5, 9)
+    assert (file.value_stats, file.value_stats_cols) == (EMPTY_STATS, ())
+    assert decode_row(file.key_stats.max_values, [BIGINT]) == (2,)
+    assert codecs(bucket, file) == {"GZIP"}
+    assert bucket.read(file).to_pydict() == rows.to_pydict()

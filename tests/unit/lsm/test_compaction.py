@@ -100,6 +100,13 @@ def test_deletes_are_dropped_only_where_nothing_is_older():
     assert full_unit(bucket((0, 1), (3, 50))).drop_delete
 
 
+def test_level_0_goes_up_with_the_runs_of_similar_size():
+    assert UniversalCompaction().pick_level_0(bucket((2, 1))) is None
+    unit = UniversalCompaction().pick_level_0(bucket((0, 1), (1, 9), (3, 11), (5, 99)))
+    assert (picked(unit), unit.runs_left, unit.is_bottom) == (([1, 9], 2, False), 2, False)
+    assert UniversalCompaction().pick_level_0(bucket((0, 1))).is_bottom
+
+
 def test_full_compaction():
     assert picked(full_unit(bucket((0, 1), (0, 2), (5, 9)))) == ([1, 2, 9], 5, True)
     assert picked(full_unit(bucket((0, 1)))) == ([1], 5, True)

@@ -6,9 +6,9 @@ from tests.support.lsm_files import byte_order, data_file
 SMALL = 10
 
 
-def plan(*files, output_level=5, max_level=5, **named):
-    unit = CompactionUnit(output_level, files, drop_delete=True, each_alone=named.pop("each_alone", False))
-    steps = plan_rewrite(unit, key_order=byte_order, max_level=max_level, small_file_bytes=SMALL, **named)
+def plan(*files, output_level=5, each_alone=False, runs_left=0, **named):
+    unit = CompactionUnit(output_level, files, drop_delete=True, each_alone=each_alone, runs_left=runs_left)
+    steps = plan_rewrite(unit, key_order=byte_order, small_file_bytes=SMALL, **named)
     return [
         [[[f.file_name for f in run.files] for run in section.runs] for section in step.sections]
         if isinstance(step, Rewrite)
@@ -51,7 +51,7 @@ def test_files_that_may_hold_deletes_are_rewritten_at_the_last_level():
     for deletes in (1, None):
         file = data_file("a", size=99, deletes=deletes)
         assert plan(file) == [[[["a"]]]]
-        assert plan(file, output_level=4) == ["a"]
+        assert plan(file, output_level=4, runs_left=1) == ["a"]
 
 
 def test_a_forced_rewrite():
@@ -62,7 +62,7 @@ def test_a_forced_rewrite():
 
 def test_the_files_of_a_rewrite():
     unit = CompactionUnit(5, (data_file("a", keys=(1, 5)), data_file("b", keys=(2, 3))), drop_delete=True)
-    (step,) = plan_rewrite(unit, key_order=byte_order, max_level=5, small_file_bytes=SMALL)
+    (step,) = plan_rewrite(unit, key_order=byte_order, small_file_bytes=SMALL)
     assert isinstance(step, Rewrite)
     assert {f.file_name for f in step.files} == {"a", "b"}
 

@@ -52,3 +52,32 @@ def test_nanoseconds_are_told_apart():
 def test_a_run_that_falls_back_is_corrupt(batches):
     with pytest.raises(CorruptTable, match="ascending by k"):
         cut(run(*batches), run([9]), rows=1)
+
+
+def cut_repeating(*runs, rows):
+    found = windows(runs, ["k"], rows, repeats=True)
+    return [[piece["k"].to_pylist() for piece in pieces] for pieces in found]
+
+
+def test_a_key_that_repeats_is_in_one_window_with_all_of_its_rows():
+    assert cut_repeating(run([1, 2, 2], [2, 2], [2, 3], [3]), run([2, 2], [4]), rows=2) == [
+        [[1]],
+        [[2, 2, 2, 2, 2], [2, 2]],
+        [[3, 3], [4]],
+    ]
+
+
+def test_a_run_of_one_key_is_loaded_to_its_end():
+    assert cut_repeating(run([1], [1], [1]), run([0], [1], [2]), rows=1) == [[[0]], [[1, 1, 1], [1]], [[2]]]
+
+
+def test_a_repeating_run_that_falls_back_is_corrupt():
+    with pytest.raises(CorruptTable, match="ascending by k"):
+        cut_repeating(run([1, 5], [4]), run([9]), rows=1)
+
+
+def test_the_bytes_of_a_window_are_shared_by_the_runs(monkeypatch):
+    monkeypatch.setattr(window, "WINDOW_BYTES", 32)
+    runs = [run([1, 2], [3, 4], [5, 6]), run([1, 2], [3, 4], [5, 6])]
+    assert cut(*runs, rows=100) == [[[1, 2], [1, 2]], [[3, 4], [3, 4]], [[5, 6], [5, 6]]]
+    assert cut(run([1, 2], [3, 4], [5, 6]), rows=100) == [[[1, 2, 3, 4]], [[5, 6]]]

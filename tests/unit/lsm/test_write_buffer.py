@@ -1,32 +1,150 @@
 import pyarrow as pa
+import pytest
 
+from paimon_core.lsm import write_buffer
 from paimon_core.lsm.engines.deduplicate import Deduplicate
 from paimon_core.lsm.order import MergeOrder
 from paimon_core.lsm.write_buffer import WriteBuffer
 
 
-def rows(keys, first):
+def rows(keys, first, **columns):
     return pa.table(
         {
             "_KEY_k": pa.array(keys, pa.int64()),
             "_SEQUENCE_NUMBER": pa.array(range(first, first + len(keys)), pa.int64()),
             "_VALUE_KIND": pa.array([0] * len(keys), pa.int8()),
         }
+        | {name: pa.array(values, pa.int64()) for name, values in columns.items()}
     )
 
 
-def test_it_fills_and_drains_to_the_last_row_of_each_key():
-    buffer = WriteBuffer(["_KEY_k"], MergeOrder(), Deduplicate(), limit_bytes=68)
-    assert buffer.drain() is None
-    buffer.add(rows([3, 1], first=0))
-    assert (buffer.nbytes, buffer.is_full) == (34, False)
-    buffer.add(rows([3, 2], first=2))
-    assert (buffer.nbytes, buffer.is_full) == (68, True)
-    assert buffer.drain().to_pydict() == {"_KEY_k": [1, 2, 3], "_SEQUENCE_NUMBER": [1, 3, 2], "_VALUE_KIND": [0, 0, 0]}
-    assert (buffer.nbytes, buffer.is_full, buffer.drain()) == (0, False, None)
+class Shelf:
+    """A RunStore in memory with room for ``size`` runs; ``runs`` are those not deleted."""
+
+    def __init__(self, size=100):
+        self.size = size
+        self.runs = []
+
+    @property
+    def has_room(self):
+        return len(self.runs) < self.size
+
+    def put(self, schema, batches):
+        run = Run(self, list(batches))
+        self.runs.append(run)
+        return run
+
+    def contents(self):
+        return [[batch.column(1).to_pylist() for batch in run.held] for run in self.runs]
+
+
+class Run:
+    def __init__(self, shelf, held):
+        self.shelf = shelf
+        self.held = held
+
+    def batches(self):
+        return iter(self.held)
+
+    def delete(self):
+        self.shelf.runs.remove(self)
+
+
+def buffer(order=None, **settings):
+    return WriteBuffer(["_KEY_k"], order or MergeOrder(), Deduplicate(), **settings)
+
+
+def sequences(tables):
+    return [table["_SEQUENCE_NUMBER"].to_pylist() for table in tables]
+
+
+def test_it_drains_to_the_last_row_of_each_key():
+    held = buffer()
+    assert list(held.drain()) == []
+    held.add(rows([3, 1], first=0))
+    assert held.nbytes == 34
+    held.add(rows([3, 2], first=2))
+    assert held.nbytes == 68
+    (drained,) = held.drain()
+    assert drained.merged.to_pydict() == {
+        "_KEY_k": [1, 2, 3],
+        "_SEQUENCE_NUMBER": [1, 3, 2],
+        "_VALUE_KIND": [0, 0, 0],
+    }
+    assert drained.raw is None
+    assert (held.nbytes, list(held.drain())) == (0, [])
 
 
 def test_no_rows_add_nothing():
-    buffer = WriteBuffer(["_KEY_k"], MergeOrder(), Deduplicate(), limit_bytes=1)
-    buffer.add(rows([], first=0))
-    assert buffer.drain() is None
+    held = buffer(store=Shelf())
+    held.add(rows([], first=0))
+    assert held.spill()
+    assert list(held.drain()) == []
+
+
+def test_without_a_store_or_room_nothing_is_spilled():
+    for held in (buffer(), buffer(store=Shelf(size=0))):
+        held.add(rows([1], first=0))
+        assert not held.spill()
+        assert held.nbytes == 17
+        assert sequences(d.merged for d in held.drain()) == [[0]]
+
+
+def test_spilled_rows_and_those_in_memory_are_merged_and_given_up():
+    shelf = Shelf()
+    held = buffer(store=shelf)
+    held.add(rows([5, 3, 5], first=0))
+    assert held.spill()
+    assert (held.nbytes, shelf.contents()) == (0, [[[1, 0, 2]]])
+    held.add(rows([3, 9], first=3))
+    assert sequences(d.merged for d in held.drain()) == [[3, 2, 4]]
+    assert (shelf.runs, list(held.drain())) == ([], [])
+
+
+def test_a_run_may_hold_the_choice_of_each_key_alone():
+    shelf = Shelf()
+    held = buffer(store=shelf, folds_early=True)
+    held.add(rows([5, 3, 5], first=0))
+    held.spill()
+    assert shelf.contents() == [[[1, 2]]]
+    held.add(rows([5], first=3))
+    assert sequences(d.merged for d in held.drain()) == [[1, 3]]
+
+
+@pytest.mark.parametrize("spills", [False, True])
+def test_raw_rows_come_by_key_and_in_merge_order(spills):
+    held = buffer(MergeOrder(("v",)), store=Shelf(), keeps_raw=True, folds_early=True)
+    for part in (rows([2, 1, 2], 0, v=[9, 5, 7]), rows([2, 1], 3, v=[8, 5])):
+        held.add(part)
+        assert not spills or held.spill()
+    (drained,) = held.drain()
+    assert sequences([drained.raw, drained.merged]) == [[1, 4, 2, 3, 0], [4, 0]]
+
+
+def test_many_runs_are_joined_before_the_merge(monkeypatch):
+    monkeypatch.setattr(write_buffer, "FAN_IN", 2)
+    monkeypatch.setattr(write_buffer, "BATCH_BYTES", 40)
+    monkeypatch.setattr(write_buffer, "WINDOW_ROWS", 2)
+    shelf = Shelf()
+    held = buffer(store=shelf, keeps_raw=True)
+    for first in range(0, 15, 3):
+        held.add(rows([1, first, 7], first))
+        held.spill()
+    parts = list(held.drain())
+    assert len(parts) > 1
+    raw = pa.concat_tables(d.raw for d in parts)
+    by_key = [(0, 1), (1, 0), (1, 3), (1, 6), (1, 9), (1, 12), (3, 4), (6, 7)]
+    by_key += [(7, 2), (7, 5), (7, 8), (7, 11), (7, 14), (9, 10), (12, 13)]
+    assert list(zip(*(raw[c].to_pylist() for c in ("_KEY_k", "_SEQUENCE_NUMBER")), strict=True)) == by_key
+    assert sequences([pa.concat_tables(d.merged for d in parts)]) == [[1, 12, 4, 7, 14, 10, 13]]
+    assert shelf.runs == []
+
+
+def test_what_is_discarded_is_gone():
+    shelf = Shelf()
+    held = buffer(store=shelf)
+    held.add(rows([1], first=0))
+    held.spill()
+    held.add(rows([2], first=1))
+    held.discard()
+    assert (held.nbytes, shelf.runs, list(held.drain())) == (0, [], [])

@@ -12,6 +12,7 @@ import pytest
 import paimon_core as paimon
 from paimon_core import col
 from paimon_core.datafile.parquet_writer import RollingWriter
+from paimon_core.table import upkeep
 from paimon_core.table.commit_request import CommitRequest
 
 SCHEMA = pa.schema([("p", pa.string()), ("k", pa.int64()), ("v", pa.float64())])
@@ -295,7 +296,8 @@ def test_a_writer_used_again_continues_after_what_others_committed(catalog):
 
 
 def test_a_writer_that_lost_rows_says_so(catalog, tmp_path, monkeypatch):
-    table = catalog.create_table("db.l", SCHEMA, primary_key=["k"], options={"bucket": "1", "write-buffer-size": "1 b"})
+    options = {"bucket": "1", "write-buffer-size": "1 b", "write-buffer-spillable": "false"}
+    table = catalog.create_table("db.l", SCHEMA, primary_key=["k"], options=options)
     with table.writer() as writer:
         with monkeypatch.context() as broken:
             broken.setattr(RollingWriter, "write", lambda *_: (_ for _ in ()).throw(paimon.StorageError("disk full")))
@@ -344,7 +346,7 @@ def test_a_lost_compaction_leaves_no_file(keyed):
     keyed.compact(full=True)
     before = data_files(keyed)
     with pytest.raises(paimon.CommitConflict):
-        keyed._compact(tasks, CommitRequest.of(keyed.context, None, None, None))
+        upkeep.run(keyed.context, CommitRequest.of(keyed.context, None, None, None), tasks)
     assert data_files(keyed) == before
     assert content(keyed) == [("a", 1, 2.0)]
 

@@ -1,0 +1,54 @@
+"""Changes: commit messages as what the snapshots of one commit are to hold, an APPEND or OVERWRITE, then a COMPACT."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from paimon_core.commit.overwrite import Overwrite
+from paimon_core.errors import InvalidRequest
+from paimon_core.metadata.commit_message import CommitMessage
+from paimon_core.metadata.manifest import FileKind, ManifestEntry
+from paimon_core.metadata.snapshot import CommitKind
+
+
+@dataclass(frozen=True)
+class Change:
+    """One snapshot to be; an overwrite adds its DELETE entries when it knows the base."""
+
+    kind: CommitKind
+    entries: Sequence[ManifestEntry]
+    changelog: Sequence[ManifestEntry] = ()
+    """ADD entries of changelog files, in the order in which their rows were changed (format 10)."""
+
+
+def changes_of(messages: Sequence[CommitMessage], overwrite: Overwrite | None) -> list[Change]:
+    """The snapshots that the messages ask for, in order; [] for messages that change nothing.
+
+    An overwrite takes no changelog files: what it replaces is not told row by row (format 14.2). Raises InvalidRequest
+    for messages of an overwrite that delete files.
+    """
+    appended: list[ManifestEntry] = []
+    compacted: list[ManifestEntry] = []
+    changelog: list[ManifestEntry] = []
+    compact_changelog: list[ManifestEntry] = []
+    deletes = False
+    for message in messages:
+        place = (message.partition, message.bucket, message.total_buckets)
+        appended += [ManifestEntry(FileKind.DELETE, *place, f) for f in message.deleted_files]
+        appended += [ManifestEntry(FileKind.ADD, *place, f) for f in message.new_files]
+        compacted += [ManifestEntry(FileKind.DELETE, *place, f) for f in message.compact_before]
+        compacted += [ManifestEntry(FileKind.ADD, *place, f) for f in message.compact_after]
+        deletes = deletes or bool(message.deleted_files)
+        if overwrite is None:
+            changelog += [ManifestEntry(FileKind.ADD, *place, f) for f in message.changelog_files]
+            compact_changelog += [ManifestEntry(FileKind.ADD, *place, f) for f in message.compact_changelog]
+    if overwrite is not None and deletes:
+        raise InvalidRequest("an overwrite finds the files that it replaces: its messages must not delete any")
+    out = []
+    if appended or changelog or (overwrite is not None and overwrite.matches is not None):
+        kind = CommitKind.OVERWRITE if deletes or overwrite is not None else CommitKind.APPEND
+        out.append(Change(kind, appended, changelog))
+    if compacted or compact_changelog:
+        out.append(Change(CommitKind.COMPACT, compacted, compact_changelog))
+    return out

@@ -1,0 +1,188 @@
+"""Tellers: compactions that tell what they change, or must look keys up in the levels above their output (format 10).
+
+A lookup reads files that the compaction leaves alone, and another compaction may replace them meanwhile. That is no
+harm: a compaction without files of level 0 changes what no key holds. One with files of level 0 takes all of them, so
+two such compactions, or one and an overwrite, delete the same files, and the later commit conflicts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Protocol
+
+import numpy as np
+import pyarrow as pa
+
+from paimon_core.compact.record_expiry import RecordExpiry
+from paimon_core.compact.task import CompactionTask
+from paimon_core.lsm.changelog import Comparison, Merged
+from paimon_core.lsm.compaction import CompactionUnit
+from paimon_core.lsm.engines.choice import merge_engine
+from paimon_core.lsm.groups import Groups
+from paimon_core.lsm.lookup import keys_of, places, states
+from paimon_core.lsm.merge import arrange
+from paimon_core.lsm.order import MergeOrder
+from paimon_core.lsm.sections import Section
+from paimon_core.lsm.strategy import needs_lookup
+from paimon_core.metadata.context import TableContext
+from paimon_core.metadata.data_file import DataFile
+from paimon_core.options import TableOptions
+from paimon_core.read.bucket_reader import BucketReader
+from paimon_core.read.lookup_reader import LookupReader
+from paimon_core.schema import TableSchema
+
+
+class Move(Enum):
+    """What moving a file to the output level takes."""
+
+    PLAIN = "nothing"
+    READ = "its rows are read for the changelog"
+    REWRITE = "its rows are merged into a new file"
+
+
+class Teller(Protocol):
+    """How the rows of one compaction are merged; steps that do not concern it are ordinary merges."""
+
+    @property
+    def tells(self) -> bool:
+        """Whether there are changelog rows to write."""
+
+    def concerns(self, files: Sequence[DataFile]) -> bool:
+        """Whether a rewrite of these files goes through ``merged``."""
+
+    def move(self, file: DataFile) -> Move:
+        """What an upgrade of this file takes; all but PLAIN goes through ``merged``."""
+
+    def merged(self, section: Section, move: Move) -> Iterator[Merged]:
+        """The rows of a section, window by window in key order, of any kind; sections are asked for in key order.
+
+        ``move`` READ: they stay as they are, and what is told of them is what the file holds.
+        """
+
+
+def teller(context: TableContext, task: CompactionTask, unit: CompactionUnit) -> Teller | None:
+    """The teller that the table's options ask for; None: every step is ordinary."""
+    reader = BucketReader(context, task.partition, task.bucket, keep=RecordExpiry.of(context))
+    if context.options["changelog-producer"] == "full-compaction":
+        return FullCompaction(reader, unit.output_level) if unit.is_bottom else None
+    if not needs_lookup(context.options):
+        return None
+    fields = context.schema.file_fields
+    if context.options["merge-engine"] == "first-row":
+        return FirstRow(reader, unit, LookupReader(reader, task.higher, fields[: len(context.schema.key_fields)]))
+    return Lookup(reader, unit, LookupReader(reader, task.higher, fields))
+
+
+@dataclass(frozen=True, slots=True)
+class FullCompaction:
+    """Producer full-compaction, in a compaction into the last level."""
+
+    reader: BucketReader
+    last_level: int
+
+    @property
+    def tells(self) -> bool:
+        """Always."""
+        return True
+
+    def concerns(self, files: Sequence[DataFile]) -> bool:
+        """Every rewrite."""
+        return True
+
+    def move(self, file: DataFile) -> Move:
+        """The rows that arrive at the last level are new there."""
+        return Move.READ
+
+    def merged(self, section: Section, move: Move) -> Iterator[Merged]:
+        """Rows before: those of the last level."""
+        comparison = _comparison(self.reader.context.schema, self.reader.context.options)
+        for pieces in _windows(self.reader, section):
+            yield comparison.by_last_level(*_arranged(self.reader, pieces), self.last_level)
+
+
+@dataclass(frozen=True, slots=True)
+class Lookup:
+    """Producer lookup, or option force-lookup alone: then keys are looked up and nothing is told."""
+
+    reader: BucketReader
+    unit: CompactionUnit
+    higher: LookupReader
+
+    @property
+    def tells(self) -> bool:
+        """Unless a lookup is only forced."""
+        return bool(self.reader.context.options["changelog-producer"] == "lookup")
+
+    def concerns(self, files: Sequence[DataFile]) -> bool:
+        """A rewrite with rows of level 0; the others change nothing."""
+        return any(f.level == 0 for f in files)
+
+    def move(self, file: DataFile) -> Move:
+        """A file of level 0 may only keep its rows where they need not be merged with what lies above."""
+        options = self.reader.context.options
+        if file.level != 0:
+            return Move.PLAIN
+        if self.unit.is_bottom or (options["merge-engine"] == "deduplicate" and not options["sequence.field"]):
+            return Move.READ if self.tells else Move.PLAIN
+        return Move.REWRITE
+
+    def merged(self, section: Section, move: Move) -> Iterator[Merged]:
+        """Rows before: the state of a key in the section, or else in the higher levels.
+
+        The single-record rule does not hold where rows are rewritten.
+        """
+        context = self.reader.context
+        comparison = _comparison(context.schema, context.options, merges_lone=move is Move.REWRITE)
+        for pieces in _windows(self.reader, section):
+            rows, groups = _arranged(self.reader, pieces)
+            found = self.higher.find(_without_state(self.reader, rows, groups)[0])
+            if found:
+                rows, groups = _arranged(self.reader, [*found, *pieces])
+            yield comparison.by_state(rows, groups, told=self.tells)
+
+
+@dataclass(frozen=True, slots=True)
+class FirstRow(Lookup):
+    """Merge engine first-row: rows of level 0 whose keys lie above are dropped."""
+
+    def merged(self, section: Section, move: Move) -> Iterator[Merged]:
+        """Rows that were there, and the first of each new key."""
+        comparison = _comparison(self.reader.context.schema, self.reader.context.options)
+        for pieces in _windows(self.reader, section):
+            rows, groups = _arranged(self.reader, pieces)
+            keys, missing = _without_state(self.reader, rows, groups)
+            known = np.zeros(len(groups), np.bool_)
+            for found in self.higher.find(keys):
+                known[np.flatnonzero(missing)[places(keys, found, keys.column_names)]] = True
+            yield comparison.by_first(rows, groups, known, told=self.tells)
+
+
+def _comparison(schema: TableSchema, options: TableOptions, *, merges_lone: bool = False) -> Comparison:
+    ignored = options["changelog-producer.row-deduplicate-ignore-fields"] or ()
+    compared = tuple(name for name in schema.names if name not in ignored)
+    return Comparison(
+        merge_engine(schema, options, merges_lone=merges_lone),
+        tuple(f.name for f in schema.file_fields),
+        compared if options["changelog-producer.row-deduplicate"] else None,
+    )
+
+
+def _windows(reader: BucketReader, section: Section) -> Iterator[list[pa.Table]]:
+    return reader.windows(section.runs, reader.context.schema.file_fields, _key(reader))
+
+
+def _arranged(reader: BucketReader, pieces: Sequence[pa.Table]) -> tuple[pa.Table, Groups]:
+    return arrange(pieces, _key(reader), MergeOrder.of(reader.context.options))
+
+
+def _without_state(reader: BucketReader, rows: pa.Table, groups: Groups) -> tuple[pa.Table, np.ndarray]:
+    """The keys without a row of a level above 0, and one boolean per group: whether its key is one of them."""
+    missing = states(rows, groups) < 0
+    return keys_of(rows, groups, missing, _key(reader)), missing
+
+
+def _key(reader: BucketReader) -> list[str]:
+    schema = reader.context.schema
+    return [f.name for f in schema.file_fields[: len(schema.key_fields)]]

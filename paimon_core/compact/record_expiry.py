@@ -1,0 +1,93 @@
+"""RecordExpiry: rows that compaction leaves out because they are too old (format 16.5).
+
+A row is as old as its ``record-level.time-field`` says, in whole seconds; a row without a time never expires. Expired
+rows are left out before the merge, so that an older row of the same key that has not expired comes forth again.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from paimon_core.codec.binary_row import row_decoder
+from paimon_core.errors import CorruptTable
+from paimon_core.metadata.context import TableContext
+from paimon_core.metadata.data_file import DataFile
+from paimon_core.metadata.time_field import TIME_ROOTS, time_field
+from paimon_core.schema import DataField
+from paimon_core.types import TIMESTAMP_ROOTS, DataType, TypeRoot
+
+_MILLIS_FROM = 10**12
+_LEAST = -(2**63)
+_PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
+
+
+@dataclass(frozen=True, slots=True)
+class RecordExpiry:
+    """The rule of one table at one time: rows from before ``oldest`` (epoch seconds) have expired."""
+
+    context: TableContext
+    field: DataField
+    oldest: int
+
+    @staticmethod
+    def of(context: TableContext, now_millis: int | None = None) -> RecordExpiry | None:
+        """The rule at an epoch time (None: now), or None for a table whose rows do not expire.
+
+        Raises InvalidRequest naming the option when the time field is missing or of another type.
+        """
+        field = time_field(context)
+        if field is None:
+            return None
+        now = time.time_ns() // 1_000_000 if now_millis is None else now_millis
+        return RecordExpiry(context, field, now // 1000 - context.options["record-level.expire-time"] // 1000)
+
+    def __call__(self, rows: pa.RecordBatch) -> pa.RecordBatch:
+        """The rows that have not expired; rows read without the time field are passed on whole."""
+        if self.field.name not in rows.schema.names:
+            return rows
+        fresh = _fresh(rows[self.field.name], self.field.type, self.oldest)
+        return rows if pc.all(fresh).as_py() else rows.filter(fresh)
+
+    def may_concern(self, file: DataFile) -> bool:
+        """Whether a row of the file has expired, by its statistics; without statistics: no, as Java has it."""
+        old = self.context.schemas.read(file.schema_id) if file.schema_id != self.context.schema.id else None
+        fields = (old or self.context.schema).fields
+        if file.value_stats_cols is not None:
+            fields = tuple(f for name in file.value_stats_cols for f in fields if f.name == name)
+        place = next((at for at, f in enumerate(fields) if f.id == self.field.id), None)
+        if place is None or fields[place].type.root not in TIME_ROOTS or not any(file.value_stats.min_values[:4]):
+            return False
+        try:
+            least = row_decoder(tuple(f.type for f in fields))(file.value_stats.min_values)[place]
+        except CorruptTable as error:
+            raise CorruptTable(f"the statistics of {file.file_name} do not decode: {error}") from error
+        return least is not None and least < _threshold(least, fields[place].type, self.oldest)
+
+
+def _fresh(column: pa.Array, dtype: DataType, oldest: int) -> pa.BooleanArray:
+    values = column.cast(pa.int64())
+    bounds = pa.scalar(_threshold(0, dtype, oldest), pa.int64())
+    if dtype.root is TypeRoot.BIGINT:
+        in_millis = pc.greater_equal(values, _MILLIS_FROM)
+        bounds = pc.if_else(in_millis, pa.scalar(_threshold(_MILLIS_FROM, dtype, oldest), pa.int64()), bounds)
+    return pc.fill_null(pc.greater_equal(values, bounds), True)
+
+
+def _threshold(value: int, dtype: DataType, oldest: int) -> int:
+    """The least storage value, of the kind that ``value`` is, that has not expired.
+
+    Seconds are cut towards zero, so that below zero the last second reaches back to the one before.
+    """
+    per_second = 1
+    if dtype.root in TIMESTAMP_ROOTS:
+        per_second = _PER_SECOND[dtype.to_arrow().unit]
+    elif dtype.root is TypeRoot.BIGINT and value >= _MILLIS_FROM:
+        per_second = 1000
+    if oldest > 0 or per_second == 1:
+        return max(oldest * per_second, _LEAST)
+    per_milli = max(per_second // 1000, 1)
+    return max((oldest - 1) * per_second + per_milli, _LEAST)

@@ -1,0 +1,80 @@
+"""Row groups: between which keys the rows of each row group of a sorted file lie, as far as its footer says."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Context, Decimal
+from typing import Any
+
+from paimon_core.datafile.footer import chunk_bounds, read_footer, row_group_count
+from paimon_core.datafile.reader import opened
+from paimon_core.schema import DataField
+from paimon_core.storage.storage import Storage
+from paimon_core.types import STRING_ROOTS, DataType, TypeRoot
+
+_BOOLEAN, _INT32, _INT64 = 0, 1, 2
+_EXACT = Context(prec=80)
+_INTEGRAL = frozenset(
+    {
+        TypeRoot.TINYINT,
+        TypeRoot.SMALLINT,
+        TypeRoot.INT,
+        TypeRoot.BIGINT,
+        TypeRoot.DATE,
+        TypeRoot.TIME,
+        TypeRoot.TIMESTAMP,
+        TypeRoot.TIMESTAMP_LTZ,
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class KeyRange:
+    """The least and the greatest key of a row group: storage values of the first key columns.
+
+    All but the last column given are constant in the row group. () where nothing is known.
+    """
+
+    low: tuple[Any, ...] = ()
+    high: tuple[Any, ...] = ()
+
+
+def row_group_keys(storage: Storage, path: str, key_fields: Sequence[DataField]) -> list[KeyRange]:
+    """The key range of each row group of the file at ``path``, which is sorted by its columns ``key_fields``.
+
+    Statistics are by column, so a further column bounds the key only while those before it are constant. Raises
+    CorruptTable for a file that is missing or no Parquet file, StorageError when the store fails.
+    """
+    with opened(storage, path) as source:
+        footer = read_footer(source)
+        ranges = [KeyRange()] * row_group_count(footer)
+        is_open = [True] * len(ranges)
+        for field in key_fields:
+            for at, bounds in enumerate(chunk_bounds(footer, field.name)):
+                kind, least, greatest = bounds or (0, None, None)
+                low, high = _value(least, kind, field.type), _value(greatest, kind, field.type)
+                is_open[at] = is_open[at] and low is not None and high is not None
+                if is_open[at]:
+                    ranges[at] = KeyRange((*ranges[at].low, low), (*ranges[at].high, high))
+                    is_open[at] = low == high
+        return ranges
+
+
+def _value(raw: bytes | None, physical: int, dtype: DataType) -> Any:
+    """A footer's value as a storage value; None for types whose bounds are not those of our order, and for cut text."""
+    if raw is None:
+        return None
+    if dtype.root in STRING_ROOTS:
+        with contextlib.suppress(UnicodeDecodeError):
+            return raw.decode()
+        return None
+    if physical == _BOOLEAN:
+        return bool(raw[0])
+    if dtype.root is TypeRoot.DECIMAL:
+        unscaled = int.from_bytes(raw, "little" if physical in (_INT32, _INT64) else "big", signed=True)
+        return _EXACT.scaleb(Decimal(unscaled), -dtype.scale)
+    if dtype.root in _INTEGRAL and physical in (_INT32, _INT64):
+        return int.from_bytes(raw, "little", signed=True)
+    return None

@@ -1,0 +1,76 @@
+"""collect: the elements of all arrays in one, or each element once (format 9.7).
+
+A retract takes back one of each element that it names, the earliest first; what is not there cannot be taken back.
+Distinct elements come in the order in which they were first seen; Java's order is that of a hash table.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from paimon_core.lsm.aggregates.aggregate import Aggregate, Retracts
+from paimon_core.lsm.aggregates.column_rules import check_options, check_type
+from paimon_core.lsm.aggregates.entries import Entries, Flags, after_last, by_first, entries
+from paimon_core.lsm.aggregates.value_codes import Numbers, is_valid, same_object, same_row
+from paimon_core.lsm.gather import Positions
+from paimon_core.lsm.groups import Groups
+from paimon_core.options import FieldOptions
+from paimon_core.schema import DataField
+from paimon_core.types import TypeRoot
+
+
+@dataclass(frozen=True, slots=True)
+class Collect:
+    """``distinct``: each element once."""
+
+    distinct: bool = False
+    can_retract: bool = True
+
+    def __call__(self, column: pa.ChunkedArray, groups: Groups, retracts: Retracts | None) -> pa.ChunkedArray:
+        """The array of each group; null when all arrays that are added are null."""
+        found = entries(column, groups, retracts)
+        if self.distinct:
+            same = after_last(found.same(_equality_of_sets(found.values)), found.retracted)
+            return found.column(by_first(same, same.order[same.starts]))
+        if not found.retracted.any():
+            return found.column(np.arange(len(found.values)))
+        return found.column(np.flatnonzero(_left(found)))
+
+
+def _left(found: Entries) -> Flags:
+    """Whether each entry is added and not taken back.
+
+    Elements that are equal form a queue. How many are left follows from the running balance of adds and retracts,
+    which never falls below zero; those left are the last ones added.
+    """
+    same = found.same(_equality_of_lists(found.values))
+    adds = ~found.retracted[same.order]
+    balance = np.cumsum(np.where(adds, 1, -1))
+    balance -= np.repeat(balance[same.starts] - np.where(adds[same.starts], 1, -1), same.lengths)
+    left = balance[same.ends - 1] - np.minimum(np.minimum.reduceat(balance, same.starts), 0) if len(same) else balance
+    added: Positions = np.cumsum(adds)
+    from_end = np.repeat(added[same.ends - 1], same.lengths) - added
+    stays = np.zeros(len(adds), np.bool_)
+    stays[same.order] = adds & (from_end < np.repeat(left, same.lengths))
+    return stays
+
+
+def _equality_of_sets(elements: pa.Array) -> Numbers:
+    return same_row(elements) if pa.types.is_nested(elements.type) else same_object(elements)
+
+
+def _equality_of_lists(elements: pa.Array) -> Numbers:
+    """As objects; single byte strings are never the same object in Java, so a retract takes back none of them."""
+    if not pa.types.is_binary(elements.type):
+        return same_object(elements)
+    return np.where(is_valid(elements), np.arange(len(elements)) + 1, 0)
+
+
+def collect(field: DataField, options: FieldOptions) -> Aggregate:
+    """collect of a column of type ARRAY; raises InvalidOption naming the column and what does not fit."""
+    check_type("collect", field, field.type.root is TypeRoot.ARRAY, "ARRAY")
+    check_options("collect", field, options, ("distinct",))
+    return Collect(options.distinct)

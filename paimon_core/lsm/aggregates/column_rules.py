@@ -1,0 +1,70 @@
+"""What an aggregate function demands of its column: the type, and the options that it knows (format 9.5)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import fields
+
+from paimon_core.errors import InvalidOption
+from paimon_core.options import FieldOptions
+from paimon_core.schema import DataField
+from paimon_core.types import DataType, TypeRoot
+
+_OF_EVERY_FUNCTION = frozenset({"aggregate_function", "ignore_retract", "stats_mode"})
+
+
+def check_options(function: str, field: DataField, options: FieldOptions, known: Sequence[str] = ()) -> None:
+    """Refuses what the options say of the column and ``function`` does not know.
+
+    ``known`` are attributes of FieldOptions. Raises InvalidOption naming the column, the option and its value.
+    """
+    for attribute in fields(options):
+        value = getattr(options, attribute.name)
+        if attribute.name in _OF_EVERY_FUNCTION or attribute.name in known or value is None or value is False:
+            continue
+        what = attribute.name.replace("_", "-")
+        raise _refused(field, what, value, f"aggregate function {function!r} has no such option")
+
+
+def check_type(function: str, field: DataField, fits: bool, wanted: str) -> None:
+    """Raises InvalidOption naming the column, its type and the type ``wanted`` unless it ``fits``."""
+    if not fits:
+        raise InvalidOption(
+            f"column {field.name!r}: aggregate function {function!r} takes {wanted}, not {field.type}",
+            column=field.name,
+            function=function,
+            type=str(field.type),
+        )
+
+
+def row_of_table(function: str, field: DataField) -> DataType:
+    """The ROW of a column of type ARRAY of ROW; raises InvalidOption naming the column for other types."""
+    inner = field.type.children[0].type if field.type.root is TypeRoot.ARRAY else field.type
+    is_table = inner is not field.type and inner.root is TypeRoot.ROW
+    check_type(function, field, is_table, "ARRAY of ROW")
+    return inner
+
+
+def check_names(field: DataField, option: str, names: Sequence[str], row: DataType) -> None:
+    """Raises InvalidOption unless ``names``, the value of the column's ``option``, are fields of the nested row."""
+    for name in names:
+        if name not in (child.name for child in row.children):
+            held = ", ".join(child.name for child in row.children)
+            raise _refused(field, option, ",".join(names), f"the row has no field {name!r}, only {held}")
+
+
+def check_needs_key(field: DataField, option: str, value: object, nested_key: Sequence[str] | None) -> None:
+    """Raises InvalidOption when ``option`` is set and the option nested-key, on which it depends, is not."""
+    if value is not None and not nested_key:
+        raise _refused(field, option, value, f"it needs fields.{field.name}.nested-key")
+
+
+def _refused(field: DataField, option: str, value: object, reason: str) -> InvalidOption:
+    key = f"fields.{field.name}.{option}"
+    text = ",".join(value) if isinstance(value, tuple) else value
+    return InvalidOption(
+        f"column {field.name!r}: option {key} = {text!r} is refused: {reason}",
+        column=field.name,
+        option=key,
+        value=text,
+    )

@@ -1,0 +1,152 @@
+"""Sum and product of DECIMAL, in unscaled values (format 9.5).
+
+Results keep the column's precision and scale. From 19 digits on a sum that needs more than the precision is null, and
+the fold goes on from there; up to 18 digits it is null only beyond 64 bits, and a result between the two, which the
+type cannot hold, is an error here. A product is rounded half up to the scale, and null beyond the precision.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from paimon_core.errors import InvalidRequest
+from paimon_core.lsm.aggregates.aggregate import Retracts
+from paimon_core.lsm.aggregates.integers import overflow
+from paimon_core.lsm.aggregates.rounds import left_to_right
+from paimon_core.lsm.aggregates.values import Numbers, Valid, column_of, raw, skipping_nulls
+from paimon_core.lsm.groups import Groups
+
+LARGEST_COMPACT = 18
+"""Digits up to which the unscaled value is kept in 64 bits."""
+_HALF = np.int64(32)
+_LOW = np.int64(2**32 - 1)
+
+
+@dataclass(frozen=True, slots=True)
+class DecimalSum:
+    """The sum of the values; retracts are subtracted."""
+
+    column: str
+    can_retract: bool = True
+
+    def __call__(self, column: pa.ChunkedArray, groups: Groups, retracts: Retracts | None) -> pa.ChunkedArray:
+        """Raises InvalidRequest for a result of a column of up to 18 digits that needs more than its precision."""
+        return skipping_nulls(column, groups, retracts, self._step)
+
+    def _step(self, array: pa.Array, groups: Groups, retracts: Retracts | None) -> pa.Array:
+        words = raw(array, np.int64, 2).reshape(-1, 2)
+        compact = array.type.precision <= LARGEST_COMPACT
+        limit = 2**63 - 1 if compact else 10**array.type.precision - 1
+        low = np.ascontiguousarray(words[:, 0])[groups.order]
+        high = low if compact else np.ascontiguousarray(words[:, 1])[groups.order]
+        signs = None if retracts is None else 1 - 2 * retracts[groups.order].astype(np.int64)
+        sums = _sum_of_one_word(low, signs, groups) if compact else _sum_of_two_words(low, high, signs, groups)
+        unsure = _may_pass(limit, high, 1.0 if compact else 2.0**64, groups)
+        known = np.ones(len(groups), np.bool_)
+        if unsure.any():
+            exact, known[unsure] = _sum_in_order(words, groups.keep(unsure), retracts, limit)
+            sums[unsure] = _words(exact)
+        if compact and (np.abs(sums[known, 0]) >= 10**array.type.precision).any():
+            raise overflow(self.column, "sum", array.type)
+        return column_of(sums, array.type, known)
+
+
+@dataclass(frozen=True, slots=True)
+class DecimalProduct:
+    """The product of the values; retracts divide. Exact integers of any size, one after the other: slow."""
+
+    column: str
+    can_retract: bool = True
+
+    def __call__(self, column: pa.ChunkedArray, groups: Groups, retracts: Retracts | None) -> pa.ChunkedArray:
+        """Raises InvalidRequest for a division by zero and for one whose digits do not end."""
+        return skipping_nulls(column, groups, retracts, self._step)
+
+    def _step(self, array: pa.Array, groups: Groups, retracts: Retracts | None) -> pa.Array:
+        unit, limit = 10**array.type.scale, 10**array.type.precision - 1
+
+        def multiply(folded: Numbers, more: Numbers) -> tuple[Numbers, Valid]:
+            return _within(_half_up(folded * more, np.full(len(more), unit, object)), limit)
+
+        def divide(folded: Numbers, more: Numbers) -> tuple[Numbers, Valid]:
+            if not more.all():
+                raise InvalidRequest(f"column {self.column!r}: product takes back a zero", column=self.column)
+            if (10**127 % (abs(more) // np.gcd(folded, more)) != 0).any():
+                raise InvalidRequest(
+                    f"column {self.column!r}: product takes back a factor that leaves digits without end",
+                    column=self.column,
+                )
+            return _within(_half_up(folded * unit, more), limit)
+
+        values = _integers(raw(array, np.int64, 2).reshape(-1, 2))
+        products, known = left_to_right(values, groups, retracts, add=multiply, take_back=divide)
+        return column_of(_words(products), array.type, known)
+
+
+def _may_pass(limit: int, words: Numbers, unit: float, groups: Groups) -> Valid:
+    """The groups of which a sum on the way may be larger than ``limit``, by the sizes of their leading words."""
+    depth = int(groups.lengths.max(initial=0))
+    largest = max(int(words.max(initial=0)), -int(words.min(initial=0))) + 1
+    if largest * unit * depth < limit * 0.999:
+        return np.zeros(len(groups), np.bool_)
+    sizes = (np.abs(words).astype(np.float64) + 1) * unit
+    return np.asarray(np.add.reduceat(sizes, groups.starts) > limit * 0.999)
+
+
+def _sum_of_one_word(low: Numbers, signs: Numbers | None, groups: Groups) -> Numbers:
+    """Sums modulo 2**64 of values that fit a word, as two words."""
+    values = low if signs is None else low * signs
+    sums = np.add.reduceat(values, groups.starts) if len(groups) else np.zeros(0, np.int64)
+    return np.stack([sums, sums >> 63], axis=1)
+
+
+def _sum_of_two_words(low: Numbers, high: Numbers, signs: Numbers | None, groups: Groups) -> Numbers:
+    """Sums modulo 2**128: each 32-bit piece for itself, which cannot overflow, then the carries."""
+    carry = np.zeros(len(groups), np.int64)
+    pieces = []
+    for piece in (low & _LOW, (low >> _HALF) & _LOW, high & _LOW, high >> _HALF):
+        signed = piece if signs is None else piece * signs
+        total = carry + (np.add.reduceat(signed, groups.starts) if len(groups) else carry)
+        pieces.append(total & _LOW)
+        carry = total >> _HALF
+    return np.stack([pieces[0] | pieces[1] << _HALF, pieces[2] | pieces[3] << _HALF], axis=1)
+
+
+def _sum_in_order(words: Numbers, groups: Groups, retracts: Retracts | None, limit: int) -> tuple[Numbers, Valid]:
+    """The sums as exact integers; a sum on the way whose size passes ``limit`` makes the fold null."""
+    return left_to_right(
+        _integers(words),
+        groups,
+        retracts,
+        add=lambda folded, more: _within(folded + more, limit),
+        take_back=lambda folded, more: _within(folded - more, limit),
+        open_with_retract=lambda values: -values,
+    )
+
+
+def _within(values: Numbers, limit: int) -> tuple[Numbers, Valid]:
+    return values, np.asarray(abs(values) <= limit, np.bool_)
+
+
+def _half_up(values: Numbers, divisors: Numbers) -> Numbers:
+    """The quotients, rounded to the nearest integer, halves away from zero."""
+    size, by = abs(values), abs(divisors)
+    rounded = (2 * size + by) // (2 * by)
+    return np.asarray(np.where((values < 0) == (divisors < 0), rounded, -rounded))
+
+
+def _integers(words: Numbers) -> Numbers:
+    """Two words a value, the low one first, as Python integers."""
+    high: Numbers = words[:, 1].astype(object) * 2**64
+    low: Numbers = np.ascontiguousarray(words[:, 0]).view(np.uint64).astype(object)
+    return np.asarray(high + low)
+
+
+def _words(values: Numbers) -> Numbers:
+    """Python integers as two words a value; those that 128 bits cannot hold, which are null, get any."""
+    low = (values & (2**64 - 1)).astype(np.uint64).view(np.int64)
+    high = (values >> 64 & (2**64 - 1)).astype(np.uint64).view(np.int64)
+    return np.stack([low, high], axis=1)

@@ -1,0 +1,141 @@
+"""Entries: the elements of a list or map column, laid out one after the other by group and merge order.
+
+The fold of a collection is a choice among these entries: which of them stay, and in which order. ``Entries.same``
+arranges them by group and by equality; what happens to one element over time is then one run of entries.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from paimon_core.lsm.aggregates.aggregate import Retracts
+from paimon_core.lsm.aggregates.value_codes import Numbers, is_valid
+from paimon_core.lsm.gather import Positions, contiguous, take
+from paimon_core.lsm.groups import Groups, group
+
+Flags = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Entries:
+    """All arrays but ``present`` have one value per entry; entries are in order of group, row and place in the row."""
+
+    kind: pa.DataType
+    """The type of the column."""
+    values: pa.Array
+    """The elements of a list, the values of a map."""
+    keys: pa.Array | None
+    """The keys of a map."""
+    group_of: Positions
+    row_of: Positions
+    """Numbers of rows, ascending over all groups."""
+    retracted: Flags
+    """Whether the entry is of a retracted row."""
+    present: Flags
+    """One per group: whether it has a collection at all; retracts from nothing leave nothing."""
+    begun: Flags
+    """Whether the group has a collection before the entry's row."""
+
+    def keep(self, chosen: Flags) -> Entries:
+        """The entries chosen by one boolean per entry."""
+        if chosen.all():
+            return self
+        at = np.flatnonzero(chosen)
+        taken = pa.array(at)
+        return Entries(
+            self.kind,
+            self.values.take(taken),
+            None if self.keys is None else self.keys.take(taken),
+            self.group_of[at],
+            self.row_of[at],
+            self.retracted[at],
+            self.present,
+            self.begun[at],
+        )
+
+    def same(self, numbers: Numbers) -> Groups:
+        """The entries arranged by group and by ``numbers``, in merge order within each."""
+        return group(self.identities(numbers), None)
+
+    def identities(self, numbers: Numbers) -> Numbers:
+        """One integer per pair of group and number."""
+        return self.group_of * (int(numbers.max(initial=0)) + 1) + numbers
+
+    def column(self, at: Positions, values: pa.Array | None = None) -> pa.ChunkedArray:
+        """The column of the entries at these positions, ascending by group; ``values`` stand in for their values."""
+        lengths = np.bincount(self.group_of[at], minlength=len(self.present))
+        offsets = pa.array(group_offsets(lengths), pa.int32())
+        taken = pa.array(at)
+        held = self.values.take(taken) if values is None else values
+        absent = pa.array(~self.present)
+        if self.keys is None:
+            made = pa.ListArray.from_arrays(offsets, held, type=self.kind, mask=absent)
+        else:
+            made = pa.MapArray.from_arrays(offsets, self.keys.take(taken), held, type=self.kind, mask=absent)
+        return pa.chunked_array([made], self.kind)
+
+
+def entries(column: pa.ChunkedArray, groups: Groups, retracts: Retracts | None) -> Entries:
+    """The entries of the groups' rows; null collections have none."""
+    groups = groups.compact()
+    rows = contiguous(take(column, groups.order))
+    valid = is_valid(rows)
+    taken_back = np.zeros(len(rows), np.bool_) if retracts is None else retracts[groups.order]
+    adds = group_offsets((valid & ~taken_back).astype(np.int64))
+    before: Positions = adds[:-1] - np.repeat(adds[groups.starts], groups.lengths)
+    lengths = np.where(valid, np.diff(rows.offsets.to_numpy()), 0)
+    row_of = np.repeat(np.arange(len(rows)), lengths)
+    is_map = pa.types.is_map(rows.type)
+    return Entries(
+        column.type,
+        rows.items if is_map else rows.flatten(),
+        rows.keys if is_map else None,
+        groups.numbers[row_of],
+        row_of,
+        taken_back[row_of],
+        adds[groups.ends] > adds[groups.starts],
+        before[row_of] > 0,
+    )
+
+
+def after_last(same: Groups, event: Flags) -> Groups:
+    """What comes after the last entry with an ``event`` in each group of equal entries, where anything does."""
+    if not event.any():
+        return same
+    places = np.where(event[same.order], np.arange(len(same.order)), -1)
+    starts = np.maximum(same.starts, np.maximum.reduceat(places, same.starts) + 1)
+    return Groups(same.order, starts, same.ends).keep(starts < same.ends)
+
+
+def by_first(same: Groups, chosen: Positions) -> Positions:
+    """``chosen``, one entry for each group of equal entries, in the order in which their groups began."""
+    return chosen[np.argsort(same.order[same.starts], kind="stable")]
+
+
+def group_offsets(lengths: Positions) -> Positions:
+    """Where each group's values begin, and the end of the last."""
+    return np.append(np.zeros(1, np.int64), np.cumsum(lengths, dtype=np.int64))
+
+
+def rank_in_group(group_of: Positions) -> Positions:
+    """The number, from 0, of each entry within its group; ``group_of`` ascends."""
+    first = np.searchsorted(group_of, group_of)
+    return np.arange(len(group_of)) - first
+
+
+def replaced(at: Positions, group_of: Positions, groups: Flags, by: Callable[[int], list[int]]) -> Positions:
+    """``at`` with what ``by`` gives for each of the chosen groups in place of what it has for them.
+
+    A loop over these groups, which are those that no whole-column rule covers.
+    """
+    if not groups.any():
+        return at
+    kept = at[~groups[group_of[at]]]
+    steps = [np.array(by(int(number)), np.int64) for number in np.flatnonzero(groups)]
+    both = np.concatenate([kept, *steps])
+    return both[np.argsort(group_of[both], kind="stable")]

@@ -1,0 +1,59 @@
+"""Aggregate functions max and min over every comparable type, in the order of format 7.3; nulls do not count."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from paimon_core.lsm.aggregates.aggregate import Retracts
+from paimon_core.lsm.aggregates.values import Numbers, column_of, raw, skipping_nulls
+from paimon_core.lsm.codes import parts
+from paimon_core.lsm.gather import contiguous
+from paimon_core.lsm.groups import Groups
+
+
+@dataclass(frozen=True, slots=True)
+class Extreme:
+    """The largest value, or the smallest."""
+
+    largest: bool
+    can_retract: bool = False
+
+    def __call__(self, column: pa.ChunkedArray, groups: Groups, retracts: Retracts | None) -> pa.ChunkedArray:
+        """Numbers and times are reduced as they are; other types by their order codes, one part after the other."""
+        kind = column.type
+        if pa.types.is_integer(kind) or pa.types.is_temporal(kind) or pa.types.is_floating(kind):
+            return skipping_nulls(column, groups, None, self._of_numbers)
+        codes = parts(column)[1 if column.null_count else 0 :]
+        return skipping_nulls(column, groups, None, lambda array, dense, _: self._of_codes(array, codes, dense))
+
+    def _of_numbers(self, array: pa.Array, groups: Groups, retracts: Retracts | None) -> pa.Array:
+        floating = pa.types.is_floating(array.type)
+        values = raw(array, f"{'f' if floating else 'i'}{array.type.bit_width // 8}")[groups.order]
+        if not len(values):
+            return array[:0]
+        if not floating:
+            return column_of(self._reduced(values, groups), array.type)
+        bits = np.where(np.isnan(values), np.full(1, np.nan, values.dtype), values).view(f"i{values.itemsize}")
+        return column_of(_order_of_floats(self._reduced(_order_of_floats(bits), groups)), array.type)
+
+    def _of_codes(self, array: pa.Array, codes: list[Numbers], groups: Groups) -> pa.Array:
+        """Keep the rows that lead by the first part, of these the ones that lead by the second, and so on."""
+        for part in codes if len(groups) else ():
+            values = part[groups.order]
+            leads = values == np.repeat(self._reduced(values, groups), groups.lengths)
+            if not leads.all():
+                before = np.append(np.zeros(1, np.int64), np.cumsum(leads))
+                groups = Groups(groups.order[leads], before[groups.starts], before[groups.ends])
+        return contiguous(array).take(pa.array(groups.order[groups.starts]))
+
+    def _reduced(self, values: Numbers, groups: Groups) -> Numbers:
+        reduce = np.maximum.reduceat if self.largest else np.minimum.reduceat
+        return np.asarray(reduce(values, groups.starts))
+
+
+def _order_of_floats(bits: Numbers) -> Numbers:
+    """Bits of floats as integers of the same order, -0.0 below 0.0, and back again: it undoes itself."""
+    return np.asarray(bits ^ ((bits >> (8 * bits.itemsize - 1)) & np.iinfo(bits.dtype).max))

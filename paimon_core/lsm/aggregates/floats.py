@@ -1,0 +1,64 @@
+"""Sum and product of FLOAT and DOUBLE, strictly from first to last in the column's own width (format 9.5).
+
+The order of floating-point steps shows in the last bits, so no reduction that pairs values may be used.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from paimon_core.lsm.aggregates.aggregate import Retracts
+from paimon_core.lsm.aggregates.rounds import left_to_right
+from paimon_core.lsm.aggregates.values import Numbers, column_of, raw, skipping_nulls
+from paimon_core.lsm.groups import Groups
+
+
+@dataclass(frozen=True, slots=True)
+class FloatSum:
+    """The sum of the values; retracts are subtracted."""
+
+    can_retract: bool = True
+
+    def __call__(self, column: pa.ChunkedArray, groups: Groups, retracts: Retracts | None) -> pa.ChunkedArray:
+        """Infinities and NaN are results like others."""
+        return skipping_nulls(column, groups, retracts, self._step)
+
+    def _step(self, array: pa.Array, groups: Groups, retracts: Retracts | None) -> pa.Array:
+        values = raw(array, array.type.to_pandas_dtype())[groups.order]
+        if retracts is not None:
+            values = np.where(retracts[groups.order], -values, values)
+        return column_of(_in_order(np.add, values, groups), array.type)
+
+
+@dataclass(frozen=True, slots=True)
+class FloatProduct:
+    """The product of the values; retracts divide."""
+
+    can_retract: bool = True
+
+    def __call__(self, column: pa.ChunkedArray, groups: Groups, retracts: Retracts | None) -> pa.ChunkedArray:
+        """Infinities and NaN are results like others."""
+        return skipping_nulls(column, groups, retracts, self._step)
+
+    def _step(self, array: pa.Array, groups: Groups, retracts: Retracts | None) -> pa.Array:
+        values = raw(array, array.type.to_pandas_dtype())
+        if retracts is None:
+            return column_of(_in_order(np.multiply, values[groups.order], groups), array.type)
+        with np.errstate(all="ignore"):
+            products, known = left_to_right(
+                values, groups, retracts, add=lambda a, b: (a * b, None), take_back=lambda a, b: (a / b, None)
+            )
+        return column_of(products, array.type, known)
+
+
+def _in_order(operation: np.ufunc, values: Numbers, groups: Groups) -> Numbers:
+    """One result per group of ``values``, which come in the order of the compact groups, none of them empty."""
+    folded = values[groups.starts]
+    rest = np.ones(len(values), np.bool_)
+    rest[groups.starts] = False
+    with np.errstate(all="ignore"):
+        operation.at(folded, np.repeat(np.arange(len(groups)), groups.lengths - 1), values[rest])
+    return folded

@@ -1,0 +1,56 @@
+"""NestedKey: the key of the rows within an array of rows (options nested-key and nested-key-null-strategy)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from paimon_core.errors import InvalidRequest
+from paimon_core.lsm.aggregates.entries import Entries, Flags
+from paimon_core.lsm.aggregates.value_codes import Numbers, is_valid, same_object
+
+
+@dataclass(frozen=True, slots=True)
+class NestedKey:
+    """``fields`` of the rows in column ``column``; ``nulls``: rows with a null in the key are merged like others
+    (merge), left out (ignore) or refused (error)."""
+
+    column: str
+    fields: tuple[str, ...]
+    nulls: str = "merge"
+
+    def rows(self, found: Entries) -> Entries:
+        """The rows that count; null elements do not.
+
+        Raises InvalidRequest naming the column for a null in a key that must have none; a retract from nothing is not
+        looked at.
+        """
+        counts = is_valid(found.values)
+        if self.nulls == "merge":
+            return found.keep(counts)
+        incomplete = counts & self._incomplete(found.values)
+        if self.nulls == "error" and (incomplete & (found.begun | ~found.retracted)).any():
+            raise InvalidRequest(
+                f"column {self.column!r}: a row has a null in its nested key {', '.join(self.fields)}, and option "
+                f"fields.{self.column}.nested-key-null-strategy is error",
+                column=self.column,
+                option=f"fields.{self.column}.nested-key-null-strategy",
+            )
+        return found.keep(counts & ~incomplete)
+
+    def numbers(self, rows: pa.Array) -> Numbers:
+        """Numbers that are equal where the keys of two rows are."""
+        columns = self._columns(rows)
+        return same_object(pa.StructArray.from_arrays(columns, list(self.fields)))
+
+    def _columns(self, rows: pa.Array) -> list[pa.Array]:
+        return [pc.struct_field(rows, [name]) for name in self.fields]
+
+    def _incomplete(self, rows: pa.Array) -> Flags:
+        incomplete = np.zeros(len(rows), np.bool_)
+        for column in self._columns(rows):
+            incomplete |= ~is_valid(column)
+        return incomplete

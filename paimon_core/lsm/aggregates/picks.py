@@ -1,0 +1,68 @@
+"""Aggregate functions that pick one row's value: last_value, last_non_null_value, first_value, first_non_null_value.
+
+All types are allowed (format 9.5). Each function first chooses rows, then takes their values once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from paimon_core.lsm.aggregates.aggregate import Retracts
+from paimon_core.lsm.aggregates.positions import (
+    Flags,
+    first_where,
+    last_valid,
+    last_where,
+    take_or_null,
+    valid_rows,
+)
+from paimon_core.lsm.gather import Positions
+from paimon_core.lsm.groups import Groups
+
+
+@dataclass(frozen=True, slots=True)
+class Last:
+    """The last value, or with ``non_null`` the last that is not null; null when a retract brought it."""
+
+    non_null: bool
+    can_retract: bool = True
+
+    def __call__(self, column: pa.ChunkedArray, groups: Groups, retracts: Retracts | None) -> pa.ChunkedArray:
+        """The value of the row that decides, which is the same row for adds and retracts."""
+        rows = last_valid(column, groups) if self.non_null else last_where(None, groups)
+        return take_or_null(column, rows if retracts is None else _unless(retracts, rows))
+
+
+@dataclass(frozen=True, slots=True)
+class First:
+    """The first value, or with ``non_null`` the first that is not null."""
+
+    non_null: bool
+    can_retract: bool = False
+
+    def __call__(self, column: pa.ChunkedArray, groups: Groups, retracts: Retracts | None) -> pa.ChunkedArray:
+        """The first value of each group."""
+        return take_or_null(column, first_where(self._candidates(column), groups))
+
+    def after_deletes(self, column: pa.ChunkedArray, whole: Groups, since: Groups, deletes: Flags) -> pa.ChunkedArray:
+        """The value when ``deletes``, one boolean per row, put a row in place of what was folded (format 9.5).
+
+        ``since`` are the groups ``whole`` from their last delete on, that row included. A first value that was seen
+        before the delete makes the deleted row's value stay; otherwise the first that comes after it counts.
+        """
+        candidates = self._candidates(column)
+        adds = ~deletes if candidates is None else candidates & ~deletes
+        after = first_where(adds, since)
+        unseen = (after >= 0) & (after == first_where(adds, whole))
+        return take_or_null(column, np.where(unseen, after, since.order[since.starts]))
+
+    def _candidates(self, column: pa.ChunkedArray) -> Flags | None:
+        return valid_rows(column) if self.non_null else None
+
+
+def _unless(retracts: Retracts, rows: Positions) -> Positions:
+    """The rows, with -1 for those that are retracts."""
+    return np.where((rows >= 0) & retracts[rows], -1, rows)

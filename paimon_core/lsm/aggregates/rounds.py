@@ -1,0 +1,61 @@
+"""Rounds: folds that must go strictly from first to last, as whole-column steps over a place in all groups at once.
+
+A fold takes as many steps as its longest group has rows; it serves where no reduction gives the same result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from paimon_core.lsm.aggregates.aggregate import Retracts
+from paimon_core.lsm.aggregates.values import Numbers, Valid
+from paimon_core.lsm.gather import Positions
+from paimon_core.lsm.groups import Groups
+
+Combine = Callable[[Numbers, Numbers], tuple[Numbers, Valid | None]]
+"""What was folded so far and one value more, to the result and which of the results are not null (None: all)."""
+
+
+def rounds(groups: Groups) -> Iterator[tuple[Positions, Positions]]:
+    """For each place 0, 1, ... in a group: the numbers of the groups that have it, and their rows at that place."""
+    longest_first = np.argsort(-groups.lengths, kind="stable")
+    lengths = groups.lengths[longest_first]
+    for place in range(int(lengths[0]) if len(lengths) else 0):
+        longest_first = longest_first[: np.searchsorted(-lengths, -place)]
+        lengths = lengths[: len(longest_first)]
+        yield longest_first, groups.order[groups.starts[longest_first] + place]
+
+
+def left_to_right(
+    values: Numbers,
+    groups: Groups,
+    retracts: Retracts | None,
+    *,
+    add: Combine,
+    take_back: Combine,
+    open_with_retract: Callable[[Numbers], Numbers] | None = None,
+) -> tuple[Numbers, Valid]:
+    """Fold ``values``, one per row, from null; gives one result per group and which of them are not null.
+
+    An added value opens an empty fold as it is; a retracted one by ``open_with_retract``, or not at all.
+    """
+    folded = np.zeros(len(groups), values.dtype)
+    known = np.zeros(len(groups), np.bool_)
+    for numbers, rows in rounds(groups):
+        backs = np.zeros(len(rows), np.bool_) if retracts is None else retracts[rows]
+        has = known[numbers]
+        for chosen, combine in ((has & ~backs, add), (has & backs, take_back)):
+            if chosen.any():
+                at = numbers[chosen]
+                folded[at], valid = combine(folded[at], values[rows[chosen]])
+                known[at] = True if valid is None else valid
+        fresh = ~has if open_with_retract is not None else ~has & ~backs
+        if fresh.any():
+            opening = values[rows[fresh]]
+            if open_with_retract is not None and backs[fresh].any():
+                opening[backs[fresh]] = open_with_retract(opening[backs[fresh]])
+            folded[numbers[fresh]] = opening
+            known[numbers[fresh]] = True
+    return folded, known

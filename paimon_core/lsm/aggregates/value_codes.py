@@ -1,0 +1,124 @@
+"""Value codes: elements of any type as integers, equal where Java takes two elements for equal (format 9.7).
+
+Java compares in two ways. ``same_object`` is the equality of single objects, as hash tables use it: every NaN is one
+value, -0.0 is not 0.0. ``same_row`` is that of the comparing code it generates for rows and what they hold: -0.0 equals
+0.0, and a value with a NaN, or with a null inside a list or a map, equals nothing, not even itself. In both a null is
+equal to a null. Maps compare without regard to the order of their entries.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from paimon_core.lsm.codes import Codes, Ints, order_codes, pack, parts
+
+Numbers = npt.NDArray[np.int64]
+"""One integer per element, counted from 0; small, so that a number of a group fits beside it."""
+_Flags = npt.NDArray[np.bool_]
+
+
+def dense(codes: Codes) -> Numbers:
+    """The codes as integers counted from 0 without gaps, in the same order."""
+    numbers: Numbers = np.unique(codes, return_inverse=True)[1].astype(np.int64)
+    return numbers
+
+
+def same_object(array: pa.Array) -> Numbers:
+    """Numbers that are equal where the elements are equal as objects."""
+    return _numbers(array, None)
+
+
+def same_row(array: pa.Array) -> Numbers:
+    """Numbers that are equal where the elements are equal as rows are; an element equal to nothing has its own."""
+    never = np.zeros(len(array), np.bool_)
+    numbers = _numbers(array, never)
+    never &= is_valid(array)
+    numbers[never] = np.arange(len(array), len(array) + int(never.sum()))
+    return numbers
+
+
+def is_valid(array: pa.Array) -> _Flags:
+    """Whether each element is no null."""
+    flags: _Flags = pc.is_valid(array).to_numpy(zero_copy_only=False)
+    return flags
+
+
+def _numbers(array: pa.Array, never: _Flags | None) -> Numbers:
+    """Numbers of equality; ``never``, if given, is set for elements that equal nothing, and rows compare as rows."""
+    if len(array) == 0:
+        return np.zeros(0, np.int64)
+    kind = array.type
+    if pa.types.is_struct(kind):
+        return _of_rows(array, never)
+    if pa.types.is_map(kind):
+        return _of_maps(array, never)
+    if pa.types.is_list(kind):
+        return _of_lists(array, never)
+    if never is not None and pa.types.is_floating(kind):
+        never |= pc.fill_null(pc.is_nan(array), False).to_numpy(zero_copy_only=False)
+        array = pc.add(array, pa.scalar(0.0, kind))
+    return dense(order_codes([array])) if pa.types.is_floating(kind) else _hashed(array)
+
+
+def _of_rows(array: pa.Array, never: _Flags | None) -> Numbers:
+    children: list[Ints] = [is_valid(array).astype(np.uint8)]
+    for child in array.flatten():
+        if pa.types.is_nested(child.type) or never is not None:
+            children.append(_numbers(child, never))
+        else:
+            children.extend(parts(child))
+    return _distinct(pack(children, len(array)))
+
+
+def _of_lists(array: pa.Array, never: _Flags | None) -> Numbers:
+    lengths = pc.fill_null(pc.list_value_length(array), 0).to_numpy()
+    elements = array.flatten()
+    unequal = None if never is None else np.zeros(len(elements), np.bool_)
+    numbers = _numbers(elements, unequal)
+    if never is not None and unequal is not None:
+        _spread(never, unequal | ~is_valid(elements), lengths)
+    return _of_sequences(is_valid(array), lengths, [numbers])
+
+
+def _of_maps(array: pa.Array, never: _Flags | None) -> Numbers:
+    entries = array.cast(pa.list_(pa.struct([("key", array.type.key_type), ("value", array.type.item_type)])))
+    lengths = pc.fill_null(pc.list_value_length(entries), 0).to_numpy()
+    key, value = entries.flatten().flatten()
+    unequal = None if never is None else np.zeros(len(value), np.bool_)
+    keys, values = _numbers(key, None), _numbers(value, unequal)
+    if never is not None and unequal is not None:
+        _spread(never, unequal | ~is_valid(value), lengths)
+    order = np.lexsort((keys, np.repeat(np.arange(len(array)), lengths)))
+    return _of_sequences(is_valid(array), lengths, [keys[order], values[order]])
+
+
+def _spread(never: _Flags, unequal: _Flags, lengths: npt.NDArray[Any]) -> None:
+    """Marks the lists that hold an element which equals nothing."""
+    never[np.repeat(np.arange(len(lengths)), lengths)[unequal]] = True
+
+
+def _of_sequences(valid: _Flags, lengths: npt.NDArray[Any], columns: list[Numbers]) -> Numbers:
+    """Numbers of rows of integers of different lengths: their bytes compare as text does."""
+    words = np.stack(columns, axis=1).astype(np.uint32)
+    ends = np.append(np.zeros(1, np.int64), np.cumsum(lengths, dtype=np.int64)) * words.itemsize * words.shape[1]
+    buffers = [None, pa.py_buffer(ends), pa.py_buffer(np.ascontiguousarray(words))]
+    images = pa.Array.from_buffers(pa.large_binary(), len(lengths), buffers).cast(pa.binary())
+    return _distinct(pack([valid.astype(np.uint8), *parts(images)], len(lengths)))
+
+
+def _distinct(codes: Codes) -> Numbers:
+    """Numbers of codes, in any order: a hash table is quicker than a sort where it takes the codes."""
+    return dense(codes) if codes.dtype.kind == "S" else _hashed(pa.array(codes))
+
+
+def _hashed(array: pa.Array) -> Numbers:
+    """Numbers of values other than floats, in the order in which they are first seen; a null has one of its own."""
+    encoded = array.dictionary_encode()
+    indices = pc.fill_null(encoded.indices, len(encoded.dictionary))
+    numbers: Numbers = indices.to_numpy(zero_copy_only=False).astype(np.int64)
+    return numbers

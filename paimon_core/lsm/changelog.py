@@ -1,0 +1,132 @@
+"""Changelog rows: what became of each key, from its row before and its row after (format 10).
+
+A key that appears gives +I, one that goes -D, one that changes -U with the row before and then +U with the row after.
+Every changelog row is a whole row: key, sequence number and values are those of the row it shows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from paimon_core.lsm.engines.engine import MergeEngine
+from paimon_core.lsm.equality import same_rows
+from paimon_core.lsm.gather import Positions, take
+from paimon_core.lsm.groups import Groups
+from paimon_core.lsm.lookup import at_level, states, without_older_states
+from paimon_core.lsm.order import is_add
+from paimon_core.schema import VALUE_KIND
+
+_INSERT, _UPDATE_BEFORE, _UPDATE_AFTER, _DELETE = 0, 1, 2, 3
+
+
+@dataclass(frozen=True, slots=True)
+class Merged:
+    """What a merge step makes of some rows: ``rows`` to store, one per key and of any kind, and ``changelog`` rows."""
+
+    rows: pa.Table
+    changelog: pa.Table | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """``engine`` makes rows of ``columns``; ``compared`` are those in which a row must differ to count as changed.
+
+    ``compared`` None: every row that is written counts (option changelog-producer.row-deduplicate).
+    """
+
+    engine: MergeEngine
+    columns: tuple[str, ...]
+    compared: tuple[str, ...] | None = None
+
+    def by_last_level(self, rows: pa.Table, groups: Groups, last_level: int) -> Merged:
+        """A full compaction: the row of ``last_level`` is the one before, the merged row the one after.
+
+        A key that has a row there and nowhere else is as it was.
+        """
+        before = at_level(rows, groups, last_level)
+        merged, after = self._merge(rows, groups)
+        touched = (groups.lengths > 1) | (before < 0)
+        return Merged(merged, changes(rows, before[touched], merged, after[touched], self.compared))
+
+    def by_state(self, rows: pa.Table, groups: Groups, *, told: bool) -> Merged:
+        """A compaction with lookups: the state of a key is the row before, merged with those of level 0 the one after.
+
+        The states found in higher levels are among ``rows``; ``told``: with changelog rows, for keys of level 0.
+        """
+        before = states(rows, groups)
+        merged, after = self._merge(rows, without_older_states(rows, groups, before))
+        if not told:
+            return Merged(merged)
+        touched = at_level(rows, groups, 0) >= 0
+        return Merged(merged, changes(rows, before[touched], merged, after[touched], self.compared))
+
+    def by_first(self, rows: pa.Table, groups: Groups, known: npt.NDArray[np.bool_], *, told: bool) -> Merged:
+        """A compaction of merge engine first-row: a key with a state keeps its row, one that is new gets its first.
+
+        ``known``: the groups whose keys higher levels hold; their rows of level 0 come too late. ``told``: new rows
+        are changelog rows, as they are.
+        """
+        held = states(rows, groups) >= 0
+        merged, _ = self._merge(rows, groups.keep(held | ~known))
+        return Merged(merged, self._merge(rows, groups.keep(~held & ~known))[0] if told else None)
+
+    def _merge(self, rows: pa.Table, groups: Groups) -> tuple[pa.Table, Positions]:
+        """The merged rows, and for each group the number of its row among them; -1: it has none."""
+        kept = self.engine.survivors(rows, groups, drop_deletes=False)
+        merged = self.engine.fold(rows, kept, self.columns)
+        if len(kept) == len(groups):
+            return merged, np.arange(len(groups))
+        compact = groups.compact()
+        group_of = np.full(len(rows), -1, np.int64)
+        group_of[compact.order] = compact.numbers
+        after = np.full(len(groups), -1, np.int64)
+        after[group_of[kept.order[kept.starts]]] = np.arange(len(kept))
+        return merged, after
+
+
+def changes(
+    rows: pa.Table, before: Positions, merged: pa.Table, after: Positions, compared: Sequence[str] | None
+) -> pa.Table:
+    """The changelog of some keys in key order, with the columns of ``merged``.
+
+    ``before`` gives for each key its old row in ``rows``, ``after`` its new one in ``merged``, -1 for none; rows of
+    kind -U and -D count as none. With ``compared``, a row that is the same in these columns gives no pair.
+    """
+    had, has = _adds(rows, before), _adds(merged, after)
+    updated = had & has
+    if compared is not None:
+        at = np.flatnonzero(updated)
+        pairs = _rows(rows, before[at], compared), _rows(merged, after[at], compared)
+        updated[at] = ~same_rows(*pairs, compared) if compared else False
+    old, new = np.flatnonzero((had & ~has) | updated), np.flatnonzero((has & ~had) | updated)
+    names = merged.column_names
+    shown = [
+        _of_kind(_rows(rows, before[old], names), np.where(has[old], _UPDATE_BEFORE, _DELETE)),
+        _of_kind(_rows(merged, after[new], names), np.where(had[new], _UPDATE_AFTER, _INSERT)),
+    ]
+    if not len(old) or not len(new):
+        return shown[0] if len(old) else shown[1]
+    in_key_order = np.argsort(np.concatenate((old, new)), kind="stable")
+    return _rows(pa.concat_tables(shown), in_key_order, names)
+
+
+def _adds(rows: pa.Table, positions: Positions) -> npt.NDArray[np.bool_]:
+    """Whether there is a row, and it is of kind +I or +U."""
+    out = positions >= 0
+    out[out] = is_add(rows)[positions[out]]
+    return out
+
+
+def _rows(rows: pa.Table, positions: Positions, names: Sequence[str]) -> pa.Table:
+    schema = pa.schema([rows.schema.field(name) for name in names])
+    return pa.Table.from_arrays([take(rows[name], positions) for name in names], schema=schema)
+
+
+def _of_kind(rows: pa.Table, kinds: npt.NDArray[np.int64]) -> pa.Table:
+    at = rows.schema.get_field_index(VALUE_KIND)
+    return rows.set_column(at, rows.schema.field(at), pa.array(kinds.astype(np.int8)))

@@ -1,0 +1,172 @@
+"""Aggregation: each column of a key's rows is folded by a function of its own (format 9.5).
+
+The folded row is of kind +I and has the last row's sequence number. With aggregation.remove-record-on-delete a -D
+puts its own row in place of what was folded before: the fold begins again with it, and the result is of kind -D when
+no row follows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from paimon_core.errors import InvalidOption, InvalidRequest
+from paimon_core.lsm.aggregates.aggregate import Aggregate, Retracts
+from paimon_core.lsm.aggregates.choice import aggregate
+from paimon_core.lsm.aggregates.picks import First, Last
+from paimon_core.lsm.aggregates.positions import Flags
+from paimon_core.lsm.engines.singles import with_singles
+from paimon_core.lsm.fold import fold, last
+from paimon_core.lsm.gather import contiguous
+from paimon_core.lsm.groups import Groups
+from paimon_core.options import TableOptions
+from paimon_core.schema import VALUE_KIND, TableSchema
+
+DEFAULT = "last_non_null_value"
+_INSERT, _UPDATE_BEFORE, _DELETE = 0, 1, 3
+_REMOVE = "aggregation.remove-record-on-delete"
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregation:
+    """``functions`` by column; columns without one, such as keys, take the last row's value."""
+
+    functions: Mapping[str, Aggregate]
+    remove_on_delete: bool = False
+    not_null: frozenset[str] = frozenset()
+    merges_lone: bool = False
+    """Fold keys with one row too (``merge_engine``)."""
+
+    @staticmethod
+    def of(schema: TableSchema, options: TableOptions) -> Aggregation:
+        """The functions that the options choose.
+
+        Raises InvalidOption naming the column and the option for a function on a key or sequence column, a type that
+        a function does not take, or options that exclude each other.
+        """
+        sequence = options["sequence.field"] or ()
+        functions = {}
+        for field in schema.fields:
+            chosen = options.of_field(field.name)
+            if field.name in schema.primary_keys:
+                continue
+            if options[_REMOVE]:
+                _refuse(chosen.ignore_retract, field.name, "ignore-retract", f"{_REMOVE} = true excludes it")
+            function = chosen.aggregate_function or options.default_function or DEFAULT
+            if field.name in sequence:
+                _refuse(chosen.aggregate_function, field.name, "aggregate-function", "it is a sequence.field")
+                function = "last_value"
+            functions[field.name] = aggregate(function, field, chosen)
+        not_null = frozenset(f.name for f in schema.fields if not f.type.nullable)
+        return Aggregation(functions, options[_REMOVE], not_null)
+
+    def inputs(self, columns: Sequence[str]) -> tuple[str, ...]:
+        """The columns themselves."""
+        return tuple(dict.fromkeys(columns))
+
+    def survivors(self, rows: pa.Table, groups: Groups, *, drop_deletes: bool) -> Groups:
+        """All groups; with ``drop_deletes`` not those of a lone retract, nor those that end in a -D that removes."""
+        if not drop_deletes or VALUE_KIND not in rows.column_names:
+            return groups
+        kinds = _kinds(rows)[groups.last]
+        removed = self.remove_on_delete & (kinds == _DELETE)
+        return groups.keep((kinds & 1 == 0) | (((groups.lengths > 1) | self.merges_lone) & ~removed))
+
+    def fold(self, rows: pa.Table, groups: Groups, columns: Sequence[str]) -> pa.Table:
+        """Each column by its function; key columns and sequence numbers are those of the last row."""
+        whole = groups.compact()
+        since, deletes, retracts = whole, None, None
+        if VALUE_KIND in rows.column_names:
+            kinds = _kinds(rows)
+            retracts = kinds & 1 == 1
+            if self.remove_on_delete:
+                deletes = kinds == _DELETE
+                since, retracts = _since_last(deletes, whole), kinds == _UPDATE_BEFORE
+        many = since.lengths > 1
+        if self.merges_lone:
+            many |= True if deletes is None else ~deletes[since.last]
+        dense = since.keep(many).compact()
+        if retracts is not None and not retracts[dense.order].any():
+            retracts = None
+        folding = _Folding(whole.keep(many), since, dense, many, deletes if since is not whole else None, retracts)
+        rules = {name: partial(self._column, name, folding) for name in columns}
+        return fold(rows, since, rules)
+
+    def _column(self, name: str, folding: _Folding, column: pa.ChunkedArray, groups: Groups) -> pa.ChunkedArray:
+        if name == VALUE_KIND:
+            own = contiguous(last(column, groups)).to_numpy()
+            return pa.chunked_array([pa.array(np.where(folding.many, _INSERT, own), column.type)])
+        function = self.functions.get(name)
+        if function is None or not folding.many.any():
+            return last(column, groups)
+        if folding.retracts is not None and not function.can_retract:
+            raise self._no_retract(name)
+        if isinstance(function, First) and folding.deletes is not None:
+            folded = function.after_deletes(column, folding.whole, folding.dense, folding.deletes)
+        else:
+            folded = function(column, folding.dense, folding.retracts)
+        if folded.null_count and name in self.not_null:
+            raise InvalidRequest(f"column {name!r} is NOT NULL, but retracts leave a key without a value", column=name)
+        return with_singles(column, groups, folding.many, folded)
+
+    def check_retract(self, kinds: Collection[int]) -> None:
+        """A -D that removes is always taken; else every function must take retracts and may leave no forbidden null."""
+        if self.remove_on_delete and set(kinds) <= {_DELETE}:
+            return
+        for name, function in self.functions.items():
+            if not function.can_retract:
+                raise self._no_retract(name)
+            if isinstance(function, Last) and name in self.not_null:
+                raise InvalidRequest(
+                    f"rows of kind -U and -D are refused: they would leave null in column {name!r}, which is NOT NULL; "
+                    f"the option fields.{name}.ignore-retract = true lets the column keep its value",
+                    column=name,
+                )
+
+    def _no_retract(self, name: str) -> InvalidRequest:
+        return InvalidRequest(
+            f"rows of kind -U and -D are refused: the aggregate function of column {name!r} cannot take a value back; "
+            f"the option fields.{name}.ignore-retract = true leaves the column as it is, {_REMOVE} = true lets -D "
+            "remove the row",
+            column=name,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Folding:
+    """The groups of one fold: ``since`` their last removing -D all groups, ``dense`` those of several rows."""
+
+    whole: Groups
+    """The groups of ``dense`` with what came before that -D."""
+    since: Groups
+    dense: Groups
+    many: Flags
+    """One boolean per group of ``since``: whether it is in ``dense``."""
+    deletes: Flags | None
+    """One boolean per row: whether it removes; None when no row of the groups does."""
+    retracts: Retracts | None
+
+
+def _since_last(deletes: Flags, whole: Groups) -> Groups:
+    """The groups from their last row that ``deletes`` on; the same groups when no row does."""
+    found = deletes[whole.order]
+    if not found.any():
+        return whole
+    latest = np.maximum.accumulate(np.where(found, np.arange(len(found)), -1))
+    return Groups(whole.order, np.maximum(whole.starts, latest[whole.ends - 1]), whole.ends)
+
+
+def _kinds(rows: pa.Table) -> npt.NDArray[np.int8]:
+    return np.asarray(contiguous(rows[VALUE_KIND]).to_numpy())
+
+
+def _refuse(value: object, column: str, option: str, why: str) -> None:
+    """Raises InvalidOption when the column's option is set."""
+    if value:
+        key = f"fields.{column}.{option}"
+        raise InvalidOption(f"option {key} is not allowed for column {column!r}: {why}", column=column, option=key)

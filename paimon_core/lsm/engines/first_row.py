@@ -1,0 +1,92 @@
+"""First-row: the first row of a key stays, whatever comes after it (format 9.3).
+
+It decides on the key, sequence and kind columns alone. Rows of level 0 are not seen by batch reads: whether a key is
+new is known only when a compaction has looked it up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from paimon_core.errors import InvalidRequest
+from paimon_core.lsm.fold import fold
+from paimon_core.lsm.gather import take
+from paimon_core.lsm.groups import Groups
+from paimon_core.lsm.order import is_add
+from paimon_core.options import TableOptions
+from paimon_core.schema import VALUE_KIND
+
+_PRODUCERS = ("none", "lookup")
+
+
+@dataclass(frozen=True, slots=True)
+class FirstRow:
+    """``ignore_delete``: of several rows, those of kind -U and -D do not count (option ignore-delete)."""
+
+    ignore_delete: bool = False
+
+    @staticmethod
+    def of(options: TableOptions) -> FirstRow:
+        """The engine of a table; raises InvalidRequest for options that do not go with it."""
+        if options["sequence.field"]:
+            raise InvalidRequest(
+                "option sequence.field does not go with merge-engine = first-row, whose order is that of arrival",
+                option="sequence.field",
+            )
+        producer = options["changelog-producer"]
+        if producer not in _PRODUCERS:
+            raise InvalidRequest(
+                f"option changelog-producer = {producer} does not go with merge-engine = first-row, "
+                f"only {' and '.join(_PRODUCERS)} do",
+                option="changelog-producer",
+                value=producer,
+            )
+        return FirstRow(options["ignore-delete"])
+
+    def inputs(self, columns: Sequence[str]) -> tuple[str, ...]:
+        """The columns themselves."""
+        return tuple(dict.fromkeys(columns))
+
+    def survivors(self, rows: pa.Table, groups: Groups, *, drop_deletes: bool) -> Groups:
+        """The groups with a row that counts; with ``drop_deletes`` those whose first such row is no retract."""
+        if VALUE_KIND not in rows.column_names:
+            return groups
+        adds = is_add(rows)
+        if self.ignore_delete:
+            alone = groups.lengths == 1
+            counts = adds.copy()
+            counts[groups.last[alone]] = True
+            groups = groups.where(counts)
+            groups = groups.keep(groups.lengths > 0)
+        else:
+            _check_kinds(rows, groups)
+        return groups.keep(adds[groups.order[groups.starts]]) if drop_deletes else groups
+
+    def fold(self, rows: pa.Table, groups: Groups, columns: Sequence[str]) -> pa.Table:
+        """The first row of each group."""
+        return fold(rows, groups, dict.fromkeys(columns, _first))
+
+    def check_retract(self, kinds: Collection[int]) -> None:
+        """Raises InvalidRequest unless ignore-delete drops such rows."""
+        if not self.ignore_delete:
+            raise _refused()
+
+
+def _first(column: pa.ChunkedArray, groups: Groups) -> pa.ChunkedArray:
+    return take(column, groups.order[groups.starts])
+
+
+def _check_kinds(rows: pa.Table, groups: Groups) -> None:
+    several = groups.keep(groups.lengths > 1).compact()
+    if not is_add(rows)[several.order].all():
+        raise _refused()
+
+
+def _refused() -> InvalidRequest:
+    return InvalidRequest(
+        "merge-engine = first-row takes no rows of kind -U and -D: set the option ignore-delete = true to drop them",
+        option="ignore-delete",
+    )

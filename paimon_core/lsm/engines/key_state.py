@@ -1,0 +1,86 @@
+"""KeyState: where the state of each key begins, and what the rows after that may do to it (format 9.4).
+
+A key's state begins empty. It becomes a row as it stands, all columns of it, when the first row of the key is a
+retract, and at every row that removes the record. The latter cut the rows of a key into segments; only the last one
+bears on the result's values.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from paimon_core.lsm.aggregates.positions import Flags, first_where
+from paimon_core.lsm.gather import Positions
+from paimon_core.lsm.groups import Groups
+
+
+@dataclass(frozen=True)
+class KeyState:
+    """The rows of some keys; groups are compact and none is empty."""
+
+    whole: Groups
+    """All rows that count for the keys."""
+    retracts: Flags | None = None
+    """One boolean per row of the table: kind -U or -D; None when no row is one."""
+    removed: Flags | None = None
+    """One boolean per row of the table: it removes the record; None when no row does."""
+    still: Flags | None = None
+    """One boolean per row of the table: it may be the state a segment begins with, and does nothing else."""
+
+    @cached_property
+    def segments(self) -> Groups:
+        """The groups, cut before each row that removes the record."""
+        if self.removed is None:
+            return self.whole
+        opens = self.removed[self.whole.order]
+        opens[self.whole.starts] = True
+        starts = np.flatnonzero(opens)
+        return Groups(self.whole.order, starts, np.append(starts[1:], len(opens)))
+
+    @cached_property
+    def last_segments(self) -> Positions:
+        """The number of each key's last segment."""
+        return np.searchsorted(self.segments.starts, self.whole.ends) - 1
+
+    @cached_property
+    def final(self) -> Groups:
+        """The last segment of each key, compact."""
+        if self.removed is None:
+            return self.whole
+        last = self.last_segments
+        return Groups(self.segments.order, self.segments.starts[last], self.segments.ends[last]).compact()
+
+    @cached_property
+    def base(self) -> Positions:
+        """The row that each key's last segment begins with as its state, or -1: it begins empty."""
+        return base_rows(self.final, self.retracts)
+
+    @cached_property
+    def carrying(self) -> Groups:
+        """The rows whose values that are not null stay: the base, and the adds after it. Groups may be empty."""
+        if self.retracts is None:
+            return self.final
+        carries = ~self.retracts
+        carries[self.base[self.base >= 0]] = True
+        return self.final.where(carries)
+
+    @cached_property
+    def kinds(self) -> Positions:
+        """The result's kind: 3 (-D) when the last row removed the record or no row was an add, else 0 (+I)."""
+        if self.retracts is None:
+            return np.zeros(len(self.whole), np.int8)
+        deleted = first_where(~self.retracts, self.whole) < 0
+        if self.removed is not None:
+            deleted |= self.removed[self.whole.last]
+        return np.where(deleted, 3, 0).astype(np.int8)
+
+
+def base_rows(segments: Groups, retracts: Flags | None) -> Positions:
+    """The first row of each segment where that is a retract, else -1."""
+    if retracts is None:
+        return np.full(len(segments), -1, np.int64)
+    first = segments.order[segments.starts]
+    return np.where(retracts[first], first, -1)

@@ -1,0 +1,40 @@
+"""The columns of a partial update that no sequence group orders: values, kinds and sequence numbers (format 9.4)."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from paimon_core.lsm.aggregates.positions import Flags, last_where, take_or_null, valid_rows
+from paimon_core.lsm.engines.key_state import KeyState
+from paimon_core.lsm.gather import contiguous, take
+from paimon_core.lsm.groups import Groups
+
+
+def last_values(state: KeyState, many: Flags, column: pa.ChunkedArray, groups: Groups) -> pa.ChunkedArray:
+    """The last value that is not null of each group, among the rows that carry values.
+
+    ``many`` are the groups of several rows, those of ``state``; a lone row carries its value, whatever its kind.
+    """
+    valid = valid_rows(column)
+    if state.retracts is None:
+        return take_or_null(column, groups.last if valid is None else last_where(valid, groups))
+    rows = groups.last.copy()
+    rows[many] = last_where(valid, state.carrying)
+    return take_or_null(column, rows)
+
+
+def result_kinds(state: KeyState, many: Flags, column: pa.ChunkedArray, groups: Groups) -> pa.ChunkedArray:
+    """A lone row's own kind, else the kind that the state ends with."""
+    kinds = contiguous(take(column, groups.last)).to_numpy().copy()
+    kinds[many] = state.kinds
+    return pa.chunked_array([pa.array(kinds, column.type)])
+
+
+def last_add_numbers(state: KeyState, many: Flags, column: pa.ChunkedArray, groups: Groups) -> pa.ChunkedArray:
+    """Where deletes are ignored: the sequence number of the last add, 0 for keys of several deletes and no add."""
+    rows = groups.last.copy()
+    rows[many] = last_where(None if state.retracts is None else ~state.retracts, state.whole)
+    numbers = contiguous(take(column, rows.clip(min=0))).to_numpy().copy()
+    numbers[np.flatnonzero(rows < 0)] = 0
+    return pa.chunked_array([pa.array(numbers, column.type)])

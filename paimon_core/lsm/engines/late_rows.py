@@ -1,0 +1,179 @@
+"""Late rows: aggregate functions in a sequence group, whose rows may arrive late (format 9.4, 9.5).
+
+A newer row is folded as agg(state, value). A late one is folded the other way round, agg(value, state), as if it had
+come first; a retract, late or not, is taken back where it arrives. What that means depends on the function:
+
+* sum, product, max, min, bool_and, bool_or and the sketches: nothing, agg is symmetric. ``collect`` keeps the order
+  of arrival by its own rule, unless it ignores retracts. All rows are folded in order of arrival.
+* last_value: a late row changes nothing; it is left out.
+* last_non_null_value, listagg, merge_map, nested_update and nested_partial_update are associative: late rows are put
+  before all others, the last of them first, and everything is folded in one pass. Only keys in which a late row
+  follows a retract need several passes, one per such place, all keys at once.
+* merge_map_with_keytime (null removes an entry) and nested_update with a count limit are not associative: one pass for
+  each late row of the key that has most of them, all keys at once.
+* first_value and first_non_null_value remember that they have begun: see ``late_first``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+from itertools import pairwise
+
+import numpy as np
+import pyarrow as pa
+
+from paimon_core.lsm.aggregates.aggregate import Aggregate
+from paimon_core.lsm.aggregates.positions import Flags
+from paimon_core.lsm.engines.key_state import KeyState
+from paimon_core.lsm.engines.sequence_group import Arrivals
+from paimon_core.lsm.gather import Positions, take
+from paimon_core.lsm.groups import Groups
+from paimon_core.options import FieldOptions
+
+
+class Late(Enum):
+    """How a function takes late rows."""
+
+    IN_PLACE = "as any other row"
+    LEFT_OUT = "not at all"
+    BEFORE_ALL = "before all others"
+    ONE_BY_ONE = "each before what was folded until then"
+    FIRST = "by the rules of late_first"
+
+
+_BEFORE_ALL = ("last_non_null_value", "listagg", "merge_map", "nested_update", "nested_partial_update")
+_FIRST = ("first_value", "first_non_null_value", "first_not_null_value")
+
+
+def late(function: str, options: FieldOptions) -> Late:
+    """How the function takes late rows, as the module tells."""
+    if function in _FIRST:
+        return Late.FIRST
+    if function == "last_value":
+        return Late.LEFT_OUT
+    if function == "merge_map_with_keytime" or (function == "nested_update" and options.count_limit is not None):
+        return Late.ONE_BY_ONE
+    if function in _BEFORE_ALL or (function == "collect" and options.ignore_retract):
+        return Late.BEFORE_ALL
+    return Late.IN_PLACE
+
+
+@dataclass(frozen=True)
+class Events:
+    """What is folded for each key, in order of arrival: ``rows`` of the table under compact ``groups`` of 0, 1, ..."""
+
+    rows: Positions
+    groups: Groups
+    late: Flags
+    retracts: Flags
+    bases: Flags
+    """The rows that the states begin with, which come first."""
+
+    @staticmethod
+    def of(state: KeyState, arrived: Arrivals, *, retracts: bool) -> Events:
+        """The events of the last segments; ``retracts`` False leaves the retracts out."""
+        final = state.final
+        acts = arrived.counts.copy()
+        if state.still is not None:
+            acts &= ~state.still
+        if state.retracts is not None and not retracts:
+            acts &= ~state.retracts
+        places = np.flatnonzero(acts[final.order])
+        begun = np.flatnonzero(state.base >= 0)
+        # A row that is both comes twice: what the state begins with goes before all that happens to it.
+        order = np.argsort(np.append(2 * final.starts[begun], 2 * places + 1), kind="stable")
+        rows = np.append(state.base[begun], final.order[places])[order]
+        bases = order < len(begun)
+        counts = np.bincount(np.append(begun, final.numbers[places]), minlength=len(final))
+        ends = np.cumsum(counts)
+        back = np.zeros(len(rows), np.bool_) if state.retracts is None else state.retracts[rows] & ~bases
+        groups = Groups(np.arange(len(rows)), ends - counts, ends)
+        return Events(rows, groups, arrived.late[rows] & ~bases & ~back, back, bases)
+
+    def where(self, kept: Flags) -> Events:
+        """The events for which ``kept``, one boolean per event, is true."""
+        groups = self.groups.where(kept)
+        groups = Groups(np.arange(len(groups.order)), groups.starts, groups.ends)
+        return Events(self.rows[kept], groups, self.late[kept], self.retracts[kept], self.bases[kept])
+
+
+def fold_events(column: pa.ChunkedArray, events: Events, function: Aggregate, rule: Late) -> pa.ChunkedArray:
+    """One value per key; ``rule`` is not FIRST."""
+    if rule is Late.LEFT_OUT:
+        events = events.where(~events.late)
+    values = take(column, events.rows)
+    cuts = np.zeros(len(events.rows), np.bool_)
+    if rule is Late.BEFORE_ALL:
+        cuts = _after_retract(events)
+    elif rule is Late.ONE_BY_ONE:
+        cuts = events.late
+    else:
+        events = replace(events, late=cuts)
+    folded = _stepwise(values, events, cuts, function)
+    untouched = np.flatnonzero((events.groups.lengths == 1) & _any(events.bases, events.groups))
+    if not len(untouched):
+        return folded
+    # A state that nothing happens to stays as it stands: a function might bring even a single value into its own form.
+    places = np.arange(len(events.groups))
+    places[untouched] = len(folded) + np.arange(len(untouched))
+    return _chosen([folded, take(values, events.groups.starts[untouched])], places)
+
+
+def _stepwise(values: pa.ChunkedArray, events: Events, cuts: Flags, function: Aggregate) -> pa.ChunkedArray:
+    """Fold the events before each key's first cut, then those from there to the second upon that result, and so on."""
+    numbers = events.groups.numbers
+    steps = _steps(events, cuts)
+    by_step = np.argsort(steps, kind="stable")
+    bounds = np.searchsorted(steps[by_step], np.arange(int(steps.max(initial=0)) + 2))
+    keys = np.arange(len(events.groups))
+    results: list[pa.ChunkedArray] = []
+    place = np.zeros(len(keys), np.int64)
+    known = 0
+    for start, end in pairwise(bounds):
+        here = by_step[start:end]
+        group, ranks, retracts = numbers[here], np.where(events.late[here], -1 - here, 1 + here), events.retracts[here]
+        table = values if len(here) == len(steps) else take(values, here)
+        if results:
+            before, keys = keys, np.unique(group)
+            group = np.append(np.searchsorted(keys, group), np.arange(len(keys)))
+            ranks = np.append(ranks, np.zeros(len(keys), np.int64))
+            retracts = np.append(retracts, np.zeros(len(keys), np.bool_))
+            table = _chosen([table, take(results[-1], np.searchsorted(before, keys))], np.arange(len(group)))
+        ends = np.cumsum(np.bincount(group, minlength=len(keys)))
+        groups = Groups(np.lexsort((ranks, group)), np.append(0, ends)[:-1], ends)
+        results.append(function(table, groups, retracts if retracts.any() else None))
+        place[keys] = known + np.arange(len(keys))
+        known += len(keys)
+    return results[0] if len(results) == 1 else _chosen(results, place)
+
+
+def _chosen(columns: Sequence[pa.ChunkedArray], places: Positions) -> pa.ChunkedArray:
+    """The values at those places of the columns, laid end to end."""
+    return take(pa.chunked_array([chunk for column in columns for chunk in column.chunks], columns[0].type), places)
+
+
+def _after_retract(events: Events) -> Flags:
+    """True for the late events between which and the late event before, or the key's first event, a retract lies."""
+    before: Positions = np.cumsum(events.retracts) - events.retracts
+    late = np.flatnonzero(events.late)
+    numbers = events.groups.numbers[late]
+    first = np.append(True, numbers[1:] != numbers[:-1])
+    since = np.where(first, before[events.groups.starts[numbers]], np.append(0, before[late[:-1]])[: len(late)])
+    cuts = np.zeros(len(events.rows), np.bool_)
+    cuts[late[before[late] > since]] = True
+    return cuts
+
+
+def _steps(events: Events, cuts: Flags) -> Positions:
+    """For each event the number of cuts in its key up to it, itself included."""
+    seen = np.append(0, np.cumsum(cuts))
+    steps: Positions = seen[1:] - seen[events.groups.starts][events.groups.numbers]
+    return steps
+
+
+def _any(flags: Flags, groups: Groups) -> Flags:
+    seen = np.append(0, np.cumsum(flags))
+    found: Flags = seen[groups.ends] > seen[groups.starts]
+    return found

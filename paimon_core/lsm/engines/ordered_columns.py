@@ -1,0 +1,111 @@
+"""The columns of one sequence group: which row gives them their values, or what their functions make of the rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import pyarrow as pa
+
+from paimon_core.errors import InvalidRequest
+from paimon_core.lsm.aggregates.aggregate import Aggregate
+from paimon_core.lsm.aggregates.positions import Flags, last_where, take_or_null
+from paimon_core.lsm.engines.key_state import KeyState
+from paimon_core.lsm.engines.late_first import fold_first
+from paimon_core.lsm.engines.late_rows import Events, Late, fold_events
+from paimon_core.lsm.engines.sequence_group import Arrivals
+from paimon_core.lsm.gather import Positions
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A column's aggregate function and how it takes rows; ``name`` and ``ignores_retracts`` as the options say."""
+
+    name: str
+    fold: Aggregate
+    late: Late
+    ignores_retracts: bool = False
+
+    def cannot_retract(self, column: str) -> InvalidRequest:
+        """The error for a retract that the function of this column cannot take back."""
+        return InvalidRequest(
+            f"column {column!r}: the aggregate function {self.name} cannot take back rows of kind -U and -D; "
+            f"fields.{column}.ignore-retract = true makes it pass them over",
+            column=column,
+            function=self.name,
+        )
+
+
+@dataclass(frozen=True)
+class OrderedColumns:
+    """The columns of one sequence group, for the keys of ``state``."""
+
+    state: KeyState
+    arrived: Arrivals
+
+    def ordering(self, column: pa.ChunkedArray) -> pa.ChunkedArray:
+        """One of the columns that order the group: as the last newer row has it, of whatever kind."""
+        return take_or_null(column, self._newest)
+
+    def protected(self, column: pa.ChunkedArray) -> pa.ChunkedArray:
+        """A column without function: as the last newer row has it, null when that is a retract."""
+        return take_or_null(column, self._winners)
+
+    def folded(self, name: str, column: pa.ChunkedArray, function: Function) -> pa.ChunkedArray:
+        """The column ``name`` by its function; raises InvalidRequest for a retract that it cannot take back."""
+        state, arrived = self.state, self.arrived
+        if state.retracts is None and not self._any_late:
+            counted = state.final if arrived.counts.all() else state.final.where(arrived.counts)
+            return function.fold(column, counted, None)
+        if not (function.ignores_retracts or function.fold.can_retract) and self._any_retract:
+            raise function.cannot_retract(name)
+        if function.late in (Late.IN_PLACE, Late.LEFT_OUT) and not self._any_base:
+            acts = arrived.counts if function.late is Late.IN_PLACE else arrived.counts & ~self._late_adds
+            retracts = None if function.ignores_retracts else state.retracts
+            if state.retracts is not None and function.ignores_retracts:
+                acts = acts & ~state.retracts
+            return function.fold(column, state.final.where(acts), retracts)
+        if function.late is Late.FIRST:
+            return fold_first(column, state, arrived, non_null=function.name != "first_value")
+        events = Events.of(state, arrived, retracts=not function.ignores_retracts)
+        return fold_events(column, events, function.fold, function.late)
+
+    @cached_property
+    def _newest(self) -> Positions:
+        return last_where(self.arrived.newer, self.state.final)
+
+    @cached_property
+    def _winners(self) -> Positions:
+        """The last newer row that acts, -1 when it is a retract; the base where no newer row follows it."""
+        state = self.state
+        if state.retracts is None:
+            return self._newest
+        rows = self._newest
+        if state.still is not None:
+            rows = last_where(self.arrived.newer & ~state.still, state.final)
+        return np.where(rows < 0, state.base, np.where(state.retracts[rows], -1, rows))
+
+    @cached_property
+    def _late_adds(self) -> Flags:
+        late = self.arrived.late
+        return late if self.state.retracts is None else late & ~self.state.retracts
+
+    @cached_property
+    def _any_base(self) -> bool:
+        return bool((self.state.base >= 0).any())
+
+    @cached_property
+    def _any_late(self) -> bool:
+        return bool(self.arrived.late[self.state.final.order].any())
+
+    @cached_property
+    def _any_retract(self) -> bool:
+        """Whether a retract reaches the functions, if only before the record was removed."""
+        state = self.state
+        if state.retracts is None:
+            return False
+        acts = state.retracts & self.arrived.counts
+        if state.still is not None:
+            acts &= ~state.still
+        return bool(acts[state.whole.order].any())

@@ -1,0 +1,179 @@
+"""Partial update: values that are not null replace those before them, column by column (format 9.4).
+
+Of several rows of a key, a column keeps its last value that is not null. Columns in a sequence group follow the order
+of their group instead (``sequence_group``): a newer row sets all of them, null or not, or folds them by their
+aggregate function; a late row only reaches the functions (``late_rows``). Retracts do what the options say and nothing
+else: nothing at all (ignore-delete), remove the record, or set back the columns of a sequence group. Columns without
+null cost what the last row costs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+
+import pyarrow as pa
+
+from paimon_core.errors import InvalidRequest
+from paimon_core.lsm.aggregates.positions import Flags, valid_rows
+from paimon_core.lsm.engines.key_state import KeyState
+from paimon_core.lsm.engines.last_values import last_add_numbers, last_values, result_kinds
+from paimon_core.lsm.engines.ordered_columns import Function, OrderedColumns
+from paimon_core.lsm.engines.removals import removals
+from paimon_core.lsm.engines.sequence_group import arrivals
+from paimon_core.lsm.engines.singles import with_singles
+from paimon_core.lsm.fold import Rule, fold, last
+from paimon_core.lsm.gather import contiguous
+from paimon_core.lsm.groups import Groups
+from paimon_core.lsm.order import is_add
+from paimon_core.options import SequenceGroup
+from paimon_core.schema import SEQUENCE_NUMBER, VALUE_KIND
+
+_DELETE = 3
+_REFUSED = (
+    "a partial-update table takes no rows of kind -U and -D unless an option says what they do: ignore-delete, "
+    "partial-update.remove-record-on-delete or fields.<columns>.sequence-group"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class PartialUpdate:
+    """The rules of one table, checked by ``partial_update_rules``."""
+
+    columns: frozenset[str] = frozenset()
+    """The columns that are not in the primary key; every other name takes the last row's value."""
+    required: frozenset[str] = frozenset()
+    """Those of them that are NOT NULL."""
+    groups: tuple[SequenceGroup, ...] = ()
+    functions: Mapping[str, Function] = field(default_factory=dict)
+    """By column of a sequence group."""
+    ignore_delete: bool = False
+    remove_on_delete: bool = False
+    removing: tuple[tuple[str, ...], ...] = ()
+    """The ordering columns of the sequence groups in which a -D row removes the record."""
+    merges_lone: bool = False
+    """Merge keys with one row too (``merge_engine``)."""
+
+    def inputs(self, columns: Sequence[str]) -> tuple[str, ...]:
+        """The columns, the ordering columns of their sequence groups, and those that decide on removal."""
+        wanted = dict.fromkeys(columns)
+        for group in self.groups:
+            if group.ordering in self.removing or wanted.keys() & {*group.ordering, *group.protected}:
+                wanted |= dict.fromkeys(group.ordering)
+        return tuple(wanted)
+
+    def survivors(self, rows: pa.Table, groups: Groups, *, drop_deletes: bool) -> Groups:
+        """All groups; with ``drop_deletes`` those whose result is no -D. Raises InvalidRequest as ``fold`` does."""
+        if not drop_deletes or VALUE_KIND not in rows.column_names:
+            return groups
+        adds = is_add(rows)
+        if adds.all():
+            return groups
+        alive = adds[groups.last]
+        many = groups.lengths > (0 if self.merges_lone else 1)
+        alive[many] = self._state(rows, groups.keep(many)).kinds != _DELETE
+        return groups.keep(alive)
+
+    def fold(self, rows: pa.Table, groups: Groups, columns: Sequence[str]) -> pa.Table:
+        """The columns of the results, as the module tells.
+
+        Raises InvalidRequest naming the options for a retract that none allows, naming column and function for one that
+        the column's function cannot take back, and naming the column for a null that would come to a NOT NULL column.
+        """
+        many = groups.lengths > (0 if self.merges_lone else 1)
+        state = self._state(rows, groups.keep(many))
+        rules: dict[str, Rule] = {name: self._plain(name, state, many) for name in columns}
+        for group in self.groups:
+            members = [name for name in columns if name in group.ordering or name in group.protected]
+            if members:
+                ordered = OrderedColumns(state, arrivals(rows, group.ordering, state.segments))
+                rules |= {name: partial(self._ordered, self._of_group(name, group, ordered), many) for name in members}
+        folded = fold(rows, groups, rules)
+        for name in self.required.intersection(columns):
+            self._check_required(name, rows[name], folded[name], state)
+        return folded
+
+    def check_retract(self, kinds: Collection[int]) -> None:
+        """Retracts need an option that says what they do, functions that take them back, columns that may be null."""
+        if self.ignore_delete or self.remove_on_delete:
+            return
+        if not self.groups:
+            raise InvalidRequest(_REFUSED)
+        for group in self.groups:
+            removes = group.ordering in self.removing and set(kinds) <= {_DELETE}
+            for name in group.protected:
+                function = self.functions.get(name)
+                if function is not None and function.ignores_retracts:
+                    continue
+                if function is not None and not function.fold.can_retract:
+                    raise function.cannot_retract(name)
+                nulls = function is None or function.name in ("last_value", "last_non_null_value")
+                if nulls and name in self.required and not removes:
+                    raise _leaves_null(name)
+
+    def _state(self, rows: pa.Table, groups: Groups) -> KeyState:
+        """The state of keys with several rows; compact unless there are neither retracts nor sequence groups."""
+        if self.groups:
+            groups = groups.compact()
+        if VALUE_KIND not in rows.column_names:
+            return KeyState(groups)
+        retracts = ~is_add(rows)
+        if not retracts.any():
+            return KeyState(groups)
+        groups = groups.compact()
+        if not retracts[groups.order].any():
+            return KeyState(groups)
+        if self.ignore_delete:
+            # A first row that is a retract is the state all the same, as in Java.
+            counts = ~retracts
+            counts[groups.order[groups.starts]] = True
+            return KeyState(groups.where(counts), retracts, still=retracts)
+        deletes = contiguous(rows[VALUE_KIND]).to_numpy() == _DELETE
+        if self.remove_on_delete:
+            return KeyState(groups, retracts, removed=deletes)
+        if self.removing:
+            removed = removals(rows, groups, deletes, self.removing)
+            return KeyState(groups, retracts, removed=removed, still=removed)
+        if not self.groups:
+            raise InvalidRequest(_REFUSED)
+        return KeyState(groups, retracts)
+
+    def _plain(self, name: str, state: KeyState, many: Flags) -> Rule:
+        """The rule of a column in no sequence group."""
+        if name in self.columns:
+            return partial(last_values, state, many)
+        if name == VALUE_KIND:
+            return partial(result_kinds, state, many)
+        if name == SEQUENCE_NUMBER and self.ignore_delete and state.retracts is not None:
+            return partial(last_add_numbers, state, many)
+        return last
+
+    def _of_group(
+        self, name: str, group: SequenceGroup, ordered: OrderedColumns
+    ) -> Callable[[pa.ChunkedArray], pa.ChunkedArray]:
+        if name in group.ordering:
+            return ordered.ordering
+        function = self.functions.get(name)
+        return ordered.protected if function is None else partial(ordered.folded, name, function=function)
+
+    @staticmethod
+    def _ordered(
+        result: Callable[[pa.ChunkedArray], pa.ChunkedArray], many: Flags, column: pa.ChunkedArray, groups: Groups
+    ) -> pa.ChunkedArray:
+        return with_singles(column, groups, many, result(column))
+
+    def _check_required(self, name: str, given: pa.ChunkedArray, result: pa.ChunkedArray, state: KeyState) -> None:
+        """Null may come to a NOT NULL column neither from a row, which only old files hold, nor from a retract."""
+        if result.null_count:
+            raise _leaves_null(name)
+        valid = None if self.groups else valid_rows(given)
+        if valid is not None and not valid[state.carrying.compact().order].all():
+            raise InvalidRequest(f"column {name!r} is NOT NULL, but a row to merge has null there", column=name)
+
+
+def _leaves_null(name: str) -> InvalidRequest:
+    return InvalidRequest(
+        f"column {name!r} is NOT NULL, but a row of kind -U or -D would leave null there",
+        column=name,
+    )

@@ -1,0 +1,138 @@
+"""The rules between the options and the columns of a partial-update table (format 9.4), and the engine they give."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pyarrow as pa
+
+from paimon_core.errors import InvalidRequest
+from paimon_core.lsm.aggregates.choice import aggregate
+from paimon_core.lsm.engines.late_rows import late
+from paimon_core.lsm.engines.ordered_columns import Function
+from paimon_core.lsm.engines.partial_update import PartialUpdate
+from paimon_core.options import FieldOptions, SequenceGroup, TableOptions
+from paimon_core.schema import TableSchema
+
+ON_DELETE = "partial-update.remove-record-on-delete"
+ON_SEQUENCE_GROUP = "partial-update.remove-record-on-sequence-group"
+_NO_GROUP_NEEDED = "last_non_null_value"
+
+
+def partial_update(schema: TableSchema, options: TableOptions) -> PartialUpdate:
+    """The engine of a table; raises InvalidRequest naming the option, the column and the rule that they break."""
+    for group in options.sequence_groups:
+        _check_group(schema, group)
+    _check_once(options.sequence_groups)
+    _check_removal(options)
+    functions = {}
+    for name in schema.names:
+        made = _function(schema, options, name)
+        if made is not None:
+            functions[name] = made
+    listed = set(options[ON_SEQUENCE_GROUP] or ())
+    values = frozenset(schema.names) - set(schema.primary_keys)
+    return PartialUpdate(
+        columns=values,
+        required=frozenset(name for name in values if not schema.by_name[name].type.nullable),
+        groups=options.sequence_groups,
+        functions=functions,
+        ignore_delete=options["ignore-delete"],
+        remove_on_delete=options[ON_DELETE],
+        removing=tuple(g.ordering for g in options.sequence_groups if listed & {*g.ordering}),
+    )
+
+
+def _option(group: SequenceGroup) -> str:
+    return f"fields.{','.join(group.ordering)}.sequence-group"
+
+
+def _check_group(schema: TableSchema, group: SequenceGroup) -> None:
+    option = _option(group)
+    for name in (*group.ordering, *group.protected):
+        if name not in schema.by_name:
+            raise InvalidRequest(f"option {option} names {name!r}, which is no column", option=option, column=name)
+        if name in schema.primary_keys:
+            raise InvalidRequest(
+                f"option {option} names {name!r}: a column of the primary key cannot be in a sequence group",
+                option=option,
+                column=name,
+            )
+    for name in group.ordering:
+        if pa.types.is_nested(schema.by_name[name].type.to_arrow()):
+            raise InvalidRequest(
+                f"option {option} orders by {name!r}, which is {schema.by_name[name].type} and has no order",
+                option=option,
+                column=name,
+            )
+
+
+def _check_once(groups: tuple[SequenceGroup, ...]) -> None:
+    """A column is in one group, once; it may be listed among the columns that it orders itself."""
+    seen: dict[str, str] = {}
+    for group in groups:
+        option = _option(group)
+        for names in (group.ordering, group.protected):
+            for name in names:
+                if names.count(name) > 1 or seen.get(name, option) != option:
+                    other = seen.get(name, option)
+                    raise InvalidRequest(
+                        f"column {name!r} is in a sequence group twice: options {other} and {option}",
+                        option=option,
+                        column=name,
+                    )
+        seen |= dict.fromkeys((*group.ordering, *group.protected), option)
+
+
+def _check_removal(options: TableOptions) -> None:
+    listed = options[ON_SEQUENCE_GROUP]
+    conflicts = [
+        (options[ON_DELETE] and options["ignore-delete"], ON_DELETE, "ignore-delete"),
+        (listed and options["ignore-delete"], ON_SEQUENCE_GROUP, "ignore-delete"),
+        (options[ON_DELETE] and options.sequence_groups, ON_DELETE, "fields.<columns>.sequence-group"),
+    ]
+    for both, option, other in conflicts:
+        if both:
+            raise InvalidRequest(f"options {option} and {other} exclude each other", option=option)
+    ordering = {name for group in options.sequence_groups for name in group.ordering}
+    for name in listed or ():
+        if name not in ordering:
+            raise InvalidRequest(
+                f"option {ON_SEQUENCE_GROUP} names {name!r}, which orders no sequence group",
+                option=ON_SEQUENCE_GROUP,
+                column=name,
+            )
+    if options["aggregation.remove-record-on-delete"]:
+        option = "aggregation.remove-record-on-delete"
+        raise InvalidRequest(f"option {option} needs merge-engine = aggregation", option=option)
+
+
+def _function(schema: TableSchema, options: TableOptions, name: str) -> Function | None:
+    """The function of a column that needs one: those outside sequence groups take the last value not null anyway."""
+    own = options.of_field(name)
+    ordering = {c for group in options.sequence_groups for c in group.ordering} | {*(options["sequence.field"] or ())}
+    grouped = any(name in group.protected for group in options.sequence_groups)
+    chosen = own.aggregate_function
+    if chosen is not None and (name in ordering or name in schema.primary_keys):
+        raise InvalidRequest(
+            f"option fields.{name}.aggregate-function: a column of the primary key, of sequence.field or one that "
+            "orders a sequence group has no aggregate function",
+            option=f"fields.{name}.aggregate-function",
+            column=name,
+        )
+    if name in schema.primary_keys or any(name in group.ordering for group in options.sequence_groups):
+        chosen = None
+    elif chosen is None:
+        chosen = options.default_function
+    if chosen is None:
+        if replace(own, stats_mode=None) != FieldOptions():
+            raise InvalidRequest(f"options fields.{name}.* have no effect: column {name!r} has no aggregate function")
+        return None
+    if not grouped and chosen != _NO_GROUP_NEEDED:
+        raise InvalidRequest(
+            f"column {name!r} has the aggregate function {chosen} and must be in a sequence group "
+            "(option fields.<columns>.sequence-group)",
+            column=name,
+        )
+    made = aggregate(chosen, schema.by_name[name], own)
+    return Function(chosen, made, late(chosen, own), own.ignore_retract) if grouped else None

@@ -1,0 +1,89 @@
+"""Lookup: what a key was before the rows of level 0 came (format 10).
+
+In a table whose compactions look keys up, a row of a level above 0 is a *state*: it holds all that the levels above say
+of its key. So of several rows of a key only the state of the lowest level counts, beside the rows of level 0; the other
+states are older forms of it and must not be merged again. ``LEVEL`` tells rows apart: a column that exists while files
+are read together, never in a file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from paimon_core.lsm.codes import order_codes
+from paimon_core.lsm.gather import Positions, contiguous, take
+from paimon_core.lsm.groups import Groups
+from paimon_core.lsm.strategy import needs_lookup
+from paimon_core.options import TableOptions
+
+LEVEL = "_LEVEL"
+_ABOVE_ALL = np.int8(127)
+
+
+def holds_states(options: TableOptions) -> bool:
+    """Whether merges of a table must leave out the older states of a key.
+
+    With deduplicate and first-row the order of the rows leads to the same result.
+    """
+    return options["merge-engine"] in ("partial-update", "aggregation") and needs_lookup(options)
+
+
+def with_level(batch: pa.RecordBatch, level: int) -> pa.RecordBatch:
+    """The rows of a file of ``level``, with the column ``LEVEL``."""
+    return batch.append_column(LEVEL, pa.array(np.full(len(batch), level, np.int8)))
+
+
+def states(rows: pa.Table, groups: Groups) -> Positions:
+    """For each group the row of the lowest level above 0; -1 where all rows are of level 0. No group may be empty."""
+    found = np.full(len(groups), -1, np.int64)
+    if len(groups) == 0:
+        return found
+    groups = groups.compact()
+    levels = _levels(rows)[groups.order]
+    levels = np.where(levels > 0, levels, _ABOVE_ALL)
+    lowest = np.minimum.reduceat(levels, groups.starts)
+    chosen = (levels == lowest[groups.numbers]) & (levels < _ABOVE_ALL)
+    found[groups.numbers[chosen]] = groups.order[chosen]
+    return found
+
+
+def at_level(rows: pa.Table, groups: Groups, level: int) -> Positions:
+    """For each group the row of this level; -1 where there is none."""
+    groups = groups.compact()
+    found = np.full(len(groups), -1, np.int64)
+    chosen = _levels(rows)[groups.order] == level
+    found[groups.numbers[chosen]] = groups.order[chosen]
+    return found
+
+
+def without_older_states(rows: pa.Table, groups: Groups, kept: Positions | None = None) -> Groups:
+    """The groups without the states that are not ``kept`` (None: those that ``states`` finds)."""
+    kept = states(rows, groups) if kept is None else kept
+    counts = _levels(rows) <= 0
+    counts[kept[kept >= 0]] = True
+    return groups if counts.all() else groups.where(counts)
+
+
+def keys_of(rows: pa.Table, groups: Groups, chosen: npt.NDArray[np.bool_], key: Sequence[str]) -> pa.Table:
+    """The ``key`` columns of the groups chosen by one boolean each, in key order."""
+    positions = groups.order[groups.starts[chosen]]
+    return pa.table({name: take(rows[name], positions) for name in key})
+
+
+def places(keys: pa.Table, rows: pa.Table | pa.RecordBatch, names: Sequence[str]) -> Positions:
+    """For each of ``rows`` the number of its key among ``keys``, which ascend strictly; -1 where it is none of them."""
+    both = [pa.chunked_array([contiguous(keys[name]), contiguous(rows[name])]) for name in names]
+    codes = order_codes(both)
+    known, asked = codes[: len(keys)], codes[len(keys) :]
+    at = np.searchsorted(known, asked)
+    hit = at < len(keys)
+    hit[hit] = known[at[hit]] == asked[hit]
+    return np.where(hit, at, -1)
+
+
+def _levels(rows: pa.Table) -> npt.NDArray[np.int8]:
+    return np.asarray(contiguous(rows[LEVEL]).to_numpy())

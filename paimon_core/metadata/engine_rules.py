@@ -1,0 +1,52 @@
+"""The options of merge engines that a new table may carry: none that its engine would not read (format 9)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import fields
+
+from paimon_core.errors import InvalidOption
+from paimon_core.metadata.context import TableContext
+from paimon_core.options import FieldOptions
+from paimon_core.options.field_options import DEFAULT_FUNCTION
+
+_ENGINE = {
+    "aggregation.remove-record-on-delete": "aggregation",
+    "partial-update.remove-record-on-delete": "partial-update",
+    "partial-update.remove-record-on-sequence-group": "partial-update",
+}
+_WITH_FUNCTIONS = ("aggregation", "partial-update")
+
+
+def check_engine_options(context: TableContext) -> None:
+    """Raises InvalidOption naming an option that has no meaning for the table's merge engine, or for a key column."""
+    options, engine = context.options, context.options["merge-engine"]
+    if not context.is_keyed:
+        engine = None
+        if "merge-engine" in options.values:
+            raise InvalidOption("option merge-engine needs a table with a primary key", option="merge-engine")
+    for option, needed in _ENGINE.items():
+        if option in options.values and engine != needed:
+            raise InvalidOption(f"option {option} needs merge-engine = {needed}", option=option)
+    if options.sequence_groups and engine != "partial-update":
+        option = f"fields.{','.join(options.sequence_groups[0].ordering)}.sequence-group"
+        raise InvalidOption(f"option {option} needs merge-engine = partial-update", option=option)
+    for column, chosen in options.fields.items():
+        for what in _of_engines(chosen):
+            option = f"fields.{column}.{what}" if column else DEFAULT_FUNCTION
+            if engine not in _WITH_FUNCTIONS:
+                raise InvalidOption(
+                    f"option {option} needs a primary key and merge-engine = {' or '.join(_WITH_FUNCTIONS)}",
+                    option=option,
+                )
+            if column in context.schema.primary_keys:
+                raise InvalidOption(
+                    f"option {option} is not allowed: {column!r} is a primary key column", option=option, column=column
+                )
+
+
+def _of_engines(chosen: FieldOptions) -> Iterator[str]:
+    """The last words of the column's options that are set and that a merge engine reads."""
+    for name in (f.name for f in fields(chosen) if f.name != "stats_mode"):
+        if getattr(chosen, name) not in (None, False):
+            yield name.replace("_", "-")

@@ -1,0 +1,67 @@
+"""Changed rows as batches: file after file in the order of the changes, each row with its kind (format 10.4)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+import pyarrow as pa
+
+from paimon_core.datafile.reader import read_batches
+from paimon_core.errors import CorruptTable
+from paimon_core.metadata.context import TableContext
+from paimon_core.predicate import Predicate
+from paimon_core.read.bucket_reader import WINDOW_ROWS
+from paimon_core.scan.changes import ChangedFile, changed_files
+from paimon_core.schema import KIND_FIELD, TableSchema
+
+ROW_KIND = pa.field("rowkind", pa.string(), nullable=False)
+_KINDS = pa.array(["+I", "-U", "+U", "-D"])
+"""By their codes in ``_VALUE_KIND`` (format 7.2)."""
+
+
+def changes_schema(schema: TableSchema, columns: Sequence[str]) -> pa.Schema:
+    """``rowkind``, then the columns."""
+    return pa.schema([ROW_KIND, *(f.arrow for f in schema.select(columns))])
+
+
+def read_changes(
+    context: TableContext, snapshot_ids: Iterable[int], columns: Sequence[str], where: Predicate | None = None
+) -> Iterator[pa.RecordBatch]:
+    """The rows that these snapshots changed and ``where`` holds for, as ``changes_schema``; one batch held at a time.
+
+    Raises SnapshotNotFound when a snapshot expires before its rows are read, CorruptTable for broken files.
+    """
+    for snapshot_id in snapshot_ids:
+        snapshot = context.snapshots.read(snapshot_id)
+        with context.manifests.reading(snapshot):
+            for changed in changed_files(context, snapshot):
+                yield from _rows(context, changed, columns, where)
+
+
+def _rows(
+    context: TableContext, changed: ChangedFile, columns: Sequence[str], where: Predicate | None
+) -> Iterator[pa.RecordBatch]:
+    schema = context.schema
+    needed = list(dict.fromkeys([*columns, *(sorted(where.columns) if where is not None else ())]))
+    fields = [*schema.select(needed), *([KIND_FIELD] if context.is_keyed else [])]
+    directory = context.partition_path(changed.partition)
+    path = context.paths.data_file(directory, changed.bucket, changed.file.file_name)
+    result = changes_schema(schema, columns)
+    for batch in read_batches(
+        context.storage,
+        path,
+        file=changed.file,
+        file_schema=context.schemas.read(changed.file.schema_id),
+        read_fields=fields,
+        batch_rows=WINDOW_ROWS,
+        filters=where.bind(schema.fields).to_arrow() if where is not None else None,
+    ):
+        kinds = _texts(batch[KIND_FIELD.name], path) if context.is_keyed else pa.repeat(_KINDS[0], len(batch))
+        yield pa.RecordBatch.from_arrays([kinds, *(batch[name] for name in columns)], schema=result)
+
+
+def _texts(codes: pa.Array, path: str) -> pa.Array:
+    try:
+        return _KINDS.take(codes)
+    except pa.ArrowIndexError as error:
+        raise CorruptTable(f"data file {path} has a row kind that is none: {error}", path=path) from error

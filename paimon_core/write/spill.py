@@ -1,0 +1,131 @@
+"""SpillSpace: local disk for the sorted runs that a TableWriter's memory does not hold (format 18).
+
+Runs are Arrow IPC files in a directory of their own below the system's temporary one. The directory is made by the
+first run and is gone after ``close``, and when the space is dropped without it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import tempfile
+import weakref
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import count
+from threading import Lock
+
+import pyarrow as pa
+
+from paimon_core.errors import StorageError
+from paimon_core.options import TableOptions
+
+
+class SpillSpace:
+    """May be used by several threads, each with runs of its own."""
+
+    def __init__(self, limit_bytes: int, compression: pa.Codec | None) -> None:
+        self._limit_bytes = limit_bytes
+        self._settings = pa.ipc.IpcWriteOptions(compression=compression)
+        self._lock = Lock()
+        self._numbers = count()
+        self._used = 0
+        self._folder: str | None = None
+        self._removal: weakref.finalize[[str, int], SpillSpace] | None = None
+
+    @staticmethod
+    def of(options: TableOptions) -> SpillSpace | None:
+        """The space that the options allow; None with write-buffer-spillable = false."""
+        if not options["write-buffer-spillable"]:
+            return None
+        name = options["spill-compression"]
+        level = options["spill-compression.zstd-level"] if name == "zstd" else None
+        codec = None if name == "none" else pa.Codec(name, compression_level=level)
+        return SpillSpace(options["write-buffer-spill.max-disk-size"], codec)
+
+    @property
+    def used_bytes(self) -> int:
+        """The bytes of all runs on disk."""
+        return self._used
+
+    @property
+    def has_room(self) -> bool:
+        """Whether the runs take less than the limit; the last one may pass it."""
+        return self._used < self._limit_bytes
+
+    def put(self, schema: pa.Schema, batches: Iterator[pa.RecordBatch]) -> SpilledRun:
+        """Write a run. Raises StorageError when the disk fails or is full; nothing of the run is left then."""
+        path = ""
+        try:
+            path = os.path.join(self._directory(), f"run-{next(self._numbers)}.arrow")
+            rows = 0
+            with pa.OSFile(path, "wb") as sink, pa.ipc.new_file(sink, schema, options=self._settings) as writer:
+                for batch in batches:
+                    writer.write_batch(batch)
+                    rows += batch.num_rows
+            size = os.path.getsize(path)
+        except BaseException as error:
+            if path:
+                with contextlib.suppress(OSError):
+                    os.unlink(path)
+            if isinstance(error, OSError) and not isinstance(error, StorageError):
+                where = path or "the temporary directory"
+                raise StorageError(
+                    f"cannot write rows that exceed write-buffer-size to local disk, {where}: {error}", path=where
+                ) from error
+            raise
+        self._count(size)
+        return SpilledRun(self, path, rows, size)
+
+    def close(self) -> None:
+        """Delete all runs; the space may be used again."""
+        with self._lock:
+            if self._removal is not None:
+                self._removal()
+            self._folder, self._removal, self._used = None, None, 0
+
+    def _directory(self) -> str:
+        with self._lock:
+            if self._folder is None:
+                self._folder = tempfile.mkdtemp(prefix="paimon-spill-")
+                self._removal = weakref.finalize(self, _remove, self._folder, os.getpid())
+            return self._folder
+
+    def _count(self, size: int) -> None:
+        with self._lock:
+            self._used += size
+
+
+@dataclass(frozen=True, slots=True)
+class SpilledRun:
+    """A sorted run on local disk."""
+
+    space: SpillSpace
+    path: str
+    rows: int
+    size: int
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """The rows as they were put, read as they are asked for; raises StorageError when they cannot be read."""
+        try:
+            with pa.OSFile(self.path) as source:
+                reader = pa.ipc.open_file(source)
+                for number in range(reader.num_record_batches):
+                    yield reader.get_batch(number)
+        except (OSError, pa.ArrowException) as error:
+            raise StorageError(
+                f"cannot read back rows from local disk, {self.path}: {error}", path=self.path
+            ) from error
+
+    def delete(self) -> None:
+        """Delete the file; one that is gone already is no error."""
+        self.space._count(-self.size)
+        with contextlib.suppress(OSError):
+            os.unlink(self.path)
+
+
+def _remove(folder: str, owner: int) -> None:
+    """Delete the directory, but not from a process forked while it was in use."""
+    if os.getpid() == owner:
+        shutil.rmtree(folder, ignore_errors=True)

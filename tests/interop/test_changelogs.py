@@ -1,0 +1,243 @@
+"""Changelog files between Java and us: each reads the other's changes, and each expires the other's files."""
+
+from __future__ import annotations
+
+import random
+import shutil
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+import paimon_core as paimon
+from paimon_core.maintain.expire import expire
+from paimon_core.maintain.tags import create_tag, delete_tag
+from tests.support.changelogs import changing
+from tests.support.fake_tables import assert_nothing_is_left_over, check_whole, files_on_storage
+from tests.support.java_rows import json_rows
+
+T = "db.t"
+PRODUCERS = ("none", "input", "lookup", "full-compaction")
+FAR = 10**15
+LET_GO = {"retain_min": 1, "retain_max": 1000, "older_than_millis": FAR, "limit": 1000}
+
+
+def create(producer, **options):
+    return {
+        "op": "create",
+        "table": T,
+        "fields": [
+            {"name": "p", "type": "STRING NOT NULL"},
+            {"name": "k", "type": "INT NOT NULL"},
+            {"name": "v", "type": "STRING"},
+        ],
+        "primaryKeys": ["p", "k"],
+        "partitionKeys": ["p"],
+        "options": {"bucket": "2", "changelog-producer": producer, **options},
+    }
+
+
+def write(rows, **fields):
+    return {"op": "write", "table": T, "rows": rows, **fields}
+
+
+COMPACT = {"op": "compact", "table": T, "options": {"write-only": "false"}}
+
+
+def history(producer, seed=0):
+    """Writes of all kinds of rows with the compactions that the producer makes of them, and an overwrite between."""
+    random.seed(seed)
+    steps = [create(producer, **({"write-only": "true"} if producer in ("none", "input") else {}))]
+    for number in range(6):
+        rows = [
+            [random.choice(["+I", "+I", "+U", "-U", "-D"]), random.choice("ab"), random.randrange(8), f"{number}.{n}"]
+            for n in range(12)
+        ]
+        steps.append(write(rows))
+        if number % 2:
+            steps.append(COMPACT)
+        if number == 2:
+            steps.append(write([["+I", "b", 3, "over"], ["+I", "b", 20, "over"]], overwrite={"p": "b"}))
+    return steps
+
+
+def opened(warehouse):
+    return paimon.open_catalog(str(warehouse)).table(T)
+
+
+def ours(table):
+    """The rows of each snapshot that changed any, in file order."""
+    told = [table.changes(i - 1, i).read_all() for i in table.context.snapshots.ids()]
+    fields = table.schema.fields
+    return [json_rows(rows, fields, rows["rowkind"].to_pylist()) for rows in told if len(rows)]
+
+
+def javas(oracle, warehouse, start=1):
+    """The rows of each following plan, sorted by their text."""
+    return oracle.run(warehouse, [{"op": "stream", "table": T, "from": start}])[0]["plans"]
+
+
+def sorted_plans(plans):
+    return [sorted(map(str, rows)) for rows in plans]
+
+
+def replayed(rows):
+    """What the rows leave of an empty table; each must fit what the rows before it left."""
+    state: dict[tuple, str] = {}
+    for kind, p, k, v in rows:
+        if kind == "+I":
+            assert (p, k) not in state
+        else:
+            assert (p, k) in state
+        if kind in ("-U", "-D"):
+            assert state.pop((p, k)) == v
+            if kind == "-U":
+                state[p, k] = "updated"
+        else:
+            state[p, k] = v
+    return state
+
+
+@pytest.mark.parametrize("producer", PRODUCERS)
+def test_we_tell_the_changes_that_java_tells(oracle, warehouse, producer):
+    oracle.run(warehouse, history(producer))
+    table = opened(warehouse)
+    plans = ours(table)
+    assert len(plans) >= 3
+    assert sorted_plans(plans) == sorted_plans(javas(oracle, warehouse))
+
+
+@pytest.mark.parametrize("producer", ["lookup", "full-compaction"])
+def test_javas_changes_in_our_order_rebuild_the_table(oracle, warehouse, producer):
+    steps = [s for s in history(producer, seed=3) if "overwrite" not in s]
+    oracle.run(warehouse, steps)
+    rows = [row for plan in ours(opened(warehouse)) for row in plan]
+    assert replayed(rows) == {(p, k): v for _, p, k, v in oracle.dump(warehouse, T)}
+
+
+def test_a_table_without_key(oracle, warehouse):
+    steps = [
+        {**create("none", bucket="-1"), "primaryKeys": []},
+        write([["+I", "a", 1, "x"], ["+I", "b", 2, "y"]]),
+        write([["+I", "a", 1, "x"]]),
+        write([["+I", "b", 7, "z"]], overwrite={"p": "b"}),
+        write([["+I", "a", 3, None]]),
+    ]
+    oracle.run(warehouse, steps)
+    assert len(ours(opened(warehouse))) == 3
+    assert sorted_plans(ours(opened(warehouse))) == sorted_plans(javas(oracle, warehouse))
+
+
+@pytest.mark.parametrize("producer", PRODUCERS)
+def test_java_tells_the_changes_that_our_producers_write(oracle, warehouse, producer):
+    oracle.run(warehouse, [create(producer)])
+    table = opened(warehouse)
+    random.seed(7)
+    for number in range(5):
+        rows = [(random.choice("ab"), random.randrange(8), f"{number}.{n}") for n in range(12)]
+        kinds = pa.array(random.choices(["+I", "+U", "-U", "-D"], [4, 2, 1, 2], k=12))
+        table.write(pa.table([list(c) for c in zip(*rows, strict=True)], schema=table.arrow_schema), kinds)
+    plans = ours(table)
+    assert len(plans) >= 4
+    assert sorted_plans(plans) == sorted_plans(javas(oracle, warehouse))
+    content = {(p, k): v for _, p, k, v in oracle.dump(warehouse, T)}
+    if producer in ("lookup", "full-compaction"):
+        assert replayed([row for plan in plans for row in plan]) == content
+    last = table.latest_snapshot().id
+    oracle.run(warehouse, [{"op": "expire", "table": T, "retainMin": 2, "retainMax": 2, "olderThanMillis": 0}])
+    assert table.context.snapshots.ids() == [last - 1, last]
+    check_whole(table.context)
+    assert_nothing_is_left_over(table.context)
+
+
+def our_history(warehouse):
+    """An input table with two commits of ours whose changelog holds more than the rows kept."""
+    table = opened(warehouse)
+    rows = [("+I", 1, "a", 1, "xx"), ("+I", 2, "a", 2, "y")]
+    table.commit([changing(table.context, rows, [("+I", 0, "a", 1, "x"), *rows], p="a")])
+    then = [("-U", 3, "a", 1, "xx"), ("+U", 4, "a", 1, "xxx"), ("-D", 5, "a", 2, "y")]
+    table.commit(
+        [
+            changing(table.context, then[1:], then, p="a"),
+            changing(table.context, [("+I", 0, "b", 9, None)], [("+I", 0, "b", 9, None)], p="b", bucket=1),
+        ]
+    )
+    return table
+
+
+def test_java_tells_the_changes_that_we_committed(oracle, warehouse):
+    oracle.run(warehouse, [create("input", **{"write-only": "true"})])
+    table = our_history(warehouse)
+    plans = javas(oracle, warehouse)
+    assert sorted_plans(plans) == sorted_plans(ours(table))
+    assert [len(p) for p in plans] == [3, 4]
+    assert sorted(row[1:] for row in oracle.dump(warehouse, T)) == [["a", 1, "xxx"], ["b", 9, None]]
+    counts = oracle.run(
+        warehouse, [{"op": "dump", "table": f"{T}$snapshots", "projection": ["changelog_record_count"]}]
+    )
+    assert sorted(row[1] for row in counts[0]["rows"]) == [3, 4]
+
+
+def test_java_goes_on_after_our_changes(oracle, warehouse):
+    oracle.run(warehouse, [create("input", **{"write-only": "true"})])
+    our_history(warehouse)
+    oracle.run(warehouse, [write([["+I", "a", 7, "j"], ["-D", "a", 1, "xxx"]]), COMPACT])
+    table = opened(warehouse)
+    assert sorted_plans(ours(table)) == sorted_plans(javas(oracle, warehouse))
+    assert sorted(ours(table)[-1]) == [["+I", "a", 7, "j"], ["-D", "a", 1, "xxx"]]
+
+
+def test_our_snapshot_has_the_members_of_javas(oracle, warehouse):
+    steps = [create("input", **{"write-only": "true"}), write([["+I", "a", 1, "x"]])]
+    oracle.run(warehouse, steps)
+    table = our_history(warehouse)
+    java, own = (table.context.snapshots.read(i).to_members() for i in (1, 2))
+    assert own.keys() - java.keys() == {"uuid", "writerVersion"}
+    assert java.keys() - own.keys() == set()
+
+
+@pytest.mark.parametrize("producer", PRODUCERS)
+@pytest.mark.parametrize("left", [1, 4])
+def test_our_expiry_deletes_the_changelog_files_that_javas_does(oracle, warehouse, producer, left):
+    tags = [{"op": "tag", "table": T, "name": f"t{i}", "snapshot": i} for i in (1, 4)]
+    oracle.run(warehouse, [*history(producer), *tags])
+    twin = Path(warehouse).parent / "twin"
+    shutil.copytree(warehouse, twin)
+    at_most = {"retainMin": left, "retainMax": left, "olderThanMillis": FAR}
+    oracle.run(twin, [{"op": "expire", "table": T, **at_most}])
+    table, java = opened(warehouse), opened(twin)
+    expire(table.context, **(LET_GO | {"retain_min": left, "retain_max": left}))
+    assert files_on_storage(table.context) == files_on_storage(java.context)
+    for name in ("t1", "t4"):
+        delete_tag(table.context, name)
+        oracle.run(twin, [{"op": "deleteTag", "table": T, "name": name}])
+        assert files_on_storage(table.context) == files_on_storage(java.context)
+    assert sorted_plans(ours(table)) == sorted_plans(javas(oracle, warehouse, table.context.snapshots.ids()[0]))
+
+
+def test_java_expires_what_we_committed(oracle, warehouse):
+    oracle.run(warehouse, [create("input", **{"write-only": "true"})])
+    table = our_history(warehouse)
+    create_tag(table.context, "t", table.context.snapshots.read(1))
+    oracle.run(
+        warehouse,
+        [
+            write([["+I", "a", 3, "j"]]),
+            {"op": "expire", "table": T, "retainMin": 2, "retainMax": 2, "olderThanMillis": 0},
+        ],
+    )
+    assert table.context.snapshots.ids() == [2, 3]
+    check_whole(table.context)
+    assert_nothing_is_left_over(table.context)
+    assert sorted_plans(ours(table)) == sorted_plans(javas(oracle, warehouse, 2))
+
+
+def test_we_expire_what_java_committed(oracle, warehouse):
+    oracle.run(warehouse, history("lookup", seed=5))
+    table = opened(warehouse)
+    rows = oracle.dump(warehouse, T)
+    expire(table.context, **LET_GO)
+    check_whole(table.context)
+    assert oracle.dump(warehouse, T) == rows
+    with pytest.raises(paimon.SnapshotNotFound):
+        table.changes()

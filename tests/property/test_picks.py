@@ -1,0 +1,61 @@
+"""Any bucket, any options: what a pick may never do, and that picks come to an end."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from paimon_core.lsm.compaction import UniversalCompaction
+from paimon_core.lsm.levels import Levels
+from paimon_core.lsm.schedule import EarlyFull, Moment, OffPeak
+from paimon_core.lsm.strategy import Level0, Strategy
+from tests.support.lsm_files import data_file
+
+SIZES = st.one_of(st.integers(1, 9), st.integers(1, 10**12))
+STRATEGIES = st.builds(
+    Strategy,
+    st.builds(UniversalCompaction, st.integers(1, 7), st.integers(0, 400), st.integers(0, 200)),
+    st.builds(EarlyFull, *[st.none() | st.integers(0, 10**6)] * 3),
+    st.builds(OffPeak, st.integers(-1, 23), st.integers(-1, 23), st.integers(0, 100)),
+    st.sampled_from(Level0),
+)
+MOMENTS = st.builds(Moment, st.integers(0, 10**6), st.integers(0, 23), st.none() | st.integers(0, 10**6))
+
+
+@st.composite
+def buckets(draw):
+    runs = [(0, size) for size in draw(st.lists(SIZES, max_size=9))]
+    num_levels = draw(st.integers(2, 9))
+    runs += [(level, draw(SIZES)) for level in sorted(draw(st.sets(st.integers(1, num_levels - 1))))]
+    return bucket(runs, num_levels)
+
+
+def bucket(runs, num_levels):
+    return Levels.of(
+        [data_file(f"f{n:03}", level=level, size=size, sequences=(0, 99 - n)) for n, (level, size) in enumerate(runs)],
+        num_levels,
+    )
+
+
+@given(STRATEGIES, buckets(), MOMENTS, st.booleans())
+def test_a_pick_takes_the_newest_runs_to_where_nothing_older_is_passed(strategy, levels, moment, overdue):
+    unit = strategy.pick(levels, moment, overdue=overdue)
+    if unit is None:
+        assert len(levels.runs) <= strategy.universal.compaction_trigger
+        return
+    taken = len(levels.runs) - unit.runs_left
+    left = levels.runs[taken:]
+    assert unit.files == tuple(file for run in levels.runs[:taken] for file in run.files)
+    assert 1 <= unit.output_level <= levels.max_level
+    assert all(run.level > unit.output_level for run in left)
+    assert unit.is_bottom == (unit.output_level == levels.max_level) == unit.drop_delete
+    assert taken > 1 or unit.files[0].level != unit.output_level
+
+
+@given(STRATEGIES, buckets(), MOMENTS)
+def test_picks_come_to_an_end(strategy, levels, moment):
+    for _ in range(20):
+        unit = strategy.pick(levels, moment)
+        if unit is None:
+            break
+        left = [(run.level, run.size) for run in levels.runs[len(levels.runs) - unit.runs_left :]]
+        levels = bucket([(unit.output_level, sum(f.file_size for f in unit.files)), *left], levels.num_levels)
+    assert strategy.pick(levels, moment) is None

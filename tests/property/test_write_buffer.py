@@ -1,0 +1,107 @@
+"""A buffer that spills against one that holds all: any rows, split anywhere, with any small limits, merge to the same.
+
+The model is the buffer in memory itself, which merges all rows of the bucket at once.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from unittest import mock
+
+import pyarrow as pa
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from paimon_core.lsm import window, write_buffer
+from paimon_core.lsm.engines.choice import merge_engine
+from paimon_core.lsm.order import MergeOrder
+from paimon_core.lsm.write_buffer import WriteBuffer
+from paimon_core.options import TableOptions
+from paimon_core.schema import new_schema
+from paimon_core.write.spill import SpillSpace
+
+SCHEMA = pa.schema(
+    [pa.field("k", pa.int32(), nullable=False), ("s", pa.int32()), ("n", pa.int64()), ("t", pa.string())]
+)
+ENGINES = (
+    {"merge-engine": "deduplicate"},
+    {"merge-engine": "deduplicate", "ignore-delete": "true"},
+    {"merge-engine": "deduplicate", "sequence.field": "s"},
+    {"merge-engine": "deduplicate", "sequence.field": "s,n", "sequence.field.sort-order": "descending"},
+    {"merge-engine": "first-row"},
+    {"merge-engine": "partial-update"},
+    {"merge-engine": "partial-update", "fields.s.sequence-group": "n,t"},
+    {"merge-engine": "aggregation", "fields.n.aggregate-function": "sum", "fields.t.aggregate-function": "listagg"},
+    {"merge-engine": "aggregation", "sequence.field": "s", "fields.t.aggregate-function": "first_value"},
+)
+ROWS = st.lists(
+    st.tuples(
+        st.integers(0, 5),
+        st.one_of(st.none(), st.integers(0, 3)),
+        st.one_of(st.none(), st.integers(-9, 9)),
+        st.one_of(st.none(), st.sampled_from(["", "a", "bc"])),
+        st.sampled_from([0, 2, 1, 3]),
+    ),
+    max_size=30,
+)
+
+
+def parts_of(rows, takes_retracts, cuts):
+    """The rows as files have them, in parts."""
+    keys, orders, numbers, texts, kinds = (list(c) for c in zip(*rows, strict=True)) if rows else ([],) * 5
+    table = pa.table(
+        {
+            "_KEY_k": pa.array(keys, pa.int32()),
+            "_SEQUENCE_NUMBER": pa.array(range(len(rows)), pa.int64()),
+            "_VALUE_KIND": pa.array([kind if takes_retracts else kind & 2 for kind in kinds], pa.int8()),
+            "k": pa.array(keys, pa.int32()),
+            "s": pa.array(orders, pa.int32()),
+            "n": pa.array(numbers, pa.int64()),
+            "t": pa.array(texts, pa.string()),
+        }
+    )
+    ends = sorted({min(cut, len(rows)) for cut in cuts} | {0, len(rows)})
+    return [table.slice(a, b - a) for a, b in pairwise(ends)]
+
+
+def drained(buffer):
+    found = list(buffer.drain())
+    merged = [row for part in found for row in part.merged.to_pylist()]
+    return merged, [row for part in found if part.raw is not None for row in part.raw.to_pylist()]
+
+
+@settings(max_examples=250, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    rows=ROWS,
+    options=st.sampled_from(ENGINES),
+    cuts=st.lists(st.integers(0, 30), max_size=6),
+    last_stays=st.booleans(),
+    keeps_raw=st.booleans(),
+    limits=st.tuples(
+        st.integers(1, 4), st.integers(2, 4), st.sampled_from([1, 200]), st.sampled_from([1, 60, 1 << 20])
+    ),
+)
+def test_spilled_or_not_the_rows_are_the_same(rows, options, cuts, last_stays, keeps_raw, limits):
+    parsed = TableOptions.parse(options, creating=True)
+    schema = new_schema(SCHEMA, primary_key=["k"], options=options)
+    engine = merge_engine(schema, parsed)
+    deduplicates = options["merge-engine"] == "deduplicate"
+    folds_early = (deduplicates and "ignore-delete" not in options) or options["merge-engine"] == "first-row"
+    how = {"keeps_raw": keeps_raw, "folds_early": folds_early}
+    parts = parts_of(rows, deduplicates, cuts)
+    space = SpillSpace(1 << 30, None)
+    whole = WriteBuffer(["_KEY_k"], MergeOrder.of(parsed), engine, keeps_raw=keeps_raw)
+    pieces = WriteBuffer(["_KEY_k"], MergeOrder.of(parsed), engine, store=space, **how)
+    window_rows, fan_in, window_bytes, batch_bytes = limits
+    with (
+        mock.patch.multiple(write_buffer, WINDOW_ROWS=window_rows, FAN_IN=fan_in, BATCH_BYTES=batch_bytes),
+        mock.patch.object(window, "WINDOW_BYTES", window_bytes),
+    ):
+        for number, part in enumerate(parts):
+            whole.add(part)
+            pieces.add(part)
+            if not (last_stays and number == len(parts) - 1):
+                assert pieces.spill()
+        assert drained(pieces) == drained(whole)
+    assert space.used_bytes == 0
+    space.close()

@@ -1,0 +1,96 @@
+"""The buckets of tests/golden/java-picks, asked of Java and, in its words, of us (tests/oracle/PaimonPicks.java)."""
+
+import json
+import os
+import subprocess
+from pathlib import Path
+
+from paimon_core.lsm.compaction import UniversalCompaction, full_unit
+from paimon_core.lsm.levels import Levels
+from paimon_core.lsm.rewrite import Upgrade, plan_rewrite
+from paimon_core.lsm.schedule import EarlyFull, Moment, OffPeak
+from paimon_core.lsm.strategy import Level0, Strategy
+from tests.support.lsm_files import byte_order, data_file
+from tests.support.oracle import java_command
+
+CASES = Path(__file__).resolve().parents[1] / "golden" / "java-picks" / "picks.json"
+NOW = 1_700_000_000_000
+
+
+def ask_java(buckets, first=None):
+    """Java's answers; ``first``: a folder of classes that go before those of the jar."""
+    command = java_command("PaimonPicks")
+    if first is not None:
+        at = command.index("-cp") + 1
+        command[at] = f"{first}{os.pathsep}{command[at]}"
+    done = subprocess.run(command, input=json.dumps(buckets), capture_output=True, text=True, check=True, timeout=300)
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def our_answer(bucket):
+    """What Java's answer looks like, from the strategy under test."""
+    options = bucket["options"]
+    files = [
+        data_file(
+            f"f{number:03}",
+            level=level,
+            size=size,
+            keys=(first, last),
+            sequences=(least, most),
+            created=created,
+            deletes=deletes,
+        )
+        for number, (level, size, first, last, least, most, created, deletes) in enumerate(bucket["files"])
+    ]
+    levels = Levels.of(files, options["numLevels"])
+    out = {"runs": [[run.level, *sorted(numbers(run.files))] for run in levels.runs]}
+    moment = Moment(NOW, bucket["hour"], NOW - bucket["age"] if "age" in bucket else None)
+    force = options.get("forceRewrite", False)
+    unit = strategy(options).pick(levels, moment, overdue=options.get("level0") == 1)
+    out |= show("unit", "steps", unit, options, force)
+    return out | show("full", "fullSteps", full_unit(levels, force_rewrite=force), options, force)
+
+
+def strategy(options):
+    level_0 = {None: Level0.WHEN_PICKED, 0: Level0.ALWAYS, 1: Level0.WHEN_OVERDUE, 2: Level0.WHEN_OVERDUE}
+    return Strategy(
+        UniversalCompaction(options["trigger"], options["maxAmplification"], options["ratio"]),
+        EarlyFull(options.get("interval"), options.get("total"), options.get("increment")),
+        OffPeak(*options.get("offPeak", (-1, -1, 0))),
+        level_0[options.get("level0")],
+    )
+
+
+def show(name, steps, unit, options, force):
+    if unit is None:
+        return {}
+    planned = plan_rewrite(unit, key_order=byte_order, small_file_bytes=options["smallFile"], force_rewrite=force)
+    return {
+        name: [unit.output_level, int(unit.drop_delete), *numbers(unit.files)],
+        steps: [
+            numbers([step.file])[0]
+            if isinstance(step, Upgrade)
+            else [[numbers(run.files) for run in section.runs] for section in step.sections]
+            for step in planned
+        ],
+    }
+
+
+def numbers(files):
+    return [int(f.file_name[1:]) for f in files]
+
+
+def unordered(answer):
+    """An answer without what means nothing: the order of a run's files and of a section's runs, and, as Java tosses a
+    coin between runs that end at one key, which of them a file joins. The number of runs stays."""
+    out = dict(answer)
+    out["runs"] = [[run[0], *sorted(run[1:])] for run in answer["runs"]]
+    for name in {"unit", "full"} & out.keys():
+        out[name] = [*answer[name][:2], *sorted(answer[name][2:])]
+    for name in {"steps", "fullSteps"} & out.keys():
+        out[name] = [s if isinstance(s, int) else [_section(runs) for runs in s] for s in out[name]]
+    return out
+
+
+def _section(runs):
+    return len(runs), sorted(number for run in runs for number in run)

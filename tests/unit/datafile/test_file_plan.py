@@ -1,0 +1,47 @@
+import pytest
+
+from paimon_core.datafile.file_plan import FilePlan
+from paimon_core.metadata.data_file import FileSource
+from paimon_core.options import TableOptions
+
+
+def data(level=0, source=FileSource.APPEND, **options):
+    return FilePlan.data(TableOptions.parse({k.replace("__", "."): v for k, v in options.items()}), level, source)
+
+
+def changelog(options, level=0):
+    return FilePlan.changelog(TableOptions.parse(options), level)
+
+
+def test_data_files_by_default():
+    assert data() == FilePlan("data-", 0, FileSource.APPEND, "zstd", "truncate(16)", None)
+
+
+def test_the_level_decides_the_compression():
+    options = TableOptions.parse({"file.compression": "snappy", "file.compression.per.level": "0:lz4,5:zstd"})
+    chosen = [FilePlan.data(options, level, FileSource.COMPACT).compression for level in range(6)]
+    assert chosen == ["lz4", "snappy", "snappy", "snappy", "snappy", "zstd"]
+
+
+def test_only_files_of_new_rows_are_limited_in_rows():
+    options = TableOptions.parse({"target-file-row-num": "7"})
+    assert FilePlan.data(options, 0, FileSource.APPEND).row_limit == 7
+    assert FilePlan.data(options, 0, FileSource.COMPACT).row_limit is None
+    assert FilePlan.changelog(options, 0).row_limit is None
+
+
+@pytest.mark.parametrize("level", [0, 5])
+def test_changelog_files_are_like_data_files_unless_told_otherwise(level):
+    options = {"file.compression.per.level": "0:gzip", "metadata.stats-mode": "counts"}
+    compression = {0: "gzip", 5: "zstd"}[level]
+    assert changelog(options, level) == FilePlan("changelog-", level, FileSource.APPEND, compression, "counts", None)
+
+
+def test_changelog_files_have_options_of_their_own():
+    options = {
+        "file.compression.per.level": "0:gzip",
+        "changelog-file.compression": "snappy",
+        "changelog-file.stats-mode": "none",
+        "changelog-file.prefix": "log-",
+    }
+    assert changelog(options, 2) == FilePlan("log-", 2, FileSource.APPEND, "snappy", "none", None)

@@ -1,0 +1,50 @@
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from paimon_core.lsm.aggregates.positions import (
+    first_valid,
+    first_where,
+    last_valid,
+    last_where,
+    take_or_null,
+    valid_rows,
+)
+from paimon_core.lsm.groups import Groups
+
+COLUMN = pa.chunked_array([[1, None, None], [4, None]])
+# Groups of no row, of rows 3 and 1, of none, and of 0, 2 and 4; row 5 of the order belongs to none of them.
+GROUPS = Groups(np.array([3, 1, 1, 0, 2, 4]), np.array([0, 0, 2, 3]), np.array([0, 2, 2, 6]))
+
+
+def test_the_last_and_first_value_that_is_not_null():
+    assert last_valid(COLUMN, GROUPS).tolist() == [-1, 3, -1, 0]
+    assert first_valid(COLUMN, GROUPS).tolist() == [-1, 3, -1, 0]
+    assert take_or_null(COLUMN, last_valid(COLUMN, GROUPS)).to_pylist() == [None, 4, None, 1]
+
+
+def test_without_a_condition_every_row_counts():
+    assert last_where(None, GROUPS).tolist() == [-1, 1, -1, 4]
+    assert first_where(None, GROUPS).tolist() == [-1, 3, -1, 0]
+
+
+def test_a_row_of_another_group_is_never_found():
+    only_row_3 = np.arange(5) == 3
+    assert last_where(only_row_3, GROUPS).tolist() == [-1, 3, -1, -1]
+    assert first_where(only_row_3, GROUPS).tolist() == [-1, 3, -1, -1]
+    only_row_4 = np.arange(5) == 4
+    assert first_where(only_row_4, GROUPS).tolist() == [-1, -1, -1, 4]
+    assert last_where(only_row_4, GROUPS).tolist() == [-1, -1, -1, 4]
+
+
+def test_no_groups_and_no_nulls():
+    none = Groups(*np.zeros((3, 0), np.int64))
+    assert last_valid(COLUMN, none).tolist() == first_valid(COLUMN, none).tolist() == []
+    assert valid_rows(pa.chunked_array([[1, 2]])) is None
+
+
+@pytest.mark.parametrize("kind", [pa.list_(pa.int8()), pa.struct([("a", pa.int8())])])
+def test_nested_values_are_taken_too(kind):
+    value = [7] if pa.types.is_list(kind) else {"a": 7}
+    column = pa.chunked_array([pa.array([value, None], kind)])
+    assert take_or_null(column, np.array([-1, 0, 1])).to_pylist() == [None, value, None]

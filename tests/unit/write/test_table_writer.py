@@ -1,0 +1,185 @@
+import os
+import tempfile
+from itertools import pairwise
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import paimon_core as paimon
+from paimon_core.write.spill import SpillSpace
+
+SCHEMA = pa.schema([pa.field("k", pa.int64(), nullable=False), ("s", pa.int64()), ("v", pa.string())])
+TINY = {"bucket": "1", "write-only": "true", "write-buffer-size": "1 b"}
+
+
+@pytest.fixture(autouse=True)
+def scratch(tmp_path, monkeypatch):
+    folder = tmp_path / "scratch"
+    folder.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    return folder
+
+
+@pytest.fixture
+def create(tmp_path):
+    catalog = paimon.open_catalog(str(tmp_path / "warehouse"))
+    catalog.create_database("db")
+    return lambda **options: catalog.create_table(
+        "db.t", SCHEMA, primary_key=["k"], options=TINY | {k.replace("_", "-"): v for k, v in options.items()}
+    )
+
+
+def rows(*values):
+    return pa.table([list(column) for column in zip(*values, strict=True)], schema=SCHEMA)
+
+
+def data_files(table, pattern="*"):
+    return sorted(Path(table.location, "bucket-0").glob(pattern))
+
+
+def write_parts(writer, count, size=10):
+    """Upserts of keys 0 .. size-1 and one of a key of its own; the last part wins."""
+    for n in range(count):
+        writer.write(rows(*[(k, n, f"{n}.{k}") for k in range(size)], (100 + n, n, "own")))
+
+
+def expected(count, size=10):
+    last = [{"k": k, "s": count - 1, "v": f"{count - 1}.{k}"} for k in range(size)]
+    return last + [{"k": 100 + n, "s": n, "v": "own"} for n in range(count)]
+
+
+def test_a_commit_beyond_memory_is_one_file(create, scratch):
+    table = create()
+    with table.writer() as writer:
+        write_parts(writer, 4)
+        assert len(os.listdir(scratch)) == 1
+        (message,) = writer.flush()
+        assert os.listdir(scratch) == []
+        (file,) = message.new_files
+        assert (file.level, file.row_count, file.min_sequence_number, file.max_sequence_number) == (0, 14, 10, 43)
+        table.commit([message])
+    assert table.scan().to_arrow().sort_by("k").to_pylist() == expected(4)
+
+
+def test_a_run_rolls_into_disjoint_files(create):
+    table = create(**{"target-file-row-num": "5"})
+    with table.writer() as writer:
+        write_parts(writer, 3)
+        (message,) = writer.flush()
+        table.commit([message])
+    assert [f.row_count for f in message.new_files] == [5, 5, 3]
+    bounds = [(f.min_key, f.max_key) for f in message.new_files]
+    assert all(earlier[1] < later[0] for earlier, later in pairwise(bounds))
+
+
+@pytest.mark.parametrize(
+    "options", [{"write-buffer-spillable": "false"}, {"write-buffer-spill.max-disk-size": "1 b"}], ids=["off", "full"]
+)
+def test_without_spill_each_full_buffer_is_a_file(create, scratch, options):
+    table = create(**options)
+    with table.writer() as writer:
+        write_parts(writer, 4)
+        (message,) = writer.flush()
+        table.commit([message])
+    assert len(message.new_files) == (4 if "write-buffer-spillable" in options else 2)
+    assert os.listdir(scratch) == []
+    assert table.scan().to_arrow().sort_by("k").to_pylist() == expected(4)
+
+
+def test_abort_leaves_neither_files_nor_spilled_rows(create, scratch):
+    table = create(**{"write-buffer-spill.max-disk-size": "1 b", "changelog-producer": "input"})
+    writer = table.writer()
+    write_parts(writer, 3)
+    assert data_files(table)
+    assert os.listdir(scratch)
+    writer.abort()
+    assert data_files(table) == []
+    assert os.listdir(scratch) == []
+
+
+def test_a_full_local_disk_fails_the_write_and_abort_cleans(create, scratch, monkeypatch):
+    table = create()
+    made = scratch / "full"
+    made.mkdir()
+    (made / "run-0.arrow").symlink_to("/dev/full")
+    monkeypatch.setattr(tempfile, "mkdtemp", lambda **_: str(made))
+    with table.writer() as writer:
+        with pytest.raises(paimon.StorageError, match="No space left"):
+            write_parts(writer, 2)
+        with pytest.raises(paimon.InvalidRequest, match="begin again"):
+            writer.flush()
+    assert os.listdir(scratch) == []
+    assert data_files(table) == []
+
+
+def test_the_largest_buckets_go_first_and_no_more_than_needed(create, monkeypatch):
+    table = create(**{"bucket": "4", "write-buffer-size": "6 kb"})
+    spilled = []
+    put = SpillSpace.put
+    monkeypatch.setattr(
+        SpillSpace, "put", lambda self, schema, batches: spilled.append(1) or put(self, schema, batches)
+    )
+    with table.writer() as writer:
+        writer.write(rows(*[(k, 0, "small") for k in range(40)]))
+        assert spilled == []
+        before = {key: w.buffered_bytes for key, w in writer._buckets.items()}
+        (largest,) = [key for key, size in before.items() if size == max(before.values())]
+        writer.write(rows(*[(k, 0, "x" * 2400) for k in range(2)]))
+        assert len(spilled) == 1
+        assert writer._buckets[largest].buffered_bytes < before[largest]
+        table.commit(writer.flush())
+    assert table.scan().count() == 40
+
+
+@pytest.mark.parametrize("size", ["1 b", "1 mb"])
+def test_the_input_changelog_has_every_row_by_key_and_merge_order(create, size):
+    table = create(**{"changelog-producer": "input", "sequence.field": "s", "write-buffer-size": size})
+    with table.writer() as writer:
+        writer.write(rows((2, 9, "a"), (1, 5, "b"), (2, 7, "c")), kinds=["+I", "+I", "+U"])
+        writer.write(rows((2, 8, "d"), (1, 5, "e")), kinds=["-U", "-D"])
+        (message,) = writer.flush()
+    (data,), (changelog,) = message.new_files, message.changelog_files
+    assert changelog.file_name.startswith("changelog-")
+    assert (changelog.level, changelog.row_count, data.row_count) == (0, 5, 2)
+    (path,) = data_files(table, "changelog-*")
+    written = pq.read_table(path).select(["k", "v", "_SEQUENCE_NUMBER", "_VALUE_KIND"])
+    assert list(zip(*written.to_pydict().values(), strict=True)) == [
+        (1, "b", 1, 0),
+        (1, "e", 4, 3),
+        (2, "c", 2, 2),
+        (2, "d", 3, 1),
+        (2, "a", 0, 0),
+    ]
+
+
+def test_rows_that_are_ignored_are_in_no_changelog(create):
+    table = create(**{"changelog-producer": "input", "ignore-delete": "true"})
+    with table.writer() as writer:
+        writer.write(rows((1, 0, "a"), (1, 0, "a"), (2, 0, "b")), kinds=["+I", "-D", "-U"])
+        (message,) = writer.flush()
+    assert [f.row_count for f in (*message.new_files, *message.changelog_files)] == [1, 1]
+
+
+def test_an_overwrite_writes_no_changelog(create):
+    table = create(**{"changelog-producer": "input"})
+    table.write(rows((1, 0, "a")))
+    table.overwrite(rows((2, 0, "b"), (2, 0, "c")))
+    assert len(data_files(table, "changelog-*")) == 1
+    assert table.scan().to_arrow()["v"].to_pylist() == ["c"]
+
+
+def test_a_large_table_is_buffered_in_pieces(create, monkeypatch):
+    table = create(**{"write-buffer-size": "20 kb"})
+    spilled = []
+    put = SpillSpace.put
+    monkeypatch.setattr(
+        SpillSpace, "put", lambda self, schema, batches: spilled.append(1) or put(self, schema, batches)
+    )
+    with table.writer() as writer:
+        writer.write(rows(*[(k, k, "v") for k in range(3500)]))
+        assert len(spilled) >= 3
+        (message,) = writer.flush()
+        table.commit([message])
+    assert [f.row_count for f in message.new_files] == [3500]
