@@ -1,4 +1,4 @@
-"""Tellers: compactions that tell what they change, or must look keys up in the levels above their output (format 10).
+"""Tellers: compactions that tell what they change, or must look keys up in the levels above their output (format 10.5 to 10.8).
 
 A lookup reads files that the compaction leaves alone, and another compaction may replace them meanwhile. That is no
 harm: a compaction without files of level 0 changes what no key holds. One with files of level 0 takes all of them, so

@@ -35,7 +35,7 @@ class CompactionTask:
     of_full_table: bool = False
     """Whether it is part of a full compaction of all buckets (format 8.4)."""
     higher: tuple[DataFile, ...] = ()
-    """The bucket's files above the output level, for a compaction that looks keys up in them (format 10)."""
+    """The bucket's files above the output level, for a compaction that looks keys up in them (format 10.6)."""
 
     @property
     def input_bytes(self) -> int:

@@ -1,4 +1,4 @@
-"""Changelog rows: what became of each key, from its row before and its row after (format 10).
+"""Changelog rows: what became of each key, from its row before and its row after (format 10.7).
 
 A key that appears gives +I, one that goes -D, one that changes -U with the row before and then +U with the row after.
 Every changelog row is a whole row: key, sequence number and values are those of the row it shows.

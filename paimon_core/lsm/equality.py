@@ -1,6 +1,7 @@
-"""Equality of rows as changelog-producer.row-deduplicate sees it (format 10): null equals null, -0.0 equals 0.0.
+"""Equality of rows as changelog-producer.row-deduplicate sees it (format 10.7).
 
-NaN equals nothing, itself included, so that a row with NaN always counts as changed.
+Null equals null, but not as an element of an array or a value of a map. -0.0 equals 0.0, NaN equals nothing, itself
+included: such rows always count as changed. The entries of a map have no order.
 """
 
 from __future__ import annotations
@@ -12,7 +13,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from paimon_core.lsm.gather import contiguous
+from paimon_core.lsm.codes import order_codes
+from paimon_core.lsm.gather import Positions, contiguous
 
 Mask = npt.NDArray[np.bool_]
 
@@ -26,42 +28,48 @@ def same_rows(left: pa.Table, right: pa.Table, columns: Sequence[str]) -> Mask:
 
 
 def _same(left: pa.Array, right: pa.Array) -> Mask:
+    neither = _bools(pc.and_(left.is_null(), right.is_null()))
+    return _same_values(left, right) | neither
+
+
+def _same_values(left: pa.Array, right: pa.Array) -> Mask:
+    """Whether there are two values and they are equal."""
     if pa.types.is_list(left.type) or pa.types.is_map(left.type):
         return _same_lists(left, right)
-    valid = _bools(pc.and_(left.is_valid(), right.is_valid()))
-    neither = _bools(pc.and_(left.is_null(), right.is_null()))
     if pa.types.is_struct(left.type):
-        values = np.ones(len(left), np.bool_)
+        same = _bools(pc.and_(left.is_valid(), right.is_valid()))
         for n in range(left.type.num_fields):
-            values &= _same(left.field(n), right.field(n))
-        return (values & valid) | neither
-    return _bools(pc.fill_null(pc.equal(left, right), False)) | neither
+            same &= _same(left.field(n), right.field(n))
+        return same
+    return _bools(pc.fill_null(pc.equal(left, right), False))
 
 
 def _same_lists(left: pa.Array, right: pa.Array) -> Mask:
-    """Lists and maps of equal length are compared element by element, maps in the order of their entries."""
-    starts, lengths, others = _spans(left), _lengths(left), _spans(right)
-    same: Mask = lengths == _lengths(right)
+    """Lists and maps of equal length are compared element by element, maps in the order of their keys."""
+    lengths = _lengths(left)
+    same: Mask = (lengths == _lengths(right)) & (lengths >= 0)
     asked = np.flatnonzero(same & (lengths > 0))
-    ends = np.cumsum(lengths[asked])
-    if len(asked):
-        inside = np.arange(ends[-1]) - np.repeat(ends - lengths[asked], lengths[asked])
-        pairs = [
-            _elements(array).take(pa.array(np.repeat(at[asked], lengths[asked]) + inside))
-            for array, at in ((left, starts), (right, others))
-        ]
-        same[asked] = np.logical_and.reduceat(_same(*pairs), ends - lengths[asked])
+    if not len(asked):
+        return same
+    sizes = lengths[asked]
+    starts = np.cumsum(sizes) - sizes
+    inside = np.arange(sizes.sum()) - np.repeat(starts, sizes)
+    places = [pa.array(np.repeat(_starts(array)[asked], sizes) + inside) for array in (left, right)]
+    if not pa.types.is_map(left.type):
+        equal = _same_values(*(array.values.take(at) for array, at in zip((left, right), places, strict=True)))
+    else:
+        keys = [array.keys.take(at) for array, at in zip((left, right), places, strict=True)]
+        items = [array.items.take(at) for array, at in zip((left, right), places, strict=True)]
+        number = np.repeat(np.arange(len(asked)), sizes)
+        codes = np.split(order_codes([pa.chunked_array(keys)]), 2)
+        by_key = [pa.array(np.lexsort((code, number))) for code in codes]
+        equal = _same_values(*(k.take(at) for k, at in zip(keys, by_key, strict=True)))
+        equal &= _same_values(*(i.take(at) for i, at in zip(items, by_key, strict=True)))
+    same[asked] = np.logical_and.reduceat(equal, starts)
     return same
 
 
-def _elements(array: pa.Array) -> pa.Array:
-    """The elements of all lists, the entries of all maps, as they lie in memory."""
-    if not pa.types.is_map(array.type):
-        return array.values
-    return pa.StructArray.from_arrays([array.keys, array.items], ["key", "value"])
-
-
-def _spans(array: pa.Array) -> npt.NDArray[np.int64]:
+def _starts(array: pa.Array) -> Positions:
     return np.asarray(array.offsets.to_numpy()[:-1], np.int64)
 
 

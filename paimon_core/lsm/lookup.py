@@ -1,4 +1,4 @@
-"""Lookup: what a key was before the rows of level 0 came (format 10).
+"""Lookup: what a key was before the rows of level 0 came (format 10.6).
 
 In a table whose compactions look keys up, a row of a level above 0 is a *state*: it holds all that the levels above say
 of its key. So of several rows of a key only the state of the lowest level counts, beside the rows of level 0; the other

@@ -25,6 +25,7 @@ FAN_IN = 64
 BATCH_BYTES = 1 << 20
 """Bytes of a batch of a run: a merge holds some of every run."""
 WINDOW_ROWS = 1 << 18
+"""Rows of a run that one merge step holds at most."""
 
 
 class StoredRun(Protocol):
@@ -158,10 +159,11 @@ class WriteBuffer:
         return group(key_codes(rows, self._key), self._order.ranks(rows) if self._order.sequence_fields else None)
 
     def _join_runs(self) -> None:
-        """Merge neighbours until one merge can read all runs."""
-        while self._store is not None and len(self._runs) > FAN_IN:
-            firsts = range(0, len(self._runs), FAN_IN)
-            self._runs = [self._joined(self._runs[first : first + FAN_IN]) for first in firsts]
+        """Merge neighbours until one merge can read all runs; in the last round only as many as that needs."""
+        while (excess := len(self._runs) - FAN_IN + 1) > 1:
+            end = excess if excess <= FAN_IN else len(self._runs)
+            groups = [self._runs[first : min(first + FAN_IN, end)] for first in range(0, end, FAN_IN)]
+            self._runs = [*map(self._joined, groups), *self._runs[end:]]
 
     def _joined(self, runs: list[StoredRun]) -> StoredRun:
         if self._store is None or len(runs) == 1:

@@ -1,4 +1,4 @@
-"""LookupReader: the rows of given keys in the higher levels of a bucket (format 10).
+"""LookupReader: the rows of given keys in the higher levels of a bucket (format 10.6).
 
 Keys are asked for in ascending order, a window at a time, so each level is read once, from its first key to its last.
 Files without a key asked for are not opened, row groups without one not decoded: first by their statistics, then by a

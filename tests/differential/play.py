@@ -87,7 +87,7 @@ def _in_java(histories: Sequence[History], oracle: Oracle, warehouse: str) -> di
             script.append({"op": "stream", "table": name, "from": 1, "plans": 50})
     results = oracle.run(warehouse, script, allow_errors=True)
     for step, result in zip(script, results, strict=True):
-        assert "error" not in result, f"Java failed at {json.dumps(step)[:900]}: {result['error']}"
+        assert "error" not in result, f"Java failed at {result['error']}: {json.dumps(step)[:900]}"
     by_seed = {one.seed: one for one in histories}
     states: dict[int, list[Any]] = {one.seed: [] for one in histories}
     for seed, at in marks:

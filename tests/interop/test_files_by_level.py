@@ -38,7 +38,8 @@ def test_levels_have_codecs_of_their_own(oracle, warehouse, fresh, compacted):
     assert codecs(table, warehouse) == {5: {CODECS[compacted]}}
     agree(oracle, warehouse, table, rows)
     oracle.run(warehouse, [{"op": "write", "table": "db.t", "rows": [["+I", 1, "text 1"], ["+I", 3, "text 3"]]}])
-    assert codecs(table, warehouse) == {0: {CODECS[fresh]}, 5: {CODECS[compacted]}}
+    # Java's lz4 is Hadoop's framing of it, which has no name in pyarrow, but is read
+    assert codecs(table, warehouse) == {0: {"UNKNOWN" if fresh == "lz4" else CODECS[fresh]}, 5: {CODECS[compacted]}}
     agree(oracle, warehouse, table, rows)
     oracle.run(warehouse, [{"op": "compact", "table": "db.t"}])
     assert codecs(table, warehouse) == {5: {CODECS[compacted]}}

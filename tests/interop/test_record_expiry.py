@@ -77,6 +77,20 @@ def test_the_same_rows_expire(oracle, warehouse, catalog, kind):
     assert left == {0: "newer", 1: "newer", 4: "newer", 5: "older"}
 
 
+@pytest.mark.parametrize("producer", ["lookup", "full-compaction"])
+def test_the_same_rows_expire_where_changes_are_told(oracle, warehouse, catalog, producer):
+    names = ["db.ours", "db.java"]
+    tables = [made(catalog, name, "BIGINT", OPTIONS | EXPIRY | {"changelog-producer": producer}) for name in names]
+    first = rows(tables[0], "BIGINT", [0, 0, 50 * HOUR, None], "first")
+    second = rows(tables[0], "BIGINT", [50 * HOUR, None], "second")
+    for table in tables:
+        table.write(first)
+    assert both_compacted(oracle, warehouse, catalog, names) == {0: "first", 1: "first", 3: "first"}
+    for table in tables:
+        table.write(second)
+    assert both_compacted(oracle, warehouse, catalog, names) == {0: "first", 1: "second", 3: "first"}
+
+
 def test_a_full_compaction_of_settled_files_drops_what_has_expired(oracle, warehouse, catalog):
     names = ["db.ours", "db.java"]
     tables = [made(catalog, name, "TIMESTAMP(3)", OPTIONS) for name in names]

@@ -1,4 +1,4 @@
-"""Partial update over whole columns against the rules row by row: kinds, nulls, sequence groups, functions, removals."""
+"""Partial update over whole columns against the rules row by row: kinds, nulls, sequence groups, functions."""
 
 from __future__ import annotations
 
@@ -164,9 +164,10 @@ def test_a_projection_is_the_same_columns(model, rows, names):
 def orderly(draw: st.DrawFn) -> tuple[PartialUpdateModel, list[tuple[int, int, dict[str, Any]]]]:
     """Options and rows whose result does not depend on when compaction ran, in Java neither.
 
-    Where it does: retracts with values or with sequence groups (a removed row's values go when its delete is dropped,
-    and a retract that comes first in a merge is the state), -U with remove-record-on-delete, sequence.field, and
-    late rows with functions that are not symmetric (a late row is put before those of its own merge only).
+    Where it does: -D rows that are followed by an add (merged with it before it meets what is older, the -D is
+    forgotten) or that hold values (which go when the delete is dropped), -U with remove-record-on-delete, retracts with
+    sequence groups, sequence.field, and late rows with functions that are not symmetric (a late row is put before those
+    of its own merge only).
     """
     model = draw(models())
     model.removing, model.ignore_delete = frozenset(), False
@@ -175,14 +176,13 @@ def orderly(draw: st.DrawFn) -> tuple[PartialUpdateModel, list[tuple[int, int, d
         if draw(st.booleans()):
             model.functions = {c: f for c, f in model.functions.items() if f[0] in ANY_ORDER and f != ("collect", True)}
         else:
-            order = {name: 0 for name in "ghi"}
             for _, number, row in rows:
-                row |= {name: number if name in "gh" else f"{number:02}" for name in order if row[name] is not None}
+                in_order = {"g": number, "h": number, "i": f"{number:02}"}
+                row |= {name: value for name, value in in_order.items() if row[name] is not None}
         return model, rows
     model.remove_on_delete = True
-    for position, (_, number, row) in enumerate(rows):
-        if draw(st.integers(0, 3)) == 0:
-            rows[position] = (3, number, dict.fromkeys(row) | {"k": row["k"]})
+    for key in draw(st.sets(st.integers(1, 3))):
+        rows.append((3, len(rows), dict.fromkeys(VALUES) | {"k": key}))
     return model, rows
 
 

@@ -5,7 +5,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from paimon_core.arrow import conform, open_stream
+from paimon_core.arrow import conform, gather, open_stream
 from paimon_core.errors import InvalidRequest, SchemaMismatch
 from paimon_core.schema import new_schema
 from paimon_core.types import parse_type
@@ -170,3 +170,9 @@ def test_nested_values_that_do_not_fit_are_refused(column, values, word):
 def test_only_the_values_of_a_slice_count():
     values = pa.chunked_array([pa.array([[None], [1]]).slice(1)])
     assert conform(pa.table({"a": values}), NESTED)["a"].to_pylist() == [[1]]
+
+
+def test_batches_are_gathered_to_tables_of_a_size():
+    batch = pa.record_batch({"n": pa.array([1, 2], pa.int64())})
+    assert [len(table) for table in gather([batch] * 5, 32)] == [4, 4, 2]
+    assert [len(table) for table in gather([batch] * 5)] == [10]

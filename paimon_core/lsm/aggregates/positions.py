@@ -31,23 +31,28 @@ def last_where(rows: Flags | None, groups: Groups) -> Positions:
 
     Looks back from each group's end for a few rows, since most groups end there, and then through all that is left.
     """
+    places = groups.ends - 1
+    inside = places >= groups.starts
     if rows is None:
-        return _rows(groups.ends - 1, groups.ends > groups.starts, groups)
-    found = np.full(len(groups), -1, np.int64)
-    wanting = np.arange(len(groups))
-    for back in range(1, 1 + _LOOK_BACK):
-        places = groups.ends[wanting] - back
-        inside = places >= groups.starts[wanting]
-        wanting = wanting[inside]
-        candidates = groups.order[places[inside]]
+        return _rows(places, inside, groups)
+    if not inside.all():
+        found = np.full(len(groups), -1, np.int64)
+        found[inside] = last_where(rows, groups.keep(inside))
+        return found
+    candidates = groups.order[places]
+    chosen = rows[candidates]
+    for _ in range(_LOOK_BACK):
+        if chosen.all():
+            return candidates
+        places = np.maximum(places - ~chosen, groups.starts)
+        candidates = groups.order[places]
         chosen = rows[candidates]
-        found[wanting[chosen]] = candidates[chosen]
-        wanting = wanting[~chosen]
-        if not len(wanting):
-            return found
-    left = Groups(groups.order, groups.starts[wanting], groups.ends[wanting]).compact()
-    nearest = np.maximum.accumulate(np.where(rows[left.order], np.arange(len(left.order)), -1))
-    found[wanting] = _rows(nearest[left.ends - 1], nearest[left.ends - 1] >= left.starts, left)
+    found = np.where(chosen, candidates, -1)
+    wanting = ~chosen & (places > groups.starts)
+    if wanting.any():
+        left = Groups(groups.order, groups.starts[wanting], places[wanting]).compact()
+        nearest = np.maximum.accumulate(np.where(rows[left.order], np.arange(len(left.order)), -1))[left.ends - 1]
+        found[wanting] = _rows(nearest, nearest >= left.starts, left)
     return found
 
 

@@ -30,6 +30,8 @@ _REFUSALS = (ValueError, IndexError, OverflowError, RuntimeError, MemoryError, s
 """What the libraries raise for bytes that are not theirs."""
 _SAMPLING_RATE, _SINGLE_ITEM, _NO_SEED = struct.pack("<f", 1.0), 0x20, bytes(2)
 """What Java writes into a theta sketch where the C++ library writes something else; both read either."""
+_COMPRESSED = b"\x04"
+"""The version of compressed theta sketches."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +104,7 @@ def _theta(library: Any, values: Sequence[bytes]) -> bytes:
     """Theta sketches of any size with the default seed, united into 4096 entries."""
     union = library.theta_union()
     for value in values:
+        _check_theta(value)
         union.update(library.compact_theta_sketch.deserialize(value))
     result = union.get_result()
     made = bytearray(result.serialize())
@@ -112,6 +115,16 @@ def _theta(library: Any, values: Sequence[bytes]) -> bytes:
     else:
         made[12:16] = _SAMPLING_RATE
     return bytes(made)
+
+
+def _check_theta(data: bytes) -> None:
+    """Raises ValueError for a compressed sketch that claims more entries than its bytes can hold."""
+    if data[1:2] != _COMPRESSED:
+        return
+    preamble, _, _, entry_bits, count_bytes = struct.unpack_from("<5B", data)
+    count = int.from_bytes(data[8 * preamble : 8 * preamble + count_bytes], "little")
+    if not entry_bits or count_bytes > 4 or count * entry_bits > 8 * len(data):
+        raise ValueError(f"it has {len(data)} bytes for {count} entries of {entry_bits} bits")
 
 
 def _bitmap32(library: Any, values: Sequence[bytes]) -> bytes:

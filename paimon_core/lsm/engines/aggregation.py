@@ -106,6 +106,8 @@ class Aggregation:
             return last(column, groups)
         if folding.retracts is not None and not function.can_retract:
             raise self._no_retract(name)
+        if isinstance(function, First | Last) and folding.retracts is None and folding.deletes is None:
+            return function(column, groups, None)  # of one row they are that row's value, so all groups go at once
         if isinstance(function, First) and folding.deletes is not None:
             folded = function.after_deletes(column, folding.whole, folding.dense, folding.deletes)
         else:

@@ -17,7 +17,7 @@ from paimon_core.schema import TableSchema
 def merge_engine(schema: TableSchema, options: TableOptions, *, merges_lone: bool = False) -> MergeEngine:
     """The merge engine of a table with a primary key (option ``merge-engine``).
 
-    ``merges_lone``: without the single-record rule, as compactions with lookups merge (format 10): a lone row passes
+    ``merges_lone``: without the single-record rule, as compactions with lookups merge (format 10.6): a lone row passes
     through the engine's rules as well. To deduplicate and first-row it is all the same.
 
     Raises InvalidRequest naming the option and the column for options that do not fit the schema or each other,

@@ -1,7 +1,7 @@
 """MergeEngine: what makes several rows of one key one row (format 9).
 
 The single-record rule holds for all (format 9.1): a key with one row in a merge keeps that row as it is, whatever its
-kind; the engine's rules begin at two.
+kind; the engine's rules begin at two. Compactions with lookups ask for engines without it (format 10.6).
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 A -D row removes the record when it is newer for one of the listed sequence groups. With one such group no step depends
 on another: the row that removes the record is the largest, before as well as after. With several, a removal may set
-another group's order back, so the rows are taken in rounds: as many whole-column steps as the key with the most
-removals has removals, each over the keys that still have one.
+another group's order back, so rows are taken one after the other, all keys at once: as many steps as the longest of
+the keys that hold a -D has rows.
 """
 
 from __future__ import annotations
@@ -13,8 +13,10 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from paimon_core.lsm.aggregates.positions import Flags, first_where
-from paimon_core.lsm.engines.sequence_group import arrivals
+from paimon_core.lsm.aggregates.positions import Flags
+from paimon_core.lsm.aggregates.rounds import rounds
+from paimon_core.lsm.codes import order_codes
+from paimon_core.lsm.engines.sequence_group import arrivals, counting
 from paimon_core.lsm.groups import Groups
 
 
@@ -30,17 +32,13 @@ def removals(rows: pa.Table, groups: Groups, deletes: Flags, orderings: Sequence
     if len(orderings) == 1:
         removed[groups.order] = (arrivals(rows, orderings[0], groups).newer & deletes)[groups.order]
         return removed
-    while len(groups):
-        newer = np.logical_or.reduce([arrivals(rows, ordering, groups).newer for ordering in orderings])
-        removing = first_where(newer & deletes & ~removed, groups)
-        here = np.zeros(len(rows), np.bool_)
-        here[removing[removing >= 0]] = True
-        removed |= here
-        groups = _since(groups.keep(removing >= 0).compact(), here)
+    counts = [counting(rows, ordering) for ordering in orderings]
+    codes = [order_codes([rows[name] for name in ordering]) for ordering in orderings]
+    states = [code[groups.order[groups.starts]] for code in codes]
+    for keys, here in rounds(groups):
+        newer = [c[here] & (code[here] >= state[keys]) for c, code, state in zip(counts, codes, states, strict=True)]
+        removing = deletes[here] & np.logical_or.reduce(newer)
+        removed[here] = removing
+        for code, state, larger in zip(codes, states, newer, strict=True):
+            state[keys] = np.where(removing | larger, code[here], state[keys])
     return removed
-
-
-def _since(groups: Groups, here: Flags) -> Groups:
-    """The groups from their one row ``here`` on, as far as another row follows it."""
-    starts = np.flatnonzero(here[groups.order])
-    return Groups(groups.order, starts, groups.ends).keep(groups.ends - starts > 1).compact()

@@ -36,16 +36,24 @@ class Arrivals:
         return late
 
 
+def counting(rows: pa.Table, ordering: Sequence[str]) -> Flags:
+    """The rows that have a value in one of the ordering columns at least."""
+    counts = np.zeros(len(rows), np.bool_)
+    for name in ordering:
+        valid = valid_rows(rows[name])
+        if valid is None:
+            return np.ones(len(rows), np.bool_)
+        counts |= valid
+    return counts
+
+
 def arrivals(rows: pa.Table, ordering: Sequence[str], segments: Groups) -> Arrivals:
     """The arrivals for the group with these ordering columns.
 
     ``segments`` are compact, none is empty, and each begins a new state: its first row is compared with nothing.
     Rows in no segment have any value.
     """
-    counts = np.ones(len(rows), np.bool_)
-    valid = [valid_rows(rows[name]) for name in ordering]
-    if all(flags is not None for flags in valid):
-        counts = np.logical_or.reduce([flags for flags in valid if flags is not None])
+    counts = counting(rows, ordering)
     return Arrivals(counts, counts & ~_below_maximum(order_codes([rows[name] for name in ordering]), segments))
 
 

@@ -38,7 +38,7 @@ def write_base(table):
     """Level 5 gets the keys 0, 10, ... 3990 with v = key, too many bytes for small compactions to join."""
     letters = random.Random(0)
     keys = list(range(0, 4000, 10))
-    texts = ["%064x" % letters.getrandbits(256) for _ in keys]
+    texts = [f"{letters.getrandbits(256):064x}" for _ in keys]
     table.write(pa.table([keys, keys, texts], schema=SCHEMA))
     table.compact(full=True)
 

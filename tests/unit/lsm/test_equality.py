@@ -6,6 +6,7 @@ import pytest
 from paimon_core.lsm.equality import same_rows
 
 INTS = pa.list_(pa.int32())
+MAP = pa.map_(pa.string(), pa.int32())
 PAIR = pa.struct([("a", pa.int32()), ("b", INTS)])
 
 
@@ -15,10 +16,19 @@ PAIR = pa.struct([("a", pa.int32()), ("b", INTS)])
         (pa.int32(), [1, None, None, 2], [1, None, 3, 3], [True, True, False, False]),
         (pa.string(), ["a", "", None], ["a", None, None], [True, False, True]),
         (pa.float64(), [math.nan, 0.0, None], [math.nan, -0.0, math.nan], [False, True, False]),
-        (INTS, [[1, 2], [], None, [None], [1], []], [[1, 2], [], None, [None], [2], None], [True] * 4 + [False] * 2),
-        (pa.list_(INTS), [[[1], [2]], [[1]], [None]], [[[1], [2]], [[2]], [None]], [True, False, True]),
-        (pa.map_(pa.string(), pa.int32()), [[("a", 1)], [("a", 1)]], [[("a", 1)], [("a", 2)]], [True, False]),
+        (INTS, [[1, 2], [], None, [None], [1], []], [[1, 2], [], None, [None], [2], None], [True] * 3 + [False] * 3),
+        (pa.list_(INTS), [[[1], [2]], [[1]], [None]], [[[1], [2]], [[2]], [None]], [True, False, False]),
+        (MAP, [[("a", 1)], [("a", 1)], [], None], [[("a", 1)], [("a", 2)], [], []], [True, False, True, False]),
+        (
+            MAP,
+            [[("a", 1), ("b", 2)], [("a", 1), ("b", 2)]],
+            [[("b", 2), ("a", 1)], [("b", 1), ("a", 2)]],
+            [True, False],
+        ),
+        (MAP, [[("a", None)], [("a", 1)]], [[("a", None)], [("a", None)]], [False, False]),
         (PAIR, [{"a": 1, "b": [1]}, None, {"b": [1]}], [{"a": 1, "b": [1]}, None, {"b": [2]}], [True, True, False]),
+        (PAIR, [{"a": 1}, {"a": None}], [{"a": 1}, {"a": None}], [True, True]),
+        (pa.list_(PAIR), [[{"a": 1}], [None]], [[{"a": 1}], [None]], [True, False]),
     ],
 )
 def test_equal_values(kind, left, right, expected):

@@ -575,6 +575,7 @@ def test_whole_numbers_fit_a_decimal(catalog):
         ({"sequence.field.sort-order": "descending"}, "sequence.field"),
         ({"commit.min-retry-wait": "9 s", "commit.max-retry-wait": "1 s"}, "min-retry-wait"),
         ({"tag.default-time-retained": "0 s"}, "tag.default"),
+        ({"record-level.expire-time": "1 d"}, "record-level.time-field"),
         ({"partition.default-name": ".."}, "default-name"),
         ({"snapshot.time-retained": "9" * 400 + " d"}, "time-retained"),
         ({"snapshot.num-retained.min": "9", "snapshot.num-retained.max": "5"}, "num-retained"),
@@ -583,3 +584,13 @@ def test_whole_numbers_fit_a_decimal(catalog):
 def test_options_that_would_break_later(catalog, options, word):
     with pytest.raises(paimon.InvalidRequest, match=word):
         catalog.create_table("db.o", SCHEMA, primary_key=["k"], options={"bucket": "1"} | options)
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [("file.compression.per.level", "0:lz4"), ("file.format.per.level", "0:parquet"), ("changelog-file.prefix", "c-")],
+)
+def test_options_of_files_that_append_tables_do_not_have(catalog, option, value):
+    with pytest.raises(paimon.InvalidRequest, match=f"{option} needs a table with a primary key"):
+        catalog.create_table("db.o", SCHEMA, options={option: value})
+    catalog.create_table("db.o", SCHEMA, primary_key=["k"], options={"bucket": "1", option: value})

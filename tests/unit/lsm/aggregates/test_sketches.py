@@ -86,6 +86,27 @@ def test_a_theta_sketch_of_one_value_is_marked_as_such():
     assert united("theta_sketch", [1, 1], [THETA_NONE, THETA_NONE]) == [THETA_NONE]
 
 
+def compressed_theta(values):
+    sketch = datasketches.update_theta_sketch()
+    for value in range(values):
+        sketch.update(value)
+    return sketch.compact().serialize(True)
+
+
+def test_compressed_theta_sketches_are_read():
+    (union,) = united("theta_sketch", [1, 1], [compressed_theta(100).hex(), THETA_NONE])
+    assert datasketches.compact_theta_sketch.deserialize(bytes.fromhex(union)).get_estimate() == 100
+
+
+@pytest.mark.parametrize(("at", "value"), [(3, 0), (4, 36), (9, 255)])
+def test_a_compressed_theta_sketch_that_claims_too_many_entries_is_refused(at, value):
+    data = bytearray(compressed_theta(9000))
+    data[4] = 4 if at == 9 else data[4]
+    data[at + 8 if at == 9 else at] = value
+    with pytest.raises(InvalidRequest, match="bytes for"):
+        united("theta_sketch", [1, 1], [bytes(data).hex(), THETA_NONE])
+
+
 def test_a_hyperloglog_union_is_as_precise_as_the_coarsest():
     made = []
     for precision in (12, 10):
