@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from paimon_core.datafile.format_rules import check_formats
 from paimon_core.errors import (
     AlreadyExists,
     DatabaseNotFound,
@@ -161,6 +162,7 @@ class FilesystemCatalog:
         TableOptions.parse(new.options, table=name, creating=True)
         context = TableContext.of(name, self.storage, self._root(identifier), new, self._manifests)
         check_table(context)
+        check_formats(context.schema, context.options)
         merge_engine(context.schema, context.options)
         self._check_database(identifier.database)
         if context.schemas.latest() is None and context.snapshots.ids():

@@ -1,4 +1,4 @@
-"""Avro object container files, the container of manifests (format 4.1): bytes to records and back.
+"""Avro object container files, those of manifests (format 4.1) and of Avro data files: bytes to records and back.
 
 Records are dicts by the writer schema's field names, in plain values: a logical type stays the number it is stored as.
 zstd frames are written with a content checksum, so a flipped bit in them is found. A file that is torn, holds garbage,
@@ -7,32 +7,25 @@ nests without end or unpacks to far more than its size raises CorruptTable befor
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
 import os
-import sys
-import zlib
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import islice
 from typing import Any
 
 import fastavro
-import pyarrow as pa
 
-from paimon_core.errors import CorruptTable, InvalidOption, UnsupportedFeature
-
-if sys.version_info >= (3, 14):
-    from compression import zstd
-else:
-    from backports import zstd
+from paimon_core.codec.avro_codecs import CODECS, ZSTD_LEVEL, pack_zstandard
+from paimon_core.errors import CorruptTable, InvalidOption, PaimonError, UnsupportedFeature
 
 _MAGIC = b"Obj\x01"
 _SYNC_BYTES = 16
 _BLOCK_BYTES = 64_000
 _RECORDS_A_STEP = 64
-_ZSTD_LEVEL = 1
 _HEADER_LIMIT = 1 << 20
 _UNPACKED_LIMIT = 64 << 20
 _UNPACKED_RATIO = 256
@@ -49,35 +42,61 @@ def write_avro(schema: dict[str, Any], records: Iterable[dict[str, Any]], codec:
 
     Raises InvalidOption for another codec.
     """
-    codec = _PAIMON_NAMES.get(codec.lower(), codec.lower())
-    if codec not in _CODECS:
-        raise InvalidOption(f"Avro codec {codec!r} is not one of {', '.join(_CODECS)}", codec=codec)
-    header = json.dumps(schema).encode()
-    sync = os.urandom(_SYNC_BYTES)
-    out = [_MAGIC, _long(2)]
-    for key, value in ((b"avro.schema", header), (b"avro.codec", codec.encode())):
-        out += [_long(len(key)), key, _long(len(value)), value]
-    out += [_long(0), sync]
-    array = _array_schema(header)
-    pending, block = 0, bytearray()
+    out = io.BytesIO()
+    writer = AvroWriter(out, schema, codec)
     source = iter(records)
     while chunk := list(islice(source, _RECORDS_A_STEP)):
+        writer.write(chunk)
+    writer.finish()
+    return out.getvalue()
+
+
+class AvroWriter:
+    """Streams records into a container file, in blocks of ``_BLOCK_BYTES`` and what one ``write`` adds.
+
+    ``encoding`` is what fastavro writes by where that is not the header's ``schema``: one that gives the same bytes.
+    Raises InvalidOption for a codec that is not built here.
+    """
+
+    def __init__(
+        self,
+        sink: Any,
+        schema: dict[str, Any],
+        codec: str,
+        *,
+        level: int = ZSTD_LEVEL,
+        encoding: dict[str, Any] | None = None,
+    ) -> None:
+        codec = _PAIMON_NAMES.get(codec.lower(), codec.lower())
+        if codec not in CODECS:
+            raise InvalidOption(f"Avro codec {codec!r} is not one of {', '.join(CODECS)}", codec=codec)
+        self._sink = sink
+        self._pack = partial(pack_zstandard, level=level) if codec == "zstandard" else CODECS[codec].pack
+        self._sync = os.urandom(_SYNC_BYTES)
+        self._array = array_schema(json.dumps(encoding or schema).encode())
+        self._block = bytearray()
+        self._pending = 0
+        out = [_MAGIC, _long(2)]
+        for key, value in ((b"avro.schema", json.dumps(schema).encode()), (b"avro.codec", codec.encode())):
+            out += [_long(len(key)), key, _long(len(value)), value]
+        sink.write(b"".join([*out, _long(0), self._sync]))
+
+    def write(self, records: list[dict[str, Any]]) -> None:
+        """Add records, few enough for one block."""
         body = io.BytesIO()
-        fastavro.schemaless_writer(body, array, chunk)
+        fastavro.schemaless_writer(body, self._array, records)
         # An Avro array is its count, its items and a zero: the items alone are a block's records.
-        block += body.getbuffer()[len(_long(len(chunk))) : -1]
-        pending += len(chunk)
-        if len(block) >= _BLOCK_BYTES:
-            out += _block(pending, bytes(block), codec, sync)
-            pending, block = 0, bytearray()
-    if pending:
-        out += _block(pending, bytes(block), codec, sync)
-    return b"".join(out)
+        self._block += body.getbuffer()[len(_long(len(records))) : -1]
+        self._pending += len(records)
+        if len(self._block) >= _BLOCK_BYTES:
+            self.finish()
 
-
-def _block(count: int, records: bytes, codec: str, sync: bytes) -> list[bytes]:
-    packed = _CODECS[codec].pack(records)
-    return [_long(count), _long(len(packed)), packed, sync]
+    def finish(self) -> None:
+        """Write what is held as a block; the sink stays open."""
+        if self._pending:
+            packed = self._pack(bytes(self._block))
+            self._sink.write(b"".join((_long(self._pending), _long(len(packed)), packed, self._sync)))
+            self._pending, self._block = 0, bytearray()
 
 
 def read_avro(data: bytes, path: str) -> list[dict[str, Any]]:
@@ -85,11 +104,27 @@ def read_avro(data: bytes, path: str) -> list[dict[str, Any]]:
 
     Raises CorruptTable for a file that does not decode, UnsupportedFeature for a codec that is not built here.
     """
+    with decoding(path):
+        reader = AvroReader(io.BytesIO(data), len(data))
+        array = array_schema(reader.schema)
+        budget = reader.unpacked_limit
+        records: list[dict[str, Any]] = []
+        while (block := reader.next_block(budget)) is not None:
+            budget -= len(block.data)
+            records += block.records(array)
+        return records
+
+
+@contextlib.contextmanager
+def decoding(path: str) -> Iterator[None]:
+    """Whatever fails in the bytes of the Avro file at ``path`` becomes CorruptTable; errors of the store stay."""
     try:
-        return _read(data)
+        yield
     except UnsupportedFeature as error:
         raise UnsupportedFeature(f"{path}: {error.message}", path=path, **error.facts) from None
     except Exception as error:  # garbage meets six decoders, each with errors of its own
+        if isinstance(error, PaimonError) or (isinstance(error, OSError) and error.errno is not None):
+            raise
         raise CorruptTable(
             f"{path} is not a whole Avro file: {str(error) or type(error).__name__}",
             path=path,
@@ -97,38 +132,68 @@ def read_avro(data: bytes, path: str) -> list[dict[str, Any]]:
         ) from error
 
 
-def _read(data: bytes) -> list[dict[str, Any]]:
-    cursor = _Cursor(data)
-    if cursor.take(len(_MAGIC)) != _MAGIC:
-        raise ValueError("it does not start with Avro's magic")
-    meta = _metadata(cursor)
-    sync = cursor.take(_SYNC_BYTES)
-    codec = meta.get("avro.codec", b"null").decode()
-    if codec in _FOREIGN_CODECS:
-        raise UnsupportedFeature(f"Avro codec {codec} is not supported", codec=codec)
-    if codec not in _CODECS:
-        raise ValueError(f"codec {codec!r} is unknown")
-    if "avro.schema" not in meta:
-        raise ValueError("it has no schema")
-    array = _array_schema(meta["avro.schema"])
-    budget = max(_UNPACKED_LIMIT, _UNPACKED_RATIO * len(data))
-    records: list[dict[str, Any]] = []
-    while cursor.at < len(data):
+@dataclass(frozen=True, slots=True)
+class AvroBlock:
+    """The unpacked records of a block, and how many it claims to hold."""
+
+    count: int
+    data: bytes
+
+    def records(self, array: Any) -> list[dict[str, Any]]:
+        """Them as dicts; ``array`` is ``array_schema`` of the file's schema, or of one with the same bytes."""
+        source = io.BytesIO(b"".join((_long(self.count), self.data, b"\0")))
+        found: list[dict[str, Any]] = fastavro.schemaless_reader(source, array, None) if self.count else []
+        if len(found) != self.count or source.read(1 if self.count else 0):
+            raise ValueError(f"a block of {len(self.data)} bytes holds more than the {self.count} records it claims")
+        return found
+
+
+class AvroReader:
+    """An open container file: its header, then its blocks one by one. Raises ValueError for bytes that are none."""
+
+    def __init__(self, source: Any, size: int) -> None:
+        self._cursor = cursor = _Cursor(source, size)
+        if cursor.take(len(_MAGIC)) != _MAGIC:
+            raise ValueError("it does not start with Avro's magic")
+        meta = _metadata(cursor)
+        self._sync = cursor.take(_SYNC_BYTES)
+        codec = meta.get("avro.codec", b"null").decode()
+        if codec in _FOREIGN_CODECS:
+            raise UnsupportedFeature(f"Avro codec {codec} is not supported", codec=codec)
+        if codec not in CODECS:
+            raise ValueError(f"codec {codec!r} is unknown")
+        if "avro.schema" not in meta:
+            raise ValueError("it has no schema")
+        self._unpack = CODECS[codec].unpack
+        self.schema = meta["avro.schema"]
+        self.unpacked_limit = max(_UNPACKED_LIMIT, _UNPACKED_RATIO * size)
+
+    def next_block(self, limit: int) -> AvroBlock | None:
+        """The next block, of at most ``limit`` bytes when unpacked; None at the end."""
+        cursor = self._cursor
+        if cursor.at >= cursor.size:
+            return None
         count = cursor.long()
-        block = _CODECS[codec].unpack(cursor.take(cursor.long()), budget)
-        budget -= len(block)
-        if cursor.take(_SYNC_BYTES) != sync:
-            raise ValueError(f"the block before byte {cursor.at} does not end in the sync marker")
+        block = self._unpack(cursor.take(cursor.long()), limit)
+        self._check_sync()
         # Every record takes a byte or more, so a count beyond the bytes is a lie.
         if not 0 <= count <= len(block) or bool(count) != bool(block):
             raise ValueError(f"a block of {len(block)} bytes claims {count} records")
-        if count:
-            source = io.BytesIO(b"".join((_long(count), block, b"\0")))
-            found = fastavro.schemaless_reader(source, array, None)
-            if len(found) != count or source.read(1):
-                raise ValueError(f"a block of {len(block)} bytes holds more than the {count} records it claims")
-            records += found
-    return records
+        return AvroBlock(count, block)
+
+    def skip_block(self) -> int | None:
+        """The number of records that the next block claims, without a look at them; None at the end."""
+        cursor = self._cursor
+        if cursor.at >= cursor.size:
+            return None
+        count = cursor.long()
+        cursor.skip(cursor.long())
+        self._check_sync()
+        return count
+
+    def _check_sync(self) -> None:
+        if self._cursor.take(_SYNC_BYTES) != self._sync:
+            raise ValueError(f"the block before byte {self._cursor.at} does not end in the sync marker")
 
 
 def _metadata(cursor: _Cursor) -> dict[str, bytes]:
@@ -144,18 +209,30 @@ def _metadata(cursor: _Cursor) -> dict[str, bytes]:
     return meta
 
 
-@dataclass(slots=True)
 class _Cursor:
-    """A place in the file that moves forward."""
+    """A place in an open file that moves forward."""
 
-    data: bytes
-    at: int = 0
+    def __init__(self, source: Any, size: int) -> None:
+        self._source = source
+        self.size = size
+        self.at = 0
 
     def take(self, size: int) -> bytes:
-        if not 0 <= size <= len(self.data) - self.at:
-            raise ValueError(f"{size} bytes at {self.at} leave the {len(self.data)} that are there")
+        self._check(size)
         self.at += size
-        return self.data[self.at - size : self.at]
+        data: bytes = self._source.read(size)
+        if len(data) != size:
+            raise ValueError(f"the file ends before byte {self.at}")
+        return data
+
+    def skip(self, size: int) -> None:
+        self._check(size)
+        self.at += size
+        self._source.seek(self.at)
+
+    def _check(self, size: int) -> None:
+        if not 0 <= size <= self.size - self.at:
+            raise ValueError(f"{size} bytes at {self.at} leave the {self.size} that are there")
 
     def long(self) -> int:
         value = shift = 0
@@ -183,12 +260,15 @@ def _long(value: int) -> bytes:
 
 
 @lru_cache(maxsize=16)
-def _array_schema(text: bytes) -> Any:
-    """fastavro's schema for an array of the records: a block is read and written in one call."""
+def array_schema(text: bytes, names_limit: int = _NAMES_LIMIT) -> Any:
+    """fastavro's schema for an array of the records, without logical types: a block is one call. Raises ValueError."""
     schema = json.loads(text)
     if not isinstance(schema, dict) or schema.get("type") != "record":
         raise ValueError("its schema is no record")
-    record, _ = _plain(schema, 0, {})
+    known: dict[str, int] = {}
+    record, _ = _plain(schema, 0, known)
+    if len(known) > names_limit:
+        raise ValueError(f"its schema has more than {names_limit} named types")
     return fastavro.parse_schema({"type": "array", "items": record})
 
 
@@ -228,78 +308,4 @@ def _define(schema: dict[str, Any], size: int, known: dict[str, int]) -> int:
     if size < 1:
         raise ValueError(f"type {schema['name']} takes no bytes")
     known[schema["name"].rpartition(".")[2]] = size
-    if len(known) > _NAMES_LIMIT:
-        raise ValueError(f"its schema has more than {_NAMES_LIMIT} named types")
     return size
-
-
-# -- codecs ------------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class _Codec:
-    """``pack`` a block; ``unpack(packed, limit)`` it, raising when there are more than ``limit`` bytes."""
-
-    pack: Callable[[bytes], bytes]
-    unpack: Callable[[bytes, int], bytes]
-
-
-def _bounded(block: bytes, whole: bool, limit: int) -> bytes:
-    if len(block) > limit:
-        raise ValueError(f"its blocks unpack to more than {limit} bytes")
-    if not whole:
-        raise ValueError("a packed block is cut short")
-    return block
-
-
-def _pack_zstandard(block: bytes) -> bytes:
-    parameter = zstd.CompressionParameter
-    return zstd.compress(block, options={parameter.compression_level: _ZSTD_LEVEL, parameter.checksum_flag: 1})
-
-
-def _unpack_zstandard(packed: bytes, limit: int) -> bytes:
-    stream = zstd.ZstdDecompressor()
-    return _bounded(stream.decompress(packed, max_length=limit + 1), stream.eof and not stream.unused_data, limit)
-
-
-def _pack_deflate(block: bytes) -> bytes:
-    stream = zlib.compressobj(wbits=-zlib.MAX_WBITS)
-    return stream.compress(block) + stream.flush()
-
-
-def _unpack_deflate(packed: bytes, limit: int) -> bytes:
-    # Some writers leave part of zlib's trailer behind the stream: bytes after its end are not an error.
-    stream = zlib.decompressobj(-zlib.MAX_WBITS)
-    return _bounded(stream.decompress(packed, limit + 1), stream.eof, limit)
-
-
-def _pack_snappy(block: bytes) -> bytes:
-    return bytes(pa.Codec("snappy").compress(block, asbytes=True)) + zlib.crc32(block).to_bytes(4, "big")
-
-
-def _unpack_snappy(packed: bytes, limit: int) -> bytes:
-    body, checksum = packed[:-4], packed[-4:]
-    size = shift = 0
-    for byte in body[:5]:
-        size |= (byte & 0x7F) << shift
-        shift += 7
-        if byte < 0x80:
-            break
-    if size > limit:
-        raise ValueError(f"its blocks unpack to more than {limit} bytes")
-    block = bytes(pa.Codec("snappy").decompress(body, size, asbytes=True))
-    if zlib.crc32(block).to_bytes(4, "big") != checksum:
-        raise ValueError("a block does not match its checksum")
-    return block
-
-
-def _unpack_null(packed: bytes, limit: int) -> bytes:
-    return packed
-
-
-_CODECS = {
-    "zstandard": _Codec(_pack_zstandard, _unpack_zstandard),
-    "deflate": _Codec(_pack_deflate, _unpack_deflate),
-    "snappy": _Codec(_pack_snappy, _unpack_snappy),
-    "null": _Codec(lambda block: block, _unpack_null),
-}

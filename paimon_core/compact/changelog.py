@@ -1,8 +1,8 @@
-"""Tellers: compactions that tell what they change, or must look keys up in the levels above their output (format 10.5 to 10.8).
+"""Tellers: compactions that tell what they change, or look keys up in levels above their output (format 10.5, 10.6).
 
 A lookup reads files that the compaction leaves alone, and another compaction may replace them meanwhile. That is no
 harm: a compaction without files of level 0 changes what no key holds. One with files of level 0 takes all of them, so
-two such compactions, or one and an overwrite, delete the same files, and the later commit conflicts.
+two such compactions, or one and an overwrite, delete the same files, and the later commit conflicts (format 10.8).
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from paimon_core.compact.record_expiry import RecordExpiry
 from paimon_core.compact.task import CompactionTask
+from paimon_core.datafile.file_plan import file_format
 from paimon_core.lsm.changelog import Comparison, Merged
 from paimon_core.lsm.compaction import CompactionUnit
 from paimon_core.lsm.engines.choice import merge_engine
@@ -120,10 +121,15 @@ class Lookup:
         return any(f.level == 0 for f in files)
 
     def move(self, file: DataFile) -> Move:
-        """A file of level 0 may only keep its rows where they need not be merged with what lies above."""
+        """A file of level 0 may only keep its rows where they need not be merged with what lies above.
+
+        Nor where the levels have formats of their own.
+        """
         options = self.reader.context.options
         if file.level != 0:
             return Move.PLAIN
+        if file_format(options, 0) != file_format(options, self.unit.output_level):
+            return Move.REWRITE
         if self.unit.is_bottom or (options["merge-engine"] == "deduplicate" and not options["sequence.field"]):
             return Move.READ if self.tells else Move.PLAIN
         return Move.REWRITE

@@ -177,7 +177,7 @@ _FAMILIES: dict[TypeRoot, Callable[[pa.DataType], bool]] = {
     TypeRoot.DECIMAL: pa.types.is_decimal,
     **dict.fromkeys(STRING_ROOTS | BINARY_ROOTS, _is_text),
     TypeRoot.DATE: pa.types.is_date,
-    TypeRoot.TIME: pa.types.is_time,
+    TypeRoot.TIME: lambda t: pa.types.is_time(t) or pa.types.is_int32(t),
     **dict.fromkeys(TIMESTAMP_ROOTS, pa.types.is_timestamp),
 }
 

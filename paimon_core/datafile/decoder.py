@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from paimon_core.datafile.file_format import Arrays
 from paimon_core.datafile.footer import int96_as_bytes, int96_columns, read_footer, repeating_texts
 from paimon_core.datafile.int96 import int96_to_timestamps
 from paimon_core.types import STRING_ROOTS, DataType
@@ -20,8 +21,6 @@ BUFFER_BYTES = 1 << 18
 
 _MANY_ROWS = 1 << 16
 """Where it pays to find out which texts repeat."""
-
-Arrays = Mapping[str, pa.Array]
 
 
 def decode_columns(

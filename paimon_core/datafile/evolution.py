@@ -36,6 +36,12 @@ class Source:
             raise CorruptTable(
                 f"{path}: column {self.column!r} is no {self.stored}: {error}", path=path, column=self.column
             ) from error
+        if array.null_count and not self.stored.nullable:
+            raise CorruptTable(
+                f"{path}: column {self.column!r} is NOT NULL and has {array.null_count} nulls",
+                path=path,
+                column=self.column,
+            )
         if self.cast is None:
             return array
         try:

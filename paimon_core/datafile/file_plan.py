@@ -16,6 +16,8 @@ class FilePlan:
     """The first part of their names."""
     level: int
     source: FileSource
+    format: str
+    """Of what format they are; the last part of their names."""
     compression: str
     stats_mode: str
     """The statistics of value columns that have no mode of their own."""
@@ -29,6 +31,7 @@ class FilePlan:
             prefix="data-",
             level=level,
             source=source,
+            format=file_format(options, level),
             compression=_compression(options, level),
             stats_mode=options["metadata.stats-mode"],
             row_limit=options["target-file-row-num"] if source is FileSource.APPEND else None,
@@ -41,10 +44,16 @@ class FilePlan:
             prefix=options["changelog-file.prefix"],
             level=level,
             source=FileSource.APPEND,
+            format=options["changelog-file.format"] or file_format(options, level),
             compression=options["changelog-file.compression"] or _compression(options, level),
             stats_mode=options["changelog-file.stats-mode"] or options["metadata.stats-mode"],
             row_limit=None,
         )
+
+
+def file_format(options: TableOptions, level: int) -> str:
+    """The format of data files that are written for ``level``."""
+    return str(options["file.format.per.level"].get(level, options["file.format"]))
 
 
 def _compression(options: TableOptions, level: int) -> str:

@@ -1,4 +1,4 @@
-"""RollingWriter: the rows of one bucket, streamed into Parquet files of about the target size (format 7.1 to 7.7).
+"""RollingWriter: the rows of one bucket, streamed into files of about the target size (format 7.1 to 7.9).
 
 Rows reach the disk a row group at a time; at most one row group is held, of at most ``ROW_GROUP_ROWS`` rows and about
 ``ROW_GROUP_BYTES`` bytes. A file is durable when ``close`` has returned it, with everything its manifest entry says;
@@ -16,21 +16,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from paimon_core.codec.binary_row import encode_row, storage_values
 from paimon_core.datafile.file_plan import FilePlan
-from paimon_core.datafile.footer import bytes_as_int96
-from paimon_core.datafile.int96 import INT96_AS_BYTES, int96_from_timestamps, is_int96
-from paimon_core.datafile.parquet_schema import parquet_schema, writer_settings
-from paimon_core.datafile.statistics import (
-    KEY_STATS_MODE,
-    Bounds,
-    encode_stats,
-    encode_value_stats,
-    footer_bounds,
-    leaf_numbers,
-)
+from paimon_core.datafile.formats import create_file
+from paimon_core.datafile.statistics import KEY_STATS_MODE, Bounds, encode_stats, encode_value_stats
 from paimon_core.errors import PaimonError, SchemaMismatch, StorageError
 from paimon_core.metadata.data_file import DataFile
 from paimon_core.options import TableOptions
@@ -43,7 +33,6 @@ ROW_GROUP_BYTES = 64 << 20
 LEAST_ROWS = 1000
 """The finest grain of rolling: so many rows go into a file before its size is looked at again."""
 
-_SUFFIX = ".parquet"
 _FEW_PIECES = 64
 
 
@@ -143,7 +132,7 @@ class RollingWriter:
         self._pending_bytes = self._pending_bytes * len(rest) // self._pending_rows
         self._pending_rows = len(rest)
         if self._open is None:
-            name = self._file_names.next(self._plan.prefix, _SUFFIX)
+            name = self._file_names.next(self._plan.prefix, f".{self._plan.format}")
             path = self._paths.data_file(self._partition_path, self.bucket, name)
             self._begun.append(path)
             self._open = _OpenFile(self._storage, path, name, self._layout, group)
@@ -170,28 +159,17 @@ class _Layout:
         self.plan = plan
         self.fields: tuple[DataField, ...] = schema.file_fields
         self.key_count = len(schema.key_fields)
-        self.arrow = parquet_schema(self.fields)
-        self.int96 = frozenset(f.name for f in self.fields if is_int96(f.type))
+        self.names = [f.name for f in self.fields]
 
     @property
     def key_fields(self) -> tuple[DataField, ...]:
         return self.fields[: self.key_count]
 
-    def stored(self, table: pa.Table) -> pa.Table:
-        """The table as Parquet is to see it: with field ids, INT96 as 12-byte values."""
-        columns = [
-            pa.chunked_array(map(int96_from_timestamps, column.chunks), INT96_AS_BYTES)
-            if name in self.int96
-            else column
-            for name, column in zip(self.arrow.names, table.columns, strict=True)
-        ]
-        return pa.Table.from_arrays(columns, schema=self.arrow)
-
     def check(self, table: pa.Table) -> None:
         """Raises SchemaMismatch unless the table has exactly the file's columns, types and no null where forbidden."""
-        if table.column_names != self.arrow.names:
+        if table.column_names != self.names:
             raise SchemaMismatch(
-                f"a data file has the columns {', '.join(self.arrow.names)}, not {', '.join(table.column_names)}",
+                f"a data file has the columns {', '.join(self.names)}, not {', '.join(table.column_names)}",
                 columns=table.column_names,
             )
         for field, column in zip(self.fields, table.columns, strict=True):
@@ -217,24 +195,26 @@ class _OpenFile:
         self._last_row: pa.Table | None = None
         self._sequences: list[int] = []
         self._delete_count = 0
-        self._footer: list[pq.FileMetaData] = []
         self._sink = storage.open_output(path)
         try:
-            settings = writer_settings(layout.fields, layout.options, layout.plan.compression, first_rows)
-            self._writer = pq.ParquetWriter(self._sink, layout.arrow, metadata_collector=self._footer, **settings)
+            with self._storing():
+                plan = layout.plan
+                self._output = create_file(
+                    plan.format, self._sink, layout.fields, plan.compression, layout.options, first_rows
+                )
         except BaseException:
             self._sink.close()
             raise
 
     @property
     def written_bytes(self) -> int:
-        """Bytes that the row groups written so far take; the footer comes on top."""
-        return int(self._sink.tell())
+        """About the bytes that the rows written so far take."""
+        return self._output.written_bytes
 
     def write(self, rows: pa.Table) -> None:
-        """Write a row group."""
+        """Write rows, in Parquet as a row group."""
         with self._storing():
-            self._writer.write_table(self._layout.stored(rows), len(rows))
+            self._output.write(rows)
         self.row_count += len(rows)
         for at, column in enumerate(rows.columns):
             self._null_counts[at] += column.null_count
@@ -249,15 +229,13 @@ class _OpenFile:
             self._delete_count += sum(int(np.count_nonzero(c.to_numpy() & 1)) for c in rows[VALUE_KIND].chunks)
 
     def finish(self, first_sequence: int) -> DataFile:
-        """Write the footer and close; an append table's rows are numbered from ``first_sequence``."""
+        """Write the end of the file and close; an append table's rows are numbered from ``first_sequence``."""
         with self._storing():
-            self._writer.close()
-            if self._layout.int96:
-                self._sink.write(bytes_as_int96(self._footer[0], self._layout.int96))
+            self._output.finish()
             size = self.written_bytes
             self._sink.close()
         layout = self._layout
-        bounds = self._bounds()
+        bounds = self._output.bounds(self._null_counts, self._has_nan)
         values, covered = encode_value_stats(
             layout.schema.fields,
             bounds[len(layout.fields) - len(layout.schema.fields) :],
@@ -280,9 +258,9 @@ class _OpenFile:
 
     def discard(self) -> None:
         """Close without a result; a file that cannot even be closed is deleted all the same."""
-        for handle in (self._writer, self._sink):
+        for free in (self._output.discard, self._sink.close):
             with contextlib.suppress(OSError, pa.ArrowException):
-                handle.close()
+                free()
 
     def _keyed(self, bounds: list[Bounds]) -> dict[str, Any]:
         keys = self._layout.key_fields
@@ -297,16 +275,6 @@ class _OpenFile:
     def _numbered(self, first_sequence: int) -> dict[str, Any]:
         last = first_sequence + self.row_count - 1
         return {"min_sequence_number": first_sequence, "max_sequence_number": last}
-
-    def _bounds(self) -> list[Bounds]:
-        (footer,) = self._footer
-        fields = self._layout.fields
-        return [
-            Bounds(None, None, nulls) if nan else footer_bounds(footer, leaf, field.type, nulls)
-            for field, leaf, nulls, nan in zip(
-                fields, leaf_numbers(f.type for f in fields), self._null_counts, self._has_nan, strict=False
-            )
-        ]
 
     @contextlib.contextmanager
     def _storing(self) -> Iterator[None]:

@@ -12,21 +12,13 @@ from collections.abc import Iterator, Mapping, Sequence
 import pyarrow as pa
 import pyarrow.acero as acero
 import pyarrow.compute as pc
-import pyarrow.dataset as ds
-import pyarrow.parquet as pq
 
-from paimon_core.datafile.decoder import decode_columns
 from paimon_core.datafile.evolution import Source, match_columns
+from paimon_core.datafile.formats import open_file
 from paimon_core.errors import CorruptTable, PaimonError, StorageError
 from paimon_core.metadata.data_file import DataFile
 from paimon_core.schema import DataField, TableSchema
 from paimon_core.storage.storage import Storage
-
-LEAST_BATCH_ROWS = 1 << 12
-"""Fewer rows a batch cost more time than they save memory."""
-
-_VALUE_BYTES = 8
-"""What a value takes in memory at least, about; files store many in less."""
 
 
 def read_batches(
@@ -45,30 +37,28 @@ def read_batches(
 ) -> Iterator[pa.RecordBatch]:
     """The rows of the file at ``path`` that its manifest entry ``file`` describes, as ``read_fields`` in their order.
 
-    ``file_schema`` is the schema that the file was written with. ``batch_bytes``: batches are to hold no more, by the
-    sizes that the footer tells, which may be too small for texts that repeat. ``filters`` is an expression over the
-    names of ``read_fields``; rows for which it is not true are left out. ``row_groups``: only these are read. Raises
-    CorruptTable for a file that is missing or not what its entry and schema say, UnsupportedFeature for a cast that is
-    not built, StorageError when the store fails.
+    ``file_schema`` is the schema that the file was written with. ``batch_bytes``: batches are to hold no more, as far
+    as the file tells before it is read. ``filters`` is an expression over the names of ``read_fields``; rows for which
+    it is not true are left out. ``row_groups``: only these are read, where the format has some. Raises CorruptTable for
+    a file that is missing or not what its entry and schema say, UnsupportedFeature for a cast that is not built,
+    StorageError when the store fails.
     """
     with opened(storage, path) as source:
         _expect(path, "bytes", source.size(), file.file_size)
-        footer = pq.read_metadata(source)
-        _expect(path, "rows", footer.num_rows, file.row_count)
-        found = footer.schema.to_arrow_schema()
-        columns = match_columns(file_schema, read_fields, found, path)
+        held = open_file(source, path, file_schema.options)
+        if held.row_count is not None:
+            _expect(path, "rows", held.row_count, file.row_count)
+        columns = match_columns(file_schema, read_fields, held.schema, path)
+        wanted = {c.column: c.stored for c in columns if c.column is not None}
         groups = row_groups
-        prunes = groups is None and filters is not None and footer.num_row_groups > 1
-        if prunes and all(_is_as_stored(c, found) for c in columns):
-            groups = _matching_row_groups(source, filters)
+        if groups is None and filters is not None and all(_is_as_stored(c, held.schema) for c in columns):
+            groups = held.matching(filters)
         schema = pa.schema([f.arrow for f in read_fields])
         decoded = 0
-        for rows, arrays in decode_columns(
-            source,
-            footer,
-            {c.column: c.stored for c in columns if c.column is not None},
+        for rows, arrays in held.batches(
+            wanted,
             groups,
-            batch_rows=batch_rows if batch_bytes is None else min(batch_rows, _rows_of(batch_bytes, footer, columns)),
+            batch_rows=batch_rows if batch_bytes is None else min(batch_rows, held.rows_of(batch_bytes, wanted)),
             use_threads=use_threads,
             verify_checksums=verify_checksums,
         ):
@@ -79,7 +69,7 @@ def read_batches(
             if len(batch):
                 yield batch
         if groups is None:
-            _expect(path, "rows in its pages", decoded, file.row_count)
+            _expect(path, "rows in its body", decoded, file.row_count)
 
 
 @contextlib.contextmanager
@@ -96,21 +86,6 @@ def opened(storage: Storage, path: str) -> Iterator[pa.NativeFile]:
         if isinstance(error, OSError) and error.errno is not None:
             raise StorageError(f"cannot read {path}: {error}", path=path) from error
         raise CorruptTable(f"data file {path} does not decode: {error}", path=path) from error
-
-
-def _rows_of(size: int, footer: pq.FileMetaData, columns: Sequence[Source]) -> int:
-    """About how many rows of the wanted columns take ``size`` bytes in memory, but LEAST_BATCH_ROWS at least."""
-    if not footer.num_row_groups:
-        return LEAST_BATCH_ROWS
-    group = footer.row_group(0)
-    stored: dict[str, int] = {}
-    for chunk in map(group.column, range(group.num_columns)):
-        name = chunk.path_in_schema.partition(".")[0]
-        stored[name] = stored.get(name, 0) + chunk.total_uncompressed_size
-    row: int = sum(
-        max(_VALUE_BYTES, stored.get(c.column, 0) // max(1, group.num_rows)) for c in columns if c.column is not None
-    )
-    return max(LEAST_BATCH_ROWS, size // max(1, row))
 
 
 def _expect(path: str, what: str, found: int, expected: int) -> None:
@@ -132,11 +107,6 @@ def _is_as_stored(source: Source, found: pa.Schema) -> bool:
     if source.column != source.wanted.name:
         return False
     return bool(found.field(source.column).type == source.wanted.type.to_arrow())
-
-
-def _matching_row_groups(source: pa.NativeFile, filters: pc.Expression) -> list[int]:
-    fragment = ds.ParquetFileFormat().make_fragment(source)
-    return [group.id for group in fragment.subset(filter=filters).row_groups]
 
 
 def _filtered(batch: pa.RecordBatch, filters: pc.Expression) -> pa.RecordBatch:

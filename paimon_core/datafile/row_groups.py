@@ -9,6 +9,7 @@ from decimal import Context, Decimal
 from typing import Any
 
 from paimon_core.datafile.footer import chunk_bounds, read_footer, row_group_count
+from paimon_core.datafile.formats import format_of
 from paimon_core.datafile.reader import opened
 from paimon_core.schema import DataField
 from paimon_core.storage.storage import Storage
@@ -44,9 +45,13 @@ class KeyRange:
 def row_group_keys(storage: Storage, path: str, key_fields: Sequence[DataField]) -> list[KeyRange]:
     """The key range of each row group of the file at ``path``, which is sorted by its columns ``key_fields``.
 
+    A file of another format than Parquet counts as one row group of which nothing is known.
+
     Statistics are by column, so a further column bounds the key only while those before it are constant. Raises
     CorruptTable for a file that is missing or no Parquet file, StorageError when the store fails.
     """
+    if format_of(path) != "parquet":
+        return [KeyRange()]
     with opened(storage, path) as source:
         footer = read_footer(source)
         ranges = [KeyRange()] * row_group_count(footer)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from paimon_core.errors import InvalidRequest, UnsupportedFeature
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.engine_rules import check_engine_options
+from paimon_core.metadata.producer_rules import check_producer_options
 from paimon_core.metadata.time_field import check_record_expiry
 from paimon_core.types import BINARY_ROOTS, STRING_ROOTS
 
@@ -26,6 +27,7 @@ def check_table(context: TableContext) -> None:
         raise InvalidRequest(f"option bucket-key needs bucket = N with N >= 1, not {buckets}", option="bucket-key")
     _check_columns(context)
     check_engine_options(context)
+    check_producer_options(context)
     check_record_expiry(context)
     _check_compaction(context)
 

@@ -33,6 +33,7 @@ class Option:
     doc: str
 
 
+_FORMATS = ("parquet", "orc", "avro")
 _COMPRESSIONS = ("zstd", "snappy", "gzip", "lz4", "none")
 _LAYOUT = (
     Option("bucket", parse_bucket, -1, "buckets of a partition; -1 for append tables without buckets"),
@@ -43,15 +44,18 @@ _LAYOUT = (
     Option("dynamic-partition-overwrite", parse_bool, True, "overwrite replaces the partitions that the data touches"),
 )
 _FILES = (
-    Option("file.format", one_of("parquet"), "parquet", "the format of data files"),
-    Option("file.format.per.level", per_level(one_of("parquet")), {}, "the format by level"),
+    Option("file.format", one_of(*_FORMATS), "parquet", "the format of data files"),
+    Option("file.format.per.level", per_level(one_of(*_FORMATS)), {}, "the format by level"),
     Option("file.compression", one_of(*_COMPRESSIONS), "zstd", "the compression of data files"),
     Option("file.compression.per.level", per_level(one_of(*_COMPRESSIONS)), {}, "the compression by level"),
     Option("file.compression.zstd-level", whole(1, 22), 1, "the level of zstd in data files"),
+    Option(
+        "orc.timestamp-ltz.legacy.type", parse_bool, True, "local zoned times in ORC files are those of the time zone"
+    ),
     Option("target-file-size", parse_size, None, "when a data file rolls; 128 mb with a key, 256 mb without"),
     Option("target-file-row-num", whole(1, 2**63 - 1), None, "rows at which a file that a writer flushes rolls"),
     Option("metadata.stats-mode", parse_stats_mode, "truncate(16)", "the statistics of value columns"),
-    Option("changelog-file.format", one_of("parquet"), None, "the format of changelog files; default file.format"),
+    Option("changelog-file.format", one_of(*_FORMATS), None, "the format of changelog files; default file.format"),
     Option("changelog-file.compression", one_of(*_COMPRESSIONS), None, "theirs; default that of data files"),
     Option("changelog-file.prefix", parse_file_name, "changelog-", "the first part of the names of changelog files"),
     Option("changelog-file.stats-mode", parse_stats_mode, None, "their statistics; default those of data files"),

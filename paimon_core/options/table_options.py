@@ -20,7 +20,7 @@ from paimon_core.options.supported import SUPPORTED
 _MOVED = ("primary-key", "partition", "path", "type", "owner")
 _READ_SAFE = re.compile(
     r"(sink|scan\.parallelism|write-buffer|write-manifest|sort-|local-sort|lookup|cache|compaction|full-compaction|"
-    r"commit|tag|consumer|manifest|metadata\.stats|changelog|snapshot|num-|parquet|orc|page-size|spill|local-merge|"
+    r"commit|tag|consumer|manifest|metadata\.stats|changelog|snapshot|num-|parquet|orc|avro|page-size|spill|local-merge|"
     r"file-index|file\.block-size|partition\.(expiration|timestamp|mark|idle)|record-level|async|delete|end-input|"
     r"metastore|precommit|target-file-row|write-max|streaming|continuous|dynamic-bucket|zorder|auto-create|"
     r"fields\.[^.]+\.stats-mode|data-file\.prefix|metadata\.iceberg|nextid|owner|type$)"

@@ -59,10 +59,10 @@ def read_spark(
 
 
 def _is_native(split: Split, table: Table, needed: Sequence[DataField]) -> bool:
-    """Whether Spark reads these files as we do: no merge, the current schema, no TIME, no INT96 timestamp."""
+    """Whether Spark reads these files as we do: no merge, Parquet, the current schema, no TIME, no INT96 timestamp."""
     return (
         split.raw
-        and all(f.schema_id == table.schema.id for f in split.files)
+        and all(f.schema_id == table.schema.id and f.file_name.endswith(".parquet") for f in split.files)
         and not any(_is_foreign(f.type) for f in needed)
         and table.context.storage.is_local
     )

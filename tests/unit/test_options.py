@@ -31,10 +31,10 @@ def test_defaults_and_values():
     [
         ("bucket", "0"),
         ("bucket", "x"),
-        ("file.format", "orc"),
+        ("file.format", "lance"),
         ("merge-engine", "last-row"),
         ("changelog-producer", "log"),
-        ("file.format.per.level", "0:avro"),
+        ("file.format.per.level", "0:json"),
         ("file.compression.per.level", "zstd"),
         ("fields.a.aggregate-function", "count"),
         ("fields.a.distinct", "often"),
@@ -64,7 +64,7 @@ def test_the_postpone_bucket_is_refused_by_name():
         ("merge-engine", "last-row"),
         ("fields.a.aggregate-function", "count"),
         ("deletion-vectors.enabled", "true"),
-        ("file.format", "orc"),
+        ("file.format", "lance"),
         ("mystery", "1"),
     ],
 )

@@ -102,27 +102,24 @@ def _check_removal(options: TableOptions) -> None:
                 option=ON_SEQUENCE_GROUP,
                 column=name,
             )
-    if options["aggregation.remove-record-on-delete"]:
-        option = "aggregation.remove-record-on-delete"
-        raise InvalidRequest(f"option {option} needs merge-engine = aggregation", option=option)
 
 
 def _function(schema: TableSchema, options: TableOptions, name: str) -> Function | None:
     """The function of a column that needs one: those outside sequence groups take the last value not null anyway."""
+    if name in schema.primary_keys:
+        return None
     own = options.of_field(name)
-    ordering = {c for group in options.sequence_groups for c in group.ordering} | {*(options["sequence.field"] or ())}
+    orders = any(name in group.ordering for group in options.sequence_groups)
     grouped = any(name in group.protected for group in options.sequence_groups)
     chosen = own.aggregate_function
-    if chosen is not None and (name in ordering or name in schema.primary_keys):
+    if chosen is not None and (orders or name in (options["sequence.field"] or ())):
         raise InvalidRequest(
-            f"option fields.{name}.aggregate-function: a column of the primary key, of sequence.field or one that "
-            "orders a sequence group has no aggregate function",
+            f"option fields.{name}.aggregate-function: a column of sequence.field or one that orders a sequence group "
+            "has no aggregate function",
             option=f"fields.{name}.aggregate-function",
             column=name,
         )
-    if name in schema.primary_keys or any(name in group.ordering for group in options.sequence_groups):
-        chosen = None
-    elif chosen is None:
+    if chosen is None and not orders:
         chosen = options.default_function
     if chosen is None:
         if replace(own, stats_mode=None) != FieldOptions():

@@ -14,7 +14,7 @@ def changelog(options, level=0):
 
 
 def test_data_files_by_default():
-    assert data() == FilePlan("data-", 0, FileSource.APPEND, "zstd", "truncate(16)", None)
+    assert data() == FilePlan("data-", 0, FileSource.APPEND, "parquet", "zstd", "truncate(16)", None)
 
 
 def test_the_level_decides_the_compression():
@@ -34,7 +34,9 @@ def test_only_files_of_new_rows_are_limited_in_rows():
 def test_changelog_files_are_like_data_files_unless_told_otherwise(level):
     options = {"file.compression.per.level": "0:gzip", "metadata.stats-mode": "counts"}
     compression = {0: "gzip", 5: "zstd"}[level]
-    assert changelog(options, level) == FilePlan("changelog-", level, FileSource.APPEND, compression, "counts", None)
+    assert changelog(options, level) == FilePlan(
+        "changelog-", level, FileSource.APPEND, "parquet", compression, "counts", None
+    )
 
 
 def test_changelog_files_have_options_of_their_own():
@@ -44,4 +46,13 @@ def test_changelog_files_have_options_of_their_own():
         "changelog-file.stats-mode": "none",
         "changelog-file.prefix": "log-",
     }
-    assert changelog(options, 2) == FilePlan("log-", 2, FileSource.APPEND, "snappy", "none", None)
+    assert changelog(options, 2) == FilePlan("log-", 2, FileSource.APPEND, "parquet", "snappy", "none", None)
+
+
+def test_the_level_decides_the_format():
+    options = TableOptions.parse({"file.format": "orc", "file.format.per.level": "0:avro,5:parquet"})
+    plans = [FilePlan.data(options, level, FileSource.COMPACT) for level in (0, 1, 5)]
+    assert [plan.format for plan in plans] == ["avro", "orc", "parquet"]
+    assert [FilePlan.changelog(options, level).format for level in (0, 1, 5)] == ["avro", "orc", "parquet"]
+    options = TableOptions.parse({"file.format.per.level": "0:avro", "changelog-file.format": "orc"})
+    assert [FilePlan.changelog(options, level).format for level in (0, 1)] == ["orc", "orc"]

@@ -4,7 +4,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from paimon_core.datafile import parquet_writer, reader
+from paimon_core.datafile import parquet_file, parquet_writer
 from paimon_core.datafile.reader import read_batches
 from paimon_core.errors import CorruptTable, StorageError
 from paimon_core.schema import DataField
@@ -47,14 +47,14 @@ def test_batches_come_in_order_and_size(bucket, numbers):
 
 
 def test_batches_hold_about_the_bytes_asked_for(bucket, numbers, monkeypatch):
-    monkeypatch.setattr(reader, "LEAST_BATCH_ROWS", 10)
+    monkeypatch.setattr(parquet_file, "LEAST_BATCH_ROWS", 10)
     assert [len(b) for b in batches(bucket, numbers, batch_bytes=16 * 400)] == [400, 400, 200]
     assert [len(b) for b in batches(bucket, numbers, batch_rows=900, batch_bytes=1 << 20)] == [900, 100]
     assert {len(b) for b in batches(bucket, numbers, batch_bytes=1)} == {10}
 
 
 def test_wide_values_come_in_smaller_batches(bucket, monkeypatch):
-    monkeypatch.setattr(reader, "LEAST_BATCH_ROWS", 1)
+    monkeypatch.setattr(parquet_file, "LEAST_BATCH_ROWS", 1)
     (file,) = bucket.write(bucket.table({"n": range(50), "s": [f"{n:0992}" for n in range(50)]}))
     assert len(batches(bucket, file, batch_bytes=10_000)[0]) in (9, 10)
 

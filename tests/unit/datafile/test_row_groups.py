@@ -64,11 +64,11 @@ def test_a_further_column_counts_while_those_before_are_constant(monkeypatch):
 def test_files_that_do_not_say(monkeypatch):
     bucket = Bucket(schema_of({"k": "INT"}, keys=["k"], options={"bucket": "1"}))
     fields = bucket.schema.file_fields[:1]
-    silent = bucket.put(pa.table({"_KEY_k": [1, 2]}), "silent", write_statistics=False)
-    other = bucket.put(pa.table({"k": [1, 2]}), "other")
-    nulls = bucket.put(pa.table({"_KEY_k": [None, 2]}), "nulls")
+    silent = bucket.put(pa.table({"_KEY_k": [1, 2]}), "silent.parquet", write_statistics=False)
+    other = bucket.put(pa.table({"k": [1, 2]}), "other.parquet")
+    nulls = bucket.put(pa.table({"_KEY_k": [None, 2]}), "nulls.parquet")
     for file in (silent, other, nulls):
         assert row_group_keys(STORAGE, bucket.path(file), fields) == [KeyRange()]
-    broken = bucket.put_bytes(b"PAR1 and no footer PAR1", 1, "broken")
+    broken = bucket.put_bytes(b"PAR1 and no footer PAR1", 1, "broken.parquet")
     with pytest.raises(CorruptTable, match="broken"):
         row_group_keys(STORAGE, bucket.path(broken), fields)

@@ -1,0 +1,87 @@
+"""The compression codecs of Avro blocks: bytes to fewer bytes and back, never to more than the caller allows."""
+
+from __future__ import annotations
+
+import sys
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
+
+ZSTD_LEVEL = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Codec:
+    """``pack`` a block; ``unpack(packed, limit)`` it, raising when there are more than ``limit`` bytes."""
+
+    pack: Callable[[bytes], bytes]
+    unpack: Callable[[bytes, int], bytes]
+
+
+def _bounded(block: bytes, whole: bool, limit: int) -> bytes:
+    if len(block) > limit:
+        raise ValueError(f"its blocks unpack to more than {limit} bytes")
+    if not whole:
+        raise ValueError("a packed block is cut short")
+    return block
+
+
+def pack_zstandard(block: bytes, level: int = ZSTD_LEVEL) -> bytes:
+    """A frame with a content checksum, so that a flipped bit is found."""
+    parameter = zstd.CompressionParameter
+    return zstd.compress(block, options={parameter.compression_level: level, parameter.checksum_flag: 1})
+
+
+def _unpack_zstandard(packed: bytes, limit: int) -> bytes:
+    stream = zstd.ZstdDecompressor()
+    return _bounded(stream.decompress(packed, max_length=limit + 1), stream.eof and not stream.unused_data, limit)
+
+
+def _pack_deflate(block: bytes) -> bytes:
+    stream = zlib.compressobj(wbits=-zlib.MAX_WBITS)
+    return stream.compress(block) + stream.flush()
+
+
+def _unpack_deflate(packed: bytes, limit: int) -> bytes:
+    # Some writers leave part of zlib's trailer behind the stream: bytes after its end are not an error.
+    stream = zlib.decompressobj(-zlib.MAX_WBITS)
+    return _bounded(stream.decompress(packed, limit + 1), stream.eof, limit)
+
+
+def _pack_snappy(block: bytes) -> bytes:
+    return bytes(pa.Codec("snappy").compress(block, asbytes=True)) + zlib.crc32(block).to_bytes(4, "big")
+
+
+def _unpack_snappy(packed: bytes, limit: int) -> bytes:
+    body, checksum = packed[:-4], packed[-4:]
+    size = shift = 0
+    for byte in body[:5]:
+        size |= (byte & 0x7F) << shift
+        shift += 7
+        if byte < 0x80:
+            break
+    if size > limit:
+        raise ValueError(f"its blocks unpack to more than {limit} bytes")
+    block = bytes(pa.Codec("snappy").decompress(body, size, asbytes=True))
+    if zlib.crc32(block).to_bytes(4, "big") != checksum:
+        raise ValueError("a block does not match its checksum")
+    return block
+
+
+def _unpack_null(packed: bytes, limit: int) -> bytes:
+    return packed
+
+
+CODECS = {
+    "zstandard": Codec(pack_zstandard, _unpack_zstandard),
+    "deflate": Codec(_pack_deflate, _unpack_deflate),
+    "snappy": Codec(_pack_snappy, _unpack_snappy),
+    "null": Codec(lambda block: block, _unpack_null),
+}

@@ -1,0 +1,47 @@
+"""ColumnBounds: the least and greatest value of each column of a file, for formats whose writers do not say."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from paimon_core.codec.binary_row import storage_values
+from paimon_core.datafile.statistics import Bounds
+from paimon_core.schema import DataField
+from paimon_core.types import BINARY_ROOTS, NESTED_ROOTS
+
+
+class ColumnBounds:
+    """Gathered as the rows are written; nested and binary columns have none, as in Parquet."""
+
+    def __init__(self, fields: Sequence[DataField]) -> None:
+        self._fields = tuple(fields)
+        self._ends: list[tuple[Any, Any] | None] = [None] * len(self._fields)
+
+    def add(self, rows: pa.Table) -> None:
+        """Take rows of exactly the file's columns in."""
+        for at, (field, column) in enumerate(zip(self._fields, rows.columns, strict=True)):
+            if field.type.root in BINARY_ROOTS or field.type.root in NESTED_ROOTS or column.null_count == len(column):
+                continue
+            found = pc.min_max(column)
+            both = pa.chunked_array([pa.array([found["min"], found["max"]], column.type)])
+            low, high = storage_values(both, field.type)
+            known = self._ends[at]
+            self._ends[at] = (low, high) if known is None else (min(known[0], low), max(known[1], high))
+
+    def bounds(self, null_counts: Sequence[int], has_nan: Sequence[bool]) -> list[Bounds]:
+        """The bounds of each column; none of a column with NaN."""
+        return [
+            Bounds(None, None, nulls)
+            if ends is None or nan
+            else Bounds(_signed(ends[0], -0.0), _signed(ends[1], 0.0), nulls)
+            for ends, nulls, nan in zip(self._ends, null_counts, has_nan, strict=True)
+        ]
+
+
+def _signed(bound: Any, zero: float) -> Any:
+    """A bound of zero with the sign that bounds both zeros, in an order in which they differ."""
+    return zero if isinstance(bound, float) and bound == 0 else bound

@@ -1,0 +1,37 @@
+"""What a new table's columns and options must be for the formats of its files (format 7.9)."""
+
+from __future__ import annotations
+
+from paimon_core.datafile.avro_schema import avro_schema
+from paimon_core.datafile.file_plan import FilePlan
+from paimon_core.datafile.orc_file import LEGACY_LTZ, check_columns
+from paimon_core.errors import UnsupportedFeature
+from paimon_core.metadata.data_file import FileSource
+from paimon_core.options import TableOptions
+from paimon_core.schema import TableSchema
+
+
+def check_formats(schema: TableSchema, options: TableOptions) -> None:
+    """Raises UnsupportedFeature naming the column, option and format that do not go together."""
+    named = {*options["file.format.per.level"], *options["file.compression.per.level"]}
+    # A level that no option names stands for all of those.
+    for level in (*sorted(named), max(named, default=-1) + 1):
+        for plan in (FilePlan.data(options, level, FileSource.APPEND), FilePlan.changelog(options, level)):
+            _check_plan(schema, options, plan)
+
+
+def _check_plan(schema: TableSchema, options: TableOptions, plan: FilePlan) -> None:
+    try:
+        if plan.format == "avro":
+            avro_schema(schema.file_fields)
+        if plan.format == "orc":
+            check_columns(schema.file_fields, legacy_ltz=options[LEGACY_LTZ])
+    except UnsupportedFeature as error:
+        raise UnsupportedFeature(f"files of the format {plan.format}: {error.message}", **error.facts) from None
+    if plan.format == "avro" and plan.compression == "lz4":
+        raise UnsupportedFeature("files of the format avro have no compression lz4", option="file.compression")
+    if plan.format == "orc" and plan.compression == "zstd" and options["file.compression.zstd-level"] != 1:
+        raise UnsupportedFeature(
+            "option file.compression.zstd-level: files of the format orc are written with level 1 only",
+            option="file.compression.zstd-level",
+        )

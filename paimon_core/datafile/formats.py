@@ -1,0 +1,54 @@
+"""The choice among the formats of data files, by the last part of a file's name (format 7.6)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import pyarrow as pa
+
+from paimon_core.datafile.avro_file import AvroInput, AvroOutput
+from paimon_core.datafile.file_format import FileInput, FileOutput
+from paimon_core.datafile.orc_file import LEGACY_LTZ, OrcInput, OrcOutput
+from paimon_core.datafile.parquet_file import ParquetInput, ParquetOutput
+from paimon_core.errors import UnsupportedFeature
+from paimon_core.options import TableOptions
+from paimon_core.schema import DataField
+
+
+def format_of(path: str) -> str:
+    """``parquet``, ``orc`` or ``avro``. Raises UnsupportedFeature naming a file of another format."""
+    name = path.rpartition("/")[2]
+    suffix = name.rpartition(".")[2]
+    if suffix not in ("parquet", "orc", "avro"):
+        raise UnsupportedFeature(f"data file {path}: format {suffix!r} is not supported", path=path, format=suffix)
+    return suffix
+
+
+def open_file(source: pa.NativeFile, path: str, options: Mapping[str, str]) -> FileInput:
+    """The open data file at ``path``; ``options`` are those of the schema that it was written with."""
+    match format_of(path):
+        case "orc":
+            return OrcInput(source, path, legacy_ltz=options.get(LEGACY_LTZ, "true").strip().lower() != "false")
+        case "avro":
+            return AvroInput(source, path)
+    return ParquetInput(source)
+
+
+def create_file(
+    kind: str,
+    sink: pa.NativeFile,
+    fields: Sequence[DataField],
+    compression: str,
+    options: TableOptions,
+    first_rows: pa.Table,
+) -> FileOutput:
+    """A new data file of the format ``kind``; ``first_rows`` may guide its encoding, but are not written yet.
+
+    Raises UnsupportedFeature naming a column that the format does not hold.
+    """
+    match kind:
+        case "orc":
+            return OrcOutput(sink, fields, compression, legacy_ltz=options[LEGACY_LTZ])
+        case "avro":
+            return AvroOutput(sink, fields, compression, options["file.compression.zstd-level"])
+    return ParquetOutput(sink, fields, compression, options, first_rows)

@@ -1,0 +1,51 @@
+"""Nested arrays taken apart and put together: the same lists, maps and rows around values of another form."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import pyarrow as pa
+
+Leaf = Callable[[pa.Array, pa.DataType], pa.Array]
+
+
+def rebuilt(array: pa.Array, wanted: pa.DataType, leaf: Leaf) -> pa.Array:
+    """``array`` as ``wanted``, which has its shape; ``leaf`` converts what is not nested and not of the wanted type.
+
+    A list of pairs may become a map and a map a list of pairs. Raises pa.ArrowException for another shape.
+    """
+    if array.type == wanted:
+        return array
+    if not pa.types.is_nested(wanted):
+        return leaf(array, wanted)
+    array = whole(array)
+    types = [wanted.field(at).type for at in range(wanted.num_fields)]
+    if pa.types.is_map(wanted):
+        types = [wanted.key_type, wanted.item_type]
+    found = zip(parts(array, wanted), types, strict=True)
+    return assembled(array, [rebuilt(part, kind, leaf) for part, kind in found], wanted)
+
+
+def whole(array: pa.Array) -> pa.Array:
+    """The array itself, or a copy if it is a later part of another: its buffers start with its first value."""
+    return pa.concat_arrays([array, array.slice(0, 0)]) if array.offset else array
+
+
+def parts(array: pa.Array, shape: pa.DataType) -> list[pa.Array]:
+    """The arrays that a whole nested one is made of: fields, keys and values, or elements, as a ``shape`` has them."""
+    if pa.types.is_struct(array.type):
+        return [array.field(at) for at in range(array.type.num_fields)]
+    if pa.types.is_map(array.type):
+        pair = [array.keys, array.items]
+        return pair if pa.types.is_map(shape) else [pa.StructArray.from_arrays(pair, ["key", "value"])]
+    return parts(array.values, array.values.type) if pa.types.is_map(shape) else [array.values]
+
+
+def assembled(array: pa.Array, inner: Sequence[pa.Array], wanted: pa.DataType) -> pa.Array:
+    """A ``wanted`` array with the nulls and lengths of the whole ``array`` around other parts."""
+    mask = array.is_null() if array.null_count else None
+    if pa.types.is_struct(wanted):
+        return pa.StructArray.from_arrays(list(inner), fields=list(wanted), mask=mask)
+    if pa.types.is_map(wanted):
+        return pa.MapArray.from_arrays(array.offsets, *inner, type=wanted, mask=mask)
+    return pa.ListArray.from_arrays(array.offsets, *inner, type=wanted, mask=mask)

@@ -1,0 +1,126 @@
+"""Parquet data files (format 7.7), as the other formats are read and written."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+import pyarrow.parquet as pq
+
+from paimon_core.datafile.decoder import decode_columns
+from paimon_core.datafile.file_format import LEAST_BATCH_ROWS, Arrays
+from paimon_core.datafile.footer import bytes_as_int96
+from paimon_core.datafile.int96 import INT96_AS_BYTES, int96_from_timestamps, is_int96
+from paimon_core.datafile.parquet_schema import parquet_schema, writer_settings
+from paimon_core.datafile.statistics import Bounds, footer_bounds, leaf_numbers
+from paimon_core.options import TableOptions
+from paimon_core.schema import DataField
+from paimon_core.types import DataType
+
+_VALUE_BYTES = 8
+"""What a value takes in memory at least, about; files store many in less."""
+
+
+class ParquetOutput:
+    """A FileOutput: each table that is written becomes a row group. The first one shows how to encode the columns."""
+
+    def __init__(
+        self,
+        sink: pa.NativeFile,
+        fields: Sequence[DataField],
+        compression: str,
+        options: TableOptions,
+        first_rows: pa.Table,
+    ) -> None:
+        self._sink = sink
+        self._fields = tuple(fields)
+        self._schema = parquet_schema(fields)
+        self._int96 = frozenset(f.name for f in fields if is_int96(f.type))
+        self._footer: list[pq.FileMetaData] = []
+        settings = writer_settings(fields, options, compression, first_rows)
+        self._writer = pq.ParquetWriter(sink, self._schema, metadata_collector=self._footer, **settings)
+
+    @property
+    def written_bytes(self) -> int:
+        """Bytes of the row groups; the footer comes on top."""
+        return int(self._sink.tell())
+
+    def write(self, rows: pa.Table) -> None:
+        """Write a row group: with field ids, INT96 as 12-byte values."""
+        columns = [
+            pa.chunked_array(map(int96_from_timestamps, column.chunks), INT96_AS_BYTES)
+            if name in self._int96
+            else column
+            for name, column in zip(self._schema.names, rows.columns, strict=True)
+        ]
+        self._writer.write_table(pa.Table.from_arrays(columns, schema=self._schema), len(rows))
+
+    def finish(self) -> None:
+        """Write the footer."""
+        self._writer.close()
+        if self._int96:
+            self._sink.write(bytes_as_int96(self._footer[0], self._int96))
+
+    def bounds(self, null_counts: list[int], has_nan: list[bool]) -> list[Bounds]:
+        """Those of the footer, where the encoder has put them."""
+        (footer,) = self._footer
+        leaves = leaf_numbers(f.type for f in self._fields)
+        return [
+            Bounds(None, None, nulls) if nan else footer_bounds(footer, leaf, field.type, nulls)
+            for field, leaf, nulls, nan in zip(self._fields, leaves, null_counts, has_nan, strict=False)
+        ]
+
+    def discard(self) -> None:
+        """Close the encoder."""
+        self._writer.close()
+
+
+class ParquetInput:
+    """A FileInput."""
+
+    def __init__(self, source: pa.NativeFile) -> None:
+        self._source = source
+        self._footer = pq.read_metadata(source)
+        self.schema: pa.Schema = self._footer.schema.to_arrow_schema()
+        self.row_count: int | None = self._footer.num_rows
+
+    def rows_of(self, size: int, columns: Collection[str]) -> int:
+        """By the sizes that the footer tells of the first row group, which may be too small for texts that repeat."""
+        if not self._footer.num_row_groups:
+            return LEAST_BATCH_ROWS
+        group = self._footer.row_group(0)
+        stored: dict[str, int] = {}
+        for chunk in map(group.column, range(group.num_columns)):
+            name = chunk.path_in_schema.partition(".")[0]
+            stored[name] = stored.get(name, 0) + chunk.total_uncompressed_size
+        row: int = sum(max(_VALUE_BYTES, stored.get(c, 0) // max(1, group.num_rows)) for c in columns)
+        return max(LEAST_BATCH_ROWS, size // max(1, row))
+
+    def matching(self, filters: pc.Expression) -> list[int] | None:
+        """By the statistics of the footer."""
+        if self._footer.num_row_groups < 2:
+            return None
+        fragment = ds.ParquetFileFormat().make_fragment(self._source)
+        return [group.id for group in fragment.subset(filter=filters).row_groups]
+
+    def batches(
+        self,
+        wanted: Mapping[str, DataType],
+        row_groups: list[int] | None,
+        *,
+        batch_rows: int,
+        use_threads: bool,
+        verify_checksums: bool,
+    ) -> Iterator[tuple[int, Arrays]]:
+        """See ``decoder.decode_columns``."""
+        return decode_columns(
+            self._source,
+            self._footer,
+            wanted,
+            row_groups,
+            batch_rows=batch_rows,
+            use_threads=use_threads,
+            verify_checksums=verify_checksums,
+        )
