@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from paimon_core.datafile.avro_schema import avro_schema
 from paimon_core.datafile.file_plan import FilePlan
-from paimon_core.datafile.orc_file import LEGACY_LTZ, check_columns
+from paimon_core.datafile.orc_timestamps import LEGACY_LTZ, check_columns
 from paimon_core.errors import UnsupportedFeature
 from paimon_core.metadata.data_file import FileSource
 from paimon_core.options import TableOptions

@@ -8,7 +8,8 @@ import pyarrow as pa
 
 from paimon_core.datafile.avro_file import AvroInput, AvroOutput
 from paimon_core.datafile.file_format import FileInput, FileOutput
-from paimon_core.datafile.orc_file import LEGACY_LTZ, OrcInput, OrcOutput
+from paimon_core.datafile.orc_file import OrcInput, OrcOutput
+from paimon_core.datafile.orc_timestamps import LEGACY_LTZ
 from paimon_core.datafile.parquet_file import ParquetInput, ParquetOutput
 from paimon_core.errors import UnsupportedFeature
 from paimon_core.options import TableOptions

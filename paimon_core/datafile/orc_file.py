@@ -1,30 +1,28 @@
 """ORC data files (format 7.8), read and written through Arrow in bounded memory.
 
-Arrow holds every ORC timestamp as nanoseconds, so years before 1678 and after 2261 are refused: on the way in by
-``check_timestamps``, on the way out by Arrow.
+What Arrow cannot do with timestamps is refused by ``orc_timestamps``, and by Arrow where it reads a far year.
 """
 
 from __future__ import annotations
 
-import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from functools import cache
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 import pyarrow.orc as orc
 
-from paimon_core.datafile.casts import rescale
 from paimon_core.datafile.column_bounds import ColumnBounds
+from paimon_core.datafile.field_ids import numbered_schema
 from paimon_core.datafile.file_format import LEAST_BATCH_ROWS, Arrays
 from paimon_core.datafile.nested_arrays import assembled, parts, whole
+from paimon_core.datafile.orc_timestamps import check_columns, check_values, leaves
 from paimon_core.datafile.statistics import Bounds
-from paimon_core.errors import InvalidRequest, UnsupportedFeature
+from paimon_core.errors import UnsupportedFeature
 from paimon_core.schema import DataField
-from paimon_core.types import NESTED_ROOTS, TIMESTAMP_ROOTS, DataType, TypeRoot
+from paimon_core.types import DataType, TypeRoot
 
-LEGACY_LTZ = "orc.timestamp-ltz.legacy.type"
+FIELD_ID = b"paimon.id"
 STRIPE_BYTES = 16 << 20
 """What the encoded columns of a stripe take at most before it goes to the file."""
 
@@ -41,7 +39,10 @@ class OrcOutput:
         check_columns(fields, legacy_ltz=legacy_ltz)
         self._sink = sink
         self._fields = tuple(fields)
-        self._schema = pa.schema([pa.field(f.name, _stored(f.type.to_arrow())) for f in fields])
+        # A TIME is an integer in ORC.
+        self._schema = numbered_schema(
+            fields, FIELD_ID, lambda t: pa.int32() if t.root is TypeRoot.TIME else t.to_arrow()
+        )
         codec = _CODECS.get(compression, compression)
         self._writer = orc.ORCWriter(sink, compression=codec, stripe_size=STRIPE_BYTES)
         self._bounds = ColumnBounds(fields)
@@ -56,7 +57,7 @@ class OrcOutput:
         """Add rows. Raises InvalidRequest naming the column for a timestamp that would not be read again."""
         for field, column in zip(self._fields, rows.columns, strict=True):
             for chunk in column.chunks:
-                _check_timestamps(chunk, field.name)
+                check_values(chunk, field.name)
         self._bounds.add(rows)
         before = self._sink.tell()
         self._writer.write(rows.cast(self._schema))
@@ -74,40 +75,6 @@ class OrcOutput:
     def discard(self) -> None:
         """Free the stripe that is held."""
         self._writer.close()
-
-
-def _stored(dtype: pa.DataType) -> pa.DataType:
-    """The Arrow type that becomes the ORC type: a TIME is an integer."""
-    if pa.types.is_struct(dtype):
-        return pa.struct([f.with_type(_stored(f.type)) for f in dtype])
-    if pa.types.is_map(dtype):
-        return pa.map_(_stored(dtype.key_type), dtype.item_field.with_type(_stored(dtype.item_type)))
-    if pa.types.is_list(dtype):
-        return pa.list_(dtype.value_field.with_type(_stored(dtype.value_type)))
-    return pa.int32() if pa.types.is_time(dtype) else dtype
-
-
-def _check_timestamps(array: pa.Array, column: str) -> None:
-    """Raises InvalidRequest for a timestamp that is none in nanoseconds."""
-    dtype = array.type
-    if pa.types.is_struct(dtype):
-        inner = array.flatten()
-    elif pa.types.is_map(dtype):
-        inner = [array.keys, array.items]
-    else:
-        inner = [array.flatten()] if pa.types.is_list(dtype) else []
-    for child in inner:
-        _check_timestamps(child, column)
-    if pa.types.is_timestamp(dtype) and dtype.unit != "ns":
-        try:
-            rescale(array, pa.timestamp("ns", dtype.tz))
-        except pa.ArrowInvalid:
-            ends = pc.min_max(array.cast(pa.timestamp(dtype.unit)).cast(pa.string()))
-            raise InvalidRequest(
-                f"column {column!r}: timestamps of ORC files lie in the years 1678 to 2261 here, not from "
-                f"{ends['min']} to {ends['max']}: another file.format takes them",
-                column=column,
-            ) from None
 
 
 class OrcInput:
@@ -148,8 +115,7 @@ class OrcInput:
             rows = self.row_count or 0
             yield from ((min(batch_rows, rows - at), {}) for at in range(0, rows, batch_rows))
             return
-        for name, dtype in wanted.items():
-            _check_column(name, dtype, legacy_ltz=self._legacy_ltz)
+        check_columns([DataField(-1, name, dtype) for name, dtype in wanted.items()], legacy_ltz=self._legacy_ltz)
         scanner = (
             ds.OrcFileFormat()
             .make_fragment(self._source)
@@ -167,50 +133,9 @@ class OrcInput:
             raise
 
 
-def _leaves(dtype: DataType) -> Iterator[DataType]:
-    if dtype.root not in NESTED_ROOTS:
-        yield dtype
-    for child in dtype.children:
-        yield from _leaves(child.type)
-
-
-def check_columns(fields: Sequence[DataField], *, legacy_ltz: bool) -> None:
-    """Raises UnsupportedFeature naming a column with timestamps that could not be written here and read again."""
-    for field in fields:
-        _check_column(field.name, field.type, legacy_ltz=legacy_ltz)
-
-
-def _check_column(column: str, dtype: DataType, *, legacy_ltz: bool) -> None:
-    roots = {leaf.root for leaf in _leaves(dtype)}
-    if roots & TIMESTAMP_ROOTS and not _refuses_far_timestamps():
-        raise UnsupportedFeature(
-            f"column {column!r}: this pyarrow ({pa.__version__}) reads wrong timestamps of far years from ORC files; "
-            "pyarrow 26 does not",
-            column=column,
-        )
-    if TypeRoot.TIMESTAMP_LTZ in roots and legacy_ltz and (time.timezone or time.daylight):
-        raise UnsupportedFeature(
-            f"column {column!r}: under {LEGACY_LTZ} = true, ORC files hold TIMESTAMP WITH LOCAL TIME ZONE as local "
-            f"times, which is supported in the time zone UTC only, not in {time.tzname[0]}",
-            column=column,
-        )
-
-
-@cache
-def _refuses_far_timestamps() -> bool:
-    """Whether this pyarrow refuses what is no timestamp in nanoseconds; older ones give another instead."""
-    sink = pa.BufferOutputStream()
-    orc.write_table(pa.table({"t": pa.array([2**62], pa.timestamp("us"))}), sink)
-    try:
-        orc.read_table(pa.BufferReader(sink.getvalue()))
-    except pa.ArrowInvalid:
-        return True
-    return False
-
-
 def _unpadded(array: pa.Array, dtype: DataType) -> pa.Array:
     """Without the blanks that fill a CHAR, which are no part of it."""
-    if all(leaf.root is not TypeRoot.CHAR for leaf in _leaves(dtype)):
+    if all(leaf.root is not TypeRoot.CHAR for leaf in leaves(dtype)):
         return array
     if dtype.root is TypeRoot.CHAR:
         return pc.utf8_rtrim(array, " ")

@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from paimon_core.datafile.field_ids import numbered_schema
 from paimon_core.datafile.int96 import INT96_AS_BYTES, is_int96
 from paimon_core.options import TableOptions
 from paimon_core.schema import DataField
@@ -20,8 +21,6 @@ FIELD_ID = b"PARQUET:field_id"
 INTEGER_DECIMAL = 18
 """The widest DECIMAL that is stored as INT32 or INT64; wider ones are fixed-length byte arrays."""
 
-_CHILD_ID_BASE = 536870911
-_CHILD_ID_STEP = 1024
 _SAMPLE_ROWS = 4096
 _DELTA_ROOTS = frozenset({TypeRoot.INT, TypeRoot.BIGINT, TypeRoot.DATE, TypeRoot.TIME})
 _DICTIONARY_ROOTS = STRING_ROOTS | BINARY_ROOTS | {TypeRoot.TINYINT, TypeRoot.SMALLINT}
@@ -29,32 +28,7 @@ _DICTIONARY_ROOTS = STRING_ROOTS | BINARY_ROOTS | {TypeRoot.TINYINT, TypeRoot.SM
 
 def parquet_schema(fields: Sequence[DataField]) -> pa.Schema:
     """The Arrow schema of a file of these columns: NOT NULL as required, field ids as metadata, INT96 as 12 bytes."""
-    return pa.schema([_parquet_field(f) for f in fields])
-
-
-def _parquet_field(field: DataField) -> pa.Field:
-    stored = INT96_AS_BYTES if is_int96(field.type) else _stored_type(field.type, field.id, 1)
-    return _numbered(pa.field(field.name, stored, nullable=field.type.nullable), field.id)
-
-
-def _stored_type(dtype: DataType, field_id: int, depth: int) -> pa.DataType:
-    """The Arrow type with field ids inside; elements, keys and values have made-up ones (format 7.7)."""
-    if dtype.root not in NESTED_ROOTS:
-        return dtype.to_arrow()
-    if dtype.root is TypeRoot.ROW:
-        return pa.struct([_parquet_field(DataField(c.id, c.name, c.type)) for c in dtype.children])
-    inner = [
-        pa.field(c.name, _stored_type(c.type, field_id, depth + 1), nullable=c.type.nullable) for c in dtype.children
-    ]
-    distance = _CHILD_ID_STEP * field_id + depth
-    if dtype.root is TypeRoot.ARRAY:
-        return pa.list_(_numbered(inner[0], _CHILD_ID_BASE + distance))
-    key = _numbered(inner[0].with_nullable(False), _CHILD_ID_BASE - distance)
-    return pa.map_(key, _numbered(inner[1], _CHILD_ID_BASE + distance))
-
-
-def _numbered(field: pa.Field, field_id: int) -> pa.Field:
-    return field.with_metadata({FIELD_ID: str(field_id).encode()})
+    return numbered_schema(fields, FIELD_ID, lambda t: INT96_AS_BYTES if is_int96(t) else t.to_arrow())
 
 
 def writer_settings(fields: Sequence[DataField], options: TableOptions, codec: str, rows: pa.Table) -> dict[str, Any]:

@@ -105,8 +105,13 @@ class TableWriter:
         return rows
 
     def delete(self, rows: pa.Table | pa.RecordBatch) -> None:
-        """Add -D rows of a primary-key table, whatever its ``rowkind.field`` says; ``rows`` have all of its columns."""
+        """Add -D rows of a primary-key table, whatever its ``rowkind.field`` says; ``rows`` have all of its columns.
+
+        Raises InvalidRequest where the options take no deletes.
+        """
         self._check_usable()
+        if self._context.options["ignore-delete"]:
+            raise InvalidRequest(f"table {self._context.name} has ignore-delete = true: it takes no deletes")
         self._engine.check_retract({KIND_CODES["-D"]})
         rows = conform(rows, self._context.schema.fields)
         self._buffer(rows.append_column(VALUE_KIND, pa.repeat(pa.scalar(KIND_CODES["-D"], pa.int8()), len(rows))))

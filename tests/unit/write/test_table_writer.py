@@ -8,6 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import paimon_core as paimon
+from paimon_core.errors import InvalidRequest
 from paimon_core.write.spill import SpillSpace
 
 SCHEMA = pa.schema([pa.field("k", pa.int64(), nullable=False), ("s", pa.int64()), ("v", pa.string())])
@@ -183,3 +184,9 @@ def test_a_large_table_is_buffered_in_pieces(create, monkeypatch):
         (message,) = writer.flush()
         table.commit([message])
     assert [f.row_count for f in message.new_files] == [3500]
+
+
+def test_a_table_that_ignores_deletes_takes_none(create):
+    table = create(ignore_delete="true")
+    with table.writer() as writer, pytest.raises(InvalidRequest, match="ignore-delete"):
+        writer.delete(rows((1, 1, "a")))
