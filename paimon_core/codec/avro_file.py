@@ -81,6 +81,11 @@ class AvroWriter:
             out += [_long(len(key)), key, _long(len(value)), value]
         sink.write(b"".join([*out, _long(0), self._sync]))
 
+    @property
+    def held_bytes(self) -> int:
+        """Bytes of the block that is being filled, before they are packed."""
+        return len(self._block)
+
     def write(self, records: list[dict[str, Any]]) -> None:
         """Add records, few enough for one block."""
         body = io.BytesIO()

@@ -1,4 +1,4 @@
-"""DECIMAL columns as Avro holds them: big-endian two's complement in as few bytes as it takes (format 7.9)."""
+"""DECIMAL columns as Avro holds them: big-endian two's complement in as few bytes as it takes (format 7.10)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Avro data files (format 7.9), read and written block by block.
+"""Avro data files (format 7.10), read and written block by block.
 
 They are slow, some ten times slower than Parquet: an Avro file holds rows, and fastavro makes a dict of each, which
 Arrow turns into columns and back. There is no loop over rows here, but those two run one. Memory is that of the dicts
@@ -41,14 +41,14 @@ class AvroOutput:
 
     @property
     def written_bytes(self) -> int:
-        """The bytes of whole blocks."""
-        return int(self._sink.tell())
+        """The bytes of whole blocks, and those of the last one before it is packed."""
+        return int(self._sink.tell()) + self._writer.held_bytes
 
     def write(self, rows: pa.Table) -> None:
         """Add rows."""
         self._bounds.add(rows)
         for batch in rows.to_batches():
-            width = max(1, batch.nbytes // len(batch))
+            width = max(1, batch.nbytes // max(1, len(batch)))
             for start in range(0, len(batch), step := max(1, _STEP_BYTES // width)):
                 part = batch.slice(start, step)
                 plain = pa.RecordBatch.from_arrays([to_plain(c) for c in part.columns], names=rows.column_names)

@@ -1,4 +1,4 @@
-"""What a data file looks like to Avro: its header's schema, and the Arrow types that a header stands for (format 7.9).
+"""What a data file looks like to Avro: its header's schema, and the Arrow types that a header stands for (format 7.10).
 
 Values pass through fastavro in their plain form: an integer for a time, bytes for a DECIMAL, a list of pairs for a map,
 which has the same bytes.

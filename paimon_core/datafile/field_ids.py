@@ -1,4 +1,4 @@
-"""The Arrow schema of a data file with field ids as metadata, which Parquet and ORC files keep (format 7.7, 7.8)."""
+"""The Arrow schema of a data file with field ids as metadata, which Parquet and ORC files keep (format 7.7, 7.9)."""
 
 from __future__ import annotations
 

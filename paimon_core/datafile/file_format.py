@@ -1,4 +1,4 @@
-"""FileInput and FileOutput: what a format of data files is, to those who read and write them (format 7.6 to 7.9).
+"""FileInput and FileOutput: what a format of data files is, to those who read and write them (format 7.6 to 7.10).
 
 ``datafile.formats`` chooses: a file's format is the last part of its name.
 """

@@ -1,4 +1,4 @@
-"""What a new table's columns and options must be for the formats of its files (format 7.9)."""
+"""What a new table's columns and options must be for the formats of its files (format 7.9, 7.10)."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ def whole(array: pa.Array) -> pa.Array:
 def parts(array: pa.Array, shape: pa.DataType) -> list[pa.Array]:
     """The arrays that a whole nested one is made of: fields, keys and values, or elements, as a ``shape`` has them."""
     if pa.types.is_struct(array.type):
-        return [array.field(at) for at in range(array.type.num_fields)]
+        return list(array.flatten())
     if pa.types.is_map(array.type):
         pair = [array.keys, array.items]
         return pair if pa.types.is_map(shape) else [pa.StructArray.from_arrays(pair, ["key", "value"])]

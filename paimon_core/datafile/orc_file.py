@@ -1,4 +1,4 @@
-"""ORC data files (format 7.8), read and written through Arrow in bounded memory.
+"""ORC data files (format 7.9), read and written through Arrow in bounded memory.
 
 What Arrow cannot do with timestamps is refused by ``orc_timestamps``, and by Arrow where it reads a far year.
 """
@@ -27,6 +27,7 @@ STRIPE_BYTES = 16 << 20
 """What the encoded columns of a stripe take at most before it goes to the file."""
 
 _CODECS = {"gzip": "zlib", "none": "uncompressed"}
+_MAGIC = b"ORC"
 _PACKED = 3
 """By how much columns shrink in a file, about."""
 _OUT_OF_RANGE = "out of range for nanosecond"
@@ -59,7 +60,7 @@ class OrcOutput:
             for chunk in column.chunks:
                 check_values(chunk, field.name)
         self._bounds.add(rows)
-        before = self._sink.tell()
+        before = max(self._sink.tell(), len(_MAGIC))
         self._writer.write(rows.cast(self._schema))
         self._unflushed = 0 if self._sink.tell() > before else self._unflushed + rows.nbytes
 
@@ -74,7 +75,10 @@ class OrcOutput:
 
     def discard(self) -> None:
         """Free the stripe that is held."""
-        self._writer.close()
+        try:
+            self._writer.close()
+        finally:
+            self._writer.is_open = False  # or it would try again when it is collected
 
 
 class OrcInput:

@@ -1,4 +1,4 @@
-"""What Arrow's ORC reader and writer cannot do with timestamps, refused by name (format 7.8)."""
+"""What Arrow's ORC reader and writer cannot do with timestamps, refused by name (format 7.9)."""
 
 from __future__ import annotations
 

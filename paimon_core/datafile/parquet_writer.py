@@ -1,4 +1,4 @@
-"""RollingWriter: the rows of one bucket, streamed into files of about the target size (format 7.1 to 7.9).
+"""RollingWriter: the rows of one bucket, streamed into files of about the target size (format 7.1 to 7.10).
 
 Rows reach the disk a row group at a time; at most one row group is held, of at most ``ROW_GROUP_ROWS`` rows and about
 ``ROW_GROUP_BYTES`` bytes. A file is durable when ``close`` has returned it, with everything its manifest entry says;

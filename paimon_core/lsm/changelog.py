@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from paimon_core.lsm.engines.engine import MergeEngine
 from paimon_core.lsm.equality import same_rows
-from paimon_core.lsm.gather import Positions, take
+from paimon_core.lsm.gather import Flags, Positions, take
 from paimon_core.lsm.groups import Groups
 from paimon_core.lsm.lookup import at_level, states, without_older_states
 from paimon_core.lsm.order import is_add
@@ -65,7 +65,7 @@ class Comparison:
         touched = at_level(rows, groups, 0) >= 0
         return Merged(merged, changes(rows, before[touched], merged, after[touched], self.compared))
 
-    def by_first(self, rows: pa.Table, groups: Groups, known: npt.NDArray[np.bool_], *, told: bool) -> Merged:
+    def by_first(self, rows: pa.Table, groups: Groups, known: Flags, *, told: bool) -> Merged:
         """A compaction of merge engine first-row: a key with a state keeps its row, one that is new gets its first.
 
         ``known``: the groups whose keys higher levels hold; their rows of level 0 come too late. ``told``: new rows
@@ -85,7 +85,7 @@ class Comparison:
         group_of = np.full(len(rows), -1, np.int64)
         group_of[compact.order] = compact.numbers
         after = np.full(len(groups), -1, np.int64)
-        after[group_of[kept.order[kept.starts]]] = np.arange(len(kept))
+        after[group_of[kept.first]] = np.arange(len(kept))
         return merged, after
 
 
@@ -115,7 +115,7 @@ def changes(
     return _rows(pa.concat_tables(shown), in_key_order, names)
 
 
-def _adds(rows: pa.Table, positions: Positions) -> npt.NDArray[np.bool_]:
+def _adds(rows: pa.Table, positions: Positions) -> Flags:
     """Whether there is a row, and it is of kind +I or +U."""
     out = positions >= 0
     out[out] = is_add(rows)[positions[out]]

@@ -19,6 +19,11 @@ def fold(rows: pa.Table, groups: Groups, rules: Mapping[str, Rule]) -> pa.Table:
     return pa.Table.from_arrays([rule(rows[name], groups) for name, rule in rules.items()], schema=schema)
 
 
+def first(column: pa.ChunkedArray, groups: Groups) -> pa.ChunkedArray:
+    """The value of each group's first row."""
+    return take(column, groups.first)
+
+
 def last(column: pa.ChunkedArray, groups: Groups) -> pa.ChunkedArray:
     """The value of each group's last row."""
     return take(column, groups.last)

@@ -14,6 +14,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 Positions = npt.NDArray[np.int64]
+"""Numbers of rows."""
+Flags = npt.NDArray[np.bool_]
+"""One boolean per row."""
 _LARGE = {pa.string(): pa.large_string(), pa.binary(): pa.large_binary()}
 _PIECE_BYTES = 1 << 30
 
@@ -33,9 +36,12 @@ def contiguous(column: pa.Array | pa.ChunkedArray) -> pa.Array:
 def take(column: pa.ChunkedArray, positions: Positions) -> pa.ChunkedArray:
     """The values at ``positions``, in that order, in as many chunks as the column's type needs."""
     taken = pc.take(contiguous(column), pa.array(positions), boundscheck=False)
-    if taken.type == column.type:
-        return pa.chunked_array([taken])
-    ends = np.cumsum(pc.fill_null(pc.binary_length(taken), 0).to_numpy())
+    return pa.chunked_array([taken]) if taken.type == column.type else in_pieces(taken, column.type)
+
+
+def in_pieces(values: pa.Array, kind: pa.DataType) -> pa.ChunkedArray:
+    """Large text as chunks of the plain type ``kind``, none of which holds much more than 1 GiB."""
+    ends = np.cumsum(pc.fill_null(pc.binary_length(values), 0).to_numpy())
     pieces = int(ends[-1]) // _PIECE_BYTES + 1 if len(ends) else 1
-    cuts = [0, *(int(np.searchsorted(ends, i * _PIECE_BYTES)) for i in range(1, pieces)), len(taken)]
-    return pa.chunked_array([taken.slice(a, b - a).cast(column.type) for a, b in pairwise(cuts)], column.type)
+    cuts = [0, *(int(np.searchsorted(ends, i * _PIECE_BYTES)) for i in range(1, pieces)), len(values)]
+    return pa.chunked_array([values.slice(a, b - a).cast(kind) for a, b in pairwise(cuts)], kind)

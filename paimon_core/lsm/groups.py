@@ -11,11 +11,10 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from paimon_core.lsm.codes import Codes, order_codes
-from paimon_core.lsm.gather import Positions
+from paimon_core.lsm.gather import Flags, Positions
 
 
 @dataclass(frozen=True)
@@ -25,6 +24,11 @@ class Groups:
     order: Positions
     starts: Positions
     ends: Positions
+
+    @cached_property
+    def first(self) -> Positions:
+        """The row that comes first in each group, in key order; no group may be empty."""
+        return self.order[self.starts]
 
     @cached_property
     def last(self) -> Positions:
@@ -44,7 +48,7 @@ class Groups:
         """Of ``compact`` groups: the number of its group for each place of ``order``."""
         return np.repeat(np.arange(len(self)), self.lengths)
 
-    def keep(self, groups: npt.NDArray[np.bool_]) -> Groups:
+    def keep(self, groups: Flags) -> Groups:
         """The groups chosen by one boolean per group."""
         return Groups(self.order, self.starts[groups], self.ends[groups])
 
@@ -57,7 +61,7 @@ class Groups:
         places = np.arange(ends[-1]) + np.repeat(self.starts - starts, self.lengths)
         return Groups(self.order[places], starts, ends)
 
-    def where(self, rows: npt.NDArray[np.bool_]) -> Groups:
+    def where(self, rows: Flags) -> Groups:
         """The groups without the rows for which a boolean per row of the table is false; a group may become empty."""
         groups = self.compact()
         kept = rows[groups.order]
@@ -84,7 +88,7 @@ def group(keys: Codes, ranks: Codes | None) -> Groups:
     return Groups(order, np.append(np.zeros(min(1, len(keys)), np.int64), ends[:-1]), ends)
 
 
-def _settle(order: Positions, opens: npt.NDArray[np.bool_], ranks: Codes) -> Positions:
+def _settle(order: Positions, opens: Flags, ranks: Codes) -> Positions:
     """Sort again the rows of those groups in which a rank falls."""
     by_key = ranks[order]
     falls = (by_key[1:] < by_key[:-1]) & ~opens

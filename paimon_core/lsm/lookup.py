@@ -15,7 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from paimon_core.lsm.codes import order_codes
-from paimon_core.lsm.gather import Positions, contiguous, take
+from paimon_core.lsm.gather import Flags, Positions, contiguous, take
 from paimon_core.lsm.groups import Groups
 from paimon_core.lsm.strategy import needs_lookup
 from paimon_core.options import TableOptions
@@ -68,9 +68,9 @@ def without_older_states(rows: pa.Table, groups: Groups, kept: Positions | None 
     return groups if counts.all() else groups.where(counts)
 
 
-def keys_of(rows: pa.Table, groups: Groups, chosen: npt.NDArray[np.bool_], key: Sequence[str]) -> pa.Table:
+def keys_of(rows: pa.Table, groups: Groups, chosen: Flags, key: Sequence[str]) -> pa.Table:
     """The ``key`` columns of the groups chosen by one boolean each, in key order."""
-    positions = groups.order[groups.starts[chosen]]
+    positions = groups.first[chosen]
     return pa.table({name: take(rows[name], positions) for name in key})
 
 

@@ -69,6 +69,8 @@ def _is_native(split: Split, table: Table, needed: Sequence[DataField]) -> bool:
 
 
 def _is_foreign(kind: DataType) -> bool:
+    if any(_is_foreign(c.type) for c in kind.children):
+        return True
     return kind.root is TypeRoot.TIME or (kind.root in TIMESTAMP_ROOTS and kind.precision > 6)
 
 

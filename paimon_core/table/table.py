@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 from paimon_core.commit.overwrite import Overwrite
-from paimon_core.compact.compactor import run_task
+from paimon_core.compact.compactor import run_task, run_tasks
 from paimon_core.compact.task import CompactionTask
 from paimon_core.errors import CommitConflict, InvalidRequest, TableNotFound, UnsupportedFeature
 from paimon_core.maintain.expire import ExpireReport, expire
@@ -292,16 +292,18 @@ class Table:
         *,
         user: str | None = None,
         properties: Mapping[str, str] | None = None,
+        work: upkeep.Work = run_tasks,
     ) -> Snapshot | None:
         """Merge sorted runs (or pack small files) where the options call for it; ``full``: into one run everywhere.
 
         Content never changes. None when there was nothing to do. All buckets are one commit, and again where more
         runs are left than ``num-sorted-run.stop-trigger``; after a conflict each bucket is one. Raises CommitConflict
-        when others were faster in every bucket; nothing is left of this compaction then.
+        when others were faster in every bucket; nothing is left of this compaction then. ``work`` does the tasks, by
+        default here, as many at once as there are processors.
         """
         self._check_latest("compact")
         request = CommitRequest.of(self.context, user, None, properties)
-        return upkeep.compact(self.context, request, full=full, where=where)
+        return upkeep.compact(self.context, request, full=full, where=where, work=work)
 
     def expire_snapshots(
         self,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 
 from paimon_core.commit.abort import abort
@@ -23,6 +23,8 @@ from paimon_core.table.commit_request import CommitRequest
 
 _LOG = logging.getLogger(__name__)
 _Place = tuple[bytes, int]
+Work = Callable[[TableContext, Sequence[CompactionTask]], list[CommitMessage]]
+"""Does tasks, here or in other processes, and gives their messages; when one fails, nothing of them is committed."""
 
 
 def plan(
@@ -60,6 +62,7 @@ def compact(
     full: bool = False,
     where: Predicate | None = None,
     written: Collection[_Place] | None = None,
+    work: Work = run_tasks,
 ) -> Snapshot | None:
     """Plan and run, and again for buckets with more runs than num-sorted-run.stop-trigger; the last snapshot.
 
@@ -68,7 +71,7 @@ def compact(
     done = None
     while tasks := plan(context, full=full, where=where, written=written):
         try:
-            done = run(context, request, tasks)
+            done = run(context, request, tasks, work)
         except CommitConflict:
             if done is None:
                 raise
@@ -81,16 +84,17 @@ def compact(
     return done
 
 
-def run(context: TableContext, request: CommitRequest, tasks: Sequence[CompactionTask]) -> Snapshot | None:
+def run(
+    context: TableContext, request: CommitRequest, tasks: Sequence[CompactionTask], work: Work = run_tasks
+) -> Snapshot | None:
     """Run the tasks and commit them together; when a bucket conflicts, each bucket by itself.
 
     Raises CommitConflict when no bucket could be committed. The files of a bucket that was refused are deleted.
     """
-    return commit_compaction(replace(request, properties=marked(tasks, request.properties)), run_tasks(context, tasks))
+    return _commit(replace(request, properties=marked(tasks, request.properties)), work(context, tasks))
 
 
-def commit_compaction(request: CommitRequest, messages: Sequence[CommitMessage]) -> Snapshot | None:
-    """Commit compactions that this process alone holds, as ``run`` does."""
+def _commit(request: CommitRequest, messages: Sequence[CommitMessage]) -> Snapshot | None:
     if len(messages) < 2:
         return request.commit_own(messages)
     try:

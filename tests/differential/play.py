@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import decimal
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -43,26 +43,44 @@ def differences(histories: Sequence[History], oracle: Oracle, warehouse: str) ->
 
 
 def _here(one: History, catalog: Any) -> list[Any]:
-    fields = [pa.field(n, parse_type(_type(t)).to_arrow(), nullable=n not in one.key) for n, t in one.columns]
-    table = catalog.create_table(
-        f"here.h{one.seed}",
-        pa.schema(fields),
-        primary_key=one.key,
-        options=one.options,
-        types={n: t for n, t in one.columns if t not in _NESTED},
-    )
+    table = _table(one, catalog, "here")
     states: list[Any] = []
     for step in one.steps:
-        if isinstance(step, str):
-            table.compact(full=step == "full")
-        else:
-            table.write(_arrow(step, one), kinds=[row[0] for row in step])
+        _play(one, table, step)
         states.append(_canonical(json_rows(table.scan().to_arrow(), table.schema.fields), one, kinds=False))
     if "changelog-producer" in one.options:
         changes = table.changes().read_all()
         rows = json_rows(changes, table.schema.fields, changes["rowkind"].to_pylist())
         states.append(_canonical(rows, one))
     return states
+
+
+def rows_after(one: History, catalog: Any, database: str, compaction: Callable[[str], str | None]) -> Rows:
+    """The rows that a history leaves here, with ``compaction`` in place of each of its compactions, None for none."""
+    table = _table(one, catalog, database)
+    for step in one.steps:
+        instead = compaction(step) if isinstance(step, str) else step
+        if instead is not None:
+            _play(one, table, instead)
+    return _canonical(json_rows(table.scan().to_arrow(), table.schema.fields), one, kinds=False)
+
+
+def _table(one: History, catalog: Any, database: str) -> Any:
+    fields = [pa.field(n, parse_type(_type(t)).to_arrow(), nullable=n not in one.key) for n, t in one.columns]
+    return catalog.create_table(
+        f"{database}.h{one.seed}",
+        pa.schema(fields),
+        primary_key=one.key,
+        options=one.options,
+        types={n: t for n, t in one.columns if t not in _NESTED},
+    )
+
+
+def _play(one: History, table: Any, step: Any) -> None:
+    if isinstance(step, str):
+        table.compact(full=step == "full")
+    else:
+        table.write(_arrow(step, one), kinds=[row[0] for row in step])
 
 
 def _in_java(histories: Sequence[History], oracle: Oracle, warehouse: str) -> dict[int, list[Any]]:

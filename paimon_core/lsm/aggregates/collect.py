@@ -13,9 +13,9 @@ import pyarrow as pa
 
 from paimon_core.lsm.aggregates.aggregate import Aggregate, Retracts
 from paimon_core.lsm.aggregates.column_rules import check_options, check_type
-from paimon_core.lsm.aggregates.entries import Entries, Flags, after_last, by_first, entries
+from paimon_core.lsm.aggregates.entries import Entries, after_last, by_first, entries
 from paimon_core.lsm.aggregates.value_codes import Numbers, is_valid, same_object, same_row
-from paimon_core.lsm.gather import Positions
+from paimon_core.lsm.gather import Flags, Positions
 from paimon_core.lsm.groups import Groups
 from paimon_core.options import FieldOptions
 from paimon_core.schema import DataField
@@ -34,7 +34,7 @@ class Collect:
         found = entries(column, groups, retracts)
         if self.distinct:
             same = after_last(found.same(_equality_of_sets(found.values)), found.retracted)
-            return found.column(by_first(same, same.order[same.starts]))
+            return found.column(by_first(same, same.first))
         if not found.retracted.any():
             return found.column(np.arange(len(found.values)))
         return found.column(np.flatnonzero(_left(found)))

@@ -10,15 +10,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from paimon_core.lsm.aggregates.aggregate import Retracts
 from paimon_core.lsm.aggregates.value_codes import Numbers, is_valid
-from paimon_core.lsm.gather import Positions, contiguous, take
+from paimon_core.lsm.gather import Flags, Positions, contiguous, take
 from paimon_core.lsm.groups import Groups, group
-
-Flags = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +29,6 @@ class Entries:
     keys: pa.Array | None
     """The keys of a map."""
     group_of: Positions
-    row_of: Positions
-    """Numbers of rows, ascending over all groups."""
     retracted: Flags
     """Whether the entry is of a retracted row."""
     present: Flags
@@ -52,7 +47,6 @@ class Entries:
             self.values.take(taken),
             None if self.keys is None else self.keys.take(taken),
             self.group_of[at],
-            self.row_of[at],
             self.retracted[at],
             self.present,
             self.begun[at],
@@ -96,7 +90,6 @@ def entries(column: pa.ChunkedArray, groups: Groups, retracts: Retracts | None) 
         rows.items if is_map else rows.flatten(),
         rows.keys if is_map else None,
         groups.numbers[row_of],
-        row_of,
         taken_back[row_of],
         adds[groups.ends] > adds[groups.starts],
         before[row_of] > 0,
@@ -114,7 +107,7 @@ def after_last(same: Groups, event: Flags) -> Groups:
 
 def by_first(same: Groups, chosen: Positions) -> Positions:
     """``chosen``, one entry for each group of equal entries, in the order in which their groups began."""
-    return chosen[np.argsort(same.order[same.starts], kind="stable")]
+    return chosen[np.argsort(same.first, kind="stable")]
 
 
 def group_offsets(lengths: Positions) -> Positions:

@@ -47,7 +47,7 @@ class Extreme:
             if not leads.all():
                 before = np.append(np.zeros(1, np.int64), np.cumsum(leads))
                 groups = Groups(groups.order[leads], before[groups.starts], before[groups.ends])
-        return contiguous(array).take(pa.array(groups.order[groups.starts]))
+        return contiguous(array).take(pa.array(groups.first))
 
     def _reduced(self, values: Numbers, groups: Groups) -> Numbers:
         reduce = np.maximum.reduceat if self.largest else np.minimum.reduceat

@@ -7,10 +7,8 @@ those parts between delimiters are added that are not blank and not there yet.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -18,7 +16,7 @@ from paimon_core.lsm.aggregates.aggregate import Aggregate, Retracts
 from paimon_core.lsm.aggregates.column_rules import check_options, check_type
 from paimon_core.lsm.aggregates.entries import group_offsets
 from paimon_core.lsm.aggregates.value_codes import same_object
-from paimon_core.lsm.gather import Positions, contiguous, take
+from paimon_core.lsm.gather import Flags, Positions, contiguous, in_pieces, take
 from paimon_core.lsm.groups import Groups, group
 from paimon_core.options import FieldOptions
 from paimon_core.schema import DataField
@@ -29,7 +27,6 @@ _BLANKS = (
     "\u2006\u2008\u2009\u200a\u2028\u2029\u205f\u3000"
 )
 """White space as Java counts it: no-break spaces are none."""
-_PIECE_BYTES = 1 << 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +49,7 @@ class ListAgg:
                 lists = self._distinct_by_steps(lists)
         joined = pc.binary_join(lists, pa.scalar(self.delimiter, pa.large_string()))
         nothing = pa.scalar(None, pa.large_string())
-        return _pieces(pc.if_else(pa.array(groups.lengths > 0), joined, nothing), column.type)
+        return in_pieces(pc.if_else(pa.array(groups.lengths > 0), joined, nothing), column.type)
 
     def _distinct(self, texts: pa.Array, groups: Groups) -> pa.Array:
         """The parts that stay, a list for each group: all of the first text, of the others what is new."""
@@ -63,7 +60,7 @@ class ListAgg:
         numbers = same_object(parts)
         same = group(group_of * (int(numbers.max(initial=0)) + 1) + numbers, None)
         stays = np.zeros(len(parts), np.bool_)
-        stays[same.order[same.starts]] = True
+        stays[same.first] = True
         stays &= _counts(parts)
         stays |= text_of == groups.starts[group_of]
         kept = np.flatnonzero(stays)
@@ -72,19 +69,25 @@ class ListAgg:
     def _distinct_by_steps(self, lists: pa.Array) -> pa.Array:
         """The same, group by group, for a delimiter that may be found across the seam of two texts.
 
-        A loop over the texts: what is there already is known only by splitting what was joined so far. Only delimiters
-        that begin as they end, such as ``||``, and the empty one need it.
+        A loop over the texts: what is there already is known only by splitting what was joined so far. All but the end
+        of it stays split as it is, whatever follows, so only the end is looked at again. Only delimiters that begin as
+        they end, such as ``||``, and the empty one need it.
         """
         out = []
         for texts in lists.to_pylist():
             joined = texts[:1]
+            *done, end = _split(texts[0], self.delimiter) if texts else [""]
+            there = set(done)
             for text in texts[1:]:
-                there = set(_split(joined[0], self.delimiter))
-                for part in _split(text, self.delimiter):
-                    if part.strip(_BLANKS) and part not in there:
-                        there.add(part)
-                        joined[0] += self.delimiter + part
-            out.append(joined)
+                new = dict.fromkeys(
+                    part
+                    for part in _split(text, self.delimiter)
+                    if part.strip(_BLANKS) and part != end and part not in there
+                )
+                joined += new
+                *done, end = _split(self.delimiter.join([end, *new]), self.delimiter)
+                there.update(done)
+            out.append([self.delimiter.join(joined)] if texts else [])
         return pa.array(out, lists.type)
 
 
@@ -98,25 +101,16 @@ def _separable(delimiter: str) -> bool:
     return bool(delimiter) and not any(delimiter.startswith(delimiter[i:]) for i in range(1, len(delimiter)))
 
 
-def _counts(texts: pa.Array) -> npt.NDArray[np.bool_]:
+def _counts(texts: pa.Array) -> Flags:
     """Whether a text is there and not blank."""
     trimmed = pc.binary_length(pc.utf8_ltrim(texts, characters=_BLANKS))
-    counts: npt.NDArray[np.bool_] = pc.fill_null(pc.greater(trimmed, 0), False).to_numpy(zero_copy_only=False)
+    counts: Flags = pc.fill_null(pc.greater(trimmed, 0), False).to_numpy(zero_copy_only=False)
     return counts
 
 
 def _lists(values: pa.Array, lengths: Positions) -> pa.Array:
     """One list of texts for each group."""
     return pa.LargeListArray.from_arrays(pa.array(group_offsets(lengths)), values)
-
-
-def _pieces(texts: pa.Array, kind: pa.DataType) -> pa.ChunkedArray:
-    """Large text as chunks of the plain type, none of which holds much more than 1 GiB."""
-    ends = np.cumsum(pc.fill_null(pc.binary_length(texts), 0).to_numpy())
-    pieces = int(ends[-1]) // _PIECE_BYTES + 1 if len(ends) else 1
-    cuts = [0, *(int(np.searchsorted(ends, i * _PIECE_BYTES)) for i in range(1, pieces)), len(texts)]
-    chunks = [texts.slice(a, b - a).cast(kind) for a, b in pairwise(cuts)]
-    return pa.chunked_array(chunks, kind)
 
 
 def listagg(field: DataField, options: FieldOptions) -> Aggregate:

@@ -14,11 +14,11 @@ import pyarrow.compute as pc
 
 from paimon_core.lsm.aggregates.aggregate import Aggregate, Retracts
 from paimon_core.lsm.aggregates.column_rules import check_names, check_needs_key, check_options, row_of_table
-from paimon_core.lsm.aggregates.entries import Entries, Flags, after_last, by_first, entries, rank_in_group, replaced
+from paimon_core.lsm.aggregates.entries import Entries, after_last, by_first, entries, rank_in_group, replaced
 from paimon_core.lsm.aggregates.nested_key import NestedKey
 from paimon_core.lsm.aggregates.value_codes import Numbers, dense, is_valid, same_row
 from paimon_core.lsm.codes import order_codes
-from paimon_core.lsm.gather import Positions
+from paimon_core.lsm.gather import Flags, Positions
 from paimon_core.lsm.groups import Groups, group
 from paimon_core.options import FieldOptions
 from paimon_core.schema import DataField
@@ -87,7 +87,7 @@ class NestedUpsert:
         ranks = self._ranks(found.values)
         put = group(ids, None)
         same = after_last(put, found.retracted)
-        firsts = same.order[same.starts]
+        firsts = same.first
         if ranks is None:
             winners = same.order[same.ends - 1]
         else:
@@ -95,7 +95,7 @@ class NestedUpsert:
             winners = alive[group(ids[alive], ranks[alive]).last]
         chosen, firsts = by_first(same, winners), np.sort(firsts)
         within = rank_in_group(found.group_of[firsts]) < self.limit
-        keys = np.bincount(found.group_of[put.order[put.starts]], minlength=len(groups))
+        keys = np.bincount(found.group_of[put.first], minlength=len(groups))
         slow = _with_retracts(found) & (keys > self.limit)
         return found.column(
             replaced(chosen[within], found.group_of, slow, lambda number: self._step(found, ids, ranks, number))

@@ -9,8 +9,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from paimon_core.errors import InvalidRequest
-from paimon_core.lsm.aggregates.entries import Entries, Flags
+from paimon_core.lsm.aggregates.entries import Entries
 from paimon_core.lsm.aggregates.value_codes import Numbers, is_valid, same_object
+from paimon_core.lsm.gather import Flags
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,7 +35,7 @@ class NestedPartialUpdate:
         """
         found = self.key.rows(entries(column, groups, retracts))
         same = found.same(self.key.numbers(found.values))
-        firsts = by_first(same, same.order[same.starts])
+        firsts = by_first(same, same.first)
         row = found.values.type
         fields = []
         for child in found.values.flatten():

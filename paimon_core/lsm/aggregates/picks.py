@@ -11,15 +11,8 @@ import numpy as np
 import pyarrow as pa
 
 from paimon_core.lsm.aggregates.aggregate import Retracts
-from paimon_core.lsm.aggregates.positions import (
-    Flags,
-    first_where,
-    last_valid,
-    last_where,
-    take_or_null,
-    valid_rows,
-)
-from paimon_core.lsm.gather import Positions
+from paimon_core.lsm.aggregates.positions import first_where, last_where, take_or_null, valid_rows
+from paimon_core.lsm.gather import Flags, Positions
 from paimon_core.lsm.groups import Groups
 
 
@@ -32,7 +25,7 @@ class Last:
 
     def __call__(self, column: pa.ChunkedArray, groups: Groups, retracts: Retracts | None) -> pa.ChunkedArray:
         """The value of the row that decides, which is the same row for adds and retracts."""
-        rows = last_valid(column, groups) if self.non_null else last_where(None, groups)
+        rows = last_where(valid_rows(column) if self.non_null else None, groups)
         return take_or_null(column, rows if retracts is None else _unless(retracts, rows))
 
 
@@ -57,7 +50,7 @@ class First:
         adds = ~deletes if candidates is None else candidates & ~deletes
         after = first_where(adds, since)
         unseen = (after >= 0) & (after == first_where(adds, whole))
-        return take_or_null(column, np.where(unseen, after, since.order[since.starts]))
+        return take_or_null(column, np.where(unseen, after, since.first))
 
     def _candidates(self, column: pa.ChunkedArray) -> Flags | None:
         return valid_rows(column) if self.non_null else None

@@ -7,14 +7,11 @@ column independent of its type.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
-from paimon_core.lsm.gather import Positions, take
+from paimon_core.lsm.gather import Flags, Positions, take
 from paimon_core.lsm.groups import Groups
 
-Flags = npt.NDArray[np.bool_]
-"""One boolean per row of the table."""
 _LOOK_BACK = 4
 
 
@@ -65,16 +62,6 @@ def first_where(rows: Flags | None, groups: Groups) -> Positions:
         nearest = np.minimum.accumulate(np.where(chosen, np.arange(none), none)[::-1])[::-1]
         places = np.append(nearest, none)[places]
     return _rows(places, places < groups.ends, groups)
-
-
-def last_valid(column: pa.ChunkedArray, groups: Groups) -> Positions:
-    """The row of each group's last value that is not null, or -1 where it has none."""
-    return last_where(valid_rows(column), groups)
-
-
-def first_valid(column: pa.ChunkedArray, groups: Groups) -> Positions:
-    """The row of each group's first value that is not null, or -1 where it has none."""
-    return first_where(valid_rows(column), groups)
 
 
 def take_or_null(column: pa.ChunkedArray, positions: Positions) -> pa.ChunkedArray:

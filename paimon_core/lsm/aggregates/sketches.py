@@ -15,10 +15,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from paimon_core.errors import InvalidOption, InvalidRequest, UnsupportedFeature
+from paimon_core.errors import InvalidRequest, UnsupportedFeature
 from paimon_core.lsm.aggregates.aggregate import Factory, Retracts
 from paimon_core.lsm.aggregates.bitmap64 import from_portable, to_portable
 from paimon_core.lsm.aggregates.bitmap64_tree import read_tree, write_tree
+from paimon_core.lsm.aggregates.column_rules import check_options, check_type
 from paimon_core.lsm.aggregates.hll_form import check_hll
 from paimon_core.lsm.gather import take
 from paimon_core.lsm.groups import Groups
@@ -141,11 +142,8 @@ def _bitmap64(library: Any, values: Sequence[bytes]) -> bytes:
 
 def _factory(function: str, module: str, unite: Callable[[Any, Sequence[bytes]], bytes]) -> Factory:
     def make(field: DataField, options: FieldOptions) -> Union:
-        if field.type.root is not TypeRoot.VARBINARY:
-            raise InvalidOption(
-                f"column {field.name!r} is {field.type}: aggregate function {function} takes VARBINARY or BYTES",
-                column=field.name,
-            )
+        check_type(function, field, field.type.root is TypeRoot.VARBINARY, "VARBINARY or BYTES")
+        check_options(function, field, options)
         return Union(field.name, function, module, unite)
 
     return make

@@ -16,10 +16,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from paimon_core.lsm.codes import Codes, Ints, order_codes, pack, parts
+from paimon_core.lsm.gather import Flags
 
 Numbers = npt.NDArray[np.int64]
 """One integer per element, counted from 0; small, so that a number of a group fits beside it."""
-_Flags = npt.NDArray[np.bool_]
 
 
 def dense(codes: Codes) -> Numbers:
@@ -42,13 +42,13 @@ def same_row(array: pa.Array) -> Numbers:
     return numbers
 
 
-def is_valid(array: pa.Array) -> _Flags:
+def is_valid(array: pa.Array) -> Flags:
     """Whether each element is no null."""
-    flags: _Flags = pc.is_valid(array).to_numpy(zero_copy_only=False)
+    flags: Flags = pc.is_valid(array).to_numpy(zero_copy_only=False)
     return flags
 
 
-def _numbers(array: pa.Array, never: _Flags | None) -> Numbers:
+def _numbers(array: pa.Array, never: Flags | None) -> Numbers:
     """Numbers of equality; ``never``, if given, is set for elements that equal nothing, and rows compare as rows."""
     if len(array) == 0:
         return np.zeros(0, np.int64)
@@ -65,7 +65,7 @@ def _numbers(array: pa.Array, never: _Flags | None) -> Numbers:
     return dense(order_codes([array])) if pa.types.is_floating(kind) else _hashed(array)
 
 
-def _of_rows(array: pa.Array, never: _Flags | None) -> Numbers:
+def _of_rows(array: pa.Array, never: Flags | None) -> Numbers:
     children: list[Ints] = [is_valid(array).astype(np.uint8)]
     for child in array.flatten():
         if pa.types.is_nested(child.type) or never is not None:
@@ -75,7 +75,7 @@ def _of_rows(array: pa.Array, never: _Flags | None) -> Numbers:
     return _distinct(pack(children, len(array)))
 
 
-def _of_lists(array: pa.Array, never: _Flags | None) -> Numbers:
+def _of_lists(array: pa.Array, never: Flags | None) -> Numbers:
     lengths = pc.fill_null(pc.list_value_length(array), 0).to_numpy()
     elements = array.flatten()
     unequal = None if never is None else np.zeros(len(elements), np.bool_)
@@ -85,7 +85,7 @@ def _of_lists(array: pa.Array, never: _Flags | None) -> Numbers:
     return _of_sequences(is_valid(array), lengths, [numbers])
 
 
-def _of_maps(array: pa.Array, never: _Flags | None) -> Numbers:
+def _of_maps(array: pa.Array, never: Flags | None) -> Numbers:
     entries = array.cast(pa.list_(pa.struct([("key", array.type.key_type), ("value", array.type.item_type)])))
     lengths = pc.fill_null(pc.list_value_length(entries), 0).to_numpy()
     key, value = entries.flatten().flatten()
@@ -97,12 +97,12 @@ def _of_maps(array: pa.Array, never: _Flags | None) -> Numbers:
     return _of_sequences(is_valid(array), lengths, [keys[order], values[order]])
 
 
-def _spread(never: _Flags, unequal: _Flags, lengths: npt.NDArray[Any]) -> None:
+def _spread(never: Flags, unequal: Flags, lengths: npt.NDArray[Any]) -> None:
     """Marks the lists that hold an element which equals nothing."""
     never[np.repeat(np.arange(len(lengths)), lengths)[unequal]] = True
 
 
-def _of_sequences(valid: _Flags, lengths: npt.NDArray[Any], columns: list[Numbers]) -> Numbers:
+def _of_sequences(valid: Flags, lengths: npt.NDArray[Any], columns: list[Numbers]) -> Numbers:
     """Numbers of rows of integers of different lengths: their bytes compare as text does."""
     words = np.stack(columns, axis=1).astype(np.uint32)
     ends = np.append(np.zeros(1, np.int64), np.cumsum(lengths, dtype=np.int64)) * words.itemsize * words.shape[1]

@@ -19,10 +19,9 @@ from paimon_core.errors import InvalidOption, InvalidRequest
 from paimon_core.lsm.aggregates.aggregate import Aggregate, Retracts
 from paimon_core.lsm.aggregates.choice import aggregate
 from paimon_core.lsm.aggregates.picks import First, Last
-from paimon_core.lsm.aggregates.positions import Flags
 from paimon_core.lsm.engines.singles import with_singles
 from paimon_core.lsm.fold import fold, last
-from paimon_core.lsm.gather import contiguous
+from paimon_core.lsm.gather import Flags, contiguous
 from paimon_core.lsm.groups import Groups
 from paimon_core.options import TableOptions
 from paimon_core.schema import VALUE_KIND, TableSchema

@@ -12,6 +12,7 @@ from paimon_core.lsm.engines.first_row import FirstRow
 from paimon_core.lsm.engines.partial_update_rules import partial_update
 from paimon_core.options import TableOptions
 from paimon_core.schema import TableSchema
+from paimon_core.types import NESTED_ROOTS
 
 
 def merge_engine(schema: TableSchema, options: TableOptions, *, merges_lone: bool = False) -> MergeEngine:
@@ -23,6 +24,13 @@ def merge_engine(schema: TableSchema, options: TableOptions, *, merges_lone: boo
     Raises InvalidRequest naming the option and the column for options that do not fit the schema or each other,
     UnsupportedFeature for what is not built.
     """
+    for field in schema.select(options["sequence.field"] or ()):
+        if field.type.root in NESTED_ROOTS:
+            raise UnsupportedFeature(
+                f"option sequence.field names {field.name!r}, which is {field.type}: rows are not ordered by such values",
+                option="sequence.field",
+                column=field.name,
+            )
     name = options["merge-engine"]
     if name == "deduplicate":
         return Deduplicate(options["ignore-delete"])

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from paimon_core.lsm.engines.singles import ignoring_retracts
 from paimon_core.lsm.fold import fold, last
 from paimon_core.lsm.groups import Groups
 from paimon_core.lsm.order import is_add
@@ -32,11 +33,7 @@ class Deduplicate:
             return groups
         adds = is_add(rows)
         if self.ignore_delete:
-            alone = groups.lengths == 1
-            counts = adds.copy()
-            counts[groups.last[alone]] = True
-            groups = groups.where(counts)
-            groups = groups.keep(groups.lengths > 0)
+            groups = ignoring_retracts(groups, adds)
         return groups.keep(adds[groups.last]) if drop_deletes else groups
 
     def fold(self, rows: pa.Table, groups: Groups, columns: Sequence[str]) -> pa.Table:

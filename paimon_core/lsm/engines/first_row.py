@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from paimon_core.errors import InvalidRequest
-from paimon_core.lsm.fold import fold
-from paimon_core.lsm.gather import take
+from paimon_core.lsm.engines.singles import ignoring_retracts
+from paimon_core.lsm.fold import first, fold
 from paimon_core.lsm.groups import Groups
 from paimon_core.lsm.order import is_add
 from paimon_core.options import TableOptions
@@ -56,27 +56,19 @@ class FirstRow:
             return groups
         adds = is_add(rows)
         if self.ignore_delete:
-            alone = groups.lengths == 1
-            counts = adds.copy()
-            counts[groups.last[alone]] = True
-            groups = groups.where(counts)
-            groups = groups.keep(groups.lengths > 0)
+            groups = ignoring_retracts(groups, adds)
         else:
             _check_kinds(rows, groups)
-        return groups.keep(adds[groups.order[groups.starts]]) if drop_deletes else groups
+        return groups.keep(adds[groups.first]) if drop_deletes else groups
 
     def fold(self, rows: pa.Table, groups: Groups, columns: Sequence[str]) -> pa.Table:
         """The first row of each group."""
-        return fold(rows, groups, dict.fromkeys(columns, _first))
+        return fold(rows, groups, dict.fromkeys(columns, first))
 
     def check_retract(self, kinds: Collection[int]) -> None:
         """Raises InvalidRequest unless ignore-delete drops such rows."""
         if not self.ignore_delete:
             raise _refused()
-
-
-def _first(column: pa.ChunkedArray, groups: Groups) -> pa.ChunkedArray:
-    return take(column, groups.order[groups.starts])
 
 
 def _check_kinds(rows: pa.Table, groups: Groups) -> None:

@@ -12,8 +12,8 @@ from functools import cached_property
 
 import numpy as np
 
-from paimon_core.lsm.aggregates.positions import Flags, first_where
-from paimon_core.lsm.gather import Positions
+from paimon_core.lsm.aggregates.positions import first_where
+from paimon_core.lsm.gather import Flags, Positions
 from paimon_core.lsm.groups import Groups
 
 
@@ -82,5 +82,4 @@ def base_rows(segments: Groups, retracts: Flags | None) -> Positions:
     """The first row of each segment where that is a retract, else -1."""
     if retracts is None:
         return np.full(len(segments), -1, np.int64)
-    first = segments.order[segments.starts]
-    return np.where(retracts[first], first, -1)
+    return np.where(retracts[segments.first], segments.first, -1)

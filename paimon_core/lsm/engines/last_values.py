@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from paimon_core.lsm.aggregates.positions import Flags, last_where, take_or_null, valid_rows
+from paimon_core.lsm.aggregates.positions import last_where, take_or_null, valid_rows
 from paimon_core.lsm.engines.key_state import KeyState
-from paimon_core.lsm.gather import contiguous, take
+from paimon_core.lsm.gather import Flags, contiguous, take
 from paimon_core.lsm.groups import Groups
 
 

@@ -11,10 +11,10 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from paimon_core.lsm.aggregates.positions import Flags, first_where, last_where, take_or_null, valid_rows
+from paimon_core.lsm.aggregates.positions import first_where, last_where, take_or_null, valid_rows
 from paimon_core.lsm.engines.key_state import KeyState, base_rows
 from paimon_core.lsm.engines.sequence_group import Arrivals
-from paimon_core.lsm.gather import Positions
+from paimon_core.lsm.gather import Flags, Positions
 from paimon_core.lsm.groups import Groups
 
 

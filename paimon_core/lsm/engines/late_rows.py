@@ -25,10 +25,9 @@ import numpy as np
 import pyarrow as pa
 
 from paimon_core.lsm.aggregates.aggregate import Aggregate
-from paimon_core.lsm.aggregates.positions import Flags
 from paimon_core.lsm.engines.key_state import KeyState
 from paimon_core.lsm.engines.sequence_group import Arrivals
-from paimon_core.lsm.gather import Positions, take
+from paimon_core.lsm.gather import Flags, Positions, take
 from paimon_core.lsm.groups import Groups
 from paimon_core.options import FieldOptions
 

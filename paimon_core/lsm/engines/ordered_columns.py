@@ -10,12 +10,12 @@ import pyarrow as pa
 
 from paimon_core.errors import InvalidRequest
 from paimon_core.lsm.aggregates.aggregate import Aggregate
-from paimon_core.lsm.aggregates.positions import Flags, last_where, take_or_null
+from paimon_core.lsm.aggregates.positions import last_where, take_or_null
 from paimon_core.lsm.engines.key_state import KeyState
 from paimon_core.lsm.engines.late_first import fold_first
 from paimon_core.lsm.engines.late_rows import Events, Late, fold_events
 from paimon_core.lsm.engines.sequence_group import Arrivals
-from paimon_core.lsm.gather import Positions
+from paimon_core.lsm.gather import Flags, Positions
 
 
 @dataclass(frozen=True, slots=True)

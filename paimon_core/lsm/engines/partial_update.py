@@ -16,7 +16,7 @@ from functools import partial
 import pyarrow as pa
 
 from paimon_core.errors import InvalidRequest
-from paimon_core.lsm.aggregates.positions import Flags, valid_rows
+from paimon_core.lsm.aggregates.positions import valid_rows
 from paimon_core.lsm.engines.key_state import KeyState
 from paimon_core.lsm.engines.last_values import last_add_numbers, last_values, result_kinds
 from paimon_core.lsm.engines.ordered_columns import Function, OrderedColumns
@@ -24,7 +24,7 @@ from paimon_core.lsm.engines.removals import removals
 from paimon_core.lsm.engines.sequence_group import arrivals
 from paimon_core.lsm.engines.singles import with_singles
 from paimon_core.lsm.fold import Rule, fold, last
-from paimon_core.lsm.gather import contiguous
+from paimon_core.lsm.gather import Flags, contiguous
 from paimon_core.lsm.groups import Groups
 from paimon_core.lsm.order import is_add
 from paimon_core.options import SequenceGroup
@@ -127,7 +127,7 @@ class PartialUpdate:
         if self.ignore_delete:
             # A first row that is a retract is the state all the same, as in Java.
             counts = ~retracts
-            counts[groups.order[groups.starts]] = True
+            counts[groups.first] = True
             return KeyState(groups.where(counts), retracts, still=retracts)
         deletes = contiguous(rows[VALUE_KIND]).to_numpy() == _DELETE
         if self.remove_on_delete:

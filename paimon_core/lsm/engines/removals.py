@@ -13,10 +13,10 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from paimon_core.lsm.aggregates.positions import Flags
 from paimon_core.lsm.aggregates.rounds import rounds
 from paimon_core.lsm.codes import order_codes
 from paimon_core.lsm.engines.sequence_group import arrivals, counting
+from paimon_core.lsm.gather import Flags
 from paimon_core.lsm.groups import Groups
 
 
@@ -34,7 +34,7 @@ def removals(rows: pa.Table, groups: Groups, deletes: Flags, orderings: Sequence
         return removed
     counts = [counting(rows, ordering) for ordering in orderings]
     codes = [order_codes([rows[name] for name in ordering]) for ordering in orderings]
-    states = [code[groups.order[groups.starts]] for code in codes]
+    states = [code[groups.first] for code in codes]
     for keys, here in rounds(groups):
         newer = [c[here] & (code[here] >= state[keys]) for c, code, state in zip(counts, codes, states, strict=True)]
         removing = deletes[here] & np.logical_or.reduce(newer)

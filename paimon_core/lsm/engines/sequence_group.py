@@ -15,8 +15,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from paimon_core.lsm.aggregates.positions import Flags, valid_rows
+from paimon_core.lsm.aggregates.positions import valid_rows
 from paimon_core.lsm.codes import Codes, order_codes
+from paimon_core.lsm.gather import Flags
 from paimon_core.lsm.groups import Groups
 
 _WORD_BITS = 62

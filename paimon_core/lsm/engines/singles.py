@@ -1,19 +1,19 @@
-"""The single-record rule: a key with one row in a merge keeps that row as it is (format 9.1)."""
+"""The single-record rule: a key with one row in a merge keeps that row as it is (format 9.1).
+
+With ignore-delete that holds for a lone retract too; among several rows retracts do not count.
+"""
 
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from paimon_core.lsm.gather import contiguous, take
+from paimon_core.lsm.gather import Flags, contiguous, take
 from paimon_core.lsm.groups import Groups
 
 
-def with_singles(
-    column: pa.ChunkedArray, groups: Groups, many: npt.NDArray[np.bool_], folded: pa.ChunkedArray
-) -> pa.ChunkedArray:
+def with_singles(column: pa.ChunkedArray, groups: Groups, many: Flags, folded: pa.ChunkedArray) -> pa.ChunkedArray:
     """One value per group: the only row's where ``many`` is false, else the next of ``folded``, in their order."""
     if many.all():
         return folded
@@ -27,3 +27,11 @@ def with_singles(
         return take(both, places)
     alone = contiguous(take(column, groups.last))
     return pa.chunked_array([pc.replace_with_mask(alone, pa.array(many), contiguous(folded))])
+
+
+def ignoring_retracts(groups: Groups, adds: Flags) -> Groups:
+    """The groups' lone rows, and of several those that are ``adds``; groups without such a row are left out."""
+    counts = adds.copy()
+    counts[groups.last[groups.lengths == 1]] = True
+    groups = groups.where(counts)
+    return groups.keep(groups.lengths > 0)

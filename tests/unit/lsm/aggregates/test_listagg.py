@@ -49,6 +49,12 @@ def test_distinct_by_delimiters_of_other_lengths(delimiter, texts, joined):
     assert folded(ListAgg(delimiter, distinct=True), TEXT, texts) == [joined]
 
 
+def test_many_texts_between_such_delimiters():
+    # Splitting all that was joined so far for each text would take minutes here.
+    texts = [f"t{number}" for number in range(50_000)]
+    assert folded(ListAgg("||", distinct=True), TEXT, [*texts, "t7||t8"]) == ["||".join(texts)]
+
+
 def test_the_options():
     assert listagg(field_of("STRING"), FieldOptions()) == ListAgg(",", False)
     options = FieldOptions(list_agg_delimiter=";", distinct=True)

@@ -3,9 +3,7 @@ import pyarrow as pa
 import pytest
 
 from paimon_core.lsm.aggregates.positions import (
-    first_valid,
     first_where,
-    last_valid,
     last_where,
     take_or_null,
     valid_rows,
@@ -18,9 +16,9 @@ GROUPS = Groups(np.array([3, 1, 1, 0, 2, 4]), np.array([0, 0, 2, 3]), np.array([
 
 
 def test_the_last_and_first_value_that_is_not_null():
-    assert last_valid(COLUMN, GROUPS).tolist() == [-1, 3, -1, 0]
-    assert first_valid(COLUMN, GROUPS).tolist() == [-1, 3, -1, 0]
-    assert take_or_null(COLUMN, last_valid(COLUMN, GROUPS)).to_pylist() == [None, 4, None, 1]
+    valid = valid_rows(COLUMN)
+    assert last_where(valid, GROUPS).tolist() == first_where(valid, GROUPS).tolist() == [-1, 3, -1, 0]
+    assert take_or_null(COLUMN, last_where(valid, GROUPS)).to_pylist() == [None, 4, None, 1]
 
 
 def test_without_a_condition_every_row_counts():
@@ -39,7 +37,7 @@ def test_a_row_of_another_group_is_never_found():
 
 def test_no_groups_and_no_nulls():
     none = Groups(*np.zeros((3, 0), np.int64))
-    assert last_valid(COLUMN, none).tolist() == first_valid(COLUMN, none).tolist() == []
+    assert last_where(valid_rows(COLUMN), none).tolist() == first_where(valid_rows(COLUMN), none).tolist() == []
     assert valid_rows(pa.chunked_array([[1, 2]])) is None
 
 

@@ -1,0 +1,56 @@
+import pytest
+
+from paimon_core.datafile.format_rules import check_formats
+from paimon_core.datafile.formats import format_of
+from paimon_core.errors import UnsupportedFeature
+from paimon_core.options import TableOptions
+from tests.support.data_files import schema_of
+
+
+def check(types, **options):
+    options = {k.replace("__", "."): v for k, v in options.items()}
+    check_formats(schema_of(types, keys=["k"], options=options), TableOptions.parse(options))
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"file__format": "avro"},
+        {"file__format__per__level": "0:avro"},
+        {"file__format__per__level": "0:orc,1:parquet,2:avro"},
+        {"changelog-file__format": "avro"},
+    ],
+)
+def test_a_column_that_avro_does_not_hold(options):
+    check({"k": "INT", "t": "TIMESTAMP(6)"}, **options)
+    with pytest.raises(UnsupportedFeature, match=r"format avro: column 't': Avro has no TIMESTAMP\(9\)"):
+        check({"k": "INT", "t": "TIMESTAMP(9)"}, **options)
+
+
+def test_a_format_that_no_level_has_asks_for_nothing():
+    check({"k": "INT", "t": "TIMESTAMP(9)"}, file__format="orc")
+    check({"k": "INT", "t": "TIMESTAMP(9)"})
+
+
+def test_compressions_that_a_format_lacks():
+    check(
+        {"k": "INT"}, file__format__per__level="0:avro", file__compression__per__level="0:zstd", file__compression="lz4"
+    )
+    with pytest.raises(UnsupportedFeature, match="avro have no compression lz4"):
+        check({"k": "INT"}, file__format__per__level="0:avro", file__compression__per__level="0:lz4")
+    with pytest.raises(UnsupportedFeature, match="avro have no compression lz4"):
+        check({"k": "INT"}, **{"changelog-file__format": "avro", "changelog-file__compression": "lz4"})
+    with pytest.raises(UnsupportedFeature, match=r"zstd-level.*format orc"):
+        check({"k": "INT"}, file__format="orc", **{"file__compression__zstd-level": "9"})
+    check({"k": "INT"}, file__format="orc", file__compression="lz4", **{"file__compression__zstd-level": "9"})
+
+
+def test_the_format_is_the_last_part_of_the_name():
+    assert [format_of(f"/t/bucket-0/data-0.{kind}") for kind in ("parquet", "orc", "avro")] == [
+        "parquet",
+        "orc",
+        "avro",
+    ]
+    for name in ("/t/data-0.lance", "/t.orc/data", "/t/data-0.orc.tmp"):
+        with pytest.raises(UnsupportedFeature, match="is not supported"):
+            format_of(name)
