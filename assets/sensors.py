@@ -2,7 +2,8 @@
 
 A table is pressed from the tick at which its fullest bucket reaches ``start_at_runs`` until the one at which it is
 down to ``stop_at_runs``. While it is pressed every new snapshot gets one run; a first request is a minor compaction,
-the next ones are full, so that what minor compaction leaves above the lower mark goes too.
+the next ones are full, so that what minor compaction leaves above the lower mark goes too. Where readers wait for
+compaction (first-row tables, changelogs that compactions make), a minor one is asked for whenever one is due.
 """
 
 import json
@@ -16,7 +17,7 @@ from assets.maintenance import compaction_config, compaction_job_name
 from assets.resources import LakeResource
 from pipelines.settings import Settings, TableSpec
 from pipelines.show import existing
-from pipelines.tables import fullest_bucket, open_table
+from pipelines.tables import fullest_bucket, is_awaited, open_table
 
 IN_FLIGHT = [
     DagsterRunStatus.QUEUED,
@@ -37,11 +38,13 @@ class Decision:
     reason: str
 
 
-def decide(spec: TableSpec, runs: int, *, pressed: bool, in_flight: bool) -> Decision:
-    """The rule for one table whose fullest bucket holds ``runs`` sorted runs."""
+def decide(spec: TableSpec, runs: int, *, pressed: bool, in_flight: bool, awaited: bool = False) -> Decision:
+    """The rule for one table whose fullest bucket holds ``runs`` sorted runs; ``awaited``: readers wait for it."""
     marks = spec.compaction
     state = f"{spec.name}: {runs} runs"
     if runs <= marks.stop_at_runs or (not pressed and runs < marks.start_at_runs):
+        if awaited and not in_flight:
+            return Decision(False, False, f"{state}, minor compaction, which readers wait for")
         return Decision(False, None, f"{state} (from {marks.start_at_runs} on)")
     if in_flight:
         return Decision(pressed, None, f"{state}, a compaction is under way")
@@ -66,7 +69,8 @@ def compaction_sensor(settings: Settings, jobs: Mapping[str, dg.JobDefinition]) 
             spec, table = settings_now.table(name), open_table(settings_now, name)
             snapshot = table.latest_snapshot()
             busy = _in_flight(context.instance, spec)
-            decision = decide(spec, fullest_bucket(table), pressed=name in before, in_flight=busy)
+            runs, awaited = fullest_bucket(table), is_awaited(table)
+            decision = decide(spec, runs, pressed=name in before, in_flight=busy, awaited=awaited)
             reasons.append(decision.reason)
             if decision.pressed:
                 pressed.add(name)

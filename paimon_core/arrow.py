@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
@@ -75,7 +76,7 @@ def conform(data: pa.Table | pa.RecordBatch, fields: Sequence[DataField], *, ext
 
 
 def _conform_column(column: pa.ChunkedArray, field: DataField) -> pa.ChunkedArray:
-    target = field.type.to_arrow()
+    target, nullable = field.type.to_arrow(), loose(field.type).to_arrow()
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
     if column.null_count and field.default is not None:
@@ -94,15 +95,41 @@ def _conform_column(column: pa.ChunkedArray, field: DataField) -> pa.ChunkedArra
                 column = column.cast(pa.decimal128(38, target.scale))
             narrowed = pa.types.is_floating(column.type) and pa.types.is_floating(target)
             finite = pc.sum(pc.is_finite(column)).as_py() if narrowed else None
-            column = column.cast(target, safe=True)
+            column = column.cast(nullable, safe=True)
             if narrowed and pc.sum(pc.is_finite(column)).as_py() != finite:
                 raise pa.ArrowInvalid("a finite value would become infinite")
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
             raise SchemaMismatch(
                 f"column {field.name!r}: {column.type} does not fit {field.type}: {error}", column=field.name
             ) from None
-    _check_values(column, field)
-    return column
+    _check_values(_labelled(column, nullable), field)
+    return _labelled(column, target)
+
+
+def loose(kind: DataType) -> DataType:
+    """The type with nullable members: below a null row there are nulls, and Arrow casts them to no NOT NULL member."""
+    members = (replace(c, type=replace(loose(c.type), nullable=True)) for c in kind.children)
+    return replace(kind, children=tuple(members))
+
+
+def _labelled(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
+    return column if column.type == kind else pa.chunked_array([labelled(c, kind) for c in column.chunks], kind)
+
+
+def labelled(array: pa.Array, kind: pa.DataType) -> pa.Array:
+    """The array, its buffers as they are, as a type that differs only in what may be null; nothing is checked."""
+    return array if array.type == kind else pa.array(_Labelled(array, kind))
+
+
+@dataclass(frozen=True, slots=True)
+class _Labelled:
+    """What ``labelled`` shows to Arrow."""
+
+    array: pa.Array
+    kind: pa.DataType
+
+    def __arrow_c_array__(self, requested_schema: Any = None) -> tuple[Any, Any]:
+        return self.kind.__arrow_c_schema__(), self.array.__arrow_c_array__()[1]
 
 
 _FAMILIES = (

@@ -7,6 +7,7 @@ import json
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import IntEnum
 from functools import cached_property
 from typing import Any
 
@@ -21,6 +22,21 @@ SEQUENCE_NUMBER = "_SEQUENCE_NUMBER"
 VALUE_KIND = "_VALUE_KIND"
 RESERVED_NAMES = frozenset({SEQUENCE_NUMBER, VALUE_KIND, "_LEVEL", "rowkind", "_ROW_ID"})
 CURRENT_VERSION = 3
+
+
+class RowKind(IntEnum):
+    """What a row does to its key, as ``_VALUE_KIND`` holds it (format 7.2). DO NOT CHANGE, on disk."""
+
+    INSERT = 0
+    UPDATE_BEFORE = 1
+    UPDATE_AFTER = 2
+    DELETE = 3
+
+
+ROW_KINDS = ("+I", "-U", "+U", "-D")
+"""The row kinds as text, each at the place that is its value."""
+RETRACTS = frozenset({RowKind.UPDATE_BEFORE, RowKind.DELETE})
+"""The kinds that take a row back; the others add one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,13 +126,15 @@ class TableSchema:
         """The trimmed primary key's fields under their table names; () for an append table."""
         return self.select(self.trimmed_primary_keys)
 
+    @property
+    def file_key_fields(self) -> tuple[DataField, ...]:
+        """The columns ``_KEY_*`` of a data file, which repeat ``key_fields``; () for an append table (format 7.2)."""
+        return tuple(DataField(KEY_FIELD_ID_START + f.id, KEY_PREFIX + f.name, f.type) for f in self.key_fields)
+
     @cached_property
     def file_fields(self) -> tuple[DataField, ...]:
         """The columns of a data file: for a primary-key table ``_KEY_*``, sequence, kind, then all (format 7.2)."""
-        if not self.primary_keys:
-            return self.fields
-        keys = tuple(DataField(KEY_FIELD_ID_START + f.id, KEY_PREFIX + f.name, f.type) for f in self.key_fields)
-        return (*keys, SEQUENCE_FIELD, KIND_FIELD, *self.fields)
+        return (*self.file_key_fields, SEQUENCE_FIELD, KIND_FIELD, *self.fields) if self.primary_keys else self.fields
 
     @cached_property
     def arrow(self) -> pa.Schema:

@@ -1,4 +1,8 @@
-"""Maintenance: compact, tag and expire one table; none of them changes what a reader of the latest snapshot sees."""
+"""Maintenance: compact, tag and expire one table.
+
+None of them changes what a reader of the latest snapshot sees, but for what waits for compaction: rows of a first-row
+table, and changelogs that compactions make.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +18,7 @@ from paimon_core.table.table import Table
 from pipelines.protocol import PipelineError, StepResult, plain
 from pipelines.session import Spark
 from pipelines.settings import Settings
-from pipelines.tables import open_table, result_of, state_of
+from pipelines.tables import commits_of, open_table, result_of, state_of
 
 
 def compact(
@@ -47,7 +51,7 @@ def compact(
         return result_of("compact", table, before, started, details=planned, note=note)
     properties = {"pipeline.step": "compact", **plain(properties)}
     snapshot = compact_spark(spark(), table, full=full, where=where, properties=properties)
-    commits = [snapshot.id] if snapshot is not None else []
+    commits = commits_of(table, snapshot.commit_user, before.snapshot_id) if snapshot is not None else []
     return result_of("compact", table, before, started, commits=commits, details=planned, note=f"merged {plan}")
 
 

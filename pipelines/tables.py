@@ -21,6 +21,7 @@ from paimon_core.predicate import Predicate
 from paimon_core.spark import write_spark
 from paimon_core.table.table import Table
 from paimon_core.types import parse_type
+from pipelines.column_types import type_object
 from pipelines.protocol import LevelSize, PipelineError, StepResult, plain
 from pipelines.settings import Settings
 
@@ -67,10 +68,11 @@ def open_table(settings: Settings, name: str, *, create: bool = False) -> Table:
     if not create:
         raise PipelineError(f"{name} is not in the lake {settings.warehouse} yet: load it first")
     catalog.create_database(name.split(".")[0], ignore_if_exists=True)
+    types = {column: type_object(text) for column, text in spec.columns.items()}
     return catalog.create_table(
         name,
-        pa.schema([(column, parse_type(text).to_arrow()) for column, text in spec.columns.items()]),
-        types=dict(spec.columns),
+        pa.schema([(column, parse_type(kind).to_arrow()) for column, kind in types.items()]),
+        types=types,
         primary_key=spec.primary_key,
         partition_by=spec.partition_by,
         options=dict(spec.options),
@@ -96,6 +98,13 @@ def committed_stages(table: Table, user: str) -> int:
     snapshots = table.inspect.snapshots()
     pairs = zip(snapshots["commit_user"].to_pylist(), snapshots["commit_identifier"].to_pylist(), strict=True)
     return max((identifier for by, identifier in pairs if by == user), default=0)
+
+
+def commits_of(table: Table, user: str, after: int | None) -> list[int]:
+    """The snapshots that a user has made after a snapshot (None: ever), ascending."""
+    snapshots = table.inspect.snapshots()
+    pairs = zip(snapshots["snapshot_id"].to_pylist(), snapshots["commit_user"].to_pylist(), strict=True)
+    return sorted(number for number, by in pairs if by == user and number > (after or 0))
 
 
 def rows_by(table: Table, column: str, where: Predicate | None = None) -> dict[Any, int]:
@@ -186,6 +195,16 @@ def result_of(
         details=dict(details or {}),
         note=note,
     )
+
+
+def is_awaited(table: Table) -> bool:
+    """Whether somebody waits for a compaction that is due; from the manifests alone.
+
+    For the rows of a first-row table, or for the changelog that compactions make.
+    """
+    options = table.options
+    waits = options["merge-engine"] == "first-row" or options["changelog-producer"] in ("lookup", "full-compaction")
+    return waits and bool(table.plan_compaction())
 
 
 def fullest_bucket(table: Table) -> int:

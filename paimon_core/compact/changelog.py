@@ -1,4 +1,4 @@
-"""Tellers: compactions that tell what they change, or look keys up in levels above their output (format 10.5, 10.6).
+"""Changelog producers: compactions that show what they change, or look keys up in levels above (format 10.5, 10.6).
 
 A lookup reads files that the compaction leaves alone, and another compaction may replace them meanwhile. That is no
 harm: a compaction without files of level 0 changes what no key holds. One with files of level 0 takes all of them, so
@@ -15,19 +15,17 @@ from typing import Protocol
 import numpy as np
 import pyarrow as pa
 
-from paimon_core.compact.record_expiry import RecordExpiry
-from paimon_core.compact.task import CompactionTask
 from paimon_core.datafile.file_plan import file_format
 from paimon_core.lsm.changelog import Comparison, Merged
 from paimon_core.lsm.compaction import CompactionUnit
 from paimon_core.lsm.engines.choice import merge_engine
+from paimon_core.lsm.gather import Flags
 from paimon_core.lsm.groups import Groups
 from paimon_core.lsm.lookup import keys_of, places, states
 from paimon_core.lsm.merge import arrange
 from paimon_core.lsm.order import MergeOrder
 from paimon_core.lsm.sections import Section
 from paimon_core.lsm.strategy import needs_lookup
-from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.data_file import DataFile
 from paimon_core.options import TableOptions
 from paimon_core.read.bucket_reader import BucketReader
@@ -43,11 +41,11 @@ class Move(Enum):
     REWRITE = "its rows are merged into a new file"
 
 
-class Teller(Protocol):
+class ChangelogProducer(Protocol):
     """How the rows of one compaction are merged; steps that do not concern it are ordinary merges."""
 
     @property
-    def tells(self) -> bool:
+    def writes_changelog(self) -> bool:
         """Whether there are changelog rows to write."""
 
     def concerns(self, files: Sequence[DataFile]) -> bool:
@@ -59,21 +57,22 @@ class Teller(Protocol):
     def merged(self, section: Section, move: Move) -> Iterator[Merged]:
         """The rows of a section, window by window in key order, of any kind; sections are asked for in key order.
 
-        ``move`` READ: they stay as they are, and what is told of them is what the file holds.
+        ``move`` READ: they stay as they are, and their changelog shows what the file holds.
         """
 
 
-def teller(context: TableContext, task: CompactionTask, unit: CompactionUnit) -> Teller | None:
-    """The teller that the table's options ask for; None: every step is ordinary."""
-    reader = BucketReader(context, task.partition, task.bucket, keep=RecordExpiry.of(context))
+def changelog_producer(
+    reader: BucketReader, unit: CompactionUnit, higher: Sequence[DataFile]
+) -> ChangelogProducer | None:
+    """What the table's options ask for; None: every step is ordinary. ``higher``: the files above the output level."""
+    context = reader.context
     if context.options["changelog-producer"] == "full-compaction":
         return FullCompaction(reader, unit.output_level) if unit.is_bottom else None
     if not needs_lookup(context.options):
         return None
-    fields = context.schema.file_fields
     if context.options["merge-engine"] == "first-row":
-        return FirstRow(reader, unit, LookupReader(reader, task.higher, fields[: len(context.schema.key_fields)]))
-    return Lookup(reader, unit, LookupReader(reader, task.higher, fields))
+        return FirstRow(reader, unit, LookupReader(reader, higher, context.schema.file_key_fields))
+    return Lookup(reader, unit, LookupReader(reader, higher, context.schema.file_fields))
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +83,7 @@ class FullCompaction:
     last_level: int
 
     @property
-    def tells(self) -> bool:
+    def writes_changelog(self) -> bool:
         """Always."""
         return True
 
@@ -105,14 +104,14 @@ class FullCompaction:
 
 @dataclass(frozen=True, slots=True)
 class Lookup:
-    """Producer lookup, or option force-lookup alone: then keys are looked up and nothing is told."""
+    """Producer lookup, or option force-lookup alone: which looks keys up and writes no changelog."""
 
     reader: BucketReader
     unit: CompactionUnit
     higher: LookupReader
 
     @property
-    def tells(self) -> bool:
+    def writes_changelog(self) -> bool:
         """Unless a lookup is only forced."""
         return bool(self.reader.context.options["changelog-producer"] == "lookup")
 
@@ -131,7 +130,7 @@ class Lookup:
         if file_format(options, 0) != file_format(options, self.unit.output_level):
             return Move.REWRITE
         if self.unit.is_bottom or (options["merge-engine"] == "deduplicate" and not options["sequence.field"]):
-            return Move.READ if self.tells else Move.PLAIN
+            return Move.READ if self.writes_changelog else Move.PLAIN
         return Move.REWRITE
 
     def merged(self, section: Section, move: Move) -> Iterator[Merged]:
@@ -146,7 +145,7 @@ class Lookup:
             found = self.higher.find(_without_state(self.reader, rows, groups)[0])
             if found:
                 rows, groups = _arranged(self.reader, [*found, *pieces])
-            yield comparison.by_state(rows, groups, told=self.tells)
+            yield comparison.by_state(rows, groups, changelog=self.writes_changelog)
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +161,7 @@ class FirstRow(Lookup):
             known = np.zeros(len(groups), np.bool_)
             for found in self.higher.find(keys):
                 known[np.flatnonzero(missing)[places(keys, found, keys.column_names)]] = True
-            yield comparison.by_first(rows, groups, known, told=self.tells)
+            yield comparison.by_first(rows, groups, known, changelog=self.writes_changelog)
 
 
 def _comparison(schema: TableSchema, options: TableOptions, *, merges_lone: bool = False) -> Comparison:
@@ -183,12 +182,11 @@ def _arranged(reader: BucketReader, pieces: Sequence[pa.Table]) -> tuple[pa.Tabl
     return arrange(pieces, _key(reader), MergeOrder.of(reader.context.options))
 
 
-def _without_state(reader: BucketReader, rows: pa.Table, groups: Groups) -> tuple[pa.Table, np.ndarray]:
+def _without_state(reader: BucketReader, rows: pa.Table, groups: Groups) -> tuple[pa.Table, Flags]:
     """The keys without a row of a level above 0, and one boolean per group: whether its key is one of them."""
     missing = states(rows, groups) < 0
     return keys_of(rows, groups, missing, _key(reader)), missing
 
 
 def _key(reader: BucketReader) -> list[str]:
-    schema = reader.context.schema
-    return [f.name for f in schema.file_fields[: len(schema.key_fields)]]
+    return [f.name for f in reader.context.schema.file_key_fields]

@@ -15,10 +15,11 @@ import pyarrow as pa
 
 from paimon_core.commit.abort import abort
 from paimon_core.compact.append import rewrite_append
-from paimon_core.compact.changelog import Move, Teller, teller
+from paimon_core.compact.changelog import ChangelogProducer, Move, changelog_producer
 from paimon_core.compact.record_expiry import RecordExpiry
 from paimon_core.compact.task import AppendUnit, CompactionTask
 from paimon_core.datafile.parquet_writer import RollingWriter
+from paimon_core.errors import CommitConflict, CorruptTable
 from paimon_core.lsm.changelog import Merged
 from paimon_core.lsm.compaction import CompactionUnit
 from paimon_core.lsm.key_order import key_order
@@ -29,17 +30,29 @@ from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.data_file import DataFile, FileSource
 from paimon_core.read.bucket_reader import BucketReader
-from paimon_core.schema import KEY_PREFIX
 from paimon_core.write.bucket_writer import rolling_writer
 
 
 def run_task(context: TableContext, task: CompactionTask) -> CommitMessage:
-    """Do the work of ``task``; on an error every file that it wrote is deleted."""
+    """Do the work of ``task``; on an error every file that it wrote is deleted.
+
+    Raises CommitConflict when others have compacted its files away since it was planned, and expiry has deleted them.
+    """
     changelog: list[DataFile] = []
-    if isinstance(task.unit, AppendUnit):
-        before, after = rewrite_append(context, task.partition, task.bucket, task.unit)
-    else:
-        before, after, changelog = _rewrite(context, task, task.unit)
+    try:
+        if isinstance(task.unit, AppendUnit):
+            before, after = rewrite_append(context, task.partition, task.bucket, task.unit)
+        else:
+            before, after, changelog = _rewrite(context, task, task.unit)
+    except CorruptTable as error:
+        if error.facts.get("missing") and not _is_live(context, task):
+            raise CommitConflict(
+                f"table {context.name}: the files of a compaction of bucket {task.bucket} have gone since it was "
+                f"planned: {error}",
+                table=context.name,
+                bucket=task.bucket,
+            ) from error
+        raise
     return CommitMessage(
         task.partition,
         task.bucket,
@@ -48,6 +61,13 @@ def run_task(context: TableContext, task: CompactionTask) -> CommitMessage:
         compact_after=tuple(after),
         compact_changelog=tuple(changelog),
     )
+
+
+def _is_live(context: TableContext, task: CompactionTask) -> bool:
+    """Whether all files that the task reads are in the table still."""
+    latest = context.snapshots.latest()
+    live = {e.file.file_name for e in context.manifests.entries_of(latest)} if latest else set()
+    return all(f.file_name in live for f in (*task.unit.files, *task.higher))
 
 
 def run_tasks(context: TableContext, tasks: Sequence[CompactionTask]) -> list[CommitMessage]:
@@ -73,31 +93,32 @@ def _rewrite(
     before: list[DataFile] = []
     after: list[DataFile] = []
     changelog: list[DataFile] = []
-    telling = teller(context, task, unit)
+    reader = BucketReader(context, task.partition, task.bucket, keep=RecordExpiry.of(context))
+    producer = changelog_producer(reader, unit, task.higher)
     writers: list[RollingWriter] = []
 
-    def writer(*, told: bool) -> RollingWriter:
-        level, source = unit.output_level, FileSource.COMPACT
-        writers.append(rolling_writer(context, task.partition, task.bucket, level=level, source=source, changelog=told))
+    def writer(*, changelog: bool) -> RollingWriter:
+        place = (context, task.partition, task.bucket)
+        writers.append(rolling_writer(*place, level=unit.output_level, source=FileSource.COMPACT, changelog=changelog))
         return writers[-1]
 
     try:
         for step in _steps(context, unit):
-            move = _move(step, telling)
+            move = _move(step, producer)
             if move is Move.PLAIN:
                 before += step.files
                 after += [f.upgraded(unit.output_level) for f in step.files]
                 continue
-            data = None if move is Move.READ else writer(told=False)
-            told = writer(told=True) if telling and telling.tells else None
-            for merged in _merged(context, task, unit, step, telling, move):
+            data = None if move is Move.READ else writer(changelog=False)
+            changes = writer(changelog=True) if producer and producer.writes_changelog else None
+            for merged in _merged(reader, unit, step, producer, move):
                 if data:
                     data.write(merged.rows)
-                if told and merged.changelog is not None:
-                    told.write(merged.changelog)
+                if changes and merged.changelog is not None:
+                    changes.write(merged.changelog)
             before += step.files
             after += data.close() if data else [f.upgraded(unit.output_level) for f in step.files]
-            changelog += told.close() if told else []
+            changelog += changes.close() if changes else []
     except BaseException:
         for begun in writers:
             begun.abort()
@@ -116,36 +137,31 @@ def _steps(context: TableContext, unit: CompactionUnit) -> list[Upgrade | Rewrit
     )
 
 
-def _move(step: Upgrade | Rewrite, telling: Teller | None) -> Move:
+def _move(step: Upgrade | Rewrite, producer: ChangelogProducer | None) -> Move:
     if isinstance(step, Rewrite):
         return Move.REWRITE
-    return Move.PLAIN if telling is None else telling.move(step.file)
+    return Move.PLAIN if producer is None else producer.move(step.file)
 
 
 def _merged(
-    context: TableContext,
-    task: CompactionTask,
+    reader: BucketReader,
     unit: CompactionUnit,
     step: Upgrade | Rewrite,
-    telling: Teller | None,
+    producer: ChangelogProducer | None,
     move: Move,
 ) -> Iterator[Merged]:
     """What becomes of the rows of a step: those to store, and of some compactions their changelog."""
-    if telling is None or (isinstance(step, Rewrite) and not telling.concerns(step.files)):
-        yield from map(Merged, _ordinary(context, task, unit, step))
+    if producer is None or (isinstance(step, Rewrite) and not producer.concerns(step.files)):
+        yield from map(Merged, _ordinary(reader, unit, step))
         return
     drops = unit.drop_delete and isinstance(step, Rewrite)
     for section in step.sections:
-        for merged in telling.merged(section, move):
+        for merged in producer.merged(section, move):
             yield replace(merged, rows=adds(merged.rows)) if drops else merged
 
 
-def _ordinary(
-    context: TableContext, task: CompactionTask, unit: CompactionUnit, step: Upgrade | Rewrite
-) -> Iterator[pa.Table]:
-    key = [KEY_PREFIX + k for k in context.schema.trimmed_primary_keys]
-    fields = context.schema.file_fields
-    order = MergeOrder.of(context.options)
-    reader = BucketReader(context, task.partition, task.bucket, keep=RecordExpiry.of(context))
+def _ordinary(reader: BucketReader, unit: CompactionUnit, step: Upgrade | Rewrite) -> Iterator[pa.Table]:
+    schema, order = reader.context.schema, MergeOrder.of(reader.context.options)
+    key = [f.name for f in schema.file_key_fields]
     for section in step.sections:
-        yield from reader.section(section.runs, fields, key=key, order=order, drop_deletes=unit.drop_delete)
+        yield from reader.section(section.runs, schema.file_fields, key=key, order=order, drop_deletes=unit.drop_delete)

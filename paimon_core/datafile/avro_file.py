@@ -1,8 +1,8 @@
 """Avro data files (format 7.10), read and written block by block.
 
-They are slow, some ten times slower than Parquet: an Avro file holds rows, and fastavro makes a dict of each, which
-Arrow turns into columns and back. There is no loop over rows here, but those two run one. Memory is that of the dicts
-of ``_STEP_BYTES`` of rows.
+They are slow, ten to twenty times slower than Parquet: an Avro file holds rows, and fastavro makes a dict of each,
+which Arrow turns into columns and back. There is no loop over rows here, but those two run one. Memory is that of the
+dicts of ``_STEP_BYTES`` of rows.
 """
 
 from __future__ import annotations

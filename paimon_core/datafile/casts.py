@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from paimon_core.arrow import labelled, loose
 from paimon_core.errors import UnsupportedFeature
 from paimon_core.types import BINARY_ROOTS, STRING_ROOTS, TIMESTAMP_ROOTS, DataType, TypeRoot
 
@@ -207,4 +208,4 @@ def from_stored(array: pa.Array, dtype: DataType) -> pa.Array:
         array = array.cast(array.type.value_type)
     if dtype.root in TIMESTAMP_ROOTS:
         return rescale(array, wanted)
-    return array.cast(wanted, safe=dtype.root is not TypeRoot.TIME)
+    return labelled(array.cast(loose(dtype).to_arrow(), safe=dtype.root is not TypeRoot.TIME), wanted)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 Leaf = Callable[[pa.Array, pa.DataType], pa.Array]
 
@@ -49,3 +51,48 @@ def assembled(array: pa.Array, inner: Sequence[pa.Array], wanted: pa.DataType) -
     if pa.types.is_map(wanted):
         return pa.MapArray.from_arrays(array.offsets, *inner, type=wanted, mask=mask)
     return pa.ListArray.from_arrays(array.offsets, *inner, type=wanted, mask=mask)
+
+
+def has_required(kind: pa.DataType) -> bool:
+    """Whether some member of a nested type is NOT NULL; the keys of a map do not count."""
+    return any(
+        not f.nullable or has_required(f.type)
+        for f in _members(kind)
+        if not (pa.types.is_map(kind) and f == kind.key_field)
+    )
+
+
+def without_hidden_nulls(array: pa.Array) -> pa.Array:
+    """The same rows with values in place of the nulls that NOT NULL members have below a null: files take none there.
+
+    Whether a row is null stays as it is, so nobody sees these values.
+    """
+    if not has_required(array.type):
+        return array
+    array = whole(array)
+    members = zip(parts(array, array.type), _members(array.type), strict=True)
+    return assembled(array, [_filled(without_hidden_nulls(part), member) for part, member in members], array.type)
+
+
+def _members(kind: pa.DataType) -> list[pa.Field]:
+    if pa.types.is_map(kind):
+        return [kind.key_field, kind.item_field]
+    return [kind.field(at) for at in range(kind.num_fields)]
+
+
+def _filled(part: pa.Array, member: pa.Field) -> pa.Array:
+    if member.nullable or not part.null_count:
+        return part
+    return pc.coalesce(part, pa.scalar(_some_value(part.type), part.type))
+
+
+def _some_value(kind: pa.DataType) -> Any:
+    if pa.types.is_struct(kind):
+        return {f.name: _some_value(f.type) for f in kind}
+    if pa.types.is_nested(kind):
+        return []
+    if pa.types.is_binary(kind):
+        return b""
+    if pa.types.is_boolean(kind):
+        return False
+    return "" if pa.types.is_string(kind) else 0

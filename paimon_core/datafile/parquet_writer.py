@@ -20,6 +20,7 @@ import pyarrow.compute as pc
 from paimon_core.codec.binary_row import encode_row, storage_values
 from paimon_core.datafile.file_plan import FilePlan
 from paimon_core.datafile.formats import create_file
+from paimon_core.datafile.nested_arrays import has_required, without_hidden_nulls
 from paimon_core.datafile.statistics import KEY_STATS_MODE, Bounds, encode_stats, encode_value_stats
 from paimon_core.errors import PaimonError, SchemaMismatch, StorageError
 from paimon_core.metadata.data_file import DataFile
@@ -195,6 +196,7 @@ class _OpenFile:
         self._last_row: pa.Table | None = None
         self._sequences: list[int] = []
         self._delete_count = 0
+        self._required = [at for at, f in enumerate(layout.fields) if has_required(f.type.to_arrow())]
         self._sink = storage.open_output(path)
         try:
             with self._storing():
@@ -206,6 +208,12 @@ class _OpenFile:
             self._sink.close()
             raise
 
+    def _storable(self, rows: pa.Table) -> pa.Table:
+        for at in self._required:
+            field, column = rows.schema.field(at), rows.column(at)
+            rows = rows.set_column(at, field, pa.chunked_array(map(without_hidden_nulls, column.chunks), field.type))
+        return rows
+
     @property
     def written_bytes(self) -> int:
         """About the bytes that the rows written so far take."""
@@ -214,7 +222,7 @@ class _OpenFile:
     def write(self, rows: pa.Table) -> None:
         """Write rows, in Parquet as a row group."""
         with self._storing():
-            self._output.write(rows)
+            self._output.write(self._storable(rows))
         self.row_count += len(rows)
         for at, column in enumerate(rows.columns):
             self._null_counts[at] += column.null_count
@@ -259,7 +267,8 @@ class _OpenFile:
     def discard(self) -> None:
         """Close without a result; a file that cannot even be closed is deleted all the same."""
         for free in (self._output.discard, self._sink.close):
-            with contextlib.suppress(OSError, pa.ArrowException):
+            # pyarrow's close raises RuntimeError where a write has failed.
+            with contextlib.suppress(OSError, pa.ArrowException, RuntimeError):
                 free()
 
     def _keyed(self, bounds: list[Bounds]) -> dict[str, Any]:

@@ -19,9 +19,7 @@ from paimon_core.lsm.gather import Flags, Positions, take
 from paimon_core.lsm.groups import Groups
 from paimon_core.lsm.lookup import at_level, states, without_older_states
 from paimon_core.lsm.order import is_add
-from paimon_core.schema import VALUE_KIND
-
-_INSERT, _UPDATE_BEFORE, _UPDATE_AFTER, _DELETE = 0, 1, 2, 3
+from paimon_core.schema import VALUE_KIND, RowKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,27 +51,28 @@ class Comparison:
         touched = (groups.lengths > 1) | (before < 0)
         return Merged(merged, changes(rows, before[touched], merged, after[touched], self.compared))
 
-    def by_state(self, rows: pa.Table, groups: Groups, *, told: bool) -> Merged:
+    def by_state(self, rows: pa.Table, groups: Groups, *, changelog: bool) -> Merged:
         """A compaction with lookups: the state of a key is the row before, merged with those of level 0 the one after.
 
-        The states found in higher levels are among ``rows``; ``told``: with changelog rows, for keys of level 0.
+        The states found in higher levels are among ``rows``; ``changelog``: keys with a row of level 0 get
+        changelog rows.
         """
         before = states(rows, groups)
         merged, after = self._merge(rows, without_older_states(rows, groups, before))
-        if not told:
+        if not changelog:
             return Merged(merged)
         touched = at_level(rows, groups, 0) >= 0
         return Merged(merged, changes(rows, before[touched], merged, after[touched], self.compared))
 
-    def by_first(self, rows: pa.Table, groups: Groups, known: Flags, *, told: bool) -> Merged:
+    def by_first(self, rows: pa.Table, groups: Groups, known: Flags, *, changelog: bool) -> Merged:
         """A compaction of merge engine first-row: a key with a state keeps its row, one that is new gets its first.
 
-        ``known``: the groups whose keys higher levels hold; their rows of level 0 come too late. ``told``: new rows
-        are changelog rows, as they are.
+        ``known``: the groups whose keys higher levels hold; their rows of level 0 come too late. ``changelog``: new
+        rows are changelog rows too, as they are.
         """
         held = states(rows, groups) >= 0
         merged, _ = self._merge(rows, groups.keep(held | ~known))
-        return Merged(merged, self._merge(rows, groups.keep(~held & ~known))[0] if told else None)
+        return Merged(merged, self._merge(rows, groups.keep(~held & ~known))[0] if changelog else None)
 
     def _merge(self, rows: pa.Table, groups: Groups) -> tuple[pa.Table, Positions]:
         """The merged rows, and for each group the number of its row among them; -1: it has none."""
@@ -106,8 +105,8 @@ def changes(
     old, new = np.flatnonzero((had & ~has) | updated), np.flatnonzero((has & ~had) | updated)
     names = merged.column_names
     shown = [
-        _of_kind(_rows(rows, before[old], names), np.where(has[old], _UPDATE_BEFORE, _DELETE)),
-        _of_kind(_rows(merged, after[new], names), np.where(had[new], _UPDATE_AFTER, _INSERT)),
+        _of_kind(_rows(rows, before[old], names), np.where(has[old], RowKind.UPDATE_BEFORE, RowKind.DELETE)),
+        _of_kind(_rows(merged, after[new], names), np.where(had[new], RowKind.UPDATE_AFTER, RowKind.INSERT)),
     ]
     if not len(old) or not len(new):
         return shown[0] if len(old) else shown[1]

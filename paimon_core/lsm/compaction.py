@@ -36,7 +36,7 @@ class CompactionUnit:
 
 @dataclass(frozen=True, slots=True)
 class UniversalCompaction:
-    """The strategy; the fields are the options of the same names."""
+    """The universal rule; the fields are the options of the same names."""
 
     compaction_trigger: int = 5
     max_size_amplification_percent: int = 200
@@ -44,7 +44,7 @@ class UniversalCompaction:
 
     @staticmethod
     def of(options: TableOptions) -> UniversalCompaction:
-        """The strategy that the table's options ask for."""
+        """The rule with the table's options."""
         return UniversalCompaction(
             options["num-sorted-run.compaction-trigger"],
             options["compaction.max-size-amplification-percent"],

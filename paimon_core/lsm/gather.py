@@ -21,6 +21,11 @@ _LARGE = {pa.string(): pa.large_string(), pa.binary(): pa.large_binary()}
 _PIECE_BYTES = 1 << 30
 
 
+def offsets_of(lengths: Positions | Flags) -> Positions:
+    """Where runs of these lengths begin when they lie end to end, and where the last one ends; a flag counts as 1."""
+    return np.append(np.zeros(1, np.int64), np.cumsum(lengths, dtype=np.int64))
+
+
 def contiguous(column: pa.Array | pa.ChunkedArray) -> pa.Array:
     """The column as one array; string and binary beyond 1 GiB come as large_string and large_binary."""
     if isinstance(column, pa.Array):

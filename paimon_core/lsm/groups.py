@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from paimon_core.lsm.codes import Codes, order_codes
-from paimon_core.lsm.gather import Flags, Positions
+from paimon_core.lsm.gather import Flags, Positions, offsets_of
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class Groups:
         """The groups without the rows for which a boolean per row of the table is false; a group may become empty."""
         groups = self.compact()
         kept = rows[groups.order]
-        before: Positions = np.append(np.zeros(1, np.int64), np.cumsum(kept))
+        before = offsets_of(kept)
         return Groups(groups.order[kept], before[groups.starts], before[groups.ends])
 
 
@@ -94,7 +94,7 @@ def _settle(order: Positions, opens: Flags, ranks: Codes) -> Positions:
     falls = (by_key[1:] < by_key[:-1]) & ~opens
     if not falls.any():
         return order
-    group_of = np.append(np.zeros(1, np.int64), np.cumsum(opens))
+    group_of = offsets_of(opens)
     wrong = np.zeros(int(group_of[-1]) + 1, np.bool_)
     wrong[group_of[1:][falls]] = True
     rows = np.flatnonzero(wrong[group_of])

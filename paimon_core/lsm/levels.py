@@ -41,11 +41,6 @@ class Levels:
         return Levels(tuple(runs), max(num_levels, max(by_level, default=0) + 1))
 
     @property
-    def number_of_runs(self) -> int:
-        """Files of level 0 plus higher levels that have files."""
-        return len(self.runs)
-
-    @property
     def max_level(self) -> int:
         """The bottom level, where nothing is older."""
         return self.num_levels - 1

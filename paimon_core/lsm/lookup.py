@@ -18,7 +18,7 @@ from paimon_core.lsm.codes import order_codes
 from paimon_core.lsm.gather import Flags, Positions, contiguous, take
 from paimon_core.lsm.groups import Groups
 from paimon_core.lsm.strategy import needs_lookup
-from paimon_core.options import TableOptions
+from paimon_core.options import COMBINING_ENGINES, TableOptions
 
 LEVEL = "_LEVEL"
 _ABOVE_ALL = np.int8(127)
@@ -29,7 +29,7 @@ def holds_states(options: TableOptions) -> bool:
 
     With deduplicate and first-row the order of the rows leads to the same result.
     """
-    return options["merge-engine"] in ("partial-update", "aggregation") and needs_lookup(options)
+    return options["merge-engine"] in COMBINING_ENGINES and needs_lookup(options)
 
 
 def with_level(batch: pa.RecordBatch, level: int) -> pa.RecordBatch:

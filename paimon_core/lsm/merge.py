@@ -1,4 +1,4 @@
-"""Merge: sorted runs become one, a row per key (format 8.6, 9.1); also the fold of a write buffer.
+"""Merge: sorted runs become one, a row per key (format 8.6, 9.1).
 
 The merge is whole-column: a window's keys are sorted once, each key's rows put into merge order, and the merge engine
 chooses or combines them. The heavy steps run in numpy and Arrow without the interpreter's lock, so buckets can be
@@ -13,13 +13,12 @@ from itertools import pairwise
 import numpy as np
 import pyarrow as pa
 
-from paimon_core.errors import CorruptTable
 from paimon_core.lsm.codes import Codes
 from paimon_core.lsm.engines.engine import MergeEngine
 from paimon_core.lsm.groups import Groups, group, key_codes
 from paimon_core.lsm.lookup import LEVEL, without_older_states
 from paimon_core.lsm.order import MergeOrder, is_add, sequence_numbers
-from paimon_core.lsm.window import windows
+from paimon_core.lsm.window import not_ascending, windows
 
 
 def merge_runs(
@@ -63,14 +62,6 @@ def merge_runs(
             yield merged
 
 
-def sort_and_fold(rows: pa.Table, key: Sequence[str], order: MergeOrder, engine: MergeEngine) -> pa.Table:
-    """``rows``, in arrival order, sorted by ``key`` and merged into one row per key, of any kind."""
-    if len(rows) == 0:
-        return rows
-    groups = engine.survivors(rows, sorted_groups(rows, key, order), drop_deletes=False)
-    return engine.fold(rows, groups, rows.column_names)
-
-
 def sorted_groups(rows: pa.Table, key: Sequence[str], order: MergeOrder) -> Groups:
     """Rows in arrival order, grouped by ``key`` in merge order."""
     ranks = None
@@ -103,10 +94,7 @@ def _check_sorted(codes: Codes, pieces: Sequence[pa.Table], key: Sequence[str]) 
         run = codes[start : start + len(piece)]
         start += len(piece)
         if not _ascending(run):
-            raise CorruptTable(
-                f"a sorted run is not strictly ascending by {', '.join(key)}: its files cannot be merged",
-                key=tuple(key),
-            )
+            raise not_ascending(key)
 
 
 def _ascending(values: Codes) -> bool:

@@ -18,6 +18,8 @@ import pyarrow as pa
 from paimon_core.errors import CorruptTable
 from paimon_core.lsm.key_order import SortKey, sort_key
 
+WINDOW_ROWS = 1 << 18
+"""Rows of each run that one merge step holds: enough for whole columns to pay, few enough for memory."""
 WINDOW_BYTES = 32 << 20
 """Bytes of all runs together at which a window is full, whatever its rows."""
 
@@ -107,10 +109,14 @@ class _Source:
             return
         first = _key_at(batch, self._key, 0)
         if first < bound or (first == bound and not self._repeats):
-            raise CorruptTable(
-                f"a sorted run is not strictly ascending by {', '.join(self._key)}: its files cannot be merged",
-                key=self._key,
-            )
+            raise not_ascending(self._key)
+
+
+def not_ascending(key: Sequence[str]) -> CorruptTable:
+    """The error of a run whose keys fall back or repeat."""
+    return CorruptTable(
+        f"a sorted run is not strictly ascending by {', '.join(key)}: its files cannot be merged", key=tuple(key)
+    )
 
 
 def _key_at(batch: pa.RecordBatch, key: Sequence[str], row: int) -> SortKey:

@@ -18,14 +18,12 @@ from paimon_core.lsm.gather import take
 from paimon_core.lsm.groups import Groups, group, key_codes
 from paimon_core.lsm.merge import sorted_groups
 from paimon_core.lsm.order import MergeOrder
-from paimon_core.lsm.window import windows
+from paimon_core.lsm.window import WINDOW_ROWS, windows
 
 FAN_IN = 64
 """Runs that one merge reads at a time; of more, neighbours are first merged into one."""
 BATCH_BYTES = 1 << 20
 """Bytes of a batch of a run: a merge holds some of every run."""
-WINDOW_ROWS = 1 << 18
-"""Rows of a run that one merge step holds at most."""
 
 
 class StoredRun(Protocol):

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import fields
 
-from paimon_core.errors import InvalidOption
+from paimon_core.errors import InvalidOption, InvalidRequest
 from paimon_core.metadata.context import TableContext
-from paimon_core.options import FieldOptions
+from paimon_core.options import COMBINING_ENGINES, FieldOptions
 from paimon_core.options.field_options import DEFAULT_FUNCTION
 
 _ENGINE = {
@@ -15,7 +15,6 @@ _ENGINE = {
     "partial-update.remove-record-on-delete": "partial-update",
     "partial-update.remove-record-on-sequence-group": "partial-update",
 }
-_WITH_FUNCTIONS = ("aggregation", "partial-update")
 
 
 def check_engine_options(context: TableContext) -> None:
@@ -28,21 +27,36 @@ def check_engine_options(context: TableContext) -> None:
     for option, needed in _ENGINE.items():
         if option in options.values and engine != needed:
             raise InvalidOption(f"option {option} needs merge-engine = {needed}", option=option)
+        if options["ignore-delete"] and option in options.values and options[option]:
+            raise InvalidOption(f"options {option} and ignore-delete exclude each other", option=option)
     if options.sequence_groups and engine != "partial-update":
         option = f"fields.{','.join(options.sequence_groups[0].ordering)}.sequence-group"
         raise InvalidOption(f"option {option} needs merge-engine = partial-update", option=option)
     for column, chosen in options.fields.items():
         for what in _of_engines(chosen):
             option = f"fields.{column}.{what}" if column else DEFAULT_FUNCTION
-            if engine not in _WITH_FUNCTIONS:
+            if engine not in COMBINING_ENGINES:
                 raise InvalidOption(
-                    f"option {option} needs a primary key and merge-engine = {' or '.join(_WITH_FUNCTIONS)}",
+                    f"option {option} needs a primary key and merge-engine = {' or '.join(COMBINING_ENGINES)}",
                     option=option,
                 )
             if column in context.schema.primary_keys:
                 raise InvalidOption(
                     f"option {option} is not allowed: {column!r} is a primary key column", option=option, column=column
                 )
+
+
+def check_deletes(context: TableContext) -> None:
+    """Raises InvalidRequest naming the option to set unless a -D row removes the record of its key (format 9.1)."""
+    options, engine = context.options, context.options["merge-engine"]
+    removing = [option for option, of_engine in _ENGINE.items() if of_engine == engine]
+    if engine == "deduplicate" or any(options[option] for option in removing):
+        return
+    raise InvalidRequest(
+        f"table {context.name} has merge-engine = {engine}: a delete would not remove its rows"
+        + (f" without the option {' or '.join(removing)}" if removing else ""),
+        table=context.name,
+    )
 
 
 def _of_engines(chosen: FieldOptions) -> Iterator[str]:

@@ -11,8 +11,21 @@ from paimon_core.types import BINARY_ROOTS, STRING_ROOTS
 
 
 def check_table(context: TableContext) -> None:
-    """The rules between keys and options for a new table; raises InvalidRequest naming the option."""
-    buckets, keys = context.options["bucket"], context.options["bucket-key"]
+    """Raises InvalidRequest naming the option, or UnsupportedFeature, for a new table that breaks a rule."""
+    _check_buckets(context)
+    _check_partitions(context)
+    _check_order(context)
+    _check_bounds(context)
+    _check_use(context)
+    check_engine_options(context)
+    check_producer_options(context)
+    check_record_expiry(context)
+    _check_compaction(context)
+
+
+def _check_buckets(context: TableContext) -> None:
+    """How many buckets a partition has, and by which columns rows go to them."""
+    schema, buckets, keys = context.schema, context.options["bucket"], context.options["bucket-key"] or ()
     if context.is_keyed and buckets == -1:
         raise InvalidRequest(
             f"table {context.name} has a primary key and needs the option bucket = N (N >= 1): "
@@ -25,11 +38,87 @@ def check_table(context: TableContext) -> None:
         )
     if keys and buckets < 1:
         raise InvalidRequest(f"option bucket-key needs bucket = N with N >= 1, not {buckets}", option="bucket-key")
-    _check_columns(context)
-    check_engine_options(context)
-    check_producer_options(context)
-    check_record_expiry(context)
-    _check_compaction(context)
+    for key in keys:
+        if key not in schema.by_name:
+            raise InvalidRequest(f"option bucket-key names {key!r}, which is no column", option="bucket-key")
+        if key in schema.partition_keys or (schema.primary_keys and key not in schema.primary_keys):
+            raise InvalidRequest(
+                f"option bucket-key names {key!r}, which must be a primary key column and no partition key",
+                option="bucket-key",
+            )
+    if len(set(keys)) < len(keys):
+        raise InvalidRequest(f"option bucket-key = {','.join(keys)!r} names a column twice", option="bucket-key")
+
+
+def _check_partitions(context: TableContext) -> None:
+    """Partition keys have directory names, and a key lies in one partition."""
+    schema = context.schema
+    for field in schema.partition_fields:
+        if field.type.root in BINARY_ROOTS and context.options["partition.legacy-name"]:
+            raise UnsupportedFeature(
+                f"partition key {field.name!r} is {field.type}, which has no directory name "
+                "under partition.legacy-name = true",
+                column=field.name,
+            )
+    missing = [k for k in schema.partition_keys if context.is_keyed and k not in schema.primary_keys]
+    if missing:
+        raise InvalidRequest(
+            f"table {context.name}: the primary key must hold the partition key {missing[0]!r}, "
+            "or one key could lie in two partitions",
+            column=missing[0],
+        )
+
+
+def _check_order(context: TableContext) -> None:
+    """The columns that order rows and hold their kinds."""
+    schema, options = context.schema, context.options
+    sequence, kind = options["sequence.field"] or (), options["rowkind.field"]
+    for option, names in (("sequence.field", sequence), ("rowkind.field", () if kind is None else (kind,))):
+        for column in names:
+            if not context.is_keyed:
+                raise InvalidRequest(f"option {option} needs a table with a primary key", option=option)
+            if column not in schema.by_name:
+                raise InvalidRequest(f"option {option} names {column!r}, which is no column", option=option)
+    if len(set(sequence)) < len(sequence):
+        raise InvalidRequest(
+            f"option sequence.field = {','.join(sequence)!r} names a column twice", option="sequence.field"
+        )
+    if "sequence.field.sort-order" in options.values and not sequence:
+        raise InvalidRequest(
+            "option sequence.field.sort-order needs the option sequence.field", option="sequence.field.sort-order"
+        )
+    if kind is not None and schema.by_name[kind].type.root not in STRING_ROOTS:
+        raise InvalidRequest(
+            f"option rowkind.field names {kind!r}, which is {schema.by_name[kind].type} and not text",
+            option="rowkind.field",
+        )
+
+
+def _check_bounds(context: TableContext) -> None:
+    """Options that give the least and the most of something."""
+    options = context.options
+    least, most = options["snapshot.num-retained.min"], options["snapshot.num-retained.max"]
+    if least > most and "snapshot.num-retained.min" in options.values:
+        raise InvalidRequest(
+            f"option snapshot.num-retained.min = {least} is more than snapshot.num-retained.max = {most}",
+            option="snapshot.num-retained.min",
+        )
+    if options["commit.min-retry-wait"] > options["commit.max-retry-wait"]:
+        raise InvalidRequest(
+            "option commit.min-retry-wait is more than commit.max-retry-wait", option="commit.min-retry-wait"
+        )
+
+
+def _check_use(context: TableContext) -> None:
+    """Options that nothing of this table would read."""
+    values = context.options.values
+    keyed_only = [k for k in values if k.startswith("changelog-file.") or k.endswith(".per.level")]
+    for option in ("ignore-delete", "ignore-update-before", *keyed_only):
+        if option in values and not context.is_keyed:
+            raise InvalidRequest(f"option {option} needs a table with a primary key", option=option)
+    for column in context.options.fields:
+        if column and column not in context.schema.by_name:
+            raise InvalidRequest(f"an option fields.{column}.* names {column!r}, which is no column", column=column)
 
 
 def _check_compaction(context: TableContext) -> None:
@@ -57,70 +146,3 @@ def _check_compaction(context: TableContext) -> None:
         raise InvalidRequest(
             "option lookup-compact.max-interval needs lookup-compact = gentle", option="lookup-compact.max-interval"
         )
-
-
-def _check_pairs(context: TableContext) -> None:
-    """Options that only mean something beside others."""
-    values, options = context.options.values, context.options
-    sequence = options["sequence.field"] or ()
-    if len(set(sequence)) < len(sequence):
-        raise InvalidRequest(f"option sequence.field = {','.join(sequence)!r} names a column twice")
-    if "sequence.field.sort-order" in values and not sequence:
-        raise InvalidRequest("option sequence.field.sort-order needs the option sequence.field")
-    keyed_only = [k for k in values if k.startswith("changelog-file.") or k.endswith(".per.level")]
-    for option in ("ignore-delete", *keyed_only):
-        if option in values and not context.is_keyed:
-            raise InvalidRequest(f"option {option} needs a table with a primary key", option=option)
-    if options["commit.min-retry-wait"] > options["commit.max-retry-wait"]:
-        raise InvalidRequest("option commit.min-retry-wait is more than commit.max-retry-wait")
-    missing = [k for k in context.schema.partition_keys if context.is_keyed and k not in context.schema.primary_keys]
-    if missing:
-        raise InvalidRequest(
-            f"table {context.name}: the primary key must hold the partition key {missing[0]!r}, "
-            "or one key could lie in two partitions",
-            column=missing[0],
-        )
-
-
-def _check_columns(context: TableContext) -> None:
-    schema = context.schema
-    for field in schema.partition_fields:
-        if field.type.root in BINARY_ROOTS and context.options["partition.legacy-name"]:
-            raise UnsupportedFeature(
-                f"partition key {field.name!r} is {field.type}, which has no directory name "
-                "under partition.legacy-name = true",
-                column=field.name,
-            )
-    keys = context.options["bucket-key"] or ()
-    for key in keys:
-        if key not in schema.by_name:
-            raise InvalidRequest(f"option bucket-key names {key!r}, which is no column", option="bucket-key")
-        if key in schema.partition_keys or (schema.primary_keys and key not in schema.primary_keys):
-            raise InvalidRequest(
-                f"option bucket-key names {key!r}, which must be a primary key column and no partition key",
-                option="bucket-key",
-            )
-    if len(set(keys)) < len(keys):
-        raise InvalidRequest(f"option bucket-key = {','.join(keys)!r} names a column twice", option="bucket-key")
-    least, most = context.options["snapshot.num-retained.min"], context.options["snapshot.num-retained.max"]
-    if least > most and "snapshot.num-retained.min" in context.options.values:
-        raise InvalidRequest(
-            f"option snapshot.num-retained.min = {least} is more than snapshot.num-retained.max = {most}",
-            option="snapshot.num-retained.min",
-        )
-    kind = schema.by_name.get(context.options["rowkind.field"] or "")
-    if kind is not None and kind.type.root not in STRING_ROOTS:
-        raise InvalidRequest(
-            f"option rowkind.field names {kind.name!r}, which is {kind.type} and not text", option="rowkind.field"
-        )
-    _check_pairs(context)
-    for option in ("sequence.field", "rowkind.field"):
-        value = context.options[option]
-        for column in (value,) if isinstance(value, str) else value or ():
-            if not context.is_keyed:
-                raise InvalidRequest(f"option {option} needs a table with a primary key", option=option)
-            if column not in schema.by_name:
-                raise InvalidRequest(f"option {option} names {column!r}, which is no column", option=option)
-    for column in context.options.fields:
-        if column and column not in schema.by_name:
-            raise InvalidRequest(f"an option fields.{column}.* names {column!r}, which is no column")

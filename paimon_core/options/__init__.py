@@ -2,7 +2,15 @@
 
 from paimon_core.options.field_options import FieldOptions, SequenceGroup
 from paimon_core.options.parsers import parse_bytes, parse_millis
-from paimon_core.options.supported import SUPPORTED
+from paimon_core.options.supported import COMBINING_ENGINES, SUPPORTED
 from paimon_core.options.table_options import TableOptions
 
-__all__ = ["SUPPORTED", "FieldOptions", "SequenceGroup", "TableOptions", "parse_bytes", "parse_millis"]
+__all__ = [
+    "COMBINING_ENGINES",
+    "SUPPORTED",
+    "FieldOptions",
+    "SequenceGroup",
+    "TableOptions",
+    "parse_bytes",
+    "parse_millis",
+]

@@ -60,6 +60,8 @@ _FILES = (
     Option("changelog-file.prefix", parse_file_name, "changelog-", "the first part of the names of changelog files"),
     Option("changelog-file.stats-mode", parse_stats_mode, None, "their statistics; default those of data files"),
 )
+COMBINING_ENGINES = ("partial-update", "aggregation")
+"""Merge engines whose result may hold values of several rows; the others choose one row of each key."""
 _MERGE = (
     Option(
         "merge-engine",

@@ -17,13 +17,10 @@ from paimon_core.lsm.lookup import holds_states, with_level
 from paimon_core.lsm.merge import merge_runs
 from paimon_core.lsm.order import MergeOrder
 from paimon_core.lsm.sorted_run import SortedRun
-from paimon_core.lsm.window import WINDOW_BYTES, windows
+from paimon_core.lsm.window import WINDOW_BYTES, WINDOW_ROWS, windows
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.data_file import DataFile
 from paimon_core.schema import DataField
-
-WINDOW_ROWS = 1 << 18
-"""Rows of each run that one merge step holds: enough for whole columns to pay, few enough for memory."""
 
 
 @dataclass(frozen=True, slots=True)

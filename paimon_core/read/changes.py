@@ -8,15 +8,15 @@ import pyarrow as pa
 
 from paimon_core.datafile.reader import read_batches
 from paimon_core.errors import CorruptTable
+from paimon_core.lsm.window import WINDOW_ROWS
 from paimon_core.metadata.context import TableContext
 from paimon_core.predicate import Predicate
-from paimon_core.read.bucket_reader import WINDOW_ROWS
+from paimon_core.read.bucket_reader import BucketReader
 from paimon_core.scan.changes import ChangedFile, changed_files
-from paimon_core.schema import KIND_FIELD, TableSchema
+from paimon_core.schema import KIND_FIELD, ROW_KINDS, TableSchema
 
 ROW_KIND = pa.field("rowkind", pa.string(), nullable=False)
-_KINDS = pa.array(["+I", "-U", "+U", "-D"])
-"""By their codes in ``_VALUE_KIND`` (format 7.2)."""
+_KINDS = pa.array(ROW_KINDS)
 
 
 def changes_schema(schema: TableSchema, columns: Sequence[str]) -> pa.Schema:
@@ -44,8 +44,7 @@ def _rows(
     schema = context.schema
     needed = list(dict.fromkeys([*columns, *(sorted(where.columns) if where is not None else ())]))
     fields = [*schema.select(needed), *([KIND_FIELD] if context.is_keyed else [])]
-    directory = context.partition_path(changed.partition)
-    path = context.paths.data_file(directory, changed.bucket, changed.file.file_name)
+    path = BucketReader(context, changed.partition, changed.bucket).path(changed.file)
     result = changes_schema(schema, columns)
     for batch in read_batches(
         context.storage,

@@ -35,7 +35,7 @@ class LookupReader:
         ]
 
     def find(self, keys: pa.Table) -> list[pa.Table]:
-        """The rows of those of the ``keys`` that exist, of each the one of the lowest level.
+        """The rows of those of the ``keys`` that exist, of each the one of the lowest level; a sorted table per level.
 
         ``keys`` has the columns ``_KEY_*``; they ascend strictly, here and from call to call.
         """
@@ -45,9 +45,9 @@ class LookupReader:
                 break
             rows = run.find(keys)
             if rows:
-                found += rows
+                found.append(pa.concat_tables(rows))
                 open_ = np.ones(len(keys), np.bool_)
-                open_[np.concatenate([places(keys, table, keys.column_names) for table in rows])] = False
+                open_[places(keys, found[-1], keys.column_names)] = False
                 keys = keys.filter(pa.array(open_))
         return found
 
@@ -73,7 +73,7 @@ class _Run:
         self._reader = reader
         self._beside = beside
         self._fields = tuple(fields)
-        self._key_fields = schema.file_fields[: len(schema.key_fields)]
+        self._key_fields = schema.file_key_fields
         self._units = deque(_Unit(f, order(f.min_key), order(f.max_key)) for f in by_key(files, order))
         self._batches: Iterator[pa.RecordBatch] | None = None
         self._waiting: pa.RecordBatch | None = None
@@ -111,12 +111,13 @@ class _Run:
             if batch is None:
                 self._pass()
                 return start
-            hits = places(keys, batch, keys.column_names) >= 0
+            read_to = self._key_at(batch, len(batch) - 1)
+            above = self._first_above(keys, read_to, start)
+            hits = places(keys.slice(start, above - start), batch, keys.column_names) >= 0
             if hits.any():
                 found.append(pa.Table.from_batches([with_level(batch.filter(pa.array(hits)), unit.file.level)]))
-            read_to = self._key_at(batch, len(batch) - 1)
             self._waiting = batch if read_to > last else None
-            start = self._first_above(keys, read_to, start)
+            start = above
             if start == len(keys):
                 return start
             if self._first_above(keys, unit.high, start) == start:

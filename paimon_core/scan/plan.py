@@ -19,7 +19,7 @@ from paimon_core.metadata.manifest import ManifestEntry, ManifestFile
 from paimon_core.metadata.manifest_file import live_entries
 from paimon_core.metadata.manifest_store import ManifestStore
 from paimon_core.metadata.snapshot import Snapshot
-from paimon_core.options import TableOptions
+from paimon_core.options import COMBINING_ENGINES, TableOptions
 from paimon_core.predicate import Predicate
 from paimon_core.scan.prune import PartitionPruner, Pruners, Schemas, ValuePruner
 from paimon_core.scan.split import Packed, Packing, Split, pack_append, pack_keyed
@@ -146,18 +146,19 @@ def plan_scan(
     """
     pruners = Pruners.of(where, schema, options, schemas)
     engine = options["merge-engine"] if schema.primary_keys else None
+    unique = engine == "first-row"
     if snapshot is None:
         return ScanPlan(None, schema, where, (), ScanCounts())
     with manifests.reading(snapshot):
         _refuse_deletion_vectors(manifests, snapshot)
-        found = _read_files(manifests, snapshot, pruners, buckets, engine == "first-row")
+        found = _read_files(manifests, snapshot, pruners, buckets, level_0=not unique)
     order = key_order([f.type for f in schema.key_fields]) if schema.primary_keys else None
     packing = Packing(options["source.split.target-size"], options["source.split.open-file-cost"])
-    combines = engine in ("partial-update", "aggregation")
+    combines = engine in COMBINING_ENGINES
     splits = tuple(
         Split(partition, bucket, entries[0].total_buckets, snapshot.id, files, not layout, layout)
         for (partition, bucket), entries in found.buckets.items()
-        for files, layout in _pack(entries, order, packing, pruners.value, combines, engine == "first-row")
+        for files, layout in _pack(entries, order, packing, pruners.value, combines=combines, unique=unique)
     )
     selected = sum(len(s.files) for s in splits)
     in_buckets = sum(map(len, found.buckets.values()))
@@ -178,8 +179,10 @@ def _read_files(
     snapshot: Snapshot,
     pruners: Pruners,
     buckets: Collection[int] | None,
-    skip_level_0: bool,
+    *,
+    level_0: bool,
 ) -> _Found:
+    """The files that are not pruned; without ``level_0`` those of level 0 are left out."""
     listed = manifests.manifests_of(snapshot)
     partition, hashed, key = pruners.partition, pruners.bucket, pruners.key
     in_partitions = [m for m in listed if partition is None or partition.keeps_manifest(m)]
@@ -197,7 +200,7 @@ def _read_files(
             by_bucket += 1
         elif key is not None and not key.keeps(entry.file):
             by_key += 1
-        elif skip_level_0 and entry.file.level == 0:
+        elif not level_0 and entry.file.level == 0:
             waiting += 1
         else:
             grouped.setdefault((entry.partition, entry.bucket), []).append(entry)
@@ -259,9 +262,11 @@ def _pack(
     order: KeyOrder | None,
     packing: Packing,
     value: ValuePruner | None,
+    *,
     combines: bool,
     unique: bool,
 ) -> list[Packed]:
+    """The splits of one bucket; ``unique``: each key lies in one file."""
     files = [e.file for e in entries]
     may_match = None if value is None else partial(value.keeps, entries[0].partition)
     if order is None or (unique and all(f.delete_row_count == 0 for f in files)):

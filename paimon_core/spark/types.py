@@ -1,6 +1,7 @@
 """Table columns as Spark columns: microseconds for every timestamp, no TIME.
 
-Spark holds timestamps in microseconds. A TIMESTAMP(7..9) is read only while its nanoseconds are whole microseconds:
+Spark holds timestamps in microseconds. Members of nested columns are nullable there, whatever the table says: below a
+null row there are nulls. A TIMESTAMP(7..9) is read only while its nanoseconds are whole microseconds:
 anything else is an error, never a silent cut.
 """
 
@@ -27,7 +28,7 @@ def _arrow(kind: DataType, column: str) -> pa.DataType:
         raise UnsupportedFeature(f"column {column!r}: {kind} has no Spark type here", column=column)
     if kind.root in TIMESTAMP_ROOTS:
         return pa.timestamp("us", tz="UTC" if kind.root is TypeRoot.TIMESTAMP_LTZ else None)
-    inner = [pa.field(c.name, _arrow(c.type, f"{column}.{c.name}"), nullable=c.type.nullable) for c in kind.children]
+    inner = [pa.field(c.name, _arrow(c.type, f"{column}.{c.name}")) for c in kind.children]
     match kind.root:
         case TypeRoot.ARRAY:
             return pa.list_(inner[0])

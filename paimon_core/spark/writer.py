@@ -98,6 +98,9 @@ def write_messages(
 
 def _check_columns(df: DataFrame, table: Table, kinds: str | None, order_by: Sequence[str]) -> None:
     """Refuse a wrong DataFrame here, by name, before a job starts."""
+    field = table.options["rowkind.field"]
+    if kinds and field is not None:
+        raise InvalidRequest(f"table {table.name} takes row kinds from its column {field!r}, not from kinds")
     extra = {*order_by, *((kinds,) if kinds else ())}
     for name in extra:
         if name not in df.columns:

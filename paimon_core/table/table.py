@@ -14,11 +14,12 @@ import pyarrow as pa
 from paimon_core.commit.overwrite import Overwrite
 from paimon_core.compact.compactor import run_task, run_tasks
 from paimon_core.compact.task import CompactionTask
-from paimon_core.errors import CommitConflict, InvalidRequest, TableNotFound, UnsupportedFeature
+from paimon_core.errors import CommitConflict, InvalidRequest, PaimonError, TableNotFound
 from paimon_core.maintain.expire import ExpireReport, expire
 from paimon_core.maintain.rollback import rollback
 from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.metadata.context import TableContext
+from paimon_core.metadata.engine_rules import check_deletes
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.options import TableOptions
 from paimon_core.predicate import Predicate
@@ -233,7 +234,8 @@ class Table:
     ) -> Snapshot | None:
         """Delete the rows that match, by key; None when none did.
 
-        An append table deletes whole partitions only: ``where`` must then be on partition columns.
+        An append table deletes whole partitions only: ``where`` must then be on partition columns. So does a table
+        whose merge engine does not remove a record for a row of kind -D; an option of the engine may make it.
         """
         self._check_latest("delete")
         if not isinstance(where, Predicate):
@@ -243,6 +245,7 @@ class Table:
             return self.complete(request, [], self.overwrite_spec(where), operation="DELETE")
         if self.options["ignore-delete"]:
             raise InvalidRequest(f"table {self.name} has ignore-delete = true: it takes no deletes", table=self.name)
+        check_deletes(self.context)
         with TableWriter(self.context) as writer:
             for batch in self.scan(where=where).to_batches():
                 writer.delete(batch)
@@ -258,7 +261,7 @@ class Table:
         """Commit what the caller has just written; then, unless write-only, compact what was touched and expire.
 
         For writers outside of this class, such as Spark's; messages from elsewhere go to ``commit``. The rows stand
-        once the commit does: upkeep that has to wait must not make the write look failed.
+        once the commit does: upkeep that has to wait, or fails, must not make the write look failed.
         """
         snapshot = request.commit_own(messages, overwrite, operation)
         if snapshot is not None and not self.options["write-only"]:
@@ -266,7 +269,7 @@ class Table:
             try:
                 upkeep.compact(self.context, CommitRequest.of(self.context, None, None, None), written=touched)
                 self.expire_snapshots()
-            except (CommitConflict, UnsupportedFeature) as error:
+            except PaimonError as error:
                 _LOG.warning("table %s: snapshot %d stands, its upkeep has to wait: %s", self.name, snapshot.id, error)
         return snapshot
 

@@ -15,7 +15,8 @@ from paimon_core.lsm.order import MergeOrder
 from paimon_core.lsm.write_buffer import WriteBuffer
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.data_file import DataFile, FileSource
-from paimon_core.schema import KEY_PREFIX, VALUE_KIND
+from paimon_core.options import COMBINING_ENGINES
+from paimon_core.schema import VALUE_KIND
 from paimon_core.write.spill import SpillSpace
 
 
@@ -102,12 +103,13 @@ class KeyedBucketWriter:
         self._next_sequence = first_sequence
         options = context.options
         self._buffer = WriteBuffer(
-            [KEY_PREFIX + k for k in context.schema.trimmed_primary_keys],
+            [f.name for f in context.schema.file_key_fields],
             MergeOrder.of(options),
             merge_engine(context.schema, options),
             store=space,
             keeps_raw=changelog and options["changelog-producer"] == "input",
-            folds_early=options["merge-engine"] in _FOLDING_EARLY and not options["ignore-delete"],
+            # The choice among choices is the choice among all, unless lone retracts count and others do not.
+            folds_early=options["merge-engine"] not in COMBINING_ENGINES and not options["ignore-delete"],
         )
         self._files = BucketFiles()
         self._writers: list[RollingWriter] = []
@@ -161,10 +163,6 @@ class KeyedBucketWriter:
         writer = rolling_writer(self._context, self._partition, self._bucket, level=0, changelog=changelog)
         self._writers.append(writer)
         return writer
-
-
-_FOLDING_EARLY = ("deduplicate", "first-row")
-"""Engines that choose a row: the choice among choices is the choice among all."""
 
 
 class AppendBucketWriter:

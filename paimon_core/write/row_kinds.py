@@ -8,10 +8,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from paimon_core.errors import InvalidRequest, SchemaMismatch
+from paimon_core.schema import ROW_KINDS
 
-KIND_CODES = {"+I": 0, "-U": 1, "+U": 2, "-D": 3}
-"""The codes of ``_VALUE_KIND``; DO NOT CHANGE, on disk."""
-_TEXTS = pa.array(list(KIND_CODES))
+_TEXTS = pa.array(ROW_KINDS)
 
 
 def kind_codes(kinds: Any, rows: int, source: str) -> pa.Array:
@@ -38,5 +37,5 @@ def kind_codes(kinds: Any, rows: int, source: str) -> pa.Array:
     codes = pc.index_in(column.cast(pa.string()), value_set=_TEXTS)
     if codes.null_count:
         bad = column.filter(pc.is_null(codes))[0].as_py()
-        raise SchemaMismatch(f"{source}: {bad!r} is no row kind; the kinds are {', '.join(KIND_CODES)}", value=bad)
+        raise SchemaMismatch(f"{source}: {bad!r} is no row kind; the kinds are {', '.join(ROW_KINDS)}", value=bad)
     return codes.cast(pa.int8())

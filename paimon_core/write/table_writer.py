@@ -9,9 +9,10 @@ largest buckets go to local disk (``SpillSpace``) or into files. Nothing is visi
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from types import TracebackType
-from typing import Any
+from typing import Any, TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -21,12 +22,13 @@ from paimon_core.errors import InvalidRequest, SchemaMismatch, StorageError
 from paimon_core.lsm.engines.choice import merge_engine
 from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.metadata.context import TableContext
-from paimon_core.schema import VALUE_KIND
+from paimon_core.schema import RETRACTS, VALUE_KIND, RowKind
 from paimon_core.write.bucket_writer import AppendBucketWriter, BucketWriter, KeyedBucketWriter
 from paimon_core.write.bucketing import BucketRows, split_by_bucket
-from paimon_core.write.row_kinds import KIND_CODES, kind_codes
+from paimon_core.write.row_kinds import kind_codes
 from paimon_core.write.spill import SpillSpace
 
+_Item = TypeVar("_Item")
 _LEAST_GATHERED = 1 << 20
 """Bytes of batches that are put together, however small the buffer."""
 _LEAST_ROWS = 1000
@@ -86,22 +88,25 @@ class TableWriter:
                 raise InvalidRequest(f"table {context.name} takes row kinds from its column {field!r}, not from kinds")
             codes = kind_codes(rows[field], len(rows), f"column {field!r}")
         if not context.is_keyed:
-            if codes is not None and any(k != 0 for k in codes.unique().to_pylist()):
+            if codes is not None and any(k != RowKind.INSERT for k in codes.unique().to_pylist()):
                 raise InvalidRequest(f"table {context.name} has no primary key and takes only +I rows")
         else:
-            codes = pa.repeat(pa.scalar(0, pa.int8()), len(rows)) if codes is None else codes
+            codes = pa.repeat(pa.scalar(RowKind.INSERT, pa.int8()), len(rows)) if codes is None else codes
             rows = self._taken(rows.append_column(VALUE_KIND, codes))
         self._buffer(rows)
 
     def _taken(self, rows: pa.Table) -> pa.Table:
         """The rows without those that ignore-delete and ignore-update-before drop (format 9.1)."""
         options = self._context.options
-        ignored = {1, 3} if options["ignore-delete"] else {1} if options["ignore-update-before"] else set()
+        ignored = RETRACTS if options["ignore-delete"] else frozenset[RowKind]()
+        if options["ignore-update-before"]:
+            ignored |= {RowKind.UPDATE_BEFORE}
         if ignored:
             rows = rows.filter(pc.invert(pc.is_in(rows[VALUE_KIND], pa.array(sorted(ignored), pa.int8()))))
-        retracts = {1, 3}.intersection(rows[VALUE_KIND].unique().to_pylist())
+        retracts = RETRACTS.intersection(rows[VALUE_KIND].unique().to_pylist())
         if retracts:
             self._engine.check_retract(retracts)
+        self._engine.check_rows(rows)
         return rows
 
     def delete(self, rows: pa.Table | pa.RecordBatch) -> None:
@@ -112,9 +117,9 @@ class TableWriter:
         self._check_usable()
         if self._context.options["ignore-delete"]:
             raise InvalidRequest(f"table {self._context.name} has ignore-delete = true: it takes no deletes")
-        self._engine.check_retract({KIND_CODES["-D"]})
+        self._engine.check_retract({RowKind.DELETE})
         rows = conform(rows, self._context.schema.fields)
-        self._buffer(rows.append_column(VALUE_KIND, pa.repeat(pa.scalar(KIND_CODES["-D"], pa.int8()), len(rows))))
+        self._buffer(rows.append_column(VALUE_KIND, pa.repeat(pa.scalar(RowKind.DELETE, pa.int8()), len(rows))))
 
     def _check_usable(self) -> None:
         if self._failed:
@@ -223,7 +228,7 @@ class TableWriter:
         if self._space is not None:
             self._space.close()
 
-    def _each(self, items: list[Any], work: Any) -> None:
+    def _each(self, items: Sequence[_Item], work: Callable[[_Item], object]) -> None:
         """Do ``work`` on each item, buckets side by side: Arrow and numpy leave the interpreter lock."""
         threads = min(len(items), os.cpu_count() or 1)
         try:

@@ -28,5 +28,12 @@ def test_the_rule(spec: TableSpec, runs: int, pressed: bool, in_flight: bool, ex
     assert (decision.pressed, decision.full) == expected
 
 
+def test_a_compaction_that_readers_wait_for_comes_below_the_marks(spec: TableSpec) -> None:
+    decision = decide(spec, 1, pressed=False, in_flight=False, awaited=True)
+    assert (decision.pressed, decision.full) == (False, False)
+    assert decide(spec, 1, pressed=False, in_flight=True, awaited=True).full is None
+    assert decide(spec, 12, pressed=False, in_flight=False, awaited=True).full is True
+
+
 def test_the_reason_names_table_and_runs(spec: TableSpec) -> None:
     assert decide(spec, 1, pressed=False, in_flight=False) == Decision(False, None, "ods.flights: 1 runs (from 4 on)")

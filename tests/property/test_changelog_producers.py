@@ -96,9 +96,11 @@ def test_the_changes_are_the_table(engine, producer, batches, based, deduplicate
         table.write(base_rows())
         table.compact(full=True)
     for batch in batches:
-        rows = [[key, a, b, None] for _, key, a, b in batch]
-        columns = [list(column) for column in zip(*rows, strict=True)]
         chosen = [kinds[number % len(kinds)] for number, *_ in batch]
+        # Rows outside of their sequence group are not the same once a lookup merges them alone (format 10.6).
+        outside = 0 if engine == "grouped" else None
+        rows = [[key, outside if a is None else a, b, None] for _, key, a, b in batch]
+        columns = [list(column) for column in zip(*rows, strict=True)]
         table.write(pa.table(columns, schema=SCHEMA), pa.array(chosen))
     if producer == "full-compaction":
         table.compact(full=True)

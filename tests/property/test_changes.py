@@ -70,7 +70,7 @@ def test_input_changes_are_the_rows_that_came(batches):
 
 
 @given(batches=BATCHES, keep=st.integers(1, 6), producer=st.sampled_from(["none", "input", "lookup"]))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=15, deadline=None)
 def test_expiry_takes_the_oldest_changes_only(batches, keep, producer):
     table = written(producer, batches)
     before = {i: changes(table, i - 1, i) for i in table.context.snapshots.ids()}

@@ -1,6 +1,7 @@
 """Laws of data files: what is written is read back, and no statistic lies."""
 
 import pyarrow as pa
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -31,18 +32,33 @@ NUMBERS = {
 }
 
 
+IN_ORC = {
+    "TIMESTAMP(3)": st.integers(-9_000_000_000_000, 9_000_000_000_000),
+    "TIMESTAMP(6) WITH LOCAL TIME ZONE": st.integers(-9_000_000_000_000, 9_000_000_000_000).map(lambda n: n * 1000)
+    | st.integers(0, 9_000_000_000_000_000),
+    "TIMESTAMP(9)": st.integers(-9_000_000_000_000, 9_000_000_000_000).map(lambda n: n * 10**6)
+    | st.integers(0, 2**63 - 1),
+}
+OF_FORMAT = {
+    "parquet": NUMBERS,
+    "orc": NUMBERS | IN_ORC,
+    "avro": {text: values for text, values in NUMBERS.items() if text != "TIMESTAMP(9)"},
+}
+
+
 @st.composite
 def columns(draw):
-    text = draw(st.sampled_from(sorted(NUMBERS)))
-    return text, draw(st.lists(st.none() | NUMBERS[text], min_size=1, max_size=50))
+    kind = draw(st.sampled_from(sorted(OF_FORMAT)))
+    text = draw(st.sampled_from(sorted(OF_FORMAT[kind])))
+    return kind, text, draw(st.lists(st.none() | OF_FORMAT[kind][text], min_size=1, max_size=50))
 
 
 @given(columns())
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=400)
 def test_a_column_survives_its_file_and_its_bounds_hold(column):
-    text, values = column
+    kind, text, values = column
     dtype = parse_type(text)
-    bucket = Bucket(schema_of({"c": text}, options={"metadata.stats-mode": "truncate(2)"}))
+    bucket = Bucket(schema_of({"c": text}, options={"metadata.stats-mode": "truncate(2)", "file.format": kind}))
     rows = bucket.table({"c": values})
     (file,) = bucket.write(rows)
     found = bucket.read(file)
@@ -69,24 +85,36 @@ def test_a_cut_text_is_short_and_not_below(text, length):
         assert cut.encode() >= text.encode()
 
 
-DAMAGED = Bucket(schema_of({"n": "INT", "s": "STRING", "t": "TIMESTAMP(9)", "d": "DECIMAL(30, 2)"}))
-WHOLE = DAMAGED.table({"n": range(200), "s": [f"s{n % 7}" for n in range(200)], "t": range(200), "d": range(200)})
-FILE = DAMAGED.write(WHOLE)[0]
-DATA = STORAGE.read(DAMAGED.path(FILE))
+def whole(kind):
+    """A bucket, its rows and the bytes of the one file with them."""
+    types = {
+        "n": "INT",
+        "s": "STRING",
+        "t": "TIMESTAMP(6)" if kind == "avro" else "TIMESTAMP(9)",
+        "d": "DECIMAL(30, 2)",
+    }
+    bucket = Bucket(schema_of(types, options={"file.format": kind}))
+    rows = bucket.table({"n": range(200), "s": [f"s{n % 7}" for n in range(200)], "t": range(200), "d": range(200)})
+    return bucket, rows, STORAGE.read(bucket.path(bucket.write(rows)[0]))
 
 
-@given(st.lists(st.tuples(st.integers(0, len(DATA) - 1), st.integers(0, 7)), min_size=1, max_size=3, unique=True))
+WHOLE = {kind: whole(kind) for kind in OF_FORMAT}
+
+
+@pytest.mark.parametrize("kind", OF_FORMAT)
+@given(st.lists(st.tuples(st.floats(0, 1, exclude_max=True), st.integers(0, 7)), min_size=1, max_size=3, unique=True))
 @settings(deadline=None, derandomize=True, max_examples=300)
-def test_a_damaged_file_is_refused_by_name_or_has_all_its_rows(bits):
-    data = bytearray(DATA)
-    for at, bit in bits:
-        data[at] ^= 1 << bit
-    file = DAMAGED.put_bytes(bytes(data), FILE.row_count, "damaged.parquet")
+def test_a_damaged_file_is_refused_by_name_or_has_all_its_rows(kind, bits):
+    bucket, rows, intact = WHOLE[kind]
+    data = bytearray(intact)
+    for place, bit in bits:
+        data[int(place * len(data))] ^= 1 << bit
+    file = bucket.put_bytes(bytes(data), len(rows), f"damaged.{kind}")
     try:
-        found = DAMAGED.read(file)
+        found = bucket.read(file)
     except (CorruptTable, UnsupportedFeature) as error:
         refused = error
     else:
-        assert len(found) == len(WHOLE)
+        assert len(found) == len(rows)
         return
-    assert DAMAGED.path(file) in str(refused) or "column" in refused.facts
+    assert bucket.path(file) in str(refused) or "column" in refused.facts

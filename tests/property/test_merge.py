@@ -16,8 +16,9 @@ from paimon_core.codec.binary_row import to_array
 from paimon_core.lsm.codes import order_codes
 from paimon_core.lsm.engines.deduplicate import Deduplicate
 from paimon_core.lsm.key_order import sort_key
-from paimon_core.lsm.merge import merge_runs, sort_and_fold
+from paimon_core.lsm.merge import merge_runs
 from paimon_core.lsm.order import MergeOrder
+from paimon_core.lsm.write_buffer import WriteBuffer
 from paimon_core.types import parse_type
 
 MANY = settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -144,8 +145,10 @@ def test_a_drained_buffer_is_the_dictionary(types, data):
     rows = [row for run in data.draw(histories(types)) for row in run]
     rows = [rows[i] for i in data.draw(st.permutations(range(len(rows))))]
     order = data.draw(ORDERS)
-    folded = sort_and_fold(table_of(rows, types), [f"_KEY_{i}" for i in range(len(types))], order, Deduplicate())
-    assert folded["number"].to_pylist() == model(rows, order, drop_deletes=False)
+    buffer = WriteBuffer([f"_KEY_{i}" for i in range(len(types))], order, Deduplicate())
+    buffer.add(table_of(rows, types))
+    found = [number for drained in buffer.drain() for number in drained.merged["number"].to_pylist()]
+    assert found == model(rows, order, drop_deletes=False)
 
 
 @MANY

@@ -4,10 +4,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from paimon_core.lsm.compaction import UniversalCompaction
-from paimon_core.lsm.levels import Levels
 from paimon_core.lsm.schedule import EarlyFull, Moment, OffPeak
 from paimon_core.lsm.strategy import Level0, Strategy
-from tests.support.lsm_files import data_file
+from tests.support.lsm_files import bucket
 
 SIZES = st.one_of(st.integers(1, 9), st.integers(1, 10**12))
 STRATEGIES = st.builds(
@@ -25,14 +24,7 @@ def buckets(draw):
     runs = [(0, size) for size in draw(st.lists(SIZES, max_size=9))]
     num_levels = draw(st.integers(2, 9))
     runs += [(level, draw(SIZES)) for level in sorted(draw(st.sets(st.integers(1, num_levels - 1))))]
-    return bucket(runs, num_levels)
-
-
-def bucket(runs, num_levels):
-    return Levels.of(
-        [data_file(f"f{n:03}", level=level, size=size, sequences=(0, 99 - n)) for n, (level, size) in enumerate(runs)],
-        num_levels,
-    )
+    return bucket(*runs, num_levels=num_levels)
 
 
 @given(STRATEGIES, buckets(), MOMENTS, st.booleans())
@@ -57,5 +49,6 @@ def test_picks_come_to_an_end(strategy, levels, moment):
         if unit is None:
             break
         left = [(run.level, run.size) for run in levels.runs[len(levels.runs) - unit.runs_left :]]
-        levels = bucket([(unit.output_level, sum(f.file_size for f in unit.files)), *left], levels.num_levels)
+        merged = (unit.output_level, sum(f.file_size for f in unit.files))
+        levels = bucket(merged, *left, num_levels=levels.num_levels)
     assert strategy.pick(levels, moment) is None

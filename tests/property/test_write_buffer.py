@@ -70,7 +70,7 @@ def drained(buffer):
     return merged, [row for part in found if part.raw is not None for row in part.raw.to_pylist()]
 
 
-@settings(max_examples=250, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     rows=ROWS,
     options=st.sampled_from(ENGINES),

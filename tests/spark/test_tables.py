@@ -190,3 +190,13 @@ def test_a_table_that_is_not_write_only_is_compacted_by_its_writers(spark, wareh
     assert max(table.inspect.buckets()["sorted_runs"].to_pylist()) <= 2
     assert "COMPACT" in table.inspect.snapshots()["commit_kind"].to_pylist()
     assert table.scan().count() == 10
+
+
+@pytest.mark.parametrize("kind", ["orc", "avro"])
+def test_files_of_other_formats(spark, warehouse, kind):
+    catalog = catalog_in(warehouse)
+    table = catalog.create_table("db.t", SCHEMA, options={"file.format": kind})
+    write_spark(frame(spark, range(20), 0), table)
+    table.write(table.scan().to_arrow().slice(0, 1))
+    assert read_spark(spark, table, ["k"], col("k") >= 10).count() == 10
+    same_rows(read_spark(spark, table).toArrow(), table.scan().to_arrow())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from paimon_core.lsm.key_order import SortKey
+from paimon_core.lsm.levels import Levels
 from paimon_core.metadata.data_file import DataFile
 
 
@@ -28,6 +29,14 @@ def data_file(
         max_sequence_number=sequences[1],
         delete_row_count=deletes,
         creation_time_millis=created,
+    )
+
+
+def bucket(*runs: tuple[int, int], num_levels: int = 6) -> Levels:
+    """Runs of (level, size), newest first; the files are named f0, f1, ..."""
+    return Levels.of(
+        [data_file(f"f{n}", level=level, size=size, sequences=(0, 100 - n)) for n, (level, size) in enumerate(runs)],
+        num_levels,
     )
 
 

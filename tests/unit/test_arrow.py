@@ -150,6 +150,20 @@ def test_nested_values_are_cast_inside():
     assert found.to_pylist() == rows
 
 
+@pytest.mark.parametrize("held", [pa.int32(), pa.int64()])
+def test_a_null_row_may_have_null_members_that_are_not_null(held):
+    strict = pa.struct([pa.field("n", pa.int32(), nullable=False)])
+    fields = new_schema(pa.schema([("s", strict), ("m", pa.map_(pa.string(), strict))])).fields
+    row = pa.StructArray.from_arrays([pa.array([1, None], held)], ["n"], mask=pa.array([False, True]))
+    pairs = pa.MapArray.from_arrays(pa.array([0, 2, 2], pa.int32()), pa.array(["a", "b"]), row)
+    data = pa.table({"s": row, "m": pairs})
+    found = conform(data, fields)
+    assert found.schema.types == [f.type.to_arrow() for f in fields]
+    assert found.to_pylist() == data.to_pylist()
+    again = conform(found, fields)
+    assert again.to_pylist() == data.to_pylist()
+
+
 @pytest.mark.parametrize(
     ("column", "values", "word"),
     [

@@ -13,8 +13,8 @@ import numpy as np
 import pyarrow as pa
 
 from paimon_core.lsm.aggregates.aggregate import Retracts
-from paimon_core.lsm.aggregates.value_codes import Numbers, is_valid
-from paimon_core.lsm.gather import Flags, Positions, contiguous, take
+from paimon_core.lsm.aggregates.value_codes import Numbers, is_valid, within_groups
+from paimon_core.lsm.gather import Flags, Positions, contiguous, offsets_of, take
 from paimon_core.lsm.groups import Groups, group
 
 
@@ -58,12 +58,12 @@ class Entries:
 
     def identities(self, numbers: Numbers) -> Numbers:
         """One integer per pair of group and number."""
-        return self.group_of * (int(numbers.max(initial=0)) + 1) + numbers
+        return within_groups(self.group_of, numbers)
 
     def column(self, at: Positions, values: pa.Array | None = None) -> pa.ChunkedArray:
         """The column of the entries at these positions, ascending by group; ``values`` stand in for their values."""
         lengths = np.bincount(self.group_of[at], minlength=len(self.present))
-        offsets = pa.array(group_offsets(lengths), pa.int32())
+        offsets = pa.array(offsets_of(lengths), pa.int32())
         taken = pa.array(at)
         held = self.values.take(taken) if values is None else values
         absent = pa.array(~self.present)
@@ -80,7 +80,7 @@ def entries(column: pa.ChunkedArray, groups: Groups, retracts: Retracts | None) 
     rows = contiguous(take(column, groups.order))
     valid = is_valid(rows)
     taken_back = np.zeros(len(rows), np.bool_) if retracts is None else retracts[groups.order]
-    adds = group_offsets((valid & ~taken_back).astype(np.int64))
+    adds = offsets_of(valid & ~taken_back)
     before: Positions = adds[:-1] - np.repeat(adds[groups.starts], groups.lengths)
     lengths = np.where(valid, np.diff(rows.offsets.to_numpy()), 0)
     row_of = np.repeat(np.arange(len(rows)), lengths)
@@ -108,11 +108,6 @@ def after_last(same: Groups, event: Flags) -> Groups:
 def by_first(same: Groups, chosen: Positions) -> Positions:
     """``chosen``, one entry for each group of equal entries, in the order in which their groups began."""
     return chosen[np.argsort(same.first, kind="stable")]
-
-
-def group_offsets(lengths: Positions) -> Positions:
-    """Where each group's values begin, and the end of the last."""
-    return np.append(np.zeros(1, np.int64), np.cumsum(lengths, dtype=np.int64))
 
 
 def rank_in_group(group_of: Positions) -> Positions:

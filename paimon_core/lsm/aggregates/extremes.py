@@ -10,7 +10,7 @@ import pyarrow as pa
 from paimon_core.lsm.aggregates.aggregate import Retracts
 from paimon_core.lsm.aggregates.values import Numbers, column_of, raw, skipping_nulls
 from paimon_core.lsm.codes import parts
-from paimon_core.lsm.gather import contiguous
+from paimon_core.lsm.gather import contiguous, offsets_of
 from paimon_core.lsm.groups import Groups
 
 
@@ -45,7 +45,7 @@ class Extreme:
             values = part[groups.order]
             leads = values == np.repeat(self._reduced(values, groups), groups.lengths)
             if not leads.all():
-                before = np.append(np.zeros(1, np.int64), np.cumsum(leads))
+                before = offsets_of(leads)
                 groups = Groups(groups.order[leads], before[groups.starts], before[groups.ends])
         return contiguous(array).take(pa.array(groups.first))
 

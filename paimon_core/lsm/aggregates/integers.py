@@ -73,7 +73,8 @@ class IntegerProduct:
         if retracts is None and len(groups):
             ordered = values[groups.order]
             # Zeros count as ones: an overflow before a zero is one all the same.
-            bounds = np.multiply.reduceat(np.maximum(np.abs(ordered.astype(np.float64)), 1), groups.starts)
+            with np.errstate(over="ignore"):
+                bounds = np.multiply.reduceat(np.maximum(np.abs(ordered.astype(np.float64)), 1), groups.starts)
             if bounds.max() < limits.max * 0.999:
                 return column_of(np.multiply.reduceat(ordered, groups.starts).astype(kind), array.type)
 

@@ -14,9 +14,8 @@ import pyarrow.compute as pc
 
 from paimon_core.lsm.aggregates.aggregate import Aggregate, Retracts
 from paimon_core.lsm.aggregates.column_rules import check_options, check_type
-from paimon_core.lsm.aggregates.entries import group_offsets
-from paimon_core.lsm.aggregates.value_codes import same_object
-from paimon_core.lsm.gather import Flags, Positions, contiguous, in_pieces, take
+from paimon_core.lsm.aggregates.value_codes import same_object, within_groups
+from paimon_core.lsm.gather import Flags, Positions, contiguous, in_pieces, offsets_of, take
 from paimon_core.lsm.groups import Groups, group
 from paimon_core.options import FieldOptions
 from paimon_core.schema import DataField
@@ -39,7 +38,7 @@ class ListAgg:
 
     def __call__(self, column: pa.ChunkedArray, groups: Groups, retracts: Retracts | None) -> pa.ChunkedArray:
         """The joined text of each group; null where no text counts."""
-        groups = groups.where(_counts(contiguous(column)))
+        groups = groups.where(counting_texts(contiguous(column)))
         texts = contiguous(take(column, groups.order)).cast(pa.large_string())
         lists = _lists(texts, groups.lengths)
         if self.distinct:
@@ -57,11 +56,10 @@ class ListAgg:
         parts = split.flatten()
         text_of = np.repeat(np.arange(len(texts)), np.diff(split.offsets.to_numpy()))
         group_of = groups.numbers[text_of]
-        numbers = same_object(parts)
-        same = group(group_of * (int(numbers.max(initial=0)) + 1) + numbers, None)
+        same = group(within_groups(group_of, same_object(parts)), None)
         stays = np.zeros(len(parts), np.bool_)
         stays[same.first] = True
-        stays &= _counts(parts)
+        stays &= counting_texts(parts)
         stays |= text_of == groups.starts[group_of]
         kept = np.flatnonzero(stays)
         return _lists(pc.take(parts, pa.array(kept)), np.bincount(group_of[kept], minlength=len(groups)))
@@ -101,7 +99,7 @@ def _separable(delimiter: str) -> bool:
     return bool(delimiter) and not any(delimiter.startswith(delimiter[i:]) for i in range(1, len(delimiter)))
 
 
-def _counts(texts: pa.Array) -> Flags:
+def counting_texts(texts: pa.Array) -> Flags:
     """Whether a text is there and not blank."""
     trimmed = pc.binary_length(pc.utf8_ltrim(texts, characters=_BLANKS))
     counts: Flags = pc.fill_null(pc.greater(trimmed, 0), False).to_numpy(zero_copy_only=False)
@@ -110,7 +108,7 @@ def _counts(texts: pa.Array) -> Flags:
 
 def _lists(values: pa.Array, lengths: Positions) -> pa.Array:
     """One list of texts for each group."""
-    return pa.LargeListArray.from_arrays(pa.array(group_offsets(lengths)), values)
+    return pa.LargeListArray.from_arrays(pa.array(offsets_of(lengths)), values)
 
 
 def listagg(field: DataField, options: FieldOptions) -> Aggregate:

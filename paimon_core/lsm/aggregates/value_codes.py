@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from paimon_core.lsm.codes import Codes, Ints, order_codes, pack, parts
-from paimon_core.lsm.gather import Flags
+from paimon_core.lsm.gather import Flags, offsets_of
 
 Numbers = npt.NDArray[np.int64]
 """One integer per element, counted from 0; small, so that a number of a group fits beside it."""
@@ -26,6 +26,11 @@ def dense(codes: Codes) -> Numbers:
     """The codes as integers counted from 0 without gaps, in the same order."""
     numbers: Numbers = np.unique(codes, return_inverse=True)[1].astype(np.int64)
     return numbers
+
+
+def within_groups(group_of: Numbers, numbers: Numbers) -> Numbers:
+    """One integer per pair of group and number."""
+    return group_of * (int(numbers.max(initial=0)) + 1) + numbers
 
 
 def same_object(array: pa.Array) -> Numbers:
@@ -105,7 +110,7 @@ def _spread(never: Flags, unequal: Flags, lengths: npt.NDArray[Any]) -> None:
 def _of_sequences(valid: Flags, lengths: npt.NDArray[Any], columns: list[Numbers]) -> Numbers:
     """Numbers of rows of integers of different lengths: their bytes compare as text does."""
     words = np.stack(columns, axis=1).astype(np.uint32)
-    ends = np.append(np.zeros(1, np.int64), np.cumsum(lengths, dtype=np.int64)) * words.itemsize * words.shape[1]
+    ends = offsets_of(lengths) * words.itemsize * words.shape[1]
     buffers = [None, pa.py_buffer(ends), pa.py_buffer(np.ascontiguousarray(words))]
     images = pa.Array.from_buffers(pa.large_binary(), len(lengths), buffers).cast(pa.binary())
     return _distinct(pack([valid.astype(np.uint8), *parts(images)], len(lengths)))

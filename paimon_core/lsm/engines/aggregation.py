@@ -16,18 +16,18 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from paimon_core.errors import InvalidOption, InvalidRequest
-from paimon_core.lsm.aggregates.aggregate import Aggregate, Retracts
+from paimon_core.lsm.aggregates.aggregate import Aggregate, IgnoreRetract, Retracts
 from paimon_core.lsm.aggregates.choice import aggregate
+from paimon_core.lsm.aggregates.listagg import ListAgg, counting_texts
 from paimon_core.lsm.aggregates.picks import First, Last
 from paimon_core.lsm.engines.singles import with_singles
 from paimon_core.lsm.fold import fold, last
 from paimon_core.lsm.gather import Flags, contiguous
 from paimon_core.lsm.groups import Groups
 from paimon_core.options import TableOptions
-from paimon_core.schema import VALUE_KIND, TableSchema
+from paimon_core.schema import VALUE_KIND, RowKind, TableSchema
 
 DEFAULT = "last_non_null_value"
-_INSERT, _UPDATE_BEFORE, _DELETE = 0, 1, 3
 _REMOVE = "aggregation.remove-record-on-delete"
 
 
@@ -45,8 +45,8 @@ class Aggregation:
     def of(schema: TableSchema, options: TableOptions) -> Aggregation:
         """The functions that the options choose.
 
-        Raises InvalidOption naming the column and the option for a function on a key or sequence column, a type that
-        a function does not take, or options that exclude each other.
+        Raises InvalidOption naming the column and the option for a function on a sequence column, a type that a
+        function does not take, or options that exclude each other.
         """
         sequence = options["sequence.field"] or ()
         functions = {}
@@ -73,7 +73,7 @@ class Aggregation:
         if not drop_deletes or VALUE_KIND not in rows.column_names:
             return groups
         kinds = _kinds(rows)[groups.last]
-        removed = self.remove_on_delete & (kinds == _DELETE)
+        removed = self.remove_on_delete & (kinds == RowKind.DELETE)
         return groups.keep((kinds & 1 == 0) | (((groups.lengths > 1) | self.merges_lone) & ~removed))
 
     def fold(self, rows: pa.Table, groups: Groups, columns: Sequence[str]) -> pa.Table:
@@ -84,8 +84,8 @@ class Aggregation:
             kinds = _kinds(rows)
             retracts = kinds & 1 == 1
             if self.remove_on_delete:
-                deletes = kinds == _DELETE
-                since, retracts = _since_last(deletes, whole), kinds == _UPDATE_BEFORE
+                deletes = kinds == RowKind.DELETE
+                since, retracts = _since_last(deletes, whole), kinds == RowKind.UPDATE_BEFORE
         many = since.lengths > 1
         if self.merges_lone:
             many |= True if deletes is None else ~deletes[since.last]
@@ -99,7 +99,7 @@ class Aggregation:
     def _column(self, name: str, folding: _Folding, column: pa.ChunkedArray, groups: Groups) -> pa.ChunkedArray:
         if name == VALUE_KIND:
             own = contiguous(last(column, groups)).to_numpy()
-            return pa.chunked_array([pa.array(np.where(folding.many, _INSERT, own), column.type)])
+            return pa.chunked_array([pa.array(np.where(folding.many, RowKind.INSERT, own), column.type)])
         function = self.functions.get(name)
         if function is None or not folding.many.any():
             return last(column, groups)
@@ -112,12 +112,14 @@ class Aggregation:
         else:
             folded = function(column, folding.dense, folding.retracts)
         if folded.null_count and name in self.not_null:
-            raise InvalidRequest(f"column {name!r} is NOT NULL, but retracts leave a key without a value", column=name)
+            raise InvalidRequest(
+                f"column {name!r} is NOT NULL, but its aggregate function leaves a key without a value", column=name
+            )
         return with_singles(column, groups, folding.many, folded)
 
     def check_retract(self, kinds: Collection[int]) -> None:
         """A -D that removes is always taken; else every function must take retracts and may leave no forbidden null."""
-        if self.remove_on_delete and set(kinds) <= {_DELETE}:
+        if self.remove_on_delete and set(kinds) <= {RowKind.DELETE}:
             return
         for name, function in self.functions.items():
             if not function.can_retract:
@@ -126,6 +128,17 @@ class Aggregation:
                 raise InvalidRequest(
                     f"rows of kind -U and -D are refused: they would leave null in column {name!r}, which is NOT NULL; "
                     f"the option fields.{name}.ignore-retract = true lets the column keep its value",
+                    column=name,
+                )
+
+    def check_rows(self, rows: pa.Table) -> None:
+        """What listagg joins must not be blank where its column is NOT NULL: blank texts alone make null."""
+        for name in self.not_null.intersection(self.functions):
+            function = self.functions[name]
+            inner = function.inner if isinstance(function, IgnoreRetract) else function
+            if isinstance(inner, ListAgg) and not counting_texts(contiguous(rows[name])).all():
+                raise InvalidRequest(
+                    f"column {name!r} is NOT NULL, but a text to write is blank, which listagg makes null",
                     column=name,
                 )
 

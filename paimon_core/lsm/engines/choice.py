@@ -27,7 +27,7 @@ def merge_engine(schema: TableSchema, options: TableOptions, *, merges_lone: boo
     for field in schema.select(options["sequence.field"] or ()):
         if field.type.root in NESTED_ROOTS:
             raise UnsupportedFeature(
-                f"option sequence.field names {field.name!r}, which is {field.type}: rows are not ordered by such values",
+                f"option sequence.field names {field.name!r}, which is {field.type}: it gives rows no order here",
                 option="sequence.field",
                 column=field.name,
             )

@@ -42,3 +42,6 @@ class Deduplicate:
 
     def check_retract(self, kinds: Collection[int]) -> None:
         """Every kind of row is taken."""
+
+    def check_rows(self, rows: pa.Table) -> None:
+        """Every row is taken."""

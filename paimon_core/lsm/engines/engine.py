@@ -34,5 +34,11 @@ class MergeEngine(Protocol):
     def check_retract(self, kinds: Collection[int]) -> None:
         """Raises InvalidRequest naming the option to set when the table takes no rows of these ``kinds``.
 
-        ``kinds`` are those of the rows to write that are retracts: 1 (-U), 3 (-D) or both.
+        ``kinds`` are the retracts among the kinds of the rows to write: -U, -D or both.
+        """
+
+    def check_rows(self, rows: pa.Table) -> None:
+        """Raises InvalidRequest naming the column when ``rows`` to write could leave null in one that is NOT NULL.
+
+        They are of the table's columns, of any kind, and hold no such null themselves.
         """

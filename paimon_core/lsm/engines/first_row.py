@@ -70,6 +70,9 @@ class FirstRow:
         if not self.ignore_delete:
             raise _refused()
 
+    def check_rows(self, rows: pa.Table) -> None:
+        """Every row is taken."""
+
 
 def _check_kinds(rows: pa.Table, groups: Groups) -> None:
     several = groups.keep(groups.lengths > 1).compact()

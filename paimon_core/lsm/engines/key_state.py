@@ -15,6 +15,7 @@ import numpy as np
 from paimon_core.lsm.aggregates.positions import first_where
 from paimon_core.lsm.gather import Flags, Positions
 from paimon_core.lsm.groups import Groups
+from paimon_core.schema import RowKind
 
 
 @dataclass(frozen=True)
@@ -69,13 +70,13 @@ class KeyState:
 
     @cached_property
     def kinds(self) -> Positions:
-        """The result's kind: 3 (-D) when the last row removed the record or no row was an add, else 0 (+I)."""
+        """The result's kind: -D when the last row removed the record or no row was an add, else +I."""
         if self.retracts is None:
             return np.zeros(len(self.whole), np.int8)
         deleted = first_where(~self.retracts, self.whole) < 0
         if self.removed is not None:
             deleted |= self.removed[self.whole.last]
-        return np.where(deleted, 3, 0).astype(np.int8)
+        return np.where(deleted, RowKind.DELETE, RowKind.INSERT).astype(np.int8)
 
 
 def base_rows(segments: Groups, retracts: Flags | None) -> Positions:

@@ -14,7 +14,7 @@ import pyarrow as pa
 from paimon_core.lsm.aggregates.positions import first_where, last_where, take_or_null, valid_rows
 from paimon_core.lsm.engines.key_state import KeyState, base_rows
 from paimon_core.lsm.engines.sequence_group import Arrivals
-from paimon_core.lsm.gather import Flags, Positions
+from paimon_core.lsm.gather import Flags, Positions, offsets_of
 from paimon_core.lsm.groups import Groups
 
 
@@ -27,7 +27,7 @@ def fold_first(column: pa.ChunkedArray, state: KeyState, arrived: Arrivals, *, n
     last = state.last_segments
     if len(last) == len(whole):
         return take_or_null(column, rows)
-    begun = np.append(0, np.cumsum(begins))
+    begun = offsets_of(begins)
     first = np.append(0, last[:-1] + 1)
     before = begun[last] > begun[first]
     late = last_where(adds & arrived.late, state.final)

@@ -27,7 +27,7 @@ import pyarrow as pa
 from paimon_core.lsm.aggregates.aggregate import Aggregate
 from paimon_core.lsm.engines.key_state import KeyState
 from paimon_core.lsm.engines.sequence_group import Arrivals
-from paimon_core.lsm.gather import Flags, Positions, take
+from paimon_core.lsm.gather import Flags, Positions, offsets_of, take
 from paimon_core.lsm.groups import Groups
 from paimon_core.options import FieldOptions
 
@@ -167,12 +167,12 @@ def _after_retract(events: Events) -> Flags:
 
 def _steps(events: Events, cuts: Flags) -> Positions:
     """For each event the number of cuts in its key up to it, itself included."""
-    seen = np.append(0, np.cumsum(cuts))
+    seen = offsets_of(cuts)
     steps: Positions = seen[1:] - seen[events.groups.starts][events.groups.numbers]
     return steps
 
 
 def _any(flags: Flags, groups: Groups) -> Flags:
-    seen = np.append(0, np.cumsum(flags))
+    seen = offsets_of(flags)
     found: Flags = seen[groups.ends] > seen[groups.starts]
     return found

@@ -21,16 +21,15 @@ from paimon_core.lsm.engines.key_state import KeyState
 from paimon_core.lsm.engines.last_values import last_add_numbers, last_values, result_kinds
 from paimon_core.lsm.engines.ordered_columns import Function, OrderedColumns
 from paimon_core.lsm.engines.removals import removals
-from paimon_core.lsm.engines.sequence_group import arrivals
+from paimon_core.lsm.engines.sequence_group import arrivals, counting
 from paimon_core.lsm.engines.singles import with_singles
 from paimon_core.lsm.fold import Rule, fold, last
 from paimon_core.lsm.gather import Flags, contiguous
 from paimon_core.lsm.groups import Groups
 from paimon_core.lsm.order import is_add
 from paimon_core.options import SequenceGroup
-from paimon_core.schema import SEQUENCE_NUMBER, VALUE_KIND
+from paimon_core.schema import SEQUENCE_NUMBER, VALUE_KIND, RowKind
 
-_DELETE = 3
 _REFUSED = (
     "a partial-update table takes no rows of kind -U and -D unless an option says what they do: ignore-delete, "
     "partial-update.remove-record-on-delete or fields.<columns>.sequence-group"
@@ -72,7 +71,7 @@ class PartialUpdate:
             return groups
         alive = adds[groups.last]
         many = groups.lengths > (0 if self.merges_lone else 1)
-        alive[many] = self._state(rows, groups.keep(many)).kinds != _DELETE
+        alive[many] = self._state(rows, groups.keep(many)).kinds != RowKind.DELETE
         return groups.keep(alive)
 
     def fold(self, rows: pa.Table, groups: Groups, columns: Sequence[str]) -> pa.Table:
@@ -101,7 +100,7 @@ class PartialUpdate:
         if not self.groups:
             raise InvalidRequest(_REFUSED)
         for group in self.groups:
-            removes = group.ordering in self.removing and set(kinds) <= {_DELETE}
+            removes = group.ordering in self.removing and set(kinds) <= {RowKind.DELETE}
             for name in group.protected:
                 function = self.functions.get(name)
                 if function is not None and function.ignores_retracts:
@@ -111,6 +110,17 @@ class PartialUpdate:
                 nulls = function is None or function.name in ("last_value", "last_non_null_value")
                 if nulls and name in self.required and not removes:
                     raise _leaves_null(name)
+
+    def check_rows(self, rows: pa.Table) -> None:
+        """A column of a sequence group that is NOT NULL needs rows that count for the group: others leave it empty."""
+        for group in self.groups:
+            for name in group.protected:
+                if name in self.required and not counting(rows, group.ordering).all():
+                    raise InvalidRequest(
+                        f"column {name!r} is NOT NULL, but its sequence group does not take it from rows with null in "
+                        f"{', '.join(group.ordering)}",
+                        column=name,
+                    )
 
     def _state(self, rows: pa.Table, groups: Groups) -> KeyState:
         """The state of keys with several rows; compact unless there are neither retracts nor sequence groups."""
@@ -129,7 +139,7 @@ class PartialUpdate:
             counts = ~retracts
             counts[groups.first] = True
             return KeyState(groups.where(counts), retracts, still=retracts)
-        deletes = contiguous(rows[VALUE_KIND]).to_numpy() == _DELETE
+        deletes = contiguous(rows[VALUE_KIND]).to_numpy() == RowKind.DELETE
         if self.remove_on_delete:
             return KeyState(groups, retracts, removed=deletes)
         if self.removing:
@@ -174,6 +184,7 @@ class PartialUpdate:
 
 def _leaves_null(name: str) -> InvalidRequest:
     return InvalidRequest(
-        f"column {name!r} is NOT NULL, but a row of kind -U or -D would leave null there",
+        f"column {name!r} is NOT NULL, but a row of kind -U or -D, or one outside of its sequence group, would leave "
+        "null there",
         column=name,
     )

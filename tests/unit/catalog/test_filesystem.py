@@ -85,6 +85,14 @@ def test_what_a_table_cannot_be(catalog, arguments, word):
     assert catalog.list_tables("db") == []
 
 
+def test_columns_that_a_format_does_not_hold(catalog):
+    catalog.create_database("db")
+    schema = pa.schema([("k", pa.int32()), ("t", pa.timestamp("ns"))])
+    with pytest.raises(paimon.UnsupportedFeature, match="'t'"):
+        catalog.create_table("db.t", schema, options={"file.format": "avro"})
+    assert catalog.list_tables("db") == []
+
+
 def test_other_stores_are_refused_by_scheme():
     with pytest.raises(paimon.UnsupportedFeature, match="s3"):
         paimon.open_catalog("s3://bucket/lake")
@@ -98,6 +106,7 @@ def test_other_stores_are_refused_by_scheme():
         ({"comment": 5}, "comment"),
         ({"types": 5}, "types"),
         ({"options": {"ignore-delete": "true"}}, "ignore-delete"),
+        ({"options": {"ignore-update-before": "true"}}, "ignore-update-before"),
     ],
 )
 def test_arguments_of_the_wrong_kind(catalog, arguments, word):

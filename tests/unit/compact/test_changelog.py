@@ -22,7 +22,7 @@ _numbers = itertools.count()
 
 def table_of(**options):
     """A table that is not compacted by writes."""
-    catalog = paimon.open_catalog(f"memory://tellers-{next(_numbers)}")
+    catalog = paimon.open_catalog(f"memory://compacted-{next(_numbers)}")
     catalog.create_database("db")
     options = {"bucket": "1", "write-only": "true"} | {k.replace("_", "-"): v for k, v in options.items()}
     return catalog.create_table("db.t", SCHEMA, primary_key=["k"], options=options)
@@ -54,6 +54,18 @@ def rows_of(table, files):
     reader = BucketReader(table.context, b"\0" * 12, 0)
     rows = [row for f in files for b in reader.file(f, table.schema.file_fields) for row in b.to_pylist()]
     return [(KINDS[row["_VALUE_KIND"]], row["k"], row["v"], row["_SEQUENCE_NUMBER"]) for row in rows]
+
+
+@pytest.mark.parametrize(("producer", "format_above"), [("lookup", "orc"), ("full-compaction", "avro")])
+def test_a_lookup_rewrites_a_lone_file_into_the_format_of_its_level(producer, format_above):
+    table = table_of(changelog_producer=producer, **{"file.format.per.level": "0:avro,5:orc"})
+    write(table, ("+I", 1, 10))
+    message = compacted(table, full=True)
+    (before,), (after,) = message.compact_before, message.compact_after
+    assert (before.file_name == after.file_name) == (format_above == "avro")
+    assert after.file_name.endswith(f".{format_above}")
+    assert after.level == 5
+    assert rows_of(table, [after]) == rows_of(table, message.compact_changelog) == [("+I", 1, 10, 0)]
 
 
 def test_a_lone_file_moves_and_is_told():

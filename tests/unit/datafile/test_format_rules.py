@@ -1,7 +1,6 @@
 import pytest
 
 from paimon_core.datafile.format_rules import check_formats
-from paimon_core.datafile.formats import format_of
 from paimon_core.errors import UnsupportedFeature
 from paimon_core.options import TableOptions
 from tests.support.data_files import schema_of
@@ -43,14 +42,3 @@ def test_compressions_that_a_format_lacks():
     with pytest.raises(UnsupportedFeature, match=r"zstd-level.*format orc"):
         check({"k": "INT"}, file__format="orc", **{"file__compression__zstd-level": "9"})
     check({"k": "INT"}, file__format="orc", file__compression="lz4", **{"file__compression__zstd-level": "9"})
-
-
-def test_the_format_is_the_last_part_of_the_name():
-    assert [format_of(f"/t/bucket-0/data-0.{kind}") for kind in ("parquet", "orc", "avro")] == [
-        "parquet",
-        "orc",
-        "avro",
-    ]
-    for name in ("/t/data-0.lance", "/t.orc/data", "/t/data-0.orc.tmp"):
-        with pytest.raises(UnsupportedFeature, match="is not supported"):
-            format_of(name)

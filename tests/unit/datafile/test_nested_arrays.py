@@ -1,7 +1,7 @@
 import pyarrow as pa
 import pytest
 
-from paimon_core.datafile.nested_arrays import rebuilt
+from paimon_core.datafile.nested_arrays import has_required, rebuilt, without_hidden_nulls
 
 
 def cast(array, wanted):
@@ -42,3 +42,36 @@ def test_a_key_of_a_map_is_not_null():
     pairs = pa.array([[{"key": None, "value": 1}]], pa.list_(pa.struct([("key", pa.string()), ("value", pa.int32())])))
     with pytest.raises(pa.ArrowInvalid):
         rebuilt(pairs, pa.map_(pa.string(), pa.int32()), cast).validate(full=True)
+
+
+REQUIRED = pa.field("n", pa.int32(), nullable=False)
+INNER = pa.field("i", pa.struct([REQUIRED, pa.field("t", pa.list_(pa.string()), nullable=False)]), nullable=False)
+
+
+def rows_with_hidden_nulls(kind):
+    """A row and a null, below which every member is null too, as Spark makes them."""
+    values = {"n": 1, "i": {"n": 2, "t": ["x"]}}
+    members = [pa.concat_arrays([pa.array([values[f.name]], f.type), pa.nulls(1, f.type)]) for f in kind]
+    return pa.StructArray.from_arrays(members, fields=list(kind), mask=pa.array([False, True]))
+
+
+@pytest.mark.parametrize("start", [0, 1])
+def test_nulls_of_required_members_below_a_null(start):
+    kind = pa.struct([REQUIRED, INNER])
+    rows = rows_with_hidden_nulls(kind)
+    listed = pa.ListArray.from_arrays(pa.array([0, 2, 2], pa.int32()), rows, type=pa.list_(pa.field("element", kind)))
+    of_map = pa.map_(pa.string(), pa.field("value", kind))
+    mapped = pa.MapArray.from_arrays(pa.array([0, 2, 2], pa.int32()), pa.array(["a", "b"]), rows, type=of_map)
+    for array in (rows, listed, mapped):
+        shown = without_hidden_nulls(array.slice(start))
+        assert shown.type == array.type
+        assert shown.to_pylist() == array.slice(start).to_pylist()
+    filled = without_hidden_nulls(rows)
+    assert [filled.field(0).null_count, filled.field(1).null_count] == [0, 0]
+    assert filled.field(1).field(1).null_count == 0
+
+
+def test_what_has_required_members():
+    assert not has_required(pa.map_(pa.string(), pa.list_(pa.struct([("n", pa.int32())]))))
+    assert has_required(pa.map_(pa.string(), pa.list_(pa.struct([REQUIRED]))))
+    assert has_required(pa.list_(REQUIRED))

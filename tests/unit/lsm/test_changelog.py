@@ -27,8 +27,8 @@ def full(*values, compared=None):
     return Comparison(Deduplicate(), COLUMNS, compared).by_last_level(*arranged(*values), 5)
 
 
-def lookup(*values, compared=None, told=True):
-    return Comparison(Deduplicate(), COLUMNS, compared).by_state(*arranged(*values), told=told)
+def lookup(*values, compared=None, changelog=True):
+    return Comparison(Deduplicate(), COLUMNS, compared).by_state(*arranged(*values), changelog=changelog)
 
 
 @pytest.mark.parametrize(
@@ -67,7 +67,7 @@ def test_a_lookup_compares_with_the_state(rows, changelog):
     merged = lookup(*rows)
     assert plain(merged.changelog) == changelog
     assert plain(merged.rows) == [rows[-1][:4]]
-    assert lookup(*rows, told=False).changelog is None
+    assert lookup(*rows, changelog=False).changelog is None
 
 
 def test_changelog_rows_come_in_key_order():
@@ -104,7 +104,9 @@ def test_rows_that_stay_the_same_may_give_no_pair():
 
 def test_keys_that_an_engine_drops_are_gone():
     step = Comparison(Deduplicate(ignore_delete=True), COLUMNS)
-    merged = step.by_state(*arranged((1, 0, DELETE, "a", 0), (1, 1, DELETE, "b", 0), (2, 2, INSERT, "c", 0)), told=True)
+    merged = step.by_state(
+        *arranged((1, 0, DELETE, "a", 0), (1, 1, DELETE, "b", 0), (2, 2, INSERT, "c", 0)), changelog=True
+    )
     assert plain(merged.rows) == plain(merged.changelog) == [(2, 2, INSERT, "c")]
 
 
@@ -117,10 +119,10 @@ def test_the_first_row_of_a_new_key_is_told_as_it_is():
         (3, 7, INSERT, "second", 0),
     )
     known = pa.array([False, True, False]).to_numpy(zero_copy_only=False)
-    merged = Comparison(FirstRow(), COLUMNS).by_first(rows, groups, known, told=True)
+    merged = Comparison(FirstRow(), COLUMNS).by_first(rows, groups, known, changelog=True)
     assert plain(merged.rows) == [(1, 0, INSERT, "old"), (3, 6, AFTER, "new")]
     assert plain(merged.changelog) == [(3, 6, AFTER, "new")]
-    assert Comparison(FirstRow(), COLUMNS).by_first(rows, groups, known, told=False).changelog is None
+    assert Comparison(FirstRow(), COLUMNS).by_first(rows, groups, known, changelog=False).changelog is None
 
 
 def test_no_rows():

@@ -1,18 +1,8 @@
 import pytest
 
 from paimon_core.lsm.compaction import CompactionUnit, UniversalCompaction, full_unit
-from paimon_core.lsm.levels import Levels
 from paimon_core.options import TableOptions
-from tests.support.lsm_files import data_file
-
-
-def bucket(*runs, num_levels=6):
-    """Runs of (level, size), newest first."""
-    files = [
-        data_file(f"f{number}", level=level, size=size, sequences=(0, 100 - number))
-        for number, (level, size) in enumerate(runs)
-    ]
-    return Levels.of(files, num_levels)
+from tests.support.lsm_files import bucket
 
 
 def picked(unit):

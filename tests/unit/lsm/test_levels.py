@@ -20,7 +20,7 @@ def test_level_0_newest_first_then_one_run_for_each_level():
     )
     assert names(levels) == [(0, ["new"]), (0, ["old"]), (1, ["one", "two"]), (5, ["deep"])]
     assert [f.file_name for f in levels.files] == ["new", "old", "one", "two", "deep"]
-    assert (levels.number_of_runs, levels.max_level, levels.highest_level) == (4, 5, 5)
+    assert (len(levels.runs), levels.max_level, levels.highest_level) == (4, 5, 5)
 
 
 def test_ties_of_level_0():
@@ -43,7 +43,7 @@ def test_a_deeper_file_raises_the_number_of_levels():
 
 def test_an_empty_bucket():
     levels = Levels.of([], 6)
-    assert (levels.number_of_runs, levels.max_level, levels.highest_level) == (0, 5, -1)
+    assert (len(levels.runs), levels.max_level, levels.highest_level) == (0, 5, -1)
 
 
 def test_the_number_of_levels_from_options():

@@ -5,7 +5,7 @@ from paimon_core.errors import CorruptTable
 from paimon_core.lsm.engines.deduplicate import Deduplicate
 from paimon_core.lsm.fold import fold, last
 from paimon_core.lsm.groups import group, key_codes
-from paimon_core.lsm.merge import merge_runs, sort_and_fold
+from paimon_core.lsm.merge import merge_runs
 from paimon_core.lsm.order import MergeOrder
 
 INSERT, BEFORE, AFTER, DELETE = 0, 1, 2, 3
@@ -130,26 +130,6 @@ def test_a_run_out_of_order_is_corrupt():
                 window_rows=9,
             )
         )
-
-
-def test_sort_and_fold_keeps_the_last_row_of_each_key_whatever_its_kind():
-    arrived = rows((3, 0, INSERT, "a"), (1, 1, INSERT, "b"), (3, 2, DELETE, "c"), (2, 3, BEFORE, "d"))
-    assert [tuple(r.values()) for r in sort_and_fold(arrived, ["_KEY_k"], MergeOrder(), Deduplicate()).to_pylist()] == [
-        (1, 1, 0, "b"),
-        (2, 3, 1, "d"),
-        (3, 2, 3, "c"),
-    ]
-
-
-def test_sort_and_fold_by_sequence_fields_and_by_numbers_out_of_order():
-    arrived = rows((1, 0, INSERT, "z"), (1, 1, INSERT, "a"))
-    assert sort_and_fold(arrived, ["_KEY_k"], MergeOrder(("v",)), Deduplicate())["v"].to_pylist() == ["z"]
-    fallen = rows((1, 5, INSERT, "z"), (1, 4, INSERT, "a"))
-    assert sort_and_fold(fallen, ["_KEY_k"], MergeOrder(), Deduplicate())["v"].to_pylist() == ["z"]
-
-
-def test_sort_and_fold_of_nothing():
-    assert sort_and_fold(rows(), ["_KEY_k"], MergeOrder(), Deduplicate()) == rows()
 
 
 def test_another_engine_is_another_rule_per_column():

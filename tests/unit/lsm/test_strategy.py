@@ -1,21 +1,12 @@
 import pytest
 
 from paimon_core.lsm.compaction import UniversalCompaction
-from paimon_core.lsm.levels import Levels
 from paimon_core.lsm.schedule import EarlyFull, Moment, OffPeak
 from paimon_core.lsm.strategy import Level0, Strategy, gentle_interval, needs_lookup, stop_trigger
 from paimon_core.options import TableOptions
-from tests.support.lsm_files import data_file
+from tests.support.lsm_files import bucket
 
 NOON = Moment(0, 12)
-
-
-def bucket(*runs, num_levels=6):
-    """Runs of (level, size), newest first."""
-    return Levels.of(
-        [data_file(f"f{n}", level=level, size=size, sequences=(0, 100 - n)) for n, (level, size) in enumerate(runs)],
-        num_levels,
-    )
 
 
 def picked(strategy, levels, moment=NOON, **named):

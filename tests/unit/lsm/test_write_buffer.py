@@ -7,12 +7,12 @@ from paimon_core.lsm.order import MergeOrder
 from paimon_core.lsm.write_buffer import WriteBuffer
 
 
-def rows(keys, first, **columns):
+def rows(keys, first, *, kinds=None, **columns):
     return pa.table(
         {
             "_KEY_k": pa.array(keys, pa.int64()),
             "_SEQUENCE_NUMBER": pa.array(range(first, first + len(keys)), pa.int64()),
-            "_VALUE_KIND": pa.array([0] * len(keys), pa.int8()),
+            "_VALUE_KIND": pa.array(kinds or [0] * len(keys), pa.int8()),
         }
         | {name: pa.array(values, pa.int64()) for name, values in columns.items()}
     )
@@ -73,6 +73,24 @@ def test_it_drains_to_the_last_row_of_each_key():
     }
     assert drained.raw is None
     assert (held.nbytes, list(held.drain())) == (0, [])
+
+
+def test_the_last_row_of_a_key_stays_whatever_its_kind():
+    held = buffer()
+    held.add(rows([3, 1, 3, 2], first=0, kinds=[0, 0, 3, 1]))
+    (drained,) = held.drain()
+    assert drained.merged["_SEQUENCE_NUMBER"].to_pylist() == [1, 3, 2]
+    assert drained.merged["_VALUE_KIND"].to_pylist() == [0, 1, 3]
+
+
+def test_the_last_row_is_that_of_the_largest_sequence_field_then_number():
+    held = buffer(MergeOrder(("v",)))
+    held.add(rows([1, 1], first=0, v=[9, 1]))
+    assert sequences(d.merged for d in held.drain()) == [[0]]
+    held = buffer()
+    held.add(rows([1], first=5))
+    held.add(rows([1], first=4))
+    assert sequences(d.merged for d in held.drain()) == [[5]]
 
 
 def test_no_rows_add_nothing():

@@ -2,7 +2,8 @@ import pyarrow as pa
 import pytest
 
 import paimon_core as paimon
-from paimon_core.errors import InvalidOption
+from paimon_core import col
+from paimon_core.errors import InvalidOption, InvalidRequest
 
 COLUMNS = pa.schema([("k", pa.int32()), ("v", pa.int32()), ("w", pa.int32())])
 AGGREGATION = {"merge-engine": "aggregation"}
@@ -45,3 +46,44 @@ def test_statistics_of_a_column_need_no_engine(create):
 def test_an_option_that_the_engine_would_not_read_is_refused(create, options, keys):
     with pytest.raises(InvalidOption, match=f"option {next(iter(options))} "):
         create(options, keys)
+
+
+@pytest.mark.parametrize(
+    ("engine", "needed"),
+    [
+        ("aggregation", "aggregation.remove-record-on-delete"),
+        ("partial-update", "partial-update.remove-record-on-delete or "),
+        ("first-row", "a delete would not remove its rows$"),
+    ],
+)
+def test_a_delete_that_would_leave_its_rows_is_refused(create, engine, needed):
+    table = create({"merge-engine": engine})
+    with pytest.raises(InvalidRequest, match=f"merge-engine = {engine}.*{needed}"):
+        table.delete(col("v") == 1)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        AGGREGATION | {"aggregation.remove-record-on-delete": "true"},
+        {"merge-engine": "partial-update", "partial-update.remove-record-on-delete": "true"},
+        {
+            "merge-engine": "partial-update",
+            "fields.w.sequence-group": "v",
+            "partial-update.remove-record-on-sequence-group": "w",
+        },
+    ],
+)
+def test_deletes_that_remove_their_rows(create, options):
+    table = create(options)
+    table.write([{"k": 1, "v": 1, "w": 1}, {"k": 2, "v": 2, "w": 1}])
+    table.delete(col("v") == 1)
+    assert table.scan(["k"]).to_arrow()["k"].to_pylist() == [2]
+
+
+def test_what_ignore_delete_drops_removes_nothing(create):
+    option = "aggregation.remove-record-on-delete"
+    with pytest.raises(InvalidOption, match=f"options {option} and ignore-delete exclude each other"):
+        create(AGGREGATION | {option: "true", "ignore-delete": "true"})
+    create(AGGREGATION | {option: "false", "ignore-delete": "true"})

@@ -37,13 +37,13 @@ def small_row_groups():
         yield
 
 
-def bucket(files, *, columns=None, fixed=()):
+def bucket(files, *, columns=None, fixed=(), kind="parquet"):
     """A reader over files of (level, keys); every row's v is its level."""
     catalog = paimon.open_catalog(f"memory://lookup-{next(_numbers)}")
     catalog.create_database("db")
     names = [*[f"c{n}" for n in range(len(fixed))], "k"]
     arrow = pa.schema([*[(name, pa.int32()) for name in names], ("v", pa.int32())])
-    table = catalog.create_table("db.t", arrow, primary_key=names, options={"bucket": "1"})
+    table = catalog.create_table("db.t", arrow, primary_key=names, options={"bucket": "1", "file.format": kind})
     found = []
     for level, keys in files:
         writer = rolling_writer(table.context, NO_PARTITION, 0, level=level, source=FileSource.COMPACT)
@@ -73,6 +73,13 @@ def levels(lookup, keys, fixed=()):
 def test_the_lowest_level_answers():
     _, lookup = bucket([(5, [1, 2, 3]), (3, [2, 4])])
     assert levels(lookup, [1, 2, 4, 9]) == {1: 5, 2: 3, 4: 3}
+
+
+@pytest.mark.parametrize("kind", ["orc", "avro"])
+def test_files_without_row_groups_are_read_from_their_start(kind):
+    reader, lookup = bucket([(5, [0, 9, 10, 19]), (5, [20, 29])], kind=kind)
+    assert [levels(lookup, [key]) for key in (9, 15, 19, 29)] == [{9: 5}, {}, {19: 5}, {29: 5}]
+    assert reader.opened == [(0, 0, 5), (20, 0, 5)]
 
 
 def test_nothing_to_look_up():
@@ -117,13 +124,18 @@ KEYS = st.sets(st.integers(0, 60), max_size=30)
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(st.dictionaries(st.integers(1, 5), KEYS.filter(len), max_size=3), KEYS, st.lists(st.integers(0, 60), max_size=4))
-def test_windows_of_keys_are_found_in_random_levels(held, wanted, cuts):
+@given(
+    st.sampled_from(["parquet", "parquet", "orc", "avro"]),
+    st.dictionaries(st.integers(1, 5), KEYS.filter(len), max_size=3),
+    KEYS,
+    st.lists(st.integers(0, 60), max_size=4),
+)
+def test_windows_of_keys_are_found_in_random_levels(kind, held, wanted, cuts):
     files = []
     for level, keys in held.items():
         ordered = sorted(keys)
         files += [(level, ordered[n : n + 9]) for n in range(0, len(ordered), 9)]
-    _, lookup = bucket(files)
+    _, lookup = bucket(files, kind=kind)
     found = {}
     bounds = [-1, *sorted(set(cuts)), 60]
     for low, high in itertools.pairwise(bounds):

@@ -277,6 +277,18 @@ def test_upkeep_that_has_to_wait_does_not_fail_the_write(catalog, caplog):
     assert "its upkeep has to wait" in caplog.text
 
 
+def test_rows_that_a_compaction_cannot_merge_do_not_make_their_write_look_undone(catalog, caplog):
+    schema = pa.schema([pa.field("k", pa.int32(), nullable=False), ("v", pa.int8())])
+    options = {"bucket": "1", "merge-engine": "aggregation", "num-sorted-run.compaction-trigger": "1"}
+    options["fields.v.aggregate-function"] = "sum"
+    table = catalog.create_table("db.s", schema, primary_key=["k"], options=options)
+    for _ in range(2):
+        assert table.write([{"k": 1, "v": 100}]) is not None
+    assert "its upkeep has to wait: column 'v': sum overflows" in caplog.text
+    with pytest.raises(paimon.InvalidRequest, match="sum overflows"):
+        table.scan().to_arrow()
+
+
 def test_rows_as_dictionaries_keep_every_column(catalog):
     table = catalog.create_table("db.d", SCHEMA, options={"write-only": "true"})
     table.write([{"k": 1}, {"k": 2, "v": 2.5}])

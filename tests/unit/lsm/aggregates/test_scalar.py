@@ -77,6 +77,10 @@ def test_an_integer_overflow_is_an_error_even_on_the_way(kind, bits):
             of("product", kind, [1], values)
 
 
+def test_a_product_that_is_zero_from_the_first_value_on():
+    assert of("product", "BIGINT", [0] + [10**18] * 40) == [0]
+
+
 def test_integers_divide_towards_zero_and_never_by_it():
     assert of("product", "INT", [7, Back(2)], [-7, Back(2)], [7, Back(-2)], [-8, Back(2)]) == [3, -3, -3, -4]
     for kind in ("INT", "DECIMAL(4, 1)"):

@@ -166,5 +166,12 @@ def test_a_missing_library_is_named_with_its_extra(name, monkeypatch):
 def test_only_columns_of_varying_bytes(name):
     assert not function(name, "VARBINARY(100)").can_retract
     for wrong in ("BINARY(10)", "STRING", "INT"):
-        with pytest.raises(InvalidOption, match=f"column 'seen' is .*{name} takes VARBINARY"):
+        with pytest.raises(InvalidOption, match=f"column 'seen': .*'{name}' takes VARBINARY or BYTES, not"):
             partial(function, name, wrong)()
+
+
+@pytest.mark.parametrize("name", UNIONS)
+def test_options_of_other_functions_are_refused(name):
+    field = DataField(0, "seen", parse_type("BYTES"))
+    with pytest.raises(InvalidOption, match=rf"fields\.seen\.distinct = True is refused: .*'{name}'"):
+        aggregate(name, field, FieldOptions(distinct=True))

@@ -153,3 +153,12 @@ def test_sequence_columns_take_the_last_value():
 def test_options_that_do_not_fit_are_refused(options, message):
     with pytest.raises((InvalidOption, UnsupportedFeature), match=message):
         engine_of(**options)
+
+
+def test_blank_texts_do_not_come_to_a_not_null_column_that_joins_them():
+    for options in ({}, {"fields.v.ignore-retract": "true"}):
+        engine = v_is("listagg", "STRING NOT NULL", **options)
+        engine.check_rows(pa.table({"k": [1], "v": ["a"]}))
+        with pytest.raises(InvalidRequest, match="column 'v' is NOT NULL, but a text to write is blank"):
+            engine.check_rows(pa.table({"k": [1, 1], "v": ["a", " "]}))
+    v_is("listagg", "STRING").check_rows(pa.table({"k": [1], "v": [" "]}))

@@ -213,3 +213,12 @@ def test_inputs_are_the_ordering_columns_and_what_decides_on_removal():
     assert GROUPS.inputs(["c", "b"]) == ("c", "b", "h")
     assert GROUPS.inputs(["h"]) == ("h",)
     assert removing_engine("g").inputs(["c", "b"]) == ("c", "b", "g", "h")
+
+
+def test_rows_outside_of_a_sequence_group_cannot_fill_its_not_null_columns():
+    required = pa.field("a", INT, nullable=False)
+    engine = engine_for({"fields.g,h.sequence-group": "a"}, g=INT, h=INT, a=required)
+    engine.check_rows(pa.table({"g": pa.array([None, 1], INT), "h": pa.array([1, None], INT), "a": [1, 1]}))
+    with pytest.raises(InvalidRequest, match=r"column 'a' is NOT NULL, .* null in g, h"):
+        engine.check_rows(pa.table({"g": pa.array([None], INT), "h": pa.array([None], INT), "a": [1]}))
+    GROUPS.check_rows(pa.table({name: pa.array([None], INT) for name in "gahbc"}))

@@ -1,0 +1,33 @@
+import pyarrow as pa
+import pytest
+
+import paimon_core as paimon
+from paimon_core.errors import CommitConflict, CorruptTable
+
+COLUMNS = pa.schema([pa.field("k", pa.int32(), nullable=False), ("v", pa.int32())])
+
+
+@pytest.fixture
+def table(warehouse):
+    catalog = paimon.open_catalog(warehouse)
+    catalog.create_database("db")
+    table = catalog.create_table("db.t", COLUMNS, primary_key=["k"], options={"bucket": "1", "write-only": "true"})
+    for number in range(3):
+        table.write([{"k": 1, "v": number}])
+    return table
+
+
+def test_a_task_whose_files_others_compacted_and_expired_is_a_conflict(table):
+    (task,) = table.plan_compaction(full=True)
+    table.compact(full=True)
+    table.expire_snapshots(keep_last=1, keep_max=1)
+    with pytest.raises(CommitConflict, match=r"table db\.t: the files of a compaction of bucket 0 have gone"):
+        table.run_compaction(task)
+
+
+def test_a_file_that_the_table_still_names_is_not(table):
+    (task,) = table.plan_compaction(full=True)
+    (lost, *_) = task.unit.files
+    table.context.storage.delete([f"{table.location}/bucket-0/{lost.file_name}"])
+    with pytest.raises(CorruptTable, match="is missing"):
+        table.run_compaction(task)
