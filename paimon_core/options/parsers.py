@@ -113,7 +113,7 @@ def parse_names(text: str) -> tuple[str, ...]:
 def parse_file_name(text: str) -> str:
     """A plain name of a file or directory."""
     if not re.fullmatch(r"[^/\\\x00-\x1f]+", text) or not text.strip() or text in (".", ".."):
-        raise ValueError("a directory name")
+        raise ValueError("a plain name without slashes")
     return text
 
 

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import chain
 
 import pyarrow as pa
 
 from paimon_core.datafile.reader import read_batches
 from paimon_core.lsm.engines.choice import merge_engine
+from paimon_core.lsm.engines.engine import MergeEngine
 from paimon_core.lsm.lookup import holds_states, with_level
 from paimon_core.lsm.merge import merge_runs
 from paimon_core.lsm.order import MergeOrder
@@ -23,7 +25,7 @@ from paimon_core.metadata.data_file import DataFile
 from paimon_core.schema import DataField
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class BucketReader:
     """Reads one (partition, bucket); ``threads``: columns are decoded side by side; ``keep``: rows to give on.
 
@@ -35,6 +37,11 @@ class BucketReader:
     bucket: int
     threads: bool = True
     keep: Callable[[pa.RecordBatch], pa.RecordBatch] | None = None
+
+    @cached_property
+    def engine(self) -> MergeEngine:
+        """The table's merge engine, made once: for a wide table that takes longer than a small section."""
+        return merge_engine(self.context.schema, self.context.options)
 
     def path(self, file: DataFile) -> str:
         """Where a data file of the bucket lies."""
@@ -102,7 +109,7 @@ class BucketReader:
             [self.run(run, fields, levels=levels, beside=len(runs)) for run in runs],
             key=key,
             order=order,
-            engine=merge_engine(self.context.schema, self.context.options),
+            engine=self.engine,
             drop_deletes=drop_deletes,
             window_rows=WINDOW_ROWS,
             columns=[f.name for f in fields] if columns is None else columns,

@@ -11,7 +11,6 @@ from collections.abc import Iterator, Sequence
 import pyarrow as pa
 
 from paimon_core.errors import CorruptTable, SnapshotNotFound
-from paimon_core.lsm.engines.choice import merge_engine
 from paimon_core.lsm.order import MergeOrder
 from paimon_core.lsm.sorted_run import SortedRun, in_sequence
 from paimon_core.metadata.context import TableContext
@@ -68,7 +67,7 @@ def _merged(reader: BucketReader, runs: Sequence[SortedRun], fields: Sequence[Da
     ordered = None if order.sequence_fields else in_sequence(runs)
     deletes = any(f.delete_row_count != 0 for run in runs for f in run.files)
     # The key columns are stored twice in a file; the table's own copy serves the merge and the result at once.
-    inputs = schema.select(merge_engine(schema, reader.context.options).inputs([f.name for f in fields]))
+    inputs = schema.select(reader.engine.inputs([f.name for f in fields]))
     decoded = dict.fromkeys([*schema.key_fields, *schema.select(order.sequence_fields), *inputs])
     if ordered is None:
         decoded[SEQUENCE_FIELD] = None
