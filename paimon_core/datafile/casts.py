@@ -206,6 +206,8 @@ def from_stored(array: pa.Array, dtype: DataType) -> pa.Array:
         return array
     if pa.types.is_dictionary(array.type):
         array = array.cast(array.type.value_type)
+        if array.type == wanted:
+            return array
     if dtype.root in TIMESTAMP_ROOTS:
         return rescale(array, wanted)
     return labelled(array.cast(loose(dtype).to_arrow(), safe=dtype.root is not TypeRoot.TIME), wanted)
