@@ -30,6 +30,9 @@ WIDEST_TEXT = 64
 _LARGEST_BUFFER = 2**31 - 1
 _CANONICAL_NAN = 0x7FF8000000000000
 _WORD = 8
+_FEW_ROWS = 4096
+_Part = tuple[Ints, int, int]
+"""Integers, the least of them, and the bits of their range."""
 
 
 def order_codes(columns: Sequence[pa.Array | pa.ChunkedArray]) -> Codes:
@@ -52,10 +55,11 @@ def parts(column: pa.Array | pa.ChunkedArray, *, descending: bool = False) -> li
 def pack(columns: Sequence[Ints], rows: int) -> Codes:
     """Integer arrays, most significant first, as one code per row.
 
-    Constant parts vanish, a single part left is returned as it is, parts of up to 64 bits together become uint64, and
-    more become big-endian bytes of one width, so that trailing zeros, which numpy takes for padding, compare as well.
+    Constant parts vanish, a single part left is returned as it is, and parts of up to 64 bits together become uint64.
+    So do the leading parts when they tell all rows apart that differ. More become big-endian bytes of one width, so
+    that trailing zeros, which numpy takes for padding, compare as well.
     """
-    varying: list[tuple[Ints, int, int]] = []
+    varying: list[_Part] = []
     for part in columns:
         low, high = (int(part.min()), int(part.max())) if rows else (0, 0)
         if low != high:
@@ -64,11 +68,9 @@ def pack(columns: Sequence[Ints], rows: int) -> Codes:
         return np.zeros(rows, np.uint8)
     if len(varying) == 1:
         return varying[0][0]
-    if sum(bits for _, _, bits in varying) <= 8 * _WORD:
-        code = np.zeros(rows, np.uint64)
-        for part, low, bits in varying:
-            code = (code << np.uint64(bits)) | _reduced(part, low)
-        return code
+    leading, rest = _leading_word(varying)
+    if not rest or _decides(leading, rest):
+        return leading
     widths = [-(-bits // 8) for _, _, bits in varying]
     image = np.empty((rows, sum(widths)), np.uint8)
     start = 0
@@ -77,6 +79,30 @@ def pack(columns: Sequence[Ints], rows: int) -> Codes:
         image[:, start : start + width] = word[:, _WORD - width :]
         start += width
     return image.view(f"S{start}").reshape(rows)
+
+
+def _leading_word(varying: list[_Part]) -> tuple[Ints, list[Ints]]:
+    """As many of the leading parts as fit into 64 bits, as one number per row, and the parts that are left."""
+    (part, low, used), *others = varying
+    code = _reduced(part, low)
+    for number, (part, low, bits) in enumerate(others):
+        used += bits
+        if used > 8 * _WORD:
+            return code, [left for left, _, _ in others[number:]]
+        code = (code << np.uint64(bits)) | _reduced(part, low)
+    return code, []
+
+
+def _decides(leading: Ints, rest: list[Ints]) -> bool:
+    """Whether rows that are equal in ``leading`` are equal in all; a few rows are asked before all are."""
+    for rows in (slice(_FEW_ROWS), slice(None)):
+        some = leading[rows]
+        order = np.argsort(some, kind="stable")
+        equal = some[order][1:] == some[order][:-1]
+        one, other = order[:-1][equal], order[1:][equal]
+        if not all(np.array_equal(part[rows][one], part[rows][other]) for part in rest):
+            return False
+    return True
 
 
 def float_code(bits: Ints) -> Ints:

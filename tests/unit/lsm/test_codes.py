@@ -95,3 +95,18 @@ def test_bytes_keep_their_trailing_zeros():
 def test_no_rows():
     for kind in (pa.int64(), pa.string(), pa.decimal128(38, 2), pa.float64(), pa.bool_()):
         assert len(order_codes([pa.array([], kind), pa.array([], kind)])) == 0
+
+
+@pytest.mark.parametrize("rows", [6, 9000])
+@pytest.mark.parametrize("decides", [True, False])
+def test_leading_columns_that_tell_all_rows_apart_are_enough(rows, decides):
+    numbers = np.random.default_rng(5).integers(0, 2**62, rows // 3).repeat(3)
+    texts = [f"a long text {n}" for n in numbers]
+    if not decides:
+        texts[-1] = "another"
+    codes = order_codes([pa.array(numbers), pa.array(texts)])
+    assert (codes.dtype == np.uint64) == decides
+    expected = sorted(range(rows), key=lambda row: (numbers[row], texts[row]))
+    assert np.argsort(codes, kind="stable").tolist() == expected
+    keys = list(zip(numbers.tolist(), texts, strict=True))
+    assert len(np.unique(codes)) == len(set(keys))
