@@ -93,7 +93,8 @@ def _rewrite(
     before: list[DataFile] = []
     after: list[DataFile] = []
     changelog: list[DataFile] = []
-    reader = BucketReader(context, task.partition, task.bucket, keep=RecordExpiry.of(context))
+    expiry = RecordExpiry.of(context)
+    reader = BucketReader(context, task.partition, task.bucket, keep=expiry)
     producer = changelog_producer(reader, unit, task.higher)
     writers: list[RollingWriter] = []
 
@@ -103,7 +104,7 @@ def _rewrite(
         return writers[-1]
 
     try:
-        for step in _steps(context, unit):
+        for step in _steps(context, unit, expiry):
             move = _move(step, producer)
             if move is Move.PLAIN:
                 before += step.files
@@ -126,8 +127,8 @@ def _rewrite(
     return before, after, changelog
 
 
-def _steps(context: TableContext, unit: CompactionUnit) -> list[Upgrade | Rewrite]:
-    options, expiry = context.options, RecordExpiry.of(context)
+def _steps(context: TableContext, unit: CompactionUnit, expiry: RecordExpiry | None) -> list[Upgrade | Rewrite]:
+    options = context.options
     return plan_rewrite(
         unit,
         key_order=key_order([f.type for f in context.schema.key_fields]),

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from paimon_core.datafile.file_format import Arrays
+from paimon_core.datafile.file_format import Arrays, counted_batches
 from paimon_core.datafile.footer import int96_as_bytes, int96_columns, read_footer, repeating_texts
 from paimon_core.datafile.int96 import int96_to_timestamps
 from paimon_core.types import STRING_ROOTS, DataType
@@ -39,15 +39,16 @@ def decode_columns(
     nanoseconds, and whatever Arrow raises for bytes that do not decode.
     """
     if not wanted:
-        for start in range(0, footer.num_rows, batch_rows):
-            yield min(batch_rows, footer.num_rows - start), {}
+        yield from counted_batches(footer.num_rows, batch_rows)
         return
     int96 = int96_columns(footer) & wanted.keys()
     texts = [name for name, dtype in wanted.items() if dtype.root in STRING_ROOTS]
-    repeating = repeating_texts(read_footer(source), texts) if texts and footer.num_rows >= _MANY_ROWS else None
+    looks = bool(texts) and footer.num_rows >= _MANY_ROWS
+    tree = read_footer(source) if looks or int96 else {}
+    repeating = repeating_texts(tree, texts) if looks else None
     file = pq.ParquetFile(
         source,
-        metadata=int96_as_bytes(read_footer(source), int96) if int96 else footer,
+        metadata=int96_as_bytes(tree, int96) if int96 else footer,
         read_dictionary=repeating,
         buffer_size=BUFFER_BYTES,
         pre_buffer=False,

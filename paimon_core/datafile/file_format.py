@@ -20,6 +20,11 @@ LEAST_BATCH_ROWS = 1 << 12
 Arrays = Mapping[str, pa.Array]
 
 
+def counted_batches(rows: int, batch_rows: int) -> Iterator[tuple[int, Arrays]]:
+    """The batches of a file of which no column is wanted."""
+    yield from ((min(batch_rows, rows - start), {}) for start in range(0, rows, batch_rows))
+
+
 class FileInput(Protocol):
     """An open file. Each method raises whatever its decoder raises for bytes that do not decode."""
 

@@ -14,7 +14,7 @@ import pyarrow.orc as orc
 
 from paimon_core.datafile.column_bounds import ColumnBounds
 from paimon_core.datafile.field_ids import numbered_schema
-from paimon_core.datafile.file_format import LEAST_BATCH_ROWS, Arrays
+from paimon_core.datafile.file_format import LEAST_BATCH_ROWS, Arrays, counted_batches
 from paimon_core.datafile.nested_arrays import assembled, parts, whole
 from paimon_core.datafile.orc_timestamps import check_columns, check_values, leaves
 from paimon_core.datafile.statistics import Bounds
@@ -116,8 +116,7 @@ class OrcInput:
         Raises UnsupportedFeature naming a column with timestamps that Arrow does not take, or not safely.
         """
         if not wanted:
-            rows = self.row_count or 0
-            yield from ((min(batch_rows, rows - at), {}) for at in range(0, rows, batch_rows))
+            yield from counted_batches(self.row_count or 0, batch_rows)
             return
         check_columns([DataField(-1, name, dtype) for name, dtype in wanted.items()], legacy_ltz=self._legacy_ltz)
         scanner = (
