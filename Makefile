@@ -12,10 +12,10 @@ export PYSPARK_PYTHON := $(CURDIR)/$(BIN)/python
 export PYSPARK_DRIVER_PYTHON := $(PYSPARK_PYTHON)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-java demo ui test check lint types layers format bench clean
+.PHONY: help setup setup-java demo ui test check lint types layers format bench bench-commits clean
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 setup: ## make .venv and install what the project uses
 	@scripts/setup.sh
@@ -50,6 +50,9 @@ format: setup ## write the code as `make check` wants it
 
 bench: setup ## time writing, reading, compaction, planning and commits beside Java Paimon
 	@$(BIN)/python -m benchmarks.run $(ARGS)
+
+bench-commits: setup ## time commits on long histories and many files, and expiry, beside Java Paimon
+	@$(BIN)/python -m benchmarks.commits $(ARGS)
 
 clean: ## remove the lake and every cache, but not .venv
 	@rm -rf lake .dagster spark-warehouse metastore_db derby.log build dist *.egg-info

@@ -5,11 +5,14 @@ PaimonError
 │   ├── InvalidOption
 │   ├── SchemaMismatch
 │   └── UnsupportedFeature          the thing is real, but not built here
+│       └── ConditionalWriteUnsupported   the store cannot carry commits
 ├── NotFound (LookupError)          fix the name
-│   ├── DatabaseNotFound, TableNotFound, SnapshotNotFound, TagNotFound
+│   ├── DatabaseNotFound, TableNotFound, SnapshotNotFound, TagNotFound, BranchNotFound
 ├── AlreadyExists                   fix the name
 ├── CommitConflict                  re-plan and retry: someone else changed the same files
+├── PlanOutdated                    plan again: the table moved since the plan was made
 ├── CommitStateUnknown              look, then decide: the answer of the publish was lost
+├── AfterCommitFailed               the commit stands: repeat what was to follow it
 ├── StorageError (OSError)          retry later
 └── CorruptTable                    repair: a file is missing or does not decode
 
@@ -63,6 +66,10 @@ class UnsupportedFeature(InvalidRequest):
     """Paimon has it, this library does not build it (yet): it is refused by name."""
 
 
+class ConditionalWriteUnsupported(UnsupportedFeature):
+    """The store does not heed the condition of an exclusive creation: commits there would be lost."""
+
+
 class NotFound(PaimonError, LookupError):
     """The named object does not exist."""
 
@@ -83,6 +90,10 @@ class TagNotFound(NotFound):
     """No such tag."""
 
 
+class BranchNotFound(NotFound):
+    """No such branch."""
+
+
 class AlreadyExists(PaimonError):
     """A database, table or tag of that name exists."""
 
@@ -91,8 +102,16 @@ class CommitConflict(PaimonError):
     """Another commit changed the same files or levels: plan again and retry."""
 
 
+class PlanOutdated(PaimonError):
+    """The table is not any more as the plan saw it: nothing was done; plan again."""
+
+
 class CommitStateUnknown(PaimonError):
     """The publish was sent and its answer lost: nothing was deleted; look before retrying."""
+
+
+class AfterCommitFailed(PaimonError):
+    """The commit stands, and a callback that was to run after it failed: do not write the rows again."""
 
 
 class StorageError(PaimonError, OSError):

@@ -159,12 +159,21 @@ class TableSchema:
 
     @staticmethod
     def from_json(text: str | bytes) -> TableSchema:
-        """Parse a schema file; applies the defaults of versions 1 and 2 (format 2.1).
-
-        Raises CorruptTable for text that is no schema, UnsupportedFeature for columns of types not built.
-        """
+        """Parse a schema file; raises as ``from_members``, and CorruptTable for text that is no JSON."""
         try:
             value = json.loads(text)
+        except ValueError as error:
+            raise CorruptTable(f"not a schema file: {error!r}") from error
+        return TableSchema.from_members(value)
+
+    @staticmethod
+    def from_members(value: Any) -> TableSchema:
+        """From parsed JSON; applies the defaults of versions 1 and 2 (format 2.1).
+
+        Raises CorruptTable for what is no schema, UnsupportedFeature for a newer version and for columns of types not
+        built.
+        """
+        try:
             version = int(value.get("version", 1))
             if version > CURRENT_VERSION:
                 raise UnsupportedFeature(f"schema version {version} is newer than {CURRENT_VERSION}", version=version)
@@ -183,7 +192,7 @@ class TableSchema:
                 comment=value.get("comment"),
                 time_millis=int(value.get("timeMillis", 0)),
             )
-        except (KeyError, TypeError, AttributeError, json.JSONDecodeError, UnicodeDecodeError) as error:
+        except (KeyError, TypeError, AttributeError) as error:
             raise CorruptTable(f"not a schema file: {error!r}") from error
 
 

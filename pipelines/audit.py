@@ -100,12 +100,20 @@ def audit_files(settings: Settings, name: str) -> Finding:
     return Finding("files", name, len(wrong), f"{live.num_rows} files, {size:,} bytes{missing}")
 
 
+def audit_fsck(settings: Settings, name: str) -> Finding:
+    """Ask the table itself: do its invariants hold, as far as metadata and the presence of files tell?"""
+    report = open_table(settings, name).maintenance.check()
+    found = "; ".join(f.sentence() for f in report.errors[:3]) or "no error"
+    return Finding("fsck", name, len(report.errors), f"{sum(map(bool, report.checked.values()))} invariants: {found}")
+
+
 def audit(settings: Settings, name: str, days: Sequence[date] | None = None) -> list[Finding]:
     """All audits of a table; one that a damaged file stops is a finding too."""
     questions: dict[str, Callable[[], Finding]] = {
         "rows": lambda: audit_rows(settings, name, days),
         "keys": lambda: audit_keys(settings, name),
         "files": lambda: audit_files(settings, name),
+        "fsck": lambda: audit_fsck(settings, name),
     }
     found = []
     for question, ask in questions.items():

@@ -10,6 +10,7 @@ from pyspark.sql import functions as f
 from paimon_core import col
 from paimon_core.spark import read_spark
 from paimon_core.table.table import Table
+from paimon_core.table.view import TableView
 from pipelines.flights import FLIGHTS
 from pipelines.protocol import PipelineError, StepResult, day_range, label, months_of
 from pipelines.session import Spark
@@ -35,10 +36,13 @@ def aggregate_carrier_day(
         columns = ["month", "date", "carrier", "arr_delay"]
         return per_carrier_and_day(read_spark(spark(), pinned, columns=columns, where=col("month").is_in(list(months))))
 
+    def complete(after: TableView) -> list[str]:
+        return wrong_months(flights.at(snapshot=snapshot.id), after, months)
+
     return load(
         "aggregate-carrier-day",
         table,
-        [Stage("months", rows, overwrite="dynamic")],
+        [Stage("months", rows, overwrite="dynamic", audit=complete)],
         user=f"{CARRIER_DAY} {label(months, unbroken=_unbroken(months))} of {FLIGHTS} {content_version(flights)}",
         properties={"pipeline.input-snapshot": str(snapshot.id), **(properties or {})},
         rows_per_partition=lambda: _rows_per_month(table, months),
@@ -53,6 +57,22 @@ def per_carrier_and_day(flights: DataFrame) -> DataFrame:
         f.avg("arr_delay").alias("mean_delay"),
         f.percentile("arr_delay", f.lit(0.95)).alias("p95_delay"),
     )
+
+
+def wrong_months(flights: TableView, carrier_day: TableView, months: Sequence[str]) -> list[str]:
+    """The months in which carrier days count other flights than there are, or count a carrier's day twice."""
+    chosen = col("month").is_in(list(months))
+    rows = carrier_day.scan(columns=["month", "date", "carrier", "flights"], where=chosen).to_arrow()
+    counted = rows.group_by(["month"]).aggregate([("flights", "sum")])
+    found = dict(zip(counted["month"].to_pylist(), counted["flights_sum"].to_pylist(), strict=True))
+    there = rows_by(flights, "month", chosen)
+    wrong = [
+        f"{month} counts {found.get(month, 0):,} flights of {there.get(month, 0):,}"
+        for month in months
+        if found.get(month, 0) != there.get(month, 0)
+    ]
+    twice = rows.num_rows - rows.group_by(["month", "date", "carrier"]).aggregate([]).num_rows
+    return [*wrong, f"{twice} rows repeat a carrier's day"] if twice else wrong
 
 
 def content_version(table: Table) -> str:

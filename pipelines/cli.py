@@ -10,19 +10,21 @@ import argparse
 import sys
 from collections.abc import Callable, Sequence
 from datetime import date
-from pathlib import Path
 from typing import NoReturn
 
 from paimon_core.errors import InvalidRequest, NotFound, PaimonError
 from pipelines.audit import audit
+from pipelines.care import fsck, mark_done, rollback
 from pipelines.carrier_day import aggregate_carrier_day
-from pipelines.dimensions import DIMENSIONS, load_dimension
+from pipelines.dimensions import DIMENSIONS, load_dimensions
+from pipelines.expiry import expire
 from pipelines.flights import DayStep, ingest_cancellations, ingest_flights
-from pipelines.maintenance import compact, expire, tag
-from pipelines.protocol import PipelineError, StepResult, day_range, months_of
+from pipelines.maintenance import compact, tag
+from pipelines.protocol import AuditFailed, PipelineError, StepResult, day_range, months_of
 from pipelines.session import Spark, start_session
 from pipelines.settings import Settings, SettingsError, environments, load_settings
 from pipelines.show import existing, lake_text, view
+from pipelines.sweep import sweep
 from pipelines.weather import ingest_weather
 
 Command = Callable[[Spark, Settings, argparse.Namespace], list[StepResult]]
@@ -47,6 +49,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (PipelineError, SettingsError, InvalidRequest, NotFound) as error:
         print(f"pipelines {asked.command}: {error}", file=sys.stderr)
         return 2
+    except AuditFailed as error:
+        print(f"pipelines {asked.command}: {error}", file=sys.stderr)
+        return 1
     except PaimonError as error:
         print(f"pipelines {asked.command}: {error.kind}: {error}", file=sys.stderr)
         return 1
@@ -89,14 +94,38 @@ def _parser() -> argparse.ArgumentParser:
     compaction.add_argument("--dry-run", action="store_true", help="only say what would be done")
     tagging = _table(add("tag", "name the latest snapshot of a table", lambda _, s, a: [tag(s, a.table, a.name)]))
     tagging.add_argument("--name", required=True, help="the tag's name")
-    expiry = _table(
-        add("expire", "drop old snapshots and tags", lambda _, s, a: [expire(s, a.table, dry_run=a.dry_run)])
-    )
-    expiry.add_argument("--dry-run", action="store_true", help="only say what would be done")
-
+    _maintenance(add)
     _days(_table(add("audit", "compare a table with the source, its keys and its files"), required=False))
     add("show", "the tables: rows, snapshots, files per level, tags")
     return parser
+
+
+def _maintenance(add: Callable[[str, str, Command], argparse.ArgumentParser]) -> None:
+    expiry = _table(
+        add("expire", "drop old snapshots and tags", lambda p, s, a: [expire(p, s, a.table, dry_run=a.dry_run)])
+    )
+    sweeping = _table(
+        add("sweep", "put files aside that nobody uses", lambda p, s, a: [sweep(p, s, a.table, dry_run=a.dry_run)])
+    )
+    for command in (expiry, sweeping):
+        command.add_argument("--dry-run", action="store_true", help="only say what would be done")
+    checking = _table(add("fsck", "check a table's invariants", lambda _, s, a: [fsck(s, a.table, deep=a.deep)]))
+    checking.add_argument("--deep", action="store_true", help="with all of its rows")
+    marking = _table(
+        add("mark-done", "mark months of a table done", lambda _, s, a: [mark_done(s, a.table, a.month or None)])
+    )
+    marking.add_argument(
+        "--month", action="append", metavar="MONTH", help="this one; may be repeated (default: all that are complete)"
+    )
+    back = _table(add("rollback", "say what going back gives up, or do it", _rollback))
+    target = back.add_mutually_exclusive_group(required=True)
+    target.add_argument("--snapshot", type=int, metavar="ID", help="go back to this snapshot")
+    target.add_argument("--tag", metavar="NAME", help="go back to this tag")
+    back.add_argument("--apply", action="store_true", help="do it")
+
+
+def _rollback(_: Spark, settings: Settings, asked: argparse.Namespace) -> list[StepResult]:
+    return [rollback(settings, asked.table, snapshot=asked.snapshot, tag=asked.tag, apply=asked.apply)]
 
 
 def _by_day(step: DayStep) -> Command:
@@ -132,8 +161,7 @@ def _aggregate(spark: Spark, settings: Settings, asked: argparse.Namespace) -> l
 
 
 def _load_dimensions(spark: Spark, settings: Settings, asked: argparse.Namespace) -> list[StepResult]:
-    names = [asked.table] if asked.table else list(DIMENSIONS)
-    return [load_dimension(spark, settings, name) for name in names]
+    return load_dimensions(spark, settings, [asked.table] if asked.table else list(DIMENSIONS))
 
 
 def _compact(spark: Spark, settings: Settings, asked: argparse.Namespace) -> list[StepResult]:
@@ -144,8 +172,7 @@ def _compact(spark: Spark, settings: Settings, asked: argparse.Namespace) -> lis
 def _show(settings: Settings) -> int:
     names = existing(settings)
     if not names:
-        where = Path(settings.warehouse)
-        raise PipelineError(f"no table in {where} yet: run `make demo`, or ingest something")
+        raise PipelineError(f"no table in {settings.warehouse} yet: run `make demo`, or ingest something")
     print(lake_text([view(settings, name) for name in names]))
     return 0
 

@@ -1,37 +1,107 @@
-"""Dimensions: planes, airlines and airports, each table replaced as a whole by its source file."""
+"""Dimensions: planes, airlines and airports, replaced by their source files and published together as one version.
+
+Who reads them through the group sees all of one version of the source, never a new airline without its planes.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import time
+from collections.abc import Mapping, Sequence
 
-from pyspark.sql import DataFrame
-
+from paimon_core.errors import TagNotFound
+from paimon_core.group.group import Group
+from paimon_core.group.record import Mode
+from paimon_core.metadata.commit_message import CommitMessage
+from paimon_core.spark.writer import write_messages
 from pipelines import source
 from pipelines.flights import read_csv
-from pipelines.protocol import PipelineError, StepResult
+from pipelines.protocol import PipelineError, StepResult, plain
 from pipelines.session import Spark
 from pipelines.settings import Settings
-from pipelines.tables import Stage, load, open_table
+from pipelines.tables import commits_of, open_lake, open_table, result_of, state_of
 
 DIMENSIONS = {"dim.planes": source.PLANES, "dim.airlines": source.AIRLINES, "dim.airports": source.AIRPORTS}
+GROUP = "dimensions"
+_VERSIONS_KEPT = 10
+
+
+def dimension_group(settings: Settings) -> Group:
+    """The group of the dimension tables, for readers: ``dimension_group(settings).table("dim.planes")``."""
+    return Group(open_lake(settings), GROUP)
 
 
 def load_dimension(
     spark: Spark, settings: Settings, name: str, *, properties: Mapping[str, str] | None = None
 ) -> StepResult:
     """Overwrite one dimension table with its source file; raises PipelineError for a table that is none."""
-    if name not in DIMENSIONS:
-        raise PipelineError(f"{name!r} is no dimension ({', '.join(DIMENSIONS)})")
-    file = DIMENSIONS[name]
-    table = open_table(settings, name, create=True)
+    return load_dimensions(spark, settings, [name], properties=properties)[0]
 
-    def rows() -> DataFrame:
-        return read_csv(spark, file, [str(source.land(file, settings.landing))]).select(*table.schema.names)
 
-    return load(
-        "load-dimension",
-        table,
-        [Stage("rows", rows, overwrite="dynamic")],
-        user=f"{name} {source.fingerprint(file)}",
-        properties=properties,
-    )
+def load_dimensions(
+    spark: Spark,
+    settings: Settings,
+    names: Sequence[str] = tuple(DIMENSIONS),
+    *,
+    properties: Mapping[str, str] | None = None,
+) -> list[StepResult]:
+    """Overwrite the tables whose source file is not the published one, all of them in one version of the group.
+
+    A publish that a publisher left half done is finished first. Raises PipelineError for a table that is none.
+    """
+    started = time.monotonic()
+    for name in names:
+        if name not in DIMENSIONS:
+            raise PipelineError(f"{name!r} is no dimension ({', '.join(DIMENSIONS)})")
+    tables = {name: open_table(settings, name, create=True) for name in names}
+    before = {name: state_of(table) for name, table in tables.items()}
+    group = dimension_group(settings)
+    group.recover()
+    new = [name for name in names if not _is_published(group, name)]
+    if new:
+        latest = group.latest()
+        loads = {_property(name): source.fingerprint(DIMENSIONS[name]) for name in new}
+        token = f"{sorted(loads.items())} after version {0 if latest is None else latest.number}"
+        given = {"pipeline.step": "load-dimension", "pipeline.stage": "rows", **loads, **plain(properties)}
+        parts = {name: _messages(spark, settings, name) for name in new}
+        group.publish(parts, overwrite=dict.fromkeys(new, Mode.OVERWRITE_TABLE), properties=given, token=token)
+        group.expire(_VERSIONS_KEPT)
+    version = group.latest()
+    return [
+        result_of(
+            "load-dimension",
+            table,
+            before[name],
+            started,
+            commits=commits_of(table, group.user, before[name].snapshot_id) if name in new else (),
+            skipped=() if name in new else ("rows",),
+            details={} if version is None else {"group_version": version.number},
+        )
+        for name, table in tables.items()
+    ]
+
+
+def _messages(spark: Spark, settings: Settings, name: str) -> list[CommitMessage]:
+    table, file = open_table(settings, name), DIMENSIONS[name]
+    rows = read_csv(spark, file, [str(source.land(file, settings.landing))]).select(*table.schema.names)
+    return write_messages(rows, table, overwrites=True)
+
+
+def _is_published(group: Group, name: str) -> bool:
+    """Whether the newest load of this table that stands is of this version of its source file."""
+    for version in reversed(group.versions()):
+        if (loaded := version.properties.get(_property(name))) is not None:
+            return loaded == source.fingerprint(DIMENSIONS[name]) and _is_there(group, name, version.tables[name].tag)
+    return False
+
+
+def _is_there(group: Group, name: str, tag: str) -> bool:
+    """Whether the version's snapshot was not taken back by a rollback of the table alone."""
+    try:
+        group.catalog.table(name).tags.read(tag)
+    except TagNotFound:
+        return False
+    return True
+
+
+def _property(name: str) -> str:
+    return f"source.{name}"

@@ -7,6 +7,7 @@ between commits they have.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 from datetime import date
 from typing import Protocol
@@ -19,6 +20,7 @@ from paimon_core.predicate import Predicate
 from paimon_core.spark import read_spark
 from paimon_core.table.table import Table
 from pipelines import source
+from pipelines.care import complete_months, mark_months
 from pipelines.protocol import PipelineError, StepResult, days_label, months_of
 from pipelines.session import Spark
 from pipelines.settings import Settings
@@ -45,7 +47,7 @@ def ingest_flights(
     """Bring the changes of the days into ods.flights, three commits in all; raises PipelineError for unknown days."""
     days = checked_days(settings, days)
     table = open_table(settings, FLIGHTS, create=True)
-    return load(
+    result = load(
         "ingest-flights",
         table,
         [
@@ -57,6 +59,10 @@ def ingest_flights(
         properties=properties,
         rows_per_partition=lambda: rows_per_day(table, days, col("month").is_in(list(months_of(days)))),
     )
+    if settings.table(FLIGHTS).mark_done and result.commits:
+        done = mark_months(table, complete_months(table, months_of(days)))
+        result = dataclasses.replace(result, details={**result.details, "months_done": len(done)})
+    return result
 
 
 def ingest_cancellations(

@@ -1,6 +1,6 @@
-"""Maintenance: compact, tag and expire one table.
+"""Maintenance: compact and tag one table.
 
-None of them changes what a reader of the latest snapshot sees, but for what waits for compaction: rows of a first-row
+Neither changes what a reader of the latest snapshot sees, but for what waits for compaction: rows of a first-row
 table, and changelogs that compactions make.
 """
 
@@ -70,28 +70,6 @@ def tag(settings: Settings, name: str, tag_name: str) -> StepResult:
         tagged, done = before.snapshot_id, "now names"
     details: dict[str, str | int | float] = {"tag": tag_name, "tagged_snapshot": tagged}
     return result_of("tag", table, before, started, details=details, note=f"{tag_name} {done} snapshot {tagged}")
-
-
-def expire(settings: Settings, name: str, *, dry_run: bool = False) -> StepResult:
-    """Drop tags whose time is over, then snapshots that retention no longer keeps, with the files only they used."""
-    started = time.monotonic()
-    table = open_table(settings, name)
-    before = state_of(table)
-    keep = settings.table(name).retention
-    tags = [] if dry_run else table.tags.expire()
-    report = table.expire_snapshots(
-        keep_last=keep.keep_snapshots, older_than=datetime.timedelta(hours=keep.keep_hours), dry_run=dry_run
-    )
-    details: dict[str, str | int | float] = {
-        "expired_snapshots": len(report.expired),
-        "expired_tags": len(tags),
-        "deleted_data_files": report.removed.data_files,
-        "data_files_kept_by_tags": report.kept_by_tags,
-        "snapshots_left": table.inspect.snapshots().num_rows,
-    }
-    drops = "would drop" if dry_run else "dropped"
-    note = f"{drops} {len(report.expired)} snapshots and {report.removed.data_files} data files"
-    return result_of("expire", table, before, started, details=details, note=note)
 
 
 def _of_partitions(table: Table, partitions: Sequence[str] | None) -> Predicate | None:

@@ -18,6 +18,10 @@ class PipelineError(Exception):
     """A step cannot do what was asked; the message is one sentence for the person who asked."""
 
 
+class AuditFailed(Exception):
+    """What a step was about to publish is wrong: nothing was published, and trying again would not help."""
+
+
 @dataclass(frozen=True)
 class LevelSize:
     """The live data files of one level."""

@@ -47,6 +47,5 @@ def _configuration(settings: Settings) -> dict[str, str]:
     # Workers import paimon_core by name, also when it is not installed and the driver was started elsewhere.
     path = os.pathsep.join(part for part in (str(ROOT), os.environ.get("PYTHONPATH")) if part)
     conf.setdefault("spark.executorEnv.PYTHONPATH", path)
-    warehouse = Path(settings.warehouse.removeprefix("file://"))
-    conf.setdefault("spark.sql.warehouse.dir", str(warehouse / "spark-warehouse"))
+    conf.setdefault("spark.sql.warehouse.dir", str(settings.landing.parent / "spark-warehouse"))
     return conf

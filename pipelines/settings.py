@@ -2,7 +2,8 @@
 
 ``base.yaml`` holds everywhere, ``<environment>.yaml`` is laid over it, ``tables/<database>.<table>.yaml`` declares one
 table each. A key that no field stands for, a missing one and a value of another type are errors that name file and
-key; ``${NAME:-default}`` in a text reads the environment.
+key; ``${NAME:-default}`` in a text reads the environment. Secrets stand in no file: where one belongs, the file names
+the variable that holds it.
 """
 
 from __future__ import annotations
@@ -20,11 +21,15 @@ from typing import Any, TypeVar
 
 import yaml
 
+from paimon_core.storage.open import OPTIONS
+
 ROOT = Path(__file__).resolve().parents[1]
 CONFIGS = ROOT / "configs"
 ENVIRONMENT = "PAIMON_ENV"
 T = TypeVar("T")
 _VARIABLE = re.compile(r"\$\{(\w+)(?::-([^}]*))?\}")
+_ONLY_A_VARIABLE = re.compile(r"\$\{\w+(?::-)?\}")
+_SECRETS = frozenset(name for options in OPTIONS.values() for name, is_secret in options.items() if is_secret)
 
 
 class SettingsError(ValueError):
@@ -57,6 +62,7 @@ class DagsterSettings:
     sensor_interval_seconds: int
     nightly_cron: str
     nightly_timezone: str
+    weekly_cron: str
     automation_on: bool
 
 
@@ -70,11 +76,17 @@ class Compaction:
 
 @dataclass(frozen=True)
 class Retention:
-    """What the nightly maintenance keeps."""
+    """What the nightly and the weekly maintenance keep."""
 
     keep_snapshots: int = 10
     keep_hours: int = 24
     keep_tags_days: int = 30
+    orphans_older_than_hours: int = 24
+    """Files that no commit has named for so long are swept: longer than any job takes from writing to its commit."""
+    keep_quarantine_days: int = 7
+    """How long a sweep can be undone."""
+    spark_from_files: int = 10_000
+    """From so many files on a clean-up is spread over Spark tasks."""
 
 
 @dataclass(frozen=True)
@@ -93,6 +105,8 @@ class TableSpec:
     backfill_per_run: int = 1
     compaction: Compaction = Compaction()
     retention: Retention = Retention()
+    mark_done: bool = False
+    """Whether loads mark the months that they complete (a file ``_SUCCESS``)."""
 
     @property
     def key(self) -> tuple[str, ...]:
@@ -116,11 +130,23 @@ class Settings:
     spark: SparkSettings
     dagster: DagsterSettings
     tables: Mapping[str, TableSpec]
+    storage: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """Options of an object store (docs/storage.md). Read again by every process, never handed on or written down."""
+    landing_directory: str = ""
 
     @property
     def landing(self) -> Path:
-        """Where source files are laid for Spark to read."""
+        """Where source files are laid for Spark to read; raises SettingsError when an object store has no such place."""
+        if self.landing_directory:
+            return Path(self.landing_directory)
+        if self.is_remote:
+            raise SettingsError(f"the warehouse {self.warehouse} is no directory: set landing_directory")
         return Path(self.warehouse.removeprefix("file://")) / "landing"
+
+    @property
+    def is_remote(self) -> bool:
+        """Whether the warehouse is no directory that this machine sees."""
+        return "://" in self.warehouse and not self.warehouse.startswith("file://")
 
     def table(self, name: str) -> TableSpec:
         """The declaration of ``database.table``; raises SettingsError naming those that exist."""
@@ -146,11 +172,27 @@ def load_settings(environment: str | None = None, *, warehouse: str | None = Non
     merged: dict[str, Any] = {}
     origin: dict[str, str] = {}
     for file in files:
-        _overlay(merged, _read(file), origin, file.name)
+        read = _read(file)
+        _refuse_secrets(read.get("storage"), file.name)
+        _overlay(merged, read, origin, file.name)
     tables = {p.stem: _table(p) for p in sorted((configs / "tables").glob("*.yaml"))}
     values = {**merged, "environment": name, "tables": {}}
     settings = _build(Settings, values, lambda key: f"configs/{origin.get(key, f'{name}.yaml')}")
-    return dataclasses.replace(settings, tables=tables, warehouse=_absolute(warehouse, settings.warehouse))
+    return dataclasses.replace(
+        settings,
+        tables=tables,
+        warehouse=_absolute(warehouse, settings.warehouse),
+        storage=types.MappingProxyType({key: value for key, value in settings.storage.items() if value}),
+    )
+
+
+def _refuse_secrets(storage: object, file: str) -> None:
+    """Raises SettingsError for a secret that is written out; the message does not repeat it."""
+    for key, value in storage.items() if isinstance(storage, dict) else ():
+        if key in _SECRETS and not (isinstance(value, str) and _ONLY_A_VARIABLE.fullmatch(value)):
+            raise SettingsError(
+                f"configs/{file}: storage.{key} is a secret: write the variable that holds it, ${{NAME}} or ${{NAME:-}}"
+            )
 
 
 def _absolute(given: str | None, configured: str) -> str:

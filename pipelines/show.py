@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-import paimon_core as paimon
 from pipelines.protocol import LevelSize
 from pipelines.settings import Settings
-from pipelines.tables import open_table, state_of
+from pipelines.tables import open_lake, open_table, state_of
 
 
 @dataclass(frozen=True)
@@ -35,7 +34,7 @@ class TableView:
 
 def existing(settings: Settings) -> list[str]:
     """The declared tables that are in the lake, in the order of a person's reading: ods, dim, dws."""
-    catalog = paimon.open_catalog(settings.warehouse)
+    catalog = open_lake(settings)
     order = {"ods": 0, "dim": 1, "dws": 2}
     names = sorted(settings.tables, key=lambda name: (order.get(name.split(".")[0], 9), name))
     return [name for name in names if catalog.table_exists(name)]

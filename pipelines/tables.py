@@ -20,7 +20,9 @@ import paimon_core as paimon
 from paimon_core.predicate import Predicate
 from paimon_core.spark import write_spark
 from paimon_core.table.table import Table
+from paimon_core.table.view import TableView
 from paimon_core.types import parse_type
+from pipelines.audited import Audit, write_audited
 from pipelines.column_types import type_object
 from pipelines.protocol import LevelSize, PipelineError, StepResult, plain
 from pipelines.settings import Settings
@@ -36,6 +38,8 @@ class Stage:
     frame: Callable[[], DataFrame]
     kinds: str | None = None
     overwrite: str | None = None
+    audit: Audit | None = None
+    """With one, ``overwrite`` must be "dynamic": the stage is published only when it finds nothing wrong."""
 
 
 @dataclass(frozen=True)
@@ -56,13 +60,20 @@ class TableState:
         return sizes
 
 
+def open_lake(settings: Settings) -> paimon.FilesystemCatalog:
+    """The lake's catalog."""
+    catalog = paimon.open_catalog(settings.warehouse, storage=settings.storage)
+    assert isinstance(catalog, paimon.FilesystemCatalog)
+    return catalog
+
+
 def open_table(settings: Settings, name: str, *, create: bool = False) -> Table:
     """The table ``database.table``; ``create``: made from its declaration when it is not there yet.
 
     Raises SettingsError for a table that is not declared, PipelineError for one that is not in the lake.
     """
     spec = settings.table(name)
-    catalog = paimon.open_catalog(settings.warehouse)
+    catalog = open_lake(settings)
     if catalog.table_exists(name):
         return catalog.table(name)
     if not create:
@@ -107,7 +118,7 @@ def commits_of(table: Table, user: str, after: int | None) -> list[int]:
     return sorted(number for number, by in pairs if by == user and number > (after or 0))
 
 
-def rows_by(table: Table, column: str, where: Predicate | None = None) -> dict[Any, int]:
+def rows_by(table: TableView, column: str, where: Predicate | None = None) -> dict[Any, int]:
     """Rows that a reader sees, by the value of a column."""
     values = table.scan(columns=[column], where=where).to_arrow()
     counts = values.group_by([column]).aggregate([([], "count_all")])
@@ -139,20 +150,20 @@ def load(
             continue
         frame = stage.frame()
         application = str(frame.sparkSession.sparkContext.applicationId)
-        snapshot = write_spark(
-            frame,
-            table,
-            kinds=stage.kinds,
-            overwrite=stage.overwrite,
-            user=user,
-            identifier=number,
-            properties={
+        named: dict[str, Any] = {
+            "user": user,
+            "identifier": number,
+            "properties": {
                 "pipeline.step": step,
                 "pipeline.stage": stage.name,
                 "spark.application-id": application,
                 **plain(properties),
             },
-        )
+        }
+        if stage.audit is not None:
+            snapshot = write_audited(frame, table, stage.audit, **named)
+        else:
+            snapshot = write_spark(frame, table, kinds=stage.kinds, overwrite=stage.overwrite, **named)
         if snapshot is not None:
             commits.append(snapshot.id)
     return result_of(

@@ -6,54 +6,28 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import pyarrow as pa
-
-from paimon_core.datafile.format_rules import check_formats
-from paimon_core.errors import (
-    AlreadyExists,
-    DatabaseNotFound,
-    InvalidOption,
-    InvalidRequest,
-    TableNotFound,
-)
-from paimon_core.lsm.engines.choice import merge_engine
-from paimon_core.metadata.context import TableContext
-from paimon_core.metadata.manifest_store import ManifestCache
+from paimon_core.catalog.catalog import Catalog
+from paimon_core.catalog.definition import Definition, check_definition
+from paimon_core.catalog.identifier import Identifier
+from paimon_core.catalog.names import new_name
+from paimon_core.catalog.tables import TablePlaces, no_database, no_table
+from paimon_core.errors import AlreadyExists, InvalidRequest, UnsupportedFeature
 from paimon_core.metadata.schema_store import SchemaStore
-from paimon_core.metadata.table_rules import check_table
-from paimon_core.options import TableOptions
-from paimon_core.schema import new_schema
-from paimon_core.storage.paths import DATABASE_SUFFIX, TablePaths, database_path, table_path
+from paimon_core.storage.paths import DATABASE_SUFFIX, TablePaths, database_path
 from paimon_core.storage.storage import Storage
 from paimon_core.table.table import Table
 
 
 @dataclass(frozen=True)
-class Identifier:
-    """``database.table``."""
-
-    database: str
-    table: str
-
-    @staticmethod
-    def parse(text: str) -> Identifier:
-        """From ``database.table``; raises InvalidRequest for anything else."""
-        parts = text.split(".") if isinstance(text, str) else []
-        if len(parts) != 2 or not all(parts):
-            raise InvalidRequest(f"table name {text!r} must be 'database.table'", name=text)
-        return Identifier(parts[0], parts[1])
-
-    def __str__(self) -> str:
-        return f"{self.database}.{self.table}"
-
-
-@dataclass(frozen=True)
-class FilesystemCatalog:
-    """The tables below one warehouse directory."""
+class FilesystemCatalog(Catalog):
+    """The tables below one warehouse directory; what is a directory with a schema in it is a table."""
 
     storage: Storage
     warehouse: str
-    _manifests: ManifestCache = field(default_factory=ManifestCache, repr=False, compare=False)
+    _places: TablePlaces = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_places", TablePlaces(self.storage, self.warehouse))
 
     # -- databases
 
@@ -63,6 +37,7 @@ class FilesystemCatalog:
             if ignore_if_exists:
                 return
             raise AlreadyExists(f"database {name} exists already", database=name)
+        new_name(name, "database", self.list_databases())
         self.storage.make_directory(database_path(self.warehouse, name))
 
     def database_exists(self, name: str) -> bool:
@@ -82,7 +57,7 @@ class FilesystemCatalog:
         if not self.database_exists(name):
             if ignore_if_missing:
                 return
-            raise DatabaseNotFound(f"no database {name} in {self.warehouse}", database=name)
+            raise no_database(name, self.warehouse, self.list_databases())
         tables = self.list_tables(name)
         if tables and not cascade:
             raise InvalidRequest(
@@ -92,8 +67,7 @@ class FilesystemCatalog:
 
     def _check_database(self, name: str) -> None:
         if not self.database_exists(name):
-            known = ", ".join(self.list_databases()) or "none"
-            raise DatabaseNotFound(f"no database {name} in {self.warehouse} (databases: {known})", database=name)
+            raise no_database(name, self.warehouse, self.list_databases())
 
     # -- tables
 
@@ -108,22 +82,18 @@ class FilesystemCatalog:
         )
 
     def table_exists(self, name: str) -> bool:
-        """Whether ``database.table`` is there."""
-        return self._schemas(Identifier.parse(name)).latest() is not None
+        """Whether the table, or the branch of it, is there."""
+        return self._places.has_files(Identifier.parse(name))
 
     def table(self, name: str) -> Table:
-        """Open ``database.table`` at its latest snapshot.
-
-        Raises DatabaseNotFound, TableNotFound, and UnsupportedFeature naming the option, type or feature that this
-        library cannot read rightly.
-        """
+        """Open a table, or a branch of it, at its latest snapshot."""
         identifier = Identifier.parse(name)
-        schema = self._schemas(identifier).latest()
+        main = Identifier(identifier.database, identifier.table)
+        schema = self._places.schemas(main).latest()
         if schema is None:
             self._check_database(identifier.database)
-            known = ", ".join(self.list_tables(identifier.database)) or "none"
-            raise TableNotFound(f"no table {name} in {self.warehouse} (tables: {known})", table=name)
-        return Table(TableContext.of(name, self.storage, self._root(identifier), schema, self._manifests))
+            raise no_table(main, self.warehouse, self.list_tables(identifier.database))
+        return self._places.open(identifier, schema)
 
     def create_table(
         self,
@@ -137,70 +107,50 @@ class FilesystemCatalog:
         comment: str | None = None,
         ignore_if_exists: bool = False,
     ) -> Table:
-        """Make a table from a ``pa.Schema`` (or anything that exports one).
-
-        ``types`` gives columns an exact type text where Arrow has no word for it: ``{"code": "CHAR(3)"}``. Options
-        are the text of Paimon's table options. Raises AlreadyExists, DatabaseNotFound, InvalidRequest, InvalidOption
-        and UnsupportedFeature, each naming the column or option; nothing is written then.
-        """
-        identifier = Identifier.parse(name)
-        for role, keys in (("primary_key", primary_key), ("partition_by", partition_by)):
-            if not isinstance(keys, list | tuple) or not all(isinstance(k, str) for k in keys):
-                raise InvalidRequest(f"{role} must be a list of column names, not {keys!r:.60}")
-        if comment is not None and not isinstance(comment, str):
-            raise InvalidRequest(f"comment must be text, not {comment!r:.60}")
-        if types is not None and not isinstance(types, Mapping):
-            raise InvalidRequest(f"types must map column names to type texts, not {types!r:.60}")
-        new = new_schema(
-            _arrow_schema(schema),
-            primary_key=primary_key,
-            partition_by=partition_by,
-            options=_option_texts(options or {}),
-            types=types,
-            comment=comment,
-        )
-        TableOptions.parse(new.options, table=name, creating=True)
-        context = TableContext.of(name, self.storage, self._root(identifier), new, self._manifests)
-        check_table(context)
-        check_formats(context.schema, context.options)
-        merge_engine(context.schema, context.options)
+        """Make a table, see ``Catalog.create_table``: it is there once its schema file is."""
+        identifier = Identifier.of_table(name, "create")
+        new = Definition(schema, primary_key, partition_by, options, types, comment).to_schema(name)
+        context = self._places.context(identifier, new)
+        check_definition(context)
         self._check_database(identifier.database)
-        if context.schemas.latest() is None and context.snapshots.ids():
-            raise InvalidRequest(f"{self._root(identifier)} has snapshots and no schema: it is the rest of a table")
-        if context.schemas.latest() is None and context.schemas.publish(new):
-            return Table(context)
+        if context.schemas.latest() is None:
+            new_name(identifier.table, "table", self.list_tables(identifier.database))
+            if context.snapshots.ids():
+                raise InvalidRequest(f"{context.paths.root} has snapshots and no schema: it is the rest of a table")
+            if context.schemas.publish(new):
+                return Table(context)
         if ignore_if_exists:
             return self.table(name)
         raise AlreadyExists(f"table {name} exists already", table=name)
 
     def drop_table(self, name: str, *, ignore_if_missing: bool = False) -> None:
         """Remove a table with all of its files."""
-        identifier = Identifier.parse(name)
+        identifier = Identifier.of_table(name, "drop")
         if not self.table_exists(name):
             if ignore_if_missing:
                 return
-            raise TableNotFound(f"no table {name} in {self.warehouse}", table=name)
-        self.storage.delete_directory(self._root(identifier))
+            self._check_database(identifier.database)
+            raise no_table(identifier, self.warehouse, self.list_tables(identifier.database))
+        self.storage.delete_directory(self._places.root(identifier))
 
-    def _root(self, identifier: Identifier) -> str:
-        return table_path(self.warehouse, identifier.database, identifier.table)
+    def rename_table(self, name: str, to: str) -> None:
+        """Give a table another name: one rename of its directory, so only on stores that have it.
 
-    def _schemas(self, identifier: Identifier) -> SchemaStore:
-        return SchemaStore(self.storage, TablePaths(self._root(identifier)))
-
-
-def _arrow_schema(schema: Any) -> pa.Schema:
-    if isinstance(schema, pa.Schema):
-        return schema
-    if hasattr(schema, "__arrow_c_schema__"):
-        return pa.schema(schema)
-    if hasattr(schema, "__arrow_c_stream__"):
-        return pa.RecordBatchReader.from_stream(schema).schema
-    raise InvalidRequest(f"schema must be a pyarrow.Schema or export one, not {type(schema).__name__}")
-
-
-def _option_texts(options: Mapping[str, str]) -> dict[str, str]:
-    for key, value in options.items():
-        if not isinstance(key, str) or not isinstance(value, str):
-            raise InvalidOption(f"option {key!r} = {value!r} must be text on both sides", option=key)
-    return dict(options)
+        Raises UnsupportedFeature for other stores. Nobody may write to the table meanwhile.
+        """
+        source, target = Identifier.of_table(name, "rename"), Identifier.of_table(to, "rename a table to")
+        if not self.table_exists(name):
+            self._check_database(source.database)
+            raise no_table(source, self.warehouse, self.list_tables(source.database))
+        self._check_database(target.database)
+        if self.storage.exists(self._places.root(target)):
+            raise AlreadyExists(f"table {to} exists already: {self._places.root(target)}", table=to)
+        others = set(self.list_tables(target.database))
+        new_name(target.table, "table", others - {source.table} if source.database == target.database else others)
+        if not self.storage.is_local:
+            raise UnsupportedFeature(
+                f"cannot rename table {name}: {self.warehouse} has no rename of directories, and a table half renamed "
+                "could not be read. A SQL catalog can rename there",
+                table=name,
+            )
+        self.storage.move_directory(self._places.root(source), self._places.root(target))

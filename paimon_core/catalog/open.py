@@ -2,20 +2,60 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
+from paimon_core.catalog.catalog import Catalog
 from paimon_core.catalog.filesystem import FilesystemCatalog
-from paimon_core.errors import InvalidRequest
-from paimon_core.storage.fsspec_storage import open_storage
+from paimon_core.catalog.options import parse_catalog_options
+from paimon_core.errors import InvalidRequest, UnsupportedFeature
+from paimon_core.storage.open import open_storage
+
+FILESYSTEM, SQL, REST = "filesystem", "sql", "rest"
 
 
-def open_catalog(warehouse: str | os.PathLike[str], *, storage: Mapping[str, str] | None = None) -> FilesystemCatalog:
-    """The catalog of a warehouse: a local path, ``file://`` or ``memory://``; the directory may still be missing.
+def open_catalog(
+    warehouse: str | os.PathLike[str],
+    *,
+    type: str = FILESYSTEM,
+    uri: str | None = None,
+    options: Mapping[str, str] | None = None,
+    storage: Mapping[str, str] | None = None,
+) -> Catalog:
+    """The catalog of a warehouse: a local path or a URL; the directory may still be missing.
 
-    Raises UnsupportedFeature naming the scheme of a store that is not built.
+    ``type`` says who keeps the names of the tables: ``filesystem`` (the directories themselves), ``sql`` (a database,
+    ``uri`` is SQLAlchemy's; shared with Paimon's JDBC catalog) or ``rest`` (a server at ``uri``, which knows
+    ``warehouse`` by its name). ``options`` are the catalog's under Paimon's names (``catalog.options``), ``storage``
+    those of the store. Raises UnsupportedFeature, InvalidOption and InvalidRequest naming what is not understood.
     """
     if not isinstance(warehouse, str | os.PathLike) or not os.fspath(warehouse):
         raise InvalidRequest(f"warehouse must be a path or URL, not {warehouse!r:.60}")
-    store, root = open_storage(os.fspath(warehouse), storage)
+    if type not in (FILESYSTEM, SQL, REST):
+        raise UnsupportedFeature(f"catalog type {type!r} is not supported; use {FILESYSTEM}, {SQL} or {REST}")
+    if (uri is None) != (type == FILESYSTEM):
+        raise InvalidRequest(f"a catalog of type {type} {'needs a' if uri is None else 'has no'} uri")
+    place = os.fspath(warehouse)
+    if type == REST:
+        with _installed(REST):
+            from paimon_core.catalog.rest import RestCatalog
+        return RestCatalog.open(place, str(uri), options, storage)
+    store, root = open_storage(place, storage)
+    if type == SQL:
+        with _installed(SQL):
+            from paimon_core.catalog.sql import SqlCatalog
+        return SqlCatalog.open(store, root, place if "://" in place else root, str(uri), options)
+    parse_catalog_options(options, (), FILESYSTEM)
     return FilesystemCatalog(store, root)
+
+
+@contextlib.contextmanager
+def _installed(extra: str) -> Iterator[None]:
+    """Around the import of a catalog whose library may not be there."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        raise UnsupportedFeature(
+            f"a catalog of type {extra} needs the library {error.name}: install paimon-core[{extra}]"
+        ) from None

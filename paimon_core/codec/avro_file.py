@@ -120,6 +120,18 @@ def read_avro(data: bytes, path: str) -> list[dict[str, Any]]:
         return records
 
 
+def unpacked_blocks(data: bytes, path: str) -> list[bytes]:
+    """The unpacked blocks of a container file, to search in; raises as ``read_avro`` does, but for the records."""
+    with decoding(path):
+        reader = AvroReader(io.BytesIO(data), len(data))
+        budget = reader.unpacked_limit
+        blocks: list[bytes] = []
+        while (block := reader.next_block(budget)) is not None:
+            budget -= len(block.data)
+            blocks.append(block.data)
+        return blocks
+
+
 @contextlib.contextmanager
 def decoding(path: str) -> Iterator[None]:
     """Whatever fails in the bytes of the Avro file at ``path`` becomes CorruptTable; errors of the store stay."""

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from functools import cached_property
 
-from paimon_core.codec.binary_row import row_decoder
-from paimon_core.errors import CorruptTable, SnapshotNotFound
+from paimon_core.errors import SnapshotNotFound
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.manifest import FileKind, ManifestEntry, ManifestFile
 from paimon_core.metadata.manifest_file import merge_entries
@@ -48,19 +47,7 @@ class Base:
 
     def may_hold(self, manifest: ManifestFile, partitions: Collection[bytes]) -> bool:
         """Whether a manifest can have an entry of one of these partitions, by its partition ranges (format 4.2)."""
-        stats = manifest.partition_stats
-        types = self.context.schema.partition_fields
-        if not partitions:
-            return False
-        if not types or not any(stats.min_values[:4]):
-            return True
-        decode = row_decoder(tuple(f.type for f in types))
-        try:
-            low, high = decode(stats.min_values), decode(stats.max_values)
-        except CorruptTable as error:
-            name = manifest.file_name
-            raise CorruptTable(f"partition statistics of manifest {name} do not decode: {error}", path=name) from error
-        return any(_within(decode(partition), low, high) for partition in partitions)
+        return self.context.manifests.may_hold(manifest, partitions)
 
     def is_current(self) -> bool:
         """Whether the snapshot still stands as it was read: neither expired nor rolled back and made anew."""
@@ -71,14 +58,3 @@ class Base:
             return snapshots.read(self.snapshot.id) == self.snapshot
         except SnapshotNotFound:
             return False
-
-
-def _within(row: Sequence[object], low: Sequence[object], high: Sequence[object]) -> bool:
-    return all(_between(value, least, most) for value, least, most in zip(row, low, high, strict=True))
-
-
-def _between(value: object, low: object, high: object) -> bool:
-    """Nulls are counted, not ordered, and nothing is outside of a range that ends in NaN: only a clear no is a no."""
-    if value is None or low is None or high is None:
-        return True
-    return not (value < low or value > high)  # type: ignore[operator]

@@ -20,10 +20,23 @@ class Change:
     entries: Sequence[ManifestEntry]
     changelog: Sequence[ManifestEntry] = ()
     """ADD entries of changelog files, in the order in which their rows were changed (format 10)."""
+    statistics: str | None = None
+    """The statistics file of an ANALYZE snapshot, which changes no file."""
+    statistics_schema: int = 0
+    """The schema that its columns are of."""
+    may_be_empty: bool = False
+    """A snapshot is made even when it changes nothing."""
+
+    @property
+    def records_nothing(self) -> bool:
+        """Whether the snapshot is wanted without any change of files."""
+        return self.may_be_empty or self.statistics is not None
 
 
-def changes_of(messages: Sequence[CommitMessage], overwrite: Overwrite | None) -> list[Change]:
-    """The snapshots that the messages ask for, in order; [] for messages that change nothing.
+def changes_of(
+    messages: Sequence[CommitMessage], overwrite: Overwrite | None = None, *, keep_empty: bool = False
+) -> list[Change]:
+    """The snapshots that the messages ask for, in order; [] for messages that change nothing, unless ``keep_empty``.
 
     An overwrite takes no changelog files: what it replaces is not told row by row (format 14.2). Raises InvalidRequest
     for messages of an overwrite that delete files.
@@ -45,10 +58,12 @@ def changes_of(messages: Sequence[CommitMessage], overwrite: Overwrite | None) -
             compact_changelog += [ManifestEntry(FileKind.ADD, *place, f) for f in message.compact_changelog]
     if overwrite is not None and deletes:
         raise InvalidRequest("an overwrite finds the files that it replaces: its messages must not delete any")
-    out = []
+    out: list[Change] = []
     if appended or changelog or (overwrite is not None and overwrite.matches is not None):
         kind = CommitKind.OVERWRITE if deletes or overwrite is not None else CommitKind.APPEND
         out.append(Change(kind, appended, changelog))
     if compacted or compact_changelog:
         out.append(Change(CommitKind.COMPACT, compacted, compact_changelog))
+    if not out and keep_empty and overwrite is None:
+        out.append(Change(CommitKind.APPEND, (), may_be_empty=True))
     return out

@@ -1,43 +1,51 @@
 """Conflicts: would these changes still be right on the snapshot that they land on (format 14.3)?
 
 A conflict is final: someone else removed a file, added it, or filled the level in between, so the changes were planned
-on a state that is gone. Plain appends conflict with almost nothing and are checked against the newest manifests only.
+on a state that is gone. The error names who it was and what to do. Plain appends conflict with almost nothing and look
+at the newest manifests only.
 """
 
 from __future__ import annotations
 
+import time
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import Any, NoReturn
 
 from paimon_core.commit.base import Base
-from paimon_core.errors import CommitConflict, CorruptTable, SnapshotNotFound
+from paimon_core.commit.duplicates import added_before
+from paimon_core.commit.history import changed_by, told
+from paimon_core.errors import CommitConflict
 from paimon_core.lsm.key_order import key_order
-from paimon_core.metadata.local_time import epoch_millis
 from paimon_core.metadata.manifest import FileKind, ManifestEntry
+from paimon_core.metadata.partition_time import is_expired_by_value
 from paimon_core.metadata.snapshot import CommitKind, Snapshot
 
-SNAPSHOTS_SEARCHED = 1000
-"""Newest snapshots in whose deltas the writer of a conflicting change is looked for."""
+_TWO_COMPACTORS = (
+    "; two jobs compact this table: let one do it (write-only = true on the others) and plan the compaction again"
+)
+_COMMITTED_BEFORE = "; these messages were committed before: a user and an identifier make a commit happen once"
+_READ_AGAIN = "; read the table again and repeat the change"
+_PLAN_AGAIN = "; plan the compaction again"
 
 
-def check_append(base: Base, entries: Sequence[ManifestEntry]) -> None:
+def check_append(base: Base, entries: Sequence[ManifestEntry], *, fresh: bool = False) -> None:
     """Check ADD entries of level 0, which need no look at the files that are there.
 
-    The number of buckets must be the partition's, and no file may be there already: that is looked for in the
-    snapshots committed since the oldest of the files was made, so it costs nothing on a quiet table.
-    Raises CommitConflict.
+    The number of buckets must be the partition's, and no file may have been added before. ``fresh``: the files were
+    written by the call that commits them, so nobody can have. Raises CommitConflict.
     """
     _check_alone(base, entries)
     _check_buckets(base, [*_newest_of_each_partition(base, entries), *entries])
-    added = {e.identity: e for e in entries}
-    for snapshot, entry in _recent_changes(base, _oldest_millis(entries)):
-        if entry.kind is FileKind.ADD and entry.identity in added:
-            _conflict(base, entry, f"is already in the table: {_author(snapshot)} added it")
+    if fresh:
+        return
+    for entry, snapshot in added_before(base, entries):
+        by = f": {told(snapshot)} added it" if snapshot else ", or was"
+        _conflict(base, entry, f"is already in the table{by}{_COMMITTED_BEFORE}", snapshot)
 
 
-def check_changes(base: Base, entries: Sequence[ManifestEntry]) -> None:
+def check_changes(base: Base, kind: CommitKind, entries: Sequence[ManifestEntry]) -> None:
     """Check entries that delete, or that add above level 0, against all live files of their partitions.
 
     Raises CommitConflict naming the file: one to delete that is gone, one to add that is there, a number of buckets
@@ -49,19 +57,24 @@ def check_changes(base: Base, entries: Sequence[ManifestEntry]) -> None:
     for entry in entries:
         if entry.kind is FileKind.ADD:
             if entry.identity in live:
-                _conflict(base, entry, "is already in the table")
+                by = changed_by(base, entry, FileKind.ADD)
+                how = f": {told(by)} added it" if by else ""
+                _conflict(base, entry, f"is already in the table{how}{_COMMITTED_BEFORE}", by)
             live[entry.identity] = entry
         elif live.pop(entry.identity, None) is None:
-            _conflict(base, entry, f"is no longer in the table{_remover(base, entry)}")
+            _conflict_of_removed(base, kind, entry)
     _check_buckets(base, live.values())
     _check_levels(base, live.values(), {(e.partition, e.bucket) for e in entries})
 
 
 def _check_alone(base: Base, entries: Sequence[ManifestEntry]) -> None:
-    seen = set()
+    """The changes by themselves: manifests are merged on their own, where a file may not come back."""
+    seen: set[Any] = set()
     for entry in entries:
         if (entry.kind, entry.identity) in seen:
             _conflict(base, entry, f"occurs twice as {entry.kind.name} in one commit")
+        if entry.kind is FileKind.ADD and (FileKind.DELETE, entry.identity) in seen:
+            _conflict(base, entry, f"is already in the table, and the commit would delete it and add it{_READ_AGAIN}")
         seen.add((entry.kind, entry.identity))
 
 
@@ -92,11 +105,14 @@ def _check_levels(base: Base, live: Iterable[ManifestEntry], touched: set[tuple[
         run.sort(key=lambda e: order(e.file.min_key))
         for left, right in pairwise(run):
             if order(left.file.max_key) >= order(right.file.min_key):
+                by = changed_by(base, left, FileKind.ADD) or changed_by(base, right, FileKind.ADD)
+                who = f", {told(by)}," if by else ""
                 _conflict(
                     base,
                     right,
                     f"overlaps the keys of {left.file.file_name} on level {right.file.level}: "
-                    "another compaction filled it",
+                    f"another compaction{who} filled it{_TWO_COMPACTORS}",
+                    by,
                 )
 
 
@@ -117,56 +133,42 @@ def _newest_of_each_partition(base: Base, entries: Sequence[ManifestEntry]) -> I
                 yield entry
 
 
-def _oldest_millis(entries: Sequence[ManifestEntry]) -> float:
-    """The epoch time at which the oldest file was made; infinite when none says."""
-    created = [e.file.creation_time_millis for e in entries if e.file.creation_time_millis is not None]
-    oldest = epoch_millis(min(created)) if created else None
-    return float("inf") if oldest is None else oldest
+def _conflict_of_removed(base: Base, kind: CommitKind, entry: ManifestEntry) -> NoReturn:
+    by = changed_by(base, entry, FileKind.DELETE)
+    who = "" if by is None else f": {told(by)} removed it"
+    if is_expired_by_value(base.context, entry.partition, time.time_ns() // 1_000_000):
+        advice = (
+            f"; partition {base.context.partition_path(entry.partition)} has expired (option "
+            "partition.expiration-time): leave out rows that are as old, or they fail every commit"
+        )
+    elif by is not None and by.commit_kind is CommitKind.OVERWRITE and _drops_old_partitions(base):
+        advice = (
+            "; the table's old partitions are dropped (option partition.expiration-time): if this one was, leave out "
+            "rows that are as old, or they fail every commit"
+        )
+    elif kind is not CommitKind.COMPACT:
+        advice = _READ_AGAIN
+    elif by is not None and by.commit_kind is CommitKind.COMPACT:
+        advice = _TWO_COMPACTORS
+    else:
+        advice = _PLAN_AGAIN
+    _conflict(base, entry, f"is no longer in the table{who}{advice}", by)
 
 
-def _recent_changes(base: Base, since_millis: float) -> Iterator[tuple[Snapshot, ManifestEntry]]:
-    """The changes of the latest snapshot, and of those before it that are not older than ``since_millis``."""
-    for snapshot in _newest(base):
-        if snapshot is not base.snapshot and snapshot.time_millis < since_millis:
-            return
-        try:
-            manifests = base.context.manifests.read_list(snapshot.delta_manifest_list)
-            entries = [entry for manifest in manifests for entry in base.read(manifest)]
-        except CorruptTable:
-            if snapshot is base.snapshot:
-                raise
-            return  # it expired while we read it
-        for entry in entries:
-            yield snapshot, entry
+def _drops_old_partitions(base: Base) -> bool:
+    schema = base.context.schema
+    return bool(schema.partition_keys) and "partition.expiration-time" in schema.options
 
 
-def _newest(base: Base) -> Iterator[Snapshot]:
-    if base.snapshot is None:
-        return
-    yield base.snapshot
-    for snapshot_id in range(base.id - 1, max(0, base.id - SNAPSHOTS_SEARCHED), -1):
-        try:
-            yield base.context.snapshots.read(snapshot_id)
-        except SnapshotNotFound:
-            return
-
-
-def _remover(base: Base, wanted: ManifestEntry) -> str:
-    """`: removed by ...` when one of the newest snapshots did it, else nothing."""
-    for snapshot, entry in _recent_changes(base, float("-inf")):
-        if entry.kind is FileKind.DELETE and entry.identity == wanted.identity:
-            return f": {_author(snapshot)} removed it"
-    return ""
-
-
-def _author(snapshot: Snapshot) -> str:
-    kind = "compaction" if snapshot.commit_kind is CommitKind.COMPACT else f"{snapshot.commit_kind.lower()} commit"
-    return f"snapshot {snapshot.id} ({kind} of user {snapshot.commit_user})"
-
-
-def _conflict(base: Base, entry: ManifestEntry, problem: str) -> NoReturn:
+def _conflict(base: Base, entry: ManifestEntry, problem: str, other: Snapshot | None = None) -> NoReturn:
     place = "/".join(filter(None, (base.context.partition_path(entry.partition), f"bucket-{entry.bucket}")))
     facts: dict[str, Any] = {"table": base.context.name, "file": entry.file.file_name, "bucket": place}
+    if other is not None:
+        facts |= {
+            "other_user": other.commit_user,
+            "other_snapshot": other.id,
+            "other_kind": str(other.commit_kind),
+        }
     raise CommitConflict(
         f"table {base.context.name}: file {entry.file.file_name} of {place} {problem}", snapshot=base.id, **facts
     )

@@ -27,6 +27,7 @@ from paimon_core.metadata.data_file import DataFile
 from paimon_core.options import TableOptions
 from paimon_core.schema import SEQUENCE_NUMBER, VALUE_KIND, DataField, TableSchema
 from paimon_core.storage.paths import FileNames, TablePaths
+from paimon_core.storage.remote_file import discard
 from paimon_core.storage.storage import Storage
 
 ROW_GROUP_ROWS = 1 << 19
@@ -205,7 +206,7 @@ class _OpenFile:
                     plan.format, self._sink, layout.fields, plan.compression, layout.options, first_rows
                 )
         except BaseException:
-            self._sink.close()
+            discard(self._sink)
             raise
 
     def _storable(self, rows: pa.Table) -> pa.Table:
@@ -266,7 +267,7 @@ class _OpenFile:
 
     def discard(self) -> None:
         """Close without a result; a file that cannot even be closed is deleted all the same."""
-        for free in (self._output.discard, self._sink.close):
+        for free in (self._output.discard, lambda: discard(self._sink)):
             # pyarrow's close raises RuntimeError where a write has failed.
             with contextlib.suppress(OSError, pa.ArrowException, RuntimeError):
                 free()

@@ -1,32 +1,45 @@
 """expire: drop old snapshots and the files that only they use (format 16.1).
 
-Order, and what it protects. First everything is computed: what cannot be read then stops the run with nothing deleted.
-Then the snapshot files go, lowest id first, then the hint EARLIEST moves, then data files, manifests and lists go. So
+Order, and what it protects. First everything is worked out: what cannot be read then stops the run with nothing
+deleted. Then, where changelogs live longer, each snapshot's changelog is written; then the snapshot files go, lowest
+id first, then the hint EARLIEST moves, then data files, manifests and lists go. So
 
 - a reader finds a snapshot with all of its files or, when a file is missing, no snapshot any more: it can say
   "expired" instead of returning part of the rows;
 - a crash at any point leaves contiguous snapshots and at worst orphan files that nothing refers to, never a snapshot
   without its files; the next run goes on from there;
-- tags are listed again once the snapshots are gone: a tag made meanwhile is either seen then, and its files stay, or
-  its maker sees that the snapshot is gone and takes the tag back.
+- tags and branches are listed again once the snapshots are gone: one made meanwhile is either seen then, and its files
+  stay, or its maker sees that the snapshot is gone and takes it back.
 
-Expiry and rollback of one table are not meant to run at the same time.
+What other branches hold is kept like what tags hold. A rollback that runs at the same time takes precedence
+(``give_way``): the expiry stops, and deletes no files.
 """
 
 from __future__ import annotations
 
 import contextlib
-import json
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
 
 from paimon_core.commit.base import Base
-from paimon_core.errors import CorruptTable, InvalidRequest, SnapshotNotFound, UnsupportedFeature
-from paimon_core.maintain.garbage import Garbage, Removal, patient_entries, refuse_unbuilt
+from paimon_core.errors import CorruptTable, PlanOutdated, SnapshotNotFound
+from paimon_core.maintain.emptied import remove_emptied
+from paimon_core.maintain.garbage import Garbage, Removal
+from paimon_core.maintain.give_way import delete_below
+from paimon_core.maintain.hands import Hands
+from paimon_core.maintain.holders import Seen, keep_branches, keep_own_changelogs, keep_tags, seen_now, used_since
+from paimon_core.maintain.plan import Plan, PlannedFile, Protected
+from paimon_core.maintain.retention import Bound, Chosen, Retention, bounds, choose_snapshots, refuse_unread_options
+from paimon_core.maintain.state import TableState
 from paimon_core.metadata.context import TableContext
-from paimon_core.metadata.manifest import FileKind, ManifestEntry
+from paimon_core.metadata.data_file import FileSource
+from paimon_core.metadata.manifest import ManifestEntry
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.metadata.snapshot_store import EARLIEST
+
+OPERATION = "expire-snapshots"
+TRIES = 4
+"""How often a run starts anew because snapshots vanished under it."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +55,29 @@ class ExpireReport:
     kept_by_tags: int = 0
     """Data files that would have gone but for a tag."""
     dry_run: bool = False
+    protected: tuple[Protected, ...] = ()
+    """What was old enough to go and stays, and who holds it."""
+    changelogs: tuple[int, ...] = ()
+    """Changelogs that expired with this run (format 16.2)."""
+
+
+@dataclass(frozen=True)
+class _Work:
+    """What a run will do."""
+
+    expired: tuple[Snapshot, ...]
+    first_kept: Snapshot
+    data: tuple[PlannedFile, ...]
+    metadata: tuple[PlannedFile, ...]
+    kept_by_tags: int
+    protected: tuple[Protected, ...]
+    decoupled: bool
+    """Changelogs are kept beyond the snapshots."""
+
+    def report(self, context: TableContext, *, dry_run: bool = False) -> ExpireReport:
+        ids = tuple(s.id for s in self.expired)
+        removal = Removal.of(self.data, self.metadata)
+        return ExpireReport(context.name, ids, self.first_kept.id, removal, self.kept_by_tags, dry_run, self.protected)
 
 
 def expire(
@@ -52,124 +88,168 @@ def expire(
     older_than_millis: int,
     limit: int,
     protected: Iterable[int] = (),
+    decoupled: bool = False,
     dry_run: bool = False,
 ) -> ExpireReport:
     """Expire the oldest snapshots; the newest ``retain_min`` stay, all beyond ``retain_max`` go.
 
     Between the two a snapshot goes when the one after it was committed before ``older_than_millis`` (epoch): it was
     not the latest at that time any more. At most ``limit`` go at once, and none from the lowest of ``protected`` and
-    of the consumers' next snapshots on. Raises CorruptTable naming what cannot be read, UnsupportedFeature for
-    branches, changelogs that outlive snapshots, and table indexes.
+    of the consumers' next snapshots on. ``decoupled``: what tells their changes stays, for ``expire_changelogs``.
+    Raises CorruptTable naming what cannot be read, InvalidRequest, UnsupportedFeature for an option that is not obeyed.
     """
-    for name, value in (("retain_min", retain_min), ("retain_max", retain_max), ("limit", limit)):
-        if value < 1:
-            raise InvalidRequest(f"{name} must be 1 or more, not {value}", **{name: value})
-    if retain_max < retain_min:
-        raise InvalidRequest(f"retain_max {retain_max} is less than retain_min {retain_min}", retain_max=retain_max)
-    refuse_unbuilt(context)
+    retention = Retention(retain_min, retain_max, older_than_millis, limit)
+    seen = seen_now(context)
+    chosen, work = _worked_out(context, retention, tuple(protected), decoupled)
+    if work is None:
+        earliest = chosen.first_kept.id if chosen.first_kept else None
+        if earliest is not None and not dry_run and not context.storage.exists(context.paths.hint(EARLIEST)):
+            context.snapshots.write_earliest_hint(earliest)
+        return ExpireReport(context.name, earliest=earliest, dry_run=dry_run, protected=chosen.protected)
+    if dry_run:
+        return work.report(context, dry_run=True)
+    return _carry_out(context, work, seen)
+
+
+def plan_snapshot_expiry(
+    context: TableContext, retention: Retention, *, protected: Iterable[int] = (), decoupled: bool = False
+) -> Plan:
+    """What ``expire`` would do, to look at first; raises as it does."""
+    state = TableState.of(context)
+    chosen, work = _worked_out(context, retention, tuple(protected), decoupled)
+    plan = Plan(OPERATION, context.name, context.branch, state, protected=chosen.protected)
+    if work is None:
+        return plan
+    return replace(
+        plan,
+        subjects=tuple(f"snapshot {s.id}" for s in work.expired),
+        files=(*work.data, *work.metadata),
+        protected=work.protected,
+        arguments={
+            "snapshots": [s.id for s in work.expired],
+            "first_kept": [work.first_kept.id, work.first_kept.delta_manifest_list],
+            "data_files": len(work.data),
+            "kept_by_tags": work.kept_by_tags,
+            "decoupled": decoupled,
+        },
+    )
+
+
+def apply_snapshot_expiry(context: TableContext, plan: Plan, *, hands: Hands | None = None) -> ExpireReport:
+    """Do what the plan says; raises PlanOutdated when the table moved, InvalidRequest for a plan of something else."""
+    seen = seen_now(context)
+    plan.check(context, OPERATION)
+    if plan.is_empty:
+        return ExpireReport(context.name, protected=plan.protected)
+    arguments, count = plan.arguments, plan.arguments["data_files"]
+    first_kept_id, delta = arguments["first_kept"]
+    try:
+        first_kept = context.snapshots.read(first_kept_id)
+        expired = tuple(map(context.snapshots.read, arguments["snapshots"]))
+    except SnapshotNotFound as error:
+        raise PlanOutdated(f"{error}; nothing was done, plan again", table=context.name) from error
+    work = _Work(
+        expired,
+        first_kept,
+        plan.files[:count],
+        plan.files[count:],
+        arguments["kept_by_tags"],
+        plan.protected,
+        arguments["decoupled"],
+    )
+    report = _carry_out(context, work, seen, hands) if first_kept.delta_manifest_list == delta else None
+    if report is None or not report.expired:
+        raise PlanOutdated(
+            f"table {context.name}: snapshot {first_kept_id} was taken back; plan again", table=context.name
+        )
+    return report
+
+
+def _worked_out(
+    context: TableContext, retention: Retention, protected: tuple[int, ...], decoupled: bool
+) -> tuple[Chosen, _Work | None]:
+    """What to do, and again when snapshots vanish while it is worked out: another run was faster."""
+    retention.check()
+    refuse_unread_options(context)
+    for tries_left in reversed(range(TRIES)):
+        try:
+            chosen = _chosen(context, retention, protected, decoupled)
+            return chosen, _work(context, chosen, decoupled) if chosen.expired else None
+        except (SnapshotNotFound, CorruptTable) as error:
+            vanished = isinstance(error, SnapshotNotFound) or error.facts.get("missing")
+            if not vanished or not tries_left:
+                raise
+    raise AssertionError
+
+
+def _chosen(context: TableContext, retention: Retention, protected: tuple[int, ...], decoupled: bool) -> Chosen:
     ids = context.snapshots.ids()
     if not ids:
-        return ExpireReport(context.name, dry_run=dry_run)
-    pinned = [i for i in protected if i >= ids[0]]
-    ceiling = min([ids[-1] - retain_min + 1, ids[0] + limit, *_consumers(context), *pinned])
-    expired, first_kept = _choose(context, ids, ceiling, ids[-1] - retain_max + 1, older_than_millis)
-    if not expired or first_kept is None:
-        if not dry_run and not context.storage.exists(context.paths.hint(EARLIEST)):
-            context.snapshots.write_earliest_hint(ids[0])
-        return ExpireReport(context.name, earliest=ids[0], dry_run=dry_run)
-    return _expire(context, expired, first_kept, dry_run)
+        return Chosen()
+    # Readers of changes alone do without snapshots where changelogs outlive them (option consumer.changelog-only).
+    consumers = not (decoupled and context.options["consumer.changelog-only"])
+    held = bounds(context, retention, ids, consumers=consumers)
+    held += [Bound(i, f"the caller (snapshot {i})") for i in protected if i >= ids[0]]
+    return choose_snapshots(context, retention, ids, held, ids[-1])
 
 
-def _choose(
-    context: TableContext, ids: Sequence[int], ceiling: int, forced_below: int, older_than_millis: int
-) -> tuple[list[Snapshot], Snapshot | None]:
-    """The snapshots to expire and the first one to keep; ids may have gaps, and snapshots may vanish meanwhile."""
-    expired: list[Snapshot] = []
-    current: Snapshot | None = None
-    for snapshot_id in ids:
-        try:
-            following = context.snapshots.read(snapshot_id)
-        except SnapshotNotFound:
-            continue
-        if current is not None:
-            young = following.time_millis >= older_than_millis
-            if current.id >= ceiling or (young and current.id >= forced_below):
-                break
-            expired.append(current)
-        current = following
-    return expired, current
-
-
-def _expire(context: TableContext, expired: list[Snapshot], first_kept: Snapshot, dry_run: bool) -> ExpireReport:
-    ids = tuple(s.id for s in expired)
-    base = Base(context, first_kept)
-    tags = context.tags.list()
-    try:
-        garbage = _collect(context, expired, base)
-        garbage.keep([first_kept])
-        kept = garbage.keep(t.snapshot for t in tags)
-    except CorruptTable:
-        if base.is_current():
-            raise
-        return ExpireReport(context.name, dry_run=dry_run)  # another expiry was faster
-    if dry_run:
-        return ExpireReport(context.name, ids, first_kept.id, garbage.removal(), kept, dry_run)
-    if not base.is_current():
-        return ExpireReport(context.name)
-    context.snapshots.delete(ids)
-    with contextlib.suppress(OSError):  # only a hint
-        context.snapshots.write_earliest_hint(first_kept.id)
-    kept += garbage.keep(t.snapshot for t in context.tags.list() if t not in tags)
-    removal = garbage.removal()
-    context.storage.delete(removal.paths)
-    return ExpireReport(context.name, ids, first_kept.id, removal, kept)
-
-
-def _collect(context: TableContext, expired: Sequence[Snapshot], base: Base) -> Garbage:
-    """The candidates: a file that the delta of a snapshot deletes was last used by the snapshot before it.
-
-    The delta of the very first snapshot deletes what is gone already, unless an earlier run was cut short.
-    """
-    first_kept = base.snapshot
+def _work(context: TableContext, chosen: Chosen, decoupled: bool) -> _Work:
+    first_kept = chosen.first_kept
     assert first_kept is not None
     garbage = Garbage(context)
-    for snapshot in expired:
-        _add_deleted(garbage, list(patient_entries(context, snapshot.delta_manifest_list)))
-    delta = context.manifests.read_list(first_kept.delta_manifest_list, first_kept.delta_manifest_list_size)
-    _add_deleted(garbage, [entry for manifest in delta for entry in base.read(manifest)])
-    for snapshot in expired:
-        if snapshot.index_manifest not in (None, first_kept.index_manifest):
-            raise UnsupportedFeature(
-                f"table {context.name}: snapshot {snapshot.id} has table indexes, which expiry does not know",
-                table=context.name,
-                snapshot=snapshot.id,
-            )
-        garbage.add_metadata(snapshot)
-        garbage.add_changelog(snapshot)
-    return garbage
+    told_by_delta = decoupled and context.options["changelog-producer"] == "none"
+    for snapshot in chosen.expired:
+        garbage.add_deleted(snapshot, only=_merged if told_by_delta else _any)
+        garbage.add_metadata(snapshot, lists=not told_by_delta)
+        if not decoupled:
+            garbage.add_changelog(snapshot)
+    garbage.add_deleted(first_kept, only=_merged if told_by_delta else _any)
+    latest = context.snapshots.latest()
+    # What a later snapshot took up again, as going back to an old state as a new one does, is live in the latest.
+    garbage.keep([first_kept, *([latest] if latest is not None and latest != first_kept else [])])
+    by_tags, kept_by_tags = keep_tags(garbage)
+    by_branches = keep_branches(garbage)
+    if not told_by_delta:
+        keep_own_changelogs(garbage)
+    data, metadata = garbage.files()
+    protected = (*chosen.protected, *by_tags, *by_branches)
+    return _Work(chosen.expired, first_kept, tuple(data), tuple(metadata), kept_by_tags, protected, decoupled)
 
 
-def _add_deleted(garbage: Garbage, delta: Sequence[ManifestEntry]) -> None:
-    """Files with a DELETE entry, but not those that the same delta adds again: an upgrade to another level."""
-    added = {e.file.file_name for e in delta if e.kind is FileKind.ADD}
-    for entry in delta:
-        if entry.kind is FileKind.DELETE and entry.file.file_name not in added:
-            garbage.add_file(entry)
+def _merged(entry: ManifestEntry) -> bool:
+    """Whether a compaction wrote the file: what was appended tells changes, and so may a file that does not say."""
+    return entry.file.file_source is FileSource.COMPACT
 
 
-def _consumers(context: TableContext) -> list[int]:
-    """The next snapshot of every streaming reader (format 15.6); a file that does not say stops the expiry."""
-    found = []
-    for entry in context.storage.list(context.paths.consumer_directory):
-        if not entry.name.startswith("consumer-") or entry.is_directory:
-            continue
-        try:
-            following = json.loads(context.storage.read(entry.path))["nextSnapshot"]
-        except FileNotFoundError:
-            continue
-        except (ValueError, KeyError, TypeError, RecursionError) as error:
-            raise CorruptTable(f"{entry.path} does not say its nextSnapshot: {error!r}", path=entry.path) from error
-        if type(following) is not int:
-            raise CorruptTable(f"{entry.path}: nextSnapshot is {following!r:.80}", path=entry.path)
-        found.append(following)
-    return found
+def _any(entry: ManifestEntry) -> bool:
+    return True
+
+
+def _carry_out(context: TableContext, work: _Work, seen: Seen, hands: Hands | None = None) -> ExpireReport:
+    """Snapshots first, then what only they used; ``seen`` are the tags and branches that the work respects."""
+    if not Base(context, work.first_kept).is_current():
+        return ExpireReport(context.name, protected=work.protected)
+    if work.decoupled:
+        for snapshot in work.expired:
+            context.changelogs.create(snapshot)
+        with contextlib.suppress(OSError):  # only a hint
+            context.changelogs.write_latest_hint(work.expired[-1].id)
+    if not delete_below(context, work.expired, work.first_kept):
+        return ExpireReport(context.name, protected=work.protected)
+    with contextlib.suppress(OSError):  # only a hint
+        context.snapshots.write_earliest_hint(work.first_kept.id)
+    used = used_since(context, seen, (*work.data, *work.metadata))
+    data = tuple(f for f in work.data if f.path not in used)
+    done = replace(
+        work,
+        data=data,
+        metadata=tuple(f for f in work.metadata if f.path not in used),
+        kept_by_tags=work.kept_by_tags + len(work.data) - len(data),
+    ).report(context)
+    if hands is None:
+        context.storage.delete(done.removed.paths)
+    else:
+        hands.delete(context, done.removed.paths)
+    if context.options["snapshot.clean-empty-directories"]:
+        remove_emptied(context, [f.path for f in data])
+    return done

@@ -1,84 +1,148 @@
 """rollback: make an older snapshot the latest again (format 15.3).
 
-Only snapshot and tag files go; the data files of what is given up become orphans. LATEST moves first, then snapshots go
-newest first, so that the table is whole at every moment and a rollback that was cut short is finished by another. A
-commit that lands meanwhile is given up with the rest; one that was prepared on a snapshot given up finds it gone and
-goes again. Expiry and rollback of one table are not meant to run at the same time.
+Only snapshot, changelog and tag files go; the data files of what is given up become orphans. Order, and what it
+protects. A tag of our own is laid on the target first: an expiry that runs meanwhile sees it, or we see that the target
+is gone and nothing has happened. Then the target comes back if it had expired, LATEST moves, and snapshots go newest
+first. So the table is whole at every moment, and a rollback that was cut short is finished by another; until then, or
+for a day, its tag keeps the target. At the end we look once more, and put the target back should an expiry have
+removed its file while we removed all above it: of the two, whoever is later leaves a table with a snapshot.
+
+A commit that lands meanwhile is given up with the rest; one that was prepared on a snapshot given up finds it gone and
+goes again.
 """
 
 from __future__ import annotations
 
 import contextlib
-from dataclasses import dataclass
 
-from paimon_core.errors import CommitConflict, SnapshotNotFound, TagNotFound
-from paimon_core.maintain.garbage import refuse_unbuilt
+from paimon_core.errors import CommitConflict, PlanOutdated, SnapshotNotFound, TagNotFound
+from paimon_core.maintain.give_way import GUARD
+from paimon_core.maintain.plan import Plan
+from paimon_core.maintain.state import TableState
+from paimon_core.maintain.tag_release import is_live
+from paimon_core.maintain.tag_success import note_deleted
+from paimon_core.maintain.tags import check_held
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.snapshot import Snapshot
+from paimon_core.metadata.tag_store import new_tag
+
+ROLLBACK = "rollback"
+_GUARD_MILLIS = 86_400_000
+_ROUNDS = 5
 
 
-@dataclass(frozen=True)
-class RollbackPlan:
-    """What a rollback would delete and restore."""
-
-    to: Snapshot
-    snapshots: tuple[int, ...]
-    """Ids that go, newest first."""
-    tags: tuple[str, ...]
-    """Tags of newer snapshots, which go too."""
-    restores: bool
-    """The snapshot has expired and comes back from its tag."""
-
-
-def plan_rollback(context: TableContext, to: Snapshot) -> RollbackPlan:
+def plan_rollback(context: TableContext, to: Snapshot) -> Plan:
     """Look what a rollback to a live or tagged snapshot means.
 
     Raises SnapshotNotFound when the table holds no such snapshot, neither by id nor by a tag.
     """
+    state = TableState.of(context)
+    restores = _restores(context, to)
     ids = context.snapshots.ids()
-    tags = context.tags.list()
-    restores = not ids or to.id < ids[0]
-    known = any(t.snapshot == to for t in tags) if restores else to.id in ids and context.snapshots.read(to.id) == to
-    if not known:
-        raise SnapshotNotFound(
-            f"table {context.name} holds no snapshot {to.id} of user {to.commit_user} to roll back to"
-            + (f": it has {ids[0]} to {ids[-1]}" if ids else ""),
-            snapshot=to.id,
+    subjects = [f"snapshot {i}" for i in reversed(ids) if i > to.id]
+    subjects += [f"changelog {i}" for i in reversed(context.changelogs.ids()) if i > to.id]
+    subjects += [f"tag {t.name}" for t in context.tags.list() if t.snapshot.id > to.id]
+    arguments = {"to": to.to_members(), "latest": max(ids, default=0), "restores": restores}
+    return Plan(ROLLBACK, context.name, context.branch, state, tuple(subjects), arguments=arguments)
+
+
+def apply_rollback(context: TableContext, plan: Plan) -> Snapshot:
+    """Roll back as planned; raises PlanOutdated also when there are newer commits, which the plan does not name."""
+    plan.check(context, ROLLBACK)
+    latest = context.snapshots.latest_id() or 0
+    if latest != plan.arguments["latest"]:
+        raise PlanOutdated(
+            f"table {context.name} moved since the plan was made: its latest snapshot is {latest}, not "
+            f"{plan.arguments['latest']}. Nothing was done; plan again",
             table=context.name,
         )
-    return RollbackPlan(
-        to,
-        tuple(i for i in reversed(ids) if i > to.id),
-        tuple(t.name for t in tags if t.snapshot.id > to.id),
-        restores,
-    )
+    return rollback(context, Snapshot.from_members(plan.arguments["to"]))
 
 
 def rollback(context: TableContext, to: Snapshot) -> Snapshot:
-    """Go back to ``to``: newer snapshots and the tags on them are deleted, later commits reuse their ids.
+    """Go back to ``to``: newer snapshots, changelogs and the tags on them go, later commits reuse their ids.
 
-    Raises SnapshotNotFound, CommitConflict when the snapshot went away meanwhile.
+    Raises SnapshotNotFound when the table does not hold it, CommitConflict when others kept changing the table.
     """
-    plan = plan_rollback(context, to)
-    snapshots = context.snapshots
-    if plan.restores:
-        refuse_unbuilt(context)
-        snapshots.publish(to)
-        snapshots.write_earliest_hint(to.id)
-    snapshots.write_latest_hint(to.id)
-    while newer := [i for i in reversed(snapshots.ids()) if i > to.id]:
-        snapshots.delete(newer)
-    for name in plan.tags:
-        with contextlib.suppress(TagNotFound):
-            context.tags.delete(name)
-    try:
-        stands = snapshots.read(to.id) == to
-    except SnapshotNotFound:
-        stands = False
-    if not stands:
+    restores = _restores(context, to)
+    guard = _guard(context, to)
+    if restores:
+        _put_back(context, to)
+    context.snapshots.write_latest_hint(to.id)
+    for _ in range(_ROUNDS):
+        while newer := [i for i in reversed(context.snapshots.ids()) if i > to.id]:
+            context.snapshots.delete(newer)
+        _drop_changelogs(context, to)
+        _drop_tags(context, to)
+        if is_live(context, to) and context.snapshots.ids()[-1] == to.id:
+            break
+        _put_back(context, to)
+    else:
         raise CommitConflict(
-            f"table {context.name}: snapshot {to.id} was removed while the table was rolled back to it",
+            f"table {context.name}: snapshot {to.id} kept being removed, or commits kept landing, while the table was "
+            f"rolled back to it; tag {guard!r} holds it: stop the others, then roll back again",
             table=context.name,
             snapshot=to.id,
         )
+    with contextlib.suppress(TagNotFound):
+        context.tags.delete(guard)
     return to
+
+
+def _restores(context: TableContext, to: Snapshot) -> bool:
+    """Whether the target comes back from a tag; raises SnapshotNotFound when nothing holds it."""
+    ids = context.snapshots.ids()
+    if to.id in ids and is_live(context, to):
+        return False
+    absent = to.id not in ids and (not ids or to.id < ids[-1])
+    if absent and any(t.snapshot == to for t in context.tags.list()):
+        return True
+    raise SnapshotNotFound(
+        f"table {context.name} holds no snapshot {to.id} of user {to.commit_user} to roll back to"
+        + (f": it has {ids[0]} to {ids[-1]}" if ids else ""),
+        snapshot=to.id,
+        table=context.name,
+    )
+
+
+def _guard(context: TableContext, to: Snapshot) -> str:
+    """Hold the target by a tag of our own, or by that of a rollback to it that was cut short."""
+    name = f"{GUARD}{to.id}"
+    context.tags.put(new_tag(name, to, _GUARD_MILLIS))
+    try:
+        check_held(context, to, name)
+    except SnapshotNotFound:
+        with contextlib.suppress(TagNotFound):
+            context.tags.delete(name)
+        raise
+    return name
+
+
+def _put_back(context: TableContext, to: Snapshot) -> None:
+    if not context.snapshots.publish(to) and not is_live(context, to):
+        raise CommitConflict(
+            f"table {context.name}: another snapshot {to.id} was made while the table was rolled back to that of user "
+            f"{to.commit_user}",
+            table=context.name,
+            snapshot=to.id,
+        )
+    if min(context.snapshots.ids(), default=to.id) == to.id:
+        context.snapshots.write_earliest_hint(to.id)
+
+
+def _drop_changelogs(context: TableContext, to: Snapshot) -> None:
+    """Changelogs that outlived their snapshots, newest first; their hint moves before."""
+    ids = context.changelogs.ids()
+    newer = [i for i in reversed(ids) if i > to.id]
+    if newer:
+        left = ids[len(ids) - len(newer) - 1] if len(newer) < len(ids) else -1
+        context.changelogs.write_latest_hint(left)
+        context.changelogs.delete(newer)
+
+
+def _drop_tags(context: TableContext, to: Snapshot) -> None:
+    for tag in context.tags.list():
+        if tag.snapshot.id > to.id:
+            with contextlib.suppress(TagNotFound):
+                context.tags.delete(tag.name)
+                note_deleted(context, tag.name)

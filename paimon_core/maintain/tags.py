@@ -1,19 +1,27 @@
 """Tags: give a snapshot a name that outlives it, and take it back with the files that only it kept (format 15.1, 16.4).
 
 A tag and an expiry may meet: the maker of a tag looks once more, after writing it, that something still holds the
-snapshot, and the expiry lists the tags once more after the snapshots are gone, so one of them sees the other.
+snapshot, and whoever deletes lists all references once more after what held the files is gone, so one of them sees the
+other. The same holds between a tag that is renamed or turned into a branch and the deletion of that tag.
 """
 
 from __future__ import annotations
 
 import contextlib
+from dataclasses import replace
 
-from paimon_core.errors import CorruptTable, SnapshotNotFound, TagNotFound
-from paimon_core.maintain.garbage import Garbage, Removal, patient_entries, refuse_unbuilt
+from paimon_core.errors import AlreadyExists, SnapshotNotFound, TagNotFound
+from paimon_core.maintain.garbage import Removal
+from paimon_core.maintain.plan import Plan
+from paimon_core.maintain.state import TableState
+from paimon_core.maintain.tag_names import check_new_name
+from paimon_core.maintain.tag_release import is_live, only_of, release
+from paimon_core.maintain.tag_success import note_created, note_deleted
 from paimon_core.metadata.context import TableContext
-from paimon_core.metadata.manifest_file import live_entries
 from paimon_core.metadata.snapshot import Snapshot
-from paimon_core.metadata.tag_store import Tag
+from paimon_core.metadata.tag_store import Tag, new_tag
+
+DELETE_TAG = "delete-tag"
 
 
 def create_tag(
@@ -26,65 +34,138 @@ def create_tag(
 ) -> Tag:
     """Name a snapshot, for ``retained_millis`` or until the tag is deleted.
 
-    Raises AlreadyExists, InvalidRequest for what is no file name, SnapshotNotFound when the snapshot has expired, also
+    Raises AlreadyExists, InvalidRequest for a name that cannot be, SnapshotNotFound when the snapshot has expired, also
     while the tag was being made.
     """
-    _check_held(context, snapshot, name)
+    check_new_name(context, name, snapshot)
+    check_held(context, snapshot, name)
     tag = context.tags.create(name, snapshot, retained_millis=retained_millis, now_millis=now_millis)
     try:
-        _check_held(context, snapshot, name)
+        check_held(context, snapshot, name)
     except SnapshotNotFound:
         with contextlib.suppress(TagNotFound):
             context.tags.delete(name)
         raise
+    note_created(context, name)
     return tag
 
 
-def delete_tag(context: TableContext, name: str, *, dry_run: bool = False) -> Removal:
-    """Remove a tag and, when its snapshot has expired, the files that no snapshot and no other tag uses.
+def rename_tag(context: TableContext, name: str, new_name: str) -> Tag:
+    """Give a tag another name; a crash leaves both names, and the same call then finishes.
 
-    The tag goes first, so that a crash leaves orphan files and no tag without its files. Index files are left. Raises
-    TagNotFound, CorruptTable when a snapshot or another tag cannot be read whole (nothing is deleted then), and
-    UnsupportedFeature for an expired snapshot of a table with branches.
+    Raises TagNotFound, AlreadyExists when the new name is that of a tag that is not the same, InvalidRequest.
+    """
+    old = context.tags.read(name)
+    if name == new_name:
+        return old
+    check_new_name(context, new_name, old.snapshot, instead_of=name)
+    new = replace(old, name=new_name)
+    try:
+        context.tags.add(new)
+    except AlreadyExists:
+        if context.tags.read(new_name) != new:
+            raise
+    if not stands(context, old):  # and perhaps its files went with it
+        with contextlib.suppress(TagNotFound):
+            context.tags.delete(new_name)
+        raise TagNotFound(f"tag {name!r} of table {context.name} was deleted or moved while it was renamed", tag=name)
+    with contextlib.suppress(TagNotFound):
+        context.tags.delete(name)
+    return new
+
+
+def replace_tag(context: TableContext, name: str, snapshot: Snapshot, retained_millis: int | None = None) -> Tag:
+    """Let a tag that exists name another snapshot: readers see the old or the new one.
+
+    What only the old one kept is deleted. Raises TagNotFound, SnapshotNotFound when the new one has expired.
+    """
+    old = context.tags.read(name)
+    new = new_tag(name, snapshot, retained_millis)
+    check_held(context, snapshot, "")
+    held = context.tags.read(name)
+
+    def put() -> None:
+        context.tags.put(new)
+        try:
+            check_held(context, snapshot, name)
+        except SnapshotNotFound:
+            context.tags.put(held)  # its files are all there yet
+            raise
+
+    release(context, old, put, becomes=new)
+    note_created(context, name)
+    return new
+
+
+def delete_tag(context: TableContext, name: str, *, dry_run: bool = False) -> Removal:
+    """Remove a tag and, when its snapshot has expired, the files that nothing else on any branch uses.
+
+    The tag goes first, so that a crash leaves orphan files and no tag without its files. Raises TagNotFound,
+    CorruptTable when a snapshot or another tag cannot be read whole: nothing is deleted then.
     """
     tag = context.tags.read(name)
-    garbage = Garbage(context)
-    others = [t for t in context.tags.list() if t.name != name]
-    if not _is_live(context, tag.snapshot):
-        refuse_unbuilt(context)
-        entries = (
-            entry
-            for list_name in (tag.snapshot.base_manifest_list, tag.snapshot.delta_manifest_list)
-            for entry in patient_entries(context, list_name)
-        )
-        for entry in live_entries(entries):
-            garbage.add_file(entry)
-        garbage.add_metadata(tag.snapshot)
-        _keep_live(context, garbage)
-        garbage.keep(t.snapshot for t in others)
     if dry_run:
-        return garbage.removal()
-    context.tags.delete(name)
-    garbage.keep(t.snapshot for t in context.tags.list() if t not in others)
-    removal = garbage.removal()
-    context.storage.delete(removal.paths)
-    return removal
+        return only_of(context, tag).removal()
+    return release(context, tag, lambda: _drop(context, name))
 
 
-def expire_tags(context: TableContext, now_millis: int) -> list[str]:
-    """Delete the tags whose retention is over; their names."""
-    over = [t.name for t in context.tags.list() if t.expires_millis is not None and t.expires_millis < now_millis]
+def plan_delete_tag(context: TableContext, name: str) -> Plan:
+    """What deleting a tag takes with it; raises as ``delete_tag``."""
+    state = TableState.of(context)
+    data, metadata = only_of(context, context.tags.read(name)).files()
+    return Plan(
+        DELETE_TAG,
+        context.name,
+        context.branch,
+        state,
+        (f"tag {name}",),
+        (*data, *metadata),
+        arguments={"tag": name},
+    )
+
+
+def apply_delete_tag(context: TableContext, plan: Plan) -> Removal:
+    """Delete the planned tag and files, fewer when something has come to use them since; raises PlanOutdated."""
+    plan.check(context, DELETE_TAG)
+    tag = context.tags.read(plan.arguments["tag"])
+    return release(context, tag, lambda: _drop(context, tag.name), allowed=frozenset(f.path for f in plan.files))
+
+
+def expire_tags(context: TableContext, now_millis: int, *, older_than_millis: int | None = None) -> list[str]:
+    """Delete the tags whose retention is over; their names.
+
+    With ``older_than_millis`` (epoch) also those made before, retention or not; a tag that does not say when it was
+    made is as old as its file.
+    """
     deleted = []
-    for name in over:
-        with contextlib.suppress(TagNotFound):  # somebody else was faster
-            delete_tag(context, name)
-            deleted.append(name)
+    for tag in context.tags.list():
+        over = tag.expires_millis is not None and tag.expires_millis < now_millis
+        if not over and older_than_millis is not None:
+            made = tag.create_time_millis or _file_millis(context, tag.name)
+            over = made is not None and made < older_than_millis
+        if over:
+            with contextlib.suppress(TagNotFound):  # somebody else was faster
+                delete_tag(context, tag.name)
+                deleted.append(tag.name)
     return deleted
 
 
-def _check_held(context: TableContext, snapshot: Snapshot, name: str) -> None:
-    """Raises SnapshotNotFound unless the snapshot is live or another tag holds it."""
-    if _is_live(context, snapshot):
+def _drop(context: TableContext, name: str) -> None:
+    context.tags.delete(name)
+    note_deleted(context, name)
+
+
+def stands(context: TableContext, tag: Tag) -> bool:
+    """Whether the tag is there and still names the same snapshot."""
+    try:
+        return context.tags.read(tag.name).snapshot == tag.snapshot
+    except TagNotFound:
+        return False
+
+
+def check_held(context: TableContext, snapshot: Snapshot, name: str) -> None:
+    """Raises SnapshotNotFound unless the snapshot is live or a tag other than ``name`` holds it."""
+    if is_live(context, snapshot):
         return
     if not any(t.snapshot == snapshot for t in context.tags.list() if t.name != name):
         raise SnapshotNotFound(
@@ -94,21 +175,6 @@ def _check_held(context: TableContext, snapshot: Snapshot, name: str) -> None:
         )
 
 
-def _is_live(context: TableContext, snapshot: Snapshot) -> bool:
-    try:
-        return context.snapshots.read(snapshot.id) == snapshot
-    except SnapshotNotFound:
-        return False
-
-
-def _keep_live(context: TableContext, garbage: Garbage) -> None:
-    for snapshot_id in context.snapshots.ids():
-        try:
-            snapshot = context.snapshots.read(snapshot_id)
-        except SnapshotNotFound:
-            continue
-        try:
-            garbage.keep([snapshot])
-        except CorruptTable:
-            if _is_live(context, snapshot):
-                raise  # it did not expire while we read it
+def _file_millis(context: TableContext, name: str) -> int | None:
+    found = [e.modified_millis for e in context.storage.list(context.paths.tag_directory) if e.name == f"tag-{name}"]
+    return found[0] if found and found[0] else None

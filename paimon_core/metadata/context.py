@@ -6,13 +6,16 @@ from dataclasses import dataclass, replace
 
 from paimon_core.codec.binary_row import decode_row
 from paimon_core.codec.partition_text import partition_values
+from paimon_core.metadata.branch_store import BranchStore
+from paimon_core.metadata.changelog_store import ChangelogStore
+from paimon_core.metadata.consumer_store import ConsumerStore
 from paimon_core.metadata.manifest_store import ManifestCache, ManifestStore
 from paimon_core.metadata.schema_store import SchemaStore
-from paimon_core.metadata.snapshot_store import SnapshotStore
+from paimon_core.metadata.snapshot_store import Publisher, SnapshotStore
 from paimon_core.metadata.tag_store import TagStore
 from paimon_core.options import TableOptions
 from paimon_core.schema import TableSchema
-from paimon_core.storage.paths import TablePaths, partition_path
+from paimon_core.storage.paths import MAIN, TablePaths, partition_path
 from paimon_core.storage.storage import Storage
 
 
@@ -29,16 +32,28 @@ class TableContext:
     schemas: SchemaStore
     manifests: ManifestStore
     tags: TagStore
+    changelogs: ChangelogStore
+    consumers: ConsumerStore
+    branches: BranchStore
 
     @staticmethod
     def of(
-        name: str, storage: Storage, root: str, schema: TableSchema, cache: ManifestCache | None = None
+        name: str,
+        storage: Storage,
+        root: str,
+        schema: TableSchema,
+        cache: ManifestCache | None = None,
+        *,
+        branch: str = MAIN,
+        publisher: Publisher | None = None,
     ) -> TableContext:
         """The context of the table ``name`` at ``root`` with its current schema; ``cache`` is shared between tables.
 
+        ``branch``: the one that is read and written; ``publisher``: who makes its snapshots, see ``SnapshotStore``.
+
         Raises UnsupportedFeature naming an option that could change what a read returns.
         """
-        paths = TablePaths(root)
+        paths = TablePaths(root, branch)
         options = TableOptions.parse(schema.options, table=name)
         if schema.primary_keys and options["bucket"] == -1:
             options = replace(options, foreign=("bucket=-1 with a primary key (dynamic bucket)", *options.foreign))
@@ -49,15 +64,52 @@ class TableContext:
             paths=paths,
             schema=schema,
             options=options,
-            snapshots=SnapshotStore(storage, paths),
+            snapshots=SnapshotStore(storage, paths, publisher),
             schemas=SchemaStore(storage, paths),
             manifests=ManifestStore(storage, paths, types, options["manifest.compression"], cache),
             tags=TagStore(storage, paths),
+            changelogs=ChangelogStore(storage, paths),
+            consumers=ConsumerStore(storage, paths),
+            branches=BranchStore(storage, paths),
         )
 
     def with_schema(self, schema: TableSchema) -> TableContext:
         """The same table under another of its schemas, for time travel."""
         return replace(self, schema=schema)
+
+    @property
+    def branch(self) -> str:
+        """The branch that this context reads and writes."""
+        return self.paths.branch
+
+    def on_branch(self, branch: str) -> TableContext:
+        """The same table on another of its branches, with that branch's latest schema; raises BranchNotFound."""
+        if branch == self.branch:
+            return self
+        schema = SchemaStore(self.storage, TablePaths(self.paths.root, branch)).latest()
+        if schema is None or (branch != MAIN and self.branches.is_hidden(branch)):
+            raise self.branches.not_found(branch)
+        base = self.name.partition("$")[0]
+        name = base if branch == MAIN else f"{base}$branch_{branch}"
+        return replace(self, name=name, paths=TablePaths(self.paths.root, branch)).reopened(schema)
+
+    def beside(self, branch: str) -> TableContext:
+        """A branch's files under this schema, also of one that is half made: to look at them, not to read rows."""
+        if branch == self.branch:
+            return self
+        return replace(self, paths=TablePaths(self.paths.root, branch)).reopened(self.schema)
+
+    def reopened(self, schema: TableSchema) -> TableContext:
+        """The same table and branch read anew, with its current schema."""
+        return TableContext.of(
+            self.name,
+            self.storage,
+            self.paths.root,
+            schema,
+            self.manifests.cache,
+            branch=self.branch,
+            publisher=self.snapshots.publisher,
+        )
 
     def partition_path(self, partition: bytes) -> str:
         """The directory of a serialized partition below the root, "" without partition keys (format 1.2)."""

@@ -20,6 +20,7 @@ from paimon_core.errors import CorruptTable, UnsupportedFeature
 from paimon_core.metadata.data_file import DataFile, FileSource
 from paimon_core.metadata.manifest import FileKind, ManifestEntry, ManifestFile
 from paimon_core.metadata.stats import ColumnStats
+from paimon_core.options.spelling import refuse_misspelled
 
 VERSION = 2
 """The ``_VERSION`` of entries and of list records; a permanent constant."""
@@ -312,6 +313,7 @@ class _Records:
             values = [record[name] for record in self.records]
         except KeyError:
             if NoneType in types:
+                refuse_misspelled(name, self.records[0], self.path)
                 return [None] * len(self.records)
             raise CorruptTable(f"{self.path}: its records have no field {name}", path=self.path, field=name) from None
         self._check(name, values, types)

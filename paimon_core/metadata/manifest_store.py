@@ -10,15 +10,17 @@ import contextlib
 import math
 import threading
 from collections import Counter, OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from itertools import chain
 from typing import Any
 
-from paimon_core.codec.binary_row import decode_row, encode_row
+from paimon_core.codec.avro_file import unpacked_blocks
+from paimon_core.codec.binary_row import decode_row, encode_row, row_decoder
 from paimon_core.errors import CorruptTable, SnapshotNotFound
 from paimon_core.metadata.manifest import FileKind, ManifestEntry, ManifestFile
 from paimon_core.metadata.manifest_file import decode_entries, decode_list, encode_entries, encode_list, live_entries
 from paimon_core.metadata.snapshot import Snapshot
+from paimon_core.metadata.snapshot_store import parse_snapshot
 from paimon_core.metadata.stats import EMPTY_STATS, ColumnStats
 from paimon_core.storage.paths import FileNames, TablePaths
 from paimon_core.storage.storage import Storage
@@ -101,6 +103,11 @@ class ManifestStore:
             self.cache.keep(self.paths.manifest(file_name), entries)
         return list(entries)
 
+    def blocks_of(self, manifest: ManifestFile) -> list[bytes]:
+        """A manifest's bytes, unpacked, in which the names of its files are found quicker than by decoding them."""
+        path = self.paths.manifest(manifest.file_name)
+        return unpacked_blocks(self._read(manifest.file_name, manifest.file_size), path)
+
     def write_list(self, files: Sequence[ManifestFile]) -> tuple[str, int]:
         """Write a manifest list, also for no files at all; its name and size in bytes (format 3.3)."""
         name = FileNames().next("manifest-list-")
@@ -119,14 +126,30 @@ class ManifestStore:
             *self.read_list(snapshot.delta_manifest_list, snapshot.delta_manifest_list_size),
         ]
 
-    def entries_of(self, snapshot: Snapshot) -> list[ManifestEntry]:
-        """The ADD entry of every live file of a snapshot (format 3.3).
+    def entries_of(self, snapshot: Snapshot, among: Collection[bytes] | None = None) -> list[ManifestEntry]:
+        """The ADD entry of every live file of a snapshot (format 3.3), or of those in the partitions ``among``.
 
-        Raises SnapshotNotFound when it expires meanwhile, CorruptTable.
+        Manifests that can have none of these partitions are not read. Raises SnapshotNotFound when it expires meanwhile, CorruptTable.
         """
         with self.reading(snapshot):
-            files = self.manifests_of(snapshot)
-            return live_entries(chain.from_iterable(self.read_manifest(f.file_name, f.file_size) for f in files))
+            files = [f for f in self.manifests_of(snapshot) if among is None or self.may_hold(f, among)]
+            read = chain.from_iterable(self.read_manifest(f.file_name, f.file_size) for f in files)
+            return live_entries(read if among is None else (e for e in read if e.partition in among))
+
+    def may_hold(self, manifest: ManifestFile, partitions: Collection[bytes]) -> bool:
+        """Whether a manifest can have an entry of one of these partitions, by its partition ranges (format 4.2)."""
+        stats = manifest.partition_stats
+        if not partitions:
+            return False
+        if not self.partition_types or not any(stats.min_values[:4]):
+            return True
+        decode = row_decoder(self.partition_types)
+        try:
+            low, high = decode(stats.min_values), decode(stats.max_values)
+        except CorruptTable as error:
+            name = manifest.file_name
+            raise CorruptTable(f"partition statistics of manifest {name} do not decode: {error}", path=name) from error
+        return any(_within(decode(partition), low, high) for partition in partitions)
 
     @contextlib.contextmanager
     def reading(self, snapshot: Snapshot) -> Iterator[None]:
@@ -134,11 +157,19 @@ class ManifestStore:
         try:
             yield
         except CorruptTable as error:
-            if error.facts.get("missing") and not self.storage.exists(self.paths.snapshot(snapshot.id)):
+            if error.facts.get("missing") and not self._stands(snapshot):
                 raise SnapshotNotFound(
                     f"snapshot {snapshot.id} of {self.paths.root} has expired: {error}", snapshot=snapshot.id
                 ) from error
             raise
+
+    def _stands(self, snapshot: Snapshot) -> bool:
+        """Whether it is still there: neither expired, nor rolled back and its id another's."""
+        path = self.paths.snapshot(snapshot.id)
+        try:
+            return parse_snapshot(self.storage.read(path), path) == snapshot
+        except FileNotFoundError:
+            return False
 
     def _read(self, name: str, size: int | None) -> bytes:
         path = self.paths.manifest(name)
@@ -149,6 +180,17 @@ class ManifestStore:
         if size is not None and len(data) != size:
             raise CorruptTable(f"{path} has {len(data)} bytes, but {size} are recorded", path=path, size=len(data))
         return data
+
+
+def _within(row: Sequence[object], low: Sequence[object], high: Sequence[object]) -> bool:
+    return all(_between(value, least, most) for value, least, most in zip(row, low, high, strict=True))
+
+
+def _between(value: object, low: object, high: object) -> bool:
+    """Nulls are counted, not ordered, and nothing is outside of a range that ends in NaN: only a clear no is a no."""
+    if value is None or low is None or high is None:
+        return True
+    return not (value < low or value > high)  # type: ignore[operator]
 
 
 class ManifestCache:

@@ -9,8 +9,10 @@ import re
 from collections import Counter
 from dataclasses import dataclass, field
 
+from paimon_core.codec.json_text import parse_json
 from paimon_core.errors import CorruptTable, UnsupportedFeature
 from paimon_core.schema import TableSchema
+from paimon_core.storage.create import create_once
 from paimon_core.storage.paths import TablePaths
 from paimon_core.storage.storage import Storage
 
@@ -51,13 +53,16 @@ class SchemaStore:
         return [self.read(i) for i in self.ids()]
 
     def publish(self, schema: TableSchema) -> bool:
-        """Create the schema's file: True it stands, False somebody else took the id (format 2.3)."""
-        return self.storage.create_exclusive(self.paths.schema(schema.id), schema.to_json().encode())
+        """Create the schema's file: True it stands, False somebody else took the id (format 2.3).
+
+        Raises StorageError (nothing was created) or CommitStateUnknown.
+        """
+        return create_once(self.storage, self.paths.schema(schema.id), schema.to_json().encode())
 
 
 def _parse(data: bytes, path: str, schema_id: int) -> TableSchema:
     try:
-        schema = TableSchema.from_json(data)
+        schema = TableSchema.from_members(parse_json(data))
     except UnsupportedFeature as error:
         raise UnsupportedFeature(f"{path}: {error}", path=path, **error.facts) from error
     except (CorruptTable, ValueError, OverflowError, RecursionError) as error:

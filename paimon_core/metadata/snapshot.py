@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from paimon_core.codec.json_text import parse_json
 from paimon_core.errors import CorruptTable, UnsupportedFeature
 
 BATCH_IDENTIFIER = 2**63 - 1
@@ -51,6 +52,10 @@ class Snapshot:
     writer_version: str | None = None
     operation: str | None = None
 
+    def is_same_commit(self, other: Snapshot) -> bool:
+        """Whether both are one try of one commit: nobody else names its delta list. A server may drop the uuid."""
+        return self.delta_manifest_list == other.delta_manifest_list and self.uuid in (other.uuid, None)
+
     def to_members(self) -> dict[str, Any]:
         """The JSON members in Java's order; absent ones are left out, never null."""
         out: dict[str, Any] = {"version": 3}
@@ -73,6 +78,9 @@ class Snapshot:
         version = value.get("version", 3)
         if not isinstance(version, int) or version > 3:
             raise UnsupportedFeature(f"snapshot version {version!r} is newer than 3", version=version)
+        for member in _REQUIRED:
+            if value.get(member) is None:
+                raise CorruptTable(f"not a snapshot: it has no {member}")
         try:
             known = {attribute: value[member] for attribute, member in _MEMBERS if value.get(member) is not None}
             known["commit_kind"] = CommitKind(known["commit_kind"])
@@ -84,14 +92,20 @@ class Snapshot:
         for attribute, _ in _MEMBERS:
             number = getattr(snapshot, attribute)
             if attribute in _INTEGERS and number is not None and type(number) is not int:
-                raise CorruptTable(f"not a snapshot: {attribute} is {number!r}")
+                raise CorruptTable(f"not a snapshot: {attribute} is {number!r:.80}")
+            if (
+                attribute in _RANGES
+                and number is not None
+                and not _RANGES[attribute][0] <= number < _RANGES[attribute][1]
+            ):
+                raise CorruptTable(f"not a snapshot: {attribute} is {number}, outside of its range")
         return snapshot
 
     @staticmethod
     def from_json(text: str | bytes) -> Snapshot:
         """Parse a snapshot file; raises CorruptTable for text that is none."""
         try:
-            value = json.loads(text)
+            value = parse_json(text if isinstance(text, bytes) else text.encode())
         except ValueError as error:
             raise CorruptTable(f"not a snapshot: {error}") from error
         if not isinstance(value, dict):
@@ -128,4 +142,32 @@ _INTEGERS = frozenset(
     attribute
     for attribute, _ in _MEMBERS
     if attribute.endswith(("_id", "_size", "_count", "_millis", "_identifier")) or attribute in ("id", "watermark")
+)
+_LONG = 2**63
+_RANGES = {
+    "id": (1, _LONG),
+    # Until the year 9999: later ones are microseconds, or garbage.
+    "time_millis": (0, 253_370_764_800_000),
+    **dict.fromkeys(
+        (
+            "schema_id",
+            "total_record_count",
+            "changelog_record_count",
+            "base_manifest_list_size",
+            "delta_manifest_list_size",
+            "changelog_manifest_list_size",
+        ),
+        (0, _LONG),
+    ),
+}
+"""The least value and the first beyond the greatest, of members that have such."""
+_REQUIRED = (
+    "id",
+    "schemaId",
+    "baseManifestList",
+    "deltaManifestList",
+    "commitUser",
+    "commitIdentifier",
+    "commitKind",
+    "timeMillis",
 )

@@ -13,6 +13,7 @@ import datetime
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Protocol
 
 from paimon_core.errors import CorruptTable, SnapshotNotFound, UnsupportedFeature
 from paimon_core.metadata.snapshot import Snapshot
@@ -26,16 +27,32 @@ _HINT = re.compile(rb"[1-9]\d{0,18}")
 _TRIES = 3
 
 
+class Publisher(Protocol):
+    """Makes a snapshot the next of its table; of all that race for an id, exactly one does (format 14.4).
+
+    For catalogs that commit by themselves, or under a lock. Pickles, as contexts travel to workers.
+    """
+
+    def publish(self, path: str, snapshot: Snapshot) -> bool:
+        """True: the file ``path`` stands with this snapshot. False: the id was another's.
+
+        Raises StorageError (nothing was created) or CommitStateUnknown.
+        """
+
+
 @dataclass(frozen=True, slots=True)
 class SnapshotStore:
     """Reads and publishes the snapshot files of one table; holds no state, as a rollback may reuse an id."""
 
     storage: Storage
     paths: TablePaths
+    publisher: Publisher | None = None
+    """Who creates snapshot files; None: the storage's exclusive creation, which is enough on most stores."""
 
     def ids(self) -> list[int]:
         """All ids, ascending, by listing."""
-        found = (_NAME.fullmatch(entry.name) for entry in self.storage.list(self.paths.snapshot_directory))
+        listed = self.storage.list(self.paths.snapshot_directory)
+        found = (_NAME.fullmatch(entry.name) for entry in listed if not entry.is_directory)
         return sorted(int(match.group(1)) for match in found if match)
 
     def latest_id(self) -> int | None:
@@ -43,7 +60,10 @@ class SnapshotStore:
         hint = self._hint(LATEST)
         if hint is not None and self._exists(hint) and not self._exists(hint + 1):
             return hint
-        return max(self.ids(), default=None)
+        found = max(self.ids(), default=0)
+        while self._exists(found + 1):  # listings of some stores lag behind
+            found += 1
+        return found or None
 
     def earliest_id(self) -> int | None:
         """The least id, None without snapshots (format 3.4)."""
@@ -53,14 +73,23 @@ class SnapshotStore:
         return min(self.ids(), default=None)
 
     def latest(self) -> Snapshot | None:
-        """The newest snapshot, None without snapshots."""
+        """The newest snapshot, None for a table that never had one.
+
+        Raises SnapshotNotFound when the hint LATEST tells that there were some: what lacks them now is no empty table,
+        and nobody must go on as if it were.
+        """
         for _ in range(_TRIES):
             snapshot_id = self.latest_id()
-            if snapshot_id is None:
+            if snapshot_id is None and self._hint(LATEST) is None:
                 return None
-            with contextlib.suppress(SnapshotNotFound):  # a rollback or an expiry came between
-                return self.read(snapshot_id)
-        raise SnapshotNotFound(f"the latest snapshot of {self.paths.root} kept vanishing", path=self.paths.root)
+            if snapshot_id is not None:
+                with contextlib.suppress(SnapshotNotFound):  # a rollback or an expiry came between
+                    return self.read(snapshot_id)
+        raise SnapshotNotFound(
+            f"the latest snapshot of {self.paths.root} kept vanishing: a rollback is under way, or was cut short and "
+            "has to be repeated, or the snapshots were removed",
+            path=self.paths.root,
+        )
 
     def exists(self, snapshot_id: int) -> bool:
         """Whether the snapshot is there, neither expired nor rolled back."""
@@ -120,12 +149,19 @@ class SnapshotStore:
                     return snapshot
         return None
 
-    def publish(self, snapshot: Snapshot) -> bool:
-        """Create the snapshot's file: True it is committed, False the id was taken (format 14.4).
+    def create(self, snapshot: Snapshot) -> bool:
+        """Create the snapshot's file: True it is there, False the id was taken (format 14.4); no hint is moved.
 
         Raises StorageError (nothing was created) or CommitStateUnknown.
         """
-        if not self.storage.create_exclusive(self.paths.snapshot(snapshot.id), snapshot.to_json().encode()):
+        path = self.paths.snapshot(snapshot.id)
+        if self.publisher is not None:
+            return self.publisher.publish(path, snapshot)
+        return self.storage.create_exclusive(path, snapshot.to_json().encode())
+
+    def publish(self, snapshot: Snapshot) -> bool:
+        """``create``, and LATEST points to the snapshot; raises as it does."""
+        if not self.create(snapshot):
             return False
         with contextlib.suppress(OSError):  # the commit stands, and a stale hint harms nobody
             self.write_latest_hint(snapshot.id)

@@ -5,7 +5,9 @@ from __future__ import annotations
 from paimon_core.errors import InvalidRequest, UnsupportedFeature
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.engine_rules import check_engine_options
+from paimon_core.metadata.partition_time import check_partition_expiry
 from paimon_core.metadata.producer_rules import check_producer_options
+from paimon_core.metadata.tag_periods import check_tag_options
 from paimon_core.metadata.time_field import check_record_expiry
 from paimon_core.types import BINARY_ROOTS, STRING_ROOTS
 
@@ -20,6 +22,8 @@ def check_table(context: TableContext) -> None:
     check_engine_options(context)
     check_producer_options(context)
     check_record_expiry(context)
+    check_tag_options(context.options)
+    check_partition_expiry(context)
     _check_compaction(context)
 
 
@@ -102,6 +106,12 @@ def _check_bounds(context: TableContext) -> None:
         raise InvalidRequest(
             f"option snapshot.num-retained.min = {least} is more than snapshot.num-retained.max = {most}",
             option="snapshot.num-retained.min",
+        )
+    least, most = options["changelog.num-retained.min"], options["changelog.num-retained.max"]
+    if least is not None and most is not None and least > most:
+        raise InvalidRequest(
+            f"option changelog.num-retained.min = {least} is more than changelog.num-retained.max = {most}",
+            option="changelog.num-retained.min",
         )
     if options["commit.min-retry-wait"] > options["commit.max-retry-wait"]:
         raise InvalidRequest(

@@ -10,13 +10,16 @@ import datetime
 import json
 import re
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
+from paimon_core.codec.json_text import parse_json
 from paimon_core.errors import AlreadyExists, CorruptTable, TagNotFound
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.metadata.snapshot_store import parse_snapshot
+from paimon_core.storage.create import create_once
 from paimon_core.storage.paths import TablePaths
 from paimon_core.storage.storage import Storage
 
@@ -63,8 +66,13 @@ class TagStore:
                     data = self.storage.read(entry.path)
                 except FileNotFoundError:  # deleted since we listed
                     continue
-                tags.append(_parse(entry.name.removeprefix(_PREFIX), data, entry.path))
+                tags.append(parse_tag(entry.name.removeprefix(_PREFIX), data, entry.path))
         return sorted(tags, key=lambda t: t.name)
+
+    def names(self) -> Iterable[str]:
+        """The names alone, by listing."""
+        found = self.storage.list(self.paths.tag_directory)
+        return sorted(e.name.removeprefix(_PREFIX) for e in found if e.name.startswith(_PREFIX) and not e.is_directory)
 
     def exists(self, name: str) -> bool:
         """Whether there is a tag of this name."""
@@ -74,7 +82,7 @@ class TagStore:
         """One tag; raises TagNotFound."""
         path = self.paths.tag(name)
         try:
-            return _parse(name, self.storage.read(path), path)
+            return parse_tag(name, self.storage.read(path), path)
         except FileNotFoundError:
             raise _not_found(name, path) from None
 
@@ -85,18 +93,34 @@ class TagStore:
 
         Raises AlreadyExists, and InvalidRequest for a name that is no file name.
         """
-        now = time.time_ns() // 1_000_000 if now_millis is None else now_millis
-        tag = Tag(name, snapshot, None if retained_millis is None else now, retained_millis)
-        path = self.paths.tag(name)
-        if not self.storage.create_exclusive(path, _json(tag).encode()):
-            raise AlreadyExists(f"tag {name!r} exists in {self.paths.root}", tag=name, path=path)
+        tag = new_tag(name, snapshot, retained_millis, now_millis)
+        self.add(tag)
         return tag
+
+    def add(self, tag: Tag) -> None:
+        """Write a tag under a name that is free; raises as ``create``.
+
+        A tag without retention has no mark of its maker, so a name that was taken before is told by a look.
+        """
+        path = self.paths.tag(tag.name)
+        if self.storage.exists(path) or not create_once(self.storage, path, _json(tag).encode()):
+            raise AlreadyExists(f"tag {tag.name!r} exists in {self.paths.root}", tag=tag.name, path=path)
+
+    def put(self, tag: Tag) -> None:
+        """Write a tag in the place of the one of its name: readers see the old one or the new."""
+        self.storage.overwrite(self.paths.tag(tag.name), _json(tag).encode())
 
     def delete(self, name: str) -> None:
         """Remove a tag's file; raises TagNotFound."""
         path = self.paths.tag(name)
         if not self.storage.delete([path]):
             raise _not_found(name, path)
+
+
+def new_tag(name: str, snapshot: Snapshot, retained_millis: int | None, now_millis: int | None = None) -> Tag:
+    """A tag made now: it notes the time only where it has a retention (format 15.1)."""
+    now = time.time_ns() // 1_000_000 if now_millis is None else now_millis
+    return Tag(name, snapshot, None if retained_millis is None else now, retained_millis)
 
 
 def _not_found(name: str, path: str) -> TagNotFound:
@@ -113,9 +137,10 @@ def _json(tag: Tag) -> str:
     return json.dumps(members, indent=2, ensure_ascii=False)
 
 
-def _parse(name: str, data: bytes, path: str) -> Tag:
+def parse_tag(name: str, data: bytes, path: str) -> Tag:
+    """The tag in the bytes of ``path``; raises CorruptTable or UnsupportedFeature naming the path."""
     snapshot = parse_snapshot(data, path)
-    members = json.loads(data, parse_float=Decimal)
+    members = parse_json(data, Decimal)
     try:
         created = None if members.get(CREATED) is None else _local_millis(members[CREATED])
         retained = None if members.get(RETAINED) is None else _duration_millis(members[RETAINED])

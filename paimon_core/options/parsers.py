@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import datetime
 import re
+import zoneinfo
 from collections.abc import Callable, Mapping
 
 from paimon_core.errors import UnsupportedFeature
@@ -147,3 +149,20 @@ def parse_bucket(text: str) -> int:
     if value == 0:
         raise ValueError("-1 or a positive number")
     return value
+
+
+_OFFSET = re.compile(r"(?:UTC|GMT|UT)?(?:([+-])(\d{1,2})(?::?([0-5]\d))?(?::?([0-5]\d))?)?|Z")
+
+
+def parse_zone(text: str) -> datetime.tzinfo:
+    """A time zone: ``Europe/Berlin``, ``UTC``, ``GMT-08:00``, ``+05:30``."""
+    found = _OFFSET.fullmatch(text.strip())
+    if text.strip() and found is not None:
+        sign, hours, minutes, seconds = found.groups()
+        offset = datetime.timedelta(hours=int(hours or 0), minutes=int(minutes or 0), seconds=int(seconds or 0))
+        if offset <= datetime.timedelta(hours=18):
+            return datetime.timezone(-offset if sign == "-" else offset)
+    try:
+        return zoneinfo.ZoneInfo(text.strip())
+    except (ValueError, OSError, KeyError):
+        raise ValueError("a time zone such as 'Europe/Berlin' or 'GMT-08:00'") from None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -18,6 +19,7 @@ from paimon_core.options.parsers import (
     parse_positive_millis,
     parse_size,
     parse_stats_mode,
+    parse_zone,
     per_level,
     whole,
 )
@@ -138,7 +140,7 @@ _COMMIT = (
     Option("snapshot.num-retained.min", whole(1), 10, "snapshots that expiry keeps at least"),
     Option("snapshot.num-retained.max", whole(1), 2**31 - 1, "snapshots that expiry keeps at most"),
     Option("snapshot.time-retained", parse_millis, 3_600_000, "the age at which snapshots may expire"),
-    Option("snapshot.expire.limit", whole(1), 50, "snapshots that one expiry removes at most"),
+    Option("snapshot.expire.limit", whole(0), 50, "snapshots that one expiry removes at most; 0: none expire"),
     Option("commit.max-retries", whole(0), 10, "lost races after which a commit gives up"),
     Option("commit.timeout", parse_millis, None, "time after which a commit gives up"),
     Option("commit.min-retry-wait", parse_millis, 10, "the first wait between tries"),
@@ -146,6 +148,73 @@ _COMMIT = (
     Option("commit.user-prefix", str.strip, None, "put before the random commit user of batch writes"),
     Option("tag.default-time-retained", parse_positive_millis, None, "how long a tag lives unless it says itself"),
 )
+_TAGS = (
+    Option(
+        "tag.automatic-creation",
+        one_of("none", "process-time", "watermark", "batch"),
+        "none",
+        "make a tag when a period has ended, by commit time or watermark, or after each batch write",
+    ),
+    Option("tag.creation-period", one_of("daily", "hourly", "two-hours"), "daily", "the period of automatic tags"),
+    Option("tag.creation-period-duration", parse_positive_millis, None, "another period, instead of that"),
+    Option("tag.creation-delay", parse_millis, 0, "how long after its end a period still waits for late rows"),
+    Option(
+        "tag.period-formatter",
+        one_of("with_dashes", "without_dashes", "without_dashes_and_spaces"),
+        "with_dashes",
+        "the form of the names of automatic tags",
+    ),
+    Option("tag.automatic-completion", parse_bool, False, "periods that were missed get their tags one by one"),
+    Option("tag.num-retained-max", whole(1), None, "automatic tags that are kept at most"),
+    Option("tag.batch.customized-name", parse_file_name, None, "the tag of a batch write; default batch-write-<date>"),
+    Option("tag.time-expire-enabled", parse_bool, True, "commits delete the tags whose time is over"),
+    Option("tag.create-success-file", parse_bool, False, "a success file for every tag"),
+    Option("sink.process-time-zone", parse_zone, None, "the zone of commit times in tag names; default the local one"),
+    Option("sink.watermark-time-zone", parse_zone, datetime.UTC, "the zone of watermarks in tag names"),
+)
+_COMMIT_SAFETY = (
+    Option(
+        "commit.strict-mode.last-safe-snapshot",
+        whole(-1, 2**63 - 1),
+        None,
+        "others may have rewritten nothing of what a commit touches since this snapshot; -1: no matter",
+    ),
+    Option("commit.discard-duplicate-files", parse_bool, False, "an append leaves out files that are there already"),
+    Option("snapshot.ignore-empty-commit", parse_bool, True, "a commit that changes nothing makes no snapshot"),
+    Option("commit.force-create-snapshot", parse_bool, False, "a commit with an identifier always makes a snapshot"),
+)
+_EXPIRY = (
+    Option(
+        "snapshot.expire.execution-mode", one_of("sync"), "sync", "who waits for the expiry after a commit: it does"
+    ),
+    Option("snapshot.clean-empty-directories", parse_bool, False, "expiry removes directories that it has emptied"),
+    Option("changelog.num-retained.min", whole(1), None, "changelogs that expiry keeps at least; as for snapshots"),
+    Option("changelog.num-retained.max", whole(1), None, "changelogs that expiry keeps at most; as for snapshots"),
+    Option("changelog.time-retained", parse_millis, None, "the age at which changelogs may expire; as for snapshots"),
+    Option("consumer.expiration-time", parse_positive_millis, None, "the silence after which a consumer is forgotten"),
+    Option("consumer.changelog-only", parse_bool, False, "consumers hold changelogs, and snapshots only without those"),
+    Option("partition.expiration-time", parse_positive_millis, None, "the age at which a partition is dropped"),
+    Option("partition.expiration-strategy", one_of("values-time", "update-time"), "values-time", "what tells that age"),
+    Option("partition.expiration-check-interval", parse_millis, 3_600_000, "0: look after every write; else on demand"),
+    Option("partition.expiration-max-num", whole(1), 100, "partitions that one expiry drops at most"),
+    Option("partition.expiration-batch-size", whole(1), None, "partitions that one commit of it drops at most"),
+    Option("partition.timestamp-pattern", str, None, "a text such as '$dt $hour:00:00' that tells a partition's time"),
+    Option("partition.timestamp-formatter", str, None, "how to read it, as Java's DateTimeFormatter does"),
+    Option("end-input.check-partition-expire", parse_bool, False, "look for expired partitions after every write"),
+    Option("partition.mark-done-action", one_of("success-file"), "success-file", "what marks a partition done"),
+)
 SUPPORTED: dict[str, Option] = {
-    o.key: o for o in (*_LAYOUT, *_FILES, *_MERGE, *_CHANGELOG, *_WRITE, *_COMPACTION, *_COMMIT)
+    o.key: o
+    for o in (
+        *_LAYOUT,
+        *_FILES,
+        *_MERGE,
+        *_CHANGELOG,
+        *_WRITE,
+        *_COMPACTION,
+        *_COMMIT,
+        *_COMMIT_SAFETY,
+        *_TAGS,
+        *_EXPIRY,
+    )
 }

@@ -12,7 +12,7 @@ from paimon_core.lsm.window import WINDOW_ROWS
 from paimon_core.metadata.context import TableContext
 from paimon_core.predicate import Predicate
 from paimon_core.read.bucket_reader import BucketReader
-from paimon_core.scan.changes import ChangedFile, changed_files
+from paimon_core.scan.changes import ChangedFile, changed_files, changed_snapshot
 from paimon_core.schema import KIND_FIELD, ROW_KINDS, TableSchema
 
 ROW_KIND = pa.field("rowkind", pa.string(), nullable=False)
@@ -32,7 +32,7 @@ def read_changes(
     Raises SnapshotNotFound when a snapshot expires before its rows are read, CorruptTable for broken files.
     """
     for snapshot_id in snapshot_ids:
-        snapshot = context.snapshots.read(snapshot_id)
+        snapshot = changed_snapshot(context, snapshot_id)
         with context.manifests.reading(snapshot):
             for changed in changed_files(context, snapshot):
                 yield from _rows(context, changed, columns, where)

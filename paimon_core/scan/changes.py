@@ -56,9 +56,11 @@ def changed_snapshots(context: TableContext, after: int | None, until: int | Non
         )
     wanted = range(start + 1, end + 1)
     there = frozenset(held)
+    if any(i not in there for i in wanted):
+        there |= frozenset(context.changelogs.ids())
     missing = next((i for i in wanted if i not in there), None)
     if missing is not None:
-        following = min((i for i in held if i > missing), default=None)
+        following = min((i for i in there if i > missing), default=None)
         raise SnapshotNotFound(
             f"table {context.name}: snapshot {missing} has expired, and its changes with it"
             + (f"; those after {following - 1} are held" if following else ""),
@@ -66,6 +68,18 @@ def changed_snapshots(context: TableContext, after: int | None, until: int | Non
             snapshot=missing,
         )
     return wanted
+
+
+def changed_snapshot(context: TableContext, snapshot_id: int) -> Snapshot:
+    """The snapshot, or the changelog that outlived it (format 16.2); raises SnapshotNotFound."""
+    try:
+        return context.snapshots.read(snapshot_id)
+    except SnapshotNotFound:
+        try:
+            return context.changelogs.read(snapshot_id)
+        except SnapshotNotFound:
+            pass
+        raise
 
 
 def changed_files(context: TableContext, snapshot: Snapshot) -> Iterator[ChangedFile]:

@@ -1,8 +1,16 @@
-"""Paimon tables in Spark: read, write and compact as functions on a Table; ``format("paimon")`` as a second door."""
+"""Paimon tables in Spark: read, write, compact and clean up as functions on a Table; ``format("paimon")`` as a second door."""
 
 from paimon_core.spark.compactor import compact_spark
 from paimon_core.spark.datasource import PaimonDataSource
 from paimon_core.spark.reader import read_spark
+from paimon_core.spark.removal import apply_spark, plan_orphan_removal_spark
 from paimon_core.spark.writer import write_spark
 
-__all__ = ["PaimonDataSource", "compact_spark", "read_spark", "write_spark"]
+__all__ = [
+    "PaimonDataSource",
+    "apply_spark",
+    "compact_spark",
+    "plan_orphan_removal_spark",
+    "read_spark",
+    "write_spark",
+]

@@ -10,8 +10,6 @@ from __future__ import annotations
 import contextlib
 import datetime
 import os
-import posixpath
-import re
 import shutil
 import threading
 from collections.abc import Iterable, Iterator, Mapping
@@ -21,13 +19,12 @@ from typing import Any
 import fsspec
 import pyarrow as pa
 
-from paimon_core.errors import InvalidOption, InvalidRequest, PaimonError, StorageError, UnsupportedFeature
+from paimon_core.errors import PaimonError, StorageError, UnsupportedFeature
 from paimon_core.storage import local_disk
 from paimon_core.storage.storage import FileInfo, Storage
 
 LOCAL = "file"
 MEMORY = "memory"
-_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*(?:::[A-Za-z0-9+.\-]+)*):/")
 _memory_publish = threading.Lock()
 
 
@@ -75,14 +72,23 @@ class FsspecStorage(Storage):
         found = [self._info(e) for e in entries if len(e["name"]) > len(directory.rstrip("/"))]
         return sorted(found, key=lambda f: f.path)
 
+    def walk(self, directory: str) -> Iterator[FileInfo]:
+        """Every file below a directory; symbolic links count as files."""
+        for entry in self.list(directory):
+            if entry.is_directory and not (self.is_local and os.path.islink(entry.path)):
+                yield from self.walk(entry.path)
+            else:
+                yield entry
+
     def _info(self, entry: Mapping[str, Any]) -> FileInfo:
         path = entry["name"]
-        if entry["type"] == "directory" or (entry.get("islink") and os.path.isdir(path)):
-            return FileInfo(path, True)
+        is_link = bool(entry.get("islink"))
+        if entry["type"] == "directory" or (is_link and os.path.isdir(path)):
+            return FileInfo(path, True, is_link=is_link)
         modified = entry["mtime"] if self.is_local else entry["created"]
         if isinstance(modified, datetime.datetime):
             modified = modified.timestamp()
-        return FileInfo(path, False, entry["size"], int(modified * 1000))
+        return FileInfo(path, False, entry["size"], int(modified * 1000), is_link)
 
     def open_input(self, path: str) -> pa.NativeFile:
         """The file for random access; raises FileNotFoundError when there is none."""
@@ -125,6 +131,22 @@ class FsspecStorage(Storage):
                 self.filesystem.pipe_file(path, data)
                 return True
 
+    def move(self, source: str, target: str) -> None:
+        """Give a file a new path; raises FileNotFoundError when there is no ``source``."""
+        with _failing("move", source, missing=True):
+            if self.is_local:
+                local_disk.move(source, target)
+            else:
+                self.filesystem.cp_file(source, target)  # mv takes names for patterns
+                self.filesystem.rm_file(source)
+
+    def move_directory(self, source: str, target: str) -> None:
+        """Give a directory a new path that is free, at once; on the local disk only."""
+        if not self.is_local:
+            Storage.move_directory(self, source, target)
+        with _failing("move", source, missing=True):
+            local_disk.move_directory(source, target)
+
     def make_directory(self, directory: str) -> None:
         """Make a directory and its parents; one that exists is no error."""
         with _failing("make directory", directory):
@@ -154,6 +176,14 @@ class FsspecStorage(Storage):
         with contextlib.suppress(FileNotFoundError), _failing("delete", directory, missing=True):
             shutil.rmtree(directory)
 
+    def remove_empty_directory(self, directory: str) -> bool:
+        """Remove a directory if nothing is in it."""
+        try:
+            os.rmdir(directory) if self.is_local else self.filesystem.rmdir(directory)
+        except OSError:  # not empty, or not there
+            return False
+        return True
+
 
 class _MemoryOutput(pa.BufferOutputStream):  # type: ignore[misc]
     def __init__(self, storage: FsspecStorage, path: str) -> None:
@@ -179,30 +209,3 @@ def _failing(verb: str, path: str, *, missing: bool = False) -> Iterator[None]:
         if missing and isinstance(error, FileNotFoundError):
             raise
         raise StorageError(f"cannot {verb} {path}: {error!r}", path=path) from error
-
-
-def open_storage(url: str, options: Mapping[str, str] | None = None) -> tuple[Storage, str]:
-    """The storage of a warehouse URL and the path of its root, without a trailing slash.
-
-    Plain paths, ``file:///path`` and ``file:/path`` are the local disk, ``memory://name`` is the memory of this
-    process. Raises UnsupportedFeature naming any other scheme, InvalidOption for an option (none is known yet).
-    """
-    for option in options or {}:
-        raise InvalidOption(f"storage option {option!r} is not supported", option=option)
-    if not url.strip() or "\0" in url:
-        raise InvalidRequest(f"a warehouse needs a path, not {url!r}", url=url)
-    found = _SCHEME.match(url)
-    scheme = found.group(1).lower() if found else LOCAL
-    if scheme not in (LOCAL, MEMORY):
-        raise UnsupportedFeature(
-            f"scheme {scheme!r} of {url!r} is not supported; use a local path, file:// or memory://", scheme=scheme
-        )
-    rest = url[found.end() - 1 :] if found else url
-    if scheme == MEMORY:
-        return FsspecStorage(MEMORY), posixpath.normpath("/" + rest.lstrip("/")).rstrip("/")
-    if rest.startswith("//") and not rest.startswith("///"):
-        raise InvalidRequest(f"{url!r} names a host; write file:///path", url=url)
-    root = os.path.abspath(("/" + rest.lstrip("/")) if found else rest)
-    if root == "/":
-        raise InvalidRequest("the root of the file system cannot be a warehouse", url=url)
-    return FsspecStorage(LOCAL), root

@@ -71,6 +71,30 @@ def replace(path: str, data: bytes) -> None:
     _sync_directory(path)
 
 
+def move(source: str, target: str) -> None:
+    """Give a file a new name that is free; raises FileExistsError when it is taken."""
+    try:
+        os.link(source, target, follow_symlinks=False)
+    except FileNotFoundError:
+        if not os.path.lexists(source):
+            raise
+        make_directory(os.path.dirname(target))
+        os.link(source, target, follow_symlinks=False)
+    _sync_directory(target)
+    os.unlink(source)
+
+
+def move_directory(source: str, target: str) -> None:
+    """Give a directory a new name that is free, durably; raises FileExistsError when it is taken."""
+    if os.path.lexists(target):
+        raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), target)
+    if not os.path.isdir(os.path.dirname(target)):
+        make_directory(os.path.dirname(target))
+    os.rename(source, target)
+    _sync_directory(target)
+    _sync_directory(source)
+
+
 class DurableFile(pa.OSFile):  # type: ignore[misc]
     """A new file as an Arrow stream, ``DurableFile(path, "wb")``: ``close`` returns when the bytes are on disk."""
 

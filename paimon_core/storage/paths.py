@@ -32,10 +32,15 @@ def component(name: str) -> str:
 def identifier(name: str, what: str) -> str:
     """A database, table or tag name fit for a path; raises InvalidRequest naming the rule."""
     plain = isinstance(name, str) and _NAME.fullmatch(name) and name.strip() and not name.startswith(".")
-    if not plain or "$" in name or (what != "tag" and "." in name) or any("\ud800" <= c <= "\udfff" for c in name):
+    if (
+        not plain
+        or "$" in name
+        or (what not in ("tag", "branch") and "." in name)
+        or any("\ud800" <= c <= "\udfff" for c in name)
+    ):
         raise InvalidRequest(
             f"{what} name {name!r} must be text that is not blank and has no '/', '\\', '$', control character or dot "
-            "(tags: at the start)",
+            "(tags and branches: at the start)",
             name=name,
         )
     if len(name.encode()) > LONGEST_NAME:
@@ -70,6 +75,11 @@ def database_path(warehouse: str, database: str) -> str:
     return f"{warehouse}/{identifier(database, 'database')}{DATABASE_SUFFIX}"
 
 
+def group_path(warehouse: str, group: str) -> str:
+    """The directory of a table group's records."""
+    return f"{warehouse}/group/{identifier(group, 'group')}"
+
+
 def table_path(warehouse: str, database: str, table: str) -> str:
     """The root directory of a table."""
     return f"{database_path(warehouse, database)}/{identifier(table, 'table')}"
@@ -89,26 +99,48 @@ class FileNames:
         return name
 
 
+MAIN = "main"
+"""The branch that every table has (format 15.2)."""
+
+
 @dataclass(frozen=True, slots=True)
 class TablePaths:
-    """Paths below one table's root."""
+    """Paths below one table's root, as one of its branches sees them.
+
+    Snapshots, schemas, tags, changelogs and consumers are a branch's own; data files, manifests, indexes and
+    statistics lie in one place for all branches.
+    """
 
     root: str
+    branch: str = MAIN
+
+    @property
+    def home(self) -> str:
+        """The directory of what is the branch's own; the root for main."""
+        return self.root if self.branch == MAIN else self.branch_home(self.branch)
+
+    def branch_home(self, branch: str) -> str:
+        """The directory of a branch other than main."""
+        return f"{self.branch_directory}/branch-{identifier(branch, 'branch')}"
+
+    def branch_mark(self, branch: str) -> str:
+        """The file that says a branch is half made or half deleted."""
+        return f"{self.branch_home(branch)}/UNFINISHED"
 
     @property
     def snapshot_directory(self) -> str:
         """Where snapshots and their hints lie."""
-        return f"{self.root}/snapshot"
+        return f"{self.home}/snapshot"
 
     @property
     def schema_directory(self) -> str:
         """Where schemas lie."""
-        return f"{self.root}/schema"
+        return f"{self.home}/schema"
 
     @property
     def tag_directory(self) -> str:
         """Where tags lie."""
-        return f"{self.root}/tag"
+        return f"{self.home}/tag"
 
     @property
     def manifest_directory(self) -> str:
@@ -123,12 +155,54 @@ class TablePaths:
     @property
     def changelog_directory(self) -> str:
         """Where the changelogs lie that outlive their snapshots."""
-        return f"{self.root}/changelog"
+        return f"{self.home}/changelog"
 
     @property
     def consumer_directory(self) -> str:
         """Where streaming readers note their progress."""
-        return f"{self.root}/consumer"
+        return f"{self.home}/consumer"
+
+    @property
+    def quarantine_directory(self) -> str:
+        """Where removed files wait for their deletion or return."""
+        return f"{self.root}/quarantine"
+
+    def quarantine(self, plan_id: str) -> str:
+        """The directory of what one plan removed."""
+        return f"{self.quarantine_directory}/{component(plan_id)}"
+
+    def quarantine_record(self, plan_id: str) -> str:
+        """What came from where."""
+        return f"{self.quarantine(plan_id)}/record.json"
+
+    def quarantined(self, plan_id: str, relative: str) -> str:
+        """The place in a quarantine of the file that was ``below(relative)``."""
+        return self.quarantine(plan_id) + self.below(relative).removeprefix(self.root)
+
+    def below(self, relative: str) -> str:
+        """The file of a path relative to the root; raises CorruptTable for one that leaves it or lies in quarantine."""
+        parts = [component(part) for part in relative.split("/")]
+        if parts[0] == "quarantine":
+            raise CorruptTable(f"path {relative!r} lies in quarantine", path=relative)
+        return "/".join((self.root, *parts))
+
+    def relative(self, path: str) -> str:
+        """The inverse of ``below``; raises CorruptTable for a path elsewhere."""
+        if not path.startswith(f"{self.root}/"):
+            raise CorruptTable(f"path {path!r} does not lie below {self.root}", path=path)
+        relative = path.removeprefix(f"{self.root}/")
+        self.below(relative)
+        return relative
+
+    @property
+    def index_directory(self) -> str:
+        """Where table index files lie."""
+        return f"{self.root}/index"
+
+    @property
+    def statistics_directory(self) -> str:
+        """Where statistics files lie."""
+        return f"{self.root}/statistics"
 
     def snapshot(self, snapshot_id: int) -> str:
         """The file of a snapshot."""
@@ -145,6 +219,22 @@ class TablePaths:
     def tag(self, name: str) -> str:
         """The file of a tag."""
         return f"{self.tag_directory}/tag-{identifier(name, 'tag')}"
+
+    def tag_success(self, name: str) -> str:
+        """The success file of a tag."""
+        return f"{self.tag_directory}/tag-success-file/{identifier(name, 'tag')}_SUCCESS"
+
+    def changelog(self, snapshot_id: int) -> str:
+        """The file of a changelog that outlives its snapshot."""
+        return f"{self.changelog_directory}/changelog-{int(snapshot_id)}"
+
+    def changelog_hint(self, name: str) -> str:
+        """``LATEST`` or ``EARLIEST`` of those changelogs."""
+        return f"{self.changelog_directory}/{component(name)}"
+
+    def consumer(self, name: str) -> str:
+        """The file of a streaming reader's progress."""
+        return f"{self.consumer_directory}/consumer-{identifier(name, 'consumer')}"
 
     def manifest(self, name: str) -> str:
         """A manifest, manifest list or index manifest."""
@@ -166,3 +256,7 @@ class TablePaths:
     def data_file(self, partition: str, bucket: int, name: str) -> str:
         """A data file, or an extra file beside one."""
         return f"{self.bucket(partition, bucket)}/{component(name)}"
+
+    def success_file(self, partition: str) -> str:
+        """The file that marks a partition done; ``partition`` from ``partition_path``."""
+        return f"{self.root}/{partition}/_SUCCESS"

@@ -6,11 +6,13 @@ disk. Paths are absolute strings of the store, made by ``storage.paths`` only.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
 import pyarrow as pa
+
+from paimon_core.errors import UnsupportedFeature
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +23,8 @@ class FileInfo:
     is_directory: bool
     size: int = 0
     modified_millis: int = 0
+    is_link: bool = False
+    """A symbolic link, whatever it leads to."""
 
     @property
     def name(self) -> str:
@@ -44,6 +48,12 @@ class Storage(Protocol):
     def list(self, directory: str) -> list[FileInfo]:
         """The direct entries; [] for a directory that does not exist."""
 
+    def walk(self, directory: str) -> Iterator[FileInfo]:
+        """Every file below a directory, in any order; none for one that does not exist.
+
+        Symbolic links are told as files and never followed.
+        """
+
     def open_input(self, path: str) -> pa.NativeFile:
         """The file for random access; raises FileNotFoundError when there is none."""
 
@@ -63,11 +73,31 @@ class Storage(Protocol):
         CommitStateUnknown when the store cannot say whether the file was created.
         """
 
+    def move(self, source: str, target: str) -> None:
+        """Give a file a new path that nobody else uses, parent directories appear by themselves.
+
+        A crash, or an error, leaves it under one name or both. Raises FileNotFoundError when there is no ``source``.
+        """
+
+    def move_directory(self, source: str, target: str) -> None:
+        """Give a directory a new path that is free, all of it at once, parent directories appear by themselves.
+
+        Raises UnsupportedFeature on stores without it, FileNotFoundError when there is no ``source``, StorageError when
+        ``target`` is taken.
+        """
+        raise UnsupportedFeature(f"cannot move {source}: this store has no rename of directories", path=source)
+
     def make_directory(self, directory: str) -> None:
         """Make a directory and its parents; one that exists is no error."""
 
     def delete(self, paths: Iterable[str]) -> int:
-        """Delete files; missing ones are no error. The number deleted."""
+        """Delete files; missing ones are no error.
+
+        The number deleted, exact for a single path; of more, a store that does not tell counts the missing ones too.
+        """
 
     def delete_directory(self, directory: str) -> None:
         """Delete a directory and all below it; a missing one is no error."""
+
+    def remove_empty_directory(self, directory: str) -> bool:
+        """Remove a directory if nothing is in it: True removed; False it stays, or the store has no directories."""

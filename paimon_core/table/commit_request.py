@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
+import re
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from paimon_core.commit.abort import abort, abort_changelog
-from paimon_core.commit.committer import commit
+from paimon_core.commit.author import Author
+from paimon_core.commit.changes import changes_of
+from paimon_core.commit.committer import commit_changes
+from paimon_core.commit.history import newest_first
 from paimon_core.commit.overwrite import Overwrite
-from paimon_core.errors import CommitConflict, InvalidRequest, SnapshotNotFound, TableNotFound
+from paimon_core.errors import CommitConflict, InvalidRequest, TableNotFound
 from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.schema_store import SchemaStore
 from paimon_core.metadata.snapshot import BATCH_IDENTIFIER, Snapshot
 
+LONGEST_USER = 200
+"""Bytes of a commit user, which Paimon also makes a part of file names."""
+_NOT_IN_A_USER = re.compile(r"[/\\\x00-\x1f\x7f]")
 
-@dataclass(frozen=True)
+
+@dataclass
 class CommitRequest:
     """One commit to be; ``identifier`` is BATCH_IDENTIFIER for a commit that is not counted."""
 
@@ -24,21 +32,29 @@ class CommitRequest:
     user: str
     identifier: int
     properties: Mapping[str, str]
+    watermark: int | None = None
+    named: bool = True
+    """Whether the caller chose the user; otherwise it is one of its own, made up for this commit."""
+    looked_at: Snapshot | None = field(default=None, compare=False)
+    """The snapshot up to which ``landed`` has found none of this (user, identifier)."""
 
     @staticmethod
     def of(
-        context: TableContext, user: str | None, identifier: int | None, properties: Mapping[str, str] | None
+        context: TableContext,
+        user: str | None,
+        identifier: int | None,
+        properties: Mapping[str, str] | None,
+        watermark: int | None = None,
     ) -> CommitRequest:
         """Check a caller's words; raises InvalidRequest, UnsupportedFeature for a table that is not written here."""
         context.options.check_writable(context.name)
         _check_schema(context)
-        if user is not None and (not _is_text(user) or not user.strip()):
-            raise InvalidRequest(f"a commit user must be text that is not blank, not {user!r}", user=user)
+        if user is not None:
+            _check_user(user)
         if identifier is not None:
             if user is None:
                 raise InvalidRequest("an identifier needs the user whose commits it counts", identifier=identifier)
-            whole = isinstance(identifier, int) and not isinstance(identifier, bool)
-            if not whole or not 0 <= identifier < BATCH_IDENTIFIER:
+            if not _is_whole(identifier) or not 0 <= identifier < BATCH_IDENTIFIER:
                 raise InvalidRequest(
                     f"identifier {identifier!r} is not a whole number from 0 to {BATCH_IDENTIFIER - 1}",
                     identifier=identifier,
@@ -46,60 +62,73 @@ class CommitRequest:
         for key, value in (properties or {}).items():
             if not _is_text(key) or not _is_text(value):
                 raise InvalidRequest(f"snapshot property {key!r} = {value!r} must be text on both sides", key=key)
+        if watermark is not None and (not _is_whole(watermark) or not -(2**63) <= watermark < 2**63):
+            raise InvalidRequest(f"watermark {watermark!r:.60} is not a whole number of epoch milliseconds")
         prefix = context.options["commit.user-prefix"]
         random_user = (f"{prefix}_" if prefix else "") + str(uuid.uuid4())
         number = BATCH_IDENTIFIER if identifier is None else identifier
-        return CommitRequest(context, user or random_user, number, dict(properties or {}))
+        return CommitRequest(
+            context, user or random_user, number, dict(properties or {}), watermark, named=user is not None
+        )
 
-    def landed(self) -> Snapshot | None:
+    @property
+    def counts(self) -> bool:
+        """Whether the commit happens once for its (user, identifier)."""
+        return self.identifier != BATCH_IDENTIFIER
+
+    def landed(self, above: int = 0) -> Snapshot | None:
         """The snapshot that this (user, identifier) has made before; None for one that is still to be made.
 
-        It is known as long as the snapshot has not expired. Raises InvalidRequest when the user has gone past the
-        identifier without making it.
+        It is known as long as the snapshot has not expired. With ``above`` only later snapshots are looked at. Raises
+        InvalidRequest when the user has gone past the identifier without making it.
         """
-        if self.identifier == BATCH_IDENTIFIER:
+        if not self.counts:
             return None
-        snapshots = self.context.snapshots
-        for snapshot_id in reversed(snapshots.ids()):
-            try:
-                snapshot = snapshots.read(snapshot_id)
-            except SnapshotNotFound:
-                break  # expired meanwhile, and all older ones with it
-            if snapshot.commit_user != self.user or snapshot.commit_identifier > BATCH_IDENTIFIER - 1:
-                continue
-            if snapshot.commit_identifier == self.identifier:
-                return snapshot
-            if snapshot.commit_identifier > self.identifier:
-                self._refuse_overtaken(snapshot.commit_identifier)
-            break
-        return None
-
-    def _refuse_overtaken(self, newest: int) -> None:
+        newest = self.newest(above)
+        if newest is None or newest.commit_identifier < self.identifier:
+            return None
+        if newest.commit_identifier == self.identifier:
+            return newest
         raise InvalidRequest(
-            f"user {self.user!r} has committed identifier {newest} to {self.context.name}: identifier "
-            f"{self.identifier} comes too late, for the identifiers of a user ascend",
+            f"user {self.user!r} has committed identifier {newest.commit_identifier} to {self.context.name}: "
+            f"identifier {self.identifier} comes too late, for the identifiers of a user ascend",
             user=self.user,
             identifier=self.identifier,
         )
 
+    def newest(self, above: int = 0) -> Snapshot | None:
+        """The newest snapshot of this user that has an identifier; None when none is left."""
+        latest = self.context.snapshots.latest()
+        if latest is None:
+            return None
+        for snapshot in newest_first(self.context.snapshots, latest.id, above):
+            if snapshot.commit_user == self.user and snapshot.commit_identifier < BATCH_IDENTIFIER:
+                return snapshot
+        self.looked_at = latest if above == 0 else None
+        return None
+
     def commit(
-        self, messages: Sequence[CommitMessage], overwrite: Overwrite | None = None, operation: str | None = None
+        self,
+        messages: Sequence[CommitMessage],
+        overwrite: Overwrite | None = None,
+        operation: str | None = None,
+        *,
+        fresh: bool = False,
     ) -> Snapshot | None:
         """Make the messages visible; the last snapshot of it, None when they change nothing.
 
-        No file is deleted, whatever happens: the caller holds the messages and may commit them later. Raises
-        CommitConflict, CommitStateUnknown, InvalidRequest, UnsupportedFeature.
+        ``fresh``: this very call has written their files. No file is deleted, whatever happens: the caller holds the
+        messages and may commit them later. Raises CommitConflict, CommitStateUnknown, InvalidRequest,
+        UnsupportedFeature.
         """
-        snapshots = commit(
-            messages,
-            context=self.context,
-            user=self.user,
-            identifier=self.identifier,
-            properties=self.properties,
-            overwrite=overwrite,
-            operation=operation,
+        options = self.context.options
+        empty_too = not options["snapshot.ignore-empty-commit"] or (
+            self.counts and options["commit.force-create-snapshot"]
         )
-        if not snapshots and self.identifier != BATCH_IDENTIFIER and any(not m.is_empty for m in messages):
+        changes = changes_of(messages, overwrite, keep_empty=empty_too)
+        author = self.author(operation)
+        snapshots = commit_changes(changes, self.context, author, overwrite, fresh=fresh, looked_at=self.looked_at)
+        if changes and not snapshots and self.counts:
             self.landed()
         return snapshots[-1] if snapshots else None
 
@@ -111,7 +140,7 @@ class CommitRequest:
         So does an overwrite with the changelog files that it does not take.
         """
         try:
-            snapshot = self.commit(messages, overwrite, operation)
+            snapshot = self.commit(messages, overwrite, operation, fresh=True)
         except (CommitConflict, InvalidRequest) as error:
             if "committed" not in error.facts:
                 abort(messages, self.context)
@@ -119,6 +148,25 @@ class CommitRequest:
         if overwrite is not None:
             abort_changelog(messages, self.context)
         return snapshot
+
+    def author(self, operation: str | None = None) -> Author:
+        """What the snapshot will say of its maker."""
+        return Author(self.user, self.identifier, self.properties, self.watermark, operation)
+
+
+def _check_user(user: object) -> None:
+    if not isinstance(user, str) or not _is_text(user) or not user.strip():
+        raise InvalidRequest(f"a commit user must be text that is not blank, not {user!r:.80}", user=user)
+    if found := _NOT_IN_A_USER.search(user):
+        raise InvalidRequest(
+            f"a commit user must have no '/', '\\' or control character, and {user!r:.80} has one at "
+            f"{found.start()}: it becomes a part of file names",
+            user=user,
+        )
+    if len(user.encode()) > LONGEST_USER:
+        raise InvalidRequest(
+            f"commit user {user!r:.40} is {len(user.encode())} bytes long, {LONGEST_USER} is the most", user=user
+        )
 
 
 def _check_schema(context: TableContext) -> None:
@@ -132,6 +180,10 @@ def _check_schema(context: TableContext) -> None:
         context.schema.id not in stored.ids() or stored.read(context.schema.id) != context.schema
     ):
         raise InvalidRequest(f"table {context.name} was dropped and made anew: open it again", table=context.name)
+
+
+def _is_whole(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
 
 
 def _is_text(value: object) -> bool:

@@ -1,4 +1,4 @@
-"""Tags: named snapshots of one table, kept whatever expires (format 15.1)."""
+"""Tags: named snapshots of one table, kept whatever expires (format 15.1); and where a rollback may go to."""
 
 from __future__ import annotations
 
@@ -7,10 +7,15 @@ import time as clock
 from dataclasses import dataclass
 
 from paimon_core.errors import InvalidRequest, SnapshotNotFound
-from paimon_core.maintain.tags import create_tag, delete_tag, expire_tags
+from paimon_core.maintain.tag_creation import create_due_tags
+from paimon_core.maintain.tags import create_tag, delete_tag, expire_tags, rename_tag, replace_tag
+from paimon_core.metadata import travel
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.metadata.tag_store import Tag
+from paimon_core.table.view import epoch_millis, whole
+
+_Time = datetime.datetime | int
 
 
 @dataclass(frozen=True)
@@ -20,23 +25,50 @@ class Tags:
     context: TableContext
     pinned: Snapshot | None = None
 
-    def create(self, name: str, snapshot: int | None = None, *, keep_for: datetime.timedelta | None = None) -> Tag:
+    def create(
+        self,
+        name: str,
+        snapshot: int | None = None,
+        *,
+        time: _Time | None = None,
+        watermark: int | None = None,
+        keep_for: datetime.timedelta | None = None,
+    ) -> Tag:
         """Name a snapshot (default: the one the table is pinned to, or the latest).
 
-        ``keep_for`` lets ``expire`` drop the tag after that time.
+        By its id, also one that has expired and another tag holds; or the first that was committed at or after a
+        ``time``, or whose ``watermark`` is at or after this one, live or tagged. ``keep_for`` lets ``expire`` and later
+        commits drop the tag after that time; default is option ``tag.default-time-retained``.
 
-        Raises AlreadyExists, SnapshotNotFound, InvalidRequest.
+        Raises AlreadyExists, SnapshotNotFound, InvalidRequest (a name of digits only would be taken for an id).
         """
         self.context.paths.tag(name)  # refuses a name that is none
-        snapshots = self.context.snapshots
-        target = self.pinned or snapshots.latest() if snapshot is None else snapshots.read(snapshot)
-        if target is None:
-            raise SnapshotNotFound(f"table {self.context.name} has no snapshot to tag", table=self.context.name)
-        default = self.context.options["tag.default-time-retained"]
-        millis = default if keep_for is None else as_millis("keep_for", keep_for)
-        if keep_for is not None and millis < 1:
-            raise InvalidRequest(f"tag {name!r}: keep_for must be positive, not {keep_for}")
-        return create_tag(self.context, name, target, millis)
+        if sum(v is not None for v in (snapshot, time, watermark)) > 1:
+            raise InvalidRequest(f"tag {name!r}: at most one of snapshot, time and watermark")
+        if time is None and watermark is None:
+            target = self._target(snapshot)
+        else:
+            millis = None if time is None else epoch_millis(time)
+            target = travel.tag_source(
+                self.context, millis, None if watermark is None else whole("watermark", watermark)
+            )
+        return create_tag(self.context, name, target, self._retained(name, keep_for))
+
+    def rename(self, name: str, new_name: str) -> Tag:
+        """Give a tag another name; raises TagNotFound, AlreadyExists, InvalidRequest.
+
+        A crash leaves it under both names, and the same call then finishes.
+        """
+        return rename_tag(self.context, name, new_name)
+
+    def replace(self, name: str, snapshot: int | None = None, *, keep_for: datetime.timedelta | None = None) -> Tag:
+        """Let a tag that exists name another snapshot (default as ``create``), at one stroke.
+
+        Without ``keep_for`` it is kept until it is deleted. What only the old snapshot used is deleted. Raises
+        TagNotFound, SnapshotNotFound, InvalidRequest.
+        """
+        retained = None if keep_for is None else self._retained(name, keep_for)
+        return replace_tag(self.context, name, self._target(snapshot), retained)
 
     def list(self) -> list[Tag]:
         """All tags, by name."""
@@ -50,9 +82,50 @@ class Tags:
         """Remove a tag, and the files that only it still used; raises TagNotFound."""
         delete_tag(self.context, name)
 
-    def expire(self) -> tuple[str, ...]:
-        """Delete the tags whose time is over; their names."""
-        return tuple(expire_tags(self.context, clock.time_ns() // 1_000_000))
+    def expire(self, *, older_than: datetime.timedelta | None = None) -> tuple[str, ...]:
+        """Delete the tags whose time is over, and with ``older_than`` those that are older; their names."""
+        now = clock.time_ns() // 1_000_000
+        made_before = None if older_than is None else now - as_millis("older_than", older_than)
+        return tuple(expire_tags(self.context, now, older_than_millis=made_before))
+
+    def create_due(self) -> tuple[Tag, ...]:
+        """Make the automatic tags that are due now, as every commit does unless the table is write-only; those made.
+
+        Raises InvalidRequest for options that do not fit together.
+        """
+        return tuple(create_due_tags(self.context))
+
+    def _target(self, snapshot: int | None) -> Snapshot:
+        if snapshot is not None:
+            return travel.by_id(self.context, whole("snapshot", snapshot), tagged=True)
+        found = self.pinned or self.context.snapshots.latest()
+        if found is None:
+            raise SnapshotNotFound(f"table {self.context.name} has no snapshot to tag", table=self.context.name)
+        return found
+
+    def _retained(self, name: str, keep_for: datetime.timedelta | None) -> int | None:
+        if keep_for is None:
+            default: int | None = self.context.options["tag.default-time-retained"]
+            return default
+        millis = as_millis("keep_for", keep_for)
+        if millis < 1:
+            raise InvalidRequest(f"tag {name!r}: keep_for must be positive, not {keep_for}")
+        return millis
+
+
+def rollback_target(
+    context: TableContext, snapshot: int | None, tag: str | None, time: _Time | None, watermark: int | None
+) -> Snapshot:
+    """The snapshot to go back to, by exactly one of these; raises SnapshotNotFound, TagNotFound, InvalidRequest."""
+    if sum(v is not None for v in (snapshot, tag, time, watermark)) != 1:
+        raise InvalidRequest("a rollback takes exactly one of snapshot, tag, time and watermark")
+    if tag is not None:
+        return context.tags.read(tag).snapshot
+    if snapshot is not None:
+        return travel.by_id(context, whole("snapshot", snapshot), tagged=True)
+    if time is not None:
+        return context.snapshots.as_of(epoch_millis(time))
+    return travel.until_watermark(context, whole("watermark", watermark))
 
 
 def as_millis(name: str, value: object) -> int:

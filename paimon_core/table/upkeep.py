@@ -11,9 +11,10 @@ from paimon_core.compact.compactor import run_tasks
 from paimon_core.compact.history import full_is_due, marked, overdue_buckets
 from paimon_core.compact.pick import Extent, pick_tasks
 from paimon_core.compact.task import CompactionTask
-from paimon_core.errors import CommitConflict, InvalidRequest
+from paimon_core.errors import CommitConflict, InvalidRequest, PaimonError
 from paimon_core.lsm.compaction import CompactionUnit
 from paimon_core.lsm.strategy import stop_trigger
+from paimon_core.maintain.tag_creation import keep_tags
 from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.snapshot import Snapshot
@@ -25,6 +26,21 @@ _LOG = logging.getLogger(__name__)
 _Place = tuple[bytes, int]
 Work = Callable[[TableContext, Sequence[CompactionTask]], list[CommitMessage]]
 """Does tasks, here or in other processes, and gives their messages; when one fails, nothing of them is committed."""
+
+AFTER_COMMIT: tuple[Callable[[TableContext, Snapshot], object], ...] = (keep_tags,)
+"""What the table does by itself after a commit, unless write-only: called in order with the last snapshot of it, also
+for a commit that is found to have landed before, so each must bear to be repeated. Before compaction and expiry."""
+
+
+def follow_up(context: TableContext, snapshot: Snapshot) -> None:
+    """Do what ``AFTER_COMMIT`` lists, unless the table is write-only; a failure is logged, for the commit stands."""
+    if context.options["write-only"]:
+        return
+    for step in AFTER_COMMIT:
+        try:
+            step(context, snapshot)
+        except PaimonError as error:
+            _LOG.warning("table %s: snapshot %d stands, its upkeep has to wait: %s", context.name, snapshot.id, error)
 
 
 def plan(

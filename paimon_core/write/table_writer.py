@@ -9,7 +9,7 @@ largest buckets go to local disk (``SpillSpace``) or into files. Nothing is visi
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from types import TracebackType
 from typing import Any, TypeVar
@@ -50,7 +50,8 @@ class TableWriter:
         self._memory_bytes: int = context.options["write-buffer-size"]
         self._space = SpillSpace.of(context.options)
         self._buckets: dict[tuple[bytes, int], BucketWriter] = {}
-        self._existing: dict[tuple[bytes, int], int] | None = None
+        self._existing: dict[tuple[bytes, int], int] = {}
+        self._scanned: set[bytes] = set()
         self._bucket_counts: dict[bytes, int] = {}
         self._handed_over: dict[tuple[bytes, int], int] = {}
         self._failed = False
@@ -135,6 +136,8 @@ class TableWriter:
             piece = rows.slice(start, step)
             self._make_room(size * len(piece) // len(rows))
             parts = list(split_by_bucket(piece, self._context))
+            if self._is_numbered:
+                self._scan_existing({part.partition for part in parts})
             for part in parts:
                 self._writer(part.partition, part.bucket)
             self._each(parts, self._add)
@@ -168,10 +171,9 @@ class TableWriter:
 
     def _first_sequence(self, partition: bytes, bucket: int) -> int:
         """One more than the largest sequence number of the bucket (format 7.4); 0 for tables without buckets."""
-        if self._context.options["bucket"] < 1 or self._ignore_existing:
+        if not self._is_numbered:
             return 0
-        if self._existing is None:
-            self._existing = self._scan_existing()
+        self._scan_existing({partition})
         if 0 < self._bucket_counts.get(partition, 0) != self._context.options["bucket"]:
             raise InvalidRequest(
                 f"table {self._context.name} has bucket = {self._context.options['bucket']}, but its partition "
@@ -182,15 +184,27 @@ class TableWriter:
         key = (partition, bucket)
         return max(self._existing.get(key, -1) + 1, self._handed_over.get(key, 0))
 
-    def _scan_existing(self) -> dict[tuple[bytes, int], int]:
+    @property
+    def _is_numbered(self) -> bool:
+        """Whether the sequence numbers of new rows follow those that are there."""
+        return self._context.options["bucket"] >= 1 and not self._ignore_existing
+
+    def _scan_existing(self, partitions: Collection[bytes]) -> None:
+        """Learn the largest sequence number of each bucket of partitions that were not looked at yet."""
+        unknown = frozenset(partitions) - self._scanned
+        if not unknown:
+            return
         context = self._context
         snapshot = context.snapshots.latest()
-        largest: dict[tuple[bytes, int], int] = {}
-        for entry in context.manifests.entries_of(snapshot) if snapshot else ():
+        for entry in context.manifests.entries_of(snapshot, unknown) if snapshot else ():
             self._bucket_counts[entry.partition] = entry.total_buckets
             key = (entry.partition, entry.bucket)
-            largest[key] = max(largest.get(key, -1), entry.file.max_sequence_number)
-        return largest
+            self._existing[key] = max(self._existing.get(key, -1), entry.file.max_sequence_number)
+        self._scanned |= unknown
+
+    def _forget_existing(self) -> None:
+        self._existing.clear()
+        self._scanned.clear()
 
     def flush(self) -> list[CommitMessage]:
         """Finish all files: one message per bucket that gained any. The writer may then be used again."""
@@ -209,7 +223,7 @@ class TableWriter:
                     max(f.max_sequence_number for f in (*files.data, *files.changelog)) + 1
                 )
         self._buckets.clear()
-        self._existing = None
+        self._forget_existing()
         self._close_space()
         return messages
 
@@ -220,7 +234,7 @@ class TableWriter:
                 writer.abort()
         finally:
             self._buckets.clear()
-            self._existing = None
+            self._forget_existing()
             self._failed = False
             self._close_space()
 

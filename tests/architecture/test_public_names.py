@@ -8,6 +8,8 @@ import paimon_core.spark
 from paimon_core import errors
 
 NAMES = {
+    "Catalog",
+    "ColumnStatistics",
     "CommitKind",
     "CommitMessage",
     "DataField",
@@ -16,9 +18,11 @@ NAMES = {
     "FilesystemCatalog",
     "Identifier",
     "Predicate",
+    "Prepared",
     "Scan",
     "Snapshot",
     "Split",
+    "Statistics",
     "Table",
     "TableSchema",
     "TableWriter",
@@ -27,15 +31,19 @@ NAMES = {
     "open_catalog",
 }
 ERRORS = {
+    "AfterCommitFailed",
     "AlreadyExists",
+    "BranchNotFound",
     "CommitConflict",
     "CommitStateUnknown",
+    "ConditionalWriteUnsupported",
     "CorruptTable",
     "DatabaseNotFound",
     "InvalidOption",
     "InvalidRequest",
     "NotFound",
     "PaimonError",
+    "PlanOutdated",
     "SchemaMismatch",
     "SnapshotNotFound",
     "StorageError",

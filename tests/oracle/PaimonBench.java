@@ -82,6 +82,8 @@ public class PaimonBench {
                 int n = catalog.getTable(id).newReadBuilder().newScan().plan().splits().size();
                 report("plan", n, since(t0), "");
             } break;
+            case "more": more(catalog.getTable(id), Integer.parseInt(a[3]), Integer.parseInt(a[4])); break;
+            case "expire": expire((FileStoreTable) catalog.getTable(id), Integer.parseInt(a[3])); break;
             default: throw new IllegalArgumentException(a[0]);
         }
         catalog.close();
@@ -192,6 +194,28 @@ public class PaimonBench {
         }
         long rows = ((FileStoreTable) t).snapshotManager().latestSnapshot().totalRecordCount();
         report("compact", rows, since(t0), "");
+    }
+
+    /** Commits of one row, of numbers from ``first`` on, to the table that ``many`` makes. */
+    static void more(Table t, int commits, int first) throws Exception {
+        for (int k = first; k < first + commits; k++) {
+            long t0 = System.nanoTime();
+            BatchWriteBuilder wb = t.newBatchWriteBuilder();
+            try (BatchTableWrite w = wb.newWrite(); BatchTableCommit cm = wb.newCommit()) {
+                w.write(GenericRow.of(0, (long) k, BinaryString.fromString("v" + k)));
+                cm.commit(w.prepareCommit());
+            }
+            report("more", 1, since(t0), ",\"batch\":" + k);
+        }
+    }
+
+    /** Expires all snapshots but the newest ``left``. */
+    static void expire(FileStoreTable t, int left) {
+        long t0 = System.nanoTime();
+        int n = t.newExpireSnapshots().config(org.apache.paimon.options.ExpireConfig.builder().snapshotRetainMin(left)
+                .snapshotRetainMax(left).snapshotTimeRetain(java.time.Duration.ZERO)
+                .snapshotMaxDeletes(Integer.MAX_VALUE).build()).expire();
+        report("expire", n, since(t0), "");
     }
 
     static void many(Catalog c, Identifier id, int partitions, int commits) throws Exception {

@@ -121,10 +121,14 @@ public class PaimonOracle {
             case "stream": stream(s, out); break;
             case "tag": table(s).createTag(s.get("name").asText(), s.get("snapshot").asLong()); break;
             case "deleteTag": table(s).deleteTag(s.get("name").asText()); break;
+            case "autoTags": table(s).newTagAutoManager().run(); break;
             case "branch":
                 if (s.has("tag")) table(s).createBranch(s.get("name").asText(), s.get("tag").asText());
                 else table(s).createBranch(s.get("name").asText());
                 break;
+            case "statistics": CommitSteps.statistics(table(s), out); break;
+            case "analyze": CommitSteps.analyze(table(s), s.get("statistics")); break;
+            case "leave": case "orphans": case "compactManifests": OrphanSteps.run(s, out); break;
             case "fastForward": table(s).fastForward(s.get("name").asText()); break;
             case "rollback":
                 if (s.has("tag")) table(s).rollbackTo(s.get("tag").asText());
@@ -140,7 +144,9 @@ public class PaimonOracle {
                 out.put("expired", n);
                 break;
             }
-            default: throw new IllegalArgumentException("unknown op " + s.get("op"));
+            case "partitionTimes": case "expireDecoupled": case "expirePartitions":
+            case "markDone": case "resetConsumer": case "consumers": ExpirySteps.run(s, out); break;
+            default: CatalogSteps.run(catalog, s, out);
         }
         return out;
     }

@@ -67,7 +67,7 @@ def fake_file(
     name: str | None = None,
 ) -> DataFile:
     """A data file with keys from low to high, and its bytes on the storage."""
-    name = name or f"data-{next(_numbers)}.parquet"
+    name = name or f"data-00000000-0000-4000-8000-{next(_numbers):012d}-0.parquet"
     path = context.paths.data_file(context.partition_path(partition(of)), bucket, name)
     context.storage.write(path, b"rows")
     millis = time.time_ns() // 1_000_000

@@ -7,7 +7,7 @@ that retried by itself), and the process dying before or after the call.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import Any
@@ -15,7 +15,17 @@ from typing import Any
 from paimon_core.errors import CommitStateUnknown, StorageError
 from paimon_core.storage.storage import FileInfo, Storage
 
-MUTATIONS = ("write", "overwrite", "create_exclusive", "delete", "delete_directory", "make_directory", "open_output")
+MUTATIONS = (
+    "write",
+    "overwrite",
+    "create_exclusive",
+    "delete",
+    "delete_directory",
+    "move_directory",
+    "make_directory",
+    "open_output",
+    "move",
+)
 
 
 class Outcome(Enum):
@@ -108,6 +118,15 @@ class FaultyStorage(Storage):
     def list(self, directory: str) -> list[FileInfo]:
         return self._call("list", directory, lambda: self.inner.list(directory))
 
+    def walk(self, directory: str) -> Iterator[FileInfo]:
+        return iter(self._call("walk", directory, lambda: list(self.inner.walk(directory))))
+
+    def move(self, source: str, target: str) -> None:
+        self._call("move", source, lambda: self.inner.move(source, target))
+
+    def move_directory(self, source: str, target: str) -> None:
+        self._call("move_directory", source, lambda: self.inner.move_directory(source, target))
+
     def open_input(self, path: str) -> Any:
         return self._call("open_input", path, lambda: self.inner.open_input(path))
 
@@ -132,3 +151,6 @@ class FaultyStorage(Storage):
 
     def delete_directory(self, directory: str) -> None:
         self._call("delete_directory", directory, lambda: self.inner.delete_directory(directory))
+
+    def remove_empty_directory(self, directory: str) -> bool:
+        return self._call("remove_empty_directory", directory, lambda: self.inner.remove_empty_directory(directory))

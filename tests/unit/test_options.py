@@ -1,7 +1,10 @@
+import datetime
+
 import pytest
 
 from paimon_core.errors import InvalidOption, UnsupportedFeature
 from paimon_core.options import SUPPORTED, TableOptions, parse_bytes, parse_millis
+from paimon_core.options.parsers import parse_zone
 
 
 @pytest.mark.parametrize(
@@ -84,3 +87,18 @@ def test_every_option_documents_itself_and_reads_its_default():
     for option in SUPPORTED.values():
         assert option.doc
         assert TableOptions.parse({})[option.key] == option.default
+
+
+@pytest.mark.parametrize(
+    ("text", "hours"),
+    [("UTC", 0), ("Z", 0), ("GMT-08:00", -8), ("+05:30", 5.5), ("UTC+8", 8), ("-0300", -3), (" Asia/Tokyo ", 9)],
+)
+def test_time_zones(text, hours):
+    zone = parse_zone(text)
+    assert datetime.datetime(2024, 1, 15, tzinfo=zone).utcoffset() == datetime.timedelta(hours=hours)
+
+
+@pytest.mark.parametrize("text", ["", "Mars/Olympus", "+19:00", "../UTC", "+5:99", "GMT 8"])
+def test_what_is_no_time_zone(text):
+    with pytest.raises(InvalidOption, match=r"sink.process-time-zone.*a time zone such as"):
+        TableOptions.parse({"sink.process-time-zone": text}, creating=True)

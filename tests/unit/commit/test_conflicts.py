@@ -4,8 +4,11 @@ import dataclasses
 
 import pytest
 
+from paimon_core.commit.author import Author
 from paimon_core.commit.base import Base
-from paimon_core.commit.committer import commit
+from paimon_core.commit.changes import changes_of
+from paimon_core.commit.committer import commit, commit_changes
+from paimon_core.commit.overwrite import Overwrite
 from paimon_core.errors import CommitConflict
 from tests.support.fake_tables import append, fake_file, fake_table, live, message, partition, reopened
 from tests.support.faulty_storage import FaultyStorage
@@ -66,14 +69,65 @@ def test_a_compaction_keeps_the_number_of_buckets():
         land(context, message(context, before=(old,), after=(fake_file(context, level=5),), total=3))
 
 
-def test_an_append_reads_no_more_than_the_newest_manifests():
+def test_an_append_of_fresh_files_reads_no_more_than_the_newest_manifest():
     context = fake_table()
     for _ in range(10):
         append(context)
     storage = FaultyStorage(context.storage)
-    append(reopened(context, storage))
-    assert storage.count("read", "manifest/manifest-list-") == 3
-    assert storage.count("read", "manifest/manifest-") - 3 == 1
+    mine = reopened(context, storage)
+    commit_changes(changes_of([message(mine, fake_file(mine))]), mine, Author("u"), fresh=True)
+    assert storage.count("read", "manifest/manifest-list-") == 2
+    assert storage.count("read", "manifest/manifest-") - 2 == 1
+    assert storage.count("read", "snapshot/snapshot-") == 3
+    assert storage.count("list", "snapshot") == 0
+
+
+def test_who_compacts_twice_is_told_to_do_it_in_one_place():
+    context = fake_table()
+    old = fake_file(context)
+    append(context, old)
+    land(context, message(context, before=(old,), after=(fake_file(context, 0, 9, level=5),)))
+    with pytest.raises(CommitConflict, match="let one do it \\(write-only = true on the others\\)") as caught:
+        land(context, message(context, before=(old,), after=(fake_file(context, level=5),)))
+    assert {k: v for k, v in caught.value.facts.items() if k.startswith("other")} == {
+        "other_user": "u",
+        "other_snapshot": 2,
+        "other_kind": "COMPACT",
+    }
+    with pytest.raises(CommitConflict, match=r"another compaction, snapshot 2 \(compaction of user u\), filled it"):
+        land(context, message(context, after=(fake_file(context, 5, 12, level=5),)))
+
+
+def test_rows_that_were_read_and_replaced_meanwhile_are_to_be_read_again():
+    context = fake_table(keyed=False)
+    old = fake_file(context)
+    append(context, old)
+    land(context, message(context, fake_file(context), deleted=(old,)))
+    with pytest.raises(CommitConflict, match=r"snapshot 2 \(overwrite commit of user u\) removed it; read the table"):
+        land(context, message(context, fake_file(context), deleted=(old,)))
+    with pytest.raises(CommitConflict, match="plan the compaction again"):
+        land(context, message(context, before=(old,), after=(fake_file(context),)))
+
+
+def test_a_partition_that_has_expired_says_what_to_leave_out():
+    context = fake_table(**{"partition.expiration-time": "7 d"})
+    if context.options.foreign:
+        context = dataclasses.replace(context, options=dataclasses.replace(context.options, foreign=()))
+    old = fake_file(context)
+    append(context, old)
+    commit([], context=context, user="expiry", overwrite=Overwrite(lambda p: True))
+    with pytest.raises(CommitConflict, match=r"user expiry\) removed it; .*partition.expiration-time.*leave out rows"):
+        land(context, message(context, before=(old,), after=(fake_file(context, level=5),)))
+
+
+def test_a_file_may_not_go_and_come_back_in_one_commit():
+    context = fake_table(keyed=False)
+    old = fake_file(context)
+    append(context, old)
+    with pytest.raises(CommitConflict, match="delete it and add it"):
+        land(context, message(context, old, deleted=(old,)))
+    with pytest.raises(CommitConflict, match="already in the table"):
+        commit([message(context, old)], context=context, user="u", overwrite=Overwrite())
 
 
 def test_deleting_a_file_of_another_level_is_deleting_another_file():

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from paimon_core.commit.committer import commit
-from paimon_core.errors import UnsupportedFeature
 from paimon_core.maintain.rollback import rollback
 from paimon_core.maintain.tags import create_tag, delete_tag
 from tests.support.fake_tables import (
@@ -159,10 +158,3 @@ def test_a_snapshot_that_comes_back_from_its_tag_expires_again():
     append(context, now_millis=6000)
     assert expire_all(context).expired == (2,)
     check_whole(context)
-
-
-def test_a_life_of_its_own_is_refused():
-    context, _ = history()
-    lasting = fake_table(context.storage, **{"changelog-producer": "input", "changelog.time-retained": "1 d"})
-    with pytest.raises(UnsupportedFeature, match=r"changelog\.time-retained"):
-        expire_all(lasting)

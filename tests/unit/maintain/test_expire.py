@@ -55,6 +55,7 @@ def test_old_snapshots_go_and_the_latest_always_stays():
         ({"retain_min": 3}, [3, 4, 5]),
         ({"retain_min": 9}, [1, 2, 3, 4, 5]),
         ({"limit": 2}, [3, 4, 5]),
+        ({"limit": 0}, [1, 2, 3, 4, 5]),
         ({"older_than_millis": 0}, [1, 2, 3, 4, 5]),
         ({"older_than_millis": 3000}, [2, 3, 4, 5]),
         ({"older_than_millis": 3001}, [3, 4, 5]),
@@ -72,7 +73,7 @@ def test_the_bounds(rules, left):
     check_whole(context)
 
 
-@pytest.mark.parametrize("rules", [{"retain_min": 0}, {"limit": 0}, {"retain_max": 1, "retain_min": 2}])
+@pytest.mark.parametrize("rules", [{"retain_min": 0}, {"limit": -1}, {"retain_max": 1, "retain_min": 2}])
 def test_bounds_that_make_no_sense_are_refused(rules):
     with pytest.raises(InvalidRequest, match=r"retain|limit"):
         expire_all(table_of(2), **rules)
@@ -97,13 +98,12 @@ def test_a_consumer_holds_what_it_has_not_read():
     assert context.snapshots.ids() == [3, 4, 5]
 
 
-@pytest.mark.parametrize(("directory", "what"), [("branch/branch-b", "branches"), ("changelog", "changelogs")])
-def test_branches_and_lasting_changelogs_are_refused(directory, what):
-    context = table_of(3)
-    context.storage.write(f"{context.paths.root}/{directory}/changelog-1", b"{}")
-    with pytest.raises(UnsupportedFeature, match=what):
-        expire_all(context)
-    assert context.snapshots.ids() == [1, 2, 3]
+def test_an_option_of_expiry_that_does_not_parse_is_refused():
+    context = table_of(2)
+    odd = dataclasses.replace(context.schema, options={**context.schema.options, "changelog.time-retained": "soon"})
+    with pytest.raises(UnsupportedFeature, match=r"changelog\.time-retained"):
+        expire_all(context.reopened(odd))
+    assert context.snapshots.ids() == [1, 2]
 
 
 def test_a_gap_in_the_ids_does_not_stop_it():
@@ -309,7 +309,7 @@ def test_a_rollback_meanwhile_stops_it():
     context, _ = compacted()
     storage = FaultyStorage(context.storage)
     second = context.snapshots.read(2)
-    storage.before("list", "/tag", lambda: rollback(context, second))
+    storage.before("read", "snapshot-5", lambda: rollback(context, second))
     assert expire_all(reopened(context, storage)).expired == ()
     assert context.snapshots.ids() == [1, 2]
     check_whole(context)

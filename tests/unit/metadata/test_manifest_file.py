@@ -158,6 +158,17 @@ def test_a_list_of_an_older_writer():
     assert decode_list(data, "l") == [ManifestFile("m", 1, 2, 3, EMPTY_STATS, 4)]
 
 
+@pytest.mark.parametrize(
+    ("name", "damaged"), [("_VALUE_STATS_COLS", "_VALUE_STATS_BOLS"), ("_WRITE_COLS", "_wRITE_COLS")]
+)
+def test_a_field_whose_name_is_damaged_is_not_taken_for_an_older_writers(name, damaged):
+    data = write_avro(MANIFEST_SCHEMA, [record_of(FULL)], "none").replace(
+        b'"%s"' % name.encode(), b'"%s"' % damaged.encode()
+    )
+    with pytest.raises(CorruptTable, match=f"path/m: its records have a field {damaged} and no {name}"):
+        decode_entries(data, "path/m")
+
+
 @pytest.mark.parametrize("name", ["_KIND", "_PARTITION", "_FILE_NAME", "_LEVEL", "_VALUE_STATS", "_EXTRA_FILES"])
 def test_a_field_that_may_not_be_missing(name):
     data = write_avro(without(MANIFEST_SCHEMA, name), [record_of(FULL)])

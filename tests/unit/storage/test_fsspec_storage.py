@@ -8,8 +8,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from paimon_core.errors import InvalidOption, InvalidRequest, StorageError, UnsupportedFeature
-from paimon_core.storage.fsspec_storage import FsspecStorage, open_storage
+from paimon_core.errors import StorageError, UnsupportedFeature
+from paimon_core.storage.fsspec_storage import FsspecStorage
 
 LOCAL, MEMORY = FsspecStorage("file"), FsspecStorage("memory")
 
@@ -161,31 +161,6 @@ def test_symbolic_links_to_directories_are_directories(tmp_path):
     assert found == {"real": True, "link": True, "broken": False}
 
 
-def test_urls(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    assert open_storage(f"{tmp_path}/lake/") == (LOCAL, f"{tmp_path}/lake")
-    assert open_storage("lake") == (LOCAL, f"{tmp_path}/lake")
-    assert open_storage("file:///data/lake/") == (LOCAL, "/data/lake")
-    assert open_storage("file:/data/lake") == (LOCAL, "/data/lake")
-    for url in ("memory://lake/x", "memory:///lake/x/", "memory://lake//./x"):
-        assert open_storage(url) == (MEMORY, "/lake/x")
-    assert open_storage("memory://") == (MEMORY, "")
-
-
-@pytest.mark.parametrize("scheme", ["s3", "hdfs", "gs", "simplecache::s3", "C"])
-def test_other_schemes_are_named(scheme):
-    with pytest.raises(UnsupportedFeature, match=scheme.lower()):
-        open_storage(f"{scheme}://bucket/lake")
-
-
-@pytest.mark.parametrize("url", ["", "  ", "/", "file:///", "file://host/lake", "/a\0b"])
-def test_urls_that_name_no_warehouse(url):
-    with pytest.raises(InvalidRequest):
-        open_storage(url)
-
-
-def test_an_unknown_option_is_named():
-    with pytest.raises(InvalidOption, match=r"s3\.region"):
-        open_storage("/lake", {"s3.region": "x"})
+def test_only_two_protocols():
     with pytest.raises(UnsupportedFeature, match="s3"):
         FsspecStorage("s3")

@@ -1,0 +1,85 @@
+"""new_definition: what a user asks for as a new table, checked the same way for every catalog."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from paimon_core.datafile.format_rules import check_formats
+from paimon_core.errors import InvalidOption, InvalidRequest
+from paimon_core.lsm.engines.choice import merge_engine
+from paimon_core.metadata.context import TableContext
+from paimon_core.metadata.table_rules import check_table
+from paimon_core.options import TableOptions
+from paimon_core.schema import TableSchema, new_schema
+
+
+@dataclass(frozen=True)
+class Definition:
+    """The arguments of ``create_table`` that say what the table is."""
+
+    schema: Any
+    primary_key: Sequence[str] = ()
+    partition_by: Sequence[str] = ()
+    options: Mapping[str, str] | None = None
+    types: Mapping[str, str] | None = None
+    comment: str | None = None
+
+    def to_schema(self, name: str) -> TableSchema:
+        """The first schema of the table ``name``; raises InvalidRequest and its kinds naming column or option."""
+        for role, keys in (("primary_key", self.primary_key), ("partition_by", self.partition_by)):
+            if not isinstance(keys, list | tuple) or not all(isinstance(k, str) for k in keys):
+                raise InvalidRequest(f"{role} must be a list of column names, not {keys!r:.60}")
+        if self.comment is not None and not isinstance(self.comment, str):
+            raise InvalidRequest(f"comment must be text, not {self.comment!r:.60}")
+        if self.types is not None and not isinstance(self.types, Mapping):
+            raise InvalidRequest(f"types must map column names to type texts, not {self.types!r:.60}")
+        schema = new_schema(
+            _arrow_schema(self.schema),
+            primary_key=self.primary_key,
+            partition_by=self.partition_by,
+            options=_option_texts(self.options or {}),
+            types=self.types,
+            comment=self.comment,
+        )
+        TableOptions.parse(schema.options, table=name, creating=True)
+        return schema
+
+
+def check_definition(context: TableContext) -> None:
+    """Raises InvalidRequest, InvalidOption or UnsupportedFeature for a table that could not be written or read."""
+    check_table(context)
+    check_formats(context.schema, context.options)
+    merge_engine(context.schema, context.options)
+
+
+def is_same_definition(one: TableSchema, other: TableSchema) -> bool:
+    """Whether two first schemas are of the same ``create_table``; only the time of it may differ."""
+    return (one.fields, one.partition_keys, one.primary_keys, dict(one.options), one.comment, one.id) == (
+        other.fields,
+        other.partition_keys,
+        other.primary_keys,
+        dict(other.options),
+        other.comment,
+        other.id,
+    )
+
+
+def _arrow_schema(schema: Any) -> pa.Schema:
+    if isinstance(schema, pa.Schema):
+        return schema
+    if hasattr(schema, "__arrow_c_schema__"):
+        return pa.schema(schema)
+    if hasattr(schema, "__arrow_c_stream__"):
+        return pa.RecordBatchReader.from_stream(schema).schema
+    raise InvalidRequest(f"schema must be a pyarrow.Schema or export one, not {type(schema).__name__}")
+
+
+def _option_texts(options: Mapping[str, str]) -> dict[str, str]:
+    for key, value in options.items():
+        if not isinstance(key, str) or not isinstance(value, str):
+            raise InvalidOption(f"option {key!r} = {value!r} must be text on both sides", option=key)
+    return dict(options)

@@ -1,0 +1,53 @@
+"""New names: what a database or table may be called when it is made, so that every file system and reader takes it.
+
+Opening is more lenient: what somebody else has made under another name can still be read.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable
+
+from paimon_core.errors import AlreadyExists, InvalidRequest
+from paimon_core.storage.paths import identifier
+
+SYSTEM_DATABASE = "sys"
+_RESERVED = re.compile(r"(con|prn|aux|nul|com[0-9¹²³]|lpt[0-9¹²³])", re.IGNORECASE)
+_MARKS = frozenset('<>:"|?*')
+
+
+def new_name(name: str, what: str, existing: Iterable[str]) -> str:
+    """``name`` when a database or table (``what``) may be made under it.
+
+    Raises InvalidRequest naming the rule that it breaks, AlreadyExists when one of ``existing`` differs from it only
+    by case or by Unicode normal form: such two are one directory on some file systems.
+    """
+    identifier(name, what)
+    for position, letter in enumerate(name):
+        if unicodedata.category(letter) in ("Cc", "Cf", "Zl", "Zp"):
+            raise InvalidRequest(
+                f"{what} name {name!r} has the control character U+{ord(letter):04X} at {position}", name=name
+            )
+        if letter in _MARKS:
+            raise InvalidRequest(
+                f"{what} name {name!r} has {letter!r} at {position}, which not every file system takes", name=name
+            )
+    if name != name.strip() or _RESERVED.fullmatch(name):
+        raise InvalidRequest(
+            f"{what} name {name!r} is not portable: Windows reserves it, or it starts or ends with a space", name=name
+        )
+    if what == "database" and name.casefold() == SYSTEM_DATABASE:
+        raise InvalidRequest(f"database name {name!r} is Paimon's own, for system tables", name=name)
+    for other in existing:
+        if other != name and _folded(other) == _folded(name):
+            raise AlreadyExists(
+                f"{what} name {name!r} collides with the existing {other!r}: they differ only by case or by Unicode "
+                "normal form",
+                name=name,
+            )
+    return name
+
+
+def _folded(name: str) -> str:
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", name).casefold())

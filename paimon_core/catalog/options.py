@@ -1,0 +1,66 @@
+"""The options of catalogs, under Paimon's names; a catalog takes the ones it obeys and refuses all others by name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from paimon_core.errors import InvalidOption
+from paimon_core.options.parsers import one_of, parse_bool, parse_positive_millis
+from paimon_core.options.supported import Option
+
+
+def parse_word(text: str) -> str:
+    """Any text that is not blank."""
+    if not text.strip():
+        raise ValueError("text that is not blank")
+    return text
+
+
+SQL_OPTIONS = (
+    Option("catalog-key", parse_word, "jdbc", "the name of this catalog in a database that keeps several"),
+    Option("lock.enabled", parse_bool, None, "commits take the catalog's lock; default: on object stores"),
+    Option("lock.type", one_of("jdbc"), "jdbc", "the kind of lock"),
+    Option(
+        "lock-acquire-timeout", parse_positive_millis, 480_000, "how long to wait for a lock, and how long one lasts"
+    ),
+    Option("lock-check-max-sleep", parse_positive_millis, 8_000, "the longest pause between two looks at a lock"),
+)
+REST_OPTIONS = (
+    Option("token", parse_word, None, "the bearer token; never shown"),
+    Option("token.provider", one_of("bear"), "bear", "how requests are authorised"),
+    Option("data-token.enabled", parse_bool, False, "ask the server for the credentials of each table's files"),
+    Option("prefix", parse_word, None, "the first part of the server's paths; the server gives it"),
+)
+HEADER_PREFIX = "header."
+_SECRETS = ("token", "password", "secret", "key")
+
+
+def parse_catalog_options(
+    given: Mapping[str, str] | None, known: Sequence[Option], kind: str, *, headers: bool = False
+) -> dict[str, Any]:
+    """The value of every known option, parsed or by default; with ``headers``, texts under ``header.*`` too.
+
+    Raises InvalidOption for an option that this ``kind`` of catalog does not obey, or a value outside its rule; a
+    value is shown only of options that hold no secret.
+    """
+    options = {option.key: option for option in known}
+    values: dict[str, Any] = {option.key: option.default for option in known}
+    for key, text in (given or {}).items():
+        if not isinstance(key, str) or not isinstance(text, str):
+            raise InvalidOption(f"catalog option {key!r} must be text on both sides", option=key)
+        if headers and key.startswith(HEADER_PREFIX) and len(key) > len(HEADER_PREFIX):
+            values[key] = text
+            continue
+        if key not in options:
+            raise InvalidOption(
+                f"catalog option {key!r} is not supported by the {kind} catalog; the options are "
+                f"{', '.join(sorted(options))}",
+                option=key,
+            )
+        try:
+            values[key] = options[key].parse(text)
+        except ValueError as error:
+            shown = "" if any(word in key for word in _SECRETS) and "." not in key else f" = {text!r:.80}"
+            raise InvalidOption(f"catalog option {key}{shown} must be {error}", option=key) from None
+    return values

@@ -1,0 +1,87 @@
+"""RestPublisher: commits through a REST server, which creates the snapshot files (format 14.9)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from paimon_core.catalog.identifier import Identifier
+from paimon_core.catalog.rest_client import RestClient
+from paimon_core.codec.binary_row import decode_row
+from paimon_core.codec.partition_text import partition_values
+from paimon_core.errors import AlreadyExists, CommitStateUnknown
+from paimon_core.metadata.context import TableContext
+from paimon_core.metadata.manifest import FileKind, ManifestEntry
+from paimon_core.metadata.snapshot import Snapshot
+from paimon_core.metadata.snapshot_store import Publisher
+from paimon_core.schema import TableSchema
+from paimon_core.storage.paths import MAIN, TablePaths
+from paimon_core.storage.storage import Storage
+
+
+@dataclass(frozen=True)
+class RestPublisher(Publisher):
+    """Offers the snapshots of one table, and of its branches, to its server."""
+
+    client: RestClient
+    name: Identifier
+    table_id: str
+    """The server's id of the table: a commit to one that was dropped and made anew is refused."""
+    storage: Storage
+    root: str
+    schema: TableSchema
+
+    def publish(self, path: str, snapshot: Snapshot) -> bool:
+        """True: the server has made it the next snapshot. False: another was first.
+
+        Raises StorageError when the server was not reached, CommitStateUnknown when the answer was lost or the server
+        failed, NotFound and InvalidRequest for what it refuses; nothing was committed then.
+        """
+        name = Identifier(self.name.database, self.name.table, self._branch(path))
+        body = {
+            "tableId": self.table_id,
+            "snapshot": snapshot.to_members(),
+            "statistics": self._statistics(snapshot),
+        }
+        try:
+            answer = self.client.post("databases", name.database, "tables", name.object_name, "commit", body=body)
+        except AlreadyExists:
+            return False
+        success = answer.get("success")
+        if not isinstance(success, bool):
+            raise CommitStateUnknown(f"{self.client.uri} answered a commit to {name} without saying whether it stands")
+        return success
+
+    def _branch(self, path: str) -> str:
+        head = TablePaths(self.root).branch_directory + "/branch-"
+        return path.removeprefix(head).partition("/")[0] if path.startswith(head) else MAIN
+
+    def _statistics(self, snapshot: Snapshot) -> list[dict[str, Any]]:
+        """How the snapshot changes each partition that it touches; a deleted file counts backwards."""
+        context = TableContext.of(str(self.name), self.storage, self.root, self.schema)
+        manifests = context.manifests.read_list(snapshot.delta_manifest_list, snapshot.delta_manifest_list_size)
+        partitions: dict[bytes, list[ManifestEntry]] = {}
+        for manifest in manifests:
+            for entry in context.manifests.read_manifest(manifest.file_name, manifest.file_size):
+                partitions.setdefault(entry.partition, []).append(entry)
+        return [_changed(context, partition, entries) for partition, entries in partitions.items()]
+
+
+def _changed(context: TableContext, partition: bytes, entries: list[ManifestEntry]) -> dict[str, Any]:
+    fields = context.schema.partition_fields
+    types = [f.type for f in fields]
+    texts = partition_values(
+        decode_row(partition, types),
+        types,
+        legacy=context.options["partition.legacy-name"],
+        default_name=context.options["partition.default-name"],
+    )
+    signed = [(1 if e.kind is FileKind.ADD else -1, e.file) for e in entries]
+    return {
+        "spec": {f.name: text for f, text in zip(fields, texts, strict=True)},
+        "recordCount": sum(sign * f.row_count for sign, f in signed),
+        "fileSizeInBytes": sum(sign * f.file_size for sign, f in signed),
+        "fileCount": sum(sign for sign, _ in signed),
+        "lastFileCreationTime": max(f.creation_time_millis or 0 for _, f in signed),
+        "totalBuckets": entries[-1].total_buckets,
+    }

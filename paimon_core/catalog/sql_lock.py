@@ -1,0 +1,124 @@
+"""SqlLock: the lock of Paimon's JDBC catalog, one row a table, and the publisher that commits under it (format 14.8).
+
+A row lasts as long as its holder was ready to wait for it. A holder that stalls for longer can lose the lock, so the
+publisher relies on it only for what others do: our own snapshot is created exclusively all the same.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+import sqlalchemy as sa
+from sqlalchemy.exc import IntegrityError
+
+from paimon_core.catalog.identifier import Identifier
+from paimon_core.catalog.sql_connection import SQLITE, SqlConnection
+from paimon_core.catalog.sql_names import LOCKS, SqlNames
+from paimon_core.errors import InvalidRequest, PaimonError, StorageError, TableNotFound
+from paimon_core.metadata.snapshot import Snapshot
+from paimon_core.metadata.snapshot_store import Publisher
+from paimon_core.storage.storage import Storage
+
+FIRST_PAUSE_MILLIS = 10
+LONGEST_ID = 255
+
+
+@dataclass(frozen=True)
+class SqlLock:
+    """Locks of the tables of one catalog."""
+
+    connection: SqlConnection
+    key: str
+    timeout_millis: int
+    """How long to wait for a lock, and how long one lasts that is not released."""
+    max_sleep_millis: int
+    sleep: Callable[[float], None] = field(default=time.sleep, compare=False, repr=False)
+
+    @contextlib.contextmanager
+    def held(self, *names: Identifier) -> Iterator[None]:
+        """Hold the locks of these tables, taken in one order for all; raises StorageError when one cannot be had."""
+        with contextlib.ExitStack() as stack:
+            for name in sorted(set(names), key=lambda n: (n.database, n.table)):
+                stack.enter_context(self._one(f"{self.key}.{name.database}.{name.table}"))
+            yield
+
+    @contextlib.contextmanager
+    def _one(self, lock_id: str) -> Iterator[None]:
+        if len(lock_id) > LONGEST_ID:
+            raise InvalidRequest(f"lock {lock_id!r:.80} is {len(lock_id)} characters long, {LONGEST_ID} is the most")
+        stamp = self._acquire(lock_id)
+        try:
+            yield
+        finally:
+            with contextlib.suppress(PaimonError):  # what was done stands, and the lock ends by itself
+                self._release(lock_id, stamp)
+
+    def _acquire(self, lock_id: str) -> str:
+        """Wait for the lock in doubling pauses; the time at which it was taken, as its row has it."""
+        waited, pause = 0, FIRST_PAUSE_MILLIS
+        while True:
+            stamp = self._try(lock_id)
+            if stamp is not None:
+                return stamp
+            if waited > self.timeout_millis:
+                raise StorageError(
+                    f"lock {lock_id} of catalog database {self.connection} was not free within "
+                    f"{self.timeout_millis} ms (option lock-acquire-timeout); nothing was written",
+                    lock=lock_id,
+                )
+            pause = min(pause, self.max_sleep_millis)
+            self.sleep(pause / 1000)
+            waited += pause
+            pause *= 2
+
+    def _try(self, lock_id: str) -> str | None:
+        seconds = self.timeout_millis // 1000
+        try:
+            with self.connection.transaction() as connection:
+                connection.execute(sa.delete(LOCKS).where(LOCKS.c.lock_id == lock_id, self._is_stale(connection)))
+                connection.execute(sa.insert(LOCKS).values(lock_id=lock_id, expire_time_seconds=seconds))
+                return str(connection.execute(sa.select(_taken_at).where(LOCKS.c.lock_id == lock_id)).scalar_one())
+        except IntegrityError:
+            return None
+
+    def _release(self, lock_id: str, stamp: str) -> None:
+        """Only our own row: one that another has taken since it ran out stays."""
+        with self.connection.transaction() as connection:
+            connection.execute(sa.delete(LOCKS).where(LOCKS.c.lock_id == lock_id, _taken_at == stamp))
+
+    def _is_stale(self, connection: sa.Connection) -> sa.ColumnElement[bool]:
+        if connection.dialect.name == SQLITE:
+            age = sa.cast(sa.func.strftime("%s", "now"), sa.BigInteger) - sa.cast(
+                sa.func.strftime("%s", LOCKS.c.acquired_at), sa.BigInteger
+            )
+        else:
+            age = sa.extract("epoch", sa.func.localtimestamp() - LOCKS.c.acquired_at)
+        return age > LOCKS.c.expire_time_seconds
+
+
+_taken_at = sa.cast(LOCKS.c.acquired_at, sa.String)
+
+
+@dataclass(frozen=True)
+class LockedPublisher(Publisher):
+    """Creates snapshot files under the table's lock, for readers and writers that do not create them exclusively."""
+
+    storage: Storage
+    lock: SqlLock
+    name: Identifier
+
+    def publish(self, path: str, snapshot: Snapshot) -> bool:
+        """True: the file stands. False: the id was another's.
+
+        Raises StorageError when the lock cannot be had, TableNotFound when the table was renamed or dropped meanwhile:
+        nothing was created then; CommitStateUnknown.
+        """
+        with self.lock.held(self.name):
+            if not SqlNames(self.lock.connection, self.lock.key).has(self.name):
+                raise TableNotFound(
+                    f"table {self.name} was renamed or dropped meanwhile: nothing was committed", table=str(self.name)
+                )
+            return self.storage.create_exclusive(path, snapshot.to_json().encode())

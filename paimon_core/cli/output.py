@@ -1,0 +1,60 @@
+"""What commands print: sentences and aligned tables for people, or one JSON value."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+
+@dataclasses.dataclass(frozen=True)
+class Output:
+    """Standard output; ``as_json``: one JSON value per command and nothing else."""
+
+    as_json: bool = False
+
+    def say(self, text: str, value: Any) -> None:
+        """The text, or the value as JSON."""
+        sys.stdout.write((json.dumps(plain(value), indent=2) if self.as_json else text) + "\n")
+        sys.stdout.flush()
+
+    def table(self, header: Sequence[str], rows: Sequence[Sequence[object]], nothing: str) -> None:
+        """Aligned columns, or a list of objects; ``nothing`` is said of no rows."""
+        texts = [["" if cell is None else str(cell) for cell in row] for row in rows]
+        widths = [max(map(len, column)) for column in zip(header, *texts, strict=True)]
+        lines = ("  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)).rstrip() for row in (header, *texts))
+        self.say("\n".join(lines) if rows else nothing, [dict(zip(header, row, strict=True)) for row in rows])
+
+
+def plain(value: Any) -> Any:
+    """A value as JSON has it; texts for what JSON does not know."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {f.name: plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
+    if isinstance(value, Mapping):
+        return {str(k): plain(v) for k, v in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [plain(v) for v in value]
+    return value if isinstance(value, str | int | float | bool | None) else str(value)
+
+
+def sentence(value: Any) -> str:
+    """What an operation reports, in one line: its members that say something."""
+    if value is None:
+        return "nothing to do"
+    if not dataclasses.is_dataclass(value):
+        return str(value)
+    parts = []
+    for member in dataclasses.fields(value):
+        held = getattr(value, member.name)
+        if held is None or held in ((), "", False):
+            continue
+        if dataclasses.is_dataclass(held):
+            parts.append(sentence(held))
+        elif isinstance(held, tuple):
+            more = f" and {len(held) - 3} more" if held[3:] else ""
+            parts.append(f"{member.name} {', '.join(str(plain(h)) for h in held[:3])}{more}")
+        else:
+            parts.append(f"{member.name} {held}")
+    return "; ".join(parts).replace("_", " ") or "nothing to do"

@@ -1,0 +1,54 @@
+"""JSON of files that others wrote: strict, and bounded before memory is spent on it."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+LONGEST = 16 << 20
+"""Bytes of a metadata file; real ones have some thousand."""
+DEEPEST = 64
+"""Objects and arrays in each other."""
+
+
+def parse_json(data: bytes, parse_float: Callable[[str], Any] = float) -> Any:
+    """The value of a UTF-8 text.
+
+    Raises ValueError for text that is none, that is too long or nests too deep, names a member twice, holds NaN or an
+    infinity, or begins with a byte order mark.
+    """
+    if len(data) > LONGEST:
+        raise ValueError(f"{len(data)} bytes are more than the {LONGEST} of a metadata file")
+    if data.startswith(b"\xef\xbb\xbf"):
+        raise ValueError("it begins with a byte order mark")
+    try:
+        value = json.loads(
+            data.decode(), object_pairs_hook=_members, parse_constant=_refuse_constant, parse_float=parse_float
+        )
+        return _bounded(value)
+    except RecursionError:
+        raise ValueError(f"it nests deeper than {DEEPEST}") from None
+
+
+def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        ((name, _),) = Counter(name for name, _ in pairs).most_common(1)
+        raise ValueError(f"the member {name!r:.80} appears twice")
+    return found
+
+
+def _refuse_constant(text: str) -> NoReturn:
+    raise ValueError(f"{text} is no JSON number")
+
+
+def _bounded(value: Any) -> Any:
+    layer = [value]
+    for _ in range(DEEPEST + 1):
+        nested = [part for part in layer if isinstance(part, dict | list)]
+        if not nested:
+            return value
+        layer = [inner for part in nested for inner in (part.values() if isinstance(part, dict) else part)]
+    raise ValueError(f"it nests deeper than {DEEPEST}")

@@ -1,0 +1,173 @@
+"""assemble: the snapshot that a change makes on a base, its manifests written, nothing published (format 14.1)."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import time
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+
+from paimon_core.commit.author import Author
+from paimon_core.commit.base import Base
+from paimon_core.commit.changes import Change
+from paimon_core.commit.conflicts import check_append, check_changes
+from paimon_core.commit.draft import Draft
+from paimon_core.commit.manifest_merge import ManifestMerge
+from paimon_core.commit.overwrite import Overwrite
+from paimon_core.commit.strict_mode import check_strict
+from paimon_core.errors import CommitConflict, TableNotFound, UnsupportedFeature
+from paimon_core.metadata.context import TableContext
+from paimon_core.metadata.manifest import FileKind, ManifestEntry
+from paimon_core.metadata.snapshot import CommitKind, Snapshot
+
+
+@dataclass(frozen=True)
+class Assembly:
+    """What all tries of one commit share."""
+
+    context: TableContext
+    author: Author
+    overwrite: Overwrite | None = None
+    fresh: bool = False
+    """The files were written by the call that commits them: nobody else can have committed them."""
+
+    def assemble(self, change: Change, base: Base, draft: Draft) -> Snapshot | None:
+        """Check the change against its base and write its manifests; None when there is nothing to record.
+
+        Raises CommitConflict, UnsupportedFeature, InvalidRequest (rows outside of what an overwrite replaces),
+        TableNotFound, CorruptTable (also when the base expires meanwhile).
+        """
+        entries, changelog = self._complete(change, base)
+        if not (entries or changelog or change.records_nothing or self.author.counts):
+            return None
+        _refuse_stale_index(self.context, base.snapshot, entries)
+        check_strict(base, self.author.user, change.kind, {e.partition for e in entries})
+        if change.kind is CommitKind.APPEND and all(e.file.level == 0 for e in entries):
+            check_append(base, entries, fresh=self.fresh)
+        else:
+            check_changes(base, change.kind, entries)
+        options = self.context.options
+        merge = ManifestMerge(
+            read=base.read,
+            write=draft.manifests,
+            may_hold=base.may_hold,
+            target_bytes=options["manifest.target-file-size"],
+            min_count=options["manifest.merge-min-count"],
+            full_bytes=options["manifest.full-compaction-threshold-size"],
+        )
+        base_list = draft.manifest_list(merge.merge(base.manifests))
+        delta_list = draft.manifest_list(draft.manifests(entries) if entries else [])
+        # Readers take the mere presence of this list for changes: without any it is not written.
+        changelog_list = draft.manifest_list(draft.manifests(changelog)) if changelog else (None, None)
+        return self._snapshot(change, base.snapshot, entries, changelog, (*base_list, *delta_list, *changelog_list))
+
+    def _complete(self, change: Change, base: Base) -> tuple[Sequence[ManifestEntry], Sequence[ManifestEntry]]:
+        """The entries and the changelog of the change on this base.
+
+        An overwrite first deletes everything live that it replaces. Of an append, files that are there already are
+        left out where option commit.discard-duplicate-files says so, and the changelog of a bucket that adds nothing.
+        """
+        if self.overwrite is not None and change.kind is not CommitKind.COMPACT:
+            return [*self._replaced(self.overwrite, change, base), *change.entries], change.changelog
+        if change.kind is not CommitKind.APPEND or not self.context.options["commit.discard-duplicate-files"]:
+            return change.entries, change.changelog
+        partitions = {e.partition for e in change.entries}
+        live = {e.identity for e in base.live(partitions.__contains__, partitions)}
+        new = [e for e in change.entries if e.identity not in live]
+        if len(new) == len(change.entries):
+            return new, change.changelog
+        places = {(e.partition, e.bucket) for e in new}
+        return new, [e for e in change.changelog if (e.partition, e.bucket) in places]
+
+    def _replaced(self, overwrite: Overwrite, change: Change, base: Base) -> list[ManifestEntry]:
+        added = {e.partition for e in change.entries}
+        matches = cache(overwrite.target(added, self.context.partition_path))
+        return [
+            ManifestEntry(FileKind.DELETE, e.partition, e.bucket, e.total_buckets, e.file)
+            for e in base.live(matches, added if overwrite.matches is None else None)
+            if e.bucket >= 0
+        ]
+
+    def _snapshot(
+        self,
+        change: Change,
+        previous: Snapshot | None,
+        entries: Sequence[ManifestEntry],
+        changelog: Sequence[ManifestEntry],
+        lists: tuple[str, int, str, int, str | None, int | None],
+    ) -> Snapshot:
+        """The value to publish (format 3.1); time and watermark never run backwards along the chain."""
+        author = self.author
+        schema = self.context.schemas.latest()
+        if schema is None:
+            raise TableNotFound(f"table {self.context.name} has no schema any more", table=self.context.name)
+        delta = sum(e.file.row_count if e.kind is FileKind.ADD else -e.file.row_count for e in entries)
+        watermarks = [w for w in (author.watermark, previous.watermark if previous else None) if w is not None]
+        return Snapshot(
+            id=1 if previous is None else previous.id + 1,
+            schema_id=schema.id,
+            base_manifest_list=lists[0],
+            base_manifest_list_size=lists[1],
+            delta_manifest_list=lists[2],
+            delta_manifest_list_size=lists[3],
+            changelog_manifest_list=lists[4],
+            changelog_manifest_list_size=lists[5],
+            commit_user=author.user,
+            commit_identifier=author.identifier,
+            commit_kind=change.kind,
+            time_millis=time_after(previous, author.now_millis),
+            total_record_count=(0 if previous is None else previous.total_record_count) + delta,
+            delta_record_count=delta,
+            changelog_record_count=sum(e.file.row_count for e in changelog) if changelog else None,
+            index_manifest=previous.index_manifest if previous else None,
+            watermark=max(watermarks, default=None),
+            statistics=_statistics(self.context.name, change, previous, schema.id),
+            properties=author.properties,
+            next_row_id=(previous.next_row_id if previous else None) or 0,
+            uuid=str(uuid.uuid4()),
+            writer_version=writer_version(),
+            operation=None if change.kind is CommitKind.COMPACT else author.operation,
+        )
+
+
+def time_after(previous: Snapshot | None, now_millis: int | None = None) -> int:
+    """The time (epoch milliseconds) of the snapshot after ``previous``: the clock's, unless that runs behind."""
+    now = time.time_ns() // 1_000_000 if now_millis is None else now_millis
+    return now if previous is None else max(now, previous.time_millis)
+
+
+def _statistics(table: str, change: Change, previous: Snapshot | None, schema_id: int) -> str | None:
+    """The statistics file of the next snapshot: a new one, or the one before while its schema is the table's."""
+    if change.statistics is not None:
+        if change.statistics_schema != schema_id:
+            raise CommitConflict(
+                f"table {table}: the statistics are of schema {change.statistics_schema}, and the table has schema "
+                f"{schema_id} now: analyze it again",
+                table=table,
+                schema=schema_id,
+            )
+        return change.statistics
+    return previous.statistics if previous is not None and previous.schema_id == schema_id else None
+
+
+def _refuse_stale_index(context: TableContext, base: Snapshot | None, entries: Sequence[ManifestEntry]) -> None:
+    """An index manifest is carried on as it is, which is right only while no row moves."""
+    if base is None or base.index_manifest is None or not entries:
+        return
+    if context.is_keyed or any(e.kind is FileKind.DELETE for e in entries):
+        raise UnsupportedFeature(
+            f"table {context.name} has table indexes (index manifest {base.index_manifest}), which a change of its "
+            "files would make stale; only appends to tables without a primary key are supported",
+            table=context.name,
+        )
+
+
+@cache
+def writer_version() -> str:
+    """What snapshots say of the library that made them."""
+    try:
+        return f"paimon-core-{importlib.metadata.version('paimon-core')}"
+    except importlib.metadata.PackageNotFoundError:
+        return "paimon-core"

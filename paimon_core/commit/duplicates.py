@@ -1,0 +1,69 @@
+"""Duplicates: were these files added to the table before?
+
+Messages travel, and some are committed again. A file cannot have been added before it was made, so where the deltas of
+all snapshots since then are few they are enough. Otherwise the manifests that may name it are searched as bytes, which
+costs far less than their entries do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from paimon_core.commit.base import Base
+from paimon_core.commit.history import changed_by, recent_changes
+from paimon_core.errors import SnapshotNotFound
+from paimon_core.metadata.local_time import epoch_millis
+from paimon_core.metadata.manifest import FileKind, ManifestEntry, ManifestFile
+from paimon_core.metadata.snapshot import Snapshot
+
+DELTAS_READ = 20
+"""Snapshots whose deltas are read rather than the manifests."""
+CLOCKS_DIFFER_MILLIS = 26 * 3_600_000
+"""By how much a file's time may be off: it is local to whoever made it, in a zone that nothing records."""
+
+
+def added_before(base: Base, entries: Sequence[ManifestEntry]) -> Iterator[tuple[ManifestEntry, Snapshot | None]]:
+    """Entries whose file the table has, or had, each with the snapshot that added it when that is still known."""
+    if base.snapshot is None or not entries:
+        return
+    if not _deltas_tell(base, entries):
+        yield from _named_in_manifests(base, entries)
+        return
+    added = {e.identity: e for e in entries}
+    for snapshot, changes in recent_changes(base, DELTAS_READ):
+        for entry in changes:
+            if entry.kind is FileKind.ADD and entry.identity in added:
+                yield added[entry.identity], snapshot
+
+
+def _deltas_tell(base: Base, entries: Sequence[ManifestEntry]) -> bool:
+    """Whether the newest snapshots reach back to before any of the files was made."""
+    try:
+        first = base.context.snapshots.read(max(1, base.id - DELTAS_READ + 1))
+    except SnapshotNotFound:
+        return False
+    if first.id == 1:
+        return True
+    created = [e.file.creation_time_millis for e in entries]
+    times = [None if c is None else epoch_millis(c) for c in created]
+    return all(t is not None and t - CLOCKS_DIFFER_MILLIS > first.time_millis for t in times)
+
+
+def _named_in_manifests(
+    base: Base, entries: Sequence[ManifestEntry]
+) -> Iterator[tuple[ManifestEntry, Snapshot | None]]:
+    partitions = {e.partition for e in entries}
+    buckets = {e.bucket for e in entries}
+    by_name = {e.file.file_name.encode(): e for e in entries}
+    for manifest in base.manifests:
+        if not base.may_hold(manifest, partitions) or not _may_hold_bucket(manifest, buckets):
+            continue
+        blocks = base.context.manifests.blocks_of(manifest)
+        for name, entry in by_name.items():
+            if any(name in block for block in blocks):
+                yield entry, changed_by(base, entry, FileKind.ADD)
+
+
+def _may_hold_bucket(manifest: ManifestFile, buckets: set[int]) -> bool:
+    low, high = manifest.min_bucket, manifest.max_bucket
+    return low is None or high is None or any(low <= b <= high for b in buckets)

@@ -1,0 +1,101 @@
+"""Manifest compaction: a snapshot that holds what the latest one holds, in as few manifests as it takes (format 16.7).
+
+A COMPACT snapshot without changes: an empty delta, and a base list whose manifests have no DELETE entry left. The files
+of the table, its counts, watermark, properties, statistics and indexes are those of the snapshot before it.
+"""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import replace
+
+from paimon_core.commit.assembly import time_after, writer_version
+from paimon_core.commit.base import Base
+from paimon_core.commit.draft import Draft
+from paimon_core.commit.manifest_merge import ManifestMerge
+from paimon_core.commit.publish import publish
+from paimon_core.commit.retry import tries
+from paimon_core.errors import CommitConflict, CorruptTable, StorageError
+from paimon_core.metadata.context import TableContext
+from paimon_core.metadata.snapshot import BATCH_IDENTIFIER, CommitKind, Snapshot
+
+
+def compact_manifests(
+    context: TableContext, *, user: str | None = None, now_millis: int | None = None
+) -> Snapshot | None:
+    """Rewrite the manifests of the latest snapshot where that makes them fewer or smaller; None when it does not.
+
+    Raises CommitConflict when others won every race, CommitStateUnknown, UnsupportedFeature for a table that is not
+    written here, CorruptTable, StorageError.
+    """
+    context.options.check_writable(context.name)
+    who = user or str(uuid.uuid4())
+    for _ in tries(context.options):
+        latest = context.snapshots.latest()
+        if latest is None:
+            return None
+        base = Base(context, latest)
+        draft = Draft(context)
+        try:
+            snapshot = _compacted(base, latest, draft, who, now_millis)
+            current = base.is_current()
+        except BaseException as error:
+            draft.discard()
+            if isinstance(error, CorruptTable) and not base.is_current():
+                continue  # the base expired while we read it
+            raise
+        if snapshot is None:
+            draft.discard()
+            return None
+        if current and _published(base, snapshot, draft):
+            return snapshot
+        draft.discard()
+    raise CommitConflict(
+        f"table {context.name}: the compaction of its manifests lost every race for the next snapshot (options "
+        "commit.max-retries, commit.timeout)",
+        table=context.name,
+        user=who,
+    )
+
+
+def _compacted(base: Base, latest: Snapshot, draft: Draft, user: str, now_millis: int | None) -> Snapshot | None:
+    merge = ManifestMerge(
+        read=base.read,
+        write=draft.manifests,
+        may_hold=base.may_hold,
+        target_bytes=base.context.options["manifest.target-file-size"],
+        min_count=1,
+        full_bytes=1,
+    )
+    merged = merge.merge(base.manifests)
+    if {m.file_name for m in merged} == {m.file_name for m in base.manifests}:
+        return None
+    base_list, base_size = draft.manifest_list(merged)
+    delta_list, delta_size = draft.manifest_list([])
+    return replace(
+        latest,
+        id=latest.id + 1,
+        base_manifest_list=base_list,
+        base_manifest_list_size=base_size,
+        delta_manifest_list=delta_list,
+        delta_manifest_list_size=delta_size,
+        changelog_manifest_list=None,
+        changelog_manifest_list_size=None,
+        changelog_record_count=None,
+        delta_record_count=0,
+        commit_user=user,
+        commit_identifier=BATCH_IDENTIFIER,
+        commit_kind=CommitKind.COMPACT,
+        time_millis=time_after(latest, now_millis),
+        uuid=str(uuid.uuid4()),
+        writer_version=writer_version(),
+        operation=None,
+    )
+
+
+def _published(base: Base, snapshot: Snapshot, draft: Draft) -> bool:
+    try:
+        return publish(base, snapshot)
+    except StorageError:  # the store has certainly created nothing
+        draft.discard()
+        raise

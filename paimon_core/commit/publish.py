@@ -1,0 +1,155 @@
+"""publish: a snapshot's file is created, or its id is another's, or nobody can tell; three answers, never two.
+
+A store may have created the file and lost the answer, or have tried again by itself and found its own file there, or
+answer "exists" and "not found" for one name. So every answer but "created" is looked up, and while the id may be free
+the *same* snapshot is offered again: whichever request arrives first creates it, the others find our uuid there.
+
+A writer may also sleep between its look at the base and its publish, for days. When it wakes, its id may have been
+another's, and expired: then the create succeeds beside the chain. So after the create the base is looked at again, and
+a snapshot that stands on nothing is taken back before anybody is pointed to it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+
+from paimon_core.commit.base import Base
+from paimon_core.commit.retry import pauses
+from paimon_core.errors import CommitStateUnknown, CorruptTable, PaimonError, SnapshotNotFound, StorageError
+from paimon_core.metadata.context import TableContext
+from paimon_core.metadata.manifest import FileKind
+from paimon_core.metadata.snapshot import Snapshot
+from paimon_core.metadata.snapshot_store import SnapshotStore
+
+PUBLISH_TRIES = 5
+"""How often an undecided publish is offered again before it is given up as unknown."""
+
+
+def publish(base: Base, snapshot: Snapshot) -> bool:
+    """True: the snapshot is the next after its base. False: its id is another's for good.
+
+    Raises CommitStateUnknown when that cannot be told, StorageError when the store has certainly created nothing.
+    """
+    if not _create(base.context, snapshot):
+        return False
+    if not _follows(base, snapshot):
+        _take_back(base.context, snapshot)
+        return False
+    with contextlib.suppress(OSError):  # the commit stands, and a stale hint harms nobody
+        base.context.snapshots.write_latest_hint(snapshot.id)
+    return True
+
+
+def _create(context: TableContext, snapshot: Snapshot) -> bool:
+    undecided: PaimonError | None = None
+    for pause in (None, *pauses(context.options, PUBLISH_TRIES - 1)):
+        if pause is not None:
+            time.sleep(pause)
+        refused: StorageError | None = None
+        answered = False
+        try:
+            if context.snapshots.create(snapshot):
+                return True
+            answered = True
+        except CommitStateUnknown as error:
+            undecided = error
+        except StorageError as error:
+            refused = error
+        try:
+            return context.snapshots.read(snapshot.id).is_same_commit(snapshot)
+        except SnapshotNotFound as error:
+            if undecided is None and refused is not None:
+                raise refused from None
+            if answered:  # there for the create and not for the read: it may well be ours
+                undecided = error
+        except (StorageError, CorruptTable) as error:
+            undecided = error
+    raise _unknown(context, snapshot, undecided)
+
+
+def _unknown(context: TableContext, snapshot: Snapshot, cause: PaimonError | None) -> CommitStateUnknown:
+    error = CommitStateUnknown(
+        f"table {context.name}: it is not known whether snapshot {snapshot.id} of user {snapshot.commit_user} was "
+        f"committed: {cause}. Nothing was deleted. Look for uuid {snapshot.uuid}, or commit again with the same user "
+        "and identifier",
+        table=context.name,
+        snapshot=snapshot.id,
+        uuid=snapshot.uuid,
+        user=snapshot.commit_user,
+        identifier=snapshot.commit_identifier,
+    )
+    error.__cause__ = cause
+    return error
+
+
+def _follows(base: Base, snapshot: Snapshot) -> bool:
+    """Whether the snapshot that was just created continues its base; an expired base may have been continued by it."""
+    problem: PaimonError | None = None
+    for pause in (None, *pauses(base.context.options, PUBLISH_TRIES - 1)):
+        if pause is not None:
+            time.sleep(pause)
+        try:
+            return (base.snapshot is not None and base.is_current()) or _is_built_on(base, snapshot)
+        except (StorageError, CorruptTable, SnapshotNotFound) as error:
+            problem = error
+    raise _unknown(base.context, snapshot, problem)
+
+
+def _is_built_on(base: Base, snapshot: Snapshot) -> bool:
+    """The base is gone: was it an expiry, with the chain at or above our snapshot, or did the chain pass us by?"""
+    snapshots = base.context.snapshots
+    ids = snapshots.ids()
+    if snapshot.id not in ids:
+        raise CorruptTable(f"snapshot {snapshot.id} is gone right after it was created")
+    if not _is_ours(snapshots, snapshot):
+        return False
+    if ids[0] < snapshot.id:  # a rollback took the base away, or made it anew
+        return snapshot.id + 1 in ids and _holds(base.context, snapshots.read(snapshot.id + 1), snapshot)
+    if ids[-1] == snapshot.id:
+        return True
+    return ids[1] == snapshot.id + 1 and _holds(base.context, snapshots.read(ids[1]), snapshot)
+
+
+def _holds(context: TableContext, following: Snapshot, ours: Snapshot) -> bool:
+    """Whether a snapshot starts from what ours ends with; raises CorruptTable when that cannot be told."""
+    read = context.manifests.read_list
+    wanted = {m.file_name for m in read(ours.delta_manifest_list)} | {
+        m.file_name for m in read(ours.base_manifest_list)
+    }
+    listed = read(following.base_manifest_list)
+    if wanted <= {m.file_name for m in listed}:
+        return following.total_record_count == ours.total_record_count + following.delta_record_count
+    added = {
+        e.identity
+        for m in read(ours.delta_manifest_list)
+        for e in context.manifests.read_manifest(m.file_name, m.file_size)
+        if e.kind is FileKind.ADD
+    }
+    if not added:
+        raise CorruptTable(f"snapshot {following.id} has merged manifests, and ours added no file to know it by")
+    return added <= {e.identity for m in listed for e in context.manifests.read_manifest(m.file_name, m.file_size)}
+
+
+def _take_back(context: TableContext, snapshot: Snapshot) -> None:
+    """Delete our own snapshot file, which follows nothing; raises CommitStateUnknown when somebody built on it."""
+    snapshots = context.snapshots
+    if snapshots.publisher is not None:
+        raise _unknown(context, snapshot, StorageError("the catalog made it, but the chain of snapshots passed it by"))
+    try:
+        if not _is_ours(snapshots, snapshot):
+            return
+        snapshots.delete([snapshot.id])
+        if not snapshots.exists(snapshot.id + 1):
+            return
+        following = snapshots.read(snapshot.id + 1)
+        if not _holds(context, following, snapshot):
+            return
+    except (StorageError, CorruptTable, SnapshotNotFound) as error:
+        raise _unknown(context, snapshot, error) from error
+    raise _unknown(context, snapshot, CorruptTable(f"snapshot {following.id} was built on it while it was taken back"))
+
+
+def _is_ours(snapshots: SnapshotStore, snapshot: Snapshot) -> bool:
+    """Whether the id is still that of our snapshot; after a rollback it may be another's."""
+    return snapshots.read(snapshot.id).is_same_commit(snapshot)

@@ -1,0 +1,83 @@
+"""Strict mode: nobody else may have rewritten what a commit touches, since a snapshot that is known to be safe."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from paimon_core.codec.avro_file import read_avro
+from paimon_core.commit.base import Base
+from paimon_core.commit.history import told
+from paimon_core.errors import CommitConflict, SnapshotNotFound
+from paimon_core.metadata.manifest import ManifestFile
+from paimon_core.metadata.snapshot import CommitKind, Snapshot
+
+_OPTION = "commit.strict-mode.last-safe-snapshot"
+
+
+def check_strict(base: Base, user: str, kind: CommitKind, partitions: Collection[bytes]) -> None:
+    """Obey option commit.strict-mode.last-safe-snapshot (format 14.5); -1 and no value check nothing.
+
+    Raises CommitConflict when a later snapshot of another user is a COMPACT or OVERWRITE of one of the partitions, or,
+    for an OVERWRITE, an APPEND into them; also when a snapshot that had to be looked at has expired.
+    """
+    safe = base.context.options[_OPTION]
+    if safe is None or safe < 0 or not partitions:
+        return
+    for snapshot_id in range(safe + 1, base.id + 1):
+        snapshot = _read(base, snapshot_id)
+        if snapshot.commit_user != user and _clashes(base, snapshot, kind, partitions):
+            raise CommitConflict(
+                f"table {base.context.name}: {told(snapshot)} changed partitions of this {kind} commit of user {user} "
+                f"after snapshot {safe}, the last safe one (option {_OPTION}): look at what it did, then set the "
+                f"option to {snapshot.id} or more and commit again",
+                table=base.context.name,
+                other_user=snapshot.commit_user,
+                other_snapshot=snapshot.id,
+                other_kind=str(snapshot.commit_kind),
+            )
+
+
+def _read(base: Base, snapshot_id: int) -> Snapshot:
+    try:
+        return base.context.snapshots.read(snapshot_id)
+    except SnapshotNotFound as error:
+        raise CommitConflict(
+            f"table {base.context.name}: snapshot {snapshot_id} has expired, so nobody can tell whether it is safe to "
+            f"commit after it: set option {_OPTION} to a snapshot that you know to be safe",
+            table=base.context.name,
+            snapshot=snapshot_id,
+        ) from error
+
+
+def _clashes(base: Base, snapshot: Snapshot, kind: CommitKind, partitions: Collection[bytes]) -> bool:
+    rewrites = snapshot.commit_kind in (CommitKind.COMPACT, CommitKind.OVERWRITE)
+    if not rewrites and not (snapshot.commit_kind is CommitKind.APPEND and kind is CommitKind.OVERWRITE):
+        return False
+    delta = base.context.manifests.read_list(snapshot.delta_manifest_list, snapshot.delta_manifest_list_size)
+    return _touches(base, delta, partitions, any_bucket=rewrites) or (
+        rewrites and _changes_index(base, snapshot, partitions)
+    )
+
+
+def _touches(base: Base, delta: list[ManifestFile], partitions: Collection[bytes], *, any_bucket: bool) -> bool:
+    """Rows in the postpone bucket are not placed yet: adding some is no change of a partition."""
+    return any(
+        entry.partition in partitions and (any_bucket or entry.bucket >= 0)
+        for manifest in delta
+        if base.may_hold(manifest, partitions)
+        for entry in base.read(manifest)
+    )
+
+
+def _changes_index(base: Base, snapshot: Snapshot, partitions: Collection[bytes]) -> bool:
+    """Whether a snapshot has another index manifest than the one before it, with an entry of the partitions."""
+    name = snapshot.index_manifest
+    if name is None:
+        return False
+    try:
+        if base.context.snapshots.read(snapshot.id - 1).index_manifest == name:
+            return False
+    except SnapshotNotFound:
+        pass
+    path = base.context.paths.manifest(name)
+    return any(record.get("_PARTITION") in partitions for record in read_avro(base.context.storage.read(path), path))

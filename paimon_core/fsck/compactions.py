@@ -1,0 +1,85 @@
+"""Compactions: the rows of each bucket before and after (I11); and the last state, read as readers do (I10)."""
+
+from __future__ import annotations
+
+from paimon_core.errors import PaimonError, UnsupportedFeature
+from paimon_core.fsck.chain import Step
+from paimon_core.fsck.content import state_of
+from paimon_core.fsck.finding import Level
+from paimon_core.fsck.indexes import VECTORS
+from paimon_core.fsck.live import LiveFiles
+from paimon_core.fsck.notes import Spot
+from paimon_core.fsck.survey import Survey
+from paimon_core.lsm.lookup import holds_states
+from paimon_core.metadata.manifest import FileKind
+from paimon_core.metadata.snapshot import CommitKind
+from paimon_core.options import COMBINING_ENGINES
+
+
+def check_compaction(survey: Survey, step: Step) -> None:
+    """Compare what each touched bucket held before a compaction with what it holds after."""
+    context, notes = survey.context, survey.notes
+    if step.snapshot.commit_kind is not CommitKind.COMPACT or step.before is None:
+        return
+    if reason := _incomparable(survey, step):
+        notes.skip("I11", reason)
+        return
+    fields = context.schema.fields
+    for place in {(e.partition, e.bucket) for e in step.delta}:
+        after = step.files.buckets.get(place, {})
+        changes = [e for e in step.delta if (e.partition, e.bucket) == place]
+        before = {**after, **{e.identity: e for e in changes if e.kind is FileKind.DELETE}}
+        for entry in changes:
+            if entry.kind is FileKind.ADD:
+                before.pop(entry.identity, None)
+        try:
+            states = [state_of(context, [(place, entries.values())], fields) for entries in (before, after)]
+        except UnsupportedFeature as error:
+            notes.skip("I11", str(error))
+            continue
+        except PaimonError as error:
+            if not {e.file.file_name for e in (*before.values(), *after.values())} & survey.broken:
+                notes.find("I10", step.spot, f"{step.spot.holder}: {error}", path=error.facts.get("path"))
+            continue
+        notes.check("I10", 2)
+        notes.check("I11")
+        if states[0] != states[1]:
+            where = "/".join(filter(None, (context.partition_path(place[0]), f"bucket-{place[1]}")))
+            combines = context.is_keyed and context.options["merge-engine"] in COMBINING_ENGINES
+            notes.find(
+                "I11",
+                step.spot,
+                f"{step.spot.holder} is a compaction and changes {where}: "
+                f"{states[0].rows} rows before, {states[1].rows} after"
+                + (", or other values" if states[0].rows == states[1].rows else ""),
+                # Engines that fold values may give another result when they fold in other steps (format 9.4).
+                level=Level.INFO if combines else Level.ERROR,
+            )
+
+
+def _incomparable(survey: Survey, step: Step) -> str | None:
+    context = survey.context
+    if context.is_keyed and context.options["merge-engine"] == "first-row":
+        return "readers of a first-row table see rows once they are compacted"
+    if context.options["record-level.expire-time"] is not None:
+        return "compactions drop expired records of this table"
+    if context.is_keyed and context.options["merge-engine"] in COMBINING_ENGINES and holds_states(context.options):
+        return "lookups of this merge engine change rows that nobody has told of yet (format 10.6)"
+    if survey.has_vectors:
+        return f"snapshots have {VECTORS}, which are not read"
+    return None
+
+
+def check_readable(survey: Survey, files: LiveFiles, spot: Spot) -> None:
+    """Read a whole state as readers do, merged."""
+    if survey.has_vectors:
+        survey.notes.skip("I10", f"snapshots have {VECTORS}, which are not read")
+        return
+    try:
+        state_of(survey.context, ((place, e.values()) for place, e in files.buckets.items()), ())
+        survey.notes.check("I10")
+    except UnsupportedFeature as error:
+        survey.notes.skip("I10", str(error))
+    except PaimonError as error:
+        if not survey.broken:
+            survey.notes.find("I10", spot, f"{spot.holder} cannot be read: {error}", path=error.facts.get("path"))

@@ -1,0 +1,59 @@
+"""The snapshot directory beside its snapshots: hints, and files that are none of it (I24)."""
+
+from __future__ import annotations
+
+import re
+
+from paimon_core.fsck.finding import Level
+from paimon_core.fsck.notes import Spot
+from paimon_core.fsck.survey import Survey
+from paimon_core.metadata.snapshot_store import EARLIEST, LATEST
+
+_SNAPSHOT = re.compile(r"snapshot-[1-9]\d{0,18}")
+_TEMPORARY = re.compile(r"\..*\.tmp|.*\.tmp|\.tmp.*")
+
+
+def check_hints(survey: Survey, spot: Spot) -> None:
+    """A hint that is behind costs readers a listing; one beside a gap would lead them astray."""
+    context, notes = survey.context, survey.notes
+    ids = context.snapshots.ids()
+    for name, right, beside in ((LATEST, ids[-1:], 1), (EARLIEST, ids[:1], -1)):
+        path = context.paths.hint(name)
+        survey.reached.add(path)
+        notes.check("I24")
+        try:
+            text = context.storage.read(path)
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            notes.find("I24", spot, f"{path} cannot be read: {error}", level=Level.WARNING, path=path)
+            continue
+        if text == b"".join(b"%d" % i for i in right):
+            continue
+        hint = int(text) if re.fullmatch(rb"[1-9]\d{0,18}", text) else None
+        if hint in ids and hint is not None and hint + beside not in ids:
+            level, then = Level.ERROR, "readers stop at the gap beside it"
+        else:
+            # Behind by a commit or an expiry is where a crash leaves it.
+            level = Level.WARNING if hint is None else Level.INFO
+            then = "readers list the directory instead; repair hints"
+        told = right[0] if right else "none"
+        notes.find("I24", spot, f"{path} holds {text[:40]!r}, the right id is {told}: {then}", level=level, path=path)
+
+
+def check_strangers(survey: Survey, spot: Spot) -> None:
+    """Entries of the snapshot directory that no reader looks at."""
+    context = survey.context
+    for entry in context.storage.list(context.paths.snapshot_directory):
+        is_snapshot = _SNAPSHOT.fullmatch(entry.name) is not None
+        if not entry.is_directory and (is_snapshot or entry.name in (LATEST, EARLIEST)):
+            survey.reached.add(entry.path)
+            continue
+        leftover = _TEMPORARY.fullmatch(entry.name) is not None
+        survey.notes.find(
+            "I24",
+            spot,
+            f"{entry.path} is no snapshot: readers pass it over",
+            level=Level.INFO if leftover else Level.WARNING,
+            path=entry.path,
+        )

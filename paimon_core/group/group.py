@@ -1,0 +1,282 @@
+"""Group: several tables that change together, for readers who look at the group (an intent, then a version).
+
+publish   1. the new data files of all tables are written, nothing is visible;
+          2. ``intent-N`` is created exclusively: from here on the publish will be finished, by whoever comes by;
+          3. each table commits its part under (user of the group, N), which happens once, and tags the snapshot;
+          4. ``version-N`` is created exclusively: all tables change for the group's readers at this moment.
+
+A reader of the group opens the tables at the tags of one version, so it sees all of the old state or all of the new,
+also while a publish is half way or has died there. A reader who opens a table by itself sees that table's latest
+snapshot as ever. Only what cannot conflict is taken: appends, upserts, overwrites. A commit that lost too many races
+is no end: the intent stays, and the next publish or ``recover`` finishes it first.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from paimon_core.commit.overwrite import Overwrite
+from paimon_core.errors import (
+    AlreadyExists,
+    CommitConflict,
+    InvalidRequest,
+    NotFound,
+    PaimonError,
+    SnapshotNotFound,
+    TagNotFound,
+)
+from paimon_core.group.record import GroupVersion, Intent, Member, Mode, Part
+from paimon_core.group.store import GroupStore
+from paimon_core.maintain.tags import create_tag
+from paimon_core.metadata.commit_message import CommitMessage
+from paimon_core.metadata.snapshot import Snapshot
+from paimon_core.storage.storage import Storage
+from paimon_core.table.message_check import check_messages
+from paimon_core.table.table import Table
+
+_TRIES = 20
+
+
+class Tables(Protocol):
+    """What a group asks of a catalog."""
+
+    @property
+    def storage(self) -> Storage:
+        """Where the warehouse lies."""
+
+    @property
+    def warehouse(self) -> str:
+        """Its root directory."""
+
+    def table(self, name: str) -> Table:
+        """Open ``database.table``."""
+
+
+@dataclass(frozen=True)
+class Group:
+    """One group of tables of a catalog, by name."""
+
+    catalog: Tables
+    name: str
+
+    @property
+    def store(self) -> GroupStore:
+        """The group's records."""
+        return GroupStore(self.catalog.storage, self.catalog.warehouse, self.name)
+
+    @property
+    def user(self) -> str:
+        """The commit user of the group's snapshots."""
+        return f"group-{self.name}"
+
+    # -- read
+
+    def versions(self) -> list[GroupVersion]:
+        """All versions that can be read, oldest first; withdrawn ones are left out."""
+        found = [self.store.version(n) for n in self.store.numbers("version")]
+        gone = _withdrawn(found)
+        return [v for v in found if v.number not in gone]
+
+    def latest(self) -> GroupVersion | None:
+        """The newest version, None before the first publish."""
+        numbers = self.store.numbers("version")
+        return self.store.version(numbers[-1]) if numbers else None
+
+    def table(self, name: str, version: int | None = None) -> Table:
+        """A table pinned to a version of the group (None: the newest).
+
+        Raises NotFound for a version or member that is not there, InvalidRequest for a version that was withdrawn.
+        """
+        at = self.latest() if version is None else self.store.version(version)
+        if version is not None:
+            self._check_stands(version)
+        if at is None or name not in at.tables:
+            known = ", ".join(at.tables) if at else "nothing was published yet"
+            raise NotFound(f"group {self.name} has no table {name!r} ({known})", group=self.name, table=name)
+        try:
+            return self.catalog.table(name).at(tag=at.tables[name].tag)
+        except TagNotFound as error:
+            raise InvalidRequest(
+                f"version {at.number} of group {self.name} cannot be read any more: the tag "
+                f"{at.tables[name].tag!r} of table {name} is gone, with a rollback or by hand",
+                group=self.name,
+                version=at.number,
+            ) from error
+
+    # -- publish
+
+    def publish(
+        self,
+        parts: Mapping[str, Sequence[CommitMessage]],
+        *,
+        overwrite: Mapping[str, Mode] | None = None,
+        properties: Mapping[str, str] | None = None,
+        token: str | None = None,
+    ) -> GroupVersion:
+        """Publish the messages of several tables (by ``database.table``) as the next version.
+
+        ``overwrite`` names the tables whose partitions, or whole content, the messages replace. With a ``token`` the
+        publish happens once, however often it is repeated. Raises InvalidRequest and CommitConflict before anything
+        is decided; a CommitConflict or CommitStateUnknown afterwards leaves the intent to ``recover``.
+        """
+        modes = dict(overwrite or {})
+        for name in modes.keys() - parts.keys():
+            raise InvalidRequest(f"overwrite names table {name}, for which there are no messages", table=name)
+        checked = {name: self._part(name, parts[name], modes.get(name, Mode.APPEND)) for name in sorted(parts)}
+        if not checked:
+            raise InvalidRequest(f"a publish of group {self.name} needs the messages of one table at least")
+        return self._decide(Intent(0, token or str(uuid.uuid4()), checked, dict(properties or {})))
+
+    def rollback(self, to: int) -> GroupVersion:
+        """Bring all tables back to version ``to`` and publish that as a new version; those between are withdrawn.
+
+        What was committed to the tables since is gone, as with ``Table.rollback``. Raises NotFound.
+        """
+        target = self.store.version(to)
+        if (latest := self.latest()) is not None and latest.tables.keys() != target.tables.keys():
+            raise InvalidRequest(
+                f"version {to} of group {self.name} has tables {sorted(target.tables)}, the latest has "
+                f"{sorted(latest.tables)}: only versions of the same tables can be rolled back to",
+                group=self.name,
+            )
+        self._check_stands(to)
+        parts = {name: self._undoing(name, member.tag) for name, member in target.tables.items()}
+        return self._decide(Intent(0, str(uuid.uuid4()), parts, restores=to))
+
+    def recover(self) -> GroupVersion | None:
+        """Finish what a publisher that died has decided; the version, None when nothing was left over."""
+        numbers = self.store.numbers("intent")
+        versions = self.store.numbers("version")
+        if not numbers or (versions and versions[-1] >= numbers[-1]):
+            return None
+        return self._finish(self.store.intent(numbers[-1]))
+
+    def expire(self, keep_last: int) -> list[int]:
+        """Forget all but the newest versions and delete their tags; the numbers. Tags of kept versions stay."""
+        if keep_last < 1:
+            raise InvalidRequest(f"keep_last must be 1 or more, not {keep_last}")
+        versions = [self.store.version(n) for n in self.store.numbers("version")]
+        gone, kept = versions[:-keep_last], versions[-keep_last:]
+        for version in gone:
+            self.store.delete(version.number)
+        for name in {name for v in kept for name in v.tables}:
+            used = {v.tables[name].tag for v in kept if name in v.tables}
+            self._delete_tags(self.catalog.table(name), used, kept[-1].number)
+        return [v.number for v in gone]
+
+    def _part(self, name: str, messages: Sequence[CommitMessage], mode: Mode) -> Part:
+        if mode is Mode.ROLLBACK:
+            raise InvalidRequest("a publish takes no rollback: call rollback()", table=name)
+        check_messages(messages, self.catalog.table(name).context)
+        for message in messages:
+            if message.deleted_files or message.compact_before or message.compact_after:
+                raise InvalidRequest(
+                    f"group {self.name}: messages of table {name} delete or compact files, which may conflict half way "
+                    "through a publish: commit them to the table alone",
+                    group=self.name,
+                    table=name,
+                )
+        return Part(mode, tuple(messages))
+
+    def _decide(self, wish: Intent) -> GroupVersion:
+        """Take the next number for the intent, finishing first what others decided before."""
+        for _ in range(_TRIES):
+            self.recover()
+            if (done := self._published(wish.token)) is not None:
+                return done
+            number = max(self.store.numbers("intent"), default=0) + 1
+            intent = Intent(number, wish.token, wish.parts, wish.properties, wish.restores)
+            if self.store.create_intent(intent):
+                return self._finish(intent)
+        raise CommitConflict(f"group {self.name}: others won {_TRIES} races for the next version", group=self.name)
+
+    def _published(self, token: str) -> GroupVersion | None:
+        for number in reversed(self.store.numbers("intent")):
+            if self.store.intent(number).token == token:
+                return self._finish(self.store.intent(number))
+        return None
+
+    def _finish(self, intent: Intent) -> GroupVersion:
+        """Steps 3 and 4, by the publisher or by anybody after it; every step may have been done before."""
+        if intent.number in self.store.numbers("version"):
+            return self.store.version(intent.number)
+        earlier = self.latest()
+        members = dict(earlier.tables) if earlier else {}
+        for name, part in intent.parts.items():
+            try:
+                members[name] = self._land(name, part, intent)
+            except PaimonError:
+                if intent.number in self.store.numbers("version"):
+                    break  # others finished it while we slept, and went on
+                raise
+        version = GroupVersion(intent.number, members, time.time_ns() // 1_000_000, intent.properties, intent.restores)
+        return version if self.store.create_version(version) else self.store.version(intent.number)
+
+    def _land(self, name: str, part: Part, intent: Intent) -> Member:
+        table = self.catalog.table(name)
+        if part.mode is Mode.ROLLBACK:
+            return Member(_rolled_back(table, part).id, part.tag or "")
+        tag = f"group-{self.name}-{intent.number}"
+        properties = {**intent.properties, "group.name": self.name, "group.version": str(intent.number)}
+        overwrite = {
+            Mode.APPEND: None,
+            Mode.OVERWRITE_PARTITIONS: Overwrite(),
+            Mode.OVERWRITE_TABLE: Overwrite(lambda partition: True),
+        }[part.mode]
+        try:
+            return Member(table.tags.read(tag).snapshot.id, tag)  # a publisher came this far and died
+        except TagNotFound:
+            snapshot = table.commit(
+                part.messages, user=self.user, identifier=intent.number, properties=properties, overwrite=overwrite
+            )
+        snapshot = snapshot or table.latest_snapshot()
+        if snapshot is None:
+            raise SnapshotNotFound(f"table {name} has no snapshot for group {self.name}: publish rows", table=name)
+        return Member(self._tag(table, tag, snapshot).id, tag)
+
+    def _tag(self, table: Table, tag: str, snapshot: Snapshot) -> Snapshot:
+        try:
+            return create_tag(table.context, tag, snapshot).snapshot
+        except AlreadyExists:
+            return table.tags.read(tag).snapshot
+
+    def _delete_tags(self, table: Table, used: set[str], newest: int) -> None:
+        """Delete the group's tags that no version uses, those that an earlier run left behind too."""
+        for tag in table.tags.list():
+            number = tag.name.removeprefix(f"group-{self.name}-")
+            if number != tag.name and number.isdecimal() and int(number) <= newest and tag.name not in used:
+                with contextlib.suppress(TagNotFound):
+                    table.tags.delete(tag.name)
+
+    def _undoing(self, name: str, tag: str) -> Part:
+        table = self.catalog.table(name)
+        table.tags.read(tag)
+        latest = table.latest_snapshot()
+        return Part(Mode.ROLLBACK, tag=tag, undone=None if latest is None else (latest.id, latest.uuid or ""))
+
+    def _check_stands(self, version: int) -> None:
+        if version in _withdrawn([self.store.version(n) for n in self.store.numbers("version")]):
+            raise InvalidRequest(
+                f"version {version} of group {self.name} was withdrawn by a rollback", group=self.name, version=version
+            )
+
+
+def _withdrawn(versions: Sequence[GroupVersion]) -> set[int]:
+    return {n for v in versions if v.restores is not None for n in range(v.restores + 1, v.number)}
+
+
+def _rolled_back(table: Table, part: Part) -> Snapshot:
+    """Go back unless that was done before: a publisher that slept must not undo what came after."""
+    target = table.tags.read(part.tag or "").snapshot
+    if part.undone is None or part.undone[0] == target.id:
+        return target
+    try:
+        pending = (table.context.snapshots.read(part.undone[0]).uuid or "") == part.undone[1]
+    except SnapshotNotFound:
+        pending = False
+    return table.rollback(tag=part.tag) if pending else target

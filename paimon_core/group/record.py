@@ -1,0 +1,113 @@
+"""The two records of a table group: what a publish intends, and the version that it became.
+
+Both are JSON files that never change. An intent holds everything that is needed to finish it: whoever finds one
+without its version can do so, as often as wanted.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from paimon_core.metadata.commit_message import CommitMessage
+from paimon_core.metadata.wire import pack, unpacked
+
+RECORD_VERSION = 1
+
+
+class Mode(StrEnum):
+    """How a table takes its part; DO NOT CHANGE, on disk."""
+
+    APPEND = "append"
+    """Rows are added, or upserted by key."""
+    OVERWRITE_PARTITIONS = "overwrite-partitions"
+    """The partitions that the new files lie in are replaced."""
+    OVERWRITE_TABLE = "overwrite-table"
+    ROLLBACK = "rollback"
+    """The table goes back to the snapshot that an earlier version names."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """What one table contributes."""
+
+    mode: Mode
+    messages: tuple[CommitMessage, ...] = ()
+    tag: str | None = None
+    """For a rollback: the tag to go back to."""
+    undone: tuple[int, str] | None = None
+    """For a rollback: id and uuid of the snapshot that was the latest; once it is gone, the rollback is done."""
+
+    def to_plain(self) -> dict[str, Any]:
+        """As plain JSON values."""
+        texts = [base64.b64encode(m.to_bytes()).decode() for m in self.messages]
+        return {"mode": self.mode, "messages": texts, "tag": self.tag, "undone": self.undone}
+
+    @staticmethod
+    def from_plain(value: Mapping[str, Any]) -> Part:
+        """The inverse of ``to_plain``."""
+        messages = tuple(CommitMessage.from_bytes(base64.b64decode(text)) for text in value["messages"])
+        undone = value["undone"]
+        return Part(Mode(value["mode"]), messages, value["tag"], None if undone is None else (undone[0], undone[1]))
+
+
+@dataclass(frozen=True)
+class Intent:
+    """A publish that has been decided and must be finished."""
+
+    number: int
+    token: str
+    """Tells it from another intent of the same number."""
+    parts: Mapping[str, Part]
+    """By ``database.table``."""
+    properties: Mapping[str, str] = field(default_factory=dict)
+    restores: int | None = None
+    """For a rollback: the version that it goes back to."""
+
+    def to_bytes(self) -> bytes:
+        """Versioned JSON."""
+        members = {"number": self.number, "token": self.token, "properties": dict(self.properties)}
+        parts = {name: part.to_plain() for name, part in self.parts.items()}
+        return pack(RECORD_VERSION, {**members, "restores": self.restores, "parts": parts})
+
+    @staticmethod
+    def from_bytes(data: bytes) -> Intent:
+        """The inverse of ``to_bytes``; raises InvalidRequest for other bytes, UnsupportedFeature for newer ones."""
+        with unpacked(data, "group intent", RECORD_VERSION) as value:
+            parts = {name: Part.from_plain(part) for name, part in value["parts"].items()}
+            return Intent(value["number"], value["token"], parts, value["properties"], value["restores"])
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """One table in a version of the group: a snapshot, and the tag that keeps it."""
+
+    snapshot: int
+    tag: str
+
+
+@dataclass(frozen=True)
+class GroupVersion:
+    """One consistent state of all tables of a group."""
+
+    number: int
+    tables: Mapping[str, Member]
+    """By ``database.table``; tables that a publish left alone stay at their earlier snapshot."""
+    time_millis: int
+    properties: Mapping[str, str] = field(default_factory=dict)
+    restores: int | None = None
+    """The version that this one went back to; those between are withdrawn."""
+
+    def to_bytes(self) -> bytes:
+        """Versioned JSON."""
+        return pack(RECORD_VERSION, asdict(self))
+
+    @staticmethod
+    def from_bytes(data: bytes) -> GroupVersion:
+        """The inverse of ``to_bytes``; raises InvalidRequest for other bytes, UnsupportedFeature for newer ones."""
+        with unpacked(data, "group version", RECORD_VERSION) as value:
+            tables = {name: Member(**member) for name, member in value["tables"].items()}
+            return GroupVersion(value["number"], tables, value["time_millis"], value["properties"], value["restores"])

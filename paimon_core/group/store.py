@@ -1,0 +1,87 @@
+"""GroupStore: the records of one group, ``<warehouse>/group/<name>/intent-N`` and ``version-N``.
+
+Each is created exclusively, whole, and never changed. Java's catalogs look at directories that end in ``.db`` only.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeVar
+
+from paimon_core.errors import CommitStateUnknown, CorruptTable, InvalidRequest, NotFound
+from paimon_core.group.record import GroupVersion, Intent
+from paimon_core.storage.paths import group_path
+from paimon_core.storage.storage import Storage
+
+_Record = TypeVar("_Record")
+_NAME = re.compile(r"(intent|version)-([1-9]\d{0,18})")
+_TRIES = 5
+
+
+@dataclass(frozen=True, slots=True)
+class GroupStore:
+    """Reads and creates the records of one group below a warehouse."""
+
+    storage: Storage
+    warehouse: str
+    name: str
+
+    @property
+    def directory(self) -> str:
+        """Where the records lie."""
+        return group_path(self.warehouse, self.name)
+
+    def numbers(self, kind: str) -> list[int]:
+        """The numbers of the records ``intent`` or ``version`` that are there, ascending, by listing."""
+        found = (_NAME.fullmatch(entry.name) for entry in self.storage.list(self.directory))
+        return sorted(int(match.group(2)) for match in found if match and match.group(1) == kind)
+
+    def intent(self, number: int) -> Intent:
+        """One intent; raises NotFound, CorruptTable."""
+        return self._read("intent", number, Intent.from_bytes)
+
+    def version(self, number: int) -> GroupVersion:
+        """One version; raises NotFound naming those that are there, CorruptTable."""
+        return self._read("version", number, GroupVersion.from_bytes)
+
+    def create_intent(self, intent: Intent) -> bool:
+        """Decide on an intent: True it stands, False another took its number; raises CommitStateUnknown."""
+        return self._create(f"intent-{intent.number}", intent.to_bytes())
+
+    def create_version(self, version: GroupVersion) -> bool:
+        """Make a version visible: True it is this one, False somebody was first; raises CommitStateUnknown."""
+        return self._create(f"version-{version.number}", version.to_bytes())
+
+    def delete(self, number: int) -> None:
+        """Delete a version, then its intent; missing ones are no error."""
+        self.storage.delete(f"{self.directory}/{kind}-{int(number)}" for kind in ("version", "intent"))
+
+    def _create(self, name: str, data: bytes) -> bool:
+        path = f"{self.directory}/{name}"
+        error: CommitStateUnknown | None = None
+        for _ in range(_TRIES):
+            try:
+                if self.storage.create_exclusive(path, data):
+                    return True
+            except CommitStateUnknown as unknown:
+                error = unknown
+            try:  # a lost answer, or a client that tried again by itself, made it ours
+                return self.storage.read(path) == data
+            except FileNotFoundError:
+                continue
+        raise CommitStateUnknown(
+            f"it is not known whether {path} was created: {error}; look for it, or publish again", path=path
+        ) from error
+
+    def _read(self, kind: str, number: int, parse: Callable[[bytes], _Record]) -> _Record:
+        path = f"{self.directory}/{kind}-{int(number)}"
+        try:
+            return parse(self.storage.read(path))
+        except FileNotFoundError:
+            known = self.numbers(kind)
+            held = f"it has {known[0]} to {known[-1]}" if known else "it has none"
+            raise NotFound(f"group {self.name} has no {kind} {number}: {held}", group=self.name, path=path) from None
+        except InvalidRequest as error:
+            raise CorruptTable(f"{path}: {error}", path=path) from error

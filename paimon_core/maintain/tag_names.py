@@ -1,0 +1,39 @@
+"""What a new tag may be called; a name that Java or an older version gave stays readable (format 15.1)."""
+
+from __future__ import annotations
+
+from paimon_core.errors import AlreadyExists, InvalidRequest
+from paimon_core.metadata.context import TableContext
+from paimon_core.metadata.snapshot import Snapshot
+from paimon_core.metadata.tag_periods import BY_PERIOD, Periods
+
+
+def check_new_name(context: TableContext, name: str, snapshot: Snapshot, *, instead_of: str | None = None) -> None:
+    """Raises InvalidRequest for a name that is no file name or reads as a snapshot id, AlreadyExists for a second
+    automatic tag of a snapshot.
+
+    Digits alone are left to tables whose automatic tags are called so. Where tags are made by period, Java refuses to
+    go on when two of their names stand on one snapshot; ``instead_of``: the tag that goes for this one.
+    """
+    context.paths.tag(name)
+    periods = Periods.of(context.options) if context.options["tag.automatic-creation"] in BY_PERIOD else None
+    automatic = periods is not None and periods.start(name) is not None
+    if name.isdecimal() and not automatic:
+        raise InvalidRequest(
+            f"tag name {name!r} has digits only and would be taken for a snapshot id: add a letter", tag=name
+        )
+    if not automatic:
+        return
+    assert periods is not None
+    for other in context.tags.list():
+        if (
+            other.name not in (name, instead_of)
+            and other.snapshot.id == snapshot.id
+            and periods.start(other.name) is not None
+        ):
+            raise AlreadyExists(
+                f"table {context.name}: snapshot {snapshot.id} has the automatic tag {other.name!r} already, and may "
+                f"not get another ({name!r})",
+                tag=name,
+                snapshot=snapshot.id,
+            )

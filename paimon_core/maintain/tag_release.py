@@ -1,0 +1,101 @@
+"""Take a tag away, and then the files that only it used, on whatever branch others use them (format 15.1, 16.4).
+
+A file lives in a row of snapshots without gaps: one that a snapshot beyond the tag's uses is used by the nearest live
+snapshot on that side. So of the table's own branch only the neighbours are asked, and the latest; of other branches,
+whose history may fork anywhere, everything is.
+"""
+
+from __future__ import annotations
+
+import bisect
+from collections.abc import Callable
+from dataclasses import replace
+
+from paimon_core.commit.base import Base
+from paimon_core.errors import CorruptTable, SnapshotNotFound
+from paimon_core.maintain.garbage import Garbage, Removal, patient_entries
+from paimon_core.maintain.holders import keep_branches, keep_own_changelogs, seen_now, used_since
+from paimon_core.maintain.plan import PlannedFile
+from paimon_core.metadata.context import TableContext
+from paimon_core.metadata.manifest_file import live_entries
+from paimon_core.metadata.snapshot import Snapshot
+from paimon_core.metadata.tag_store import Tag
+
+_TRIES = 4
+
+
+def is_live(context: TableContext, snapshot: Snapshot) -> bool:
+    """Whether the snapshot stands under its id, neither expired nor made anew."""
+    return Base(context, snapshot).is_current()
+
+
+def only_of(context: TableContext, tag: Tag) -> Garbage:
+    """The files that only this tag uses; none while its snapshot is live.
+
+    Raises CorruptTable for anything that stands and cannot be read whole.
+    """
+    for left in reversed(range(_TRIES)):
+        try:
+            return _only_of(context, tag)
+        except (SnapshotNotFound, CorruptTable) as error:
+            vanished = isinstance(error, SnapshotNotFound) or error.facts.get("missing")
+            if not vanished or not left:  # else an expiry was at work: look again
+                raise
+    raise AssertionError("the last try returns or raises")
+
+
+def release(
+    context: TableContext,
+    tag: Tag,
+    drop: Callable[[], None],
+    *,
+    allowed: frozenset[str] | None = None,
+    becomes: Tag | None = None,
+) -> Removal:
+    """``drop`` the tag, then delete what only it used, of that only what is ``allowed``; what was deleted.
+
+    ``becomes``: what the tag then is instead. What came to be held meanwhile stays. Raises as ``only_of``, with the tag
+    still there.
+    """
+    seen = seen_now(context)
+    garbage = only_of(context, tag)
+    if becomes is not None:
+        garbage.keep([becomes.snapshot])
+        mark = (context.branch, becomes.name, becomes.snapshot.delta_manifest_list)
+        seen = replace(seen, tags=seen.tags | {mark})
+    data, metadata = garbage.files()
+    drop()
+    if not data and not metadata:
+        return Removal()
+    used = used_since(context, seen, (*data, *metadata))
+    if is_live(context, tag.snapshot):  # a rollback has brought it back
+        return Removal()
+
+    def goes(file: PlannedFile) -> bool:
+        return file.path not in used and (allowed is None or file.path in allowed)
+
+    removal = Removal.of(filter(goes, data), filter(goes, metadata))
+    context.storage.delete(removal.paths)
+    return removal
+
+
+def _only_of(context: TableContext, tag: Tag) -> Garbage:
+    garbage = Garbage(context)
+    if is_live(context, tag.snapshot):
+        return garbage
+    entries = (
+        entry
+        for list_name in (tag.snapshot.base_manifest_list, tag.snapshot.delta_manifest_list)
+        for entry in patient_entries(context, list_name)
+    )
+    for entry in live_entries(entries):
+        garbage.add_file(entry)
+    garbage.add_metadata(tag.snapshot)
+    ids = context.snapshots.ids()
+    at = bisect.bisect(ids, tag.snapshot.id)
+    near = sorted({*ids[max(at - 1, 0) : at + 1], *ids[-1:]})
+    garbage.keep(map(context.snapshots.read, near))
+    garbage.keep(t.snapshot for t in context.tags.list() if t.name != tag.name)
+    keep_branches(garbage)
+    keep_own_changelogs(garbage)
+    return garbage

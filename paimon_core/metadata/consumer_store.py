@@ -1,0 +1,93 @@
+"""ConsumerStore: how far each streaming reader of a table has come (format 15.6)."""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import dataclass
+
+from paimon_core.errors import CorruptTable, InvalidRequest, NotFound
+from paimon_core.storage.paths import TablePaths
+from paimon_core.storage.storage import FileInfo, Storage
+
+_PREFIX = "consumer-"
+_PAUSES = (0.02, 0.1)
+"""Seconds between looks at a file that does not parse: others may write it in place."""
+
+
+@dataclass(frozen=True, slots=True)
+class Consumer:
+    """One reader: the first snapshot that it has not read, and when it said so (epoch milliseconds)."""
+
+    name: str
+    next_snapshot: int
+    modified_millis: int
+
+
+@dataclass(frozen=True, slots=True)
+class ConsumerStore:
+    """Reads, sets and deletes the consumer files of one table on one branch."""
+
+    storage: Storage
+    paths: TablePaths
+
+    def files(self) -> list[FileInfo]:
+        """The files, by name, unread."""
+        found = self.storage.list(self.paths.consumer_directory)
+        return sorted(
+            (e for e in found if e.name.startswith(_PREFIX) and not e.is_directory), key=lambda entry: entry.name
+        )
+
+    def list(self) -> list[Consumer]:
+        """All consumers, by name; raises CorruptTable for a bad file: a reader overlooked would lose its snapshots."""
+        return [c for c in map(self._of, self.files()) if c is not None]
+
+    def read(self, name: str) -> Consumer:
+        """One consumer; raises NotFound."""
+        path = self.paths.consumer(name)
+        for entry in self.files():
+            if entry.path == path and (found := self._of(entry)) is not None:
+                return found
+        raise self._not_found(name)
+
+    def reset(self, name: str, next_snapshot: int) -> None:
+        """Say that ``name`` reads from ``next_snapshot`` on, whatever it said before; snapshots from there on stay.
+
+        Raises InvalidRequest for what is no id, or no name of a file.
+        """
+        if type(next_snapshot) is not int or not 1 <= next_snapshot < 2**63:
+            raise InvalidRequest(f"consumer {name!r}: {next_snapshot!r:.60} is no snapshot id", consumer=name)
+        self.storage.overwrite(self.paths.consumer(name), f'{{\n  "nextSnapshot" : {next_snapshot}\n}}'.encode())
+
+    def delete(self, name: str) -> None:
+        """Forget a reader; raises NotFound."""
+        if not self.storage.delete([self.paths.consumer(name)]):
+            raise self._not_found(name)
+
+    def _of(self, entry: FileInfo) -> Consumer | None:
+        for pause in (*_PAUSES, None):
+            try:
+                data = self.storage.read(entry.path)
+            except FileNotFoundError:  # deleted since we listed
+                return None
+            try:
+                return Consumer(entry.name.removeprefix(_PREFIX), _next_snapshot(data), entry.modified_millis)
+            except (ValueError, KeyError, TypeError, RecursionError) as error:
+                if pause is None:
+                    raise CorruptTable(
+                        f"{entry.path} does not say its nextSnapshot: {error!r:.120}. Reset the consumer, or delete it",
+                        path=entry.path,
+                    ) from error
+                time.sleep(pause)
+        raise AssertionError
+
+    def _not_found(self, name: str) -> NotFound:
+        known = ", ".join(e.name.removeprefix(_PREFIX) for e in self.files()) or "none"
+        return NotFound(f"no consumer {name!r} in {self.paths.root} (consumers: {known:.200})", consumer=name)
+
+
+def _next_snapshot(data: bytes) -> int:
+    value = json.loads(data)["nextSnapshot"]
+    if type(value) is not int:
+        raise ValueError(f"nextSnapshot is {value!r:.60}")
+    return value

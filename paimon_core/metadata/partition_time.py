@@ -1,0 +1,122 @@
+"""The time that a partition's values tell, for expiry by value (format 16.3)."""
+
+from __future__ import annotations
+
+import datetime
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from paimon_core.codec.binary_row import decode_row
+from paimon_core.codec.partition_text import partition_values
+from paimon_core.codec.time_format import DEFAULT, NANOS_PER_DAY, LocalTime, time_format
+from paimon_core.errors import InvalidRequest
+from paimon_core.metadata.context import TableContext
+from paimon_core.types import BINARY_ROOTS
+
+PATTERN, FORMATTER = "partition.timestamp-pattern", "partition.timestamp-formatter"
+LIFETIME, STRATEGY = "partition.expiration-time", "partition.expiration-strategy"
+BY_VALUE = "values-time"
+
+
+@dataclass(frozen=True)
+class PartitionTime:
+    """How one table's partitions tell their time: the text of a pattern, or the first value, read as a format."""
+
+    context: TableContext
+
+    def told_by(self, partition: bytes) -> tuple[LocalTime | None, str]:
+        """The time, or None and why there is none.
+
+        A null tells no time, nor does a value whose text is not as the format says: days and timestamps are written as
+        Java writes them inside, a DATE as its number of days. Raises InvalidOption or UnsupportedFeature for a
+        formatter that is not read here.
+        """
+        options = self.context.options
+        formatter = options[FORMATTER]
+        read = DEFAULT if formatter is None else time_format(formatter)
+        text = self._text(partition)
+        if text is None:
+            return None, "a null tells no time"
+        found = read.read(text)
+        asked = "yyyy-M-d[ H:m:s]" if formatter is None else formatter
+        return found, "" if found else f"{text!r:.80} is no time of the form {asked!r}"
+
+    def _text(self, partition: bytes) -> str | None:
+        pattern: str | None = self.context.options[PATTERN]
+        fields = self.context.schema.partition_fields
+        values = decode_row(partition, [f.type for f in fields])
+        if pattern is None:
+            return None if values[0] is None else self._inner_text(values, 0)
+        names = sorted(range(len(fields)), key=lambda i: -len(fields[i].name))
+        out, at = [], 0
+        while at < len(pattern):
+            # The longest name first: $dt1 is not the value of dt and a 1.
+            column = next((i for i in names if pattern.startswith(f"${fields[i].name}", at)), None)
+            if column is None:
+                out.append(pattern[at])
+                at += 1
+                continue
+            if values[column] is None:
+                return None
+            out.append(self._inner_text(values, column))
+            at += 1 + len(fields[column].name)
+        return "".join(out)
+
+    def _inner_text(self, values: Sequence[Any], column: int) -> str:
+        dtype = self.context.schema.partition_fields[column].type
+        if isinstance(values[column], str):
+            return str(values[column])
+        if dtype.root in BINARY_ROOTS:
+            return ""
+        return partition_values([values[column]], [dtype], legacy=True, default_name="")[0]
+
+
+def local_nanos(epoch_millis: int) -> int:
+    """The local wall clock of a moment, as nanoseconds since 1970-01-01 00:00 of that clock."""
+    return (epoch_millis + time.localtime(epoch_millis // 1000).tm_gmtoff * 1000) * 1_000_000
+
+
+def is_expired_by_value(context: TableContext, partition: bytes, now_millis: int) -> bool:
+    """Whether the options say that this partition's time is over (format 14.3); False where they say nothing."""
+    lifetime = context.options[LIFETIME]
+    if lifetime is None or context.options[STRATEGY] != BY_VALUE or not context.schema.partition_keys:
+        return False
+    try:
+        told, _ = PartitionTime(context).told_by(partition)
+    except InvalidRequest:
+        return False
+    return told is not None and told.total_nanos < local_nanos(now_millis) - lifetime * 1_000_000
+
+
+def check_partition_expiry(context: TableContext) -> None:
+    """The rules for a new table: partitions to expire, a formatter that can be read, a pattern of its columns.
+
+    Raises InvalidRequest naming the option.
+    """
+    options, keys = context.options, context.schema.partition_keys
+    given = [o for o in options.values if o.startswith("partition.expiration") or o in (PATTERN, FORMATTER)]
+    if given and not keys:
+        raise InvalidRequest(f"option {given[0]} needs a table with partitions", option=given[0])
+    if (given or options["end-input.check-partition-expire"]) and options[LIFETIME] is None:
+        raise InvalidRequest(
+            f"option {(*given, 'end-input.check-partition-expire')[0]} needs the option {LIFETIME}", option=LIFETIME
+        )
+    if options[FORMATTER] is not None:
+        time_format(options[FORMATTER])
+    pattern = options[PATTERN]
+    if pattern is not None and not any(f"${key}" in pattern for key in keys):
+        raise InvalidRequest(
+            f"option {PATTERN} = {pattern!r} names no partition column (those are: {', '.join(keys)})", option=PATTERN
+        )
+
+
+def day_of(nanos: int) -> str:
+    """A local time as text for a person, to the second where Python's calendar reaches."""
+    days, rest = divmod(nanos, NANOS_PER_DAY)
+    try:
+        moment = datetime.datetime(1970, 1, 1) + datetime.timedelta(days=days, seconds=rest // 1_000_000_000)
+    except OverflowError:
+        return f"{days} days from 1970-01-01"
+    return moment.isoformat(" ")

@@ -1,0 +1,83 @@
+"""Statistics: what an ANALYZE found of a table, as its JSON file holds it (format 1.5)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from paimon_core.errors import CorruptTable
+from paimon_core.storage.storage import Storage
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnStatistics:
+    """Of one column; None is what was not worked out."""
+
+    column_id: int
+    distinct_count: int | None = None
+    """Values that differ, nulls left out."""
+    min: str | None = None
+    """The least value, as Java writes it as text: dates as day numbers, times as milliseconds of the day."""
+    max: str | None = None
+    null_count: int | None = None
+    avg_len: int | None = None
+    """Bytes of a value, rounded up."""
+    max_len: int | None = None
+
+
+_MEMBERS = (
+    ("column_id", "colId"),
+    ("distinct_count", "distinctCount"),
+    ("min", "min"),
+    ("max", "max"),
+    ("null_count", "nullCount"),
+    ("avg_len", "avgLen"),
+    ("max_len", "maxLen"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Statistics:
+    """Of one snapshot: its rows after merging, the bytes they would take alone, its columns by name."""
+
+    snapshot_id: int
+    schema_id: int
+    row_count: int | None = None
+    size_bytes: int | None = None
+    columns: Mapping[str, ColumnStatistics] = field(default_factory=dict)
+
+    def to_json(self) -> str:
+        """The text of the file, with Java's members; what is None is left out."""
+        members: dict[str, Any] = {"snapshotId": self.snapshot_id, "schemaId": self.schema_id}
+        if self.row_count is not None:
+            members["mergedRecordCount"] = self.row_count
+        if self.size_bytes is not None:
+            members["mergedRecordSize"] = self.size_bytes
+        members["colStats"] = {
+            name: {member: v for attribute, member in _MEMBERS if (v := getattr(column, attribute)) is not None}
+            for name, column in self.columns.items()
+        }
+        return json.dumps(members, indent=2, ensure_ascii=False)
+
+    @staticmethod
+    def read(storage: Storage, path: str) -> Statistics:
+        """The statistics in a file; raises CorruptTable naming it when it is missing or no such file."""
+        try:
+            return _parsed(json.loads(storage.read(path)))
+        except FileNotFoundError:
+            raise CorruptTable(f"{path} is missing", path=path, missing=True) from None
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+            raise CorruptTable(f"{path} is no statistics file: {error!r}", path=path) from error
+
+
+def _parsed(value: Mapping[str, Any]) -> Statistics:
+    columns = {
+        name: ColumnStatistics(**{a: column[m] for a, m in _MEMBERS if column.get(m) is not None})
+        for name, column in (value.get("colStats") or {}).items()
+    }
+    numbers = (value["snapshotId"], value["schemaId"], value.get("mergedRecordCount"), value.get("mergedRecordSize"))
+    if any(n is not None and type(n) is not int for n in numbers):
+        raise ValueError("its counts are no numbers")
+    return Statistics(*numbers, columns)

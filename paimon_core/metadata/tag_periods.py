@@ -1,0 +1,86 @@
+"""Tag periods: how automatic tags are named after the period that has just ended (format 15.1).
+
+Times are wall-clock milliseconds since 1970 without a zone: a name is a reading of a clock, not an instant.
+"""
+
+from __future__ import annotations
+
+import datetime
+import re
+from dataclasses import dataclass
+
+from paimon_core.errors import InvalidRequest
+from paimon_core.options import TableOptions
+
+EPOCH = datetime.datetime(1970, 1, 1)
+MILLISECOND = datetime.timedelta(milliseconds=1)
+_HOUR = 3_600_000
+_LENGTHS = {"daily": 24 * _HOUR, "hourly": _HOUR, "two-hours": 2 * _HOUR}
+_DAYS = {"with_dashes": "%Y-%m-%d", "without_dashes": "%Y%m%d", "without_dashes_and_spaces": "%Y%m%d"}
+_HOURS = {"with_dashes": "%Y-%m-%d %H", "without_dashes": "%Y%m%d %H", "without_dashes_and_spaces": "%Y%m%d%H"}
+_MINUTES = "%Y%m%d%H%M"
+_FIELDS = {"%Y": r"(?P<year>[0-9]{4})", "%m": r"(?P<month>[0-9]{2})", "%d": r"(?P<day>[0-9]{2})"} | {
+    "%H": r"(?P<hour>[0-9]{2})",
+    "%M": r"(?P<minute>[0-9]{2})",
+}
+
+
+BY_PERIOD = ("process-time", "watermark")
+"""Values of ``tag.automatic-creation`` that name tags after periods."""
+
+
+@dataclass(frozen=True, slots=True)
+class Periods:
+    """Periods of one length, counted from the epoch, and the form of their names."""
+
+    millis: int
+    form: str
+    """The fields of a name, as ``strftime`` writes them."""
+    days_only: bool = False
+    """A name is told by what stands before its first blank."""
+
+    @staticmethod
+    def of(options: TableOptions) -> Periods:
+        """The periods that the options of a table ask for; ``tag.creation-period-duration`` wins."""
+        duration, period = options["tag.creation-period-duration"], options["tag.creation-period"]
+        if duration is not None:
+            return Periods(duration, _MINUTES)
+        formatter = options["tag.period-formatter"]
+        if period == "daily":
+            return Periods(_LENGTHS[period], _DAYS[formatter], days_only=True)
+        # Two hours know one form only, whatever the formatter (format 15.1).
+        return Periods(_LENGTHS[period], _HOURS["with_dashes" if period == "two-hours" else formatter])
+
+    def ended(self, local_millis: int) -> int:
+        """The start of the period before the one that a time lies in."""
+        return local_millis - local_millis % self.millis - self.millis
+
+    def name(self, start: int) -> str:
+        """The name of the tag of a period."""
+        moment = EPOCH + start * MILLISECOND
+        # strftime writes years before 1000 with fewer digits on some systems.
+        return moment.strftime(self.form.replace("%Y", f"{moment.year:04d}"))
+
+    def start(self, name: str) -> int | None:
+        """The start of the period that a tag of this name stands for; None for a name that no automatic tag has."""
+        pattern = self.form
+        for field, part in _FIELDS.items():
+            pattern = pattern.replace(field, part)
+        found = re.fullmatch(pattern, name.split(" ")[0] if self.days_only else name)
+        if found is None:
+            return None
+        try:
+            moment = datetime.datetime(**{field: int(text) for field, text in found.groupdict().items()})  # type: ignore[arg-type]
+        except ValueError:
+            return None
+        return (moment - EPOCH) // MILLISECOND
+
+
+def check_tag_options(options: TableOptions) -> None:
+    """Raises InvalidRequest for automatic tags whose delay is as long as their period: none would ever be due."""
+    delay, period = options["tag.creation-delay"], Periods.of(options).millis
+    if options["tag.automatic-creation"] in BY_PERIOD and delay >= period:
+        raise InvalidRequest(
+            f"option tag.creation-delay ({delay} ms) must be less than the period of the automatic tags ({period} ms)",
+            option="tag.creation-delay",
+        )

@@ -1,0 +1,285 @@
+"""ObjectStorage: the Storage of one warehouse in an object store (S3, Google Cloud Storage, Azure Blob Storage).
+
+Directories are only the part of a name before a ``/``: they appear with their first file. Listings are never cached.
+A snapshot is published by one conditional request that is sent once, so that every answer means what it says.
+"""
+
+from __future__ import annotations
+
+import itertools
+import posixpath
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import TypeVar
+
+import pyarrow as pa
+
+from paimon_core.errors import CommitStateUnknown, InvalidRequest, PaimonError, StorageError
+from paimon_core.storage.connections import connection
+from paimon_core.storage.object_store import Failure, Meaning, ObjectStore, Page, StoredObject, Upload
+from paimon_core.storage.probe import prove_once
+from paimon_core.storage.remote_file import TAIL_BYTES, RemoteOutput, RemoteReader, RemoteWriter
+from paimon_core.storage.secret import Secret, scrubbed
+from paimon_core.storage.storage import FileInfo, Storage
+
+DELETE_BATCH = 1000
+_Answer = TypeVar("_Answer")
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectStorage(Storage):
+    """Files below ``base``, the URL of a warehouse such as ``s3://bucket/lake``, without a slash at its end.
+
+    A small value that pickles; the connection is made in each process on first use, one for each set of credentials.
+    Nothing outside ``base`` is read or changed: such a path is an InvalidRequest.
+    """
+
+    kind: str
+    """Which store: a key of ``connections.STORES``."""
+    base: str
+    options: tuple[tuple[str, str | Secret], ...] = ()
+
+    @property
+    def is_local(self) -> bool:
+        """Never: the files are not this machine's."""
+        return False
+
+    @property
+    def bucket(self) -> str:
+        """The bucket or container, with the account where the URL has one."""
+        return self.base.split("://", 1)[1].split("/", 1)[0]
+
+    @property
+    def _store(self) -> ObjectStore:
+        return connection(self.kind, self.bucket, self.options)
+
+    def read(self, path: str) -> bytes:
+        """The whole file; raises FileNotFoundError when there is none."""
+        key = self._key(path)
+        return self._ask("read", path, lambda: self._store.read(key))
+
+    def exists(self, path: str) -> bool:
+        """Whether a file or directory is there."""
+        key = self._key(path)
+        try:
+            if key:
+                self._ask("look for", path, lambda: self._store.head(key))
+                return True
+        except FileNotFoundError:
+            pass
+        found = self._page(path, _below(key), is_flat=True, limit=1)
+        return bool(found.objects)
+
+    def list(self, directory: str) -> list[FileInfo]:
+        """The direct entries in the order of their names; [] for a directory that does not exist."""
+        prefix = _below(self._key(directory))
+        found: dict[str, FileInfo] = {}
+        for page in self._pages(directory, prefix, is_flat=False):
+            for stored in page.objects:
+                if stored.key != prefix and not stored.is_directory:
+                    found[stored.key] = self._info(stored)
+            for below in (*page.prefixes, *(f"{o.key}/" for o in page.objects if o.is_directory and o.key != prefix)):
+                path = self._path(below.rstrip("/"))
+                found[below] = FileInfo(path, True)
+        return sorted(found.values(), key=lambda f: f.path)
+
+    def walk(self, directory: str) -> Iterator[FileInfo]:
+        """Every file below a directory."""
+        for page in self._pages(directory, _below(self._key(directory)), is_flat=True):
+            yield from (self._info(o) for o in page.objects if not _is_marker(o))
+
+    def open_input(self, path: str) -> pa.NativeFile:
+        """The file for random access; raises FileNotFoundError when there is none."""
+        key = self._key(path)
+        tail, size = self._ask("open", path, lambda: self._store.read_tail(key, TAIL_BYTES))
+        if len(tail) == size:
+            return pa.BufferReader(tail)
+
+        def fetch(start: int, end: int) -> bytes:
+            return self._ask("read", path, lambda: self._store.read(key, start, end))
+
+        return pa.PythonFile(RemoteReader(fetch, tail, size), mode="r")
+
+    def open_output(self, path: str) -> pa.NativeFile:
+        """A new file to stream into, sent in parts; nobody sees anything of it before it is closed."""
+        return RemoteOutput(RemoteWriter(_Sink(self, path, self._key(path)), self._store.part_bytes))
+
+    def write(self, path: str, data: bytes) -> None:
+        """A whole new file under a name that nobody else uses."""
+        key = self._key(path)
+        self._do("write", path, lambda: self._store.put(key, data))
+
+    def overwrite(self, path: str, data: bytes) -> None:
+        """Replace a small file: readers see the old bytes or the new."""
+        key = self._key(path)
+        self._do("overwrite", path, lambda: self._store.put(key, data))
+
+    def create_exclusive(self, path: str, data: bytes) -> bool:
+        """Create the whole file unless it exists: True created, False somebody was first (format 14.4).
+
+        The first call of a process proves that the store heeds the condition, else ConditionalWriteUnsupported. Raises
+        StorageError (nothing was created) or CommitStateUnknown.
+        """
+        if not data:
+            raise InvalidRequest(f"cannot publish {path} without bytes", path=path)
+        place = (self.base, *(option for option in self.options if not isinstance(option[1], Secret)))
+        prove_once(place, self._create, self.delete, posixpath.dirname(path))
+        return self._create(path, data)
+
+    def _create(self, path: str, data: bytes) -> bool:
+        key = self._key(path)
+        try:
+            self._store.put_new(key, data)
+            return True
+        except PaimonError:
+            raise
+        except Exception as error:
+            failed = self._failure(error)
+        if failed.meaning is Meaning.EXISTS:
+            return False
+        if failed.meaning is Meaning.UNKNOWN:
+            raise CommitStateUnknown(f"it is not known whether {path} was created: {failed.text}", path=path)
+        raise self._error("publish", path, failed)
+
+    def move(self, source: str, target: str) -> None:
+        """Copy a file to a free name within the store, then delete it."""
+        old, new = self._key(source), self._key(target)
+        self._do("move", source, lambda: self._store.copy(old, new))
+        self._do("delete", source, lambda: self._store.delete([old]))
+
+    def make_directory(self, directory: str) -> None:
+        """Leave the empty object that other tools take for a directory; none where there is anything already."""
+        key = self._key(directory)
+        if key and not self.exists(directory):
+            self._do("make directory", directory, lambda: self._store.mark_directory(key))
+
+    def delete(self, paths: Iterable[str]) -> int:
+        """Delete files; missing ones are no error. The number deleted, see ``Storage.delete``."""
+        deleted = 0
+        for batch in _batches(dict.fromkeys(paths), DELETE_BATCH):
+            keys = [self._key(path) for path in batch]
+            deleted += self._ask("delete", batch[0], lambda keys=keys: self._store.delete(keys))  # type: ignore[misc]
+        return deleted
+
+    def delete_directory(self, directory: str) -> None:
+        """Delete all below a directory; refused for the warehouse itself."""
+        key = self._key(directory)
+        if directory == self.base:
+            raise InvalidRequest(f"{directory} is the warehouse, which is not deleted", path=directory)
+        marks = [key] if self.kind == "azure" else []
+        for page in self._pages(directory, _below(key), is_flat=True):
+            marks += [o.key for o in page.objects if o.is_directory]
+            files = [o.key for o in page.objects if not o.is_directory]
+            self._delete_keys(directory, files)
+        self._delete_keys(directory, sorted(marks, reverse=True))
+
+    def remove_empty_directory(self, directory: str) -> bool:
+        """False: a directory is nothing but the names of its files here."""
+        return False
+
+    def _delete_keys(self, directory: str, keys: Iterable[str]) -> None:
+        for batch in _batches(keys, DELETE_BATCH):
+            self._do("delete", directory, lambda batch=batch: self._store.delete(batch))  # type: ignore[misc]
+
+    # -- names
+
+    def _key(self, path: str) -> str:
+        """The name within the bucket; raises InvalidRequest for a path outside the warehouse."""
+        if path != self.base and not path.startswith(f"{self.base}/"):
+            raise InvalidRequest(f"{path} does not lie in the warehouse {self.base}", path=path)
+        key = path.split("://", 1)[1].partition("/")[2]
+        if any(part in (".", "..") for part in key.split("/")):
+            raise InvalidRequest(f"{path} has a '.' or '..' in it", path=path)
+        return key
+
+    def _path(self, key: str) -> str:
+        scheme = self.base.split("://", 1)[0]
+        return f"{scheme}://{self.bucket}/{key}"
+
+    def _info(self, stored: StoredObject) -> FileInfo:
+        return FileInfo(self._path(stored.key), False, stored.size, stored.modified_millis)
+
+    # -- asking the store
+
+    def _pages(self, directory: str, prefix: str, *, is_flat: bool) -> Iterator[Page]:
+        token: str | None = None
+        while True:
+            page = self._page(directory, prefix, is_flat=is_flat, token=token)
+            yield page
+            token = page.token
+            if token is None:
+                return
+
+    def _page(
+        self, directory: str, prefix: str, *, is_flat: bool, token: str | None = None, limit: int | None = None
+    ) -> Page:
+        ask = lambda: self._store.page(prefix, is_flat=is_flat, token=token, limit=limit)  # noqa: E731
+        try:
+            return self._ask("list", directory, ask)
+        except FileNotFoundError as error:
+            raise StorageError(f"cannot list {directory}: there is no bucket {self.bucket}", path=directory) from error
+
+    def _do(self, verb: str, path: str, action: Callable[[], object]) -> None:
+        self._ask(verb, path, action)
+
+    def _ask(self, verb: str, path: str, action: Callable[[], _Answer]) -> _Answer:
+        """The store's answer; FileNotFoundError where something is missing, StorageError for any other failure.
+
+        The client's exception is not kept, not even as a context: it may hold signed URLs and headers.
+        """
+        try:
+            return action()
+        except PaimonError:
+            raise
+        except Exception as error:
+            failed = self._failure(error)
+        if failed.meaning is Meaning.MISSING and verb in ("read", "open", "look for", "move", "list"):
+            raise FileNotFoundError(path)
+        raise self._error(verb, path, failed)
+
+    def _failure(self, error: Exception) -> Failure:
+        failed = self._store.failure(error)
+        secrets = [value for _, value in self.options if isinstance(value, Secret)]
+        return Failure(failed.meaning, scrubbed(failed.text, secrets), failed.status)
+
+    def _error(self, verb: str, path: str, failed: Failure) -> StorageError:
+        return StorageError(f"cannot {verb} {path}: {failed.text}", path=path, status=failed.status)
+
+
+class _Sink:
+    """The far end of an ``open_output``: one object, in one piece or in parts."""
+
+    def __init__(self, storage: ObjectStorage, path: str, key: str) -> None:
+        self._storage, self._path, self._key = storage, path, key
+        self._upload: Upload | None = None
+
+    def put(self, data: bytes) -> None:
+        self._storage.write(self._path, data)
+
+    def part(self, data: bytes) -> None:
+        if self._upload is None:
+            self._upload = self._storage._ask("write", self._path, lambda: self._storage._store.upload(self._key))
+        upload = self._upload
+        self._storage._do("write", self._path, lambda: upload.part(data))
+
+    def complete(self) -> None:
+        if self._upload is not None:
+            self._storage._do("write", self._path, self._upload.complete)
+
+    def abort(self) -> None:
+        if self._upload is not None:
+            self._storage._do("drop", self._path, self._upload.abort)
+
+
+def _below(key: str) -> str:
+    return f"{key}/" if key else ""
+
+
+def _is_marker(stored: StoredObject) -> bool:
+    return stored.is_directory or stored.key.endswith("/")
+
+
+def _batches(items: Iterable[str], size: int) -> Iterator[list[str]]:
+    rest = iter(items)
+    while batch := list(itertools.islice(rest, size)):
+        yield batch

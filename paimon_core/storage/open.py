@@ -1,0 +1,133 @@
+"""open_storage: from a warehouse URL and the operator's options to its Storage (docs/storage.md)."""
+
+from __future__ import annotations
+
+import os
+import posixpath
+import re
+from collections.abc import Mapping
+
+from paimon_core.errors import InvalidOption, InvalidRequest, UnsupportedFeature
+from paimon_core.storage.connections import check_installed
+from paimon_core.storage.fsspec_storage import LOCAL, MEMORY, FsspecStorage
+from paimon_core.storage.object_storage import ObjectStorage
+from paimon_core.storage.secret import Secret
+from paimon_core.storage.storage import Storage
+
+SCHEMES = {
+    "s3": ("s3", "s3"),
+    "s3a": ("s3", "s3"),
+    "gs": ("gcs", "gs"),
+    "abfs": ("azure", "abfs"),
+    "abfss": ("azure", "abfs"),
+    "az": ("azure", "abfs"),
+}
+"""Per scheme the kind of store, and the scheme that its paths are written with."""
+
+OPTIONS: Mapping[str, Mapping[str, bool]] = {
+    "s3": {
+        "s3.endpoint": False,
+        "s3.access-key": True,
+        "s3.secret-key": True,
+        "s3.session-token": True,
+        "s3.region": False,
+        "s3.path.style.access": False,
+    },
+    "gcs": {
+        "fs.gs.storage.root.url": False,
+        "fs.gs.project.id": False,
+        "fs.gs.auth.type": False,
+        "fs.gs.auth.service.account.json.keyfile": False,
+    },
+    "azure": {
+        "azure.endpoint": False,
+        "azure.account-name": False,
+        "azure.account-key": True,
+        "azure.sas-token": True,
+        "azure.tenant-id": False,
+        "azure.client-id": False,
+        "azure.client-secret": True,
+    },
+}
+"""The options of each kind of store, and whether the value is a secret."""
+
+CHOICES = {
+    "s3.path.style.access": ("true", "false"),
+    "fs.gs.auth.type": (
+        "APPLICATION_DEFAULT",
+        "COMPUTE_ENGINE",
+        "SERVICE_ACCOUNT_JSON_KEYFILE",
+        "UNAUTHENTICATED",
+    ),
+}
+TOGETHER = (
+    ("s3.access-key", "s3.secret-key"),
+    ("azure.tenant-id", "azure.client-id", "azure.client-secret"),
+)
+"""Options of which all are given, or none."""
+
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*(?:::[A-Za-z0-9+.\-]+)*):/")
+_AUTHORITY = re.compile(r"[A-Za-z0-9][A-Za-z0-9._\-]{0,254}(?:@[A-Za-z0-9][A-Za-z0-9.\-]{0,254})?")
+
+
+def open_storage(url: str, options: Mapping[str, str] | None = None) -> tuple[Storage, str]:
+    """The storage of a warehouse URL and the path of its root, without a trailing slash.
+
+    Plain paths, ``file:///path`` and ``file:/path`` are the local disk, ``memory://name`` is the memory of this
+    process; ``s3://``, ``gs://`` and ``abfs://`` are object stores. No connection is made yet. Raises
+    UnsupportedFeature naming any other scheme or the extra to install, InvalidOption for an option that the store does
+    not have (secrets are not shown), InvalidRequest for a URL that names no warehouse.
+    """
+    if not url.strip() or "\0" in url:
+        raise InvalidRequest(f"a warehouse needs a path, not {url!r}", url=url)
+    found = _SCHEME.match(url)
+    scheme = found.group(1).lower() if found else LOCAL
+    rest = url[found.end() - 1 :] if found else url
+    if scheme in SCHEMES:
+        return _object_storage(scheme, url, rest, options or {})
+    for option in options or {}:
+        raise InvalidOption(f"storage option {option!r} is not supported for {scheme}", option=option)
+    if scheme not in (LOCAL, MEMORY):
+        known = ", ".join(f"{s}://" for s in ("file", "memory", *SCHEMES))
+        raise UnsupportedFeature(
+            f"scheme {scheme!r} is not supported; use a local path or one of {known}", scheme=scheme
+        )
+    if scheme == MEMORY:
+        return FsspecStorage(MEMORY), posixpath.normpath("/" + rest.lstrip("/")).rstrip("/")
+    if rest.startswith("//") and not rest.startswith("///"):
+        raise InvalidRequest(f"{url!r} names a host; write file:///path", url=url)
+    root = os.path.abspath(("/" + rest.lstrip("/")) if found else rest)
+    if root == "/":
+        raise InvalidRequest("the root of the file system cannot be a warehouse", url=url)
+    return FsspecStorage(LOCAL), root
+
+
+def _object_storage(scheme: str, url: str, rest: str, options: Mapping[str, str]) -> tuple[Storage, str]:
+    kind, written = SCHEMES[scheme]
+    authority, _, path = rest.removeprefix("//").partition("/")
+    parts = [part for part in path.split("/") if part]
+    if not rest.startswith("//") or not _AUTHORITY.fullmatch(authority) or ("@" in authority and kind != "azure"):
+        raise InvalidRequest(
+            f"a {scheme} warehouse is written {scheme}://bucket/path, without credentials", scheme=scheme
+        )
+    if any(part in (".", "..") or set(part) & set("?#\\") or not part.isprintable() for part in parts):
+        raise InvalidRequest(f"{url!r}: a path has no '.', '..', '?', '#', '\\' or control character", url=url)
+    check_installed(kind)
+    base = "/".join((f"{written}://{authority}", *parts))
+    return ObjectStorage(kind, base, _checked(kind, options)), base
+
+
+def _checked(kind: str, options: Mapping[str, str]) -> tuple[tuple[str, str | Secret], ...]:
+    known = OPTIONS[kind]
+    for name, value in options.items():
+        if name not in known:
+            raise InvalidOption(f"storage option {name!r} is not one of {', '.join(known)}", option=name)
+        if not isinstance(value, str) or not value:
+            raise InvalidOption(f"storage option {name!r} must be text that is not empty", option=name)
+        if value not in CHOICES.get(name, (value,)):
+            raise InvalidOption(f"{name} = {value!r} must be one of {', '.join(CHOICES[name])}", option=name)
+    for names in TOGETHER:
+        missing = [name for name in names if name not in options]
+        if 0 < len(missing) < len(names):
+            raise InvalidOption(f"storage option {missing[0]!r} is missing beside the others of its kind")
+    return tuple((name, Secret(options[name]) if known[name] else options[name]) for name in sorted(options))

@@ -1,0 +1,291 @@
+"""Amazon S3 and what speaks its protocol, through s3fs, whose sessions, credentials and event loop are used.
+
+The requests are made here one by one: s3fs repeats requests at three layers (itself, botocore, aiohttp), which is right
+for all but the publish of a snapshot. That one goes through a client of its own that sends it exactly once.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+import aiohttp
+import s3fs
+from aiobotocore.httpsession import AIOHTTPSession
+from botocore.exceptions import BotoCoreError, ConnectTimeoutError, HTTPClientError
+from fsspec.asyn import sync
+
+from paimon_core.storage.object_store import Failure, Meaning, Page, StoredObject, Upload, meaning_of
+
+CONNECT_SECONDS = 5
+READ_SECONDS = 60
+SENDS = 5
+"""How often botocore sends a request that may be repeated."""
+PART_BYTES = 16 * 1024 * 1024
+_COPY_BYTES = 5 * 1024**3
+_TOO_MANY = 429
+_FIRST_PAUSE_SECONDS = 0.1
+_Answer = TypeVar("_Answer")
+
+
+class _SendOnce(AIOHTTPSession):  # type: ignore[misc]
+    """aiohttp sends a PUT again when the connection breaks, and would then answer "exists" about its own request."""
+
+    async def _get_session(self, proxy_url: str | None) -> Any:
+        session = await super()._get_session(proxy_url)
+        session._retry_connection = False
+        return session
+
+
+def open_store(bucket: str, options: Mapping[str, str]) -> S3Store:
+    """The bucket with the operator's options; the rest comes from the environment, profile or instance role."""
+    # What they log at DEBUG has session tokens in it.
+    for name in ("botocore", "aiobotocore", "s3fs"):
+        if logging.getLogger(name).level == logging.NOTSET:
+            logging.getLogger(name).setLevel(logging.INFO)
+    return S3Store(bucket, _client(options, SENDS), _client(options, 1))
+
+
+def _client(options: Mapping[str, str], sends: int) -> Any:
+    config: dict[str, Any] = {
+        "connect_timeout": CONNECT_SECONDS,
+        "read_timeout": READ_SECONDS,
+        "retries": {"mode": "standard", "total_max_attempts": sends},
+    }
+    if options.get("s3.path.style.access") == "true":
+        config["s3"] = {"addressing_style": "path"}
+    if sends == 1:
+        config["http_session_cls"] = _SendOnce
+    client = s3fs.S3FileSystem(
+        key=options.get("s3.access-key"),
+        secret=options.get("s3.secret-key"),
+        token=options.get("s3.session-token"),
+        endpoint_url=options.get("s3.endpoint"),
+        client_kwargs={"region_name": options["s3.region"]} if "s3.region" in options else None,
+        config_kwargs=config,
+        use_listings_cache=False,
+        skip_instance_cache=True,
+    )
+    client.retries = 1
+    return client
+
+
+@dataclass(frozen=True)
+class S3Store:
+    """One bucket; ``client`` repeats failed requests, ``once`` does not."""
+
+    bucket: str
+    client: Any
+    once: Any
+    part_bytes: int = PART_BYTES
+    page_keys: int = 1000
+    """The most that the protocol gives in one answer."""
+
+    def head(self, key: str) -> StoredObject:
+        """One HEAD."""
+        found = self._call("head_object", Key=key)
+        return StoredObject(key, found["ContentLength"], _millis(found["LastModified"]))
+
+    def read(self, key: str, start: int = 0, end: int | None = None) -> bytes:
+        """One GET of a range, whose answer says how long it should be."""
+        if end is not None and end <= start:
+            return b""
+        return self._read(key, f"bytes={start}-{'' if end is None else end - 1}", start)[0]
+
+    def read_tail(self, key: str, count: int) -> tuple[bytes, int]:
+        """One GET of the last bytes."""
+        return self._read(key, f"bytes=-{count}", None)
+
+    def _read(self, key: str, wanted: str, start: int | None) -> tuple[bytes, int]:
+        try:
+            return self._repeated(lambda: self._range(key, wanted))
+        except Exception as error:
+            if _status(error) != 416:
+                raise
+        size = self.head(key).size  # no byte of the range exists: an empty object, or one that is too short
+        if start:
+            raise EOFError(f"{key} has {size} bytes, and those from {start} were asked for")
+        return b"", size
+
+    async def _range(self, key: str, wanted: str) -> tuple[bytes, int]:
+        answer = await self.client._call_s3("get_object", Bucket=self.bucket, Key=key, Range=wanted)
+        async with answer["Body"] as body:
+            data = await body.read()
+        if "ContentRange" not in answer:
+            return data, len(data)
+        span, _, size = answer["ContentRange"].removeprefix("bytes ").partition("/")
+        first, _, last = span.partition("-")
+        if len(data) != int(last) - int(first) + 1:
+            raise EOFError(f"{len(data)} bytes came of {span}")
+        return data, int(size)
+
+    def _repeated(self, read: Callable[[], Coroutine[Any, Any, _Answer]]) -> _Answer:
+        """botocore repeats a request, but not the body that breaks off after the head of its answer."""
+        for _ in range(SENDS - 1):
+            try:
+                return self._run(read)
+            except Exception as error:
+                failed = self.failure(error)
+                if failed.meaning is not Meaning.UNKNOWN or failed.status is not None:
+                    raise
+        return self._run(read)
+
+    def put(self, key: str, data: bytes) -> None:
+        """One PUT."""
+        self._call("put_object", Key=key, Body=data)
+
+    def put_new(self, key: str, data: bytes) -> None:
+        """One PUT with ``If-None-Match: *``."""
+        self._run(lambda: self.once._call_s3("put_object", Bucket=self.bucket, Key=key, Body=data, IfNoneMatch="*"))
+
+    def upload(self, key: str) -> Upload:
+        """A multipart upload."""
+        return S3Upload(self, key, self._call("create_multipart_upload", Key=key)["UploadId"])
+
+    def page(self, prefix: str, *, is_flat: bool, token: str | None, limit: int | None = None) -> Page:
+        """One ListObjectsV2."""
+        wanted: dict[str, Any] = {"Prefix": prefix, "MaxKeys": limit or self.page_keys}
+        if not is_flat:
+            wanted["Delimiter"] = "/"
+        if token is not None:
+            wanted["ContinuationToken"] = token
+        found = self._call("list_objects_v2", **wanted)
+        return Page(
+            tuple(
+                StoredObject(o["Key"], o["Size"], _millis(o["LastModified"]), o["Key"].endswith("/"))
+                for o in found.get("Contents", ())
+            ),
+            tuple(p["Prefix"] for p in found.get("CommonPrefixes", ())),
+            found.get("NextContinuationToken") if found.get("IsTruncated") else None,
+        )
+
+    def delete(self, keys: Sequence[str]) -> int:
+        """One DeleteObjects, which does not tell what was missing: a single key is looked for before."""
+        if len(keys) == 1:
+            try:
+                self.head(keys[0])
+            except FileNotFoundError:
+                return 0
+            self._call("delete_object", Key=keys[0])
+            return 1
+        wanted = {"Objects": [{"Key": key} for key in keys], "Quiet": True}
+        failed = self._call("delete_objects", Delete=wanted).get("Errors", []) if keys else []
+        if failed:
+            first = failed[0]
+            raise OSError(f"{len(failed)} of {len(keys)} were not deleted, {first['Key']}: {first.get('Code')}")
+        return len(keys)
+
+    def copy(self, source: str, target: str) -> None:
+        """A copy within the store, in parts when the object is larger than one copy may be."""
+        size = self.head(source).size
+        where = {"Bucket": self.bucket, "Key": source}
+        if size <= _COPY_BYTES:
+            self._call("copy_object", Key=target, CopySource=where)
+            return
+        upload = S3Upload(self, target, self._call("create_multipart_upload", Key=target)["UploadId"])
+        try:
+            for start in range(0, size, _COPY_BYTES):
+                upload.part_of(where, start, min(start + _COPY_BYTES, size))
+            upload.complete()
+        except BaseException:
+            upload.abort()
+            raise
+
+    def mark_directory(self, key: str) -> None:
+        """An empty object whose name ends in a slash."""
+        self.put(f"{key}/", b"")
+
+    def failure(self, error: BaseException) -> Failure:
+        """By HTTP status; without one, only a connection that was never made is sure to have done nothing."""
+        status = _status(error)
+        if status is not None:
+            answer = getattr(error, "response", None) or getattr(error.__cause__, "response", None) or {}
+            code = answer.get("Error", {}).get("Code", "")
+            text = f"{code} ({status}) {answer.get('Error', {}).get('Message', error)}".strip()
+            if code == "RequestTimeout":
+                return Failure(Meaning.UNKNOWN, text, status)
+            return Failure(meaning_of(status), text, status)
+        text = f"{type(error).__name__}: {error}"
+        if isinstance(error, FileNotFoundError):
+            return Failure(Meaning.MISSING, text)
+        inner = getattr(error, "kwargs", {}).get("error")
+        if isinstance(inner, aiohttp.ClientConnectorError) or isinstance(error, ConnectTimeoutError):
+            return Failure(Meaning.REFUSED, text)
+        is_about_us = isinstance(error, BotoCoreError) and not isinstance(error, HTTPClientError)
+        return Failure(Meaning.REFUSED if is_about_us and not inner else Meaning.UNKNOWN, text)
+
+    def _call(self, method: str, **wanted: Any) -> dict[str, Any]:
+        for attempt in range(SENDS - 1):
+            try:
+                return self._call_once(method, wanted)
+            except Exception as error:
+                if _status(error) != _TOO_MANY:  # the one answer to wait after that botocore does not know
+                    raise
+            time.sleep(_FIRST_PAUSE_SECONDS * 2**attempt)
+        return self._call_once(method, wanted)
+
+    def _call_once(self, method: str, wanted: Mapping[str, Any]) -> dict[str, Any]:
+        return self._run(lambda: self.client._call_s3(method, Bucket=self.bucket, **wanted))
+
+    def _run(self, request: Callable[[], Coroutine[Any, Any, _Answer]]) -> _Answer:
+        answer: _Answer = sync(self.client.loop, request)
+        return answer
+
+
+@dataclass(frozen=True)
+class S3Upload:
+    """A multipart upload; ``etags`` has what the parts sent so far were answered with."""
+
+    store: S3Store
+    key: str
+    upload_id: str
+    etags: list[str] = field(default_factory=list)
+
+    def part(self, data: bytes) -> None:
+        """Send a part, which may be repeated."""
+        answer = self.store._call("upload_part", Body=data, PartNumber=len(self.etags) + 1, **self._place)
+        self.etags.append(answer["ETag"])
+
+    def part_of(self, source: Mapping[str, str], start: int, end: int) -> None:
+        """Make a range of another object the next part."""
+        answer = self.store._call(
+            "upload_part_copy",
+            CopySource=source,
+            CopySourceRange=f"bytes={start}-{end - 1}",
+            PartNumber=len(self.etags) + 1,
+            **self._place,
+        )
+        self.etags.append(answer["CopyPartResult"]["ETag"])
+
+    def complete(self) -> None:
+        """Make the object; when a repeated request finds the upload gone, the first one has made it."""
+        parts = [{"PartNumber": number, "ETag": etag} for number, etag in enumerate(self.etags, 1)]
+        try:
+            self.store._call("complete_multipart_upload", MultipartUpload={"Parts": parts}, **self._place)
+        except FileNotFoundError:
+            self.store.head(self.key)
+
+    def abort(self) -> None:
+        """Drop the parts."""
+        self.store._call("abort_multipart_upload", **self._place)
+
+    @property
+    def _place(self) -> dict[str, Any]:
+        return {"Key": self.key, "UploadId": self.upload_id}
+
+
+def _status(error: BaseException) -> int | None:
+    """The HTTP status of the answer that s3fs made this exception of."""
+    for cause in (error, error.__cause__):
+        answer = getattr(cause, "response", None)
+        if isinstance(answer, dict):
+            status = answer.get("ResponseMetadata", {}).get("HTTPStatusCode")
+            return int(status) if status else None
+    return None
+
+
+def _millis(moment: Any) -> int:
+    return int(moment.timestamp() * 1000)

@@ -1,0 +1,138 @@
+"""Expiry: what goes by age and number, each a plan to look at first (format 16); a part of ``table.maintenance``."""
+
+from __future__ import annotations
+
+import datetime
+import time as clock
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from paimon_core.errors import InvalidRequest
+from paimon_core.maintain import changelogs, consumers, expire, partitions
+from paimon_core.maintain.partition_done import mark_done
+from paimon_core.maintain.plan import Plan
+from paimon_core.maintain.retention import Retention
+from paimon_core.maintain.routine import retentions
+from paimon_core.metadata.consumer_store import Consumer
+from paimon_core.metadata.context import TableContext
+from paimon_core.table.refs import as_millis
+from paimon_core.table.view import at_least_one
+
+APPLY: Mapping[str, Callable[[TableContext, Plan], Any]] = {
+    expire.OPERATION: expire.apply_snapshot_expiry,
+    changelogs.OPERATION: changelogs.apply_changelog_expiry,
+    partitions.OPERATION: partitions.apply_partition_expiry,
+    consumers.OPERATION: consumers.apply_consumer_expiry,
+}
+"""What applies a plan of expiry, by its operation."""
+
+
+@dataclass(frozen=True)
+class Expiry:
+    """The expiry of one table on one branch."""
+
+    context: TableContext
+
+    def plan_snapshot_expiry(
+        self,
+        *,
+        keep_last: int | None = None,
+        keep_max: int | None = None,
+        older_than: datetime.timedelta | None = None,
+        limit: int | None = None,
+    ) -> Plan:
+        """Find the snapshots to expire, their files, and who holds others; defaults as ``Table.expire_snapshots``.
+
+        Raises InvalidRequest, CorruptTable naming what cannot be read.
+        """
+        snapshots, lasting = self._retentions(keep_last, keep_max, older_than, limit)
+        return expire.plan_snapshot_expiry(self.context, snapshots, decoupled=lasting is not None)
+
+    def plan_changelog_expiry(
+        self,
+        *,
+        keep_last: int | None = None,
+        keep_max: int | None = None,
+        older_than: datetime.timedelta | None = None,
+        limit: int | None = None,
+    ) -> Plan:
+        """Find the changelogs to expire that outlived their snapshots (format 16.2); the newest of them always stays.
+
+        Defaults come from the options ``changelog.num-retained.min/max`` and ``changelog.time-retained``, and from
+        those for snapshots. Raises InvalidRequest, CorruptTable.
+        """
+        now = _now()
+        snapshots, lasting = retentions(self.context, now)
+        usual = lasting or snapshots
+        most = at_least_one("keep_max", keep_max, usual.retain_max)
+        age = None if older_than is None else as_millis("older_than", older_than)
+        retention = Retention(
+            at_least_one("keep_last", keep_last, min(most, usual.retain_min)),
+            most,
+            usual.older_than_millis if age is None else now - age,
+            at_least_one("limit", limit, usual.limit),
+        )
+        return changelogs.plan_changelog_expiry(self.context, retention)
+
+    def plan_partition_expiry(
+        self,
+        *,
+        older_than: datetime.timedelta | None = None,
+        strategy: str | None = None,
+        limit: int | None = None,
+    ) -> Plan:
+        """Find the partitions whose time is over, by "values-time" or "update-time" (format 16.3).
+
+        Defaults come from the options ``partition.expiration-*``. A partition that tells no time is listed among the
+        protected. Raises InvalidRequest, UnsupportedFeature for a time format that is not read here.
+        """
+        return partitions.plan_partition_expiry(
+            self.context,
+            now_millis=_now(),
+            lifetime_millis=None if older_than is None else as_millis("older_than", older_than),
+            strategy=strategy,
+            limit=None if limit is None else at_least_one("limit", limit, 1),
+        )
+
+    def plan_consumer_expiry(self, *, older_than: datetime.timedelta | None = None) -> Plan:
+        """Find the consumers that fell silent; default: option ``consumer.expiration-time``."""
+        millis = None if older_than is None else as_millis("older_than", older_than)
+        return consumers.plan_consumer_expiry(self.context, now_millis=_now(), lifetime_millis=millis)
+
+    def consumers(self) -> list[Consumer]:
+        """The streaming readers and the first snapshot that each has not read, by name; raises CorruptTable."""
+        return self.context.consumers.list()
+
+    def reset_consumer(self, name: str, next_snapshot: int | None = None) -> None:
+        """Let a reader go on from a snapshot, None: forget it; raises NotFound, InvalidRequest."""
+        if next_snapshot is None:
+            self.context.consumers.delete(name)
+        else:
+            self.context.consumers.reset(name, next_snapshot)
+
+    def mark_done(self, *partitions: Mapping[str, Any]) -> tuple[str, ...]:
+        """Tell others that these partitions are complete (format 16.8), each given by its columns and values.
+
+        The files written. Raises InvalidRequest, SchemaMismatch, UnsupportedFeature for another action than
+        ``partition.mark-done-action = success-file``.
+        """
+        if not partitions:
+            raise InvalidRequest("mark_done needs one or more partitions, such as {'dt': '2024-01-01'}")
+        return mark_done(self.context, partitions, _now())
+
+    def _retentions(
+        self, keep_last: int | None, keep_max: int | None, older_than: datetime.timedelta | None, limit: int | None
+    ) -> tuple[Retention, Retention | None]:
+        return retentions(
+            self.context,
+            _now(),
+            retain_min=None if keep_last is None else at_least_one("keep_last", keep_last, 1),
+            retain_max=None if keep_max is None else at_least_one("keep_max", keep_max, 1),
+            age_millis=None if older_than is None else as_millis("older_than", older_than),
+            limit=None if limit is None else at_least_one("limit", limit, 1),
+        )
+
+
+def _now() -> int:
+    return clock.time_ns() // 1_000_000

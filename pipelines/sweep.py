@@ -1,0 +1,53 @@
+"""Sweep: put aside the files of a table that nobody uses, and delete for good what was put aside long ago."""
+
+from __future__ import annotations
+
+import datetime
+import time
+from collections import Counter
+
+from paimon_core.maintain.orphans import OrphanReport
+from paimon_core.spark import apply_spark, plan_orphan_removal_spark
+from pipelines.protocol import StepResult
+from pipelines.session import Spark
+from pipelines.settings import Settings
+from pipelines.tables import open_table, result_of, state_of
+
+
+def sweep(spark: Spark, settings: Settings, name: str, *, dry_run: bool = False) -> StepResult:
+    """Move orphans to quarantine, where ``paimon_core``'s undo finds them; purge quarantines whose time is over.
+
+    A table with many files is read by Spark tasks. ``dry_run`` only says what would go. Raises PlanOutdated when tags
+    or branches changed meanwhile: sweep again.
+    """
+    started = time.monotonic()
+    table = open_table(settings, name)
+    before = state_of(table)
+    keep, care = settings.table(name).retention, table.maintenance
+    older_than = datetime.timedelta(hours=keep.orphans_older_than_hours)
+    by_spark = len(before.files) >= keep.spark_from_files
+    plan = (
+        plan_orphan_removal_spark(spark(), table, older_than=older_than)
+        if by_spark
+        else care.plan_orphan_removal(older_than=older_than)
+    )
+    report = OrphanReport(table.name)
+    if not dry_run and not plan.is_empty:
+        report = apply_spark(spark(), table, plan) if by_spark else care.apply(plan)
+    purge = care.plan_quarantine_purge(older_than=datetime.timedelta(days=keep.keep_quarantine_days))
+    purged = () if dry_run or purge.is_empty else care.apply(purge)
+    details: dict[str, str | int | float] = {
+        "plan": f"{plan.sentence()}; {purge.sentence()}",
+        "quarantined_files": len(report.removed),
+        "quarantined_bytes": report.size_bytes,
+        "purged_quarantines": len(purged),
+    }
+    if report.quarantine is not None and report.removed:
+        details["quarantine"] = report.quarantine
+    if held := Counter(p.by for p in (*plan.protected, *purge.protected)):
+        details["held_by"] = "; ".join(f"{count} left: {by}" for by, count in held.most_common(5))
+    if dry_run:
+        note = f"would put {len(plan.files)} files aside and purge {len(purge.subjects)} quarantines"
+    else:
+        note = f"put {len(report.removed)} files aside, purged {len(purged)} quarantines"
+    return result_of("sweep", table, before, started, details=details, note=note)

@@ -1,0 +1,67 @@
+"""Cheap manifests: entries stay in memory, and the file holds a token, as large as a manifest would be.
+
+A history of metadata only spends its time on what is proved, the order of the storage's calls, not on Avro. The table
+of tokens belongs to the module: histories are run one after the other, and each begins with an empty one.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+from paimon_core.errors import CorruptTable
+from paimon_core.metadata import manifest_file, manifest_store
+from paimon_core.metadata.manifest import ManifestEntry, ManifestFile
+
+BYTES_PER_ENTRY = 80
+_kept: dict[bytes, Sequence[Any]] = {}
+
+
+def _encode(items: Iterable[Any], compression: str) -> bytes:
+    kept = tuple(items)
+    token = b"%012d" % len(_kept)
+    data = token.ljust(40 + BYTES_PER_ENTRY * len(kept), b".")
+    _kept[data] = kept
+    return data
+
+
+def _decode(kind: type) -> Callable[[bytes, str], list[Any]]:
+    def decode(data: bytes, path: str) -> list[Any]:
+        found = _kept.get(data)
+        if found is None or (found and not isinstance(found[0], kind)):
+            raise CorruptTable(f"{path} is torn or foreign", path=path)
+        return list(found)
+
+    return decode
+
+
+decode_entries = _decode(ManifestEntry)
+decode_list = _decode(ManifestFile)
+
+
+def _unpacked(data: bytes, path: str) -> list[bytes]:
+    """The names of the files in a manifest, which is what is looked for in its bytes."""
+    return [e.file.file_name.encode() for e in decode_entries(data, path)]
+
+
+@contextlib.contextmanager
+def cheap_manifests() -> Iterator[None]:
+    """The manifest stores of every table write and read tokens."""
+    _kept.clear()
+    swapped = {
+        "encode_entries": _encode,
+        "encode_list": _encode,
+        "decode_entries": decode_entries,
+        "decode_list": decode_list,
+        "unpacked_blocks": _unpacked,
+    }
+    owners = [(module, name) for module in (manifest_file, manifest_store) for name in swapped if hasattr(module, name)]
+    before = [(module, name, getattr(module, name)) for module, name in owners]
+    for module, name in owners:
+        setattr(module, name, swapped[name])
+    try:
+        yield
+    finally:
+        for module, name, value in before:
+            setattr(module, name, value)

@@ -1,0 +1,251 @@
+"""Every fault at every call of an operation, one after the other; then the operation is done again, and all is checked.
+
+The operations run alone on a table with some history. What a call can suffer: its process dies before, in the middle
+or after it; it fails once, or it and all after it fail for a while; its answer is lost, or told by a client that
+asked twice.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import random
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from paimon_core.catalog.filesystem import FilesystemCatalog
+from paimon_core.errors import AlreadyExists
+from paimon_core.table.table import Table
+from tests.simulator.cheap import cheap_manifests
+from tests.simulator.final import check_end
+from tests.simulator.history import Begin, Job
+from tests.simulator.metadata import MetadataHistory
+from tests.simulator.store import MUTATIONS, OBJECTS, POSIX, Outcome, Profile
+from tests.simulator.world import DAY, Actor, Chances, Died, Violation, World, simulated
+
+ERRORS_IN_A_ROW = 8
+"""Calls that fail in a row when an error persists."""
+
+
+class Scripted(MetadataHistory):
+    """A history without chance; the profile alternates with the seed."""
+
+    def draw_chances(self) -> Chances:
+        return Chances()
+
+    def draw_profile(self) -> Profile:
+        return (OBJECTS, POSIX)[self.world.seed % 2]
+
+    def run(self, name: str, do: Callable[[Actor], None]) -> None:
+        """One actor, from start to end."""
+        self.world.spawn(name, do)
+        self.world.run()
+
+
+@dataclass(frozen=True)
+class Operation:
+    """What runs, after what preparation."""
+
+    name: str
+    prepare: Callable[[Scripted, Actor], None]
+    run: Callable[[Scripted, Actor], None]
+
+
+@dataclass(frozen=True)
+class Fault:
+    """At which call (from 0) what happens; ``again``: a second death, so many calls after the first."""
+
+    call: int
+    outcome: Outcome
+    calls: int = 1
+    again: int | None = None
+
+    def outcome_of(self, number: int) -> Outcome:
+        if self.call <= number < self.call + self.calls:
+            return self.outcome
+        return Outcome.DIE_AFTER if self.again is not None and number == self.call + self.again else Outcome.OK
+
+
+def _write(kind: str) -> Callable[[Scripted, Actor], None]:
+    def run(history: Scripted, actor: Actor) -> None:
+        number = history.last_identifier[actor.name] = history.last_identifier.get(actor.name, 0) + 1
+
+        def do(table: Table, begin: Begin) -> None:
+            history.write(table, begin, actor.name, number, kind)
+
+        history.job(actor, do)
+
+    return run
+
+
+def _job(make: Callable[[Scripted], Job]) -> Callable[[Scripted, Actor], None]:
+    return lambda history, actor: history.job(actor, make(history))
+
+
+def _some_history(history: Scripted, actor: Actor) -> None:
+    for kind in ("append", "append and compact", "append", "overwrite", "append", "append"):
+        _write(kind)(history, actor)
+
+
+def _with_tag(history: Scripted, actor: Actor) -> None:
+    """A tag whose snapshot has expired."""
+    _some_history(history, actor)
+    history.job(actor, lambda t, b: _tag(history, t, b, "kept", 2))
+    history.retain = 1
+    history.job(actor, history.expire)
+    _write("append")(history, actor)
+    history.job(actor, lambda t, b: _tag(history, t, b, "new", t.context.snapshots.latest_id() or 0))
+    _write("append")(history, actor)
+
+
+def _with_branch(history: Scripted, actor: Actor) -> None:
+    _with_tag(history, actor)
+    history.job(actor, lambda t, b: _rollback(history, t, b, {"tag": "new"}))
+    history.job(actor, lambda t, b: _branch(history, t, b, "create", "new"))
+    for number in range(2):
+        history.job(actor, lambda t, b, n=number: history.write(t.branch("side"), b, "on side", n))
+
+
+def _with_garbage(history: Scripted, actor: Actor) -> None:
+    for kind in ("append", "append and compact"):
+        _write(kind)(history, actor)
+    history.job(actor, lambda t, b: _tag(history, t, b, "x", 1))
+    table = history.table(actor)
+    for _ in range(2):
+        history.file(table, ("a", 0), set())
+    table.context.manifests.write_list([])
+    history.world.sleep(3 * DAY)
+
+
+def _tag(history: Scripted, table: Table, begin: Begin, name: str, snapshot: int) -> None:
+    call = begin("create tag")
+    with contextlib.suppress(AlreadyExists):
+        table.tags.create(name, snapshot)
+    history.oracle.done(call)
+
+
+def _delete_tag(history: Scripted, table: Table, begin: Begin) -> None:
+    call = begin("delete tag")
+    with contextlib.suppress(LookupError):
+        table.tags.delete("kept")
+    history.oracle.done(call)
+
+
+def _rollback(history: Scripted, table: Table, begin: Begin, to: dict[str, Any]) -> None:
+    call = begin("rollback")
+    table.rollback(**to)
+    history.oracle.done(call)
+
+
+def _branch(history: Scripted, table: Table, begin: Begin, what: str, tag: str = "") -> None:
+    call = begin({"create": "create branch", "forward": "fast forward", "delete": "delete branch"}[what])
+    with contextlib.suppress(AlreadyExists, LookupError):
+        if what == "create":
+            table.branches.create("side", tag=tag)
+        elif what == "forward":
+            table.branches.fast_forward("side")
+        else:
+            table.branches.delete("side")
+    history.oracle.done(call)
+
+
+def _clean(mode: str) -> Callable[[Scripted, Actor], None]:
+    def do(history: Scripted, table: Table, begin: Begin) -> None:
+        call = begin("clean")
+        plan = table.maintenance.plan_orphan_removal(older_than=datetime.timedelta(days=1), mode=mode)
+        table.maintenance.apply(plan)
+        history.oracle.done(call)
+
+    return lambda history, actor: history.job(actor, lambda t, b: do(history, t, b))
+
+
+def _create_table(history: Scripted, actor: Actor) -> None:
+    def do(table: Table, begin: Begin) -> None:
+        call = begin("create table")
+        catalog = FilesystemCatalog(table.context.storage, "/w2")
+        catalog.create_database("db", ignore_if_exists=True)
+        schema = table.context.schema.arrow
+        made = catalog.create_table("db.t2", schema, options={"bucket": "-1"}, ignore_if_exists=True)
+        if made.schema.names != table.schema.names or len(made.context.schemas.ids()) != 1:
+            history.oracle.fail(call, f"I25: made {made.schema}")
+        history.oracle.done(call)
+
+    history.job(actor, do)
+    history.disk.remove("/w2/db.db/t2/schema/schema-0")
+
+
+OPERATIONS = (
+    Operation("append", _some_history, _write("append")),
+    Operation("append and compact", _some_history, _write("append and compact")),
+    Operation("overwrite", _some_history, _write("overwrite")),
+    Operation("compact", _some_history, _job(lambda h: lambda t, b: h.compact(t, b, ("a", 0)))),
+    Operation("expire", _some_history, _job(lambda h: h.expire)),
+    Operation("create tag", _some_history, _job(lambda h: lambda t, b: _tag(h, t, b, "x", 3))),
+    Operation("delete tag", _with_tag, _job(lambda h: lambda t, b: _delete_tag(h, t, b))),
+    Operation("rollback", _some_history, _job(lambda h: lambda t, b: _rollback(h, t, b, {"snapshot": 3}))),
+    Operation("rollback to tag", _with_tag, _job(lambda h: lambda t, b: _rollback(h, t, b, {"tag": "kept"}))),
+    Operation("create branch", _with_tag, _job(lambda h: lambda t, b: _branch(h, t, b, "create", "kept"))),
+    Operation("fast-forward", _with_branch, _job(lambda h: lambda t, b: _branch(h, t, b, "forward"))),
+    Operation("delete branch", _with_branch, _job(lambda h: lambda t, b: _branch(h, t, b, "delete"))),
+    Operation("clean to quarantine", _with_garbage, _clean("quarantine")),
+    Operation("clean for good", _with_garbage, _clean("delete")),
+    Operation("create table", _some_history, _create_table),
+)
+
+
+def play(operation: Operation, seed: int, fault: Fault | None, *, keep: bool = False) -> tuple[Scripted, list[str]]:
+    """The operation with one fault; the history, and the verbs of its calls. A Violation is in the world."""
+    world = World(seed, keep=keep)
+    verbs: list[str] = []
+
+    def plan(verb: str, path: str) -> Outcome:
+        verbs.append(verb)
+        return Outcome.OK if fault is None else fault.outcome_of(len(verbs) - 1)
+
+    with cheap_manifests(), simulated(world):
+        history = Scripted(world)
+        history.keyed = True
+        with contextlib.suppress(Violation, Died):
+            history.run("before", lambda actor: operation.prepare(history, actor))
+            history.plan = plan
+            history.run("operator", lambda actor: operation.run(history, actor))
+            history.plan = None
+            check_end(history)
+    return history, verbs
+
+
+def faults_of(verbs: list[str]) -> Iterator[Fault]:
+    """All faults that these calls can suffer."""
+    for number, verb in enumerate(verbs):
+        yield Fault(number, Outcome.DIE_BEFORE)
+        yield Fault(number, Outcome.FAIL)
+        yield Fault(number, Outcome.FAIL, ERRORS_IN_A_ROW)
+        if verb in MUTATIONS:
+            yield Fault(number, Outcome.DIE_AFTER)
+            yield Fault(number, Outcome.TORN)
+            yield Fault(number, Outcome.LOSE)
+            yield Fault(number, Outcome.REPEAT)
+        if verb == "create":
+            yield Fault(number, Outcome.LATE)
+
+
+def every_fault(operation: Operation, seed: int) -> Iterator[tuple[Fault, str | None]]:
+    """Play the operation with each of its faults; what was violated."""
+    _, verbs = play(operation, seed, None)
+    for fault in faults_of(verbs):
+        history, _ = play(operation, seed, fault)
+        yield fault, None if history.world.violation is None else str(history.world.violation)
+
+
+def second_deaths(count: int) -> Iterator[tuple[Operation, Fault, str | None]]:
+    """A death in an operation, and another while it is done again; sampled."""
+    chance = random.Random(5)
+    lengths = {op.name: len(play(op, 0, None)[1]) for op in OPERATIONS}
+    for number in range(count):
+        operation = OPERATIONS[number % len(OPERATIONS)]
+        first = chance.randrange(lengths[operation.name])
+        again = 1 + chance.randrange(lengths[operation.name])
+        fault = Fault(first, chance.choice((Outcome.DIE_BEFORE, Outcome.DIE_AFTER)), again=again)
+        history, _ = play(operation, number % 2, fault)
+        yield operation, fault, None if history.world.violation is None else str(history.world.violation)

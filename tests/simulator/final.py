@@ -1,0 +1,158 @@
+"""The end of a history: faults are off, everybody who is left works, and the table is looked at as a whole."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+from typing import TYPE_CHECKING, Any
+
+from paimon_core.errors import CorruptTable, PaimonError
+from paimon_core.fsck.check import check
+from paimon_core.storage.paths import MAIN
+from paimon_core.table.table import Table
+from tests.simulator.world import DAY, Actor
+
+if TYPE_CHECKING:
+    from tests.simulator.history import History
+
+WRITERS = 3
+
+
+def check_end(history: History) -> None:
+    """Liveness, then the invariants of the whole table, with and without hints."""
+    world = history.world
+    world.quiet = True
+    world.chances = type(world.chances)()
+    check_liveness(history)
+    table = history.table(None)
+    try:
+        check_strays(history, table)
+        check_table(history, table)
+        check_garbage(history, table)
+        check_fsck(history, table)
+    except PaimonError as error:
+        history.oracle.fail("the end", f"I6: {type(error).__name__}: {error}")
+
+
+def check_liveness(history: History) -> None:
+    """I33: every writer that is left commits, in at most writers + 2 tries."""
+    done: list[Actor] = []
+
+    def commit_once(actor: Actor) -> None:
+        def do(table: Table, begin: Any) -> None:
+            history.survivor_write(actor)(table, begin, actor.name, 1)
+
+        history.job(actor, do, tries=1)
+        done.append(actor)
+
+    actors = [history.world.spawn(f"survivor {n}", commit_once) for n in range(WRITERS)]
+    history.world.run()
+    for actor in actors:
+        if actor.call is None or actor.call.outcome != "acknowledged":
+            history.oracle.fail(actor.name, f"I33: cannot commit although nothing fails: {actor.call}")
+        elif actor.publishes > (WRITERS + 2) * max(1, len(actor.call.created)):
+            history.oracle.fail(actor.name, f"I33: needed {actor.publishes} tries")
+
+
+def check_strays(history: History, table: Table) -> None:
+    """A writer that slept and then died may leave a snapshot beside the chain: the next expiry must take it away."""
+    oracle = history.oracle
+    if oracle.strays:
+        history.world.count("stray left by a death")
+        oracle.end.kind = "expire"
+        table.expire_snapshots(keep_last=1, older_than=datetime.timedelta(0))
+        oracle.end.kind = "the end"
+    for path, (call, problem) in oracle.strays.items():
+        oracle.fail(call, f"{problem}; it is still there at the end: {path}")
+
+
+def check_table(history: History, table: Table, branch: str = MAIN) -> None:
+    oracle, disk, context = history.oracle, history.disk, table.context
+    chain = oracle.chains.get(branch, [])
+    ids = context.snapshots.ids()
+    if not chain and not ids:
+        return
+    present = [v for v in chain if oracle._path(v) in disk.files]
+    if ids != list(range(ids[0], ids[-1] + 1)) or ids[-1] != chain[-1].snapshot.id:
+        oracle.fail("the end", f"I1: the ids are {ids}, the latest is {chain[-1].snapshot.id}")
+    if [v.snapshot.id for v in present] != ids:
+        oracle.fail("the end", f"I1: the ids are {ids}, not {[v.snapshot.id for v in present]}")
+    for version in present:
+        if disk.files[oracle._path(version)].data != version.data:
+            oracle.fail("the end", f"I2: snapshot {version.snapshot.id} has changed")
+        _check_content(history, table, version.snapshot, version.files)
+    for tag in context.tags.list():
+        version = oracle.by_uuid[tag.snapshot.uuid or ""]
+        _check_content(history, table, tag.snapshot, version.files, f"I21: tag {tag.name}")
+        oracle._check_there("the end", version.paths, f"tag {tag.name}")
+    if branch == MAIN:
+        _check_hints(history, ids)
+        for name in table.branches.list():
+            check_table(history, table.branch(name), name)
+
+
+def _check_content(history: History, table: Table, snapshot: Any, files: Any, what: str = "") -> None:
+    found = {e.identity for e in table.context.manifests.entries_of(snapshot)}
+    if found != files.keys():
+        history.oracle.fail(
+            "the end", f"I10: {what or f'snapshot {snapshot.id}'} has other files than it was made with"
+        )
+
+
+def _check_hints(history: History, ids: list[int]) -> None:
+    """I24: whatever the hints say, the first and the last snapshot are the same."""
+    disk, oracle = history.disk, history.oracle
+    snapshots = history.table(None).context.snapshots
+    for content in (None, b"", b"garbage", b"1", b"999"):
+        for name in ("LATEST", "EARLIEST"):
+            path = snapshots.paths.hint(name)
+            if content is None:
+                disk.remove(path)
+            else:
+                disk.put(path, content)
+        if (snapshots.earliest_id(), snapshots.latest_id()) != (ids[0], ids[-1]):
+            oracle.fail("the end", f"I24: with hints {content!r} the ids end at {snapshots.latest_id()}")
+
+
+def check_garbage(history: History, table: Table) -> None:
+    """I27, I29: when all is quiet, one clean-up leaves exactly the files that are needed."""
+    oracle, world = history.oracle, history.world
+    world.now += 30 * DAY
+    maintenance = table.maintenance
+    maintenance.apply(maintenance.plan_orphan_removal(older_than=datetime.timedelta(days=1), mode="delete"))
+    maintenance.apply(maintenance.plan_quarantine_purge(older_than=datetime.timedelta(0)))
+    root = oracle.root
+    kept = {path.removeprefix(root) for path in (*oracle.needed, *oracle.roots)}
+    there = {path.removeprefix(root) for path in history.disk.files}
+    named = _named(table)
+    left = {path for path in there - kept if path.rpartition("/")[2] not in named}
+    if left or kept - there:
+        oracle.fail("the end", f"I29: after a clean-up {sorted(left)} are left and {sorted(kept - there)} are missing")
+    check_table(history, table)
+
+
+def _named(table: Table) -> set[str]:
+    """What snapshots and tags name without needing it: files that they delete, changelogs of what a tag holds."""
+    names = {"schema-0", "LATEST", "EARLIEST"}
+    for context in (table.context, *(table.context.on_branch(b) for b in table.branches.list())):
+        snapshots = [context.snapshots.read(i) for i in context.snapshots.ids()]
+        for snapshot in [*snapshots, *(t.snapshot for t in context.tags.list())]:
+            for name in (snapshot.base_manifest_list, snapshot.delta_manifest_list, snapshot.changelog_manifest_list):
+                with contextlib.suppress(CorruptTable):  # a changelog that is gone
+                    for manifest in context.manifests.read_list(name) if name else ():
+                        names |= {name or "", manifest.file_name}
+                        names |= {e.file.file_name for e in context.manifests.read_manifest(manifest.file_name)}
+    return names
+
+
+def check_fsck(history: History, table: Table) -> None:
+    """The table's own check must find nothing either; on one history of four, for the time it takes."""
+    if history.world.seed % 4:
+        return
+    report = check(table.context)
+    # A snapshot that came back from a tag, or went to a branch with one, names a changelog that may have expired.
+    versions = history.oracle.by_uuid.values()
+    changelogs = {path for v in versions for path in v.changelog if path not in history.oracle.needed}
+    errors = [f for f in report.errors if f.path not in changelogs]
+    if errors:
+        history.oracle.fail("the end", f"fsck: {errors[0].sentence()}")

@@ -1,0 +1,203 @@
+"""Planted bugs: each takes one precaution out of the product, and histories must notice.
+
+A suite that finds nothing proves nothing. Each mutant is a context manager that replaces functions of the product
+while a history runs; it says how many seeds the histories may need to find it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+from paimon_core.commit import assembly, base, committer, publish
+from paimon_core.errors import CommitStateUnknown
+from paimon_core.maintain import expire, orphans, references, roots
+from paimon_core.metadata import snapshot_store, tag_store
+from paimon_core.metadata.snapshot import Snapshot
+from paimon_core.table.commit_request import CommitRequest
+from paimon_core.write.table_writer import TableWriter
+from tests.simulator import metadata, real
+from tests.simulator.store import SimStorage
+
+Patch = tuple[Any, str, Any]
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """What is broken, by which replacements, and in which kind of history it shows."""
+
+    name: str
+    patches: Callable[[], list[Patch]]
+    play: Callable[[int], Any] = metadata.play
+
+    @contextlib.contextmanager
+    def planted(self) -> Iterator[None]:
+        """The product with this bug."""
+        patches = self.patches()
+        before = [(owner, name, getattr(owner, name)) for owner, name, _ in patches]
+        for owner, name, value in patches:
+            setattr(owner, name, value)
+        try:
+            yield
+        finally:
+            for owner, name, value in before:
+                setattr(owner, name, value)
+
+    def seeds_needed(self, most: int) -> tuple[int, str] | None:
+        """How many seeds until a history notices, and what it says; None when none of ``most`` does."""
+        with self.planted():
+            for seed in range(most):
+                violation = self.play(seed).world.violation
+                if violation is not None:
+                    return seed + 1, str(violation)
+        return None
+
+
+def _no_exclusive_creation() -> list[Patch]:
+    create = SimStorage.create_exclusive
+
+    def overwriting(self: SimStorage, path: str, data: bytes) -> bool:
+        if "/snapshot-" not in path:
+            return create(self, path, data)
+        self.overwrite(path, data)
+        return True
+
+    return [(SimStorage, "create_exclusive", overwriting)]
+
+
+def _no_filter_on_retry() -> list[Patch]:
+    return [
+        (committer._Commit, "look_for_ours", lambda self, base: None),
+        (CommitRequest, "landed", lambda self: None),
+    ]
+
+
+def _clean_up_when_unknown() -> list[Patch]:
+    published = committer._published
+
+    def cleaning(base: Any, snapshot: Snapshot, made: Any) -> bool:
+        try:
+            return published(base, snapshot, made)
+        except CommitStateUnknown:
+            made.discard()
+            raise
+
+    return [(committer, "_published", cleaning)]
+
+
+def _files_before_snapshots() -> list[Patch]:
+    """As Paimon does it: the snapshots that the files belonged to go last."""
+    carry_out, delete_below = expire._carry_out, expire.delete_below
+
+    def files_first(context: Any, work: Any, seen: Any) -> Any:
+        waiting: list[Any] = []
+        expire.delete_below = lambda *args: bool(waiting.append(args)) or True  # type: ignore[assignment]
+        try:
+            report = carry_out(context, work, seen)
+        finally:
+            expire.delete_below = delete_below
+        for args in waiting:
+            delete_below(*args)
+        return report
+
+    return [(expire, "_carry_out", files_first)]
+
+
+def _no_read_back() -> list[Patch]:
+    def believing(context: Any, snapshot: Snapshot) -> bool:
+        return bool(context.snapshots.create(snapshot))
+
+    return [(publish, "_create", believing)]
+
+
+def _hint_trusted() -> list[Patch]:
+    def trusting(self: Any) -> int | None:
+        hint = self._hint(snapshot_store.LATEST)
+        return hint if hint is not None and self._exists(hint) else max(self.ids(), default=None)
+
+    return [(snapshot_store.SnapshotStore, "latest_id", trusting)]
+
+
+def _changelog_dropped_on_retry() -> list[Patch]:
+    land = committer._Commit.land
+    assemble = assembly.Assembly.assemble
+
+    def forgetful(self: Any, change: Any, base: Any, made: Any) -> Any:
+        if id(change) in tried:
+            change = replace(change, changelog=())
+        tried.add(id(change))
+        return assemble(self, change, base, made)
+
+    tried: set[int] = set()
+
+    def landing(self: Any, change: Any) -> None:
+        tried.clear()
+        land(self, change)
+
+    return [(assembly.Assembly, "assemble", forgetful), (committer._Commit, "land", landing)]
+
+
+def _sequences_from_zero() -> list[Patch]:
+    return [(TableWriter, "_first_sequence", lambda self, partition, bucket: 0)]
+
+
+def _expirer_ignores_tags() -> list[Patch]:
+    return [(tag_store.TagStore, "list", lambda self: [])]
+
+
+def _stale_base_on_retry() -> list[Patch]:
+    seen: dict[int, Any] = {}
+    assemble = assembly.Assembly.assemble
+
+    def stale(self: Any, change: Any, current: Any, made: Any) -> Any:
+        first = seen.setdefault(id(change), current)
+        snapshot = assemble(self, change, first, made)
+        return snapshot and replace(snapshot, id=current.id + 1)
+
+    land = committer._Commit.land
+
+    def landing(self: Any, change: Any) -> None:
+        seen.clear()
+        land(self, change)
+
+    return [
+        (assembly.Assembly, "assemble", stale),
+        (committer._Commit, "land", landing),
+        (base.Base, "is_current", lambda self: True),
+    ]
+
+
+def _orphans_without_age() -> list[Patch]:
+    candidates = orphans.candidates
+
+    def ageless(context: Any, places: Any, before_millis: int) -> Any:
+        return candidates(context, places, 2**62)
+
+    return [(orphans, "candidates", ageless)]
+
+
+def _orphans_ignore_branches() -> list[Patch]:
+    return [(references, "all_roots", roots.roots_of)]
+
+
+def _kept_beside_the_chain() -> list[Patch]:
+    return [(publish, "_follows", lambda base, snapshot: True)]
+
+
+MUTANTS = (
+    Mutant("the store overwrites a snapshot", _no_exclusive_creation),
+    Mutant("what has landed is not looked for", _no_filter_on_retry),
+    Mutant("manifests are cleaned up though the outcome is unknown", _clean_up_when_unknown),
+    Mutant("expiry deletes files before snapshots", _files_before_snapshots),
+    Mutant("a refused publish is not read back", _no_read_back),
+    Mutant("the hint LATEST is trusted", _hint_trusted),
+    Mutant("a retry forgets the changelog", _changelog_dropped_on_retry),
+    Mutant("sequence numbers start at zero", _sequences_from_zero, real.play),
+    Mutant("tags are not seen", _expirer_ignores_tags),
+    Mutant("a retry keeps its stale base", _stale_base_on_retry),
+    Mutant("orphans of any age are taken", _orphans_without_age),
+    Mutant("orphans: branches are not looked at", _orphans_ignore_branches),
+    Mutant("a snapshot beside the chain is kept", _kept_beside_the_chain),
+)

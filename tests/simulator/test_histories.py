@@ -1,0 +1,67 @@
+"""Random histories: nothing lost, nothing twice, nothing needed deleted, whatever fails (tests/simulator).
+
+The numbers of histories are those of every run of CI; ``SIMULATOR_TIMES`` multiplies them, for a night.
+"""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.simulator import metadata, real
+from tests.simulator.campaign import many, some
+
+ROOT = Path(__file__).resolve().parents[2]
+TIMES = int(os.environ.get("SIMULATOR_TIMES", "1"))
+METADATA_HISTORIES = 10_000 * TIMES
+REAL_HISTORIES = 1_000 * TIMES
+
+
+def test_histories_of_metadata():
+    tally = many("metadata", 0, METADATA_HISTORIES)
+    print(tally.sentence())
+    assert tally.failures == []
+    assert tally.histories == METADATA_HISTORIES
+    # The histories have what they are for.
+    for fault in ("lose create", "repeat create", "late create", "die_after create", "torn write", "freeze"):
+        assert tally.faults[fault] > METADATA_HISTORIES // 1000, fault
+
+
+def test_histories_with_real_files():
+    tally = many("real", 0, REAL_HISTORIES)
+    print(tally.sentence())
+    assert tally.failures == []
+    assert tally.histories == REAL_HISTORIES
+
+
+@pytest.mark.parametrize("play", [metadata.play, real.play])
+def test_a_seed_gives_the_same_history_again(play):
+    for seed in range(5):
+        first, second = play(seed).world, play(seed).world
+        assert (first.trace_hash, first.ops) == (second.trace_hash, second.ops)
+        assert play(seed + 1000).world.trace_hash != first.trace_hash
+
+
+def test_one_line_replays_a_seed_in_another_process():
+    command = [sys.executable, "-m", "tests.simulator", "--seed", "3", "--mode", "metadata"]
+    texts = [
+        subprocess.run(
+            command, cwd=ROOT, capture_output=True, text=True, check=True, env=os.environ | {"PYTHONHASHSEED": seed}
+        ).stdout
+        for seed in ("0", "7")
+    ]
+    hashes = [re.findall("trace ([0-9a-f]{16})", text) for text in texts]
+    assert hashes[0] == hashes[1]
+    assert len(texts[0].splitlines()) > 100
+    assert hashes[0] == [metadata.play(3).world.trace_hash]
+
+
+def test_a_failing_seed_is_told_with_its_replay(monkeypatch):
+    from tests.simulator.oracle import Oracle
+
+    monkeypatch.setattr(Oracle, "_check_once", lambda self, call, *_: self.fail(call, "I4: planted"))
+    tally = some("metadata", 0, 1)
+    assert tally.failures[0].startswith("python -m tests.simulator --seed 0 --mode metadata   # I4: planted")

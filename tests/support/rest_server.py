@@ -1,0 +1,84 @@
+"""A server that answers each request as a test says, written to the OpenAPI text of Paimon's REST catalog.
+
+Paimon's own server (tests/oracle) is what the client is proved with; this one does what that one never does: it is
+busy, it fails, it drops answers, it answers nonsense.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Reply:
+    """One answer; ``lost``: the request is taken and the connection closed without a word."""
+
+    status: int = 200
+    body: Any = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+    lost: bool = False
+
+
+@dataclass
+class Request:
+    method: str
+    path: str
+    body: Any
+    headers: Mapping[str, str]
+
+
+class ScriptedServer:
+    """Replies by the start of "METHOD path", each once, the last one for ever; keeps all requests."""
+
+    def __init__(self) -> None:
+        self.requests: list[Request] = []
+        self.replies: dict[str, list[Reply]] = {}
+        outer = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def handle_one(self) -> None:
+                length = int(self.headers.get("Content-Length") or 0)
+                text = self.rfile.read(length)
+                outer.requests.append(
+                    Request(self.command, self.path, json.loads(text) if text else None, dict(self.headers))
+                )
+                outer.answer(self, f"{self.command} {self.path}")
+
+            do_GET = do_POST = do_DELETE = handle_one
+
+            def log_message(self, *_: Any) -> None:
+                pass
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01})
+        self._thread.start()
+        self.uri = f"http://127.0.0.1:{self._server.server_port}"
+
+    def on(self, start: str, *replies: Reply) -> None:
+        self.replies[start] = list(replies)
+
+    def answer(self, handler: BaseHTTPRequestHandler, line: str) -> None:
+        start = max((s for s in self.replies if line.startswith(s)), key=len)
+        queue = self.replies[start]
+        reply = queue.pop(0) if len(queue) > 1 else queue[0]
+        if reply.lost:
+            handler.close_connection = True
+            handler.connection.close()
+            return
+        data = reply.body if isinstance(reply.body, bytes) else json.dumps(reply.body or {}).encode()
+        handler.send_response(reply.status)
+        for name, value in reply.headers.items():
+            handler.send_header(name, value)
+        handler.send_header("Content-Length", str(len(data)))
+        handler.end_headers()
+        handler.wfile.write(data)
+
+    def close(self) -> None:
+        self._server.shutdown()
+        self._thread.join()
+        self._server.server_close()

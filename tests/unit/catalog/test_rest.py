@@ -1,0 +1,259 @@
+"""The REST catalog's own decisions: configuration, three outcomes of a commit, credentials lent for a while."""
+
+import pickle
+
+import pyarrow as pa
+import pytest
+
+import paimon_core as paimon
+from paimon_core.catalog import rest_storage
+from paimon_core.catalog.identifier import Identifier
+from paimon_core.catalog.rest_client import RestClient
+from paimon_core.catalog.rest_storage import TableStore
+from paimon_core.catalog.token_storage import Loan, TokenStorage
+from paimon_core.metadata.snapshot import Snapshot
+from paimon_core.storage.fsspec_storage import MEMORY, FsspecStorage
+from tests.support.rest_server import Reply, ScriptedServer
+
+CANARY = "canary-7f3a"
+SCHEMA = pa.schema([("k", pa.int64())])
+TABLE = "/v1/databases/db/tables/t"
+NO_SNAPSHOT = Reply(404, {"resourceType": "SNAPSHOT"})
+
+
+@pytest.fixture
+def server():
+    started = ScriptedServer()
+    started.on("GET /v1/config", Reply(body={"defaults": {}, "overrides": {}}))
+    yield started
+    started.close()
+
+
+@pytest.fixture
+def table(server, tmp_path):
+    """A table whose files are on the local disk, and which the server knows."""
+    files = paimon.open_catalog(tmp_path)
+    files.create_database("db")
+    options = {"write-only": "true", "commit.min-retry-wait": "1 ms", "commit.max-retry-wait": "1 ms"}
+    made = files.create_table("db.t", SCHEMA, options=options)
+    told = {"id": "the-id", "name": "t", "path": f"file:{made.location}", "isExternal": False, "schemaId": 0}
+    server.on(f"GET {TABLE}", Reply(body=told))
+    server.on(f"GET {TABLE}/snapshot", NO_SNAPSHOT)
+    return made
+
+
+def opened(server, **options):
+    return paimon.open_catalog("lake", type="rest", uri=server.uri, options=options)
+
+
+# -- configuration
+
+
+def test_the_server_gives_defaults_and_decides(server):
+    server.on(
+        "GET /v1/config",
+        Reply(
+            body={
+                "defaults": {"prefix": "a", "header.x": "default", "s3.region": "r", "other": "o", "no": None},
+                "overrides": {"header.y": "decided"},
+            }
+        ),
+    )
+    catalog = opened(server, **{"header.x": "mine", "header.y": "mine", "token": CANARY})
+    assert {name: value.reveal() for name, value in catalog.client.headers} == {"x": "mine", "y": "decided"}
+    assert catalog.client.prefix == "a"
+    assert server.requests[0].path == "/v1/config?warehouse=lake"
+    assert server.requests[0].headers["x"] == "mine"
+    assert CANARY not in repr(catalog)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"token.provider": "dlf"}, r"token\.provider = 'dlf' must be 'bear'"),
+        ({"dlf.region": "r"}, r"'dlf\.region'"),
+        ({"lock.enabled": "true"}, r"'lock\.enabled'"),
+        ({"token": " "}, "token must be"),
+    ],
+)
+def test_options_that_are_refused(server, options, message):
+    with pytest.raises(paimon.InvalidOption, match=message):
+        opened(server, **options)
+    assert server.requests == []
+
+
+def test_an_option_of_the_server_that_is_not_obeyed(server):
+    server.on("GET /v1/config", Reply(body={"overrides": {"token.provider": "dlf"}}))
+    with pytest.raises(paimon.InvalidOption, match=r"token\.provider"):
+        opened(server)
+
+
+# -- commits
+
+
+def test_a_commit(server, table):
+    server.on(f"POST {TABLE}/commit", Reply(body={"success": False}))
+    opened_table = opened(server).table("db.t")
+    snapshot = Snapshot(1, 0, "base", "delta", "u", 1, paimon.CommitKind.APPEND, 0, 0, 0)
+    publisher = opened_table.context.snapshots.publisher
+    assert pickle.loads(pickle.dumps(publisher)).table_id == "the-id"  # noqa: S301
+    lists = opened_table.context.manifests
+    name, size = lists.write_list([])
+    snapshot = Snapshot(1, 0, name, name, "u", 1, paimon.CommitKind.APPEND, 0, 0, 0, size, size)
+    assert publisher.publish(opened_table.context.paths.snapshot(1), snapshot) is False
+    sent = server.requests[-1].body
+    assert sent == {"tableId": "the-id", "snapshot": snapshot.to_members(), "statistics": []}
+    branch = opened_table.context.paths.root + "/branch/branch-b/snapshot/snapshot-1"
+    server.on(f"POST {TABLE}%24branch_b/commit", Reply(body={"success": True}))
+    assert publisher.publish(branch, snapshot) is True
+
+
+@pytest.mark.parametrize("reply", [Reply(500), Reply(504), Reply(lost=True), Reply(200, {}), Reply(200, b"torn")])
+def test_an_answer_that_is_lost_is_looked_up(server, table, reply):
+    """The server has made the snapshot, or has not: only its file says so, and nothing is committed twice."""
+    opened_table = opened(server).table("db.t")
+    server.on(f"POST {TABLE}/commit", reply)
+    with pytest.raises(paimon.CommitStateUnknown):
+        opened_table.write(pa.table({"k": [1]}))
+    offered = [r.body["snapshot"]["uuid"] for r in server.requests if r.method == "POST"]
+    assert len(offered) > 1
+    assert len(set(offered)) == 1
+    assert table.latest_snapshot() is None
+    manifests = list(table.context.storage.list(f"{table.location}/manifest"))
+    assert manifests != []
+
+
+@pytest.mark.parametrize("keeps_uuid", [True, False])
+def test_a_lost_answer_of_a_commit_that_stands(server, table, keeps_uuid):
+    opened_table = opened(server).table("db.t")
+    answer = server.answer
+
+    def commit(handler, line):
+        if line.startswith("POST"):
+            members = dict(server.requests[-1].body["snapshot"])
+            if not keeps_uuid:
+                del members["uuid"]
+            snapshot = Snapshot.from_members(members)
+            table.context.storage.create_exclusive(table.context.paths.snapshot(1), snapshot.to_json().encode())
+        answer(handler, line)
+
+    server.answer = commit
+    server.on(f"POST {TABLE}/commit", Reply(lost=True))
+    assert opened_table.write(pa.table({"k": [1]})).id == 1
+    assert sum(r.method == "POST" for r in server.requests) == 1
+    assert table.scan().count() == 1
+
+
+def test_a_commit_that_was_never_sent(server, table):
+    opened_table = opened(server).table("db.t")
+    server.on(f"POST {TABLE}/commit", Reply(429))
+    with pytest.raises(paimon.StorageError, match="429"):
+        opened_table.write(pa.table({"k": [1]}))
+    assert table.latest_snapshot() is None
+
+
+# -- what the server says of a table
+
+
+def test_an_external_table_commits_by_its_files(server, table):
+    told = {"id": "the-id", "path": table.location, "isExternal": True, "schemaId": 0}
+    server.on(f"GET {TABLE}", Reply(body=told))
+    assert opened(server).table("db.t").write(pa.table({"k": [1]})).id == 1
+    assert all(r.method == "GET" for r in server.requests)
+
+
+def test_a_history_that_is_kept_elsewhere(server, table):
+    snapshot = Snapshot(5, 0, "base", "delta", "u", 1, paimon.CommitKind.APPEND, 0, 0, 0)
+    server.on(f"GET {TABLE}/snapshot", Reply(body={"snapshot": {"snapshot": snapshot.to_members()}}))
+    with pytest.raises(paimon.UnsupportedFeature, match="snapshot 5"):
+        opened(server).table("db.t")
+
+
+def test_a_schema_that_is_kept_elsewhere(server, table):
+    server.on(f"GET {TABLE}", Reply(body={"id": "i", "path": table.location, "schemaId": 3}))
+    with pytest.raises(paimon.UnsupportedFeature, match="schema 3"):
+        opened(server).table("db.t")
+    server.on(f"GET {TABLE}", Reply(body={"id": "i", "schemaId": 0}))
+    with pytest.raises(paimon.CorruptTable, match="no path"):
+        opened(server).table("db.t")
+
+
+# -- credentials
+
+
+def test_credentials_are_renewed_before_they_end():
+    now, loans = [0.0], []
+
+    def borrow():
+        loans.append(now[0])
+        return Loan(FsspecStorage(MEMORY), int(now[0] * 1000) + 2 * 3_600_000)
+
+    storage = TokenStorage(borrow, lambda: now[0])
+    path = "/credentials/a"
+    storage.overwrite(path, b"x")
+    now[0] = 3599
+    assert storage.read(path) == b"x"
+    assert loans == [0]
+    now[0] = 3600
+    assert storage.exists(path)
+    assert loans == [0, 3600]
+
+
+def test_short_credentials_are_renewed_at_half_their_time():
+    now, loans = [0.0], []
+
+    def borrow():
+        loans.append(now[0])
+        return Loan(FsspecStorage(MEMORY), int(now[0] * 1000) + 600_000)
+
+    storage = TokenStorage(borrow, lambda: now[0])
+    for moment in (0, 299, 301, 500, 602):
+        now[0] = moment
+        assert not storage.is_local
+    assert loans == [0, 301, 602]
+
+
+def test_every_verb_is_passed_on(tmp_path):
+    storage = TokenStorage(lambda: Loan(FsspecStorage(), 2**60))
+    root = str(tmp_path)
+    storage.make_directory(f"{root}/d")
+    storage.write(f"{root}/d/a", b"1")
+    assert storage.create_exclusive(f"{root}/d/b", b"2")
+    assert not storage.create_exclusive(f"{root}/d/b", b"3")
+    storage.move(f"{root}/d/a", f"{root}/d/c")
+    with storage.open_output(f"{root}/d/e") as out:
+        out.write(b"4")
+    assert storage.open_input(f"{root}/d/e").read() == b"4"
+    assert [i.name for i in storage.list(f"{root}/d")] == ["b", "c", "e"]
+    assert sorted(i.name for i in storage.walk(root)) == ["b", "c", "e"]
+    assert storage.delete([f"{root}/d/b", f"{root}/d/x"]) == 1
+    storage.move_directory(f"{root}/d", f"{root}/f")
+    storage.delete_directory(f"{root}/f")
+    storage.make_directory(f"{root}/g")
+    assert storage.remove_empty_directory(f"{root}/g")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_table_of_an_object_store_borrows_its_credentials(server, monkeypatch):
+    opened_with = []
+
+    def open_storage(place, options):
+        opened_with.append(dict(options))
+        return FsspecStorage(MEMORY), "/x"
+
+    monkeypatch.setattr(rest_storage, "open_storage", open_storage)
+    lent = {"s3.access-key": "a", "s3.secret-key": CANARY, "fs.oss.endpoint": "e"}
+    server.on(f"GET {TABLE}/token", Reply(body={"token": lent, "expiresAtMillis": 2**60}))
+    store = TableStore(RestClient(server.uri), {"s3.region": "mine"}, (), True)
+    storage, root = store.open(Identifier("db", "t"), "s3://b/t")
+    assert (root, storage.exists("/x/none")) == ("/x", False)
+    assert opened_with[-1] == {"s3.region": "mine", "s3.access-key": "a", "s3.secret-key": CANARY}
+    assert CANARY not in repr(storage)
+    assert pickle.loads(pickle.dumps(storage)).borrow == storage.borrow  # noqa: S301
+    server.on(f"GET {TABLE}/token", Reply(body={"token": {"akId": CANARY}, "expiresAtMillis": 2**60}))
+    with pytest.raises(paimon.UnsupportedFeature, match="akId") as error:
+        store.borrow(Identifier("db", "t"), "s3://b/t")
+    assert CANARY not in str(error.value)
+    server.on(f"GET {TABLE}/token", Reply(body={}))
+    with pytest.raises(paimon.StorageError, match="no credentials"):
+        store.borrow(Identifier("db", "t"), "s3://b/t")

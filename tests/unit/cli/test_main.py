@@ -1,0 +1,278 @@
+"""The command line, command by command: what it prints, what it does, and which exit code it gives."""
+
+import datetime
+import itertools
+import json
+import subprocess
+import sys
+
+import pyarrow as pa
+import pytest
+
+import paimon_core as paimon
+from paimon_core.cli.main import main
+
+_numbers = itertools.count()
+
+
+def four_snapshots(warehouse: str) -> paimon.Table:
+    """Four snapshots of db.t, partitioned by day."""
+    catalog = paimon.open_catalog(warehouse)
+    catalog.create_database("db")
+    schema = pa.schema([("day", pa.int32()), ("k", pa.int32())])
+    options = {"bucket": "1", "write-only": "true", "partition.mark-done-action": "success-file"}
+    made = catalog.create_table("db.t", schema, primary_key=["day", "k"], partition_by=["day"], options=options)
+    for k in range(4):
+        made.write(pa.table({"day": pa.array([1], pa.int32()), "k": pa.array([k], pa.int32())}))
+    return made
+
+
+@pytest.fixture
+def lake():
+    return f"memory://cli-{next(_numbers)}"
+
+
+@pytest.fixture
+def table(lake):
+    return four_snapshots(lake)
+
+
+@pytest.fixture
+def run(table, lake, capsys, monkeypatch):
+    """Run a command on the warehouse; its exit code, output and errors."""
+    monkeypatch.delenv("PAIMON_WAREHOUSE", raising=False)
+
+    def running(*arguments: str, warehouse: bool = True):
+        where = ["--warehouse", lake] if warehouse else []
+        try:
+            code = main([*arguments, *where])
+        except SystemExit as stopped:
+            code = stopped.code
+        said = capsys.readouterr()
+        return code, said.out, said.err
+
+    return running
+
+
+def test_tables(run):
+    assert run("tables") == (0, "db.t\n", "")
+    assert run("tables", "db", "--json") == (0, '[\n  "db.t"\n]\n', "")
+
+
+def test_snapshots(run):
+    code, out, _ = run("snapshots", "db.t")
+    assert code == 0
+    assert [line.split()[:2] for line in out.splitlines()] == [
+        ["id", "kind"],
+        *([str(n), "APPEND"] for n in range(1, 5)),
+    ]
+    assert [s["rows"] for s in json.loads(run("snapshots", "db.t", "--json")[1])] == [1, 2, 3, 4]
+
+
+def test_the_warehouse_may_come_from_the_environment(run, monkeypatch, lake):
+    monkeypatch.setenv("PAIMON_WAREHOUSE", lake)
+    assert run("tables", warehouse=False)[1] == "db.t\n"
+
+
+def test_a_clean_table_and_one_that_is_not(run, table):
+    code, out, _ = run("fsck", "db.t", "--deep")
+    assert code == 0
+    assert out.startswith("db.t: clean; checked I1 (4), ")
+    entry = table.context.manifests.entries_of(table.latest_snapshot())[0]
+    table.context.storage.delete([table.context.paths.data_file("day=1", 0, entry.file.file_name)])
+    code, out, _ = run("fsck", "db.t")
+    assert code == 1
+    assert out.startswith("error I6: snapshot ")
+    code, out, _ = run("fsck", "db.t", "--json")
+    report = json.loads(out)
+    assert (code, report["clean"], report["findings"][0]["invariant"]) == (1, False, "I6")
+
+
+def test_a_bad_schema_is_a_finding(run, table):
+    table.context.storage.write(table.context.paths.schema(1), b"{}")
+    code, out, _ = run("fsck", "db.t")
+    assert code == 1
+    assert "error I25:" in out
+    table.context.storage.overwrite(table.context.paths.schema(0), b"{}")
+    code, out, err = run("fsck", "db.t")
+    assert (code, out) == (1, "")
+    assert err.startswith("paimon-core fsck: corrupt-table: ")
+
+
+def test_tags(run, table):
+    assert run("tags", "list", "db.t") == (0, "no tag\n", "")
+    assert run("tags", "create", "db.t", "a", "--snapshot", "2", "--keep-for", "7 d") == (
+        0,
+        "tag a is snapshot 2\n",
+        "",
+    )
+    assert run("tags", "rename", "db.t", "a", "b")[:2] == (0, "tag a is called b now\n")
+    assert json.loads(run("tags", "list", "db.t", "--json")[1])[0]["tag"] == "b"
+    code, out, _ = run("tags", "delete", "db.t", "b")
+    assert code == 0
+    assert "nothing was done" in out
+    assert [t.name for t in table.tags.list()] == ["b"]
+    assert run("tags", "delete", "db.t", "b", "--apply")[0] == 0
+    assert table.tags.list() == []
+    assert run("tags", "create", "db.t", "c", "--time", "0")[1] == "tag c is snapshot 1\n"
+
+
+def test_branches(run, table):
+    table.tags.create("t", 2)
+    assert run("branches", "create", "db.t", "b", "--tag", "t")[:2] == (0, "branch b is made\n")
+    assert run("branches", "list", "db.t")[1] == "b\n"
+    assert len(json.loads(run("snapshots", "db.t", "--branch", "b", "--json")[1])) == 1
+    assert run("branches", "rename", "db.t", "b", "c")[0] == 0
+    assert run("branches", "delete", "db.t", "c")[0] == 0
+    assert table.branches.list() == ["c"]
+    assert run("branches", "delete", "db.t", "c", "--apply")[0] == 0
+    assert table.branches.list() == []
+
+
+def test_a_rollback_is_planned_then_applied(run, table):
+    code, out, _ = run("rollback", "db.t", "--snapshot", "2")
+    assert code == 0
+    assert "snapshot 4" in out
+    assert table.context.snapshots.ids() == [1, 2, 3, 4]
+    assert run("rollback", "db.t", "--snapshot", "2", "--apply")[0] == 0
+    assert table.context.snapshots.ids() == [1, 2]
+
+
+def test_snapshots_expire(run, table):
+    arguments = ("expire", "snapshots", "db.t", "--keep-last", "1", "--keep-max", "2")
+    code, out, _ = run(*arguments)
+    assert code == 0
+    assert out.endswith("nothing was done: add --apply, or --plan-out FILE\n")
+    assert json.loads(run(*arguments, "--json")[1])["subjects"] == ["snapshot 1", "snapshot 2"]
+    assert table.context.snapshots.ids() == [1, 2, 3, 4]
+    assert run(*arguments, "--apply")[0] == 0
+    assert table.context.snapshots.ids() == [3, 4]
+
+
+def test_a_plan_is_written_and_applied_later(run, table, tmp_path):
+    file = str(tmp_path / "plan.json")
+    assert run("expire", "snapshots", "db.t", "--keep-last", "1", "--keep-max", "2", "--plan-out", file)[0] == 0
+    assert table.context.snapshots.ids() == [1, 2, 3, 4]
+    assert run("apply", file)[0] == 0
+    assert table.context.snapshots.ids() == [3, 4]
+    code, _, err = run("apply", file)
+    assert code == 1
+    assert err.startswith("paimon-core apply: plan-outdated: ")
+
+
+def test_other_expiry(run, table):
+    table.context.storage.write(table.context.paths.consumer("c"), b'{"nextSnapshot": 2}')
+    assert json.loads(run("consumers", "db.t", "--json")[1])[0]["next"] == 2
+    for kind in ("consumers", "partitions"):
+        code, out, _ = run(
+            "expire", kind, "db.t", "--older-than", "3 d", *(["--strategy", "update-time"] * (kind == "partitions"))
+        )
+        assert (code, "nothing to do" in out) == (0, True)
+    assert run("expire", "changelogs", "db.t", "--apply")[0] == 0
+    assert run("expire", "tags", "db.t")[1].startswith("tags whose time is over: none\nnothing was done")
+    assert run("expire", "tags", "db.t", "--apply")[1] == "deleted: none\n"
+
+
+def test_orphans(run, table):
+    name = "data-00000000-0000-4000-8000-000000000000-0.parquet"
+    path = table.context.paths.data_file("day=1", 0, name)
+    table.context.storage.write(path, b"left over")
+    table.context.storage.filesystem.store[path].created = datetime.datetime(2020, 1, 1, tzinfo=datetime.UTC)
+    arguments = ("orphans", "remove", "db.t", "--older-than", "2 d")
+    assert name in run(*arguments)[1]
+    code, out, _ = run(*arguments, "--apply", "--json")
+    assert (code, len(json.loads(out)["removed"])) == (0, 1)
+    (aside,) = json.loads(run("orphans", "list", "db.t", "--json")[1])
+    assert run("orphans", "undo", "db.t", aside["id"])[0] == 0
+    assert table.context.storage.exists(path)
+    assert run("orphans", "purge", "db.t")[0] == 0
+
+
+def test_changes_that_lose_nothing(run, table):
+    assert run("compact", "db.t", "--full")[1] == "snapshot 5 (COMPACT)\n"
+    assert run("compact", "db.t", "--full")[1] == "nothing to do\n"
+    assert run("compact-manifests", "db.t")[0] == 0
+    table.context.snapshots.write_latest_hint(1)
+    assert run("repair-hints", "db.t")[0] == 0
+    assert table.context.storage.read(table.context.paths.hint("LATEST")) == str(table.latest_snapshot().id).encode()
+    assert run("mark-done", "db.t", "day=1")[1].endswith("day=1/_SUCCESS\n")
+    assert run("remove-missing", "db.t")[0] == 0
+
+
+WRONG = [
+    (["tables"], "say where the tables are"),
+    (["fsck", "db.none", "--warehouse", "LAKE"], "no table db.none"),
+    (["fsck", "none", "--warehouse", "LAKE"], "database.table"),
+    (["snapshots", "db.t", "--branch", "none", "--warehouse", "LAKE"], "none"),
+    (["rollback", "db.t", "--warehouse", "LAKE"], "one of the arguments"),
+    (["rollback", "db.t", "--snapshot", "77", "--warehouse", "LAKE"], "no snapshot 77"),
+    (["tags", "create", "db.t", "../x", "--warehouse", "LAKE"], "tag name"),
+    (["expire", "snapshots", "db.t", "--older-than", "soon", "--warehouse", "LAKE"], "'soon' is no duration"),
+    (["expire", "snapshots", "db.t", "--keep-last", "0", "--warehouse", "LAKE"], "whole number from 1"),
+    (["expire", "snapshots", "db.t", "--apply", "--plan-out", "x", "--warehouse", "LAKE"], "not allowed with"),
+    (["tags", "create", "db.t", "x", "--time", "noon", "--warehouse", "LAKE"], "'noon' is no time"),
+    (["mark-done", "db.t", "day", "--warehouse", "LAKE"], "is no partition such as"),
+    (["mark-done", "db.t", "day=x", "--warehouse", "LAKE"], "'x' is no INT"),
+    (["apply", "/no/such/plan", "--warehouse", "LAKE"], "cannot read the plan"),
+    (["orphans", "undo", "db.t", "none", "--warehouse", "LAKE"], "none"),
+    (["nonsense"], "invalid choice"),
+    (["tables", "--option", "s3.region", "--warehouse", "LAKE"], "KEY=VALUE"),
+    (["tables", "--option", "nonsense=1", "--warehouse", "LAKE"], "'nonsense'"),
+    (["tables", "--option", "s3.region=x", "--warehouse", "LAKE"], "s3.region"),
+    (["tables", "--catalog", "sql", "--warehouse", "LAKE"], "needs a uri"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "says"), WRONG, ids=lambda v: " ".join(v) if isinstance(v, list) else "")
+def test_what_is_asked_wrongly_is_said_in_one_line(run, lake, arguments, says):
+    code, out, err = run(*(a.replace("LAKE", lake) for a in arguments), warehouse=False)
+    assert (code, out) == (2, "")
+    assert says in err
+    assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "option", ["s3.secret-key", "s3.access-key", "azure.sas-token", "token", "header.Authorization", "my-password"]
+)
+def test_secrets_are_refused_on_the_command_line_and_not_shown(run, option):
+    code, _, err = run("tables", "--option", f"{option}=hunter2")
+    assert code == 2
+    assert "PAIMON_" in err
+    assert "hunter2" not in err
+    code, _, err = run("tables", "--catalog", "sql", "--uri", "postgresql+psycopg://me:hunter2@host/db")
+    assert code == 2
+    assert "hunter2" not in err
+
+
+def test_secrets_come_from_the_environment(monkeypatch):
+    from paimon_core.cli import catalogs
+    from paimon_core.cli.commands import parser
+
+    asked = parser().parse_args(["tables", "--warehouse", "s3://bucket/lake", "--option", "s3.region=eu-north-1"])
+    opened = {}
+    monkeypatch.setattr(catalogs, "open_catalog", lambda warehouse, **given: opened.update(given))
+    environment = {"PAIMON_S3_ACCESS_KEY": "who", "PAIMON_S3_SECRET_KEY": "hunter2", "PAIMON_TOKEN": "t"}
+    catalogs.open_asked(asked, environment)
+    assert opened["storage"] == {"s3.region": "eu-north-1", "s3.access-key": "who", "s3.secret-key": "hunter2"}
+    assert opened["options"] is None
+    asked = parser().parse_args(["tables", "--warehouse", "wh", "--catalog", "rest"])
+    catalogs.open_asked(asked, environment | {"PAIMON_URI": "http://host"})
+    assert (opened["type"], opened["uri"], opened["options"]) == ("rest", "http://host", {"token": "t"})
+    assert opened["storage"] is None
+
+
+def test_a_sql_catalog(tmp_path, capsys):
+    uri = f"sqlite:///{tmp_path}/names.db"
+    catalog = paimon.open_catalog(tmp_path / "lake", type="sql", uri=uri)
+    catalog.create_database("db")
+    catalog.create_table("db.t", pa.schema([("a", pa.int32())]))
+    assert main(["tables", "--warehouse", str(tmp_path / "lake"), "--catalog", "sql", "--uri", uri]) == 0
+    assert capsys.readouterr().out == "db.t\n"
+
+
+def test_it_is_a_program(tmp_path):
+    four_snapshots(str(tmp_path / "lake"))
+    command = [sys.executable, "-m", "paimon_core", "fsck", "db.t", "--warehouse", str(tmp_path / "lake")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("db.t: clean")

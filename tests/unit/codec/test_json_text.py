@@ -1,0 +1,59 @@
+"""JSON of files that others wrote: what is taken, and what is refused before memory is spent on it."""
+
+import json
+from decimal import Decimal
+
+import pytest
+
+from paimon_core.codec.json_text import DEEPEST, LONGEST, parse_json
+
+
+@pytest.mark.parametrize("value", [None, True, 1, -(2**70), 1.5, "ä\U0001f600", [], {}, {"a": [{"b": None}]}, "\ud800"])
+def test_values_come_back(value):
+    assert parse_json(json.dumps(value).encode()) == value
+
+
+def test_floats_may_be_read_exactly():
+    assert parse_json(b"[0.1]", Decimal) == [Decimal("0.1")]
+
+
+def nested(depth, opening=b"[", closing=b"]"):
+    return opening * depth + closing * depth
+
+
+def test_as_deep_as_allowed():
+    assert parse_json(nested(DEEPEST)) is not None
+    assert parse_json(b'{"a":' * (DEEPEST - 1) + b"{}" + b"}" * (DEEPEST - 1)) is not None
+
+
+BAD = {
+    "nothing": (b"", "Expecting value"),
+    "blank": (b"  ", "Expecting value"),
+    "cut short": (b'{"a"', "char"),
+    "two values": (b"{} {}", "Extra data"),
+    "no UTF-8": (b'"\xff"', "utf-8"),
+    "UTF-16": ("{}".encode("utf-16"), "utf-8"),
+    "a byte order mark": (b"\xef\xbb\xbf{}", "byte order mark"),
+    "NaN": (b"NaN", "NaN is no JSON number"),
+    "an infinity": (b"[Infinity]", "Infinity is no JSON number"),
+    "a member twice": (b'{"a": 1, "b": 2, "a": 3}', "'a' appears twice"),
+    "a member twice inside": (b'[{"a": 1, "a": 1}]', "'a' appears twice"),
+    "too deep": (nested(DEEPEST + 1), "nests deeper than 64"),
+    "too deep in objects": (b'{"a":' * 65 + b"1" + b"}" * 65, "nests deeper than 64"),
+    "200 kB of [": (b"[" * 200_000, "nests deeper than 64"),
+    "a number of 5,000 digits": (b"9" * 5000, "digits"),
+    "too long": (b" " * (LONGEST + 1), "more than the 16777216"),
+}
+
+
+@pytest.mark.parametrize(("data", "says"), BAD.values(), ids=BAD.keys())
+def test_what_is_refused(data, says):
+    with pytest.raises(ValueError, match=says) as caught:
+        parse_json(data)
+    assert len(str(caught.value)) < 200
+
+
+def test_many_members_are_told_quickly():
+    data = b"{" + b",".join(b'"k%d": 1' % n for n in range(100_000)) + b', "k99999": 2}'
+    with pytest.raises(ValueError, match="'k99999' appears twice"):
+        parse_json(data)

@@ -1,0 +1,72 @@
+"""Duplicates: a file that was added before is found, at a cost that does not grow with the table."""
+
+import dataclasses
+import time
+
+import pytest
+
+from paimon_core.commit.committer import commit
+from paimon_core.commit.duplicates import DELTAS_READ
+from paimon_core.errors import CommitConflict
+from tests.support.fake_tables import append, fake_file, fake_table, message, reopened
+from tests.support.faulty_storage import FaultyStorage
+
+DAY = 86_400_000
+
+
+def aged(file, days):
+    return dataclasses.replace(file, creation_time_millis=file.creation_time_millis + days * DAY)
+
+
+def test_in_any_of_the_newest_snapshots():
+    context = fake_table()
+    file = fake_file(context)
+    append(context, file)
+    for _ in range(DELTAS_READ - 2):
+        append(context)
+    with pytest.raises(CommitConflict, match=r"snapshot 1 \(append commit of user u\) added it"):
+        append(context, file)
+
+
+@pytest.mark.parametrize("merge_at", ["2", "100"])
+def test_in_the_manifests_when_that_was_long_ago(merge_at):
+    context = fake_table(**{"manifest.merge-min-count": merge_at})
+    file = fake_file(context)
+    append(context, file)
+    for _ in range(DELTAS_READ):
+        append(context)
+    context.snapshots.delete([1])
+    with pytest.raises(CommitConflict, match="is already in the table"):
+        append(context, file)
+    append(context, fake_file(context, bucket=1))
+
+
+def test_files_made_after_the_newest_snapshots_cost_their_deltas_only():
+    context = fake_table()
+    long_ago = time.time_ns() // 1_000_000 - 10 * DAY
+    for _ in range(DELTAS_READ + 10):
+        append(context, now_millis=long_ago)
+    storage = FaultyStorage(context.storage)
+    append(reopened(context, storage))
+    assert storage.count("read", "snapshot/snapshot-") <= DELTAS_READ + 4
+    assert storage.count("read", "manifest/manifest-list-") <= DELTAS_READ + 3
+
+
+def test_a_file_of_unknown_age_is_looked_for_everywhere():
+    context = fake_table()
+    file = dataclasses.replace(fake_file(context), creation_time_millis=None)
+    append(context, file, now_millis=5)
+    for _ in range(DELTAS_READ + 1):
+        append(context, now_millis=5)
+    with pytest.raises(CommitConflict, match="is already in the table"):
+        append(context, file)
+
+
+def test_a_file_of_another_bucket_or_partition_opens_no_manifest():
+    context = fake_table()
+    for _ in range(DELTAS_READ + 5):
+        append(context)
+    storage = FaultyStorage(context.storage)
+    new = aged(fake_file(context, of="b"), -400)
+    commit([message(context, new, of="b")], context=reopened(context, storage), user="u")
+    assert storage.count("read", "manifest/manifest-") == storage.count("read", "manifest/manifest-list-")

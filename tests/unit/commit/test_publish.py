@@ -1,0 +1,224 @@
+"""publish: every answer that a store can give to the create and to the look that follows it, and sleepers."""
+
+import dataclasses
+
+import pytest
+
+from paimon_core.commit.assembly import Assembly
+from paimon_core.commit.author import Author
+from paimon_core.commit.base import Base
+from paimon_core.commit.changes import changes_of
+from paimon_core.commit.committer import commit
+from paimon_core.commit.draft import Draft
+from paimon_core.commit.publish import PUBLISH_TRIES, publish
+from paimon_core.errors import CommitConflict, CommitStateUnknown
+from paimon_core.metadata.snapshot_store import SnapshotStore
+from tests.support.fake_tables import append, check_whole, fake_file, fake_table, files_on_storage, live, message
+from tests.support.fake_tables import reopened as over
+from tests.support.faulty_storage import FaultyStorage, Outcome
+
+
+def faulty(context):
+    storage = FaultyStorage(context.storage)
+    return storage, over(context, storage)
+
+
+class Blind(FaultyStorage):
+    """A store that has just created a file and does not find it yet, as often as told."""
+
+    blind = 0
+
+    def read(self, path):
+        if "snapshot-" in path and self.blind:
+            self.blind -= 1
+            raise FileNotFoundError(path)
+        return super().read(path)
+
+
+@pytest.mark.parametrize("blind", [1, 2, PUBLISH_TRIES - 1])
+def test_exists_and_not_found_is_no_answer(blind):
+    context = fake_table()
+    storage = Blind(context.storage)
+    mine = over(context, storage)
+
+    def blindness():
+        storage.blind = blind
+
+    storage.before("create_exclusive", "snapshot-1", blindness)
+    storage.on("create_exclusive", "snapshot-1", Outcome.EXISTS)
+    snapshot = append(mine)
+    assert context.snapshots.ids() == [1]
+    assert context.snapshots.read(1) == snapshot
+    check_whole(context)
+
+
+def test_exists_and_never_found_is_unknown_and_nothing_is_deleted():
+    context = fake_table()
+    storage = Blind(context.storage)
+    mine = over(context, storage)
+
+    def blindness():
+        storage.blind = 99
+
+    storage.before("create_exclusive", "snapshot-1", blindness)
+    storage.on("create_exclusive", "snapshot-1", Outcome.EXISTS)
+    with pytest.raises(CommitStateUnknown, match="Nothing was deleted"):
+        append(mine)
+    assert storage.count("delete") == 0
+    check_whole(context)
+
+
+def test_a_file_that_does_not_decode_under_our_id_is_unknown():
+    context = fake_table()
+    storage, mine = faulty(context)
+    path = context.paths.snapshot(1)
+    storage.before("create_exclusive", "snapshot-1", lambda: context.storage.write(path, b'{"version"'))
+    with pytest.raises(CommitStateUnknown, match="snapshot-1"):
+        append(mine)
+    assert storage.count("delete") == 0
+
+
+@pytest.mark.parametrize("read_back", [Outcome.FAIL, Outcome.OK])
+@pytest.mark.parametrize("create", [Outcome.LOSE, Outcome.UNKNOWN, Outcome.EXISTS])
+def test_ambiguous_outcomes_end_in_one_commit(create, read_back):
+    context = fake_table()
+    storage, mine = faulty(context)
+    if create is Outcome.EXISTS:
+        storage.before("create_exclusive", "snapshot-1", lambda: storage.on("read", "snapshot-1", read_back))
+    else:
+        storage.on("read", "snapshot-1", read_back)
+    storage.on("create_exclusive", "snapshot-1", create)
+    append(mine)
+    assert context.snapshots.ids() == [1]
+    check_whole(context)
+
+
+# -- who slept between the look at the base and the publish
+
+
+def sleeper(context):
+    """Our next snapshot, ready to be published on the base that we looked at."""
+    base = Base(context, context.snapshots.latest())
+    (change,) = changes_of([message(context, fake_file(context))])
+    snapshot = Assembly(context, Author("mine")).assemble(change, base, Draft(context))
+    assert snapshot is not None
+    return base, snapshot
+
+
+def test_a_sleeper_whose_id_was_anothers_and_expired_takes_its_snapshot_back():
+    context = fake_table()
+    append(context)
+    base, snapshot = sleeper(context)
+    for _ in range(4):
+        append(context)
+    context.snapshots.delete([1, 2, 3])
+    assert not publish(base, snapshot)
+    assert context.snapshots.ids() == [4, 5]
+    assert context.snapshots.latest_id() == 5
+    assert context.storage.read(context.paths.hint("LATEST")) == b"5"
+
+
+def test_a_sleeper_beside_the_chain_takes_its_snapshot_back_too():
+    context = fake_table()
+    append(context)
+    base, snapshot = sleeper(context)
+    append(context)
+    append(context)
+    context.snapshots.delete([1, 2])
+    assert not publish(base, snapshot)
+    assert context.snapshots.ids() == [3]
+
+
+def test_a_sleeper_over_a_rollback_takes_its_snapshot_back():
+    context = fake_table()
+    for _ in range(3):
+        append(context)
+    base, snapshot = sleeper(context)
+    context.snapshots.write_latest_hint(2)
+    context.snapshots.delete([3])
+    assert not publish(base, snapshot)
+    assert context.snapshots.ids() == [1, 2]
+    append(context)
+    assert not publish(base, snapshot)
+    assert context.snapshots.ids() == [1, 2, 3]
+
+
+def test_a_base_that_expired_just_after_is_no_sleep():
+    context = fake_table()
+    append(context)
+    base, snapshot = sleeper(context)
+    context.snapshots.delete([1])
+    assert publish(base, snapshot)
+    assert context.snapshots.ids() == [2]
+
+
+@pytest.mark.parametrize("count", ["2", "30"])
+def test_others_that_built_on_it_before_its_base_expired_prove_it(count):
+    context = fake_table(**{"manifest.merge-min-count": count})
+    append(context)
+
+    def others():
+        append(context, user="other")
+        context.snapshots.delete([1])
+
+    class Slow(SnapshotStore):
+        def create(self, snapshot):
+            done = super().create(snapshot)
+            others()
+            return done
+
+    slow = dataclasses.replace(context, snapshots=Slow(context.storage, context.paths))
+    file = fake_file(context)
+    assert append(slow, file).id == 2
+    assert file.file_name in {name for _, _, name in live(context)}
+    assert context.snapshots.ids() == [2, 3]
+
+
+def test_the_first_snapshot_of_a_table_may_sleep_as_well():
+    context = fake_table()
+    base, snapshot = sleeper(context)
+    for _ in range(3):
+        append(context)
+    context.snapshots.delete([1])
+    assert not publish(base, snapshot)
+    assert context.snapshots.ids() == [2, 3]
+
+
+def test_a_base_that_cannot_be_looked_at_again_is_unknown():
+    context = fake_table()
+    append(context)
+    storage, mine = faulty(context)
+    file = fake_file(context)
+    storage.before(
+        "create_exclusive", "snapshot-2", lambda: storage.on("read", "snapshot-1", *[Outcome.FAIL] * PUBLISH_TRIES)
+    )
+    with pytest.raises(CommitStateUnknown):
+        append(mine, file, user="u", identifier=1)
+    assert storage.count("delete") == 0
+    assert append(context, file, user="u", identifier=1).id == 2
+    assert context.snapshots.ids() == [1, 2]
+
+
+def test_a_store_that_lost_a_withdrawn_snapshot_is_unknown():
+    context = fake_table()
+    append(context)
+    storage, mine = faulty(context)
+    base, snapshot = sleeper(mine)
+    for _ in range(3):
+        append(context)
+    context.snapshots.delete([1, 2])
+    storage.on("delete", "snapshot-2", Outcome.FAIL)
+    with pytest.raises(CommitStateUnknown):
+        publish(base, snapshot)
+
+
+def test_a_conflict_keeps_the_files_of_the_caller():
+    context = fake_table()
+    old, new = fake_file(context), fake_file(context, level=5)
+    append(context, old)
+    work = [message(context, before=(old,), after=(new,))]
+    commit(work, context=context, user="fast")
+    before = files_on_storage(context)
+    with pytest.raises(CommitConflict):
+        commit(work, context=context, user="slow")
+    assert files_on_storage(context) == before

@@ -1,0 +1,242 @@
+"""Groups on memory: two tables that change together, however the publisher dies."""
+
+import itertools
+
+import pyarrow as pa
+import pytest
+
+from paimon_core.catalog.filesystem import FilesystemCatalog
+from paimon_core.errors import CommitStateUnknown, InvalidRequest, NotFound, PaimonError, StorageError
+from paimon_core.group.group import Group
+from paimon_core.group.record import Intent, Mode, Part
+from paimon_core.storage.fsspec_storage import FsspecStorage
+from tests.support.faulty_storage import MUTATIONS, Died, FaultyStorage, Outcome
+
+numbers = itertools.count()
+NAMES = ("db.a", "db.b")
+
+
+@pytest.fixture
+def catalog():
+    catalog = FilesystemCatalog(FsspecStorage("memory"), f"/group-{next(numbers)}")
+    catalog.create_database("db")
+    for name in NAMES:
+        schema = pa.schema([("k", pa.int64()), ("v", pa.int64())])
+        options = {"bucket": "1", "write-only": "true", "commit.min-retry-wait": "1 ms"}
+        catalog.create_table(name, schema, primary_key=["k"], options=options)
+    return catalog
+
+
+def through(catalog, storage) -> FilesystemCatalog:
+    return FilesystemCatalog(storage, catalog.warehouse)
+
+
+def rows(value: int) -> pa.Table:
+    return pa.table({"k": [1, 2], "v": [value, value]}, pa.schema([("k", pa.int64()), ("v", pa.int64())]))
+
+
+def parts(catalog, value: int, names=NAMES):
+    out = {}
+    for name in names:
+        with catalog.table(name).writer() as writer:
+            writer.write(rows(value))
+            out[name] = writer.flush()
+    return out
+
+
+def seen(group: Group, version: int | None = None) -> set[tuple[int, ...]]:
+    """The values that a reader of the group finds, by table."""
+    return {tuple(group.table(name, version).scan(["v"]).to_arrow()["v"].to_pylist()) for name in NAMES}
+
+
+def test_a_publish_is_one_version_of_all_tables(catalog):
+    group = Group(catalog, "daily")
+    first = group.publish(parts(catalog, 1), properties={"run": "r1"})
+    assert (first.number, first.properties) == (1, {"run": "r1"})
+    second = group.publish(parts(catalog, 2))
+    assert seen(group) == {(2, 2)}
+    assert seen(group, 1) == {(1, 1)}
+    assert [v.number for v in group.versions()] == [1, second.number]
+    assert catalog.table("db.a").latest_snapshot().properties["group.version"] == "2"
+
+
+def test_readers_of_the_group_do_not_see_what_a_table_alone_commits(catalog):
+    group = Group(catalog, "daily")
+    group.publish(parts(catalog, 1))
+    catalog.table("db.a").write(rows(7))
+    assert seen(group) == {(1, 1)}
+
+
+def test_a_table_that_a_publish_leaves_alone_keeps_its_snapshot(catalog):
+    group = Group(catalog, "daily")
+    group.publish(parts(catalog, 1))
+    catalog.table("db.b").write(rows(7))
+    version = group.publish(parts(catalog, 2, ["db.a"]))
+    assert version.tables["db.b"] == group.versions()[0].tables["db.b"]
+    assert group.table("db.b").scan(["v"]).to_arrow()["v"].to_pylist() == [1, 1]
+
+
+def test_a_token_publishes_once(catalog):
+    group = Group(catalog, "daily")
+    messages = parts(catalog, 1)
+    assert group.publish(messages, token="run-1") == group.publish(messages, token="run-1")
+    assert len(group.versions()) == 1
+
+
+def test_an_overwrite_replaces_the_table(catalog):
+    group = Group(catalog, "daily")
+    group.publish(parts(catalog, 1))
+    with catalog.table("db.a").writer() as writer:
+        writer.write(rows(5).slice(0, 1))
+        messages = {"db.a": writer.flush()}
+    group.publish(messages, overwrite={"db.a": Mode.OVERWRITE_TABLE})
+    assert group.table("db.a").scan().to_arrow().num_rows == 1
+
+
+def test_a_rollback_brings_all_tables_back_and_withdraws_what_was_between(catalog):
+    group = Group(catalog, "daily")
+    for value in (1, 2, 3):
+        group.publish(parts(catalog, value))
+    version = group.rollback(1)
+    assert (version.number, version.restores) == (4, 1)
+    assert seen(group) == {(1, 1)}
+    assert catalog.table("db.a").scan(["v"]).to_arrow()["v"].to_pylist() == [1, 1]
+    assert [v.number for v in group.versions()] == [1, 4]
+    with pytest.raises(InvalidRequest, match="version 3 of group daily was withdrawn"):
+        group.table("db.a", 3)
+    group.publish(parts(catalog, 9))
+    assert seen(group) == {(9, 9)}
+
+
+def test_a_rollback_that_wakes_up_late_undoes_nothing_that_came_after(catalog):
+    group = Group(catalog, "daily")
+    group.publish(parts(catalog, 1))
+    group.publish(parts(catalog, 2))
+    storage = FaultyStorage(catalog.storage)
+    late = Group(through(catalog, storage), "daily")
+
+    def others():
+        assert group.recover().restores == 1
+        group.publish(parts(catalog, 5))
+
+    decided = lambda: storage.before("read", "/db.db/b/tag/", others)  # noqa: E731
+    storage.before("create_exclusive", "/intent-3", decided)
+    late.rollback(1)
+    assert seen(group) == {(5, 5)}
+
+
+def test_expired_versions_free_their_tags(catalog):
+    group = Group(catalog, "daily")
+    for value in (1, 2, 3):
+        group.publish(parts(catalog, value))
+    assert group.expire(keep_last=1) == [1, 2]
+    assert [t.name for t in catalog.table("db.a").tags.list()] == ["group-daily-3"]
+    assert seen(group) == {(3, 3)}
+    with pytest.raises(NotFound, match="group daily has no version 1: it has 3 to 3"):
+        group.table("db.a", 1)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        (lambda g, c: g.publish({}), "needs the messages of one table"),
+        (lambda g, c: g.publish({"db.none": []}), "no table db.none"),
+        (lambda g, c: g.publish({}, overwrite={"db.a": Mode.APPEND}), "no messages"),
+        (lambda g, c: g.publish({"db.a": []}, overwrite={"db.a": Mode.ROLLBACK}), "call rollback"),
+        (lambda g, c: g.rollback(9), "no version 9"),
+        (lambda g, c: g.table("db.a"), "nothing was published yet"),
+        (lambda g, c: g.expire(0), "keep_last must be 1"),
+        (lambda g, c: Group(c, "../x").versions(), "group name"),
+        (lambda g, c: Intent.from_bytes(b"[]"), "not a group intent"),
+    ],
+)
+def test_wrong_calls_are_refused(catalog, wrong, says):
+    with pytest.raises(PaimonError, match=says):
+        wrong(Group(catalog, "daily"), catalog)
+
+
+def test_messages_that_may_conflict_are_refused(catalog):
+    for value in (1, 2):
+        catalog.table("db.a").write(rows(value))
+    table = catalog.table("db.a")
+    messages = [table.run_compaction(task) for task in table.plan_compaction(full=True)]
+    with pytest.raises(InvalidRequest, match="commit them to the table alone"):
+        Group(catalog, "daily").publish({"db.a": messages})
+
+
+def test_records_travel():
+    intent = Intent(3, "t", {"db.a": Part(Mode.ROLLBACK, tag="x", undone=(4, "u"))}, {"p": "q"}, 1)
+    assert Intent.from_bytes(intent.to_bytes()) == intent
+
+
+class Watched(FaultyStorage):
+    """Runs a check at every mutating call."""
+
+    check = staticmethod(lambda: None)
+
+    def _call(self, verb, path, action):
+        if verb in MUTATIONS:
+            self.check()
+        return super()._call(verb, path, action)
+
+
+@pytest.mark.parametrize("after", [False, True])
+def test_a_reader_sees_all_old_or_all_new_wherever_the_publisher_dies(catalog, after):
+    group = Group(catalog, "daily")
+    group.publish(parts(catalog, 0))
+    looks = 0
+    for value in range(1, 100):
+        storage = Watched(catalog.storage, die_at=value - 1, die_after=after)
+        states = []
+        storage.check = lambda states=states: states.append(seen(group))
+        wish = parts(catalog, value)
+        try:
+            Group(through(catalog, storage), "daily").publish(wish, token=str(value))
+        except Died:
+            assert all(len(state) == 1 for state in [*states, seen(group)])
+            looks += len(states)
+            group.publish(wish, token=str(value))
+            assert seen(group) == {(value, value)}
+            continue
+        break
+    assert 8 < value < 99
+    assert looks > 50
+    for name in NAMES:
+        snapshots = catalog.table(name).context.snapshots
+        assert [snapshots.read(i).commit_identifier for i in snapshots.ids()] == list(range(1, value + 2))
+
+
+@pytest.mark.parametrize("outcome", [Outcome.LOSE, Outcome.EXISTS, Outcome.UNKNOWN, Outcome.FAIL])
+@pytest.mark.parametrize("record", ["/intent-2", "/version-2", "/tag-group-daily-2"])
+def test_a_lost_answer_publishes_once(catalog, outcome, record):
+    group = Group(catalog, "daily")
+    group.publish(parts(catalog, 1))
+    storage = FaultyStorage(catalog.storage)
+    storage.on("create_exclusive", record, outcome)
+    wish = parts(catalog, 2)
+    try:
+        Group(through(catalog, storage), "daily").publish(wish, token="x")
+    except (StorageError, CommitStateUnknown):
+        group.publish(wish, token="x")
+    assert seen(group) == {(2, 2)}
+    assert [v.number for v in group.versions()] == [1, 2]
+
+
+@pytest.mark.parametrize("at", range(0, 40, 3))
+def test_two_publishers_take_turns(catalog, at):
+    """A second publish begins at some call of the first: both happen, one after the other."""
+    group = Group(catalog, "daily")
+    storage = FaultyStorage(catalog.storage)
+    calls = itertools.count()
+
+    class Interrupted(FaultyStorage):
+        def _call(self, verb, path, action):
+            if next(calls) == at:
+                group.publish(parts(catalog, 8))
+            return super()._call(verb, path, action)
+
+    storage = Interrupted(catalog.storage)
+    wish = parts(catalog, 9)
+    Group(through(catalog, storage), "daily").publish(wish)
+    values = [seen(group, v.number) for v in group.versions()]
+    assert values in ([{(8, 8)}, {(9, 9)}], [{(9, 9)}, {(8, 8)}])

@@ -1,0 +1,31 @@
+"""index_file_names: what an index manifest lists, or CorruptTable."""
+
+from __future__ import annotations
+
+import pytest
+
+from paimon_core.codec.avro_file import write_avro
+from paimon_core.errors import CorruptTable, UnsupportedFeature
+from paimon_core.metadata.index_names import index_file_names
+
+
+def manifest(*records, name_type="string"):
+    fields = [{"name": "_VERSION", "type": "int"}, {"name": "_FILE_NAME", "type": name_type}]
+    schema = {"type": "record", "name": "record", "fields": fields}
+    return write_avro(schema, [{"_VERSION": v, "_FILE_NAME": n} for v, n in records])
+
+
+def test_all_names_are_given():
+    assert index_file_names(manifest((1, "a"), (1, "b")), "p") == ["a", "b"]
+    assert index_file_names(manifest(), "p") == []
+
+
+@pytest.mark.parametrize("data", [b"", b"x" * 100, manifest((1, "a"))[:30], manifest((1, 7), name_type="int")])
+def test_garbage_is_corrupt(data):
+    with pytest.raises(CorruptTable, match="somewhere"):
+        index_file_names(data, "somewhere")
+
+
+def test_another_version_is_refused():
+    with pytest.raises(UnsupportedFeature, match="version 2"):
+        index_file_names(manifest((2, "a")), "p")

@@ -1,0 +1,46 @@
+import pytest
+
+from paimon_core.errors import CommitStateUnknown, StorageError
+from paimon_core.storage import create
+from paimon_core.storage.create import create_once
+from paimon_core.storage.fsspec_storage import FsspecStorage
+from tests.support.faulty_storage import FaultyStorage, Outcome
+
+
+@pytest.fixture
+def storage(tmp_path, monkeypatch):
+    monkeypatch.setattr(create, "FIRST_PAUSE_SECONDS", 0)
+    return FaultyStorage(FsspecStorage())
+
+
+@pytest.mark.parametrize(
+    "outcomes",
+    [
+        [],
+        [Outcome.LOSE],
+        [Outcome.UNKNOWN],
+        [Outcome.EXISTS],
+        [Outcome.UNKNOWN, Outcome.UNKNOWN, Outcome.LOSE],
+        [Outcome.UNKNOWN, Outcome.EXISTS],
+    ],
+)
+def test_ours_in_the_end(storage, tmp_path, outcomes):
+    storage.on("create_exclusive", "f", *outcomes)
+    assert create_once(storage, f"{tmp_path}/f", b"ours")
+    assert storage.read(f"{tmp_path}/f") == b"ours"
+
+
+@pytest.mark.parametrize("outcomes", [[], [Outcome.UNKNOWN]])
+def test_anothers(storage, tmp_path, outcomes):
+    storage.write(f"{tmp_path}/f", b"theirs")
+    storage.on("create_exclusive", "f", *outcomes)
+    assert not create_once(storage, f"{tmp_path}/f", b"ours")
+    assert storage.read(f"{tmp_path}/f") == b"theirs"
+
+
+def test_refused_and_undecided(storage, tmp_path):
+    storage.on("create_exclusive", "f", Outcome.FAIL, *[Outcome.UNKNOWN] * 5)
+    with pytest.raises(StorageError):
+        create_once(storage, f"{tmp_path}/f", b"ours")
+    with pytest.raises(CommitStateUnknown, match="/f"):
+        create_once(storage, f"{tmp_path}/f", b"ours")

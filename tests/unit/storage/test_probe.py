@@ -1,0 +1,79 @@
+import pytest
+
+from paimon_core.errors import CommitStateUnknown, ConditionalWriteUnsupported, StorageError
+from paimon_core.storage import probe
+
+
+class Store:
+    """Creates files by a script of answers: True, False, or an error to raise."""
+
+    def __init__(self, *answers):
+        self.answers = list(answers)
+        self.created, self.deleted = [], []
+
+    def create(self, path, data):
+        assert data
+        self.created.append(path)
+        answer = self.answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    def prove(self):
+        probe.prove(self.create, self.deleted.extend, "/w/snapshot")
+
+
+@pytest.fixture(autouse=True)
+def _no_waiting(monkeypatch):
+    monkeypatch.setattr(probe, "_FIRST_PAUSE_SECONDS", 0)
+
+
+LOST = CommitStateUnknown("lost")
+
+
+@pytest.mark.parametrize("answers", [[True, False], [LOST, False], [LOST, True, False], [True, LOST, LOST, False]])
+def test_proven(answers):
+    store = Store(*answers)
+    store.prove()
+    assert store.answers == []
+    assert len(set(store.created)) == 1
+    assert store.created[0].startswith("/w/snapshot/.probe-")
+    assert store.deleted == store.created[:1]
+
+
+@pytest.mark.parametrize(
+    "answers", [[True, True], [True, LOST, True], [LOST, True, True], [StorageError("no", status=501)]]
+)
+def test_refused(answers):
+    store = Store(*answers)
+    with pytest.raises(ConditionalWriteUnsupported, match="If-None-Match"):
+        store.prove()
+    assert store.deleted
+
+
+@pytest.mark.parametrize(
+    "answers", [[LOST] * probe.TRIES, [True, *[LOST] * (probe.TRIES - 1)], [StorageError("denied")]]
+)
+def test_undecided(answers):
+    with pytest.raises(StorageError):
+        Store(*answers).prove()
+
+
+def test_a_probe_that_stays_is_no_error():
+    def denied(paths):
+        raise StorageError("denied")
+
+    probe.prove(Store(True, False).create, denied, "/w")
+
+
+def test_once_for_each_place(monkeypatch):
+    monkeypatch.setattr(probe, "_proven", set())
+    store = Store(True, True, True, False, True, False)
+    place = ("a",)
+    with pytest.raises(ConditionalWriteUnsupported):
+        probe.prove_once(place, store.create, store.deleted.extend, "/w")
+    for _ in range(3):
+        probe.prove_once(place, store.create, store.deleted.extend, "/w")
+    assert len(store.answers) == 2
+    probe.prove_once(("b",), store.create, store.deleted.extend, "/w")
+    assert store.answers == []
