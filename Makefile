@@ -30,7 +30,7 @@ ui: setup-java ## open Dagster on the lake that `make demo` built
 	@$(BIN)/python -m assets.ui --port "$(PORT)"
 
 test: setup-java ## run the tests
-	@$(BIN)/python -m pytest $(ARGS)
+	@$(BIN)/python -m pytest --numprocesses 2 --dist loadfile $(ARGS)
 
 check: lint types layers ## lint, formatting, types and layers
 

@@ -1,4 +1,4 @@
-"""Checks: for every table, rows as in the source, no key twice, no file missing."""
+"""Checks: for every table, rows as in the source, no key twice, no file missing, no invariant broken."""
 
 from collections.abc import Iterator
 from datetime import date
@@ -15,11 +15,12 @@ _AUDITS = {
     "rows": "rows are those of the source, on every day that was materialized",
     "keys": "no key occurs twice",
     "files": "every data file of the latest snapshot is there, with its size",
+    "fsck": "the invariants of the table hold, as far as its metadata tells",
 }
 
 
 def table_checks(settings: Settings) -> list[dg.AssetChecksDefinition]:
-    """One step a table, three checks each."""
+    """One step a table, four checks each."""
     return [_checks(settings, name) for name in settings.tables]
 
 

@@ -15,7 +15,7 @@ from assets.carrier_day import carrier_day_asset
 from assets.checks import table_checks
 from assets.dimensions import dimension_assets
 from assets.flights import SOURCE, flight_assets
-from assets.maintenance import compaction_jobs, nightly_job, nightly_schedule
+from assets.maintenance import compaction_jobs, nightly_job, nightly_schedule, sweep_job, sweep_schedule
 from assets.resources import LakeResource, SparkResource
 from assets.sensors import compaction_sensor
 from assets.weather import weather_asset
@@ -29,21 +29,26 @@ if Path(assets.__file__ or "").resolve().parent.parent != ROOT:
 
 
 def build_definitions(settings: Settings) -> dg.Definitions:
-    """All assets, checks, jobs, the schedule and the sensor over one lake."""
+    """All assets, checks, jobs, schedules and the sensor over one lake."""
     place = {"environment": settings.environment, "warehouse": settings.warehouse}
     compactions = compaction_jobs(settings)
-    nightly = nightly_job(settings)
+    nightly, sweeping = nightly_job(settings), sweep_job(settings)
     tables = [
         *flight_assets(settings),
         weather_asset(settings),
-        *dimension_assets(settings),
+        dimension_assets(settings),
         carrier_day_asset(settings),
     ]
     return dg.Definitions(
         assets=[SOURCE, *tables],
         asset_checks=table_checks(settings),
-        jobs=[*compactions.values(), nightly, dg.define_asset_job("audit", dg.AssetSelection.all_asset_checks())],
-        schedules=[nightly_schedule(settings, nightly)],
+        jobs=[
+            *compactions.values(),
+            nightly,
+            sweeping,
+            dg.define_asset_job("audit", dg.AssetSelection.all_asset_checks()),
+        ],
+        schedules=[nightly_schedule(settings, nightly), sweep_schedule(settings, sweeping)],
         sensors=[compaction_sensor(settings, compactions)],
         resources={"lake": LakeResource(**place), "spark": SparkResource(**place)},
         executor=dg.in_process_executor,

@@ -1,27 +1,51 @@
-"""Dimensions: planes, airlines and airports, each one overwritten as a whole."""
+"""Dimensions: planes, airlines and airports, one step that publishes those that are asked for together."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import dagster as dg
 
 from assets.flights import SOURCE
-from assets.metadata import materialized, run_properties, table_asset
+from assets.metadata import asset_key, attempt, declared, result_metadata, retries, run_properties
 from assets.resources import LakeResource, SparkResource
-from pipelines.dimensions import DIMENSIONS, load_dimension
-from pipelines.settings import Settings
+from pipelines.dimensions import DIMENSIONS, load_dimensions
+from pipelines.settings import Settings, TableSpec
 
 
-def dimension_assets(settings: Settings) -> list[dg.AssetsDefinition]:
+def dimension_assets(settings: Settings) -> dg.AssetsDefinition:
     """dim.planes, dim.airlines and dim.airports."""
-    return [_dimension(settings, name) for name in DIMENSIONS]
 
-
-def _dimension(settings: Settings, name: str) -> dg.AssetsDefinition:
-    @table_asset(settings, settings.table(name), deps=[SOURCE])
-    def dimension(
+    @dg.multi_asset(
+        name="dimensions",
+        specs=[_spec(settings, settings.table(name)) for name in DIMENSIONS],
+        can_subset=True,
+        pool="paimon_write__dimensions",
+        retry_policy=retries(settings),
+    )
+    def dimensions(
         context: dg.AssetExecutionContext, lake: LakeResource, spark: SparkResource
-    ) -> dg.MaterializeResult[Any]:
+    ) -> Iterator[dg.MaterializeResult[Any]]:
+        names = [name for name in DIMENSIONS if asset_key(name) in context.selected_asset_keys]
         properties = run_properties(context)
-        return materialized(context, lambda: load_dimension(spark.session, lake.settings, name, properties=properties))
+        for result in attempt(lambda: load_dimensions(spark.session, lake.settings, names, properties=properties)):
+            context.log.info(result.sentence())
+            yield dg.MaterializeResult(
+                asset_key=asset_key(result.table),
+                metadata=result_metadata(result),
+                data_version=dg.DataVersion(f"snapshot-{result.snapshot_id}"),
+            )
 
-    return dimension
+    return dimensions
+
+
+def _spec(settings: Settings, spec: TableSpec) -> dg.AssetSpec:
+    return dg.AssetSpec(
+        asset_key(spec.name),
+        deps=[SOURCE],
+        description=spec.comment,
+        group_name=spec.name.split(".")[0],
+        kinds={"spark", "paimon"},
+        owners=list(spec.owners),
+        metadata=declared(settings, spec),
+        tags={"paimon/write-mode": "write-only"} if spec.options.get("write-only") == "true" else {},
+    )

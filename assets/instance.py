@@ -1,4 +1,4 @@
-"""The Dagster instance of a lake: its home is ``<warehouse>/dagster``, on sqlite, with telemetry off."""
+"""The Dagster instance of a lake, on sqlite, without telemetry: in ``<warehouse>/dagster``, or in DAGSTER_HOME."""
 
 from __future__ import annotations
 
@@ -25,10 +25,15 @@ concurrency:
 
 
 def prepare_home(settings: Settings) -> Path:
-    """Make the home, with a dagster.yaml if it has none; raises PipelineError for a lake that is no local path."""
-    if "://" in settings.warehouse:
-        raise PipelineError(f"the warehouse {settings.warehouse} is no local path: set DAGSTER_HOME yourself")
+    """Make the home, with a dagster.yaml if it has none.
+
+    For a lake that is no local path it is DAGSTER_HOME; raises PipelineError when that is not set.
+    """
     home = Path(settings.warehouse) / "dagster"
+    if "://" in settings.warehouse:
+        if not os.environ.get("DAGSTER_HOME"):
+            raise PipelineError(f"the warehouse {settings.warehouse} is no local path: set DAGSTER_HOME yourself")
+        home = Path(os.environ["DAGSTER_HOME"]).absolute()
     home.mkdir(parents=True, exist_ok=True)
     config = home / "dagster.yaml"
     if not config.exists():

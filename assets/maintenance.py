@@ -1,4 +1,4 @@
-"""Maintenance: one compaction job per table, and a nightly job that tags and then expires every table."""
+"""Maintenance: a compaction job per table, a nightly job that tags, then expires, and a weekly one that sweeps."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -7,11 +7,14 @@ import dagster as dg
 
 from assets.metadata import observed, retries, run_properties
 from assets.resources import LakeResource, SparkResource
-from pipelines.maintenance import compact, expire, tag
+from pipelines.expiry import expire
+from pipelines.maintenance import compact, tag
 from pipelines.settings import Settings, TableSpec
 from pipelines.show import existing
+from pipelines.sweep import sweep
 
 NIGHTLY = "nightly"
+SWEEP = "sweep"
 
 
 class CompactConfig(dg.Config):
@@ -26,6 +29,12 @@ class NightlyConfig(dg.Config):
     """``tag``: its name; without one it is named after the day (UTC). ``dry_run``: expire nothing."""
 
     tag: str | None = None
+    dry_run: bool = False
+
+
+class SweepConfig(dg.Config):
+    """``dry_run``: only say what would be put aside."""
+
     dry_run: bool = False
 
 
@@ -66,7 +75,7 @@ def compaction_config(spec: TableSpec, *, full: bool, partitions: list[str] | No
 
 def nightly_job(settings: Settings) -> dg.JobDefinition:
     """Per table: a tag, then expiry, so that the tag protects its snapshot before expiry looks."""
-    steps = [(_tag_op(spec), _expire_op(spec)) for spec in settings.tables.values()]
+    steps = [(_tag_op(settings, spec), _expire_op(settings, spec)) for spec in settings.tables.values()]
 
     @dg.job(
         name=NIGHTLY,
@@ -107,13 +116,51 @@ def nightly_schedule(settings: Settings, job: dg.JobDefinition) -> dg.ScheduleDe
     return schedule
 
 
+def sweep_job(settings: Settings) -> dg.JobDefinition:
+    """Per table: files that nobody uses go to quarantine, and old quarantines for good."""
+    steps = [_sweep_op(settings, spec) for spec in settings.tables.values()]
+
+    @dg.job(
+        name=SWEEP,
+        description="Put aside the files of every table that nobody uses; purge what was put aside long ago.",
+        tags={"paimon/role": "maintain"},
+    )
+    def job() -> None:
+        for sweep_table in steps:
+            sweep_table()
+
+    return job
+
+
+def sweep_schedule(settings: Settings, job: dg.JobDefinition) -> dg.ScheduleDefinition:
+    """Once a week."""
+    running = settings.dagster.automation_on
+
+    @dg.schedule(
+        name=f"{SWEEP}_schedule",
+        job=job,
+        cron_schedule=settings.dagster.weekly_cron,
+        execution_timezone=settings.dagster.nightly_timezone,
+        default_status=dg.DefaultScheduleStatus.RUNNING if running else dg.DefaultScheduleStatus.STOPPED,
+    )
+    def schedule(context: dg.ScheduleEvaluationContext) -> dg.RunRequest:
+        return dg.RunRequest(run_key=f"{SWEEP}-{context.scheduled_execution_time:%Y-%m-%d}")
+
+    return schedule
+
+
 def tag_name(day: str) -> str:
     """``nightly-2013-12-31``."""
     return f"{NIGHTLY}-{day}"
 
 
-def _tag_op(spec: TableSpec) -> dg.OpDefinition:
-    @dg.op(name=f"tag__{spec.ident}", pool=f"paimon_maintain__{spec.ident}", out=dg.Out(dg.Nothing))
+def _tag_op(settings: Settings, spec: TableSpec) -> dg.OpDefinition:
+    @dg.op(
+        name=f"tag__{spec.ident}",
+        pool=f"paimon_maintain__{spec.ident}",
+        out=dg.Out(dg.Nothing),
+        retry_policy=retries(settings),
+    )
     def tag_table(context: dg.OpExecutionContext, config: NightlyConfig, lake: LakeResource) -> None:
         if _is_there(context, lake, spec):
             name = config.tag or tag_name(datetime.now(UTC).strftime("%Y-%m-%d"))
@@ -122,13 +169,31 @@ def _tag_op(spec: TableSpec) -> dg.OpDefinition:
     return tag_table
 
 
-def _expire_op(spec: TableSpec) -> dg.OpDefinition:
-    @dg.op(name=f"expire__{spec.ident}", pool=f"paimon_maintain__{spec.ident}", ins={"start": dg.In(dg.Nothing)})
-    def expire_table(context: dg.OpExecutionContext, config: NightlyConfig, lake: LakeResource) -> None:
+def _expire_op(settings: Settings, spec: TableSpec) -> dg.OpDefinition:
+    @dg.op(
+        name=f"expire__{spec.ident}",
+        pool=f"paimon_maintain__{spec.ident}",
+        ins={"start": dg.In(dg.Nothing)},
+        retry_policy=retries(settings),
+    )
+    def expire_table(
+        context: dg.OpExecutionContext, config: NightlyConfig, lake: LakeResource, spark: SparkResource
+    ) -> None:
         if _is_there(context, lake, spec):
-            observed(context, lambda: expire(lake.settings, spec.name, dry_run=config.dry_run))
+            observed(context, lambda: expire(spark.session, lake.settings, spec.name, dry_run=config.dry_run))
 
     return expire_table
+
+
+def _sweep_op(settings: Settings, spec: TableSpec) -> dg.OpDefinition:
+    @dg.op(name=f"sweep__{spec.ident}", pool=f"paimon_maintain__{spec.ident}", retry_policy=retries(settings))
+    def sweep_table(
+        context: dg.OpExecutionContext, config: SweepConfig, lake: LakeResource, spark: SparkResource
+    ) -> None:
+        if _is_there(context, lake, spec):
+            observed(context, lambda: sweep(spark.session, lake.settings, spec.name, dry_run=config.dry_run))
+
+    return sweep_table
 
 
 def _is_there(context: dg.OpExecutionContext, lake: LakeResource, spec: TableSpec) -> bool:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import dagster as dg
 
 from paimon_core.errors import InvalidRequest, NotFound
-from pipelines.protocol import PipelineError, StepResult, level_changes
+from pipelines.protocol import AuditFailed, PipelineError, StepResult, level_changes
 from pipelines.settings import Settings, SettingsError, TableSpec
 from pipelines.show import size_text
+
+_T = TypeVar("_T")
 
 
 def asset_key(name: str) -> dg.AssetKey:
@@ -101,11 +103,11 @@ def retries(settings: Settings) -> dg.RetryPolicy:
     )
 
 
-def attempt(step: Callable[[], StepResult]) -> StepResult:
+def attempt(step: Callable[[], _T]) -> _T:
     """Run a step; what is wrong with the request itself fails at once instead of being tried again."""
     try:
         return step()
-    except (PipelineError, SettingsError, InvalidRequest, NotFound) as error:
+    except (AuditFailed, PipelineError, SettingsError, InvalidRequest, NotFound) as error:
         raise dg.Failure(str(error), allow_retries=False) from error
 
 

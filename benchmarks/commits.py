@@ -28,6 +28,7 @@ from benchmarks.run import MANY, say, timed
 from paimon_core.codec.binary_row import encode_row
 from paimon_core.commit.committer import commit
 from paimon_core.maintain.expire import expire
+from paimon_core.maintain.retention import Retention
 from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.data_file import DataFile
@@ -182,8 +183,7 @@ def counted_commit(warehouse: str, table: str) -> str:
 
 def expired(warehouse: str, table: str, left: int) -> float:
     context = paimon_core.open_catalog(warehouse).table(f"db.{table}").context
-    far = 2**62
-    return timed(lambda: expire(context, retain_min=left, retain_max=left, older_than_millis=far, limit=10**9))
+    return timed(lambda: expire(context, Retention(left, left, 2**62, 10**9)))
 
 
 class Run:

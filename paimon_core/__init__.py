@@ -30,7 +30,10 @@ from paimon_core.errors import (
     TagNotFound,
     UnsupportedFeature,
 )
+from paimon_core.group.group import Group
+from paimon_core.group.record import GroupVersion
 from paimon_core.maintain.expire import ExpireReport
+from paimon_core.maintain.plan import Plan
 from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.metadata.snapshot import CommitKind, Snapshot
 from paimon_core.metadata.statistics import ColumnStatistics, Statistics
@@ -61,11 +64,14 @@ __all__ = [
     "DatabaseNotFound",
     "ExpireReport",
     "FilesystemCatalog",
+    "Group",
+    "GroupVersion",
     "Identifier",
     "InvalidOption",
     "InvalidRequest",
     "NotFound",
     "PaimonError",
+    "Plan",
     "PlanOutdated",
     "Predicate",
     "Prepared",

@@ -24,7 +24,7 @@ def fsck(settings: Settings, name: str, *, deep: bool = False) -> StepResult:
     if report.errors:
         first = "; ".join(finding.sentence() for finding in report.errors[:3])
         raise CorruptTable(f"table {name} has {len(report.errors)} errors: {first}", table=name)
-    warnings = [finding.sentence() for finding in report.findings if not finding.level == "info"]
+    warnings = [finding.sentence() for finding in report.findings if finding.level != "info"]
     details: dict[str, str | int | float] = {
         "invariants": sum(1 for count in report.checked.values() if count),
         "warnings": len(warnings),
@@ -55,6 +55,11 @@ def mark_months(table: Table, months: Sequence[str]) -> list[str]:
     if months:
         table.maintenance.mark_done(*({"month": month} for month in months))
     return list(months)
+
+
+def is_marked(table: Table, month: str) -> bool:
+    """Whether a month of a table is marked done."""
+    return table.context.storage.exists(table.context.paths.success_file(f"month={month}"))
 
 
 def complete_months(table: Table, months: Sequence[str] | None = None) -> list[str]:

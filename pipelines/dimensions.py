@@ -27,7 +27,7 @@ _VERSIONS_KEPT = 10
 
 def dimension_group(settings: Settings) -> Group:
     """The group of the dimension tables, for readers: ``dimension_group(settings).table("dim.planes")``."""
-    return Group(open_lake(settings), GROUP)
+    return open_lake(settings).group(GROUP)
 
 
 def load_dimension(
@@ -59,9 +59,11 @@ def load_dimensions(
     new = [name for name in names if not _is_published(group, name)]
     if new:
         latest = group.latest()
+        number, known = (0, {}) if latest is None else (latest.number, latest.properties)
         loads = {_property(name): source.fingerprint(DIMENSIONS[name]) for name in new}
-        token = f"{sorted(loads.items())} after version {0 if latest is None else latest.number}"
-        given = {"pipeline.step": "load-dimension", "pipeline.stage": "rows", **loads, **plain(properties)}
+        token = f"{sorted(loads.items())} after version {number}"
+        others = {key: value for key, value in known.items() if key.startswith(_property(""))}
+        given = {"pipeline.step": "load-dimension", "pipeline.stage": "rows", **plain(properties), **others, **loads}
         parts = {name: _messages(spark, settings, name) for name in new}
         group.publish(parts, overwrite=dict.fromkeys(new, Mode.OVERWRITE_TABLE), properties=given, token=token)
         group.expire(_VERSIONS_KEPT)
@@ -87,11 +89,11 @@ def _messages(spark: Spark, settings: Settings, name: str) -> list[CommitMessage
 
 
 def _is_published(group: Group, name: str) -> bool:
-    """Whether the newest load of this table that stands is of this version of its source file."""
-    for version in reversed(group.versions()):
-        if (loaded := version.properties.get(_property(name))) is not None:
-            return loaded == source.fingerprint(DIMENSIONS[name]) and _is_there(group, name, version.tables[name].tag)
-    return False
+    """Whether the newest version has this table from this version of its source file."""
+    version = group.latest()
+    if version is None or version.properties.get(_property(name)) != source.fingerprint(DIMENSIONS[name]):
+        return False
+    return _is_there(group, name, version.tables[name].tag)
 
 
 def _is_there(group: Group, name: str, tag: str) -> bool:

@@ -20,7 +20,7 @@ from paimon_core.predicate import Predicate
 from paimon_core.spark import read_spark
 from paimon_core.table.table import Table
 from pipelines import source
-from pipelines.care import complete_months, mark_months
+from pipelines.care import complete_months, is_marked, mark_months
 from pipelines.protocol import PipelineError, StepResult, days_label, months_of
 from pipelines.session import Spark
 from pipelines.settings import Settings
@@ -59,8 +59,10 @@ def ingest_flights(
         properties=properties,
         rows_per_partition=lambda: rows_per_day(table, days, col("month").is_in(list(months_of(days)))),
     )
-    if settings.table(FLIGHTS).mark_done and result.commits:
-        done = mark_months(table, complete_months(table, months_of(days)))
+    if settings.table(FLIGHTS).mark_done:
+        # Also after a run that died between its commit and this; a month that is marked stays as it is otherwise.
+        complete = complete_months(table, months_of(days))
+        done = mark_months(table, [m for m in complete if result.commits or not is_marked(table, m)])
         result = dataclasses.replace(result, details={**result.details, "months_done": len(done)})
     return result
 

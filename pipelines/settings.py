@@ -136,7 +136,7 @@ class Settings:
 
     @property
     def landing(self) -> Path:
-        """Where source files are laid for Spark to read; raises SettingsError when an object store has no such place."""
+        """Where source files are laid for Spark to read; raises SettingsError when that is not known."""
         if self.landing_directory:
             return Path(self.landing_directory)
         if self.is_remote:

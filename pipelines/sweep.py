@@ -5,8 +5,10 @@ from __future__ import annotations
 import datetime
 import time
 from collections import Counter
+from typing import Any
 
 from paimon_core.maintain.orphans import OrphanReport
+from paimon_core.maintain.plan import Plan
 from paimon_core.spark import apply_spark, plan_orphan_removal_spark
 from pipelines.protocol import StepResult
 from pipelines.session import Spark
@@ -31,11 +33,13 @@ def sweep(spark: Spark, settings: Settings, name: str, *, dry_run: bool = False)
         if by_spark
         else care.plan_orphan_removal(older_than=older_than)
     )
-    report = OrphanReport(table.name)
-    if not dry_run and not plan.is_empty:
-        report = apply_spark(spark(), table, plan) if by_spark else care.apply(plan)
+
+    def apply(plan: Plan) -> Any:
+        return apply_spark(spark(), table, plan) if by_spark else care.apply(plan)
+
+    report = OrphanReport(table.name) if dry_run or plan.is_empty else apply(plan)
     purge = care.plan_quarantine_purge(older_than=datetime.timedelta(days=keep.keep_quarantine_days))
-    purged = () if dry_run or purge.is_empty else care.apply(purge)
+    purged = () if dry_run or purge.is_empty else apply(purge)
     details: dict[str, str | int | float] = {
         "plan": f"{plan.sentence()}; {purge.sentence()}",
         "quarantined_files": len(report.removed),

@@ -17,6 +17,8 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 
 import paimon_core as paimon
+from paimon_core.errors import InvalidRequest
+from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.predicate import Predicate
 from paimon_core.spark import write_spark
 from paimon_core.table.table import Table
@@ -144,37 +146,41 @@ def load(
     started = time.monotonic()
     before = state_of(table)
     done = committed_stages(table, user)
-    commits = []
+    commits, skipped = [], []
     for number, stage in enumerate(stages, start=1):
-        if number <= done:
-            continue
-        frame = stage.frame()
-        application = str(frame.sparkSession.sparkContext.applicationId)
-        named: dict[str, Any] = {
-            "user": user,
-            "identifier": number,
-            "properties": {
-                "pipeline.step": step,
-                "pipeline.stage": stage.name,
-                "spark.application-id": application,
-                **plain(properties),
-            },
-        }
-        if stage.audit is not None:
-            snapshot = write_audited(frame, table, stage.audit, **named)
-        else:
-            snapshot = write_spark(frame, table, kinds=stage.kinds, overwrite=stage.overwrite, **named)
-        if snapshot is not None:
-            commits.append(snapshot.id)
+        if number > done:
+            try:
+                snapshot = _commit(step, table, stage, user, number, plain(properties))
+            except InvalidRequest:
+                if (done := committed_stages(table, user)) < number:
+                    raise
+            else:
+                commits += [] if snapshot is None else [snapshot.id]
+                continue
+        skipped.append(stage.name)  # by an earlier run, or by one at the same time that was faster
     return result_of(
-        step,
-        table,
-        before,
-        started,
-        commits=commits,
-        skipped=[s.name for s in stages[:done]],
-        rows_per_partition=rows_per_partition(),
+        step, table, before, started, commits=commits, skipped=skipped, rows_per_partition=rows_per_partition()
     )
+
+
+def _commit(
+    step: str, table: Table, stage: Stage, user: str, number: int, properties: Mapping[str, str]
+) -> Snapshot | None:
+    frame = stage.frame()
+    application = str(frame.sparkSession.sparkContext.applicationId)
+    named: dict[str, Any] = {
+        "user": user,
+        "identifier": number,
+        "properties": {
+            "pipeline.step": step,
+            "pipeline.stage": stage.name,
+            "spark.application-id": application,
+            **properties,
+        },
+    }
+    if stage.audit is not None:
+        return write_audited(frame, table, stage.audit, **named)
+    return write_spark(frame, table, kinds=stage.kinds, overwrite=stage.overwrite, **named)
 
 
 def result_of(

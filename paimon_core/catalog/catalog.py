@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
+from paimon_core.group.group import Group
 from paimon_core.table.table import Table
 
 
@@ -62,3 +63,9 @@ class Catalog(Protocol):
 
     def rename_table(self, name: str, to: str) -> None:
         """Give a table another name, in this database or another; raises TableNotFound, AlreadyExists."""
+
+    def group(self, name: str) -> Group:
+        """A group of tables that are published together; it begins with its first publish.
+
+        Raises UnsupportedFeature where the catalog has no warehouse directory of its own to keep the records in.
+        """

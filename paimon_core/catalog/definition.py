@@ -1,4 +1,4 @@
-"""new_definition: what a user asks for as a new table, checked the same way for every catalog."""
+"""Definition: what a user asks for as a new table, checked the same way for every catalog."""
 
 from __future__ import annotations
 

@@ -9,9 +9,10 @@ from typing import Any
 from paimon_core.catalog.catalog import Catalog
 from paimon_core.catalog.definition import Definition, check_definition
 from paimon_core.catalog.identifier import Identifier
-from paimon_core.catalog.names import new_name
-from paimon_core.catalog.tables import TablePlaces, no_database, no_table
+from paimon_core.catalog.names import check_target, new_name
+from paimon_core.catalog.tables import TablePlaces, no_database, no_table, not_empty
 from paimon_core.errors import AlreadyExists, InvalidRequest, UnsupportedFeature
+from paimon_core.group.group import Group
 from paimon_core.metadata.schema_store import SchemaStore
 from paimon_core.storage.paths import DATABASE_SUFFIX, TablePaths, database_path
 from paimon_core.storage.storage import Storage
@@ -60,9 +61,7 @@ class FilesystemCatalog(Catalog):
             raise no_database(name, self.warehouse, self.list_databases())
         tables = self.list_tables(name)
         if tables and not cascade:
-            raise InvalidRequest(
-                f"database {name} holds {len(tables)} tables: drop them first, or cascade", database=name
-            )
+            raise not_empty(name, tables)
         self.storage.delete_directory(database_path(self.warehouse, name))
 
     def _check_database(self, name: str) -> None:
@@ -133,6 +132,10 @@ class FilesystemCatalog(Catalog):
             raise no_table(identifier, self.warehouse, self.list_tables(identifier.database))
         self.storage.delete_directory(self._places.root(identifier))
 
+    def group(self, name: str) -> Group:
+        """A group of tables that are published together; it begins with its first publish."""
+        return Group(self, name)
+
     def rename_table(self, name: str, to: str) -> None:
         """Give a table another name: one rename of its directory, so only on stores that have it.
 
@@ -145,8 +148,7 @@ class FilesystemCatalog(Catalog):
         self._check_database(target.database)
         if self.storage.exists(self._places.root(target)):
             raise AlreadyExists(f"table {to} exists already: {self._places.root(target)}", table=to)
-        others = set(self.list_tables(target.database))
-        new_name(target.table, "table", others - {source.table} if source.database == target.database else others)
+        check_target(source, target, self.list_tables(target.database))
         if not self.storage.is_local:
             raise UnsupportedFeature(
                 f"cannot rename table {name}: {self.warehouse} has no rename of directories, and a table half renamed "

@@ -9,6 +9,7 @@ import re
 import unicodedata
 from collections.abc import Iterable
 
+from paimon_core.catalog.identifier import Identifier
 from paimon_core.errors import AlreadyExists, InvalidRequest
 from paimon_core.storage.paths import identifier
 
@@ -47,6 +48,12 @@ def new_name(name: str, what: str, existing: Iterable[str]) -> str:
                 name=name,
             )
     return name
+
+
+def check_target(source: Identifier, target: Identifier, tables: Iterable[str]) -> None:
+    """Raises as ``new_name`` when table ``source`` may not be renamed to ``target``, whose database has ``tables``."""
+    others = set(tables)
+    new_name(target.table, "table", others - {source.table} if source.database == target.database else others)
 
 
 def _folded(name: str) -> str:

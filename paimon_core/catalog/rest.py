@@ -13,20 +13,21 @@ from typing import Any
 from paimon_core.catalog.catalog import Catalog
 from paimon_core.catalog.definition import Definition, check_definition
 from paimon_core.catalog.identifier import Identifier
-from paimon_core.catalog.names import new_name
+from paimon_core.catalog.names import check_target, new_name
 from paimon_core.catalog.options import HEADER_PREFIX, REST_OPTIONS, parse_catalog_options
 from paimon_core.catalog.rest_client import RestClient
 from paimon_core.catalog.rest_publisher import RestPublisher
 from paimon_core.catalog.rest_storage import TableStore
+from paimon_core.catalog.tables import not_empty
 from paimon_core.errors import (
     AlreadyExists,
     CorruptTable,
-    InvalidRequest,
     NotFound,
     SnapshotNotFound,
     StorageError,
     UnsupportedFeature,
 )
+from paimon_core.group.group import Group
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.manifest_store import ManifestCache
 from paimon_core.metadata.schema_store import SchemaStore
@@ -100,9 +101,7 @@ class RestCatalog(Catalog):
         try:
             tables = self.list_tables(name)
             if tables and not cascade:
-                raise InvalidRequest(
-                    f"database {name} holds {len(tables)} tables: drop them first, or cascade", database=name
-                )
+                raise not_empty(name, tables)
             self.client.delete("databases", name)
         except NotFound:
             if not ignore_if_missing:
@@ -217,11 +216,14 @@ class RestCatalog(Catalog):
             if not ignore_if_missing:
                 raise
 
+    def group(self, name: str) -> Group:
+        """Refused: the server says where each table lies, and keeps no directory for groups."""
+        raise UnsupportedFeature(f"table group {name!r}: a REST catalog has no warehouse directory for it", group=name)
+
     def rename_table(self, name: str, to: str) -> None:
         """Ask the server to give a table another name."""
         source, target = Identifier.of_table(name, "rename"), Identifier.of_table(to, "rename a table to")
-        others = set(self.list_tables(target.database))
-        new_name(target.table, "table", others - {source.table} if source.database == target.database else others)
+        check_target(source, target, self.list_tables(target.database))
         body = {
             "source": {"database": source.database, "object": source.table},
             "destination": {"database": target.database, "object": target.table},

@@ -18,14 +18,15 @@ from typing import Any
 from paimon_core.catalog.catalog import Catalog
 from paimon_core.catalog.definition import Definition, check_definition, is_same_definition
 from paimon_core.catalog.identifier import Identifier
-from paimon_core.catalog.names import new_name
+from paimon_core.catalog.names import check_target, new_name
 from paimon_core.catalog.options import SQL_OPTIONS, parse_catalog_options
 from paimon_core.catalog.relocate import relocate
 from paimon_core.catalog.sql_connection import SqlConnection
 from paimon_core.catalog.sql_lock import LockedPublisher, SqlLock
 from paimon_core.catalog.sql_names import SqlNames, table_properties
-from paimon_core.catalog.tables import TablePlaces, no_database, no_table
-from paimon_core.errors import AlreadyExists, InvalidRequest, StorageError
+from paimon_core.catalog.tables import TablePlaces, no_database, no_table, not_empty
+from paimon_core.errors import AlreadyExists, StorageError
+from paimon_core.group.group import Group
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.snapshot_store import Publisher
 from paimon_core.schema import TableSchema
@@ -104,9 +105,7 @@ class SqlCatalog(Catalog):
             raise no_database(name, self._place, self.list_databases())
         tables = self.list_tables(name)
         if tables and not cascade:
-            raise InvalidRequest(
-                f"database {name} holds {len(tables)} tables: drop them first, or cascade", database=name
-            )
+            raise not_empty(name, tables)
         for table in tables:
             self.drop_table(f"{name}.{table}", ignore_if_missing=True)
         self.names.remove_database(name)
@@ -235,6 +234,10 @@ class SqlCatalog(Catalog):
             self._check_database(found.database)
             raise no_table(found, self._place, self.list_tables(found.database))
 
+    def group(self, name: str) -> Group:
+        """A group of tables that are published together; it begins with its first publish."""
+        return Group(self, name)
+
     def rename_table(self, name: str, to: str) -> None:
         """Give a table another name, then move its files; the same call again finishes one that was cut short.
 
@@ -250,12 +253,10 @@ class SqlCatalog(Catalog):
                 if not self._is_cut_short(source, target):
                     raise no_table(source, self._place, self.names.tables(source.database))
             else:
-                others = set(self.names.tables(target.database))
-                new_name(
-                    target.table, "table", others - {source.table} if source.database == target.database else others
-                )
+                tables = self.names.tables(target.database)
+                check_target(source, target, tables)
                 self._check_no_view(target)
-                if target.table not in others and self.storage.list(self._places.root(target)):
+                if target.table not in tables and self.storage.list(self._places.root(target)):
                     raise AlreadyExists(f"{self._places.root(target)} holds files that no table owns", table=to)
                 self.names.rename(source, target)
             self._move_files(source, target)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from paimon_core.catalog.identifier import Identifier
-from paimon_core.errors import DatabaseNotFound, TableNotFound
+from paimon_core.errors import DatabaseNotFound, InvalidRequest, TableNotFound
 from paimon_core.metadata.branch_store import BranchStore
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.manifest_store import ManifestCache
@@ -54,6 +54,12 @@ class TablePlaces:
 def no_database(name: str, place: str, known: Iterable[str]) -> DatabaseNotFound:
     """The error that says which databases there are."""
     return DatabaseNotFound(f"no database {name} in {place} (databases: {', '.join(known) or 'none'})", database=name)
+
+
+def not_empty(name: str, tables: Sequence[str]) -> InvalidRequest:
+    """The error of dropping a database that holds tables."""
+    held = ", ".join(tables[:3]) + (f" and {len(tables) - 3} more" if tables[3:] else "")
+    return InvalidRequest(f"database {name} holds tables ({held}): drop them first, or cascade", database=name)
 
 
 def no_table(name: Identifier, place: str, known: Iterable[str]) -> TableNotFound:

@@ -12,7 +12,7 @@ import pyarrow as pa
 from paimon_core.storage.storage import FileInfo, Storage
 
 SAFE_MILLIS = 3_600_000
-"""Credentials are renewed an hour before they end; those that last less, at half their time."""
+"""Credentials are renewed an hour before they end, or after half of their time where that is later."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,6 +38,8 @@ def partition(text: str) -> dict[str, str]:
     pairs = [part.partition("=") for part in text.split(",")]
     if not all(key and equals for key, equals, _ in pairs):
         raise argparse.ArgumentTypeError(f"{text!r:.60} is no partition such as day=2024-01-31,hour=7")
+    if len({key for key, _, _ in pairs}) < len(pairs):
+        raise argparse.ArgumentTypeError(f"{text!r:.60} names a column twice")
     return {key: value for key, _, value in pairs}
 
 

@@ -90,7 +90,7 @@ def _add_tags(found: _Commands) -> None:
         tags,
         "delete",
         "delete one, and the files that only it used",
-        lambda t, a: t.maintenance.plan_delete_tag(a.name),
+        lambda t, a: t.maintenance.plan_tag_deletion(a.name),
     )
     delete.add_argument("name")
 
@@ -106,7 +106,7 @@ def _add_branches(found: _Commands) -> None:
     rename.add_argument("new_name")
     forward = _add(branches, "fast-forward", "take over what a branch has on top", change.fast_forward)
     forward.add_argument("name")
-    delete = _planned(branches, "delete", "delete one", lambda t, a: t.maintenance.plan_delete_branch(a.name))
+    delete = _planned(branches, "delete", "delete one", lambda t, a: t.maintenance.plan_branch_deletion(a.name))
     delete.add_argument("name")
 
 

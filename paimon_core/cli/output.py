@@ -41,8 +41,10 @@ def plain(value: Any) -> Any:
 
 def sentence(value: Any) -> str:
     """What an operation reports, in one line: its members that say something."""
-    if value is None:
+    if value is None or value == ():
         return "nothing to do"
+    if isinstance(value, tuple):
+        return ", ".join(map(sentence, value))
     if not dataclasses.is_dataclass(value):
         return str(value)
     parts = []
@@ -54,7 +56,12 @@ def sentence(value: Any) -> str:
             parts.append(sentence(held))
         elif isinstance(held, tuple):
             more = f" and {len(held) - 3} more" if held[3:] else ""
-            parts.append(f"{member.name} {', '.join(str(plain(h)) for h in held[:3])}{more}")
+            shown = ", ".join(sentence(h) if dataclasses.is_dataclass(h) else str(h) for h in held[:3])
+            parts.append(f"{_words(member.name)} {shown}{more}")
         else:
-            parts.append(f"{member.name} {held}")
-    return "; ".join(parts).replace("_", " ") or "nothing to do"
+            parts.append(f"{_words(member.name)} {held}")
+    return "; ".join(parts) or "nothing to do"
+
+
+def _words(name: str) -> str:
+    return name.replace("_", " ")

@@ -6,7 +6,6 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from functools import cached_property
 
-from paimon_core.errors import SnapshotNotFound
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.manifest import FileKind, ManifestEntry, ManifestFile
 from paimon_core.metadata.manifest_file import merge_entries
@@ -52,9 +51,4 @@ class Base:
     def is_current(self) -> bool:
         """Whether the snapshot still stands as it was read: neither expired nor rolled back and made anew."""
         snapshots = self.context.snapshots
-        if self.snapshot is None:
-            return snapshots.latest_id() is None
-        try:
-            return snapshots.read(self.snapshot.id) == self.snapshot
-        except SnapshotNotFound:
-            return False
+        return snapshots.latest_id() is None if self.snapshot is None else snapshots.is_live(self.snapshot)

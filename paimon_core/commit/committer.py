@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from paimon_core.commit.assembly import Assembly
 from paimon_core.commit.author import Author
 from paimon_core.commit.base import Base
+from paimon_core.commit.chain import in_chain
 from paimon_core.commit.changes import Change, changes_of
 from paimon_core.commit.draft import Draft
 from paimon_core.commit.history import newest_first, told
@@ -143,6 +144,8 @@ class _Commit:
         for snapshot in newest_first(base.context.snapshots, base.id, self.known_up_to(base)):
             if snapshot.commit_user != author.user or snapshot.commit_identifier == BATCH_IDENTIFIER:
                 continue
+            if not in_chain(base.context, snapshot):
+                break
             if snapshot.commit_identifier < author.identifier:
                 break
             if snapshot.commit_identifier > author.identifier:

@@ -15,7 +15,7 @@ from paimon_core.commit.draft import Draft
 from paimon_core.commit.manifest_merge import ManifestMerge
 from paimon_core.commit.publish import publish
 from paimon_core.commit.retry import tries
-from paimon_core.errors import CommitConflict, CorruptTable, StorageError
+from paimon_core.errors import CommitConflict, ConditionalWriteUnsupported, CorruptTable, StorageError
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.snapshot import BATCH_IDENTIFIER, CommitKind, Snapshot
 
@@ -96,6 +96,6 @@ def _compacted(base: Base, latest: Snapshot, draft: Draft, user: str, now_millis
 def _published(base: Base, snapshot: Snapshot, draft: Draft) -> bool:
     try:
         return publish(base, snapshot)
-    except StorageError:  # the store has certainly created nothing
+    except (StorageError, ConditionalWriteUnsupported):  # certainly nothing was created
         draft.discard()
         raise

@@ -15,10 +15,10 @@ import contextlib
 import time
 
 from paimon_core.commit.base import Base
+from paimon_core.commit.chain import holds
 from paimon_core.commit.retry import pauses
 from paimon_core.errors import CommitStateUnknown, CorruptTable, PaimonError, SnapshotNotFound, StorageError
 from paimon_core.metadata.context import TableContext
-from paimon_core.metadata.manifest import FileKind
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.metadata.snapshot_store import SnapshotStore
 
@@ -105,30 +105,10 @@ def _is_built_on(base: Base, snapshot: Snapshot) -> bool:
     if not _is_ours(snapshots, snapshot):
         return False
     if ids[0] < snapshot.id:  # a rollback took the base away, or made it anew
-        return snapshot.id + 1 in ids and _holds(base.context, snapshots.read(snapshot.id + 1), snapshot)
+        return snapshot.id + 1 in ids and holds(base.context, snapshots.read(snapshot.id + 1), snapshot)
     if ids[-1] == snapshot.id:
         return True
-    return ids[1] == snapshot.id + 1 and _holds(base.context, snapshots.read(ids[1]), snapshot)
-
-
-def _holds(context: TableContext, following: Snapshot, ours: Snapshot) -> bool:
-    """Whether a snapshot starts from what ours ends with; raises CorruptTable when that cannot be told."""
-    read = context.manifests.read_list
-    wanted = {m.file_name for m in read(ours.delta_manifest_list)} | {
-        m.file_name for m in read(ours.base_manifest_list)
-    }
-    listed = read(following.base_manifest_list)
-    if wanted <= {m.file_name for m in listed}:
-        return following.total_record_count == ours.total_record_count + following.delta_record_count
-    added = {
-        e.identity
-        for m in read(ours.delta_manifest_list)
-        for e in context.manifests.read_manifest(m.file_name, m.file_size)
-        if e.kind is FileKind.ADD
-    }
-    if not added:
-        raise CorruptTable(f"snapshot {following.id} has merged manifests, and ours added no file to know it by")
-    return added <= {e.identity for m in listed for e in context.manifests.read_manifest(m.file_name, m.file_size)}
+    return ids[1] == snapshot.id + 1 and holds(base.context, snapshots.read(ids[1]), snapshot)
 
 
 def _take_back(context: TableContext, snapshot: Snapshot) -> None:
@@ -143,7 +123,7 @@ def _take_back(context: TableContext, snapshot: Snapshot) -> None:
         if not snapshots.exists(snapshot.id + 1):
             return
         following = snapshots.read(snapshot.id + 1)
-        if not _holds(context, following, snapshot):
+        if not holds(context, following, snapshot):
             return
     except (StorageError, CorruptTable, SnapshotNotFound) as error:
         raise _unknown(context, snapshot, error) from error

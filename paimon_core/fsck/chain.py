@@ -69,7 +69,9 @@ def _step(
 ) -> Step | None:
     base = survey.manifests_of(snapshot.base_manifest_list, snapshot.base_manifest_list_size, spot)
     delta = survey.manifests_of(snapshot.delta_manifest_list, snapshot.delta_manifest_list_size, spot)
-    changelog = entries_below(survey, snapshot.changelog_manifest_list, snapshot.changelog_manifest_list_size, spot)
+    changelog = None
+    if before is not None or not _changelog_has_expired(survey, snapshot, spot):
+        changelog = entries_below(survey, snapshot.changelog_manifest_list, snapshot.changelog_manifest_list_size, spot)
     changes = [] if delta is None else [survey.entries(m, spot) for m in delta]
     if base is None or delta is None or any(c is None for c in changes):
         return None
@@ -83,6 +85,16 @@ def _step(
     files.manifests += delta
     _check_counts(survey, snapshot, files.rows, entries, changelog, spot)
     return Step(spot, snapshot, entries, changelog, files, before if known else None)
+
+
+def _changelog_has_expired(survey: Survey, first: Snapshot, spot: Spot) -> bool:
+    """A branch's first snapshot may have come back from a tag, or with one: its changelog went with its first life."""
+    name, paths = first.changelog_manifest_list, survey.context.paths
+    if name is None or not survey.plain(name, spot) or survey.context.storage.exists(paths.manifest(name)):
+        return False
+    message = f"{spot.holder} came from a tag: its changelog {name} has expired, and its changes cannot be read"
+    survey.notes.find("I6", spot, message, level=Level.WARNING, path=paths.manifest(name))
+    return True
 
 
 def entries_below(survey: Survey, name: str | None, size: int | None, spot: Spot) -> list[ManifestEntry] | None:

@@ -14,12 +14,16 @@ is no end: the intent stays, and the next publish or ``recover`` finishes it fir
 from __future__ import annotations
 
 import contextlib
+import re
 import time
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from paimon_core.commit.base import Base
+from paimon_core.commit.changes import changes_of
+from paimon_core.commit.duplicates import added_before
 from paimon_core.commit.overwrite import Overwrite
 from paimon_core.errors import (
     AlreadyExists,
@@ -36,6 +40,8 @@ from paimon_core.maintain.tags import create_tag
 from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.storage.storage import Storage
+from paimon_core.table.arguments import at_least_one, whole
+from paimon_core.table.commit_request import CommitRequest
 from paimon_core.table.message_check import check_messages
 from paimon_core.table.table import Table
 
@@ -92,7 +98,7 @@ class Group:
 
         Raises NotFound for a version or member that is not there, InvalidRequest for a version that was withdrawn.
         """
-        at = self.latest() if version is None else self.store.version(version)
+        at = self.latest() if version is None else self.store.version(whole("version", version))
         if version is not None:
             self._check_stands(version)
         if at is None or name not in at.tables:
@@ -124,12 +130,19 @@ class Group:
         publish happens once, however often it is repeated. Raises InvalidRequest and CommitConflict before anything
         is decided; a CommitConflict or CommitStateUnknown afterwards leaves the intent to ``recover``.
         """
-        modes = dict(overwrite or {})
+        modes = _modes(overwrite)
+        if not isinstance(parts, Mapping):
+            raise InvalidRequest(f"publish takes messages by table, not {parts!r:.60}", group=self.name)
+        if token is not None and not (isinstance(token, str) and token):
+            raise InvalidRequest(f"token must be a text that is not empty, not {token!r:.60}", group=self.name)
         for name in modes.keys() - parts.keys():
             raise InvalidRequest(f"overwrite names table {name}, for which there are no messages", table=name)
         checked = {name: self._part(name, parts[name], modes.get(name, Mode.APPEND)) for name in sorted(parts)}
         if not checked:
             raise InvalidRequest(f"a publish of group {self.name} needs the messages of one table at least")
+        self._check_distinct(checked)
+        for name in checked:  # what a commit would refuse later would leave an intent that never lands
+            CommitRequest.of(self.catalog.table(name).context, self.user, None, properties)
         return self._decide(Intent(0, token or str(uuid.uuid4()), checked, dict(properties or {})))
 
     def rollback(self, to: int) -> GroupVersion:
@@ -137,7 +150,7 @@ class Group:
 
         What was committed to the tables since is gone, as with ``Table.rollback``. Raises NotFound.
         """
-        target = self.store.version(to)
+        target = self.store.version(whole("to", to))
         if (latest := self.latest()) is not None and latest.tables.keys() != target.tables.keys():
             raise InvalidRequest(
                 f"version {to} of group {self.name} has tables {sorted(target.tables)}, the latest has "
@@ -158,8 +171,9 @@ class Group:
 
     def expire(self, keep_last: int) -> list[int]:
         """Forget all but the newest versions and delete their tags; the numbers. Tags of kept versions stay."""
-        if keep_last < 1:
-            raise InvalidRequest(f"keep_last must be 1 or more, not {keep_last}")
+        at_least_one("keep_last", keep_last, 0)
+        if keep_last is None:
+            raise InvalidRequest("keep_last must be a whole number from 1, not None")
         versions = [self.store.version(n) for n in self.store.numbers("version")]
         gone, kept = versions[:-keep_last], versions[-keep_last:]
         for version in gone:
@@ -185,15 +199,64 @@ class Group:
 
     def _decide(self, wish: Intent) -> GroupVersion:
         """Take the next number for the intent, finishing first what others decided before."""
+        taken: int | None = None
         for _ in range(_TRIES):
             self.recover()
             if (done := self._published(wish.token)) is not None:
                 return done
-            number = max(self.store.numbers("intent"), default=0) + 1
+            if taken is None:
+                try:
+                    self._refuse_committed(wish)
+                except InvalidRequest:
+                    if (done := self._published(wish.token)) is not None:
+                        return done
+                    raise
+                taken = self._taken(wish)
+            number = max((taken, *self.store.numbers("intent"), *self.store.numbers("version"))) + 1
             intent = Intent(number, wish.token, wish.parts, wish.properties, wish.restores)
             if self.store.create_intent(intent):
                 return self._finish(intent)
         raise CommitConflict(f"group {self.name}: others won {_TRIES} races for the next version", group=self.name)
+
+    def _check_distinct(self, parts: Mapping[str, Part]) -> None:
+        """A table has one part; it might be named twice, with its branch main and without."""
+        names: dict[str, str] = {}
+        for name in parts:
+            home = self.catalog.table(name).context.paths.home
+            if (other := names.setdefault(home, name)) != name:
+                raise InvalidRequest(f"{other} and {name} are the same table: give its messages once", table=name)
+
+    def _refuse_committed(self, wish: Intent) -> None:
+        """Messages that the table has or had would never land, and the group would not get past them."""
+        for name, part in wish.parts.items():
+            context = self.catalog.table(name).context
+            base = Base(context, context.snapshots.latest())
+            entries = [e for change in changes_of(part.messages) for e in change.entries]
+            for entry, _ in added_before(base, entries):
+                raise InvalidRequest(
+                    f"group {self.name}: file {entry.file.file_name} is in table {name} already, or was: these "
+                    "messages were committed before; a token makes a publish happen once while its version is kept",
+                    group=self.name,
+                    table=name,
+                    file=entry.file.file_name,
+                )
+
+    def _taken(self, wish: Intent) -> int:
+        """The highest number that a table knows of this group, also of one whose records were deleted."""
+        found = [0]
+        for name, part in wish.parts.items():
+            if part.mode is Mode.ROLLBACK:
+                continue
+            table = self.catalog.table(name)
+            newest = CommitRequest.of(table.context, self.user, None, None).newest()
+            found += [0 if newest is None else newest.commit_identifier]
+            found += [n for tag in table.tags.list() if (n := self._number_of(tag.name)) is not None]
+        return max(found)
+
+    def _number_of(self, tag: str) -> int | None:
+        """The version that a tag is called after; None for a tag that is not of this group."""
+        number = tag.removeprefix(f"group-{self.name}-")
+        return int(number) if number != tag and re.fullmatch(r"[0-9]{1,18}", number) else None
 
     def _published(self, token: str) -> GroupVersion | None:
         for number in reversed(self.store.numbers("intent")):
@@ -229,7 +292,15 @@ class Group:
             Mode.OVERWRITE_TABLE: Overwrite(lambda partition: True),
         }[part.mode]
         try:
-            return Member(table.tags.read(tag).snapshot.id, tag)  # a publisher came this far and died
+            there = table.tags.read(tag).snapshot  # a publisher came this far and died
+            if part.messages and (there.commit_user, there.commit_identifier) != (self.user, intent.number):
+                raise AlreadyExists(
+                    f"tag {tag!r} of table {name} is not of group {self.name}, which needs the name: rename that tag, "
+                    "then recover the group",
+                    table=name,
+                    tag=tag,
+                )
+            return Member(there.id, tag)
         except TagNotFound:
             snapshot = table.commit(
                 part.messages, user=self.user, identifier=intent.number, properties=properties, overwrite=overwrite
@@ -248,8 +319,8 @@ class Group:
     def _delete_tags(self, table: Table, used: set[str], newest: int) -> None:
         """Delete the group's tags that no version uses, those that an earlier run left behind too."""
         for tag in table.tags.list():
-            number = tag.name.removeprefix(f"group-{self.name}-")
-            if number != tag.name and number.isdecimal() and int(number) <= newest and tag.name not in used:
+            number = self._number_of(tag.name)
+            if number is not None and number <= newest and tag.name not in used:
                 with contextlib.suppress(TagNotFound):
                     table.tags.delete(tag.name)
 
@@ -264,6 +335,17 @@ class Group:
             raise InvalidRequest(
                 f"version {version} of group {self.name} was withdrawn by a rollback", group=self.name, version=version
             )
+
+
+def _modes(overwrite: object) -> dict[str, Mode]:
+    """How the tables named take their part; raises InvalidRequest for what is no mode."""
+    given = {} if overwrite is None else overwrite
+    if not isinstance(given, Mapping):
+        raise InvalidRequest(f"overwrite maps tables to modes, and is not {overwrite!r:.60}")
+    for name, mode in given.items():
+        if mode not in list(Mode):
+            raise InvalidRequest(f"overwrite of table {name}: {mode!r:.40} is none of {', '.join(Mode)}", table=name)
+    return {name: Mode(mode) for name, mode in given.items()}
 
 
 def _withdrawn(versions: Sequence[GroupVersion]) -> set[int]:

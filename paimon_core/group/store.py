@@ -10,14 +10,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
-from paimon_core.errors import CommitStateUnknown, CorruptTable, InvalidRequest, NotFound
+from paimon_core.errors import CorruptTable, InvalidRequest, NotFound
 from paimon_core.group.record import GroupVersion, Intent
+from paimon_core.storage.create import create_once
 from paimon_core.storage.paths import group_path
 from paimon_core.storage.storage import Storage
 
 _Record = TypeVar("_Record")
 _NAME = re.compile(r"(intent|version)-([1-9]\d{0,18})")
-_TRIES = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,21 +59,7 @@ class GroupStore:
         self.storage.delete(f"{self.directory}/{kind}-{int(number)}" for kind in ("version", "intent"))
 
     def _create(self, name: str, data: bytes) -> bool:
-        path = f"{self.directory}/{name}"
-        error: CommitStateUnknown | None = None
-        for _ in range(_TRIES):
-            try:
-                if self.storage.create_exclusive(path, data):
-                    return True
-            except CommitStateUnknown as unknown:
-                error = unknown
-            try:  # a lost answer, or a client that tried again by itself, made it ours
-                return self.storage.read(path) == data
-            except FileNotFoundError:
-                continue
-        raise CommitStateUnknown(
-            f"it is not known whether {path} was created: {error}; look for it, or publish again", path=path
-        ) from error
+        return create_once(self.storage, f"{self.directory}/{name}", data)
 
     def _read(self, kind: str, number: int, parse: Callable[[bytes], _Record]) -> _Record:
         path = f"{self.directory}/{kind}-{int(number)}"

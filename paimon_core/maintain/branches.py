@@ -53,7 +53,7 @@ def create_branch(context: TableContext, name: str, tag: str | None = None) -> T
     return context.on_branch(name)
 
 
-def plan_delete_branch(context: TableContext, name: str) -> Plan:
+def plan_branch_deletion(context: TableContext, name: str) -> Plan:
     """What deleting a branch takes with it: its metadata files; raises BranchNotFound, InvalidRequest for main.
 
     One that is half made or half deleted has no plan: ``delete_branch`` ends it.
@@ -67,10 +67,10 @@ def plan_delete_branch(context: TableContext, name: str) -> Plan:
     )
 
 
-def apply_delete_branch(context: TableContext, plan: Plan) -> str:
+def apply_branch_deletion(context: TableContext, plan: Plan) -> str:
     """Delete the planned branch; its name. Raises PlanOutdated also when it was committed to since."""
     plan.check(context, DELETE_BRANCH)
-    name: str = plan.arguments["branch"]
+    name = plan.argument("branch", str)
     known = {f.path for f in plan.files}
     if new := [path for path, entry in context.branches.files(name) if entry.path not in known]:
         raise PlanOutdated(

@@ -9,10 +9,11 @@ from __future__ import annotations
 import contextlib
 from dataclasses import dataclass, field, replace
 
-from paimon_core.errors import CorruptTable, PlanOutdated, SnapshotNotFound
+from paimon_core.errors import PlanOutdated, SnapshotNotFound
 from paimon_core.maintain.emptied import remove_emptied
 from paimon_core.maintain.garbage import Garbage, Removal
 from paimon_core.maintain.holders import Seen, keep_branches, keep_tags, seen_now, used_since
+from paimon_core.maintain.look_again import look_again
 from paimon_core.maintain.plan import Plan, PlannedFile, Protected
 from paimon_core.maintain.retention import Bound, Chosen, Retention, bounds, choose_changelogs, refuse_unread_options
 from paimon_core.maintain.state import TableState
@@ -20,7 +21,6 @@ from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.snapshot import Snapshot
 
 OPERATION = "expire-changelogs"
-_TRIES = 4
 
 
 @dataclass(frozen=True)
@@ -90,38 +90,51 @@ def plan_changelog_expiry(context: TableContext, retention: Retention) -> Plan:
         arguments={
             "changelogs": [s.id for s in work.expired],
             "first_kept": work.first_kept.id,
-            "data_files": len(work.data),
         },
     )
 
 
 def apply_changelog_expiry(context: TableContext, plan: Plan) -> ChangelogReport:
-    """Do what the plan says; raises PlanOutdated when the table moved, InvalidRequest for a plan of something else."""
+    """Do what the plan says, and nothing that is not found due again: plans travel, and are not trusted.
+
+    Raises PlanOutdated when the table moved, InvalidRequest for a plan of something else, CorruptTable.
+    """
     seen = seen_now(context)
     plan.check(context, OPERATION)
     if plan.is_empty:
         return ChangelogReport(context.name, protected=plan.protected)
-    count = plan.arguments["data_files"]
+    first_kept_id = plan.argument("first_kept", int)
+    if [i for i in context.changelogs.ids() if i < first_kept_id] != plan.argument("changelogs", list, int):
+        raise PlanOutdated(
+            f"table {context.name}: the plan's changelogs are not all those before {first_kept_id}; nothing was done, "
+            "plan again",
+            table=context.name,
+        )
     try:
-        first_kept = context.changelogs.read(plan.arguments["first_kept"])
-        expired = tuple(map(context.changelogs.read, plan.arguments["changelogs"]))
+        first_kept = context.changelogs.read(first_kept_id)
+        expired = tuple(map(context.changelogs.read, plan.argument("changelogs", list, int)))
+        work = _work(context, Chosen(expired, first_kept, plan.protected))
     except SnapshotNotFound as error:
         raise PlanOutdated(f"{error}; nothing was done, plan again", table=context.name) from error
-    return _carry_out(context, _Work(expired, first_kept, plan.files[:count], plan.files[count:], plan.protected), seen)
+    planned = {f.path for f in plan.files}
+    work = replace(
+        work,
+        data=tuple(f for f in work.data if f.path in planned),
+        metadata=tuple(f for f in work.metadata if f.path in planned),
+        protected=plan.protected,
+    )
+    return _carry_out(context, work, seen)
 
 
 def _worked_out(context: TableContext, retention: Retention) -> tuple[Chosen, _Work | None]:
     retention.check()
     refuse_unread_options(context)
-    for tries_left in reversed(range(_TRIES)):
-        try:
-            chosen = _chosen(context, retention)
-            return chosen, _work(context, chosen) if chosen.expired else None
-        except (SnapshotNotFound, CorruptTable) as error:
-            vanished = isinstance(error, SnapshotNotFound) or error.facts.get("missing")
-            if not vanished or not tries_left:
-                raise
-    raise AssertionError
+
+    def look() -> tuple[Chosen, _Work | None]:
+        chosen = _chosen(context, retention)
+        return chosen, _work(context, chosen) if chosen.expired else None
+
+    return look_again(look)
 
 
 def _chosen(context: TableContext, retention: Retention) -> Chosen:

@@ -54,7 +54,7 @@ def plan_consumer_expiry(context: TableContext, *, now_millis: int, lifetime_mil
 def apply_consumer_expiry(context: TableContext, plan: Plan) -> ConsumerReport:
     """Delete the files of the plan; one that was written since stays. Raises PlanOutdated when the table moved."""
     plan.check(context, OPERATION)
-    modified = plan.arguments.get("modified", {})
+    modified = plan.argument("modified", dict)
     silent = [f for f in context.consumers.files() if modified.get(f.path) == f.modified_millis]
     context.storage.delete(f.path for f in silent)
     return ConsumerReport(context.name, tuple(f.name.partition("-")[2] for f in silent))

@@ -21,13 +21,13 @@ import contextlib
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
-from paimon_core.commit.base import Base
-from paimon_core.errors import CorruptTable, PlanOutdated, SnapshotNotFound
+from paimon_core.errors import PlanOutdated, SnapshotNotFound
 from paimon_core.maintain.emptied import remove_emptied
 from paimon_core.maintain.garbage import Garbage, Removal
 from paimon_core.maintain.give_way import delete_below
-from paimon_core.maintain.hands import Hands
+from paimon_core.maintain.hands import Hands, delete_files
 from paimon_core.maintain.holders import Seen, keep_branches, keep_own_changelogs, keep_tags, seen_now, used_since
+from paimon_core.maintain.look_again import look_again
 from paimon_core.maintain.plan import Plan, PlannedFile, Protected
 from paimon_core.maintain.retention import Bound, Chosen, Retention, bounds, choose_snapshots, refuse_unread_options
 from paimon_core.maintain.state import TableState
@@ -38,8 +38,6 @@ from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.metadata.snapshot_store import EARLIEST
 
 OPERATION = "expire-snapshots"
-TRIES = 4
-"""How often a run starts anew because snapshots vanished under it."""
 
 
 @dataclass(frozen=True)
@@ -82,23 +80,19 @@ class _Work:
 
 def expire(
     context: TableContext,
+    retention: Retention,
     *,
-    retain_min: int,
-    retain_max: int,
-    older_than_millis: int,
-    limit: int,
     protected: Iterable[int] = (),
     decoupled: bool = False,
     dry_run: bool = False,
 ) -> ExpireReport:
-    """Expire the oldest snapshots; the newest ``retain_min`` stay, all beyond ``retain_max`` go.
+    """Expire the oldest snapshots, as far as the retention lets them go.
 
-    Between the two a snapshot goes when the one after it was committed before ``older_than_millis`` (epoch): it was
-    not the latest at that time any more. At most ``limit`` go at once, and none from the lowest of ``protected`` and
-    of the consumers' next snapshots on. ``decoupled``: what tells their changes stays, for ``expire_changelogs``.
-    Raises CorruptTable naming what cannot be read, InvalidRequest, UnsupportedFeature for an option that is not obeyed.
+    A snapshot is old enough when the one after it was committed before ``retention.older_than_millis``: it was not the
+    latest at that time any more. None goes from the lowest of ``protected`` and of the consumers' next snapshots on.
+    ``decoupled``: what tells their changes stays, for ``expire_changelogs``. Raises CorruptTable naming what cannot be
+    read, InvalidRequest, UnsupportedFeature for an option that is not obeyed.
     """
-    retention = Retention(retain_min, retain_max, older_than_millis, limit)
     seen = seen_now(context)
     chosen, work = _worked_out(context, retention, tuple(protected), decoupled)
     if work is None:
@@ -127,35 +121,44 @@ def plan_snapshot_expiry(
         protected=work.protected,
         arguments={
             "snapshots": [s.id for s in work.expired],
-            "first_kept": [work.first_kept.id, work.first_kept.delta_manifest_list],
+            "first_kept": work.first_kept.id,
+            "first_kept_delta": work.first_kept.delta_manifest_list,
+            "decoupled": decoupled,
             "data_files": len(work.data),
             "kept_by_tags": work.kept_by_tags,
-            "decoupled": decoupled,
         },
     )
 
 
 def apply_snapshot_expiry(context: TableContext, plan: Plan, *, hands: Hands | None = None) -> ExpireReport:
-    """Do what the plan says; raises PlanOutdated when the table moved, InvalidRequest for a plan of something else."""
+    """Do what the plan says, and nothing that is not found due again: plans travel, and are not trusted.
+
+    Raises PlanOutdated when the table moved, InvalidRequest for a plan of something else, CorruptTable.
+    """
     seen = seen_now(context)
     plan.check(context, OPERATION)
     if plan.is_empty:
         return ExpireReport(context.name, protected=plan.protected)
-    arguments, count = plan.arguments, plan.arguments["data_files"]
-    first_kept_id, delta = arguments["first_kept"]
+    first_kept_id, delta = plan.argument("first_kept", int), plan.argument("first_kept_delta", str)
+    decoupled = plan.argument("decoupled", bool)
+    if [i for i in context.snapshots.ids() if i < first_kept_id] != plan.argument("snapshots", list, int):
+        raise PlanOutdated(
+            f"table {context.name}: the plan's snapshots are not all those before {first_kept_id}; nothing was done, "
+            "plan again",
+            table=context.name,
+        )
     try:
         first_kept = context.snapshots.read(first_kept_id)
-        expired = tuple(map(context.snapshots.read, arguments["snapshots"]))
+        expired = tuple(map(context.snapshots.read, plan.argument("snapshots", list, int)))
+        work = _work(context, Chosen(expired, first_kept, plan.protected), decoupled)
     except SnapshotNotFound as error:
         raise PlanOutdated(f"{error}; nothing was done, plan again", table=context.name) from error
-    work = _Work(
-        expired,
-        first_kept,
-        plan.files[:count],
-        plan.files[count:],
-        arguments["kept_by_tags"],
-        plan.protected,
-        arguments["decoupled"],
+    planned = {f.path for f in plan.files}
+    work = replace(
+        work,
+        data=tuple(f for f in work.data if f.path in planned),
+        metadata=tuple(f for f in work.metadata if f.path in planned),
+        protected=plan.protected,
     )
     report = _carry_out(context, work, seen, hands) if first_kept.delta_manifest_list == delta else None
     if report is None or not report.expired:
@@ -171,15 +174,12 @@ def _worked_out(
     """What to do, and again when snapshots vanish while it is worked out: another run was faster."""
     retention.check()
     refuse_unread_options(context)
-    for tries_left in reversed(range(TRIES)):
-        try:
-            chosen = _chosen(context, retention, protected, decoupled)
-            return chosen, _work(context, chosen, decoupled) if chosen.expired else None
-        except (SnapshotNotFound, CorruptTable) as error:
-            vanished = isinstance(error, SnapshotNotFound) or error.facts.get("missing")
-            if not vanished or not tries_left:
-                raise
-    raise AssertionError
+
+    def look() -> tuple[Chosen, _Work | None]:
+        chosen = _chosen(context, retention, protected, decoupled)
+        return chosen, _work(context, chosen, decoupled) if chosen.expired else None
+
+    return look_again(look)
 
 
 def _chosen(context: TableContext, retention: Retention, protected: tuple[int, ...], decoupled: bool) -> Chosen:
@@ -227,7 +227,7 @@ def _any(entry: ManifestEntry) -> bool:
 
 def _carry_out(context: TableContext, work: _Work, seen: Seen, hands: Hands | None = None) -> ExpireReport:
     """Snapshots first, then what only they used; ``seen`` are the tags and branches that the work respects."""
-    if not Base(context, work.first_kept).is_current():
+    if not context.snapshots.is_live(work.first_kept):
         return ExpireReport(context.name, protected=work.protected)
     if work.decoupled:
         for snapshot in work.expired:
@@ -246,10 +246,7 @@ def _carry_out(context: TableContext, work: _Work, seen: Seen, hands: Hands | No
         metadata=tuple(f for f in work.metadata if f.path not in used),
         kept_by_tags=work.kept_by_tags + len(work.data) - len(data),
     ).report(context)
-    if hands is None:
-        context.storage.delete(done.removed.paths)
-    else:
-        hands.delete(context, done.removed.paths)
+    delete_files(hands, context, done.removed.paths)
     if context.options["snapshot.clean-empty-directories"]:
         remove_emptied(context, [f.path for f in data])
     return done

@@ -16,7 +16,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from paimon_core.errors import AlreadyExists, CommitConflict, InvalidRequest
-from paimon_core.maintain.tag_release import is_live
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.metadata.tag_store import Tag
@@ -47,7 +46,7 @@ def fast_forward(context: TableContext, name: str) -> Snapshot:
         if not context.schemas.publish(schema) and context.schemas.read(schema.id) != schema:
             raise _moved(context, branch, f"schema {schema.id} was made here meanwhile")
     for snapshot in news.snapshots:
-        if not context.snapshots.publish(snapshot) and not is_live(context, snapshot):
+        if not context.snapshots.publish(snapshot) and not context.snapshots.is_live(snapshot):
             raise _moved(context, branch, f"snapshot {snapshot.id} was committed here meanwhile")
     for tag in news.tags:
         try:
@@ -91,12 +90,12 @@ def _news(context: TableContext, branch: TableContext) -> FastForward:
 
 def _check_in_history(context: TableContext, branch: TableContext, last: Snapshot, ids: list[int]) -> None:
     """Our last snapshot is one that the branch has or had, or else the commits up to it would be lost."""
-    if last.id in ids and is_live(branch, last):
+    if last.id in ids and branch.snapshots.is_live(last):
         return
     if any(t.snapshot == last for t in branch.tags.list()):
         return
     lost = [i for i in context.snapshots.ids() if not ids or i >= ids[0]]
-    own = [f"{i} of user {s.commit_user}" for i in lost if not is_live(branch, s := context.snapshots.read(i))]
+    own = [f"{i} of user {s.commit_user}" for i in lost if not branch.snapshots.is_live(s := context.snapshots.read(i))]
     if own:
         named = f"{', '.join(own[:3])}{' and more' if own[3:] else ''}"
         raise _moved(context, branch, f"snapshots that the branch does not have would be lost: {named}")

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from paimon_core.commit.base import Base
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.snapshot import Snapshot
 
@@ -33,4 +32,4 @@ def delete_below(context: TableContext, expired: Sequence[Snapshot], first_kept:
             if not at_work and not snapshots.ids():
                 snapshots.publish(snapshot)
             return False
-    return Base(context, first_kept).is_current()
+    return snapshots.is_live(first_kept)

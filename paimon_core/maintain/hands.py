@@ -8,10 +8,10 @@ that is missing from ``data_names`` is a file that gets deleted.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Protocol
 
-from paimon_core.maintain.candidates import Directory, Found
+from paimon_core.maintain.candidates import Directory, Found, candidates
 from paimon_core.metadata.context import TableContext
 
 
@@ -33,3 +33,20 @@ class Hands(Protocol):
 
     def delete(self, context: TableContext, paths: Sequence[str]) -> None:
         """Delete files; missing ones are no error. Late deletions do no harm: the names never come again."""
+
+
+def find_candidates(
+    hands: Hands | None, context: TableContext, places: Iterable[Directory], before_millis: int
+) -> Found:
+    """``candidates``, by others or here."""
+    if hands is None:
+        return candidates(context, places, before_millis)
+    return hands.candidates(context, list(places), before_millis)
+
+
+def delete_files(hands: Hands | None, context: TableContext, paths: Sequence[str]) -> None:
+    """Delete files that are decided on, by others or here."""
+    if hands is None:
+        context.storage.delete(paths)
+    else:
+        hands.delete(context, paths)

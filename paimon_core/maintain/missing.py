@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import uuid
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from paimon_core.commit.committer import commit
@@ -17,7 +17,7 @@ from paimon_core.errors import PlanOutdated
 from paimon_core.maintain.plan import Plan, PlannedFile, Protected
 from paimon_core.maintain.quarantine import quarantines
 from paimon_core.maintain.state import TableState
-from paimon_core.metadata.commit_message import CommitMessage
+from paimon_core.metadata.commit_message import deletions
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.manifest import ManifestEntry
 from paimon_core.metadata.snapshot import Snapshot
@@ -93,9 +93,7 @@ def apply_missing_removal(context: TableContext, plan: Plan, *, user: str | None
             table=context.name,
             path=back[0],
         )
-    committed = commit(
-        list(_messages(entry for _, entry in gone)), context=context, user=user or f"repair-{uuid.uuid4()}"
-    )
+    committed = commit(deletions(entry for _, entry in gone), context=context, user=user or f"repair-{uuid.uuid4()}")
     return MissingReport(
         context.name,
         committed[-1] if committed else None,
@@ -122,11 +120,3 @@ def _missing(
         there = {e.path for e in context.storage.list(context.paths.bucket(directory, bucket))}
         gone += [(p, paths[p]) for p in sorted(wanted - there) if not context.storage.exists(p)]
     return gone
-
-
-def _messages(entries: Iterable[ManifestEntry]) -> Iterator[CommitMessage]:
-    places: dict[tuple[bytes, int, int], list[ManifestEntry]] = defaultdict(list)
-    for entry in entries:
-        places[entry.partition, entry.bucket, entry.total_buckets].append(entry)
-    for (partition, bucket, total), inside in places.items():
-        yield CommitMessage(partition, bucket, total, deleted_files=tuple(e.file for e in inside))

@@ -25,10 +25,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from paimon_core.errors import InvalidRequest, PaimonError
-from paimon_core.maintain.candidates import Directory, Found, candidates, directories
-from paimon_core.maintain.hands import Hands
+from paimon_core.maintain.candidates import directories
+from paimon_core.maintain.hands import Hands, delete_files, find_candidates
 from paimon_core.maintain.plan import Plan, PlannedFile, Protected
-from paimon_core.maintain.quarantine import delete, isolate, undo
+from paimon_core.maintain.quarantine import isolate, undo
 from paimon_core.maintain.references import Used, references
 from paimon_core.maintain.state import TableState
 from paimon_core.metadata.context import TableContext
@@ -78,7 +78,7 @@ def plan_orphan_removal(
         )
     now = time.time_ns() // 1_000_000 if now_millis is None else now_millis
     state = TableState.of(context)
-    found = _found(context, directories(context), now - older_than_millis, hands)
+    found = find_candidates(hands, context, directories(context), now - older_than_millis)
     used = references(context, {f.name for f in found.files}, frozenset(), hands)
     orphans = [f for f in found.files if f.name not in used.names]
     protected = found.protected
@@ -111,17 +111,19 @@ def apply_orphan_removal(
     """
     plan.check(context, OPERATION, expiry_harms=False)
     now = time.time_ns() // 1_000_000 if now_millis is None else now_millis
-    arguments = plan.arguments
+    quarantine_id, mode = plan.argument("id", str), plan.argument("mode", str)
+    if mode not in MODES:
+        raise InvalidRequest(f"mode {mode!r:.40} of the plan is not one of {', '.join(MODES)}", mode=mode)
     found = _still_there(context, plan, hands)
     used = references(context, {f.name for f in found}, frozenset(), hands)
     going = [PlannedFile(f.path, f.size) for f in found if f.name not in used.names]
     moved: list[str] = []
     quarantine: str | None = None
-    if going and arguments["mode"] == "delete":
-        delete(context, [f.path for f in going], hands)
+    if going and mode == "delete":
+        delete_files(hands, context, [f.path for f in going])
         moved = [context.paths.relative(f.path) for f in going]
     elif going:
-        quarantine = arguments["id"]
+        quarantine = quarantine_id
         moved = isolate(context, quarantine, going, now, hands)
         moved = _bring_back(context, quarantine, moved, used)
     removed = frozenset(moved)
@@ -134,18 +136,12 @@ def apply_orphan_removal(
     )
 
 
-def _found(context: TableContext, places: Iterable[Directory], before_millis: int, hands: Hands | None) -> Found:
-    if hands is None:
-        return candidates(context, places, before_millis)
-    return hands.candidates(context, list(places), before_millis)
-
-
 def _still_there(context: TableContext, plan: Plan, hands: Hands | None) -> list[FileInfo]:
     """The files of the plan that are candidates now too: the plan itself is not believed."""
     planned = {f.path: f.size for f in plan.files}
     parents = {path.rsplit("/", 1)[0] for path in planned}
     places = (d for d in directories(context) if d.path in parents) if planned else ()
-    found = _found(context, places, plan.arguments["before_millis"], hands)
+    found = find_candidates(hands, context, places, plan.argument("before_millis", int))
     return [f for f in found.files if planned.get(f.path) == f.size]
 
 

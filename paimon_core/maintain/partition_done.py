@@ -5,13 +5,13 @@ The file ``_SUCCESS`` in the partition's directory says when it was first marked
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from paimon_core.codec.partition_text import partition_values
 from paimon_core.errors import InvalidRequest, UnsupportedFeature
 from paimon_core.metadata.context import TableContext
+from paimon_core.metadata.success_file import write_success_file
 from paimon_core.predicate.literal import plain_literal, storage_value
 from paimon_core.storage.paths import partition_path
 
@@ -34,8 +34,7 @@ def mark_done(context: TableContext, partitions: Sequence[Mapping[str, Any]], no
         raise InvalidRequest(f"table {context.name} has no partitions to mark", table=context.name)
     paths = [context.paths.success_file(_directory(context, spec)) for spec in partitions]
     for path in paths:
-        created = _created(context, path)
-        context.storage.overwrite(path, _text(now_millis if created is None else created, now_millis))
+        write_success_file(context.storage, path, now_millis)
     return tuple(paths)
 
 
@@ -63,16 +62,3 @@ def _directory(context: TableContext, spec: Mapping[str, Any]) -> str:
         default_name=context.options["partition.default-name"],
     )
     return partition_path(tuple(f.name for f in fields), texts)
-
-
-def _created(context: TableContext, path: str) -> int | None:
-    """When the partition was first marked; None for the first time, and for a file that does not say."""
-    try:
-        value = json.loads(context.storage.read(path))["creationTime"]
-    except (FileNotFoundError, ValueError, KeyError, TypeError, RecursionError):
-        return None
-    return value if type(value) is int else None
-
-
-def _text(created: int, modified: int) -> bytes:
-    return f'{{\n  "creationTime" : {created},\n  "modificationTime" : {modified}\n}}'.encode()

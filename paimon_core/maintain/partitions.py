@@ -11,18 +11,18 @@ import base64
 import uuid
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import chain
 
 from paimon_core.codec.binary_row import decode_row
 from paimon_core.codec.partition_text import partition_values
 from paimon_core.commit.committer import commit
 from paimon_core.commit.overwrite import Overwrite
-from paimon_core.errors import InvalidRequest, SnapshotNotFound
+from paimon_core.errors import CorruptTable, InvalidRequest, SnapshotNotFound
 from paimon_core.maintain.plan import Plan, PlannedFile, Protected
 from paimon_core.maintain.retention import refuse_unread_options
 from paimon_core.maintain.state import TableState
-from paimon_core.metadata.commit_message import CommitMessage
+from paimon_core.metadata.commit_message import CommitMessage, deletions
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.local_time import epoch_millis
 from paimon_core.metadata.manifest import ManifestEntry
@@ -62,7 +62,7 @@ def plan_partition_expiry(
     partitions, the first in the order of their values. Raises InvalidRequest for a table without partitions or without
     a lifetime, UnsupportedFeature for a time format that is not read here.
     """
-    strategy = strategy or context.options[STRATEGY]
+    strategy = context.options[STRATEGY] if strategy is None else strategy
     lifetime = context.options[LIFETIME] if lifetime_millis is None else lifetime_millis
     limit = limit or context.options["partition.expiration-max-num"]
     _check(context, strategy, lifetime)
@@ -101,17 +101,17 @@ def apply_partition_expiry(context: TableContext, plan: Plan) -> PartitionReport
     rewrote those files meanwhile, CommitStateUnknown: apply the same plan again.
     """
     plan.check(context, OPERATION)
-    partitions = [base64.b64decode(p) for p in plan.arguments.get("partitions", ())]
+    partitions = _partitions_of(plan, context)
+    by_value = plan.argument("strategy", str) == BY_VALUE
     size = context.options["partition.expiration-batch-size"] or max(1, len(partitions))
     snapshots: list[Snapshot] = []
     for number, start in enumerate(range(0, len(partitions), size)):
         batch = frozenset(partitions[start : start + size])
-        by_value = plan.arguments["strategy"] == BY_VALUE
         messages = [] if by_value else _deletes(context, batch, {f.path for f in plan.files})
         snapshots += commit(
             messages,
             context=context,
-            user=plan.arguments["user"],
+            user=plan.argument("user", str),
             identifier=number,
             overwrite=Overwrite(batch.__contains__) if by_value else None,
         )
@@ -123,6 +123,20 @@ def apply_partition_expiry(context: TableContext, plan: Plan) -> PartitionReport
         plan.size_bytes,
         plan.protected,
     )
+
+
+def _partitions_of(plan: Plan, context: TableContext) -> list[bytes]:
+    """The partitions that a plan names; raises InvalidRequest for what is none of the table."""
+    named = plan.argument("partitions", list, str)
+    try:
+        partitions = [base64.b64decode(p, validate=True) for p in named]
+        for partition in partitions:
+            context.partition_path(partition)
+    except (ValueError, CorruptTable) as error:
+        raise InvalidRequest(
+            f"a plan to {OPERATION} names what is no partition of table {context.name}: {error}", table=context.name
+        ) from error
+    return partitions
 
 
 def is_due_after_write(context: TableContext) -> bool:
@@ -206,13 +220,11 @@ def _deletes(context: TableContext, partitions: Iterable[bytes], planned: set[st
     snapshot, wanted = context.snapshots.latest(), frozenset(partitions)
     if snapshot is None:
         raise SnapshotNotFound(f"table {context.name} has no snapshot any more", table=context.name)
-    messages: dict[tuple[bytes, int, int], CommitMessage] = {}
-    for entry in context.manifests.entries_of(snapshot):
-        if entry.partition in wanted and entry.bucket >= 0 and planned.issuperset(_paths(context, entry)[:1]):
-            place = (entry.partition, entry.bucket, entry.total_buckets)
-            message = messages.get(place) or CommitMessage(*place)
-            messages[place] = replace(message, deleted_files=(*message.deleted_files, entry.file))
-    return list(messages.values())
+    return deletions(
+        entry
+        for entry in context.manifests.entries_of(snapshot)
+        if entry.partition in wanted and entry.bucket >= 0 and planned.issuperset(_paths(context, entry)[:1])
+    )
 
 
 def _files(context: TableContext, entries: Sequence[ManifestEntry]) -> list[PlannedFile]:

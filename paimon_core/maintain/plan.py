@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from paimon_core.errors import InvalidRequest
 from paimon_core.maintain.state import TableState
@@ -16,6 +16,7 @@ from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.wire import pack, unpacked
 
 PLAN_VERSION = 1
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +69,11 @@ class Plan:
         return f"{self.operation} {self.table}: {'nothing to do' if self.is_empty else going}{kept}"
 
     def check(self, context: TableContext, operation: str, *, expiry_harms: bool = True) -> None:
-        """Raises InvalidRequest for a plan of something else, PlanOutdated when the table moved (``TableState``)."""
+        """Whether the plan may be applied.
+
+        Raises InvalidRequest for a plan of something else, or of a file outside of the table: plans travel, and are not
+        trusted. PlanOutdated when the table moved (``TableState``).
+        """
         if (self.operation, self.table, self.branch) != (operation, context.name, context.branch):
             raise InvalidRequest(
                 f"a plan to {self.operation} of table {self.table} (branch {self.branch}) is not one to {operation} of "
@@ -76,6 +81,28 @@ class Plan:
                 table=context.name,
             )
         self.state.check(context, expiry_harms=expiry_harms)
+        root = f"{context.paths.root}/"
+        for file in self.files:
+            parts = file.path.removeprefix(root).split("/")
+            if not file.path.startswith(root) or not {"", ".", ".."}.isdisjoint(parts):
+                raise InvalidRequest(
+                    f"a plan to {operation} of table {context.name} lists {file.path!r:.200}, which is no file of it",
+                    table=context.name,
+                    path=file.path,
+                )
+
+    def argument(self, name: str, kind: type[_T], of: type | None = None) -> _T:
+        """One of ``arguments``, of exactly this type, and a list ``of`` that; raises InvalidRequest for another."""
+        value = self.arguments.get(name)
+        if type(value) is not kind or (isinstance(value, list) and any(type(v) is not of for v in value)):
+            wanted = kind.__name__ if of is None else f"{kind.__name__} of {of.__name__}"
+            raise InvalidRequest(
+                f"a plan to {self.operation} of table {self.table} needs the argument {name!r} as {wanted}, "
+                f"not {value!r:.60}",
+                table=self.table,
+                argument=name,
+            )
+        return value
 
     def to_bytes(self) -> bytes:
         """Versioned JSON, for a person to review or another process to apply."""
@@ -86,12 +113,21 @@ class Plan:
         """The inverse of ``to_bytes``; raises InvalidRequest for other bytes, UnsupportedFeature for a newer one."""
         with unpacked(data, "plan", PLAN_VERSION) as value:
             return Plan(
-                operation=value["operation"],
-                table=value["table"],
-                branch=value["branch"],
+                operation=_of(str, value["operation"]),
+                table=_of(str, value["table"]),
+                branch=_of(str, value["branch"]),
                 state=TableState.from_plain(value["state"]),
-                subjects=tuple(value["subjects"]),
-                files=tuple(PlannedFile(**f) for f in value["files"]),
-                protected=tuple(Protected(**p) for p in value["protected"]),
-                arguments=value["arguments"],
+                subjects=tuple(_of(str, s) for s in _of(list, value["subjects"])),
+                files=tuple(PlannedFile(_of(str, f["path"]), _of(int, f["size"])) for f in _of(list, value["files"])),
+                protected=tuple(
+                    Protected(_of(str, p["what"]), _of(str, p["by"])) for p in _of(list, value["protected"])
+                ),
+                arguments=_of(dict, value["arguments"]),
             )
+
+
+def _of(kind: type[_T], value: object) -> _T:
+    """The value when it has this type; TypeError otherwise, for ``unpacked`` to tell."""
+    if type(value) is not kind:
+        raise TypeError(f"{value!r:.60} is no {kind.__name__}")
+    return value

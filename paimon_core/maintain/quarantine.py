@@ -12,12 +12,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from paimon_core.errors import CorruptTable, InvalidRequest, NotFound, PlanOutdated
-from paimon_core.maintain.hands import Hands
+from paimon_core.maintain.hands import Hands, delete_files
 from paimon_core.maintain.plan import Plan, PlannedFile, Protected
 from paimon_core.maintain.references import references
 from paimon_core.maintain.state import TableState
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.wire import pack, unpacked
+from paimon_core.storage.paths import identifier
 
 PURGE = "purge-quarantine"
 RECORD_VERSION = 1
@@ -78,14 +79,6 @@ def isolate(
     return moved
 
 
-def delete(context: TableContext, paths: Sequence[str], hands: Hands | None = None) -> None:
-    """Delete files that are decided on, here or by others."""
-    if hands is None:
-        context.storage.delete(paths)
-    else:
-        hands.delete(context, paths)
-
-
 def quarantines(context: TableContext) -> list[Quarantine]:
     """All quarantines, oldest first; raises CorruptTable for a record that does not read."""
     entries = context.storage.list(context.paths.quarantine_directory)
@@ -96,8 +89,10 @@ def quarantines(context: TableContext) -> list[Quarantine]:
 def undo(context: TableContext, plan_id: str, only: Iterable[str] | None = None) -> UndoReport:
     """Bring the files of a quarantine back to where they were, bit for bit; ``only`` some of them (relative paths).
 
-    May be repeated after it was cut short. Raises NotFound when there is no such quarantine, StorageError.
+    May be repeated after it was cut short. Raises NotFound when there is no such quarantine, InvalidRequest for an id
+    that cannot be one, CorruptTable for a record that does not read, StorageError.
     """
+    identifier(plan_id, "quarantine")
     quarantine = _read(context, plan_id)
     if quarantine is None:
         known = ", ".join(q.id for q in quarantines(context)) or "none"
@@ -144,7 +139,7 @@ def plan_purge(context: TableContext, older_than_millis: int, now_millis: int) -
 def apply_purge(context: TableContext, plan: Plan, *, hands: Hands | None = None) -> tuple[str, ...]:
     """Delete what the plan lists; the ids that are gone. PlanOutdated also when one of their files is used by now."""
     plan.check(context, PURGE, expiry_harms=False)
-    going = [q for i in plan.arguments["ids"] if (q := _read(context, i)) is not None]
+    going = [q for i in plan.argument("ids", list, str) if (q := _read(context, i)) is not None]
     names = {_name(f.path) for q in going for f in q.files}
     used = references(context, names, hands=hands)
     for quarantine in going:
@@ -155,7 +150,7 @@ def apply_purge(context: TableContext, plan: Plan, *, hands: Hands | None = None
                 table=context.name,
             )
     for quarantine in going:
-        delete(context, [context.paths.quarantined(quarantine.id, f.path) for f in quarantine.files], hands)
+        delete_files(hands, context, [context.paths.quarantined(quarantine.id, f.path) for f in quarantine.files])
         _close(context, quarantine.id)
     return tuple(q.id for q in going)
 

@@ -19,7 +19,6 @@ from paimon_core.errors import CommitConflict, PlanOutdated, SnapshotNotFound, T
 from paimon_core.maintain.give_way import GUARD
 from paimon_core.maintain.plan import Plan
 from paimon_core.maintain.state import TableState
-from paimon_core.maintain.tag_release import is_live
 from paimon_core.maintain.tag_success import note_deleted
 from paimon_core.maintain.tags import check_held
 from paimon_core.metadata.context import TableContext
@@ -50,13 +49,13 @@ def apply_rollback(context: TableContext, plan: Plan) -> Snapshot:
     """Roll back as planned; raises PlanOutdated also when there are newer commits, which the plan does not name."""
     plan.check(context, ROLLBACK)
     latest = context.snapshots.latest_id() or 0
-    if latest != plan.arguments["latest"]:
+    if latest != plan.argument("latest", int):
         raise PlanOutdated(
             f"table {context.name} moved since the plan was made: its latest snapshot is {latest}, not "
             f"{plan.arguments['latest']}. Nothing was done; plan again",
             table=context.name,
         )
-    return rollback(context, Snapshot.from_members(plan.arguments["to"]))
+    return rollback(context, Snapshot.from_members(plan.argument("to", dict)))
 
 
 def rollback(context: TableContext, to: Snapshot) -> Snapshot:
@@ -74,7 +73,7 @@ def rollback(context: TableContext, to: Snapshot) -> Snapshot:
             context.snapshots.delete(newer)
         _drop_changelogs(context, to)
         _drop_tags(context, to)
-        if is_live(context, to) and context.snapshots.ids()[-1] == to.id:
+        if context.snapshots.is_live(to) and context.snapshots.ids()[-1] == to.id:
             break
         _put_back(context, to)
     else:
@@ -92,7 +91,7 @@ def rollback(context: TableContext, to: Snapshot) -> Snapshot:
 def _restores(context: TableContext, to: Snapshot) -> bool:
     """Whether the target comes back from a tag; raises SnapshotNotFound when nothing holds it."""
     ids = context.snapshots.ids()
-    if to.id in ids and is_live(context, to):
+    if to.id in ids and context.snapshots.is_live(to):
         return False
     absent = to.id not in ids and (not ids or to.id < ids[-1])
     if absent and any(t.snapshot == to for t in context.tags.list()):
@@ -119,7 +118,7 @@ def _guard(context: TableContext, to: Snapshot) -> str:
 
 
 def _put_back(context: TableContext, to: Snapshot) -> None:
-    if not context.snapshots.publish(to) and not is_live(context, to):
+    if not context.snapshots.publish(to) and not context.snapshots.is_live(to):
         raise CommitConflict(
             f"table {context.name}: another snapshot {to.id} was made while the table was rolled back to that of user "
             f"{to.commit_user}",

@@ -84,7 +84,7 @@ def roots_of(context: TableContext) -> Iterator[Root]:
         yield Root(Holder.TAG, tag.name, context.branch, tag.snapshot)
     for snapshot_id in context.changelogs.ids():
         yield Root(Holder.CHANGELOG, str(snapshot_id), context.branch, context.changelogs.read(snapshot_id))
-    if {t.name for t in tags} != _tag_names(context):
+    if [t.name for t in tags] != context.tags.names():
         raise _moved(context, "tags came or went")
     if back := sorted(i for i in context.snapshots.ids() if ids and i < ids[-1] and i not in ids):
         raise _moved(context, f"snapshot {back[0]} came back")
@@ -103,11 +103,6 @@ def _snapshot_ids(context: TableContext) -> list[int]:
 
 def _is_directory(context: TableContext, path: str) -> bool:
     return any(e.is_directory for e in context.storage.list(context.paths.snapshot_directory) if e.path == path)
-
-
-def _tag_names(context: TableContext) -> set[str]:
-    listed = context.storage.list(context.paths.tag_directory)
-    return {e.name.removeprefix("tag-") for e in listed if e.name.startswith("tag-") and not e.is_directory}
 
 
 def _moved(context: TableContext, what: str) -> SnapshotNotFound:

@@ -37,15 +37,7 @@ def expire_retained(
     context: TableContext, snapshots: Retention, changelogs: Retention | None, *, dry_run: bool = False
 ) -> ExpireReport:
     """Expire snapshots, then the changelogs that outlived theirs long enough; raises as both do."""
-    report = expire(
-        context,
-        retain_min=snapshots.retain_min,
-        retain_max=snapshots.retain_max,
-        older_than_millis=snapshots.older_than_millis,
-        limit=snapshots.limit,
-        decoupled=changelogs is not None,
-        dry_run=dry_run,
-    )
+    report = expire(context, snapshots, decoupled=changelogs is not None, dry_run=dry_run)
     if changelogs is None or dry_run:
         return report
     also = expire_changelogs(context, changelogs)

@@ -44,10 +44,10 @@ class TableState:
 
     @staticmethod
     def from_plain(value: list[Any]) -> TableState:
-        """The inverse of ``to_plain``."""
+        """The inverse of ``to_plain``; raises TypeError or ValueError for what is none."""
         return TableState(
             tuple(
-                (name, BranchState(_pair(earliest), _pair(latest), frozenset(map(tuple, references))))
+                (_text(name), BranchState(_pair(earliest), _pair(latest), frozenset(map(_reference, references))))
                 for name, earliest, latest, references in value
             )
         )
@@ -65,7 +65,21 @@ class TableState:
 
 
 def _pair(value: list[Any] | None) -> _Mark | None:
-    return None if value is None else (value[0], value[1])
+    if value is None:
+        return None
+    snapshot_id, identity = value
+    return int(snapshot_id), _text(identity)
+
+
+def _reference(value: list[Any]) -> tuple[str, str, int, int]:
+    kind, name, size, modified = value
+    return _text(kind), _text(name), int(size), int(modified)
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{value!r:.60} is no text")
+    return value
 
 
 def _state(context: TableContext) -> BranchState:

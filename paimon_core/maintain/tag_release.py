@@ -11,22 +11,13 @@ import bisect
 from collections.abc import Callable
 from dataclasses import replace
 
-from paimon_core.commit.base import Base
-from paimon_core.errors import CorruptTable, SnapshotNotFound
 from paimon_core.maintain.garbage import Garbage, Removal, patient_entries
 from paimon_core.maintain.holders import keep_branches, keep_own_changelogs, seen_now, used_since
+from paimon_core.maintain.look_again import look_again
 from paimon_core.maintain.plan import PlannedFile
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.manifest_file import live_entries
-from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.metadata.tag_store import Tag
-
-_TRIES = 4
-
-
-def is_live(context: TableContext, snapshot: Snapshot) -> bool:
-    """Whether the snapshot stands under its id, neither expired nor made anew."""
-    return Base(context, snapshot).is_current()
 
 
 def only_of(context: TableContext, tag: Tag) -> Garbage:
@@ -34,14 +25,7 @@ def only_of(context: TableContext, tag: Tag) -> Garbage:
 
     Raises CorruptTable for anything that stands and cannot be read whole.
     """
-    for left in reversed(range(_TRIES)):
-        try:
-            return _only_of(context, tag)
-        except (SnapshotNotFound, CorruptTable) as error:
-            vanished = isinstance(error, SnapshotNotFound) or error.facts.get("missing")
-            if not vanished or not left:  # else an expiry was at work: look again
-                raise
-    raise AssertionError("the last try returns or raises")
+    return look_again(lambda: _only_of(context, tag))
 
 
 def release(
@@ -68,7 +52,7 @@ def release(
     if not data and not metadata:
         return Removal()
     used = used_since(context, seen, (*data, *metadata))
-    if is_live(context, tag.snapshot):  # a rollback has brought it back
+    if context.snapshots.is_live(tag.snapshot):  # a rollback has brought it back
         return Removal()
 
     def goes(file: PlannedFile) -> bool:
@@ -81,7 +65,7 @@ def release(
 
 def _only_of(context: TableContext, tag: Tag) -> Garbage:
     garbage = Garbage(context)
-    if is_live(context, tag.snapshot):
+    if context.snapshots.is_live(tag.snapshot):
         return garbage
     entries = (
         entry

@@ -15,7 +15,7 @@ from paimon_core.maintain.garbage import Removal
 from paimon_core.maintain.plan import Plan
 from paimon_core.maintain.state import TableState
 from paimon_core.maintain.tag_names import check_new_name
-from paimon_core.maintain.tag_release import is_live, only_of, release
+from paimon_core.maintain.tag_release import only_of, release
 from paimon_core.maintain.tag_success import note_created, note_deleted
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.snapshot import Snapshot
@@ -109,7 +109,7 @@ def delete_tag(context: TableContext, name: str, *, dry_run: bool = False) -> Re
     return release(context, tag, lambda: _drop(context, name))
 
 
-def plan_delete_tag(context: TableContext, name: str) -> Plan:
+def plan_tag_deletion(context: TableContext, name: str) -> Plan:
     """What deleting a tag takes with it; raises as ``delete_tag``."""
     state = TableState.of(context)
     data, metadata = only_of(context, context.tags.read(name)).files()
@@ -124,10 +124,10 @@ def plan_delete_tag(context: TableContext, name: str) -> Plan:
     )
 
 
-def apply_delete_tag(context: TableContext, plan: Plan) -> Removal:
+def apply_tag_deletion(context: TableContext, plan: Plan) -> Removal:
     """Delete the planned tag and files, fewer when something has come to use them since; raises PlanOutdated."""
     plan.check(context, DELETE_TAG)
-    tag = context.tags.read(plan.arguments["tag"])
+    tag = context.tags.read(plan.argument("tag", str))
     return release(context, tag, lambda: _drop(context, tag.name), allowed=frozenset(f.path for f in plan.files))
 
 
@@ -165,7 +165,7 @@ def stands(context: TableContext, tag: Tag) -> bool:
 
 def check_held(context: TableContext, snapshot: Snapshot, name: str) -> None:
     """Raises SnapshotNotFound unless the snapshot is live or a tag other than ``name`` holds it."""
-    if is_live(context, snapshot):
+    if context.snapshots.is_live(snapshot):
         return
     if not any(t.snapshot == snapshot for t in context.tags.list() if t.name != name):
         raise SnapshotNotFound(

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 from paimon_core.metadata.data_file import DataFile, bytes_from_plain, bytes_to_plain, from_plain, to_plain
+from paimon_core.metadata.manifest import ManifestEntry
 from paimon_core.metadata.wire import pack, unpacked
 
 MESSAGE_VERSION = 2
@@ -52,6 +54,14 @@ class CommitMessage:
         with unpacked(data, "commit message", MESSAGE_VERSION) as value:
             files: dict[str, Any] = {k: tuple(map(from_plain, value.pop(k, ()))) for k in _FILE_MEMBERS}
             return CommitMessage(partition=bytes_from_plain(value.pop("partition")), **value, **files)
+
+
+def deletions(entries: Iterable[ManifestEntry]) -> list[CommitMessage]:
+    """Messages that delete the files of these entries, one a bucket."""
+    places: dict[tuple[bytes, int, int], list[DataFile]] = {}
+    for entry in entries:
+        places.setdefault((entry.partition, entry.bucket, entry.total_buckets), []).append(entry.file)
+    return [CommitMessage(*place, deleted_files=tuple(files)) for place, files in places.items()]
 
 
 _FILE_MEMBERS = (

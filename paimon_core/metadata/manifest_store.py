@@ -129,7 +129,8 @@ class ManifestStore:
     def entries_of(self, snapshot: Snapshot, among: Collection[bytes] | None = None) -> list[ManifestEntry]:
         """The ADD entry of every live file of a snapshot (format 3.3), or of those in the partitions ``among``.
 
-        Manifests that can have none of these partitions are not read. Raises SnapshotNotFound when it expires meanwhile, CorruptTable.
+        Manifests that can have none of these partitions are not read. Raises SnapshotNotFound when the snapshot
+        expires meanwhile, CorruptTable.
         """
         with self.reading(snapshot):
             files = [f for f in self.manifests_of(snapshot) if among is None or self.may_hold(f, among)]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,7 +9,7 @@ from typing import Any
 
 from paimon_core.codec.binary_row import decode_row
 from paimon_core.codec.partition_text import partition_values
-from paimon_core.codec.time_format import DEFAULT, NANOS_PER_DAY, LocalTime, time_format
+from paimon_core.codec.time_format import DEFAULT, LocalTime, time_format
 from paimon_core.errors import InvalidRequest
 from paimon_core.metadata.context import TableContext
 from paimon_core.types import BINARY_ROOTS
@@ -110,13 +109,3 @@ def check_partition_expiry(context: TableContext) -> None:
         raise InvalidRequest(
             f"option {PATTERN} = {pattern!r} names no partition column (those are: {', '.join(keys)})", option=PATTERN
         )
-
-
-def day_of(nanos: int) -> str:
-    """A local time as text for a person, to the second where Python's calendar reaches."""
-    days, rest = divmod(nanos, NANOS_PER_DAY)
-    try:
-        moment = datetime.datetime(1970, 1, 1) + datetime.timedelta(days=days, seconds=rest // 1_000_000_000)
-    except OverflowError:
-        return f"{days} days from 1970-01-01"
-    return moment.isoformat(" ")

@@ -95,6 +95,13 @@ class SnapshotStore:
         """Whether the snapshot is there, neither expired nor rolled back."""
         return self.storage.exists(self.paths.snapshot(snapshot_id))
 
+    def is_live(self, snapshot: Snapshot) -> bool:
+        """Whether this very snapshot stands under its id, neither expired nor rolled back and made anew."""
+        try:
+            return self.read(snapshot.id) == snapshot
+        except SnapshotNotFound:
+            return False
+
     def read(self, snapshot_id: int) -> Snapshot:
         """One snapshot; raises SnapshotNotFound for one never made or expired, CorruptTable for a bad file."""
         path = self.paths.snapshot(snapshot_id)

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from paimon_core.codec.json_text import parse_json
 from paimon_core.errors import CorruptTable
 from paimon_core.storage.storage import Storage
 
@@ -65,10 +66,10 @@ class Statistics:
     def read(storage: Storage, path: str) -> Statistics:
         """The statistics in a file; raises CorruptTable naming it when it is missing or no such file."""
         try:
-            return _parsed(json.loads(storage.read(path)))
+            return _parsed(parse_json(storage.read(path)))
         except FileNotFoundError:
             raise CorruptTable(f"{path} is missing", path=path, missing=True) from None
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise CorruptTable(f"{path} is no statistics file: {error!r}", path=path) from error
 
 

@@ -30,5 +30,5 @@ def unpacked(data: bytes, what: str, version: int) -> Iterator[dict[str, Any]]:
         yield value
     except (InvalidRequest, UnsupportedFeature):
         raise
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except (LookupError, TypeError, ValueError, AttributeError, OverflowError, RecursionError) as error:
         raise InvalidRequest(f"not a {what}: {error!r}") from error

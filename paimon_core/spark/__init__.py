@@ -1,4 +1,4 @@
-"""Paimon tables in Spark: read, write, compact and clean up as functions on a Table; ``format("paimon")`` as a second door."""
+"""Paimon tables in Spark: functions on a Table to read, write, compact, clean up; ``format("paimon")`` as a second."""
 
 from paimon_core.spark.compactor import compact_spark
 from paimon_core.spark.datasource import PaimonDataSource

@@ -5,11 +5,12 @@ references are read, and both are looked at again before and after files go. A t
 and the driver reads that one itself, so that a missing manifest has the same meaning as without Spark.
 
 Files are moved by threads of the driver, not by tasks. A task may be repeated, or go on after Spark gave it up, and a
-move that comes late would take a file away that the last look has brought back. What tasks do may happen twice and late.
+move that comes late would take a file away that the last look has brought back. What tasks do may come late.
 """
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -28,11 +29,12 @@ from paimon_core.metadata.wire import pack, unpacked
 from paimon_core.spark.reference import TableReference
 from paimon_core.spark.tasks import run_tasks
 from paimon_core.storage.storage import FileInfo, Storage
-from paimon_core.table.refs import as_millis
+from paimon_core.table.arguments import as_millis
 from paimon_core.table.table import Table
 
 _T = TypeVar("_T")
 _VERSION = 1
+_DAY = datetime.timedelta(days=1)
 APPLY: Mapping[str, Callable[..., Any]] = {
     orphans.OPERATION: orphans.apply_orphan_removal,
     quarantine.PURGE: quarantine.apply_purge,
@@ -41,15 +43,22 @@ APPLY: Mapping[str, Callable[..., Any]] = {
 """What applies a plan with hands, by its operation."""
 
 
-def plan_orphan_removal_spark(spark: SparkSession, table: Table, *, mode: str = "quarantine", **chosen: Any) -> Plan:
-    """What ``table.maintenance.plan_orphan_removal`` does, with the reading spread over Spark tasks; raises as that.
-
-    ``chosen``: its ``older_than`` and ``without_snapshots``.
-    """
-    context = table.maintenance.context
-    if "older_than" in chosen:
-        chosen["older_than_millis"] = as_millis("older_than", chosen.pop("older_than"))
-    return orphans.plan_orphan_removal(context, mode=mode, hands=SparkHands(spark), **chosen)
+def plan_orphan_removal_spark(
+    spark: SparkSession,
+    table: Table,
+    *,
+    older_than: datetime.timedelta = _DAY,
+    mode: str = "quarantine",
+    without_snapshots: bool = False,
+) -> Plan:
+    """What ``table.maintenance.plan_orphan_removal`` does, with the reading spread over Spark tasks; raises as that."""
+    return orphans.plan_orphan_removal(
+        table.maintenance.context,
+        older_than_millis=as_millis("older_than", older_than),
+        mode=mode,
+        without_snapshots=without_snapshots,
+        hands=SparkHands(spark),
+    )
 
 
 def apply_spark(spark: SparkSession, table: Table, plan: Plan) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from paimon_core.errors import CommitStateUnknown
+from paimon_core.errors import CommitStateUnknown, PaimonError, StorageError
 from paimon_core.storage.storage import Storage
 
 TRIES = 5
@@ -16,9 +16,9 @@ def create_once(storage: Storage, path: str, data: bytes) -> bool:
 
     A client that repeats its request by itself is told "exists" about its own file; so every answer but "created" is
     looked up, and while nothing is there the same bytes are offered again. Raises StorageError (nothing was created by
-    us), CommitStateUnknown when it stays undecided.
+    us), CommitStateUnknown when it stays undecided, also because it cannot be looked up.
     """
-    unknown: CommitStateUnknown | None = None
+    unknown: PaimonError | None = None
     for attempt in range(TRIES):
         if attempt:
             time.sleep(FIRST_PAUSE_SECONDS * 2**attempt)
@@ -32,4 +32,6 @@ def create_once(storage: Storage, path: str, data: bytes) -> bool:
         except FileNotFoundError:
             if unknown is None:
                 return False  # it was another's, and is gone again
-    raise CommitStateUnknown(f"it is not known whether {path} was created: {unknown}", path=path)
+        except StorageError as error:
+            unknown = error
+    raise CommitStateUnknown(f"it is not known whether {path} was created: {unknown}", path=path) from unknown

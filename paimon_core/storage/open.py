@@ -80,6 +80,8 @@ def open_storage(url: str, options: Mapping[str, str] | None = None) -> tuple[St
     """
     if not url.strip() or "\0" in url:
         raise InvalidRequest(f"a warehouse needs a path, not {url!r}", url=url)
+    if options is not None and not isinstance(options, Mapping):
+        raise InvalidOption(f"storage options must map texts to texts, not a {type(options).__name__}")
     found = _SCHEME.match(url)
     scheme = found.group(1).lower() if found else LOCAL
     rest = url[found.end() - 1 :] if found else url

@@ -70,6 +70,8 @@ def analyze(request: CommitRequest, columns: Sequence[str] | None) -> Snapshot |
 def _chosen(table: TableView, columns: Sequence[str] | None) -> list[DataField]:
     if columns is None:
         return [f for f in table.schema.fields if _is_plain(f)]
+    if isinstance(columns, str) or not isinstance(columns, Sequence):
+        raise SchemaMismatch(f"analyze takes a list of columns, not {columns!r:.60}")
     fields = list(table.schema.select(tuple(columns)))
     for f in fields:
         if not _is_plain(f):

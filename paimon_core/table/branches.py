@@ -38,7 +38,7 @@ class Branches:
     def delete(self, name: str) -> None:
         """Delete a branch; data files that only it used become orphans. Raises BranchNotFound, InvalidRequest.
 
-        ``maintenance.plan_delete_branch`` looks before.
+        ``maintenance.plan_branch_deletion`` looks before.
         """
         delete_branch(self.context, name)
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from paimon_core.commit.abort import abort, abort_changelog
 from paimon_core.commit.author import Author
+from paimon_core.commit.chain import in_chain
 from paimon_core.commit.changes import changes_of
 from paimon_core.commit.committer import commit_changes
 from paimon_core.commit.history import newest_first
@@ -59,6 +60,8 @@ class CommitRequest:
                     f"identifier {identifier!r} is not a whole number from 0 to {BATCH_IDENTIFIER - 1}",
                     identifier=identifier,
                 )
+        if properties is not None and not isinstance(properties, Mapping):
+            raise InvalidRequest(f"snapshot properties must map texts to texts, not {properties!r:.60}")
         for key, value in (properties or {}).items():
             if not _is_text(key) or not _is_text(value):
                 raise InvalidRequest(f"snapshot property {key!r} = {value!r} must be text on both sides", key=key)
@@ -103,7 +106,9 @@ class CommitRequest:
             return None
         for snapshot in newest_first(self.context.snapshots, latest.id, above):
             if snapshot.commit_user == self.user and snapshot.commit_identifier < BATCH_IDENTIFIER:
-                return snapshot
+                if in_chain(self.context, snapshot):
+                    return snapshot
+                break
         self.looked_at = latest if above == 0 else None
         return None
 

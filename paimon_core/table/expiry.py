@@ -16,8 +16,7 @@ from paimon_core.maintain.retention import Retention
 from paimon_core.maintain.routine import retentions
 from paimon_core.metadata.consumer_store import Consumer
 from paimon_core.metadata.context import TableContext
-from paimon_core.table.refs import as_millis
-from paimon_core.table.view import at_least_one
+from paimon_core.table.arguments import as_millis, at_least_one
 
 APPLY: Mapping[str, Callable[[TableContext, Plan], Any]] = {
     expire.OPERATION: expire.apply_snapshot_expiry,
@@ -46,7 +45,7 @@ class Expiry:
 
         Raises InvalidRequest, CorruptTable naming what cannot be read.
         """
-        snapshots, lasting = self._retentions(keep_last, keep_max, older_than, limit)
+        snapshots, lasting = asked_retentions(self.context, keep_last, keep_max, older_than, limit)
         return expire.plan_snapshot_expiry(self.context, snapshots, decoupled=lasting is not None)
 
     def plan_changelog_expiry(
@@ -121,17 +120,26 @@ class Expiry:
             raise InvalidRequest("mark_done needs one or more partitions, such as {'dt': '2024-01-01'}")
         return mark_done(self.context, partitions, _now())
 
-    def _retentions(
-        self, keep_last: int | None, keep_max: int | None, older_than: datetime.timedelta | None, limit: int | None
-    ) -> tuple[Retention, Retention | None]:
-        return retentions(
-            self.context,
-            _now(),
-            retain_min=None if keep_last is None else at_least_one("keep_last", keep_last, 1),
-            retain_max=None if keep_max is None else at_least_one("keep_max", keep_max, 1),
-            age_millis=None if older_than is None else as_millis("older_than", older_than),
-            limit=None if limit is None else at_least_one("limit", limit, 1),
-        )
+
+def asked_retentions(
+    context: TableContext,
+    keep_last: int | None,
+    keep_max: int | None,
+    older_than: datetime.timedelta | None,
+    limit: int | None,
+) -> tuple[Retention, Retention | None]:
+    """How long snapshots stay by a caller's words and else by the options; also changelogs that outlive them.
+
+    Raises InvalidRequest naming the argument.
+    """
+    return retentions(
+        context,
+        _now(),
+        retain_min=None if keep_last is None else at_least_one("keep_last", keep_last, 1),
+        retain_max=None if keep_max is None else at_least_one("keep_max", keep_max, 1),
+        age_millis=None if older_than is None else as_millis("older_than", older_than),
+        limit=None if limit is None else at_least_one("limit", limit, 1),
+    )
 
 
 def _now() -> int:

@@ -18,7 +18,8 @@ from paimon_core.maintain.plan import Plan
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.table import expiry
-from paimon_core.table.refs import as_millis, rollback_target
+from paimon_core.table.arguments import as_millis
+from paimon_core.table.refs import rollback_target
 
 APPLY: Mapping[str, Callable[[TableContext, Plan], Any]] = MappingProxyType(
     {
@@ -26,8 +27,8 @@ APPLY: Mapping[str, Callable[[TableContext, Plan], Any]] = MappingProxyType(
         quarantine.PURGE: quarantine.apply_purge,
         missing.OPERATION: missing.apply_missing_removal,
         rollback.ROLLBACK: rollback.apply_rollback,
-        tags.DELETE_TAG: tags.apply_delete_tag,
-        branches.DELETE_BRANCH: branches.apply_delete_branch,
+        tags.DELETE_TAG: tags.apply_tag_deletion,
+        branches.DELETE_BRANCH: branches.apply_branch_deletion,
         **expiry.APPLY,
     }
 )
@@ -102,17 +103,17 @@ class Maintenance(expiry.Expiry):
         """
         return rollback.plan_rollback(self.context, rollback_target(self.context, snapshot, tag, time, watermark))
 
-    def plan_delete_tag(self, name: str) -> Plan:
+    def plan_tag_deletion(self, name: str) -> Plan:
         """Find the files that only this tag still uses, on whatever branch; raises TagNotFound, CorruptTable."""
-        return tags.plan_delete_tag(self.context, name)
+        return tags.plan_tag_deletion(self.context, name)
 
-    def plan_delete_branch(self, name: str) -> Plan:
+    def plan_branch_deletion(self, name: str) -> Plan:
         """List the metadata files of a branch; data files that only it used become orphans.
 
         Raises BranchNotFound, also for one that is half made or half deleted, which ``Table.branches.delete`` ends;
         InvalidRequest for main.
         """
-        return branches.plan_delete_branch(self.context, name)
+        return branches.plan_branch_deletion(self.context, name)
 
     # -- nothing is lost by these
 

@@ -27,6 +27,7 @@ from paimon_core.errors import (
     InvalidRequest,
     SnapshotNotFound,
 )
+from paimon_core.maintain.references import references
 from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.snapshot import CommitKind, Snapshot
@@ -88,7 +89,7 @@ class Prepared:
 
     def again(self) -> Prepared:
         """The same rows on the table's latest snapshot, as a new draft; raises CommitConflict where they cannot be."""
-        self._refuse_landed("prepare it again")
+        self._refuse_published("prepare it again")
         check_messages(self.messages, self._table.context)
         table = replace(self._table, context=self._table.refresh().context)
         made = prepare(table, self._request(), self.messages, overwrites=self.overwrites, where=self.where)
@@ -97,9 +98,12 @@ class Prepared:
         return replace(made, sent=self.sent)
 
     def discard(self) -> None:
-        """Delete the rows' files and the draft. Raises InvalidRequest once it is published, CommitStateUnknown while
-        a publish may still arrive."""
-        self._refuse_landed("discard it")
+        """Delete the rows' files and the draft.
+
+        Raises InvalidRequest once it is published, also when that snapshot has expired since; CommitStateUnknown while
+        a publish may still arrive; CorruptTable, PlanOutdated when it cannot be known whether the files are in use.
+        """
+        self._refuse_published("discard it")
         if self.sent is not None and not self._table.context.snapshots.exists(self.sent[0]):
             raise CommitStateUnknown(
                 f"table {self._table.name}: a publish of snapshot {self.sent[0]} was sent and may still arrive: "
@@ -176,13 +180,29 @@ class Prepared:
     def _base_id(self) -> int:
         return 0 if self.base is None else self.base.id
 
-    def _refuse_landed(self, what: str) -> None:
+    def _refuse_published(self, what: str) -> None:
         if (landed := self._landed()) is not None:
             raise InvalidRequest(
                 f"table {self._table.name}: this is published as snapshot {landed.id}: cannot {what}",
                 table=self._table.name,
                 snapshot=landed.id,
             )
+        if self._may_have_expired():
+            names = {*self.draft_names, *_new_files(self.messages)}
+            if used := sorted(references(self._table.context, names).names & names):
+                raise InvalidRequest(
+                    f"table {self._table.name}: this was published, and the table uses its file {used[0]}, although "
+                    f"the snapshot has expired or was rolled back: cannot {what}",
+                    table=self._table.name,
+                    file=used[0],
+                )
+
+    def _may_have_expired(self) -> bool:
+        """Whether our snapshot may have come and gone: not all after the base are there, or branches have some."""
+        context = self._table.context
+        ids = context.snapshots.ids()
+        all_there = ids[0] <= self._base_id + 1 if ids else self.base is None
+        return not all_there or bool(context.branches.names())
 
     def _check_whole(self) -> None:
         """A removal of orphans takes old files that nothing names: all must still be there to be named."""
@@ -214,7 +234,7 @@ class Prepared:
         by = "" if latest is None else f": snapshot {latest.id} is of user {latest.commit_user} ({latest.commit_kind})"
         raise CommitConflict(
             f"table {self._table.name} moved since this was prepared on snapshot {self._base_id}{by}; what you checked "
-            "is not what would come out: check again() and publish that, or publish(rebase=True) rows that are only added",
+            "is not what would come out: check again() and publish that, or publish(rebase=True) rows that only add",
             table=self._table.name,
             snapshot=self._base_id,
         )
@@ -268,6 +288,15 @@ def prepare(
         if own:
             abort(messages, request.context)
         raise
+
+
+def _new_files(messages: Sequence[CommitMessage]) -> Iterator[str]:
+    """The names of the files that the messages bring."""
+    for message in messages:
+        kept = {f.file_name for f in message.compact_before}
+        yield from (f.file_name for f in message.compact_after if f.file_name not in kept)
+        for file in (*message.new_files, *message.changelog_files, *message.compact_changelog):
+            yield file.file_name
 
 
 def refuse_landed(request: CommitRequest) -> None:

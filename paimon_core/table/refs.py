@@ -13,7 +13,7 @@ from paimon_core.metadata import travel
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.metadata.tag_store import Tag
-from paimon_core.table.view import epoch_millis, whole
+from paimon_core.table.arguments import as_millis, epoch_millis, whole
 
 _Time = datetime.datetime | int
 
@@ -126,10 +126,3 @@ def rollback_target(
     if time is not None:
         return context.snapshots.as_of(epoch_millis(time))
     return travel.until_watermark(context, whole("watermark", watermark))
-
-
-def as_millis(name: str, value: object) -> int:
-    """A timedelta in milliseconds; raises InvalidRequest naming the argument for anything else, and for less than 0."""
-    if not isinstance(value, datetime.timedelta) or value < datetime.timedelta():
-        raise InvalidRequest(f"{name} must be a timedelta that is not negative, not {value!r:.60}")
-    return int(value.total_seconds() * 1000)

@@ -13,16 +13,16 @@ from paimon_core.compact.task import CompactionTask
 from paimon_core.errors import PaimonError
 from paimon_core.maintain.expire import ExpireReport
 from paimon_core.maintain.rollback import rollback
-from paimon_core.maintain.routine import expire_due, expire_retained, retentions
+from paimon_core.maintain.routine import expire_due, expire_retained
 from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.predicate import Predicate
 from paimon_core.table import upkeep
 from paimon_core.table.branches import Branches
 from paimon_core.table.commit_request import CommitRequest
+from paimon_core.table.expiry import asked_retentions
 from paimon_core.table.maintenance import Maintenance
-from paimon_core.table.refs import Tags, as_millis, rollback_target
-from paimon_core.table.view import at_least_one
+from paimon_core.table.refs import Tags, rollback_target
 from paimon_core.table.writing import TableWrites
 
 _LOG = logging.getLogger(__name__)
@@ -93,14 +93,7 @@ class Table(TableWrites):
         and expire by those options with the same call.
         """
         self._check_latest("expire snapshots")
-        snapshots, changelogs = retentions(
-            self.context,
-            clock.time_ns() // 1_000_000,
-            retain_min=None if keep_last is None else at_least_one("keep_last", keep_last, 1),
-            retain_max=None if keep_max is None else at_least_one("keep_max", keep_max, 1),
-            age_millis=None if older_than is None else as_millis("older_than", older_than),
-            limit=None if limit is None else at_least_one("limit", limit, 1),
-        )
+        snapshots, changelogs = asked_retentions(self.context, keep_last, keep_max, older_than, limit)
         return expire_retained(self.context, snapshots, changelogs, dry_run=dry_run)
 
     @property

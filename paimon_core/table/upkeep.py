@@ -14,7 +14,7 @@ from paimon_core.compact.task import CompactionTask
 from paimon_core.errors import CommitConflict, InvalidRequest, PaimonError
 from paimon_core.lsm.compaction import CompactionUnit
 from paimon_core.lsm.strategy import stop_trigger
-from paimon_core.maintain.tag_creation import keep_tags
+from paimon_core.maintain.tag_creation import tend_tags
 from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.snapshot import Snapshot
@@ -27,7 +27,7 @@ _Place = tuple[bytes, int]
 Work = Callable[[TableContext, Sequence[CompactionTask]], list[CommitMessage]]
 """Does tasks, here or in other processes, and gives their messages; when one fails, nothing of them is committed."""
 
-AFTER_COMMIT: tuple[Callable[[TableContext, Snapshot], object], ...] = (keep_tags,)
+AFTER_COMMIT: tuple[Callable[[TableContext, Snapshot], object], ...] = (tend_tags,)
 """What the table does by itself after a commit, unless write-only: called in order with the last snapshot of it, also
 for a commit that is found to have landed before, so each must bear to be repeated. Before compaction and expiry."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Self
 
 import pyarrow as pa
 
@@ -16,6 +16,7 @@ from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.options import TableOptions
 from paimon_core.predicate import Predicate
 from paimon_core.schema import TableSchema
+from paimon_core.table.arguments import epoch_millis, whole
 from paimon_core.table.inspect import Inspect
 from paimon_core.table.query import Scan, changed_rows, new_scan
 
@@ -129,31 +130,3 @@ class TableView:
         if schema is None:
             raise TableNotFound(f"table {self.name} was dropped", table=self.name)
         return replace(self, context=context.reopened(schema), pinned=None)
-
-
-def epoch_millis(time: Any) -> int:
-    """A datetime (naive: local time) or epoch milliseconds as the latter; raises InvalidRequest for anything else."""
-    if isinstance(time, datetime.datetime):
-        try:
-            return int(time.timestamp() * 1000)
-        except (ValueError, OverflowError, OSError) as error:
-            raise InvalidRequest(f"time {time} has no epoch milliseconds here: {error}") from None
-    if isinstance(time, int) and not isinstance(time, bool):
-        return time
-    raise InvalidRequest(f"time must be a datetime or epoch milliseconds, not {time!r:.60}")
-
-
-def whole(name: str, value: object) -> int:
-    """A whole number; raises InvalidRequest naming the argument for anything else."""
-    if not isinstance(value, int) or isinstance(value, bool):
-        raise InvalidRequest(f"{name} must be a whole number, not {value!r:.60}")
-    return value
-
-
-def at_least_one(name: str, value: int | None, default: int) -> int:
-    """A whole number from 1; ``default`` for None. Raises InvalidRequest naming the argument."""
-    if value is None:
-        return default
-    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-        raise InvalidRequest(f"{name} must be a whole number from 1, not {value!r}")
-    return value

@@ -102,6 +102,8 @@ class TableWrites(TableView):
         For a job that comes back and does not know how far it had come. A user whose snapshots have all expired counts
         as one that never committed.
         """
+        if not isinstance(identifiers, Collection) or any(type(i) is not int for i in identifiers):
+            raise InvalidRequest(f"identifiers must be whole numbers, not {identifiers!r:.60}")
         newest = CommitRequest.of(self.context, user, None, None).newest()
         return [i for i in identifiers if newest is None or i > newest.commit_identifier]
 

@@ -16,7 +16,10 @@ NAMES = {
     "DataType",
     "ExpireReport",
     "FilesystemCatalog",
+    "Group",
+    "GroupVersion",
     "Identifier",
+    "Plan",
     "Predicate",
     "Prepared",
     "Scan",
@@ -58,7 +61,14 @@ def test_the_names_of_paimon_core():
 
 
 def test_the_names_of_paimon_core_spark():
-    assert set(paimon_core.spark.__all__) == {"PaimonDataSource", "compact_spark", "read_spark", "write_spark"}
+    assert set(paimon_core.spark.__all__) == {
+        "PaimonDataSource",
+        "apply_spark",
+        "compact_spark",
+        "plan_orphan_removal_spark",
+        "read_spark",
+        "write_spark",
+    }
 
 
 def test_every_error_is_public():

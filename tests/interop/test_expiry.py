@@ -107,14 +107,7 @@ def decoupled(snapshots, changelogs, **fields):
 
 
 def expire_ours(table, snapshots, changelogs):
-    expire(
-        table.context,
-        retain_min=snapshots,
-        retain_max=snapshots,
-        older_than_millis=0,
-        limit=1000,
-        decoupled=True,
-    )
+    expire(table.context, Retention(snapshots, snapshots, 0, 1000), decoupled=True)
     expire_changelogs(table.context, Retention(changelogs, changelogs, 0, 1000))
 
 
@@ -201,7 +194,7 @@ def test_index_files_of_deletion_vectors_go_as_in_java(oracle, warehouse, tagged
     assert any(p.startswith("index/") for p in files_on_storage(context))
     for left in (4, 2, 1):
         oracle.run(twin, [{"op": "expire", "table": T, "retainMin": left, "retainMax": left, "olderThanMillis": FAR}])
-        expire(context, retain_min=left, retain_max=left, older_than_millis=0, limit=1000)
+        expire(context, Retention(left, left, 0, 1000))
         assert files_on_storage(context) == files_on_storage(java)
         assert_whole_and_clean(context)
     assert oracle.dump(warehouse, T) == before

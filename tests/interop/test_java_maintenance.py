@@ -11,6 +11,7 @@ from paimon_core.codec.binary_row import encode_row
 from paimon_core.commit.committer import commit
 from paimon_core.commit.overwrite import Overwrite
 from paimon_core.maintain.expire import expire
+from paimon_core.maintain.retention import Retention
 from paimon_core.maintain.rollback import rollback
 from paimon_core.maintain.tags import create_tag, delete_tag
 from paimon_core.metadata.commit_message import CommitMessage
@@ -67,7 +68,7 @@ def opened(warehouse) -> TableContext:
 
 
 def expire_to(context, left):
-    return expire(context, retain_min=left, retain_max=left, older_than_millis=FAR, limit=1000)
+    return expire(context, Retention(left, left, FAR, 1000))
 
 
 def test_java_reads_what_our_expiry_left(oracle, warehouse):

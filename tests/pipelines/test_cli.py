@@ -14,7 +14,7 @@ from pipelines.settings import ROOT
         (["ingest-flights", "--from", "2013-02-30"], "argument --from: '2013-02-30' is no day such as 2013-01-31"),
         (["ingest-flights", "--from", "2013-02-02", "--to", "2013-02-01"], "2013-02-01 lies before the first day"),
         (["ingest-flights", "--from", "2012-12-31", "--to", "2013-01-01"], "the source has no day 2012-12-31"),
-        (["ingest-weather", "--env", "moon"], "no environment 'moon': configs/ has local, prod, standalone"),
+        (["ingest-weather", "--env", "moon"], "no environment 'moon': configs/ has local, prod, s3, standalone"),
         (["aggregate-carrier-day"], "ods.flights is not in the lake"),
         (["compact", "--table", "ods.trains"], "no table 'ods.trains' is declared in configs/tables"),
         (["compact", "--table", "ods.flights"], "ods.flights is not in the lake"),

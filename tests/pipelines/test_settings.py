@@ -69,6 +69,13 @@ def test_a_configured_warehouse_counts_from_the_project_and_a_given_one_from_her
         ("base.yaml", "  app_name: paimon-lake\n", "", "spark.app_name is missing"),
         ("base.yaml", "${PAIMON_LAKE:-lake}", "${NO_SUCH_VARIABLE_HERE}", "NO_SUCH_VARIABLE_HERE, which is not set"),
         ("base.yaml", "calendar:", "calendar: [", "base.yaml: while parsing"),
+        (
+            "tables/ods.flights.yaml",
+            "keep_hours",
+            "keep_ours",
+            r"flights.yaml: unknown key retention.keep_ours \(known",
+        ),
+        ("tables/ods.flights.yaml", "keep_hours: 0", "keep_quarantine_days: x", "keep_quarantine_days must be a whole"),
         ("tables/dim.planes.yaml", "comment:", "remark:", "configs/tables/dim.planes.yaml: unknown key remark"),
         ("tables/dim.planes.yaml", "[tailnum]", "[tail]", "primary_key names 'tail', which is no column"),
         ("tables/dim.planes.yaml", "primary_key: [tailnum]\n", "", "needs a primary_key or a natural_key"),
@@ -81,10 +88,37 @@ def test_a_mistake_names_file_and_key(configs: Path, file: str, old: str, new: s
 
 
 def test_an_unknown_environment_names_those_that_exist() -> None:
-    with pytest.raises(SettingsError, match="no environment 'moon': configs/ has local, prod, standalone"):
+    with pytest.raises(SettingsError, match="no environment 'moon': configs/ has local, prod, s3, standalone"):
         load_settings("moon")
 
 
 def test_an_undeclared_table_names_those_that_are() -> None:
     with pytest.raises(SettingsError, match=r"no table 'ods.trains' is declared .*dim.airlines"):
         load_settings("local").table("ods.trains")
+
+
+def test_a_store_takes_its_options_from_variables(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PAIMON_S3_REGION", raising=False)
+    monkeypatch.setenv("PAIMON_S3_ACCESS_KEY", "someone")
+    monkeypatch.setenv("PAIMON_S3_SECRET_KEY", "not to be seen")
+    settings = load_settings("s3")
+    assert dict(settings.storage) == {"s3.access-key": "someone", "s3.secret-key": "not to be seen"}
+    assert "not to be seen" not in repr(settings)
+    assert (settings.is_remote, settings.landing) == (True, Path("/tmp/paimon-landing"))
+    assert load_settings("local").is_remote is False
+
+
+@pytest.mark.parametrize(
+    "value", ["hidden-text", "${PAIMON_S3_SECRET_KEY:-hidden-text}", "x${PAIMON_S3_SECRET_KEY}", "7"]
+)
+def test_a_secret_in_a_file_is_refused_and_not_repeated(configs: Path, value: str) -> None:
+    change(configs / "s3.yaml", "${PAIMON_S3_SECRET_KEY:-}", value)
+    with pytest.raises(SettingsError, match=r"configs/s3.yaml: storage.s3.secret-key is a secret") as raised:
+        load_settings("s3", configs=configs)
+    assert value not in str(raised.value).replace("${NAME:-}", "")
+
+
+def test_a_remote_warehouse_needs_a_place_to_land() -> None:
+    settings = load_settings("local", warehouse="s3://lake/w")
+    with pytest.raises(SettingsError, match="the warehouse s3://lake/w is no directory: set landing_directory"):
+        _ = settings.landing

@@ -19,8 +19,9 @@ from pipelines.audit import audit, audit_files
 from pipelines.carrier_day import CARRIER_DAY, aggregate_carrier_day
 from pipelines.cli import main
 from pipelines.dimensions import load_dimension
+from pipelines.expiry import expire
 from pipelines.flights import CANCELLATIONS, FLIGHTS, ingest_cancellations, ingest_flights
-from pipelines.maintenance import compact, expire, tag
+from pipelines.maintenance import compact, tag
 from pipelines.protocol import PipelineError, day_range
 from pipelines.settings import Settings, load_settings
 from pipelines.tables import open_table
@@ -198,7 +199,7 @@ def test_maintenance_keeps_what_a_reader_sees(settings: Settings, session: Sessi
     assert rows(settings, FLIGHTS) == before
     assert tag(settings, FLIGHTS, "eod").details == {"tag": "eod", "tagged_snapshot": 5}
     assert "was there already" in tag(settings, FLIGHTS, "eod").note
-    assert expire(settings, FLIGHTS).details["expired_snapshots"] == 0
+    assert expire(never, settings, FLIGHTS).details["expired_snapshots"] == 0
     assert all(finding.passed for finding in audit(settings, FLIGHTS, [FIRST, SECOND]))
 
 

@@ -7,9 +7,7 @@ import os
 import sys
 import time
 
-from tests.simulator import metadata, real
-
-PLAY = {"metadata": metadata.play, "real": real.play}
+from tests.simulator.campaign import PLAY
 
 
 def main() -> int:

@@ -1,7 +1,8 @@
 """Cheap manifests: entries stay in memory, and the file holds a token, as large as a manifest would be.
 
-A history of metadata only spends its time on what is proved, the order of the storage's calls, not on Avro. The table
-of tokens belongs to the module: histories are run one after the other, and each begins with an empty one.
+A history of metadata only spends its time on what is proved, the order of the storage's calls, not on Avro; snapshots
+and schemas of the same bytes are parsed once. The table of tokens belongs to the module: histories are run one after
+the other, and each begins with an empty one.
 """
 
 from __future__ import annotations
@@ -11,9 +12,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from paimon_core.errors import CorruptTable
-from paimon_core.metadata import manifest_file, manifest_store
+from paimon_core.metadata import manifest_file, manifest_store, schema_store, snapshot_store
 from paimon_core.metadata.manifest import ManifestEntry, ManifestFile
 
+MODULES = (manifest_file, manifest_store, snapshot_store, schema_store)
 BYTES_PER_ENTRY = 80
 _kept: dict[bytes, Sequence[Any]] = {}
 
@@ -45,18 +47,32 @@ def _unpacked(data: bytes, path: str) -> list[bytes]:
     return [e.file.file_name.encode() for e in decode_entries(data, path)]
 
 
+def _once(parse: Callable[..., Any]) -> Callable[..., Any]:
+    """``parse`` of bytes, remembered: what it gives is immutable."""
+    known: dict[Any, Any] = {}
+
+    def parsed(*arguments: Any) -> Any:
+        if arguments not in known:
+            known[arguments] = parse(*arguments)
+        return known[arguments]
+
+    return parsed
+
+
 @contextlib.contextmanager
 def cheap_manifests() -> Iterator[None]:
     """The manifest stores of every table write and read tokens."""
     _kept.clear()
-    swapped = {
+    swapped: dict[str, Any] = {
         "encode_entries": _encode,
         "encode_list": _encode,
         "decode_entries": decode_entries,
         "decode_list": decode_list,
         "unpacked_blocks": _unpacked,
+        "parse_snapshot": _once(snapshot_store.parse_snapshot),
+        "_parse": _once(schema_store._parse),
     }
-    owners = [(module, name) for module in (manifest_file, manifest_store) for name in swapped if hasattr(module, name)]
+    owners = [(module, name) for module in MODULES for name in swapped if hasattr(module, name)]
     before = [(module, name, getattr(module, name)) for module, name in owners]
     for module, name in owners:
         setattr(module, name, swapped[name])

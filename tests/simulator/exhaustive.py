@@ -150,6 +150,21 @@ def _branch(history: Scripted, table: Table, begin: Begin, what: str, tag: str =
     history.oracle.done(call)
 
 
+def _then_days_go_by(history: Scripted, actor: Actor) -> None:
+    _some_history(history, actor)
+    history.world.sleep(3 * DAY)
+
+
+def _expire_partitions(history: Scripted, table: Table, begin: Begin) -> None:
+    call = begin("expire partitions", apply=lambda state: frozenset())
+    maintenance = table.maintenance
+    plan = maintenance.plan_partition_expiry(older_than=datetime.timedelta(days=1), strategy="update-time")
+    maintenance.apply(plan)
+    history.oracle.done(call)
+    if history.oracle.latest().state:  # type: ignore[union-attr]
+        history.oracle.fail(call, "the partitions have not expired")
+
+
 def _clean(mode: str) -> Callable[[Scripted, Actor], None]:
     def do(history: Scripted, table: Table, begin: Begin) -> None:
         call = begin("clean")
@@ -172,7 +187,8 @@ def _create_table(history: Scripted, actor: Actor) -> None:
         history.oracle.done(call)
 
     history.job(actor, do)
-    history.disk.remove("/w2/db.db/t2/schema/schema-0")
+    if not history.disk.remove("/w2/db.db/t2/schema/schema-0"):
+        history.oracle.fail(actor.call, "I25: the table was not made")
 
 
 OPERATIONS = (
@@ -188,6 +204,7 @@ OPERATIONS = (
     Operation("create branch", _with_tag, _job(lambda h: lambda t, b: _branch(h, t, b, "create", "kept"))),
     Operation("fast-forward", _with_branch, _job(lambda h: lambda t, b: _branch(h, t, b, "forward"))),
     Operation("delete branch", _with_branch, _job(lambda h: lambda t, b: _branch(h, t, b, "delete"))),
+    Operation("expire partitions", _then_days_go_by, _job(lambda h: lambda t, b: _expire_partitions(h, t, b))),
     Operation("clean to quarantine", _with_garbage, _clean("quarantine")),
     Operation("clean for good", _with_garbage, _clean("delete")),
     Operation("create table", _some_history, _create_table),

@@ -170,12 +170,12 @@ def _stale_base_on_retry() -> list[Patch]:
 
 
 def _orphans_without_age() -> list[Patch]:
-    candidates = orphans.candidates
+    find_candidates = orphans.find_candidates
 
-    def ageless(context: Any, places: Any, before_millis: int) -> Any:
-        return candidates(context, places, 2**62)
+    def ageless(hands: Any, context: Any, places: Any, before_millis: int) -> Any:
+        return find_candidates(hands, context, places, 2**62)
 
-    return [(orphans, "candidates", ageless)]
+    return [(orphans, "find_candidates", ageless)]
 
 
 def _orphans_ignore_branches() -> list[Patch]:

@@ -110,10 +110,12 @@ class Oracle:
 
     def begin(self, actor: str, kind: str, **known: Any) -> Call:
         self.calls += 1
+        before = self.rollbacks - self.rollback_runs  # one that runs now may still come between
         if kind == "rollback":
             self.rollback_runs = True
             self.rollbacks += 1
-        return Call(self.calls, actor, kind, rollbacks=self.rollbacks, **known)
+            before += 1
+        return Call(self.calls, actor, kind, rollbacks=before, **known)
 
     def acknowledged(self, call: Call, returned: Iterable[Snapshot]) -> None:
         """The call succeeded: what it returned stands, or stood until somebody took it back on the record."""
@@ -123,12 +125,13 @@ class Oracle:
         for version in call.created:
             # Once it has expired, another process may have made it again: an identifier counts as long as its snapshot.
             here = self._path(version) in self.roots and not version.rolled_back
-            if here and version.snapshot.uuid not in uuids and len(call.created) == 1:
+            own = version.snapshot.commit_user == call.user  # a write may compact afterwards, under a user of its own
+            if here and own and version.snapshot.uuid not in uuids and len(call.created) == 1:
                 self.fail(call, f"I4: made snapshot {version.snapshot.id} and returned {[s.id for s in returned]}")
         for snapshot in returned:
             version = self.by_uuid.get(snapshot.uuid or "")
             if version is None:
-                if snapshot.uuid not in self.given_up:
+                if snapshot.uuid not in self.given_up and not (snapshot.uuid in self.beside and self._landed(call)):
                     self.fail(call, f"I4: returned snapshot {snapshot.id}, which was never made")
             elif call.identifier != BATCH_IDENTIFIER and (
                 (version.snapshot.commit_user, version.snapshot.commit_identifier) != (call.user, call.identifier)
@@ -136,6 +139,12 @@ class Oracle:
                 self.fail(call, f"I4: returned snapshot {snapshot.id}, which is another's")
         if call.kind in ("append", "overwrite") and not returned:
             self.fail(call, "I4: a commit of rows returned without a snapshot")
+
+    def _landed(self, call: Call) -> bool:
+        """Whether this (user, identifier) is in the chain, though it may have expired."""
+        identity = (call.user, call.identifier)
+        versions = self.by_uuid.values()
+        return any((v.snapshot.commit_user, v.snapshot.commit_identifier) == identity for v in versions)
 
     def refused(self, call: Call, error: Exception) -> None:
         """The call failed for certain: nothing of it is visible, but for what the error tells."""

@@ -67,6 +67,8 @@ class Disk:
     files: dict[str, File] = field(default_factory=dict)
     folders: dict[str, dict[str, bool]] = field(default_factory=dict)
     """By directory the names in it, and whether each is a directory."""
+    marked: set[str] = field(default_factory=set)
+    """Directories that were made as such: they stay when they are empty, in stores of objects too."""
     watch: Callable[[str, str, bytes], None] | None = None
     created: set[str] = field(default_factory=set)
     """Every path that was ever created exclusively."""
@@ -106,39 +108,14 @@ class Disk:
         directory, _, name = path.rpartition("/")
         names = self.folders[directory]
         del names[name]
-        if not names and not self.profile.directories:
+        if not names and not self.profile.directories and directory not in self.marked:
             del self.folders[directory]
             if directory:
                 self._leave(directory)
 
-    def move_directory(self, source: str, target: str) -> None:
-        if not self.disk.profile.directories:
-            raise UnsupportedFeature(f"cannot move {source}: this store has no rename of directories", path=source)
-        outcome = self._begin("move", source)
-        self._die(outcome, Outcome.DIE_BEFORE, Outcome.TORN)
-        if source not in self.disk.folders:
-            raise FileNotFoundError(source)
-        if target in self.disk.folders:
-            raise StorageError(f"{target} exists", path=target)
-        moved = [(e.path, self.disk.files[e.path].data) for e in self.disk.below(source)]
-        for path, data in moved:
-            self.disk.put(target + path.removeprefix(source), data)
-        self.disk.remove_directory(source)
-        self._die(outcome, Outcome.DIE_AFTER)
-        if outcome is Outcome.LOSE:
-            raise StorageError(f"injected, after it was done: move {source}", path=source)
-
-    def remove_empty_directory(self, directory: str) -> bool:
-        if not self.disk.profile.directories:
-            return False
-        self._begin("rmdir", directory)
-        if self.disk.folders.get(directory) != {}:
-            return False
-        self.disk.remove_directory(directory)
-        return True
-
     def make_directory(self, path: str) -> None:
-        if self.profile.directories and path not in self.folders:
+        self.marked.add(path)
+        if path not in self.folders:
             self.folders[path] = {}
             if path:
                 self._enter(path, True)
@@ -149,6 +126,7 @@ class Disk:
                 self.remove_directory(f"{path}/{name}")
             else:
                 self.remove(f"{path}/{name}")
+        self.marked.discard(path)
         if self.folders.get(path) == {}:
             del self.folders[path]
             self._leave(path)

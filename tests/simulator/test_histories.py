@@ -23,7 +23,7 @@ REAL_HISTORIES = 1_000 * TIMES
 def test_histories_of_metadata():
     tally = many("metadata", 0, METADATA_HISTORIES)
     print(tally.sentence())
-    assert tally.failures == []
+    assert not tally.failures, "\n".join(tally.failures)
     assert tally.histories == METADATA_HISTORIES
     # The histories have what they are for.
     for fault in ("lose create", "repeat create", "late create", "die_after create", "torn write", "freeze"):
@@ -33,7 +33,7 @@ def test_histories_of_metadata():
 def test_histories_with_real_files():
     tally = many("real", 0, REAL_HISTORIES)
     print(tally.sentence())
-    assert tally.failures == []
+    assert not tally.failures, "\n".join(tally.failures)
     assert tally.histories == REAL_HISTORIES
 
 

@@ -1,4 +1,4 @@
-"""A loss of power at any moment leaves a table whose visible snapshots have all of their files (F7)."""
+"""A loss of power at any moment leaves a table whose visible snapshots have all of their files."""
 
 import datetime
 import random

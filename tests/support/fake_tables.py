@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import time
 
@@ -10,6 +11,7 @@ import pyarrow as pa
 from paimon_core.codec.binary_row import encode_row
 from paimon_core.commit.committer import commit
 from paimon_core.maintain.expire import ExpireReport, expire
+from paimon_core.maintain.retention import Retention
 from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.data_file import DataFile
@@ -21,7 +23,9 @@ from paimon_core.storage.storage import Storage
 from paimon_core.types import parse_type
 
 _numbers = itertools.count()
-ALL = {"retain_min": 1, "retain_max": 1000, "older_than_millis": 10**15, "limit": 1000}
+EVERYTHING = Retention(retain_min=1, retain_max=1000, older_than_millis=10**15, limit=1000)
+"""Lets go whatever may go."""
+RULES = tuple(f.name for f in dataclasses.fields(Retention))
 FAST = {"commit.min-retry-wait": "1 ms", "commit.max-retry-wait": "4 ms"}
 
 
@@ -190,6 +194,15 @@ def assert_nothing_is_left_over(context: TableContext) -> None:
     assert files_on_storage(context) == used
 
 
+def table_of(count: int, *, millis: int = 1000, **options: str) -> TableContext:
+    """A table of snapshots 1, 2, ... at 1000, 2000, ... ms."""
+    context = fake_table(**options)
+    for number in range(1, count + 1):
+        append(context, now_millis=number * millis)
+    return context
+
+
 def expire_all(context: TableContext, **kwargs) -> ExpireReport:
     """Expire whatever may go, but for the rules given."""
-    return expire(context, **{**ALL, **kwargs})
+    rules = {name: kwargs.pop(name) for name in RULES if name in kwargs}
+    return expire(context, dataclasses.replace(EVERYTHING, **rules), **kwargs)

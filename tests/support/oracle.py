@@ -17,6 +17,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from tests.support.one_at_a_time import one_at_a_time
+
 SOURCES = Path(__file__).resolve().parent.parent / "oracle"
 RESOLVE_SECONDS = 900
 ANSWER_SECONDS = 300
@@ -30,8 +32,9 @@ def java_command(main: str, *args: str) -> list[str]:
     """The command line that runs class ``main`` of tests/oracle with the jars; resolves and compiles on first use."""
     java, javac = _jdk_tool("java"), _jdk_tool("javac")
     cache = _cache_folder()
-    classpath = _classpath(cache)
-    classes = _classes(cache, javac, classpath)
+    with one_at_a_time(cache / "lock"):
+        classpath = _classpath(cache)
+        classes = _classes(cache, javac, classpath)
     options = os.environ.get("ORACLE_JAVA_OPTS", "-Xmx2g").split()
     return [java, *options, "-cp", f"{classpath}{os.pathsep}{classes}", main, *args]
 

@@ -14,6 +14,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from tests.support.one_at_a_time import one_at_a_time
+
 VERSION = "2.1.0"
 CONSTRAINTS = Path(__file__).resolve().parent / "pypaimon-constraints.txt"
 INSTALL_SECONDS = 900
@@ -45,7 +47,8 @@ class Pypaimon:
     """Reads tables with pypaimon in a process of its own."""
 
     def __init__(self) -> None:
-        self.python = _environment()
+        with one_at_a_time(_folder().with_name(f"{_folder().name}.lock")):
+            self.python = _environment(_folder())
 
     def count(self, warehouse: str | Path, table: str) -> int:
         """How many rows pypaimon reads from ``db.table``."""
@@ -78,10 +81,13 @@ class Pypaimon:
         return found
 
 
-def _environment() -> str:
+def _folder() -> Path:
     base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     version = f"{sys.version_info.major}.{sys.version_info.minor}"
-    folder = Path(os.environ.get("PYPAIMON_CACHE") or base / f"paimon-pypaimon-{VERSION}-py{version}")
+    return Path(os.environ.get("PYPAIMON_CACHE") or base / f"paimon-pypaimon-{VERSION}-py{version}")
+
+
+def _environment(folder: Path) -> str:
     python = folder / "bin" / "python"
     complete = folder / "complete"
     wanted = CONSTRAINTS.read_text()

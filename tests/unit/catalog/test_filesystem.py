@@ -39,7 +39,7 @@ def test_tables(catalog):
         catalog.create_table("db.t", SCHEMA)
     again = catalog.create_table("db.t", pa.schema([("other", pa.int8())]), ignore_if_exists=True)
     assert again.schema == table.schema
-    with pytest.raises(paimon.InvalidRequest, match="1 tables"):
+    with pytest.raises(paimon.InvalidRequest, match="holds tables"):
         catalog.drop_database("db")
     catalog.drop_table("db.t")
     assert catalog.list_tables("db") == []

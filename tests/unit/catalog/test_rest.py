@@ -74,12 +74,23 @@ def test_the_server_gives_defaults_and_decides(server):
         ({"dlf.region": "r"}, r"'dlf\.region'"),
         ({"lock.enabled": "true"}, r"'lock\.enabled'"),
         ({"token": " "}, "token must be"),
+        ({"token": f"{CANARY}\n"}, "token must be one line"),
+        ({"header.x": f"{CANARY}\r\ny: z"}, r"'header\.x' must be one line"),
+        ({"header.x: y": CANARY}, "must be called after a header"),
     ],
 )
 def test_options_that_are_refused(server, options, message):
-    with pytest.raises(paimon.InvalidOption, match=message):
+    with pytest.raises(paimon.InvalidOption, match=message) as error:
         opened(server, **options)
     assert server.requests == []
+    assert CANARY not in str(error.value)
+
+
+@pytest.mark.parametrize("wrong", [5, "token", ["token"]])
+@pytest.mark.parametrize("name", ["options", "storage"])
+def test_what_is_no_mapping_is_no_options(tmp_path, name, wrong):
+    with pytest.raises(paimon.InvalidOption, match="must map texts to texts"):
+        paimon.open_catalog(tmp_path, **{name: wrong})
 
 
 def test_an_option_of_the_server_that_is_not_obeyed(server):

@@ -382,6 +382,18 @@ def test_changelogs_that_outlived_their_snapshots():
     assert (finding.invariant, finding.snapshot) == ("I6", 2)
 
 
+def test_a_snapshot_that_came_back_from_a_tag_has_lost_its_changelog():
+    table = broken.real_table(**{"changelog-producer": "input"})
+    table.write(broken.some_rows(range(3)))
+    table.tags.create("kept")
+    table.write(broken.some_rows(range(3), "b"))
+    table.expire_snapshots(keep_last=1, keep_max=1)
+    table.rollback(tag="kept")
+    (finding,) = [f for f in check(broken.fresh(table.context)).findings if f.level is not Level.INFO]
+    assert (finding.invariant, finding.level, finding.snapshot) == ("I6", Level.WARNING, 2)
+    assert "has expired" in finding.message
+
+
 def test_appended_files_that_tell_the_changes_of_kept_changelogs():
     table = broken.real_table(key=False, **{"changelog.num-retained.max": "100"})
     table.write(broken.some_rows(range(3)))

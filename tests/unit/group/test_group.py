@@ -1,12 +1,13 @@
 """Groups on memory: two tables that change together, however the publisher dies."""
 
+import contextlib
 import itertools
 
 import pyarrow as pa
 import pytest
 
 from paimon_core.catalog.filesystem import FilesystemCatalog
-from paimon_core.errors import CommitStateUnknown, InvalidRequest, NotFound, PaimonError, StorageError
+from paimon_core.errors import AlreadyExists, CommitStateUnknown, InvalidRequest, NotFound, PaimonError, StorageError
 from paimon_core.group.group import Group
 from paimon_core.group.record import Intent, Mode, Part
 from paimon_core.storage.fsspec_storage import FsspecStorage
@@ -50,7 +51,7 @@ def seen(group: Group, version: int | None = None) -> set[tuple[int, ...]]:
 
 
 def test_a_publish_is_one_version_of_all_tables(catalog):
-    group = Group(catalog, "daily")
+    group = catalog.group("daily")
     first = group.publish(parts(catalog, 1), properties={"run": "r1"})
     assert (first.number, first.properties) == (1, {"run": "r1"})
     second = group.publish(parts(catalog, 2))
@@ -136,6 +137,46 @@ def test_expired_versions_free_their_tags(catalog):
         group.table("db.a", 1)
 
 
+def test_names_that_are_taken_lose_no_rows(catalog):
+    """A tag of somebody else's, and the number of a group whose records were deleted, count as landed nowhere."""
+    table = catalog.table("db.a")
+    table.write(rows(0))
+    table.tags.create("group-daily-3")
+    group = catalog.group("daily")
+    assert group.publish(parts(catalog, 1)).number == 4
+    catalog.storage.delete_directory(group.store.directory)
+    assert group.publish(parts(catalog, 2)).number == 5
+    assert seen(group) == {(2, 2)}
+
+
+def test_a_tag_made_in_the_middle_is_not_taken_for_the_publish(catalog):
+    catalog.table("db.a").write(rows(0))
+    storage = FaultyStorage(catalog.storage)
+    storage.before("create_exclusive", "snapshot-2", lambda: catalog.table("db.a").tags.create("group-daily-1"))
+    with contextlib.suppress(PaimonError):
+        through(catalog, storage).group("daily").publish(parts(catalog, 1))
+    catalog.storage.delete([catalog.table("db.a").context.paths.snapshot(2)])
+    group = catalog.group("daily")
+    if group.latest() is None:
+        with pytest.raises(AlreadyExists, match="is not of group daily"):
+            group.recover()
+        catalog.table("db.a").tags.rename("group-daily-1", "mine")
+        assert group.recover().number == 1
+        assert seen(group) == {(1, 1)}
+
+
+def test_messages_that_have_landed_are_refused_before_anything_is_decided(catalog):
+    group = catalog.group("daily")
+    same = parts(catalog, 1)
+    group.publish(same, token="once")
+    group.publish(parts(catalog, 2))
+    group.expire(1)
+    with pytest.raises(InvalidRequest, match="were committed before"):
+        group.publish(same, token="once")
+    assert group.publish(parts(catalog, 3)).number == 3
+    assert seen(group) == {(3, 3)}
+
+
 @pytest.mark.parametrize(
     ("wrong", "says"),
     [
@@ -145,7 +186,17 @@ def test_expired_versions_free_their_tags(catalog):
         (lambda g, c: g.publish({"db.a": []}, overwrite={"db.a": Mode.ROLLBACK}), "call rollback"),
         (lambda g, c: g.rollback(9), "no version 9"),
         (lambda g, c: g.table("db.a"), "nothing was published yet"),
-        (lambda g, c: g.expire(0), "keep_last must be 1"),
+        (lambda g, c: g.expire(0), "keep_last must be a whole number"),
+        (lambda g, c: g.expire(None), "keep_last must be a whole number"),
+        (lambda g, c: g.rollback("1"), "to must be a whole number"),
+        (lambda g, c: g.table("db.a", 1.5), "version must be a whole number"),
+        (lambda g, c: g.publish(None), "messages by table"),
+        (lambda g, c: g.publish(parts(c, 1), overwrite="append"), "maps tables to modes"),
+        (lambda g, c: g.publish(parts(c, 1), overwrite={"db.a": "truncate"}), "is none of append"),
+        (lambda g, c: g.publish(parts(c, 1), properties={"run": 1}), "must be text"),
+        (lambda g, c: g.publish(parts(c, 1), properties=5), "properties must map"),
+        (lambda g, c: g.publish(parts(c, 1), token=5), "token must be"),
+        (lambda g, c: g.publish(parts(c, 1) | {"db.a$branch_main": []}), "are the same table"),
         (lambda g, c: Group(c, "../x").versions(), "group name"),
         (lambda g, c: Intent.from_bytes(b"[]"), "not a group intent"),
     ],

@@ -4,7 +4,7 @@ import pytest
 
 from paimon_core.errors import AlreadyExists, BranchNotFound, CorruptTable, InvalidRequest, PlanOutdated, TagNotFound
 from paimon_core.maintain.branch_rename import rename_branch
-from paimon_core.maintain.branches import apply_delete_branch, create_branch, delete_branch, plan_delete_branch
+from paimon_core.maintain.branches import apply_branch_deletion, create_branch, delete_branch, plan_branch_deletion
 from paimon_core.maintain.plan import Plan
 from paimon_core.maintain.roots import all_roots
 from paimon_core.maintain.tags import create_tag, delete_tag
@@ -208,11 +208,11 @@ def test_deleting_a_branch_deletes_its_own_files_only():
     context = tagged()
     branch = create_branch(context, "dev", "t")
     append(branch)
-    plan = Plan.from_bytes(plan_delete_branch(context, "dev").to_bytes())
+    plan = Plan.from_bytes(plan_branch_deletion(context, "dev").to_bytes())
     assert (plan.subjects, len(plan.files)) == (("branch dev",), 5)
     assert all("/branch-dev/" in f.path for f in plan.files)
     files = data_files(context)
-    assert apply_delete_branch(context, plan) == "dev"
+    assert apply_branch_deletion(context, plan) == "dev"
     assert (context.branches.names(), data_files(context)) == ([], files)
     check_whole(context)
 
@@ -220,10 +220,10 @@ def test_deleting_a_branch_deletes_its_own_files_only():
 def test_a_plan_to_delete_a_branch_is_outdated_by_a_commit_to_it():
     context = tagged()
     branch = create_branch(context, "dev", "t")
-    plan = plan_delete_branch(context, "dev")
+    plan = plan_branch_deletion(context, "dev")
     append(branch)
     with pytest.raises(PlanOutdated, match="snapshot-3 came"):
-        apply_delete_branch(context, plan)
+        apply_branch_deletion(context, plan)
     assert branch.snapshots.ids() == [2, 3]
 
 

@@ -24,17 +24,9 @@ from tests.support.fake_tables import (
     files_on_storage,
     message,
     reopened,
+    table_of,
 )
 from tests.support.faulty_storage import Died, FaultyStorage, Outcome
-
-
-def table_of(count, *, millis=1000):
-    """Snapshots 1, 2, ... at 1000, 2000, ... ms."""
-    context = fake_table()
-    for number in range(1, count + 1):
-        append(context, now_millis=number * millis)
-    return context
-
 
 # -- which snapshots
 

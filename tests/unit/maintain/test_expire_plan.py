@@ -11,12 +11,12 @@ from paimon_core.commit.committer import commit
 from paimon_core.errors import CorruptTable, InvalidRequest, PlanOutdated, UnsupportedFeature
 from paimon_core.maintain.branches import create_branch
 from paimon_core.maintain.expire import apply_snapshot_expiry, plan_snapshot_expiry
-from paimon_core.maintain.plan import Plan
-from paimon_core.maintain.retention import Retention
+from paimon_core.maintain.plan import Plan, PlannedFile
 from paimon_core.maintain.rollback import rollback
 from paimon_core.maintain.tags import create_tag, delete_tag
 from tests.support.clones import clone
 from tests.support.fake_tables import (
+    EVERYTHING,
     append,
     compacted,
     data_files,
@@ -29,8 +29,6 @@ from tests.support.fake_tables import (
 )
 from tests.support.faulty_storage import Died, FaultyStorage
 from tests.support.reachable import assert_whole_and_clean
-
-EVERYTHING = Retention(1, 1000, 10**15, 1000)
 
 
 def branch_at(context, snapshot_id):
@@ -58,6 +56,8 @@ def test_a_plan_is_what_happens():
     assert files_on_storage(context) == before
     assert plan.subjects == ("snapshot 1", "snapshot 2", "snapshot 3", "snapshot 4")
     assert plan.size_bytes > 0
+    kept = {"data_files": len([f for f in plan.files if f.path.endswith(".parquet")]), "kept_by_tags": 1}
+    assert {name: plan.arguments[name] for name in kept} == kept
     assert "snapshot 1, snapshot 2, snapshot 3 and 1 more" in plan.sentence()
     report = apply_snapshot_expiry(context, plan)
     assert (report.expired, report.earliest, report.kept_by_tags) == ((1, 2, 3, 4), 5, 1)
@@ -106,6 +106,24 @@ def test_a_plan_of_another_table_or_operation_is_refused():
     odd = dataclasses.replace(plan_snapshot_expiry(context, EVERYTHING), operation="delete-tag")
     with pytest.raises(InvalidRequest, match="is not one to expire-snapshots"):
         apply_snapshot_expiry(context, odd)
+
+
+def test_a_forged_plan_removes_nothing_else():
+    context, (_, _, _, d) = compacted()
+    plan = plan_snapshot_expiry(context, EVERYTHING)
+    latest = context.snapshots.latest()
+    (live,) = (e for e in context.manifests.entries_of(latest) if e.file.file_name == d)
+    mine = context.paths.data_file(context.partition_path(live.partition), live.bucket, live.file.file_name)
+    forged = dataclasses.replace(plan, files=(*plan.files, PlannedFile(mine, 1), PlannedFile(context.paths.schema(0))))
+    outside = dataclasses.replace(plan, files=(*plan.files, PlannedFile(f"{context.paths.root}/../other/file")))
+    with pytest.raises(InvalidRequest, match="which is no file of it"):
+        apply_snapshot_expiry(context, outside)
+    gap = dataclasses.replace(plan, arguments={**plan.arguments, "snapshots": plan.arguments["snapshots"][1:]})
+    with pytest.raises(PlanOutdated, match="are not all those before"):
+        apply_snapshot_expiry(context, gap)
+    removed = apply_snapshot_expiry(context, Plan.from_bytes(forged.to_bytes())).removed
+    assert set(removed.paths) == {f.path for f in plan.files}
+    assert_whole_and_clean(context)
 
 
 def test_a_tag_made_while_the_plan_is_applied_keeps_its_files():

@@ -1,7 +1,6 @@
-"""Expiry, rollback, tags and branches at the same time: whoever is later, the table keeps what it needs (F15)."""
+"""Expiry, rollback, tags and branches at the same time: whoever is later, the table keeps what it needs."""
 
 import contextlib
-import itertools
 import random
 
 import pytest
@@ -11,7 +10,7 @@ from paimon_core.maintain.branches import create_branch
 from paimon_core.maintain.fast_forward import fast_forward
 from paimon_core.maintain.rollback import rollback
 from paimon_core.maintain.tags import create_tag, delete_tag, rename_tag, replace_tag
-from paimon_core.metadata.context import TableContext
+from tests.support.clones import clone
 from tests.support.fake_tables import append, check_whole, compacted, expire_all, live, reopened
 from tests.support.faulty_storage import MUTATIONS, Died, FaultyStorage
 
@@ -27,17 +26,6 @@ class Meanwhile(FaultyStorage):
             action, self.action = self.action, None
             action()
         return super()._call(verb, path, call)
-
-
-_clones = itertools.count()
-
-
-def clone(context):
-    """The same table once more, under another root."""
-    root = f"/clone-{next(_clones)}"
-    for file in list(context.storage.walk(context.paths.root)):
-        context.storage.write(root + file.path.removeprefix(context.paths.root), context.storage.read(file.path))
-    return TableContext.of(context.name, context.storage, root, context.schema)
 
 
 @pytest.fixture(scope="module")

@@ -32,7 +32,7 @@ def test_right_hints_stay():
 @pytest.mark.parametrize("text", [b"", b"garbage", b"999", b"1", b"\x00\xff", b" 3", b"03", b"-1"])
 @pytest.mark.parametrize(("name", "right"), [("LATEST", "3"), ("EARLIEST", "2")])
 def test_wrong_hints_are_repaired_and_change_no_answer(name, right, text):
-    """Bad input 125, and known bug apache/paimon 8883."""
+    """Known bug #8883: a wrong hint stops an expiry for ever."""
     context = table()
     path = context.paths.hint(name)
     context.storage.overwrite(path, text)
@@ -68,7 +68,6 @@ def test_branches_and_changelogs_have_hints_too():
 
 
 def test_strays_are_told_and_left():
-    """Bad input 126."""
     context = table()
     directory = context.paths.snapshot_directory
     strays = [f"{directory}/{n}" for n in ("snapshot-4.tmp", "snapshot-abc", "snapshot-04", "snapshot-9/x")]

@@ -8,23 +8,15 @@ from paimon_core.errors import SnapshotNotFound
 from paimon_core.maintain.tags import create_tag
 from tests.support.clones import clone
 from tests.support.fake_tables import (
-    append,
     check_whole,
     compacted,
     data_files,
     expire_all,
-    fake_table,
     reopened,
+    table_of,
 )
 from tests.support.faulty_storage import FaultyStorage
 from tests.support.reachable import assert_whole_and_clean
-
-
-def table_of(count):
-    context = fake_table()
-    for number in range(1, count + 1):
-        append(context, now_millis=number * 1000)
-    return context
 
 
 @pytest.mark.parametrize("missing", [[1], [3], [4], [5], [2, 4], [3, 4, 5]])

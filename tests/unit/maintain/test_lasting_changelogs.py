@@ -22,6 +22,7 @@ from paimon_core.metadata.data_file import FileSource
 from paimon_core.scan.changes import changed_files, changed_snapshot, changed_snapshots
 from tests.support.clones import clone
 from tests.support.fake_tables import (
+    EVERYTHING,
     append,
     data_files,
     expire_all,
@@ -33,8 +34,6 @@ from tests.support.fake_tables import (
 )
 from tests.support.faulty_storage import Died, FaultyStorage
 from tests.support.reachable import assert_whole_and_clean
-
-EVERYTHING = Retention(1, 1000, 10**15, 1000)
 
 
 def history(producer):
@@ -182,6 +181,18 @@ def test_manifests_that_the_changelogs_left_share_with_those_that_go_stay(left):
     expire_changelogs(context, Retention(left, 1000, 10**15, 1000))
     assert context.changelogs.ids() == list(range(10 - left, 9))
     assert_whole_and_clean(context)
+
+
+def test_a_file_that_the_latest_snapshot_took_up_again_stays():
+    """Going back to an old state as a new snapshot adds files again that the delta of a changelog deleted."""
+    context, names = history("none")
+    old = [e.file for e in context.manifests.entries_of(context.snapshots.read(1))]
+    now = [e.file for e in context.manifests.entries_of(context.snapshots.read(6))]
+    commit([message(context, *old, deleted=tuple(now))], context=context, user="u", now_millis=7000)
+    expire_all(context, decoupled=True)
+    expire_changelogs(context, EVERYTHING)
+    assert names["a"] in data_files(context)
+    assert_whole_and_clean(context, clean=False)
 
 
 def test_a_gap_in_the_changelogs_does_not_stop_it():

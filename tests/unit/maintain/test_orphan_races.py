@@ -1,4 +1,4 @@
-"""Orphan removal beside everybody else: whatever happens between two of its calls, no file in use goes (I27, F16)."""
+"""Orphan removal beside everybody else: whatever happens between two of its calls, no file in use goes (I27)."""
 
 from __future__ import annotations
 
@@ -378,14 +378,14 @@ def test_a_thousand_random_interleavings_touch_no_live_file(template, chunk):
 def _references_first(monkeypatch: pytest.MonkeyPatch) -> None:
     """The other order, and no second look."""
     stash: list[Any] = []
-    listed = orphans.candidates
+    listed = orphans.find_candidates
 
-    def candidates(context, places, before):
+    def find_candidates(hands, context, places, before):
         used = references.references(context, _All())
         stash.append(used)
-        return listed(context, places, before)
+        return listed(hands, context, places, before)
 
-    monkeypatch.setattr(orphans, "candidates", candidates)
+    monkeypatch.setattr(orphans, "find_candidates", find_candidates)
     monkeypatch.setattr(orphans, "references", lambda *_: stash[-1])
 
 

@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import json
 
 import pytest
 
-from paimon_core.errors import CorruptTable, InvalidRequest, PlanOutdated, SnapshotNotFound, UnsupportedFeature
+from paimon_core.errors import (
+    CorruptTable,
+    InvalidRequest,
+    PaimonError,
+    PlanOutdated,
+    SnapshotNotFound,
+    UnsupportedFeature,
+)
+from paimon_core.maintain import missing
 from paimon_core.maintain.plan import Plan, PlannedFile, Protected
 from paimon_core.maintain.rollback import rollback
 from paimon_core.maintain.roots import Holder, all_roots
 from paimon_core.maintain.state import TableState
 from paimon_core.maintain.tags import create_tag
+from paimon_core.table.maintenance import APPLY
 from tests.support.fake_tables import append, expire_all, fake_table, reopened
 from tests.support.faulty_storage import FaultyStorage
 from tests.support.orphan_tables import make_branch
@@ -42,6 +53,36 @@ def test_a_plan_travels_as_bytes():
         Plan.from_bytes(b"{}")
     with pytest.raises(UnsupportedFeature, match="version 9"):
         Plan.from_bytes(b'{"version": 9}')
+
+
+NONSENSE = [None, 5, "x", [], {}, [[1]], {"a": 1}, [None], 1e400]
+
+
+@pytest.mark.parametrize(
+    "member", ["operation", "table", "branch", "state", "subjects", "files", "protected", "arguments"]
+)
+def test_bytes_with_a_mistyped_member_are_no_plan(member):
+    context = table()
+    plain = json.loads(plan_of(context, subjects=("a",), arguments={"to": 1}).to_bytes())
+    for value in NONSENSE:
+        with contextlib.suppress(PaimonError):
+            plan = Plan.from_bytes(json.dumps({**plain, member: value}).encode())
+            plan.check(context, "do-it")
+            assert type(getattr(plan, member)) is type(getattr(plan_of(context), member))
+    with pytest.raises(InvalidRequest, match="not a plan"):
+        Plan.from_bytes(b"[" * 100_000)
+
+
+@pytest.mark.parametrize("operation", sorted(APPLY))
+def test_a_plan_with_mistyped_arguments_is_refused(operation):
+    context = table()
+    for value in NONSENSE:
+        arguments = dict.fromkeys(("id", "ids", "mode", "tag", "branch", "to", "latest", "snapshots"), value)
+        plan = dataclasses.replace(plan_of(context, subjects=("a",), arguments=arguments), operation=operation)
+        with contextlib.suppress(PaimonError):
+            APPLY[operation](context, plan)
+            assert operation == missing.OPERATION or value == []  # which asks for nothing
+    assert context.snapshots.ids() == [1, 2, 3]
 
 
 def test_a_plan_says_what_it_does():

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from paimon_core.errors import CorruptTable, NotFound, PlanOutdated
+from paimon_core.errors import CorruptTable, InvalidRequest, NotFound, PlanOutdated
 from paimon_core.maintain.plan import Plan
 from paimon_core.maintain.quarantine import apply_purge, plan_purge, quarantines, undo
 from paimon_core.storage.fsspec_storage import FsspecStorage
@@ -117,9 +117,9 @@ def test_a_record_that_does_not_read_is_corrupt(data):
         quarantines(context)
 
 
-@pytest.mark.parametrize("plan_id", ["..", "a/b", ""])
+@pytest.mark.parametrize("plan_id", ["..", "a/b", "", None, 5, "x" * 300])
 def test_an_id_that_is_no_name_is_refused(plan_id):
-    with pytest.raises(CorruptTable):
+    with pytest.raises(InvalidRequest, match="quarantine name"):
         undo(fake_table(), plan_id)
 
 

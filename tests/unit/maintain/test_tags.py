@@ -15,11 +15,11 @@ from paimon_core.errors import (
 )
 from paimon_core.maintain.plan import Plan
 from paimon_core.maintain.tags import (
-    apply_delete_tag,
+    apply_tag_deletion,
     create_tag,
     delete_tag,
     expire_tags,
-    plan_delete_tag,
+    plan_tag_deletion,
     rename_tag,
     replace_tag,
 )
@@ -198,27 +198,27 @@ def test_a_plan_to_delete_a_tag_names_what_goes_and_no_more_goes():
     context, (a, _, c, d) = compacted()
     create_tag(context, "one", context.snapshots.read(1))
     expire_all(context)
-    plan = Plan.from_bytes(plan_delete_tag(context, "one").to_bytes())
+    plan = Plan.from_bytes(plan_tag_deletion(context, "one").to_bytes())
     assert plan.subjects == ("tag one",)
     assert [f.path.rsplit("/", 1)[1] for f in plan.files if "bucket" in f.path] == [a]
     assert all(f.size for f in plan.files if "bucket" in f.path)
     append(context)
-    assert {f.path for f in plan.files} == set(apply_delete_tag(context, plan).paths)
+    assert {f.path for f in plan.files} == set(apply_tag_deletion(context, plan).paths)
     assert {c, d} <= data_files(context) - {a}
     assert a not in data_files(context)
     with pytest.raises(TagNotFound):
-        plan_delete_tag(context, "one")
+        plan_tag_deletion(context, "one")
 
 
 def test_a_plan_is_outdated_by_another_tag():
     context, _ = compacted()
     create_tag(context, "one", context.snapshots.read(1))
     expire_all(context)
-    plan = plan_delete_tag(context, "one")
+    plan = plan_tag_deletion(context, "one")
     create_tag(context, "two", context.tags.read("one").snapshot)
     before = files_on_storage(context)
     with pytest.raises(PlanOutdated, match="tag tag-two of branch main changed"):
-        apply_delete_tag(context, plan)
+        apply_tag_deletion(context, plan)
     assert files_on_storage(context) == before
 
 

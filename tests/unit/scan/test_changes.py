@@ -10,14 +10,15 @@ from paimon_core.commit.committer import commit
 from paimon_core.commit.overwrite import Overwrite
 from paimon_core.errors import CorruptTable, InvalidRequest, SnapshotNotFound, UnsupportedFeature
 from paimon_core.scan.changes import changed_files, changed_snapshots
-from tests.support.fake_tables import append, expire_all, fake_file, fake_table, message, reopened
-
-
-def table_of(count, **options):
-    context = fake_table(**options)
-    for number in range(1, count + 1):
-        append(context, now_millis=number * 1000)
-    return context
+from tests.support.fake_tables import (
+    append,
+    expire_all,
+    fake_file,
+    fake_table,
+    message,
+    reopened,
+    table_of,
+)
 
 
 def names(context, snapshot_id):

@@ -44,3 +44,13 @@ def test_refused_and_undecided(storage, tmp_path):
         create_once(storage, f"{tmp_path}/f", b"ours")
     with pytest.raises(CommitStateUnknown, match="/f"):
         create_once(storage, f"{tmp_path}/f", b"ours")
+
+
+def test_what_cannot_be_looked_up_is_undecided(storage, tmp_path):
+    storage.on("create_exclusive", "f", Outcome.UNKNOWN)
+    storage.on("read", "f", *[Outcome.FAIL] * 4)
+    assert create_once(storage, f"{tmp_path}/f", b"ours")
+    storage.on("create_exclusive", "g", Outcome.LOSE, *[Outcome.EXISTS] * 4)
+    storage.on("read", "g", *[Outcome.FAIL] * 5)
+    with pytest.raises(CommitStateUnknown, match="/g"):
+        create_once(storage, f"{tmp_path}/g", b"ours")

@@ -1,6 +1,7 @@
 """Prepared: what a check reads is what is published, whoever publishes it, and nothing else ever is."""
 
 import dataclasses
+import datetime
 
 import pyarrow as pa
 import pytest
@@ -171,6 +172,27 @@ def test_what_is_discarded_leaves_nothing(table):
     with pytest.raises(paimon.InvalidRequest, match="two snapshots"):
         table.prepare_messages([*kept.messages, compaction_of(table)])
     kept.publish()
+
+
+@pytest.mark.parametrize("taken_by", ["expiry", "branch"])
+def test_what_is_published_is_not_discarded_although_its_snapshot_is_gone(table, taken_by):
+    prepared = table.prepare(rows(("a", 1, 2.0)))
+    prepared.publish()
+    if taken_by == "expiry":
+        table.write(rows(("b", 1, 2.0)))
+        table.expire_snapshots(keep_last=1, older_than=datetime.timedelta())
+        held = table
+    else:
+        table.tags.create("published")
+        table.branches.create("x", tag="published")
+        table.rollback(snapshot=1)
+        held = table.branch("x")
+    before, seen = files_on_storage(table.context), content(held)
+    for refused in (prepared.discard, prepared.again):
+        with pytest.raises(paimon.InvalidRequest, match="this was published, and the table uses its file"):
+            refused()
+    assert (files_on_storage(table.context), content(held)) == (before, seen)
+    check_whole(table.context)
 
 
 def compaction_of(table):

@@ -227,14 +227,14 @@ def test_branches_are_listed_renamed_and_deleted(table):
     table.branches.create("y")
     table.branches.rename("x", "z")
     assert table.branches.list() == ["y", "z"]
-    plan = table.maintenance.plan_delete_branch("y")
+    plan = table.maintenance.plan_branch_deletion("y")
     assert table.maintenance.apply(plan) == "y"
     table.branches.delete("z")
     assert table.branches.list() == []
     with pytest.raises(BranchNotFound):
         table.branch("z")
     with pytest.raises(BranchNotFound):
-        table.maintenance.plan_delete_branch("z")
+        table.maintenance.plan_branch_deletion("z")
     with pytest.raises(paimon.InvalidRequest, match="pinned"):
         assert table.at(snapshot=1).branches
 
@@ -242,7 +242,7 @@ def test_branches_are_listed_renamed_and_deleted(table):
 def test_a_tag_is_deleted_by_plan(table):
     put(table, a=1)
     table.tags.create("one")
-    plan = table.maintenance.plan_delete_tag("one")
+    plan = table.maintenance.plan_tag_deletion("one")
     assert plan.sentence() == "delete-tag db.t: tag one; 0 files, 0 bytes"
     table.maintenance.apply(plan)
     assert table.tags.list() == []

@@ -1,0 +1,43 @@
+"""The arguments of calls: times, ages and numbers as the layers below take them; a wrong one is named."""
+
+from __future__ import annotations
+
+import datetime
+from typing import Any
+
+from paimon_core.errors import InvalidRequest
+
+
+def epoch_millis(time: Any) -> int:
+    """A datetime (naive: local time) or epoch milliseconds as the latter; raises InvalidRequest for anything else."""
+    if isinstance(time, datetime.datetime):
+        try:
+            return int(time.timestamp() * 1000)
+        except (ValueError, OverflowError, OSError) as error:
+            raise InvalidRequest(f"time {time} has no epoch milliseconds here: {error}") from None
+    if isinstance(time, int) and not isinstance(time, bool):
+        return time
+    raise InvalidRequest(f"time must be a datetime or epoch milliseconds, not {time!r:.60}")
+
+
+def as_millis(name: str, value: object) -> int:
+    """A timedelta in milliseconds; raises InvalidRequest naming the argument for anything else, and for less than 0."""
+    if not isinstance(value, datetime.timedelta) or value < datetime.timedelta():
+        raise InvalidRequest(f"{name} must be a timedelta that is not negative, not {value!r:.60}")
+    return int(value.total_seconds() * 1000)
+
+
+def whole(name: str, value: object) -> int:
+    """A whole number; raises InvalidRequest naming the argument for anything else."""
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise InvalidRequest(f"{name} must be a whole number, not {value!r:.60}")
+    return value
+
+
+def at_least_one(name: str, value: int | None, default: int) -> int:
+    """A whole number from 1; ``default`` for None. Raises InvalidRequest naming the argument."""
+    if value is None:
+        return default
+    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+        raise InvalidRequest(f"{name} must be a whole number from 1, not {value!r}")
+    return value

@@ -1,0 +1,25 @@
+from pathlib import Path
+
+import pytest
+
+from assets.instance import prepare_home
+from pipelines.protocol import PipelineError
+from pipelines.settings import load_settings
+
+
+def test_the_home_lies_in_the_lake_and_is_made_once(tmp_path: Path) -> None:
+    settings = load_settings("local", warehouse=str(tmp_path / "lake"))
+    home = prepare_home(settings)
+    assert home == tmp_path / "lake" / "dagster"
+    (home / "dagster.yaml").write_text("mine")
+    assert (prepare_home(settings) / "dagster.yaml").read_text() == "mine"
+
+
+def test_a_remote_lake_has_its_home_elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = load_settings("s3", warehouse="s3://lake/w")
+    monkeypatch.delenv("DAGSTER_HOME", raising=False)
+    with pytest.raises(PipelineError, match="set DAGSTER_HOME yourself"):
+        prepare_home(settings)
+    monkeypatch.setenv("DAGSTER_HOME", str(tmp_path / "home"))
+    assert prepare_home(settings) == tmp_path / "home"
+    assert "telemetry" in (tmp_path / "home" / "dagster.yaml").read_text()
