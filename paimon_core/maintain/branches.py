@@ -22,7 +22,7 @@ from paimon_core.metadata.snapshot_store import parse_snapshot
 from paimon_core.metadata.tag_store import Tag
 from paimon_core.storage.paths import MAIN, identifier
 
-DELETE_BRANCH = "delete-branch"
+OPERATION = "delete-branch"
 _COPY = "create"
 _DELETE = "delete"
 
@@ -62,14 +62,12 @@ def plan_branch_deletion(context: TableContext, name: str) -> Plan:
     context.on_branch(name)
     state = TableState.of(context)
     files = tuple(PlannedFile(entry.path, entry.size) for _, entry in sorted(context.branches.files(name)))
-    return Plan(
-        DELETE_BRANCH, context.name, context.branch, state, (f"branch {name}",), files, arguments={"branch": name}
-    )
+    return Plan(OPERATION, context.name, context.branch, state, (f"branch {name}",), files, arguments={"branch": name})
 
 
 def apply_branch_deletion(context: TableContext, plan: Plan) -> str:
     """Delete the planned branch; its name. Raises PlanOutdated also when it was committed to since."""
-    plan.check(context, DELETE_BRANCH)
+    plan.check(context, OPERATION)
     name = plan.argument("branch", str)
     known = {f.path for f in plan.files}
     if new := [path for path, entry in context.branches.files(name) if entry.path not in known]:

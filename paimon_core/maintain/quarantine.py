@@ -20,7 +20,7 @@ from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.wire import pack, unpacked
 from paimon_core.storage.paths import identifier
 
-PURGE = "purge-quarantine"
+OPERATION = "purge-quarantine"
 RECORD_VERSION = 1
 
 
@@ -121,7 +121,7 @@ def plan_purge(context: TableContext, older_than_millis: int, now_millis: int) -
     used = references(context, names)
     going = [q for q in old if not _needed(q, used.names)]
     return Plan(
-        operation=PURGE,
+        operation=OPERATION,
         table=context.name,
         branch=context.branch,
         state=state,
@@ -138,7 +138,7 @@ def plan_purge(context: TableContext, older_than_millis: int, now_millis: int) -
 
 def apply_purge(context: TableContext, plan: Plan, *, hands: Hands | None = None) -> tuple[str, ...]:
     """Delete what the plan lists; the ids that are gone. PlanOutdated also when one of their files is used by now."""
-    plan.check(context, PURGE, expiry_harms=False)
+    plan.check(context, OPERATION, expiry_harms=False)
     going = [q for i in plan.argument("ids", list, str) if (q := _read(context, i)) is not None]
     names = {_name(f.path) for q in going for f in q.files}
     used = references(context, names, hands=hands)

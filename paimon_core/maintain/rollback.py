@@ -25,7 +25,7 @@ from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.metadata.tag_store import new_tag
 
-ROLLBACK = "rollback"
+OPERATION = "rollback"
 _GUARD_MILLIS = 86_400_000
 _ROUNDS = 5
 
@@ -42,12 +42,12 @@ def plan_rollback(context: TableContext, to: Snapshot) -> Plan:
     subjects += [f"changelog {i}" for i in reversed(context.changelogs.ids()) if i > to.id]
     subjects += [f"tag {t.name}" for t in context.tags.list() if t.snapshot.id > to.id]
     arguments = {"to": to.to_members(), "latest": max(ids, default=0), "restores": restores}
-    return Plan(ROLLBACK, context.name, context.branch, state, tuple(subjects), arguments=arguments)
+    return Plan(OPERATION, context.name, context.branch, state, tuple(subjects), arguments=arguments)
 
 
 def apply_rollback(context: TableContext, plan: Plan) -> Snapshot:
     """Roll back as planned; raises PlanOutdated also when there are newer commits, which the plan does not name."""
-    plan.check(context, ROLLBACK)
+    plan.check(context, OPERATION)
     latest = context.snapshots.latest_id() or 0
     if latest != plan.argument("latest", int):
         raise PlanOutdated(
@@ -70,7 +70,10 @@ def rollback(context: TableContext, to: Snapshot) -> Snapshot:
     context.snapshots.write_latest_hint(to.id)
     for _ in range(_ROUNDS):
         while newer := [i for i in reversed(context.snapshots.ids()) if i > to.id]:
-            context.snapshots.delete(newer)
+            for snapshot_id in newer:
+                if not context.snapshots.is_live(to):
+                    _put_back(context, to)  # it expired while we slept
+                context.snapshots.delete([snapshot_id])
         _drop_changelogs(context, to)
         _drop_tags(context, to)
         if context.snapshots.is_live(to) and context.snapshots.ids()[-1] == to.id:
@@ -107,7 +110,10 @@ def _restores(context: TableContext, to: Snapshot) -> bool:
 def _guard(context: TableContext, to: Snapshot) -> str:
     """Hold the target by a tag of our own, or by that of a rollback to it that was cut short."""
     name = f"{GUARD}{to.id}"
+    held = any(t.name == name and t.snapshot == to for t in context.tags.list())
     context.tags.put(new_tag(name, to, _GUARD_MILLIS))
+    if held:
+        return name  # a rollback that was cut short may have left nothing else that holds the target
     try:
         check_held(context, to, name)
     except SnapshotNotFound:

@@ -21,7 +21,7 @@ from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.metadata.tag_store import Tag, new_tag
 
-DELETE_TAG = "delete-tag"
+OPERATION = "delete-tag"
 
 
 def create_tag(
@@ -114,7 +114,7 @@ def plan_tag_deletion(context: TableContext, name: str) -> Plan:
     state = TableState.of(context)
     data, metadata = only_of(context, context.tags.read(name)).files()
     return Plan(
-        DELETE_TAG,
+        OPERATION,
         context.name,
         context.branch,
         state,
@@ -126,7 +126,7 @@ def plan_tag_deletion(context: TableContext, name: str) -> Plan:
 
 def apply_tag_deletion(context: TableContext, plan: Plan) -> Removal:
     """Delete the planned tag and files, fewer when something has come to use them since; raises PlanOutdated."""
-    plan.check(context, DELETE_TAG)
+    plan.check(context, OPERATION)
     tag = context.tags.read(plan.argument("tag", str))
     return release(context, tag, lambda: _drop(context, tag.name), allowed=frozenset(f.path for f in plan.files))
 

@@ -20,7 +20,7 @@ from paimon_core.errors import CorruptTable, SnapshotNotFound
 from paimon_core.metadata.manifest import FileKind, ManifestEntry, ManifestFile
 from paimon_core.metadata.manifest_file import decode_entries, decode_list, encode_entries, encode_list, live_entries
 from paimon_core.metadata.snapshot import Snapshot
-from paimon_core.metadata.snapshot_store import parse_snapshot
+from paimon_core.metadata.snapshot_store import SnapshotStore
 from paimon_core.metadata.stats import EMPTY_STATS, ColumnStats
 from paimon_core.storage.paths import FileNames, TablePaths
 from paimon_core.storage.storage import Storage
@@ -158,19 +158,11 @@ class ManifestStore:
         try:
             yield
         except CorruptTable as error:
-            if error.facts.get("missing") and not self._stands(snapshot):
+            if error.facts.get("missing") and not SnapshotStore(self.storage, self.paths).is_live(snapshot):
                 raise SnapshotNotFound(
                     f"snapshot {snapshot.id} of {self.paths.root} has expired: {error}", snapshot=snapshot.id
                 ) from error
             raise
-
-    def _stands(self, snapshot: Snapshot) -> bool:
-        """Whether it is still there: neither expired, nor rolled back and its id another's."""
-        path = self.paths.snapshot(snapshot.id)
-        try:
-            return parse_snapshot(self.storage.read(path), path) == snapshot
-        except FileNotFoundError:
-            return False
 
     def _read(self, name: str, size: int | None) -> bytes:
         path = self.paths.manifest(name)

@@ -37,7 +37,7 @@ _VERSION = 1
 _DAY = datetime.timedelta(days=1)
 APPLY: Mapping[str, Callable[..., Any]] = {
     orphans.OPERATION: orphans.apply_orphan_removal,
-    quarantine.PURGE: quarantine.apply_purge,
+    quarantine.OPERATION: quarantine.apply_purge,
     expire.OPERATION: expire.apply_snapshot_expiry,
 }
 """What applies a plan with hands, by its operation."""

@@ -24,11 +24,11 @@ from paimon_core.table.refs import rollback_target
 APPLY: Mapping[str, Callable[[TableContext, Plan], Any]] = MappingProxyType(
     {
         orphans.OPERATION: orphans.apply_orphan_removal,
-        quarantine.PURGE: quarantine.apply_purge,
+        quarantine.OPERATION: quarantine.apply_purge,
         missing.OPERATION: missing.apply_missing_removal,
-        rollback.ROLLBACK: rollback.apply_rollback,
-        tags.DELETE_TAG: tags.apply_tag_deletion,
-        branches.DELETE_BRANCH: branches.apply_branch_deletion,
+        rollback.OPERATION: rollback.apply_rollback,
+        tags.OPERATION: tags.apply_tag_deletion,
+        branches.OPERATION: branches.apply_branch_deletion,
         **expiry.APPLY,
     }
 )

@@ -18,7 +18,7 @@ from tests.support.fake_tables import (
     live,
     reopened,
 )
-from tests.support.faulty_storage import Died, FaultyStorage
+from tests.support.faulty_storage import Died, FaultyStorage, Outcome
 
 
 def five():
@@ -119,6 +119,21 @@ def test_a_target_that_an_expiry_removes_meanwhile_is_put_back():
     storage.before("delete", "snapshot-4", lambda: context.snapshots.delete([1, 2, 3]))
     rollback(reopened(context, storage), s[2])
     assert (context.snapshots.ids(), context.snapshots.earliest_id()) == ([3], 3)
+    check_whole(context)
+
+
+@pytest.mark.parametrize("at", [4, 5])
+def test_a_rollback_that_died_after_its_target_expired_is_finished_by_the_next(at):
+    """It slept, an expiry took the target, it woke and died half way: only its own tag holds the target then."""
+    context, s = five()
+    storage = FaultyStorage(context.storage)
+    storage.before("delete", f"snapshot-{at}", lambda: expire_all(context))
+    storage.on("delete", f"snapshot-{at}", Outcome.DIE_AFTER)
+    with pytest.raises(Died):
+        rollback(reopened(context, storage), s[2])
+    rollback(context, s[2])
+    assert context.snapshots.latest() == s[2]
+    assert context.snapshots.ids()[-1] == 3
     check_whole(context)
 
 

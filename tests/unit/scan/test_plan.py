@@ -198,7 +198,7 @@ def test_a_missing_manifest_is_corruption_while_the_snapshot_is_there_and_expiry
     table.storage.delete(f.path for f in table.storage.list(table.paths.manifest_directory))
     with pytest.raises(SnapshotNotFound, match="snapshot 7"):
         table.plan(snapshot=snapshot)
-    table.storage.write(table.paths.snapshot(7), b"{}")
+    table.storage.write(table.paths.snapshot(7), snapshot.to_json().encode())
     with pytest.raises(CorruptTable, match="is missing"):
         table.plan(snapshot=snapshot)
 
@@ -206,9 +206,10 @@ def test_a_missing_manifest_is_corruption_while_the_snapshot_is_there_and_expiry
 def test_an_index_manifest_that_is_missing_or_torn_is_corruption():
     table = MetadataTable(LOG)
     table.commit(table.entry(data_file(LOG, "a")))
-    table.storage.write(table.paths.snapshot(7), b"{}")
+    snapshot = table.snapshot(index_manifest="index-manifest-2")
+    table.storage.write(table.paths.snapshot(7), snapshot.to_json().encode())
     with pytest.raises(CorruptTable, match="index-manifest-2 is missing"):
-        table.plan(snapshot=table.snapshot(index_manifest="index-manifest-2"))
+        table.plan(snapshot=snapshot)
     table.storage.write(table.paths.manifest("index-manifest-2"), b"Obj\x01torn")
     with pytest.raises(CorruptTable, match="index-manifest-2"):
         table.plan(snapshot=table.snapshot(index_manifest="index-manifest-2"))

@@ -36,6 +36,23 @@ def test_a_commit_user_is_fit_for_file_names(table, user, word):
     assert table.latest_snapshot() is None
 
 
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        (lambda t: t.write(rows(1), properties=5), "must map texts to texts"),
+        (lambda t: t.write(rows(1), properties="run=1"), "must map texts to texts"),
+        (lambda t: t.filter_committed("u", 5), "whole numbers"),
+        (lambda t: t.filter_committed("u", ["5"]), "whole numbers"),
+        (lambda t: t.analyze("k"), "list of columns"),
+        (lambda t: t.analyze(5), "list of columns"),
+    ],
+)
+def test_arguments_of_another_type_are_named(table, wrong, says):
+    with pytest.raises(paimon.InvalidRequest, match=says):
+        wrong(table)
+    assert table.latest_snapshot() is None
+
+
 @pytest.mark.parametrize("user", ["load of ods.flights, 2013-01-01: 3f", "ö" * 100, "a.b-c_d"])
 def test_a_commit_user_may_be_a_sentence(table, user):
     assert table.write(rows(1), user=user).commit_user == user
