@@ -31,6 +31,11 @@ class RestPublisher(Publisher):
     root: str
     schema: TableSchema
 
+    @property
+    def owns_history(self) -> bool:
+        """The server knows which snapshot is the latest."""
+        return True
+
     def publish(self, path: str, snapshot: Snapshot) -> bool:
         """True: the server has made it the next snapshot. False: another was first.
 

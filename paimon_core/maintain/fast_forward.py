@@ -37,6 +37,7 @@ def fast_forward(context: TableContext, name: str) -> Snapshot:
     Raises BranchNotFound, InvalidRequest for a branch without snapshots and for ourselves, CommitConflict naming what
     would be lost when we have moved since the branch was made.
     """
+    context.snapshots.check_own_history(f"take over branch {name!r}")
     branch = _other(context, name)
     latest = branch.snapshots.latest()
     if latest is None:

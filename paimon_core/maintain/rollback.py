@@ -61,8 +61,10 @@ def apply_rollback(context: TableContext, plan: Plan) -> Snapshot:
 def rollback(context: TableContext, to: Snapshot) -> Snapshot:
     """Go back to ``to``: newer snapshots, changelogs and the tags on them go, later commits reuse their ids.
 
-    Raises SnapshotNotFound when the table does not hold it, CommitConflict when others kept changing the table.
+    Raises SnapshotNotFound when the table does not hold it, CommitConflict when others kept changing the table,
+    UnsupportedFeature where the catalog owns the history.
     """
+    context.snapshots.check_own_history("roll back")
     restores = _restores(context, to)
     guard = _guard(context, to)
     if restores:

@@ -33,6 +33,11 @@ class Publisher(Protocol):
     For catalogs that commit by themselves, or under a lock. Pickles, as contexts travel to workers.
     """
 
+    @property
+    def owns_history(self) -> bool:
+        """Whether the catalog counts the snapshots itself, so that none may be put or taken back behind its back."""
+        return False
+
     def publish(self, path: str, snapshot: Snapshot) -> bool:
         """True: the file ``path`` stands with this snapshot. False: the id was another's.
 
@@ -181,6 +186,14 @@ class SnapshotStore:
     def write_earliest_hint(self, snapshot_id: int) -> None:
         """Point EARLIEST to this id."""
         self.storage.overwrite(self.paths.hint(EARLIEST), str(snapshot_id).encode())
+
+    def check_own_history(self, what: str) -> None:
+        """Raises UnsupportedFeature where the catalog owns the history, and only it could ``what``."""
+        if self.publisher is not None and self.publisher.owns_history:
+            raise UnsupportedFeature(
+                f"{self.paths.root}: the catalog keeps the history of this table: cannot {what} by way of its files",
+                path=self.paths.root,
+            )
 
     def delete(self, ids: Iterable[int]) -> int:
         """Delete snapshot files in the order given; missing ones are no error. The number deleted."""

@@ -163,6 +163,19 @@ def test_a_commit_that_was_never_sent(server, table):
     assert table.latest_snapshot() is None
 
 
+def test_the_history_of_the_server_is_not_changed_behind_its_back(server, table):
+    for value in (1, 2):
+        table.write(pa.table({"k": [value]}))
+    latest = {"snapshot": {"snapshot": table.latest_snapshot().to_members()}}
+    server.on(f"GET {TABLE}/snapshot", Reply(body=latest))
+    opened_table = opened(server).table("db.t")
+    with pytest.raises(paimon.UnsupportedFeature, match="keeps the history of this table: cannot roll back"):
+        opened_table.rollback(snapshot=1)
+    with pytest.raises(paimon.UnsupportedFeature, match="cannot take over branch 'b'"):
+        opened_table.branches.fast_forward("b")
+    assert table.context.snapshots.ids() == [1, 2]
+
+
 # -- what the server says of a table
 
 
