@@ -112,7 +112,11 @@ def _is_built_on(base: Base, snapshot: Snapshot) -> bool:
 
 
 def _take_back(context: TableContext, snapshot: Snapshot) -> None:
-    """Delete our own snapshot file, which follows nothing; raises CommitStateUnknown when somebody built on it."""
+    """Delete our own snapshot file, which follows nothing.
+
+    Raises CommitStateUnknown when somebody built on it, or gave it a name: then its manifests must stay. Who makes a
+    tag looks afterwards that the snapshot is still there, so one of the two sees the other.
+    """
     snapshots = context.snapshots
     if snapshots.publisher is not None:
         raise _unknown(context, snapshot, StorageError("the catalog made it, but the chain of snapshots passed it by"))
@@ -120,6 +124,8 @@ def _take_back(context: TableContext, snapshot: Snapshot) -> None:
         if not _is_ours(snapshots, snapshot):
             return
         snapshots.delete([snapshot.id])
+        if any(tag.snapshot.is_same_commit(snapshot) for tag in context.tags.list()):
+            raise CorruptTable(f"a tag was made on snapshot {snapshot.id} while it was taken back")
         if not snapshots.exists(snapshot.id + 1):
             return
         following = snapshots.read(snapshot.id + 1)

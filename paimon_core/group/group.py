@@ -24,21 +24,17 @@ from typing import Protocol
 from paimon_core.commit.base import Base
 from paimon_core.commit.changes import changes_of
 from paimon_core.commit.duplicates import added_before
-from paimon_core.commit.overwrite import Overwrite
 from paimon_core.errors import (
-    AlreadyExists,
     CommitConflict,
     InvalidRequest,
     NotFound,
     PaimonError,
-    SnapshotNotFound,
     TagNotFound,
 )
-from paimon_core.group.record import GroupVersion, Intent, Member, Mode, Part
+from paimon_core.group.landing import has_landed, land, user_of
+from paimon_core.group.record import GroupVersion, Intent, Mode, Part
 from paimon_core.group.store import GroupStore
-from paimon_core.maintain.tags import create_tag
 from paimon_core.metadata.commit_message import CommitMessage
-from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.storage.storage import Storage
 from paimon_core.table.arguments import at_least_one, whole
 from paimon_core.table.commit_request import CommitRequest
@@ -78,7 +74,7 @@ class Group:
     @property
     def user(self) -> str:
         """The commit user of the group's snapshots."""
-        return f"group-{self.name}"
+        return user_of(self.name)
 
     # -- read
 
@@ -163,11 +159,36 @@ class Group:
 
     def recover(self) -> GroupVersion | None:
         """Finish what a publisher that died has decided; the version, None when nothing was left over."""
+        pending = self._pending()
+        return None if pending is None else self._finish(pending)
+
+    def abandon(self) -> GroupVersion:
+        """Give up a publish that can never land, as a table was dropped or files are gone.
+
+        Its number becomes a version that changes nothing. Stop its publisher first. Raises NotFound when nothing is
+        pending, InvalidRequest when a table has its part already: roll that table back, then abandon.
+        """
+        pending = self._pending()
+        if pending is None:
+            raise NotFound(f"group {self.name} has no publish that waits to be finished", group=self.name)
+        for name, part in pending.parts.items():
+            with contextlib.suppress(NotFound):
+                if has_landed(self.catalog.table(name), part, pending, self.name):
+                    raise InvalidRequest(
+                        f"publish {pending.number} of group {self.name} has reached table {name} already: recover() "
+                        "finishes it; to abandon it, roll that table back first",
+                        group=self.name,
+                        table=name,
+                    )
+        earlier = self.latest()
+        now = time.time_ns() // 1_000_000
+        nothing = GroupVersion(pending.number, earlier.tables if earlier else {}, now, {"group.abandoned": "true"})
+        return nothing if self.store.create_version(nothing) else self.store.version(pending.number)
+
+    def _pending(self) -> Intent | None:
         numbers = self.store.numbers("intent")
         versions = self.store.numbers("version")
-        if not numbers or (versions and versions[-1] >= numbers[-1]):
-            return None
-        return self._finish(self.store.intent(numbers[-1]))
+        return None if not numbers or (versions and versions[-1] >= numbers[-1]) else self.store.intent(numbers[-1])
 
     def expire(self, keep_last: int) -> list[int]:
         """Forget all but the newest versions and delete their tags; the numbers. Tags of kept versions stay."""
@@ -180,7 +201,8 @@ class Group:
             self.store.delete(version.number)
         for name in {name for v in kept for name in v.tables}:
             used = {v.tables[name].tag for v in kept if name in v.tables}
-            self._delete_tags(self.catalog.table(name), used, kept[-1].number)
+            with contextlib.suppress(NotFound):  # a table that was dropped took its tags along
+                self._delete_tags(self.catalog.table(name), used, kept[-1].number)
         return [v.number for v in gone]
 
     def _part(self, name: str, messages: Sequence[CommitMessage], mode: Mode) -> Part:
@@ -272,49 +294,13 @@ class Group:
         members = dict(earlier.tables) if earlier else {}
         for name, part in intent.parts.items():
             try:
-                members[name] = self._land(name, part, intent)
+                members[name] = land(self.catalog.table(name), part, intent, self.name)
             except PaimonError:
                 if intent.number in self.store.numbers("version"):
                     break  # others finished it while we slept, and went on
                 raise
         version = GroupVersion(intent.number, members, time.time_ns() // 1_000_000, intent.properties, intent.restores)
         return version if self.store.create_version(version) else self.store.version(intent.number)
-
-    def _land(self, name: str, part: Part, intent: Intent) -> Member:
-        table = self.catalog.table(name)
-        if part.mode is Mode.ROLLBACK:
-            return Member(_rolled_back(table, part).id, part.tag or "")
-        tag = f"group-{self.name}-{intent.number}"
-        properties = {**intent.properties, "group.name": self.name, "group.version": str(intent.number)}
-        overwrite = {
-            Mode.APPEND: None,
-            Mode.OVERWRITE_PARTITIONS: Overwrite(),
-            Mode.OVERWRITE_TABLE: Overwrite(lambda partition: True),
-        }[part.mode]
-        try:
-            there = table.tags.read(tag).snapshot  # a publisher came this far and died
-            if part.messages and (there.commit_user, there.commit_identifier) != (self.user, intent.number):
-                raise AlreadyExists(
-                    f"tag {tag!r} of table {name} is not of group {self.name}, which needs the name: rename that tag, "
-                    "then recover the group",
-                    table=name,
-                    tag=tag,
-                )
-            return Member(there.id, tag)
-        except TagNotFound:
-            snapshot = table.commit(
-                part.messages, user=self.user, identifier=intent.number, properties=properties, overwrite=overwrite
-            )
-        snapshot = snapshot or table.latest_snapshot()
-        if snapshot is None:
-            raise SnapshotNotFound(f"table {name} has no snapshot for group {self.name}: publish rows", table=name)
-        return Member(self._tag(table, tag, snapshot).id, tag)
-
-    def _tag(self, table: Table, tag: str, snapshot: Snapshot) -> Snapshot:
-        try:
-            return create_tag(table.context, tag, snapshot).snapshot
-        except AlreadyExists:
-            return table.tags.read(tag).snapshot
 
     def _delete_tags(self, table: Table, used: set[str], newest: int) -> None:
         """Delete the group's tags that no version uses, those that an earlier run left behind too."""
@@ -350,15 +336,3 @@ def _modes(overwrite: object) -> dict[str, Mode]:
 
 def _withdrawn(versions: Sequence[GroupVersion]) -> set[int]:
     return {n for v in versions if v.restores is not None for n in range(v.restores + 1, v.number)}
-
-
-def _rolled_back(table: Table, part: Part) -> Snapshot:
-    """Go back unless that was done before: a publisher that slept must not undo what came after."""
-    target = table.tags.read(part.tag or "").snapshot
-    if part.undone is None or part.undone[0] == target.id:
-        return target
-    try:
-        pending = (table.context.snapshots.read(part.undone[0]).uuid or "") == part.undone[1]
-    except SnapshotNotFound:
-        pending = False
-    return table.rollback(tag=part.tag) if pending else target

@@ -77,8 +77,9 @@ class Intent:
     def from_bytes(data: bytes) -> Intent:
         """The inverse of ``to_bytes``; raises InvalidRequest for other bytes, UnsupportedFeature for newer ones."""
         with unpacked(data, "group intent", RECORD_VERSION) as value:
-            parts = {name: Part.from_plain(part) for name, part in value["parts"].items()}
-            return Intent(value["number"], value["token"], parts, value["properties"], value["restores"])
+            parts = {_text(name): Part.from_plain(part) for name, part in value["parts"].items()}
+            restores = None if value["restores"] is None else _whole(value["restores"])
+            return Intent(_whole(value["number"]), _text(value["token"]), parts, _texts(value["properties"]), restores)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,5 +110,26 @@ class GroupVersion:
     def from_bytes(data: bytes) -> GroupVersion:
         """The inverse of ``to_bytes``; raises InvalidRequest for other bytes, UnsupportedFeature for newer ones."""
         with unpacked(data, "group version", RECORD_VERSION) as value:
-            tables = {name: Member(**member) for name, member in value["tables"].items()}
-            return GroupVersion(value["number"], tables, value["time_millis"], value["properties"], value["restores"])
+            tables = {
+                name: Member(_whole(member["snapshot"]), _text(member["tag"]))
+                for name, member in value["tables"].items()
+            }
+            restores = None if value["restores"] is None else _whole(value["restores"])
+            numbers = _whole(value["number"]), _whole(value["time_millis"])
+            return GroupVersion(numbers[0], tables, numbers[1], _texts(value["properties"]), restores)
+
+
+def _whole(value: object) -> int:
+    if type(value) is not int:
+        raise TypeError(f"{value!r:.60} is no whole number")
+    return value
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{value!r:.60} is no text")
+    return value
+
+
+def _texts(value: Mapping[object, object]) -> dict[str, str]:
+    return {_text(k): _text(v) for k, v in value.items()}

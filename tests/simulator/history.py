@@ -269,7 +269,9 @@ class History(ABC):
             return
         with contextlib.suppress(AlreadyExists, NotFound):  # made by an earlier try; expired
             table.tags.create(name, ids[int(self.world.draw() * len(ids))])
-            if table.context.paths.tag(name) in self.oracle.soft:
+            if table.tags.read(name).snapshot.uuid in self.oracle.beside:
+                table.tags.delete(name)  # its maker takes that snapshot back
+            elif table.context.paths.tag(name) in self.oracle.soft:
                 self.oracle.fail(call, f"I21: tag {name} was made, but its files may be gone")
         self.oracle.done(call)
 

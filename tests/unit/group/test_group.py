@@ -2,12 +2,21 @@
 
 import contextlib
 import itertools
+import json
 
 import pyarrow as pa
 import pytest
 
 from paimon_core.catalog.filesystem import FilesystemCatalog
-from paimon_core.errors import AlreadyExists, CommitStateUnknown, InvalidRequest, NotFound, PaimonError, StorageError
+from paimon_core.errors import (
+    AlreadyExists,
+    CommitStateUnknown,
+    CorruptTable,
+    InvalidRequest,
+    NotFound,
+    PaimonError,
+    StorageError,
+)
 from paimon_core.group.group import Group
 from paimon_core.group.record import Intent, Mode, Part
 from paimon_core.storage.fsspec_storage import FsspecStorage
@@ -213,6 +222,36 @@ def test_messages_that_may_conflict_are_refused(catalog):
     messages = [table.run_compaction(task) for task in table.plan_compaction(full=True)]
     with pytest.raises(InvalidRequest, match="commit them to the table alone"):
         Group(catalog, "daily").publish({"db.a": messages})
+
+
+def test_a_publish_that_can_never_land_is_abandoned(catalog):
+    group = Group(catalog, "daily")
+    group.publish(parts(catalog, 1))
+    wish = parts(catalog, 2)
+    with pytest.raises(NotFound, match="no publish that waits"):
+        group.abandon()
+    assert group.store.create_intent(Intent(2, "t", {n: Part(Mode.APPEND, tuple(m)) for n, m in wish.items()}))
+    catalog.drop_table("db.b")
+    with pytest.raises(PaimonError):
+        group.recover()
+    with pytest.raises(InvalidRequest, match=r"has reached table db\.a already"):
+        group.abandon()
+    catalog.table("db.a").rollback(snapshot=1)
+    assert group.abandon().properties == {"group.abandoned": "true"}
+    assert group.recover() is None
+    assert group.publish(parts(catalog, 3, ["db.a"])).number == 3
+    assert group.table("db.a").scan(["v"]).to_arrow()["v"].to_pylist() == [3, 3]
+    assert group.expire(keep_last=1) == [1, 2]
+
+
+@pytest.mark.parametrize("member", ["number", "time_millis", "properties", "restores", "tables"])
+def test_a_mistyped_record_is_told(catalog, member):
+    group = Group(catalog, "daily")
+    group.publish(parts(catalog, 1))
+    value = json.loads(catalog.storage.read(f"{group.store.directory}/version-1"))
+    catalog.storage.overwrite(f"{group.store.directory}/version-1", json.dumps({**value, member: ["x"]}).encode())
+    with pytest.raises(CorruptTable, match="version-1"):
+        group.versions()
 
 
 def test_records_travel():
