@@ -142,9 +142,14 @@ def _add_expiry(found: _Commands) -> None:
             lambda t, a: t.maintenance.plan_consumer_expiry(older_than=a.older_than),
         )
     )
-    tags = _add(expire, "tags", "tags whose retention is over", planned.expire_tags)
-    tags.add_argument("--apply", action="store_true", help="do it; without this they are only listed")
-    _age(tags)
+    _age(
+        _planned(
+            expire,
+            "tags",
+            "tags whose retention is over",
+            lambda t, a: t.maintenance.plan_tag_expiry(older_than=a.older_than),
+        )
+    )
 
 
 def _age(command: argparse.ArgumentParser) -> None:

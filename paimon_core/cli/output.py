@@ -8,6 +8,10 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from paimon_core.metadata.snapshot import Snapshot
+
+_NOTHING = "nothing to do"
+
 
 @dataclasses.dataclass(frozen=True)
 class Output:
@@ -42,7 +46,9 @@ def plain(value: Any) -> Any:
 def sentence(value: Any) -> str:
     """What an operation reports, in one line: its members that say something."""
     if value is None or value == ():
-        return "nothing to do"
+        return _NOTHING
+    if isinstance(value, Snapshot):
+        return f"snapshot {value.id} ({value.commit_kind}) is the latest"
     if isinstance(value, tuple):
         return ", ".join(map(sentence, value))
     if not dataclasses.is_dataclass(value):
@@ -50,17 +56,17 @@ def sentence(value: Any) -> str:
     parts = []
     for member in dataclasses.fields(value):
         held = getattr(value, member.name)
-        if held is None or held in ((), "", False):
+        if held is None or held in ((), "", False) or member.name == "table":  # the plan has named it
             continue
         if dataclasses.is_dataclass(held):
-            parts.append(sentence(held))
+            parts += [said] if (said := sentence(held)) != _NOTHING else []
         elif isinstance(held, tuple):
             more = f" and {len(held) - 3} more" if held[3:] else ""
             shown = ", ".join(sentence(h) if dataclasses.is_dataclass(h) else str(h) for h in held[:3])
             parts.append(f"{_words(member.name)} {shown}{more}")
         else:
             parts.append(f"{_words(member.name)} {held}")
-    return "; ".join(parts) or "nothing to do"
+    return "; ".join(parts) or _NOTHING
 
 
 def _words(name: str) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import time as clock
 from collections.abc import Callable
 from pathlib import Path
 
@@ -74,17 +73,3 @@ def _shown(plan: Plan) -> str:
         lines += [f"  {words}: {item}" for item in items[:MOST_SHOWN]]
         lines += [f"  {words}: ... {len(items) - MOST_SHOWN} more"] if len(items) > MOST_SHOWN else []
     return "\n".join(lines)
-
-
-def expire_tags(catalog: Catalog, asked: argparse.Namespace, out: Output) -> int:
-    """Delete the tags whose retention is over."""
-    tags = table_of(catalog, asked).tags
-    if asked.apply:
-        names = tags.expire(older_than=asked.older_than)
-        out.say(f"deleted: {', '.join(names) or 'none'}", list(names))
-        return 0
-    now = clock.time_ns() // 1_000_000
-    due = [t.name for t in tags.list() if t.expires_millis is not None and t.expires_millis < now]
-    older = "" if asked.older_than is None else f", and those made {asked.older_than} ago or longer"
-    out.say(f"tags whose time is over: {', '.join(due) or 'none'}{older}\nnothing was done: add --apply", due)
-    return 0

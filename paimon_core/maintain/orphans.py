@@ -70,7 +70,9 @@ def plan_orphan_removal(
     CorruptTable when it cannot be known what is used, PlanOutdated when snapshots keep vanishing meanwhile.
     """
     if mode not in MODES:
-        raise InvalidRequest(f"mode {mode!r} is not one of {', '.join(MODES)}", mode=mode)
+        raise InvalidRequest(f"mode {mode!r:.60} is not one of {', '.join(MODES)}", mode=mode)
+    if type(without_snapshots) is not bool:
+        raise InvalidRequest(f"without_snapshots must be True or False, not {without_snapshots!r:.60}")
     if older_than_millis < 1:
         raise InvalidRequest(
             f"older_than must lie in the past, not {older_than_millis} ms ago: files that are being written are not "

@@ -96,7 +96,9 @@ def undo(context: TableContext, plan_id: str, only: Iterable[str] | None = None)
     quarantine = _read(context, plan_id)
     if quarantine is None:
         known = ", ".join(q.id for q in quarantines(context)) or "none"
-        raise NotFound(f"table {context.name} has no quarantine {plan_id!r} (there are: {known})", quarantine=plan_id)
+        raise NotFound(
+            f"table {context.name} has no quarantine {plan_id!r:.80} (there are: {known:.200})", quarantine=plan_id
+        )
     wanted = None if only is None else frozenset(only)
     outcome: dict[str, list[str]] = {"restored": [], "in_place": [], "lost": [], "differing": []}
     for file in quarantine.files:

@@ -14,7 +14,8 @@ import time
 from collections.abc import Iterator
 
 from paimon_core.errors import AlreadyExists, SnapshotNotFound, TagNotFound
-from paimon_core.maintain.tags import create_tag, delete_tag, expire_tags, replace_tag
+from paimon_core.maintain.tag_expiry import expire_tags
+from paimon_core.maintain.tags import create_tag, delete_tag, replace_tag
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.metadata.tag_periods import BY_PERIOD, EPOCH, MILLISECOND, Periods, check_tag_options

@@ -20,12 +20,12 @@ from paimon_core.metadata.manifest_file import live_entries
 from paimon_core.metadata.tag_store import Tag
 
 
-def only_of(context: TableContext, tag: Tag) -> Garbage:
-    """The files that only this tag uses; none while its snapshot is live.
+def only_of(context: TableContext, *tags: Tag) -> Garbage:
+    """The files that only these tags use; none of one whose snapshot is live.
 
     Raises CorruptTable for anything that stands and cannot be read whole.
     """
-    return look_again(lambda: _only_of(context, tag))
+    return look_again(lambda: _only_of(context, tags))
 
 
 def release(
@@ -63,23 +63,28 @@ def release(
     return removal
 
 
-def _only_of(context: TableContext, tag: Tag) -> Garbage:
+def _only_of(context: TableContext, tags: tuple[Tag, ...]) -> Garbage:
     garbage = Garbage(context)
-    if context.snapshots.is_live(tag.snapshot):
+    expired = [tag.snapshot for tag in tags if not context.snapshots.is_live(tag.snapshot)]
+    if not expired:
         return garbage
-    entries = (
-        entry
-        for list_name in (tag.snapshot.base_manifest_list, tag.snapshot.delta_manifest_list)
-        for entry in patient_entries(context, list_name)
-    )
-    for entry in live_entries(entries):
-        garbage.add_file(entry)
-    garbage.add_metadata(tag.snapshot)
+    for snapshot in expired:
+        entries = (
+            entry
+            for list_name in (snapshot.base_manifest_list, snapshot.delta_manifest_list)
+            for entry in patient_entries(context, list_name)
+        )
+        for entry in live_entries(entries):
+            garbage.add_file(entry)
+        garbage.add_metadata(snapshot)
     ids = context.snapshots.ids()
-    at = bisect.bisect(ids, tag.snapshot.id)
-    near = sorted({*ids[max(at - 1, 0) : at + 1], *ids[-1:]})
-    garbage.keep(map(context.snapshots.read, near))
-    garbage.keep(t.snapshot for t in context.tags.list() if t.name != tag.name)
+    near = set(ids[-1:])
+    for snapshot in expired:
+        at = bisect.bisect(ids, snapshot.id)
+        near.update(ids[max(at - 1, 0) : at + 1])
+    garbage.keep(map(context.snapshots.read, sorted(near)))
+    names = {tag.name for tag in tags}
+    garbage.keep(t.snapshot for t in context.tags.list() if t.name not in names)
     keep_branches(garbage)
     keep_own_changelogs(garbage)
     return garbage

@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 from dataclasses import replace
 
-from paimon_core.errors import AlreadyExists, SnapshotNotFound, TagNotFound
+from paimon_core.errors import AlreadyExists, CorruptTable, SnapshotNotFound, TagNotFound
 from paimon_core.maintain.garbage import Removal
 from paimon_core.maintain.plan import Plan
 from paimon_core.maintain.state import TableState
@@ -101,18 +101,26 @@ def delete_tag(context: TableContext, name: str, *, dry_run: bool = False) -> Re
     """Remove a tag and, when its snapshot has expired, the files that nothing else on any branch uses.
 
     The tag goes first, so that a crash leaves orphan files and no tag without its files. Raises TagNotFound,
-    CorruptTable when a snapshot or another tag cannot be read whole: nothing is deleted then.
+    CorruptTable when this tag, a snapshot or another tag cannot be read whole: nothing is deleted then.
     """
-    tag = context.tags.read(name)
-    if dry_run:
-        return only_of(context, tag).removal()
-    return release(context, tag, lambda: _drop(context, name))
+    tag = _read_to_delete(context, name)
+    return only_of(context, tag).removal() if dry_run else drop_tag(context, tag)
+
+
+def drop_tag(context: TableContext, tag: Tag, allowed: frozenset[str] | None = None) -> Removal:
+    """Remove a tag that was read, and what only it used, of that only the paths ``allowed``; as ``delete_tag``."""
+
+    def drop() -> None:
+        context.tags.delete(tag.name)
+        note_deleted(context, tag.name)
+
+    return release(context, tag, drop, allowed=allowed)
 
 
 def plan_tag_deletion(context: TableContext, name: str) -> Plan:
     """What deleting a tag takes with it; raises as ``delete_tag``."""
     state = TableState.of(context)
-    data, metadata = only_of(context, context.tags.read(name)).files()
+    data, metadata = only_of(context, _read_to_delete(context, name)).files()
     return Plan(
         OPERATION,
         context.name,
@@ -127,32 +135,8 @@ def plan_tag_deletion(context: TableContext, name: str) -> Plan:
 def apply_tag_deletion(context: TableContext, plan: Plan) -> Removal:
     """Delete the planned tag and files, fewer when something has come to use them since; raises PlanOutdated."""
     plan.check(context, OPERATION)
-    tag = context.tags.read(plan.argument("tag", str))
-    return release(context, tag, lambda: _drop(context, tag.name), allowed=frozenset(f.path for f in plan.files))
-
-
-def expire_tags(context: TableContext, now_millis: int, *, older_than_millis: int | None = None) -> list[str]:
-    """Delete the tags whose retention is over; their names.
-
-    With ``older_than_millis`` (epoch) also those made before, retention or not; a tag that does not say when it was
-    made is as old as its file.
-    """
-    deleted = []
-    for tag in context.tags.list():
-        over = tag.expires_millis is not None and tag.expires_millis < now_millis
-        if not over and older_than_millis is not None:
-            made = tag.create_time_millis or _file_millis(context, tag.name)
-            over = made is not None and made < older_than_millis
-        if over:
-            with contextlib.suppress(TagNotFound):  # somebody else was faster
-                delete_tag(context, tag.name)
-                deleted.append(tag.name)
-    return deleted
-
-
-def _drop(context: TableContext, name: str) -> None:
-    context.tags.delete(name)
-    note_deleted(context, name)
+    tag = _read_to_delete(context, plan.argument("tag", str))
+    return drop_tag(context, tag, frozenset(f.path for f in plan.files))
 
 
 def stands(context: TableContext, tag: Tag) -> bool:
@@ -175,6 +159,15 @@ def check_held(context: TableContext, snapshot: Snapshot, name: str) -> None:
         )
 
 
-def _file_millis(context: TableContext, name: str) -> int | None:
-    found = [e.modified_millis for e in context.storage.list(context.paths.tag_directory) if e.name == f"tag-{name}"]
-    return found[0] if found and found[0] else None
+def _read_to_delete(context: TableContext, name: str) -> Tag:
+    """The tag; raises CorruptTable with what is left to do for one that does not say what it holds."""
+    try:
+        return context.tags.read(name)
+    except CorruptTable as error:
+        path = context.paths.tag(name)
+        raise CorruptTable(
+            f"tag {name!r} of table {context.name} does not say which files it holds: {error}. Nothing was deleted; "
+            f"run fsck, and if the tag cannot be restored delete its file {path} by hand: what only it held is then "
+            "found as orphans",
+            **{**error.facts, "path": path, "tag": name, "table": context.name},
+        ) from error

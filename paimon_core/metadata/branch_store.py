@@ -37,7 +37,7 @@ class BranchStore:
     def not_found(self, name: str) -> BranchNotFound:
         """The error for a branch that is not there."""
         known = ", ".join(self.names()) or "none but main"
-        return BranchNotFound(f"no branch {name!r} in {self.paths.root} (branches: {known})", branch=name)
+        return BranchNotFound(f"no branch {name!r:.80} in {self.paths.root} (branches: {known:.200})", branch=name)
 
     def mark(self, name: str) -> Mapping[str, str] | None:
         """What is being done to a branch, or was when somebody died over it; None for nothing."""
@@ -56,6 +56,10 @@ class BranchStore:
         """Whether a branch is being made or deleted, and so is not there."""
         mark = self.mark(name)
         return mark is not None and mark[DOING] != RENAME
+
+    def is_there(self, name: str) -> bool:
+        """Whether a branch is whole, neither absent nor being made or deleted."""
+        return name in self.names() and not self.is_hidden(name)
 
     def add_mark(self, name: str, mark: Mapping[str, str]) -> bool:
         """Say what is being done, unless something is being done already: False then."""

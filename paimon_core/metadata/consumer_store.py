@@ -56,7 +56,7 @@ class ConsumerStore:
         Raises InvalidRequest for what is no id, or no name of a file.
         """
         if type(next_snapshot) is not int or not 1 <= next_snapshot < 2**63:
-            raise InvalidRequest(f"consumer {name!r}: {next_snapshot!r:.60} is no snapshot id", consumer=name)
+            raise InvalidRequest(f"consumer {name!r:.80}: {next_snapshot!r:.60} is no snapshot id", consumer=name)
         self.storage.overwrite(self.paths.consumer(name), f'{{\n  "nextSnapshot" : {next_snapshot}\n}}'.encode())
 
     def delete(self, name: str) -> None:
@@ -83,7 +83,7 @@ class ConsumerStore:
 
     def _not_found(self, name: str) -> NotFound:
         known = ", ".join(e.name.removeprefix(_PREFIX) for e in self.files()) or "none"
-        return NotFound(f"no consumer {name!r} in {self.paths.root} (consumers: {known:.200})", consumer=name)
+        return NotFound(f"no consumer {name!r:.80} in {self.paths.root} (consumers: {known:.200})", consumer=name)
 
 
 def _next_snapshot(data: bytes) -> int:

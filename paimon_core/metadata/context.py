@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 from paimon_core.codec.binary_row import decode_row
 from paimon_core.codec.partition_text import partition_values
+from paimon_core.errors import CorruptTable
 from paimon_core.metadata.branch_store import BranchStore
 from paimon_core.metadata.changelog_store import ChangelogStore
 from paimon_core.metadata.consumer_store import ConsumerStore
@@ -86,7 +87,12 @@ class TableContext:
         """The same table on another of its branches, with that branch's latest schema; raises BranchNotFound."""
         if branch == self.branch:
             return self
-        schema = SchemaStore(self.storage, TablePaths(self.paths.root, branch)).latest()
+        try:
+            schema = SchemaStore(self.storage, TablePaths(self.paths.root, branch)).latest()
+        except CorruptTable:
+            if branch == MAIN or self.branches.is_there(branch):
+                raise
+            schema = None  # it was deleted while we read
         if schema is None or (branch != MAIN and self.branches.is_hidden(branch)):
             raise self.branches.not_found(branch)
         base = self.name.partition("$")[0]

@@ -39,8 +39,8 @@ def identifier(name: str, what: str) -> str:
         or any("\ud800" <= c <= "\udfff" for c in name)
     ):
         raise InvalidRequest(
-            f"{what} name {name!r} must be text that is not blank and has no '/', '\\', '$', control character or dot "
-            "(tags and branches: at the start)",
+            f"{what} name {name!r:.80} must be text that is not blank and has no '/', '\\', '$', control character or "
+            "dot (tags and branches: at the start)",
             name=name,
         )
     if len(name.encode()) > LONGEST_NAME:

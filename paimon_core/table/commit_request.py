@@ -14,11 +14,11 @@ from paimon_core.commit.changes import changes_of
 from paimon_core.commit.committer import commit_changes
 from paimon_core.commit.history import newest_first
 from paimon_core.commit.overwrite import Overwrite
-from paimon_core.errors import CommitConflict, InvalidRequest, TableNotFound
+from paimon_core.errors import CommitConflict, InvalidRequest
 from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.metadata.context import TableContext
-from paimon_core.metadata.schema_store import SchemaStore
 from paimon_core.metadata.snapshot import BATCH_IDENTIFIER, Snapshot
+from paimon_core.table.presence import check_same_table
 
 LONGEST_USER = 200
 """Bytes of a commit user, which Paimon also makes a part of file names."""
@@ -49,7 +49,7 @@ class CommitRequest:
     ) -> CommitRequest:
         """Check a caller's words; raises InvalidRequest, UnsupportedFeature for a table that is not written here."""
         context.options.check_writable(context.name)
-        _check_schema(context)
+        check_same_table(context)
         if user is not None:
             _check_user(user)
         if identifier is not None:
@@ -172,19 +172,6 @@ def _check_user(user: object) -> None:
         raise InvalidRequest(
             f"commit user {user!r:.40} is {len(user.encode())} bytes long, {LONGEST_USER} is the most", user=user
         )
-
-
-def _check_schema(context: TableContext) -> None:
-    """A handle outlives its table: rows must not go to another one of the same name."""
-    stored = SchemaStore(context.storage, context.paths)
-    latest = stored.latest()
-    if latest is None:
-        raise TableNotFound(f"table {context.name} was dropped", table=context.name)
-    # The usual handle is at the latest schema: then nothing more is listed or read.
-    if latest != context.schema and (
-        context.schema.id not in stored.ids() or stored.read(context.schema.id) != context.schema
-    ):
-        raise InvalidRequest(f"table {context.name} was dropped and made anew: open it again", table=context.name)
 
 
 def _is_whole(value: object) -> bool:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from paimon_core.errors import InvalidRequest
-from paimon_core.maintain import changelogs, consumers, expire, partitions
+from paimon_core.maintain import changelogs, consumers, expire, partitions, tag_expiry
 from paimon_core.maintain.partition_done import mark_done
 from paimon_core.maintain.plan import Plan
 from paimon_core.maintain.retention import Retention
@@ -23,6 +23,7 @@ APPLY: Mapping[str, Callable[[TableContext, Plan], Any]] = {
     changelogs.OPERATION: changelogs.apply_changelog_expiry,
     partitions.OPERATION: partitions.apply_partition_expiry,
     consumers.OPERATION: consumers.apply_consumer_expiry,
+    tag_expiry.OPERATION: tag_expiry.apply_tag_expiry,
 }
 """What applies a plan of expiry, by its operation."""
 
@@ -98,6 +99,15 @@ class Expiry:
         """Find the consumers that fell silent; default: option ``consumer.expiration-time``."""
         millis = None if older_than is None else as_millis("older_than", older_than)
         return consumers.plan_consumer_expiry(self.context, now_millis=_now(), lifetime_millis=millis)
+
+    def plan_tag_expiry(self, *, older_than: datetime.timedelta | None = None) -> Plan:
+        """Find the tags whose time is over, with ``older_than`` also those that are older, and what only they use.
+
+        Raises InvalidRequest, CorruptTable naming what cannot be read.
+        """
+        now = _now()
+        made_before = None if older_than is None else now - as_millis("older_than", older_than)
+        return tag_expiry.plan_tag_expiry(self.context, now_millis=now, older_than_millis=made_before)
 
     def consumers(self) -> list[Consumer]:
         """The streaming readers and the first snapshot that each has not read, by name; raises CorruptTable."""

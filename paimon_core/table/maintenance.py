@@ -19,6 +19,7 @@ from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.table import expiry
 from paimon_core.table.arguments import as_millis
+from paimon_core.table.presence import check_not_dropped
 from paimon_core.table.refs import rollback_target
 
 APPLY: Mapping[str, Callable[[TableContext, Plan], Any]] = MappingProxyType(
@@ -122,7 +123,11 @@ class Maintenance(expiry.Expiry):
         return compact_manifests(self.context)
 
     def check(self, *, deep: bool = False) -> Report:
-        """Check the invariants of the table on all of its branches, quickly or (``deep``) with all of its rows."""
+        """Check the invariants of the table on all of its branches, quickly or (``deep``) with all of its rows.
+
+        Raises TableNotFound when it was dropped; anything less is a finding.
+        """
+        check_not_dropped(self.context)
         return check(self.context, deep=deep)
 
     def repair_hints(self) -> hints.HintReport:

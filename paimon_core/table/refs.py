@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from paimon_core.errors import InvalidRequest, SnapshotNotFound
 from paimon_core.maintain.tag_creation import create_due_tags
-from paimon_core.maintain.tags import create_tag, delete_tag, expire_tags, rename_tag, replace_tag
+from paimon_core.maintain.tag_expiry import expire_tags
+from paimon_core.maintain.tags import create_tag, delete_tag, rename_tag, replace_tag
 from paimon_core.metadata import travel
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.snapshot import Snapshot

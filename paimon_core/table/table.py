@@ -22,6 +22,7 @@ from paimon_core.table.branches import Branches
 from paimon_core.table.commit_request import CommitRequest
 from paimon_core.table.expiry import asked_retentions
 from paimon_core.table.maintenance import Maintenance
+from paimon_core.table.presence import check_same_table
 from paimon_core.table.refs import Tags, rollback_target
 from paimon_core.table.writing import TableWrites
 
@@ -90,9 +91,11 @@ class Table(TableWrites):
 
         Defaults come from the options ``snapshot.num-retained.min/max``, ``snapshot.time-retained`` and
         ``snapshot.expire.limit``. Where the options ``changelog.*`` let changelogs outlive their snapshots, these stay,
-        and expire by those options with the same call.
+        and expire by those options with the same call. Raises InvalidRequest, CorruptTable, TableNotFound when the
+        table was dropped.
         """
         self._check_latest("expire snapshots")
+        check_same_table(self.context)
         snapshots, changelogs = asked_retentions(self.context, keep_last, keep_max, older_than, limit)
         return expire_retained(self.context, snapshots, changelogs, dry_run=dry_run)
 

@@ -11,7 +11,8 @@ from pyspark.sql import SparkSession
 
 from pipelines.audit import audit_files, audit_keys
 from pipelines.carrier_day import content_version
-from pipelines.maintenance import compact, expire, tag
+from pipelines.expiry import expire
+from pipelines.maintenance import compact, tag
 from pipelines.protocol import StepResult
 from pipelines.settings import CONFIGS, Settings, load_settings
 from pipelines.tables import Stage, is_awaited, load, open_table
@@ -94,7 +95,7 @@ def test_a_compactor_beside_write_only_loads_tells_the_changes(
 
     folder = Path(settings.warehouse, "ods.db", "orders", "bucket-0")
     assert len(list(folder.glob("changelog-*"))) == 2
-    gone = expire(settings, "ods.orders").details
+    gone = expire(lambda: spark, settings, "ods.orders").details
     assert (gone["expired_snapshots"], gone["snapshots_left"]) == (5, 1)
     assert len(list(folder.glob("changelog-*"))) == 1
     assert table.at(tag="kept").scan(columns=["total"]).to_arrow()["total"].to_pylist() == [20, 20, 20]

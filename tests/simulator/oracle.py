@@ -251,7 +251,8 @@ class Oracle:
             if version is None or call.kind in ("delete branch", "create branch"):
                 return
             present = [v.snapshot.id for v in chain if self._path(v) in self.roots]
-            if call.kind == "rollback":
+            given_up = version.call is call and number - 1 not in present  # its base went with a rollback
+            if call.kind == "rollback" or given_up:
                 version.rolled_back = True
                 self.chains[branch] = [v for v in chain if v is not version]
             elif call.kind == "expire" or (call.messages is None and call.kind in WRITING):

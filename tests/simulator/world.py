@@ -13,6 +13,7 @@ import logging
 import os
 import random
 import sys
+import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator
@@ -241,7 +242,7 @@ _world: World | None = None
 
 @contextlib.contextmanager
 def simulated(world: World) -> Iterator[World]:
-    """The product sees the world's clocks, uuids and chance, and works in one thread."""
+    """The product sees the world's clocks, uuids and chance, and works in one thread; others see the real ones."""
     global _world
     assert _world is None, "one world at a time"
     _world = world
@@ -258,8 +259,8 @@ def simulated(world: World) -> Iterator[World]:
         *((module, "ThreadPoolExecutor", SameThread) for module in _threaded_modules()),
     ]
     kept = [(owner, name, getattr(owner, name)) for owner, name, _ in patches]
-    for owner, name, value in patches:
-        setattr(owner, name, value)
+    for (owner, name, value), (_, _, real) in zip(patches, kept, strict=True):
+        setattr(owner, name, value if isinstance(value, type) else _here(value, real))
     logger = logging.getLogger("paimon_core")
     level = logger.level
     logger.setLevel(logging.ERROR)
@@ -270,6 +271,11 @@ def simulated(world: World) -> Iterator[World]:
             setattr(owner, name, value)
         logger.setLevel(level)
         _world = None
+
+
+def _here(ours: Callable[..., Any], real: Callable[..., Any]) -> Callable[..., Any]:
+    thread = threading.get_ident()
+    return lambda *given: (ours if threading.get_ident() == thread else real)(*given)
 
 
 def _threaded_modules() -> list[Any]:

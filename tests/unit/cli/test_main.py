@@ -129,12 +129,17 @@ def test_branches(run, table):
     assert table.branches.list() == []
 
 
-def test_a_rollback_is_planned_then_applied(run, table):
+def test_a_rollback_is_planned_then_applied(run, table, tmp_path):
     code, out, _ = run("rollback", "db.t", "--snapshot", "2")
     assert code == 0
     assert "snapshot 4" in out
     assert table.context.snapshots.ids() == [1, 2, 3, 4]
-    assert run("rollback", "db.t", "--snapshot", "2", "--apply")[0] == 0
+    assert run("rollback", "db.t", "--snapshot", "3", "--apply")[1].endswith(
+        "\ndone: snapshot 3 (APPEND) is the latest\n"
+    )
+    file = str(tmp_path / "plan.json")
+    assert run("rollback", "db.t", "--snapshot", "2", "--plan-out", file)[0] == 0
+    assert run("apply", file)[1].endswith("\ndone: snapshot 2 (APPEND) is the latest\n")
     assert table.context.snapshots.ids() == [1, 2]
 
 
@@ -169,8 +174,32 @@ def test_other_expiry(run, table):
         )
         assert (code, "nothing to do" in out) == (0, True)
     assert run("expire", "changelogs", "db.t", "--apply")[0] == 0
-    assert run("expire", "tags", "db.t")[1].startswith("tags whose time is over: none\nnothing was done")
-    assert run("expire", "tags", "db.t", "--apply")[1] == "deleted: none\n"
+
+
+def test_tags_expire_by_plan(run, table, tmp_path):
+    arguments = ("expire", "tags", "db.t")
+    nothing = "expire-tags db.t: nothing to do\n"
+    assert run(*arguments) == (0, f"{nothing}nothing was done: add --apply, or --plan-out FILE\n", "")
+    assert run(*arguments, "--apply") == (0, f"{nothing}done: nothing to do\n", "")
+    for name, snapshot in (("one", 1), ("two", 2)):
+        table.tags.create(name, snapshot, keep_for=datetime.timedelta(milliseconds=1))
+    table.tags.create("stays", 3, keep_for=datetime.timedelta(days=1))
+    table.expire_snapshots(keep_max=1)
+    while len(json.loads(run(*arguments, "--json")[1])["subjects"]) < 2:
+        pass
+    code, out, _ = run(*arguments)
+    assert (code, out.count("  goes: tag "), "  file: " in out) == (0, 2, True)
+    file = str(tmp_path / "plan.json")
+    assert run(*arguments, "--plan-out", file)[0] == 0
+    assert len(table.tags.list()) == 3
+    code, out, _ = run("apply", file)
+    assert (code, out.splitlines()[1][:22]) == (0, "done: expired one, two")
+    assert [t.name for t in table.tags.list()] == ["stays"]
+    assert run("apply", file)[0] == 1
+    while not json.loads(run(*arguments, "--older-than", "0 ms", "--json")[1])["subjects"]:
+        pass
+    assert "\ndone: expired stays; " in run(*arguments, "--older-than", "0 ms", "--apply")[1]
+    assert table.tags.list() == []
 
 
 def test_orphans(run, table):

@@ -315,3 +315,12 @@ def test_an_error_of_the_storage_leaves_a_branch_to_be_finished():
     with pytest.raises(OSError, match="injected"):
         create_branch(reopened(context, storage), "dev", "t")
     assert create_branch(context, "dev", "t").snapshots.ids() == [2]
+
+
+def test_a_branch_that_is_deleted_while_it_is_opened_is_not_there():
+    context = fake_table()
+    create_branch(context, "b")
+    storage = FaultyStorage(context.storage)
+    storage.before("read", "branch-b/schema/schema-0", lambda: delete_branch(context, "b"))
+    with pytest.raises(BranchNotFound):
+        reopened(context, storage).on_branch("b")

@@ -14,11 +14,11 @@ from paimon_core.errors import (
     TagNotFound,
 )
 from paimon_core.maintain.plan import Plan
+from paimon_core.maintain.tag_expiry import expire_tags
 from paimon_core.maintain.tags import (
     apply_tag_deletion,
     create_tag,
     delete_tag,
-    expire_tags,
     plan_tag_deletion,
     rename_tag,
     replace_tag,
@@ -149,6 +149,19 @@ def test_a_tag_whose_own_files_are_torn_can_still_be_deleted():
     delete_tag(reopened(context, context.storage), "t")
     assert context.tags.list() == []
     assert {c, d} <= data_files(context)
+
+
+@pytest.mark.parametrize("call", [delete_tag, plan_tag_deletion])
+def test_a_torn_tag_is_not_deleted_but_says_what_to_do(call):
+    context, _ = compacted()
+    create_tag(context, "t", context.snapshots.read(1))
+    path = context.paths.tag("t")
+    context.storage.overwrite(path, context.storage.read(path)[:40])
+    before = files_on_storage(context)
+    with pytest.raises(CorruptTable, match=f"run fsck, and if .* delete its file {path} by hand") as told:
+        call(context, "t")
+    assert (told.value.facts["path"], told.value.facts["tag"]) == (path, "t")
+    assert files_on_storage(context) == before
 
 
 def test_a_crash_while_deleting_leaves_no_tag_without_files():

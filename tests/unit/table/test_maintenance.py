@@ -91,3 +91,55 @@ def test_missing_files_hints_and_manifests(table):
     assert table.scan().to_arrow().num_rows == 2
     table.context.storage.overwrite(table.context.paths.hint("LATEST"), b"1")
     assert [r.now for r in maintenance.repair_hints().repaired] == ["5", "1"]
+
+
+def test_a_dropped_table_is_neither_clean_nor_expired(tmp_path):
+    catalog = paimon.open_catalog(f"memory://{tmp_path}")
+    catalog.create_database("db")
+    table = catalog.create_table("db.t", SCHEMA, primary_key=["k"], options={"bucket": "1"})
+    assert table.maintenance.check().is_clean
+    assert table.expire_snapshots().expired == ()
+    table.write(pa.table({"k": [1], "v": ["x"]}, schema=SCHEMA))
+    table.branches.create("b")
+    branch = table.branch("b")
+    catalog.drop_table("db.t")
+    for handle in (table, branch):
+        for call in (handle.maintenance.check, handle.expire_snapshots):
+            with pytest.raises(paimon.TableNotFound, match="was dropped"):
+                call()
+    catalog.create_table("db.t", SCHEMA)
+    with pytest.raises(InvalidRequest, match="made anew"):
+        table.expire_snapshots()
+
+
+def test_a_table_that_lost_its_schema_is_checked_all_the_same(table):
+    table.context.storage.delete([table.context.paths.schema(0)])
+    assert "schema 0, which is missing" in table.maintenance.check().text()
+
+
+LONG = "x" * 5000
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda t, name: t.branches.delete(name),
+        lambda t, name: t.maintenance.plan_branch_deletion(name),
+        lambda t, name: t.branch(name),
+        lambda t, name: t.maintenance.undo(name),
+        lambda t, name: t.maintenance.reset_consumer(name),
+        lambda t, name: t.maintenance.reset_consumer(name, 0),
+        lambda t, name: t.tags.delete(name),
+    ],
+)
+@pytest.mark.parametrize("name", [LONG, f"{LONG}/", "x" * 190])
+def test_messages_do_not_repeat_a_long_name(table, call, name):
+    with pytest.raises((InvalidRequest, NotFound), match="xxx") as told:
+        call(table, name)
+    assert len(str(told.value)) < 700
+
+
+@pytest.mark.parametrize("wrong", ["yes", 1, None])
+def test_without_snapshots_is_a_truth_value(table, wrong):
+    with pytest.raises(InvalidRequest, match="without_snapshots must be True or False"):
+        table.maintenance.plan_orphan_removal(without_snapshots=wrong)
