@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from paimon_core.errors import CommitConflict, StorageError
-from paimon_core.group.group import Group
+from paimon_core.group import group
 from paimon_core.group.store import GroupStore
 from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.table.table import Table
@@ -170,15 +170,15 @@ def test_a_new_source_replaces_its_table_alone(
 def test_a_publisher_that_died_is_finished_by_the_next(
     settings: Settings, written_here: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    finish, calls = Group._land, []
+    finish, calls = group.land, []
 
-    def dies_at_the_second(self: Group, name: str, *rest: Any) -> Any:
-        calls.append(name)
+    def dies_at_the_second(table: Table, *rest: Any) -> Any:
+        calls.append(table.name)
         if len(calls) == 2:
             raise StorageError("the power went")
-        return finish(self, name, *rest)
+        return finish(table, *rest)
 
-    monkeypatch.setattr(Group, "_land", dies_at_the_second)
+    monkeypatch.setattr(group, "land", dies_at_the_second)
     with pytest.raises(StorageError):
         load_dimensions(none, settings)
     assert sorted(v is None for v in latest(settings).values()) == [False, True, True]
