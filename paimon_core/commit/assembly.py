@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.metadata
-import time
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from paimon_core.commit.manifest_merge import ManifestMerge
 from paimon_core.commit.overwrite import Overwrite
 from paimon_core.commit.strict_mode import check_strict
 from paimon_core.errors import CommitConflict, TableNotFound, UnsupportedFeature
+from paimon_core.metadata import clock
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.manifest import FileKind, ManifestEntry
 from paimon_core.metadata.snapshot import CommitKind, Snapshot
@@ -134,7 +134,7 @@ class Assembly:
 
 def time_after(previous: Snapshot | None, now_millis: int | None = None) -> int:
     """The time (epoch milliseconds) of the snapshot after ``previous``: the clock's, unless that runs behind."""
-    now = time.time_ns() // 1_000_000 if now_millis is None else now_millis
+    now = clock.now_millis(now_millis)
     return now if previous is None else max(now, previous.time_millis)
 
 

@@ -23,9 +23,9 @@ from paimon_core.commit.changes import Change, changes_of
 from paimon_core.commit.draft import Draft
 from paimon_core.commit.history import newest_first, told
 from paimon_core.commit.overwrite import Overwrite
-from paimon_core.commit.publish import publish
+from paimon_core.commit.publish import publish_draft
 from paimon_core.commit.retry import tries
-from paimon_core.errors import CommitConflict, ConditionalWriteUnsupported, CorruptTable, PaimonError, StorageError
+from paimon_core.errors import CommitConflict, CorruptTable, PaimonError
 from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.snapshot import BATCH_IDENTIFIER, CommitKind, Snapshot
@@ -124,7 +124,7 @@ class _Commit:
                     lost += 1
                     continue  # the base expired while we read it
                 raise
-            if current and _published(base, snapshot, draft):
+            if current and publish_draft(base, snapshot, draft):
                 self.landed[change.kind is CommitKind.COMPACT] = snapshot
                 return
             draft.discard()
@@ -175,11 +175,3 @@ class _Commit:
             attempts=lost,
             **facts,
         )
-
-
-def _published(base: Base, snapshot: Snapshot, draft: Draft) -> bool:
-    try:
-        return publish(base, snapshot)
-    except (StorageError, ConditionalWriteUnsupported):  # certainly nothing was created
-        draft.discard()
-        raise

@@ -7,7 +7,6 @@ at the newest manifests only.
 
 from __future__ import annotations
 
-import time
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
@@ -18,6 +17,7 @@ from paimon_core.commit.duplicates import added_before
 from paimon_core.commit.history import changed_by, told
 from paimon_core.errors import CommitConflict
 from paimon_core.lsm.key_order import key_order
+from paimon_core.metadata import clock
 from paimon_core.metadata.manifest import FileKind, ManifestEntry
 from paimon_core.metadata.partition_time import is_expired_by_value
 from paimon_core.metadata.snapshot import CommitKind, Snapshot
@@ -136,7 +136,7 @@ def _newest_of_each_partition(base: Base, entries: Sequence[ManifestEntry]) -> I
 def _conflict_of_removed(base: Base, kind: CommitKind, entry: ManifestEntry) -> NoReturn:
     by = changed_by(base, entry, FileKind.DELETE)
     who = "" if by is None else f": {told(by)} removed it"
-    if is_expired_by_value(base.context, entry.partition, time.time_ns() // 1_000_000):
+    if is_expired_by_value(base.context, entry.partition, clock.now_millis()):
         advice = (
             f"; partition {base.context.partition_path(entry.partition)} has expired (option "
             "partition.expiration-time): leave out rows that are as old, or they fail every commit"

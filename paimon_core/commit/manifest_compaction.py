@@ -13,9 +13,9 @@ from paimon_core.commit.assembly import time_after, writer_version
 from paimon_core.commit.base import Base
 from paimon_core.commit.draft import Draft
 from paimon_core.commit.manifest_merge import ManifestMerge
-from paimon_core.commit.publish import publish
+from paimon_core.commit.publish import publish_draft
 from paimon_core.commit.retry import tries
-from paimon_core.errors import CommitConflict, ConditionalWriteUnsupported, CorruptTable, StorageError
+from paimon_core.errors import CommitConflict, CorruptTable
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.snapshot import BATCH_IDENTIFIER, CommitKind, Snapshot
 
@@ -47,7 +47,7 @@ def compact_manifests(
         if snapshot is None:
             draft.discard()
             return None
-        if current and _published(base, snapshot, draft):
+        if current and publish_draft(base, snapshot, draft):
             return snapshot
         draft.discard()
     raise CommitConflict(
@@ -91,11 +91,3 @@ def _compacted(base: Base, latest: Snapshot, draft: Draft, user: str, now_millis
         writer_version=writer_version(),
         operation=None,
     )
-
-
-def _published(base: Base, snapshot: Snapshot, draft: Draft) -> bool:
-    try:
-        return publish(base, snapshot)
-    except (StorageError, ConditionalWriteUnsupported):  # certainly nothing was created
-        draft.discard()
-        raise

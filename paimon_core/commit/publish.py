@@ -16,8 +16,16 @@ import time
 
 from paimon_core.commit.base import Base
 from paimon_core.commit.chain import holds
+from paimon_core.commit.draft import Draft
 from paimon_core.commit.retry import pauses
-from paimon_core.errors import CommitStateUnknown, CorruptTable, PaimonError, SnapshotNotFound, StorageError
+from paimon_core.errors import (
+    CommitStateUnknown,
+    ConditionalWriteUnsupported,
+    CorruptTable,
+    PaimonError,
+    SnapshotNotFound,
+    StorageError,
+)
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.metadata.snapshot_store import SnapshotStore
@@ -39,6 +47,15 @@ def publish(base: Base, snapshot: Snapshot) -> bool:
     with contextlib.suppress(OSError):  # the commit stands, and a stale hint harms nobody
         base.context.snapshots.write_latest_hint(snapshot.id)
     return True
+
+
+def publish_draft(base: Base, snapshot: Snapshot, draft: Draft) -> bool:
+    """``publish``, and away with the draft of a snapshot that has certainly not been created."""
+    try:
+        return publish(base, snapshot)
+    except (StorageError, ConditionalWriteUnsupported):
+        draft.discard()
+        raise
 
 
 def _create(context: TableContext, snapshot: Snapshot) -> bool:

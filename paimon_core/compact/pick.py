@@ -14,6 +14,7 @@ from paimon_core.lsm.compaction import CompactionUnit, full_unit
 from paimon_core.lsm.levels import Levels, num_levels
 from paimon_core.lsm.schedule import Moment
 from paimon_core.lsm.strategy import Strategy, needs_lookup
+from paimon_core.metadata import clock
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.data_file import DataFile
 from paimon_core.metadata.local_time import epoch_millis
@@ -50,7 +51,7 @@ def pick_tasks(
                 table=context.name,
             )
         buckets.setdefault((entry.partition, entry.bucket), []).append(entry)
-    now = time.time_ns() // 1_000_000 if now_millis is None else now_millis
+    now = clock.now_millis(now_millis)
     tasks = []
     for place, of_bucket in buckets.items():
         unit = _pick(context, [e.file for e in of_bucket], extent, now, place in overdue)

@@ -6,7 +6,6 @@ rows are left out before the merge, so that an older row of the same key that ha
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -14,6 +13,7 @@ import pyarrow.compute as pc
 
 from paimon_core.codec.binary_row import row_decoder
 from paimon_core.errors import CorruptTable
+from paimon_core.metadata import clock
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.data_file import DataFile
 from paimon_core.metadata.time_field import TIME_ROOTS, time_field
@@ -42,7 +42,7 @@ class RecordExpiry:
         field = time_field(context)
         if field is None:
             return None
-        now = time.time_ns() // 1_000_000 if now_millis is None else now_millis
+        now = clock.now_millis(now_millis)
         return RecordExpiry(context, field, now // 1000 - context.options["record-level.expire-time"] // 1000)
 
     def __call__(self, rows: pa.RecordBatch) -> pa.RecordBatch:

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import contextlib
 import re
-import time
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -34,6 +33,7 @@ from paimon_core.errors import (
 from paimon_core.group.landing import has_landed, land, user_of
 from paimon_core.group.record import GroupVersion, Intent, Mode, Part
 from paimon_core.group.store import GroupStore
+from paimon_core.metadata import clock
 from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.storage.storage import Storage
 from paimon_core.table.arguments import at_least_one, whole
@@ -181,7 +181,7 @@ class Group:
                         table=name,
                     )
         earlier = self.latest()
-        now = time.time_ns() // 1_000_000
+        now = clock.now_millis()
         nothing = GroupVersion(pending.number, earlier.tables if earlier else {}, now, {"group.abandoned": "true"})
         return nothing if self.store.create_version(nothing) else self.store.version(pending.number)
 
@@ -299,7 +299,7 @@ class Group:
                 if intent.number in self.store.numbers("version"):
                     break  # others finished it while we slept, and went on
                 raise
-        version = GroupVersion(intent.number, members, time.time_ns() // 1_000_000, intent.properties, intent.restores)
+        version = GroupVersion(intent.number, members, clock.now_millis(), intent.properties, intent.restores)
         return version if self.store.create_version(version) else self.store.version(intent.number)
 
     def _delete_tags(self, table: Table, used: set[str], newest: int) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 from dataclasses import dataclass, field, replace
 
-from paimon_core.errors import PlanOutdated, SnapshotNotFound
+from paimon_core.maintain.due_again import chosen_again, of_plan, outdated_when_gone
 from paimon_core.maintain.emptied import remove_emptied
 from paimon_core.maintain.garbage import Garbage, Removal
 from paimon_core.maintain.holders import Seen, keep_branches, keep_tags, seen_now, used_since
@@ -103,26 +103,10 @@ def apply_changelog_expiry(context: TableContext, plan: Plan) -> ChangelogReport
     plan.check(context, OPERATION)
     if plan.is_empty:
         return ChangelogReport(context.name, protected=plan.protected)
-    first_kept_id = plan.argument("first_kept", int)
-    if [i for i in context.changelogs.ids() if i < first_kept_id] != plan.argument("changelogs", list, int):
-        raise PlanOutdated(
-            f"table {context.name}: the plan's changelogs are not all those before {first_kept_id}; nothing was done, "
-            "plan again",
-            table=context.name,
-        )
-    try:
-        first_kept = context.changelogs.read(first_kept_id)
-        expired = tuple(map(context.changelogs.read, plan.argument("changelogs", list, int)))
-        work = _work(context, Chosen(expired, first_kept, plan.protected))
-    except SnapshotNotFound as error:
-        raise PlanOutdated(f"{error}; nothing was done, plan again", table=context.name) from error
-    planned = {f.path for f in plan.files}
-    work = replace(
-        work,
-        data=tuple(f for f in work.data if f.path in planned),
-        metadata=tuple(f for f in work.metadata if f.path in planned),
-        protected=plan.protected,
-    )
+    with outdated_when_gone(context):
+        work = _work(context, chosen_again(context, plan, "changelogs", context.changelogs))
+    data, metadata = of_plan(plan, work.data), of_plan(plan, work.metadata)
+    work = replace(work, data=data, metadata=metadata, protected=plan.protected)
     return _carry_out(context, work, seen)
 
 

@@ -21,7 +21,8 @@ import contextlib
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
-from paimon_core.errors import PlanOutdated, SnapshotNotFound
+from paimon_core.errors import PlanOutdated
+from paimon_core.maintain.due_again import chosen_again, of_plan, outdated_when_gone
 from paimon_core.maintain.emptied import remove_emptied
 from paimon_core.maintain.garbage import Garbage, Removal
 from paimon_core.maintain.give_way import delete_below
@@ -139,31 +140,15 @@ def apply_snapshot_expiry(context: TableContext, plan: Plan, *, hands: Hands | N
     plan.check(context, OPERATION)
     if plan.is_empty:
         return ExpireReport(context.name, protected=plan.protected)
-    first_kept_id, delta = plan.argument("first_kept", int), plan.argument("first_kept_delta", str)
-    decoupled = plan.argument("decoupled", bool)
-    if [i for i in context.snapshots.ids() if i < first_kept_id] != plan.argument("snapshots", list, int):
-        raise PlanOutdated(
-            f"table {context.name}: the plan's snapshots are not all those before {first_kept_id}; nothing was done, "
-            "plan again",
-            table=context.name,
-        )
-    try:
-        first_kept = context.snapshots.read(first_kept_id)
-        expired = tuple(map(context.snapshots.read, plan.argument("snapshots", list, int)))
-        work = _work(context, Chosen(expired, first_kept, plan.protected), decoupled)
-    except SnapshotNotFound as error:
-        raise PlanOutdated(f"{error}; nothing was done, plan again", table=context.name) from error
-    planned = {f.path for f in plan.files}
-    work = replace(
-        work,
-        data=tuple(f for f in work.data if f.path in planned),
-        metadata=tuple(f for f in work.metadata if f.path in planned),
-        protected=plan.protected,
-    )
-    report = _carry_out(context, work, seen, hands) if first_kept.delta_manifest_list == delta else None
+    delta, decoupled = plan.argument("first_kept_delta", str), plan.argument("decoupled", bool)
+    with outdated_when_gone(context):
+        work = _work(context, chosen_again(context, plan, "snapshots", context.snapshots), decoupled)
+    data, metadata = of_plan(plan, work.data), of_plan(plan, work.metadata)
+    work = replace(work, data=data, metadata=metadata, protected=plan.protected)
+    report = _carry_out(context, work, seen, hands) if work.first_kept.delta_manifest_list == delta else None
     if report is None or not report.expired:
         raise PlanOutdated(
-            f"table {context.name}: snapshot {first_kept_id} was taken back; plan again", table=context.name
+            f"table {context.name}: snapshot {work.first_kept.id} was taken back; plan again", table=context.name
         )
     return report
 

@@ -19,7 +19,6 @@ old file of the table takes about 450 bytes of memory while it runs; entries of 
 
 from __future__ import annotations
 
-import time
 import uuid
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -31,6 +30,7 @@ from paimon_core.maintain.plan import Plan, PlannedFile, Protected
 from paimon_core.maintain.quarantine import isolate, undo
 from paimon_core.maintain.references import Used, references
 from paimon_core.maintain.state import TableState
+from paimon_core.metadata import clock
 from paimon_core.metadata.context import TableContext
 from paimon_core.storage.storage import FileInfo
 
@@ -78,7 +78,7 @@ def plan_orphan_removal(
             f"older_than must lie in the past, not {older_than_millis} ms ago: files that are being written are not "
             "referenced yet"
         )
-    now = time.time_ns() // 1_000_000 if now_millis is None else now_millis
+    now = clock.now_millis(now_millis)
     state = TableState.of(context)
     found = find_candidates(hands, context, directories(context), now - older_than_millis)
     used = references(context, {f.name for f in found.files}, frozenset(), hands)
@@ -112,7 +112,7 @@ def apply_orphan_removal(
     plan's id or plan again.
     """
     plan.check(context, OPERATION, expiry_harms=False)
-    now = time.time_ns() // 1_000_000 if now_millis is None else now_millis
+    now = clock.now_millis(now_millis)
     quarantine_id, mode = plan.argument("id", str), plan.argument("mode", str)
     if mode not in MODES:
         raise InvalidRequest(f"mode {mode!r:.40} of the plan is not one of {', '.join(MODES)}", mode=mode)

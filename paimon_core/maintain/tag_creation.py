@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import contextlib
 import datetime
-import time
 from collections.abc import Iterator
 
 from paimon_core.errors import AlreadyExists, SnapshotNotFound, TagNotFound
 from paimon_core.maintain.tag_expiry import expire_tags
 from paimon_core.maintain.tags import create_tag, delete_tag, replace_tag
+from paimon_core.metadata import clock
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.metadata.tag_periods import BY_PERIOD, EPOCH, MILLISECOND, Periods, check_tag_options
@@ -41,7 +41,7 @@ def tend_tags(context: TableContext, snapshot: Snapshot) -> None:
     """What a commit does for tags: make the due ones, then drop those whose time is over."""
     create_due_tags(context, snapshot)
     if context.options["tag.time-expire-enabled"]:
-        expire_tags(context, time.time_ns() // 1_000_000)
+        expire_tags(context, clock.now_millis())
 
 
 def _period_tags(context: TableContext) -> list[Tag]:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import time
-
+from paimon_core.metadata import clock
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.success_file import write_success_file
 
@@ -12,7 +11,7 @@ def note_created(context: TableContext, name: str) -> None:
     """Write the success file of a tag that was made; one that is there keeps its time of creation."""
     if not context.options["tag.create-success-file"]:
         return
-    write_success_file(context.storage, context.paths.tag_success(name), time.time_ns() // 1_000_000)
+    write_success_file(context.storage, context.paths.tag_success(name), clock.now_millis())
 
 
 def note_deleted(context: TableContext, name: str) -> None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import datetime
 import json
 import re
-import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
@@ -17,6 +16,7 @@ from typing import Any
 
 from paimon_core.codec.json_text import parse_json
 from paimon_core.errors import AlreadyExists, CorruptTable, TagNotFound
+from paimon_core.metadata import clock
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.metadata.snapshot_store import parse_snapshot
 from paimon_core.storage.create import create_once
@@ -119,7 +119,7 @@ class TagStore:
 
 def new_tag(name: str, snapshot: Snapshot, retained_millis: int | None, now_millis: int | None = None) -> Tag:
     """A tag made now: it notes the time only where it has a retention (format 15.1)."""
-    now = time.time_ns() // 1_000_000 if now_millis is None else now_millis
+    now = clock.now_millis(now_millis)
     return Tag(name, snapshot, None if retained_millis is None else now, retained_millis)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import time as clock
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +13,7 @@ from paimon_core.maintain.partition_done import mark_done
 from paimon_core.maintain.plan import Plan
 from paimon_core.maintain.retention import Retention
 from paimon_core.maintain.routine import retentions
+from paimon_core.metadata import clock
 from paimon_core.metadata.consumer_store import Consumer
 from paimon_core.metadata.context import TableContext
 from paimon_core.table.arguments import as_millis, at_least_one
@@ -62,7 +62,7 @@ class Expiry:
         Defaults come from the options ``changelog.num-retained.min/max`` and ``changelog.time-retained``, and from
         those for snapshots. Raises InvalidRequest, CorruptTable.
         """
-        now = _now()
+        now = clock.now_millis()
         snapshots, lasting = retentions(self.context, now)
         usual = lasting or snapshots
         most = at_least_one("keep_max", keep_max, usual.retain_max)
@@ -89,7 +89,7 @@ class Expiry:
         """
         return partitions.plan_partition_expiry(
             self.context,
-            now_millis=_now(),
+            now_millis=clock.now_millis(),
             lifetime_millis=None if older_than is None else as_millis("older_than", older_than),
             strategy=strategy,
             limit=None if limit is None else at_least_one("limit", limit, 1),
@@ -98,14 +98,14 @@ class Expiry:
     def plan_consumer_expiry(self, *, older_than: datetime.timedelta | None = None) -> Plan:
         """Find the consumers that fell silent; default: option ``consumer.expiration-time``."""
         millis = None if older_than is None else as_millis("older_than", older_than)
-        return consumers.plan_consumer_expiry(self.context, now_millis=_now(), lifetime_millis=millis)
+        return consumers.plan_consumer_expiry(self.context, now_millis=clock.now_millis(), lifetime_millis=millis)
 
     def plan_tag_expiry(self, *, older_than: datetime.timedelta | None = None) -> Plan:
         """Find the tags whose time is over, with ``older_than`` also those that are older, and what only they use.
 
         Raises InvalidRequest, CorruptTable naming what cannot be read.
         """
-        now = _now()
+        now = clock.now_millis()
         made_before = None if older_than is None else now - as_millis("older_than", older_than)
         return tag_expiry.plan_tag_expiry(self.context, now_millis=now, older_than_millis=made_before)
 
@@ -128,7 +128,7 @@ class Expiry:
         """
         if not partitions:
             raise InvalidRequest("mark_done needs one or more partitions, such as {'dt': '2024-01-01'}")
-        return mark_done(self.context, partitions, _now())
+        return mark_done(self.context, partitions, clock.now_millis())
 
 
 def asked_retentions(
@@ -144,13 +144,9 @@ def asked_retentions(
     """
     return retentions(
         context,
-        _now(),
+        clock.now_millis(),
         retain_min=None if keep_last is None else at_least_one("keep_last", keep_last, 1),
         retain_max=None if keep_max is None else at_least_one("keep_max", keep_max, 1),
         age_millis=None if older_than is None else as_millis("older_than", older_than),
         limit=None if limit is None else at_least_one("limit", limit, 1),
     )
-
-
-def _now() -> int:
-    return clock.time_ns() // 1_000_000

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import time as clock
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -15,6 +14,7 @@ from paimon_core.fsck.check import check
 from paimon_core.fsck.finding import Report
 from paimon_core.maintain import branches, hints, missing, orphans, quarantine, rollback, tags
 from paimon_core.maintain.plan import Plan
+from paimon_core.metadata import clock
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.table import expiry
@@ -81,7 +81,7 @@ class Maintenance(expiry.Expiry):
 
     def plan_quarantine_purge(self, *, older_than: datetime.timedelta = _WEEK) -> Plan:
         """Plan to delete for good what was put aside longer ago than this, unless the table uses it after all."""
-        now = clock.time_ns() // 1_000_000
+        now = clock.now_millis()
         return quarantine.plan_purge(self.context, as_millis("older_than", older_than), now)
 
     def plan_missing_removal(self) -> Plan:

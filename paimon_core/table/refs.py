@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import datetime
-import time as clock
 from dataclasses import dataclass
 
 from paimon_core.errors import InvalidRequest, SnapshotNotFound
 from paimon_core.maintain.tag_creation import create_due_tags
 from paimon_core.maintain.tag_expiry import expire_tags
 from paimon_core.maintain.tags import create_tag, delete_tag, rename_tag, replace_tag
-from paimon_core.metadata import travel
+from paimon_core.metadata import clock, travel
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.metadata.tag_store import Tag
@@ -85,7 +84,7 @@ class Tags:
 
     def expire(self, *, older_than: datetime.timedelta | None = None) -> tuple[str, ...]:
         """Delete the tags whose time is over, and with ``older_than`` those that are older; their names."""
-        now = clock.time_ns() // 1_000_000
+        now = clock.now_millis()
         made_before = None if older_than is None else now - as_millis("older_than", older_than)
         return tuple(expire_tags(self.context, now, older_than_millis=made_before))
 

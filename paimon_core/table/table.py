@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime
 import logging
-import time as clock
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
@@ -14,6 +13,7 @@ from paimon_core.errors import PaimonError
 from paimon_core.maintain.expire import ExpireReport
 from paimon_core.maintain.rollback import rollback
 from paimon_core.maintain.routine import expire_due, expire_retained
+from paimon_core.metadata import clock
 from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.predicate import Predicate
@@ -39,7 +39,7 @@ class Table(TableWrites):
             return
         try:
             upkeep.compact(self.context, CommitRequest.of(self.context, None, None, None), written=written)
-            expire_due(self.context, clock.time_ns() // 1_000_000)
+            expire_due(self.context, clock.now_millis())
         except PaimonError as error:
             _LOG.warning("table %s: snapshot %d stands, its upkeep has to wait: %s", self.name, snapshot.id, error)
 

@@ -75,7 +75,7 @@ def _no_filter_on_retry() -> list[Patch]:
 
 
 def _clean_up_when_unknown() -> list[Patch]:
-    published = committer._published
+    published = committer.publish_draft
 
     def cleaning(base: Any, snapshot: Snapshot, made: Any) -> bool:
         try:
@@ -84,7 +84,7 @@ def _clean_up_when_unknown() -> list[Patch]:
             made.discard()
             raise
 
-    return [(committer, "_published", cleaning)]
+    return [(committer, "publish_draft", cleaning)]
 
 
 def _files_before_snapshots() -> list[Patch]:
