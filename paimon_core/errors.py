@@ -10,6 +10,7 @@ PaimonError
 │   ├── DatabaseNotFound, TableNotFound, SnapshotNotFound, TagNotFound, BranchNotFound
 ├── AlreadyExists                   fix the name
 ├── CommitConflict                  re-plan and retry: someone else changed the same files
+│   └── ReadOutdated                read again: the rows that the change was made from have changed
 ├── PlanOutdated                    plan again: the table moved since the plan was made
 ├── CommitStateUnknown              look, then decide: the answer of the publish was lost
 ├── AfterCommitFailed               the commit stands: repeat what was to follow it
@@ -100,6 +101,10 @@ class AlreadyExists(PaimonError):
 
 class CommitConflict(PaimonError):
     """Another commit changed the same files or levels: plan again and retry."""
+
+
+class ReadOutdated(CommitConflict):
+    """Another commit changed what this change was made from: read again, and make the change anew."""
 
 
 class PlanOutdated(PaimonError):

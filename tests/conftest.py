@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.support import fake_tables
 from tests.support.oracle import Oracle, OracleUnavailable
 from tests.support.pypaimon_env import Pypaimon, PypaimonUnavailable
 
@@ -35,6 +36,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def warehouse(tmp_path: Path) -> str:
     """The path of an empty warehouse."""
     return str(tmp_path / "warehouse")
+
+
+@pytest.fixture
+def fake_rows() -> Iterator[None]:
+    """Commits of the files of ``tests.support.fake_tables``, whichever was made first."""
+    with fake_tables.fake_rows():
+        yield
 
 
 @pytest.fixture(scope="session")

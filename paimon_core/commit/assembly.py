@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.metadata
 import uuid
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 
 from paimon_core.commit.author import Author
@@ -14,7 +14,9 @@ from paimon_core.commit.changes import Change
 from paimon_core.commit.conflicts import check_append, check_changes
 from paimon_core.commit.draft import Draft
 from paimon_core.commit.manifest_merge import ManifestMerge
+from paimon_core.commit.numbering import Numbering
 from paimon_core.commit.overwrite import Overwrite
+from paimon_core.commit.reads import Reads
 from paimon_core.commit.strict_mode import check_strict
 from paimon_core.errors import CommitConflict, TableNotFound, UnsupportedFeature
 from paimon_core.metadata import clock
@@ -32,10 +34,18 @@ class Assembly:
     overwrite: Overwrite | None = None
     fresh: bool = False
     """The files were written by the call that commits them: nobody else can have committed them."""
+    reads: Reads | None = None
+    """What the rows were made from, which must not have changed since."""
+    numbering: Numbering = field(init=False)
+    """The sequence numbers of the new rows; files that it had to write again last from try to try."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "numbering", Numbering(self.context))
 
     def assemble(self, change: Change, base: Base, draft: Draft) -> Snapshot | None:
         """Check the change against its base and write its manifests; None when there is nothing to record.
 
+        Its rows get numbers above those of the base, see ``Numbering``.
         Raises CommitConflict, UnsupportedFeature, InvalidRequest (rows outside of what an overwrite replaces),
         TableNotFound, CorruptTable (also when the base expires meanwhile).
         """
@@ -43,11 +53,14 @@ class Assembly:
         if not (entries or changelog or change.records_nothing or self.author.counts):
             return None
         _refuse_stale_index(self.context, base.snapshot, entries)
+        if self.reads is not None:
+            self.reads.check(base)
         check_strict(base, self.author.user, change.kind, {e.partition for e in entries})
         if change.kind is CommitKind.APPEND and all(e.file.level == 0 for e in entries):
             check_append(base, entries, fresh=self.fresh)
         else:
             check_changes(base, change.kind, entries)
+        entries = self.numbering.number(entries, change.flushes, base, replaces=self.overwrite is not None)
         options = self.context.options
         merge = ManifestMerge(
             read=base.read,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from paimon_core.commit.numbering import Flush
 from paimon_core.commit.overwrite import Overwrite
 from paimon_core.errors import InvalidRequest
 from paimon_core.metadata.commit_message import CommitMessage
@@ -26,6 +27,8 @@ class Change:
     """The schema that its columns are of."""
     may_be_empty: bool = False
     """A snapshot is made even when it changes nothing."""
+    flushes: Sequence[Flush] = ()
+    """Which of the new files one writer made for one bucket, in the order in which their rows apply."""
 
     @property
     def records_nothing(self) -> bool:
@@ -45,6 +48,7 @@ def changes_of(
     compacted: list[ManifestEntry] = []
     changelog: list[ManifestEntry] = []
     compact_changelog: list[ManifestEntry] = []
+    flushes: list[Flush] = []
     deletes = False
     for message in messages:
         place = (message.partition, message.bucket, message.total_buckets)
@@ -52,6 +56,8 @@ def changes_of(
         appended += [ManifestEntry(FileKind.ADD, *place, f) for f in message.new_files]
         compacted += [ManifestEntry(FileKind.DELETE, *place, f) for f in message.compact_before]
         compacted += [ManifestEntry(FileKind.ADD, *place, f) for f in message.compact_after]
+        if message.new_files:
+            flushes.append(Flush(*place, tuple(f.file_name for f in message.new_files), message.numbered_after))
         deletes = deletes or bool(message.deleted_files)
         if overwrite is None:
             changelog += [ManifestEntry(FileKind.ADD, *place, f) for f in message.changelog_files]
@@ -61,7 +67,7 @@ def changes_of(
     out: list[Change] = []
     if appended or changelog or (overwrite is not None and overwrite.matches is not None):
         kind = CommitKind.OVERWRITE if deletes or overwrite is not None else CommitKind.APPEND
-        out.append(Change(kind, appended, changelog))
+        out.append(Change(kind, appended, changelog, flushes=flushes))
     if compacted or compact_changelog:
         out.append(Change(CommitKind.COMPACT, compacted, compact_changelog))
     if not out and keep_empty and overwrite is None:

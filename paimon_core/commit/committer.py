@@ -3,6 +3,7 @@
 A snapshot is published by the exclusive creation of its file, so every commit is there whole or not at all, and of two
 that race one goes again on top of the other. What is promised: nothing lost, nothing twice.
 
+- Rows committed later win over rows committed before, whoever wrote them and whenever, see ``numbering``.
 - A lost race is tried again from the new latest snapshot; only then are the files of the lost try deleted.
 - A publish whose answer was lost is looked up, see ``publish``. What cannot be decided is CommitStateUnknown, and
   nothing is deleted.
@@ -24,8 +25,9 @@ from paimon_core.commit.draft import Draft
 from paimon_core.commit.history import newest_first, told
 from paimon_core.commit.overwrite import Overwrite
 from paimon_core.commit.publish import publish_draft
+from paimon_core.commit.reads import Reads
 from paimon_core.commit.retry import tries
-from paimon_core.errors import CommitConflict, CorruptTable, PaimonError
+from paimon_core.errors import CommitConflict, CommitStateUnknown, CorruptTable, PaimonError
 from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.snapshot import BATCH_IDENTIFIER, CommitKind, Snapshot
@@ -59,14 +61,16 @@ def commit_changes(
     overwrite: Overwrite | None = None,
     *,
     fresh: bool = False,
+    reads: Reads | None = None,
     looked_at: Snapshot | None = None,
 ) -> tuple[Snapshot, ...]:
     """Land the changes one after the other; their snapshots, () when there is nothing to change.
 
     With an identifier, what already landed under (user, identifier) is returned and only what is missing is committed;
     when the user has committed a higher identifier, nothing is. A compaction never changes what the table holds: once
-    the first part stands, a compaction that conflicts is left out, and the result has no COMPACT snapshot. ``fresh``:
-    see ``Assembly``; ``looked_at``: the snapshot up to which the caller has found none of this (user, identifier).
+    the first part stands, a compaction that conflicts is left out, and the result has no COMPACT snapshot. ``fresh``
+    and ``reads``: see ``Assembly``; ``looked_at``: the snapshot up to which the caller has found none of this (user,
+    identifier).
 
     Raises CommitConflict (others changed the same files, or won every race), CommitStateUnknown, InvalidRequest,
     UnsupportedFeature (an option that a writer must obey, or an index that the changes would make stale),
@@ -75,7 +79,7 @@ def commit_changes(
     if not changes:
         return ()
     context.options.check_writable(context.name)
-    attempt = _Commit(Assembly(context, author, overwrite, fresh), looked_at)
+    attempt = _Commit(Assembly(context, author, overwrite, fresh, reads), looked_at)
     for change in changes:
         try:
             attempt.land(change)
@@ -103,6 +107,16 @@ class _Commit:
 
     def land(self, change: Change) -> None:
         """Bring one change onto the latest snapshot, however often another is faster."""
+        try:
+            self.try_to_land(change)
+        except CommitStateUnknown:
+            raise  # what was written may be a part of the table
+        except PaimonError:
+            self.assembly.numbering.discard()
+            raise
+
+    def try_to_land(self, change: Change) -> None:
+        """The tries of ``land``; a lost one is followed by another."""
         context = self.assembly.context
         lost = 0
         winner: Snapshot | None = None
@@ -111,6 +125,7 @@ class _Commit:
             winner = base.snapshot if lost else None
             self.look_for_ours(base)
             if self.is_done(change):
+                self.assembly.numbering.discard()
                 return
             draft = Draft(context)
             try:
@@ -126,6 +141,7 @@ class _Commit:
                 raise
             if current and publish_draft(base, snapshot, draft):
                 self.landed[change.kind is CommitKind.COMPACT] = snapshot
+                self.assembly.numbering.published()
                 return
             draft.discard()
             lost += 1

@@ -34,16 +34,17 @@ def recent_changes(base: Base, most: int = SNAPSHOTS_SEARCHED) -> Iterator[tuple
     """The newest snapshots with their changes, ``most`` of them, as far as they have not expired."""
     if base.snapshot is None:
         return
-    yield base.snapshot, _delta(base, base.snapshot)
+    yield base.snapshot, delta_of(base, base.snapshot)
     for snapshot in newest_first(base.context.snapshots, base.id - 1, max(0, base.id - most)):
         try:
-            entries = _delta(base, snapshot)
+            entries = delta_of(base, snapshot)
         except CorruptTable:
             return  # it expired while we read it
         yield snapshot, entries
 
 
-def _delta(base: Base, snapshot: Snapshot) -> list[ManifestEntry]:
+def delta_of(base: Base, snapshot: Snapshot) -> list[ManifestEntry]:
+    """The entries that a snapshot added to the one before it; raises CorruptTable, also when it has expired."""
     manifests = base.context.manifests.read_list(snapshot.delta_manifest_list, snapshot.delta_manifest_list_size)
     return [entry for manifest in manifests for entry in base.read(manifest)]
 

@@ -10,7 +10,10 @@ from paimon_core.metadata.data_file import DataFile, bytes_from_plain, bytes_to_
 from paimon_core.metadata.manifest import ManifestEntry
 from paimon_core.metadata.wire import pack, unpacked
 
-MESSAGE_VERSION = 2
+MESSAGE_VERSION = 3
+
+Position = tuple[int, str]
+"""A snapshot by its id and the name of its delta manifest list, which is its own; (0, "") before the first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +32,8 @@ class CommitMessage:
     """Changelog files that belong to ``new_files`` (format 10)."""
     compact_changelog: tuple[DataFile, ...] = ()
     """Changelog files that the compaction wrote."""
+    numbered_after: Position | None = None
+    """The snapshot above whose sequence numbers ``new_files`` begin; None: not known. It saves the commit reading."""
 
     @property
     def is_empty(self) -> bool:
@@ -43,7 +48,7 @@ class CommitMessage:
             "total_buckets": self.total_buckets,
         }
         files = {member: [to_plain(f) for f in getattr(self, member)] for member in _FILE_MEMBERS}
-        return pack(MESSAGE_VERSION, place | files)
+        return pack(MESSAGE_VERSION, place | files | {"numbered_after": self.numbered_after})
 
     @staticmethod
     def from_bytes(data: bytes) -> CommitMessage:
@@ -53,7 +58,11 @@ class CommitMessage:
         """
         with unpacked(data, "commit message", MESSAGE_VERSION) as value:
             files: dict[str, Any] = {k: tuple(map(from_plain, value.pop(k, ()))) for k in _FILE_MEMBERS}
-            return CommitMessage(partition=bytes_from_plain(value.pop("partition")), **value, **files)
+            after = value.pop("numbered_after", None)
+            position = None if after is None else (int(after[0]), str(after[1]))
+            return CommitMessage(
+                partition=bytes_from_plain(value.pop("partition")), numbered_after=position, **value, **files
+            )
 
 
 def deletions(entries: Iterable[ManifestEntry]) -> list[CommitMessage]:

@@ -1,4 +1,4 @@
-"""Which partitions a predicate on partition columns selects, exactly: for overwrites, deletes and compactions."""
+"""Which partitions a predicate selects, for overwrites, deletes and compactions."""
 
 from __future__ import annotations
 
@@ -11,6 +11,14 @@ from paimon_core.codec.binary_row import decode_row, to_array
 from paimon_core.errors import InvalidRequest
 from paimon_core.metadata.context import TableContext
 from paimon_core.predicate import Predicate, parse_where
+from paimon_core.scan.prune import PartitionPruner
+
+
+def partitions_with_matches(context: TableContext, where: Predicate) -> Callable[[bytes], bool]:
+    """A test of serialized partitions: False where no row can match ``where``, which may read any column."""
+    fields = context.schema.partition_fields
+    pruner = PartitionPruner.of(where.bind(context.schema.fields), fields)
+    return (lambda partition: True) if pruner is None else pruner.keeps
 
 
 def matching_partitions(context: TableContext, where: Predicate) -> Callable[[bytes], bool]:

@@ -121,11 +121,16 @@ class PartitionPruner:
 
     def select(self, entries: Sequence[ManifestEntry], manifest: str) -> list[ManifestEntry]:
         """The entries, of the manifest named, in partitions of which rows may be selected."""
-        known = self.known
         for entry in entries:
-            if entry.partition not in known:
-                known[entry.partition] = self.where.may_match(self.row.constant(entry.partition, 1, manifest), 1)
-        return [e for e in entries if known[e.partition]]
+            if entry.partition not in self.known:
+                self.keeps(entry.partition, manifest)
+        return [e for e in entries if self.known[e.partition]]
+
+    def keeps(self, partition: bytes, found_in: str = "a commit") -> bool:
+        """Whether rows of the partition may be selected; ``found_in`` names its source in errors."""
+        if partition not in self.known:
+            self.known[partition] = self.where.may_match(self.row.constant(partition, 1, found_in), 1)
+        return self.known[partition]
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
+from pyspark import TaskContext
 from pyspark.sql.datasource import (
     DataSource,
     DataSourceArrowWriter,
@@ -132,7 +133,9 @@ class PaimonWriter(DataSourceArrowWriter):
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
         """The files of one task; deleted again when it fails."""
-        with TableWriter(self._reference.open(), ignore_existing=self._overwrite) as writer:
+        task = TaskContext.get()
+        lane = 0 if task is None else task.partitionId()
+        with TableWriter(self._reference.open(), ignore_existing=self._overwrite, lane=lane) as writer:
             for rows in gather(iterator):
                 writer.write(rows, self._kinds)
             return Messages([m.to_bytes() for m in writer.flush()])

@@ -14,6 +14,7 @@ from paimon_core.commit.changes import changes_of
 from paimon_core.commit.committer import commit_changes
 from paimon_core.commit.history import newest_first
 from paimon_core.commit.overwrite import Overwrite
+from paimon_core.commit.reads import Reads
 from paimon_core.errors import CommitConflict, InvalidRequest
 from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.metadata.context import TableContext
@@ -119,12 +120,14 @@ class CommitRequest:
         operation: str | None = None,
         *,
         fresh: bool = False,
+        reads: Reads | None = None,
     ) -> Snapshot | None:
         """Make the messages visible; the last snapshot of it, None when they change nothing.
 
-        ``fresh``: this very call has written their files. No file is deleted, whatever happens: the caller holds the
-        messages and may commit them later. Raises CommitConflict, CommitStateUnknown, InvalidRequest,
-        UnsupportedFeature.
+        ``fresh``: this very call has written their files. ``reads``: what it made them from.
+        A commit that fails deletes none of their files: the caller holds the messages and may commit them later. One
+        that stands deletes those that it wrote again under higher sequence numbers. Raises CommitConflict,
+        CommitStateUnknown, InvalidRequest, UnsupportedFeature.
         """
         options = self.context.options
         empty_too = not options["snapshot.ignore-empty-commit"] or (
@@ -132,20 +135,27 @@ class CommitRequest:
         )
         changes = changes_of(messages, overwrite, keep_empty=empty_too)
         author = self.author(operation)
-        snapshots = commit_changes(changes, self.context, author, overwrite, fresh=fresh, looked_at=self.looked_at)
+        snapshots = commit_changes(
+            changes, self.context, author, overwrite, fresh=fresh, reads=reads, looked_at=self.looked_at
+        )
         if changes and not snapshots and self.counts:
             self.landed()
         return snapshots[-1] if snapshots else None
 
     def commit_own(
-        self, messages: Sequence[CommitMessage], overwrite: Overwrite | None = None, operation: str | None = None
+        self,
+        messages: Sequence[CommitMessage],
+        overwrite: Overwrite | None = None,
+        operation: str | None = None,
+        *,
+        reads: Reads | None = None,
     ) -> Snapshot | None:
         """``commit`` of messages that this very call has written and nobody else holds: a refused one deletes them.
 
         So does an overwrite with the changelog files that it does not take.
         """
         try:
-            snapshot = self.commit(messages, overwrite, operation, fresh=True)
+            snapshot = self.commit(messages, overwrite, operation, fresh=True, reads=reads)
         except (CommitConflict, InvalidRequest) as error:
             if "committed" not in error.facts:
                 abort(messages, self.context)

@@ -41,7 +41,7 @@ from paimon_core.table.view import TableView
 if TYPE_CHECKING:
     from paimon_core.table.writing import TableWrites
 
-PREPARED_VERSION = 1
+PREPARED_VERSION = 2
 
 
 @dataclass
@@ -58,6 +58,11 @@ class Prepared:
     where: Predicate | None = None
     draft_names: tuple[str, ...] = ()
     """The manifests and lists of the draft."""
+    written: tuple[CommitMessage, ...] = ()
+    """Files of the draft that hold rows of ``messages`` under higher sequence numbers, see ``commit.numbering``."""
+    replaced: tuple[CommitMessage, ...] = ()
+    """The files of ``messages`` that they stand for, deleted after the publish. Bytes do not carry them: then the removal
+    of orphans takes those files."""
     sent: tuple[int, str] | None = None
     """The id and uuid of a publish whose outcome is not known: nothing of it may be deleted while it may arrive."""
 
@@ -84,6 +89,7 @@ class Prepared:
             self._check_whole()
             snapshot = replace(self.snapshot, time_millis=time_after(self.base))
             if self._offer(snapshot):
+                abort(self.replaced, context)
                 return self._done(snapshot)
         return self._done(self._rebased() if rebase else self._refuse_moved())
 
@@ -130,6 +136,7 @@ class Prepared:
                 "overwrites": self.overwrites,
                 "where": None if self.where is None else self.where.to_json(),
                 "draft_names": self.draft_names,
+                "written": [m.to_bytes().decode() for m in self.written],
                 "sent": self.sent,
             },
         )
@@ -156,7 +163,8 @@ class Prepared:
                 bool(value["overwrites"]),
                 None if value["where"] is None else predicate_from_json(value["where"]),
                 tuple(value["draft_names"]),
-                None if value["sent"] is None else (int(value["sent"][0]), str(value["sent"][1])),
+                tuple(CommitMessage.from_bytes(m.encode()) for m in value["written"]),
+                sent=None if value["sent"] is None else (int(value["sent"][0]), str(value["sent"][1])),
             )
 
     # -- steps
@@ -188,7 +196,7 @@ class Prepared:
                 snapshot=landed.id,
             )
         if self._may_have_expired():
-            names = {*self.draft_names, *_new_files(self.messages)}
+            names = {*self.draft_names, *_new_files(self.messages), *_new_files(self.written)}
             if used := sorted(references(self._table.context, names).names & names):
                 raise InvalidRequest(
                     f"table {self._table.name}: this was published, and the table uses its file {used[0]}, although "
@@ -207,7 +215,7 @@ class Prepared:
     def _check_whole(self) -> None:
         """A removal of orphans takes old files that nothing names: all must still be there to be named."""
         context = self._table.context
-        check_messages(self.messages, context)
+        check_messages([*self.messages, *self.written], context)
         there = {entry.name for entry in context.storage.list(context.paths.manifest_directory)}
         if gone := sorted(set(self.draft_names) - there):
             raise CommitConflict(
@@ -260,9 +268,10 @@ class Prepared:
         return self._table.settle(snapshot)
 
     def _drop_draft(self) -> None:
-        """Delete the draft's manifests, unless a publish of it may still arrive."""
+        """Delete the draft's manifests and files, unless a publish of it may still arrive."""
         if self.sent is None:
             Draft(self._table.context, list(self.draft_names)).discard()
+            abort(self.written, self._table.context)
 
 
 def prepare(
@@ -328,14 +337,27 @@ def _prepare(
             table=context.name,
         )
     draft = Draft(context)
+    assembly = Assembly(context, request.author(), overwrite)
+    numbering = assembly.numbering
     try:
-        snapshot = Assembly(context, request.author(), overwrite).assemble(changes[0], base, draft)
+        snapshot = assembly.assemble(changes[0], base, draft)
     except BaseException:
         draft.discard()
+        numbering.discard()
         raise
     if snapshot is None:
         return None
-    return Prepared(table, tuple(messages), snapshot, base.snapshot, overwrite is not None, where, tuple(draft.names))
+    return Prepared(
+        table,
+        tuple(messages),
+        snapshot,
+        base.snapshot,
+        overwrite is not None,
+        where,
+        tuple(draft.names),
+        numbering.written,
+        numbering.replaced,
+    )
 
 
 def _counted(request: CommitRequest) -> CommitRequest:

@@ -8,13 +8,15 @@ from dataclasses import dataclass, replace
 from typing import Any, Self
 
 from paimon_core.commit.overwrite import Overwrite
-from paimon_core.errors import AfterCommitFailed, InvalidRequest
+from paimon_core.commit.reads import Reads
+from paimon_core.commit.retry import tries
+from paimon_core.errors import AfterCommitFailed, InvalidRequest, ReadOutdated
 from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.metadata.engine_rules import check_deletes
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.metadata.statistics import Statistics
 from paimon_core.predicate import Predicate
-from paimon_core.scan.partitions import matching_partitions
+from paimon_core.scan.partitions import matching_partitions, partitions_with_matches
 from paimon_core.table import upkeep
 from paimon_core.table.analysis import analyze
 from paimon_core.table.commit_request import CommitRequest
@@ -76,8 +78,9 @@ class TableWrites(TableView):
     ) -> Snapshot | None:
         """Make messages visible; the last snapshot of it, None when the messages are empty.
 
-        Messages may come from other processes: they are checked to fit the table and to have their files. Compaction
-        and expiry are left to their own calls. With ``user`` and ``identifier`` it happens once, as long as that
+        Messages may come from other processes: they are checked to fit the table and to have their files. Their rows
+        count as later than all rows committed before, and as later than those of earlier messages in the list; a commit
+        that stands may have replaced their files (decision 0014). Compaction and expiry are left to their own calls. With ``user`` and ``identifier`` it happens once, as long as that
         snapshot has not expired. Raises InvalidRequest, CommitConflict (nothing happened, and no file is deleted),
         CommitStateUnknown (look before retrying).
         """
@@ -146,6 +149,10 @@ class TableWrites(TableView):
 
         An append table deletes whole partitions only: ``where`` must then be on partition columns. So does a table
         whose merge engine does not remove a record for a row of kind -D; an option of the engine may make it.
+
+        Exactly the rows go that match in the state before this commit: when others change partitions that may hold
+        such rows between the read and the commit, the delete is done again, as often as ``commit.max-retries`` says.
+        Raises ReadOutdated, a CommitConflict, when they did so every time; nothing is deleted then.
         """
         self._check_latest("delete")
         if not isinstance(where, Predicate):
@@ -156,10 +163,23 @@ class TableWrites(TableView):
         if self.options["ignore-delete"]:
             raise InvalidRequest(f"table {self.name} has ignore-delete = true: it takes no deletes", table=self.name)
         check_deletes(self.context)
-        with TableWriter(self.context) as writer:
-            for batch in self.scan(where=where).to_batches():
-                writer.delete(batch)
-            return self.complete(request, writer.flush())
+        return self._delete_rows(request, where)
+
+    def _delete_rows(self, request: CommitRequest, where: Predicate) -> Snapshot | None:
+        may_hold = partitions_with_matches(self.context, where)
+        outdated: ReadOutdated | None = None
+        for _ in tries(self.options):
+            scan = self.scan(where=where)
+            with TableWriter(self.context) as writer:
+                for batch in scan.to_batches():
+                    writer.delete(batch)
+                messages = writer.flush()
+            try:
+                return self.complete(request, messages, reads=Reads(scan.snapshot, may_hold))
+            except ReadOutdated as error:
+                outdated = error
+        assert outdated is not None
+        raise outdated
 
     def complete(
         self,
@@ -167,13 +187,15 @@ class TableWrites(TableView):
         messages: Sequence[CommitMessage],
         overwrite: Overwrite | None = None,
         operation: str | None = None,
+        *,
+        reads: Reads | None = None,
     ) -> Snapshot | None:
         """Commit what the caller has just written; then, unless write-only, compact what was touched and expire.
 
         For writers outside of this class, such as Spark's; messages from elsewhere go to ``commit``. The rows stand
         once the commit does: upkeep that has to wait, or fails, must not make the write look failed.
         """
-        snapshot = request.commit_own(messages, overwrite, operation)
+        snapshot = request.commit_own(messages, overwrite, operation, reads=reads)
         return None if snapshot is None else self.settle(snapshot, {(m.partition, m.bucket) for m in messages})
 
     # -- write, audit, publish

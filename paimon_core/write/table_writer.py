@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 from paimon_core.arrow import GATHER_BYTES, conform, gather, one_nan, open_stream
 from paimon_core.errors import InvalidRequest, SchemaMismatch, StorageError
 from paimon_core.lsm.engines.choice import merge_engine
-from paimon_core.metadata.commit_message import CommitMessage
+from paimon_core.metadata.commit_message import CommitMessage, Position
 from paimon_core.metadata.context import TableContext
 from paimon_core.schema import RETRACTS, VALUE_KIND, RowKind
 from paimon_core.write.bucket_writer import AppendBucketWriter, BucketWriter, KeyedBucketWriter
@@ -31,6 +31,8 @@ from paimon_core.write.spill import SpillSpace
 _Item = TypeVar("_Item")
 _LEAST_GATHERED = 1 << 20
 """Bytes of batches that are put together, however small the buffer."""
+LANE_ROWS = 1 << 32
+"""Sequence numbers that each lane has for itself."""
 _LEAST_ROWS = 1000
 """Rows that are buffered together, however small the buffer."""
 
@@ -38,10 +40,12 @@ _LEAST_ROWS = 1000
 class TableWriter:
     """Writes rows of one table into files; ``flush`` hands over the messages that make them visible."""
 
-    def __init__(self, context: TableContext, *, ignore_existing: bool = False) -> None:
+    def __init__(self, context: TableContext, *, ignore_existing: bool = False, lane: int = 0) -> None:
         """``ignore_existing``: an overwrite.
 
         Its sequence numbers need not follow those of the rows it replaces, and it takes no changelog (format 10.2).
+        ``lane``: which of several writers this is whose messages become one commit. Where two of them write to one
+        bucket, the rows of the higher lane are the later ones.
         """
         context.options.check_writable(context.name)
         self._context = context
@@ -51,7 +55,8 @@ class TableWriter:
         self._space = SpillSpace.of(context.options)
         self._buckets: dict[tuple[bytes, int], BucketWriter] = {}
         self._existing: dict[tuple[bytes, int], int] = {}
-        self._scanned: set[bytes] = set()
+        self._lane = lane
+        self._scanned: dict[bytes, Position] = {}
         self._bucket_counts: dict[bytes, int] = {}
         self._handed_over: dict[tuple[bytes, int], int] = {}
         self._failed = False
@@ -171,8 +176,9 @@ class TableWriter:
 
     def _first_sequence(self, partition: bytes, bucket: int) -> int:
         """One more than the largest sequence number of the bucket (format 7.4); 0 for tables without buckets."""
+        first = self._lane * LANE_ROWS
         if not self._is_numbered:
-            return 0
+            return first
         self._scan_existing({partition})
         if 0 < self._bucket_counts.get(partition, 0) != self._context.options["bucket"]:
             raise InvalidRequest(
@@ -182,7 +188,7 @@ class TableWriter:
                 table=self._context.name,
             )
         key = (partition, bucket)
-        return max(self._existing.get(key, -1) + 1, self._handed_over.get(key, 0))
+        return max(self._existing.get(key, -1) + 1 + first, self._handed_over.get(key, 0))
 
     @property
     def _is_numbered(self) -> bool:
@@ -191,7 +197,7 @@ class TableWriter:
 
     def _scan_existing(self, partitions: Collection[bytes]) -> None:
         """Learn the largest sequence number of each bucket of partitions that were not looked at yet."""
-        unknown = frozenset(partitions) - self._scanned
+        unknown = frozenset(partitions) - self._scanned.keys()
         if not unknown:
             return
         context = self._context
@@ -200,7 +206,8 @@ class TableWriter:
             self._bucket_counts[entry.partition] = entry.total_buckets
             key = (entry.partition, entry.bucket)
             self._existing[key] = max(self._existing.get(key, -1), entry.file.max_sequence_number)
-        self._scanned |= unknown
+        position = (0, "") if snapshot is None else (snapshot.id, snapshot.delta_manifest_list)
+        self._scanned.update(dict.fromkeys(unknown, position))
 
     def _forget_existing(self) -> None:
         self._existing.clear()
@@ -216,7 +223,14 @@ class TableWriter:
             files = writer.take_files()
             if files.data or files.changelog:
                 messages.append(
-                    CommitMessage(partition, bucket, total, new_files=files.data, changelog_files=files.changelog)
+                    CommitMessage(
+                        partition,
+                        bucket,
+                        total,
+                        new_files=files.data,
+                        changelog_files=files.changelog,
+                        numbered_after=self._scanned.get(partition),
+                    )
                 )
                 # Rows of a later flush come after these, committed or not; others may commit in between.
                 self._handed_over[partition, bucket] = (

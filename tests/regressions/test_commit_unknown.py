@@ -13,6 +13,8 @@ from paimon_core.errors import CommitConflict, CommitStateUnknown, PaimonError, 
 from tests.support.fake_tables import append, check_whole, fake_file, fake_table, live, message, reopened
 from tests.support.faulty_storage import FaultyStorage, Outcome
 
+pytestmark = pytest.mark.usefixtures("fake_rows")
+
 
 def faulty(context):
     storage = FaultyStorage(context.storage)

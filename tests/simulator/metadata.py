@@ -23,6 +23,7 @@ from tests.simulator.cheap import cheap_manifests
 from tests.simulator.history import Begin, History, Job
 from tests.simulator.oracle import Oracle
 from tests.simulator.world import MILLI, Actor, World, simulated
+from tests.support.fake_tables import fake_rows
 
 PARTITIONS = {name: encode_row([name], [parse_type("STRING")]) for name in "ab"}
 BUCKETS = 2
@@ -199,7 +200,7 @@ class MetadataHistory(History):
 def play(seed: int, *, keep: bool = False) -> MetadataHistory:
     """One history of metadata only; a Violation is in ``history.world.violation``."""
     world = World(seed, keep=keep)
-    with cheap_manifests(), simulated(world):
+    with cheap_manifests(), fake_rows(), simulated(world):
         history = MetadataHistory(world)
         history.play()
     return history

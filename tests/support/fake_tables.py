@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import itertools
 import time
+from collections.abc import Iterator
 
 import pyarrow as pa
 
 from paimon_core.codec.binary_row import encode_row
+from paimon_core.commit import numbering
 from paimon_core.commit.committer import commit
 from paimon_core.maintain.expire import ExpireReport, expire
 from paimon_core.maintain.retention import Retention
@@ -46,6 +49,23 @@ def fake_table(
     return context
 
 
+@contextlib.contextmanager
+def fake_rows() -> Iterator[None]:
+    """Files get other sequence numbers in their entries only, as there are no rows in them to number."""
+    real = numbering.renumbered
+    numbering.renumbered = lambda context, flush, file, shift: (
+        dataclasses.replace(
+            file,
+            min_sequence_number=file.min_sequence_number + shift,
+            max_sequence_number=file.max_sequence_number + shift,
+        ),
+    )
+    try:
+        yield
+    finally:
+        numbering.renumbered = real
+
+
 def reopened(context: TableContext, storage: Storage) -> TableContext:
     """The same table through another storage, with nothing remembered."""
     return TableContext.of(context.name, storage, context.paths.root, context.schema)
@@ -77,7 +97,19 @@ def fake_file(
     millis = time.time_ns() // 1_000_000
     local = millis + time.localtime(millis // 1000).tm_gmtoff * 1000
     keys = (key(low), key(high)) if context.is_keyed else (DataFile("", 0, 0, 0).min_key,) * 2
-    return DataFile(name, 4, rows, 0, level, *keys, creation_time_millis=local, delete_row_count=0)
+    numbers = (next(_numbers) * 1000 + 1, next(_numbers) * 1000) if level == 0 else (0, 0)
+    return DataFile(
+        name,
+        4,
+        rows,
+        0,
+        level,
+        *keys,
+        min_sequence_number=numbers[0],
+        max_sequence_number=numbers[1],
+        creation_time_millis=local,
+        delete_row_count=0,
+    )
 
 
 def message(

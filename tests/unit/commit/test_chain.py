@@ -2,10 +2,14 @@
 
 from dataclasses import replace
 
+import pytest
+
 from paimon_core.commit.chain import in_chain
 from paimon_core.commit.committer import commit
 from paimon_core.table.commit_request import CommitRequest
 from tests.support.fake_tables import append, expire_all, fake_file, fake_table, live, message
+
+pytestmark = pytest.mark.usefixtures("fake_rows")
 
 
 def stray(context):

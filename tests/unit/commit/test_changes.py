@@ -26,6 +26,8 @@ from tests.support.fake_tables import (
 )
 from tests.support.faulty_storage import Died, FaultyStorage, Outcome
 
+pytestmark = pytest.mark.usefixtures("fake_rows")
+
 
 def with_changelog():
     """A table, and one message with new files, a compaction and the changelog files of both."""

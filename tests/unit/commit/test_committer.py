@@ -23,6 +23,8 @@ from tests.support.fake_tables import (
 )
 from tests.support.faulty_storage import Died, FaultyStorage, Outcome
 
+pytestmark = pytest.mark.usefixtures("fake_rows")
+
 
 def faulty(context):
     storage = FaultyStorage(context.storage)

@@ -13,6 +13,8 @@ from paimon_core.errors import CommitConflict
 from tests.support.fake_tables import append, fake_file, fake_table, live, message, partition, reopened
 from tests.support.faulty_storage import FaultyStorage
 
+pytestmark = pytest.mark.usefixtures("fake_rows")
+
 
 def land(context, *messages):
     return commit(list(messages), context=context, user="u")
@@ -75,7 +77,9 @@ def test_an_append_of_fresh_files_reads_no_more_than_the_newest_manifest():
         append(context)
     storage = FaultyStorage(context.storage)
     mine = reopened(context, storage)
-    commit_changes(changes_of([message(mine, fake_file(mine))]), mine, Author("u"), fresh=True)
+    latest = context.snapshots.latest()
+    new = dataclasses.replace(message(mine, fake_file(mine)), numbered_after=(latest.id, latest.delta_manifest_list))
+    commit_changes(changes_of([new]), mine, Author("u"), fresh=True)
     assert storage.count("read", "manifest/manifest-list-") == 2
     assert storage.count("read", "manifest/manifest-") - 2 == 1
     assert storage.count("read", "snapshot/snapshot-") == 3

@@ -1,0 +1,238 @@
+"""Numbering: the rows of a commit get higher sequence numbers than all rows committed before (format 7.4).
+
+A writer numbers its rows above those that it finds when it begins. Others may commit to the same bucket before it does,
+and then equal or lower numbers would let an older row win. The commit then writes the level-0 files of that bucket
+again with higher numbers, before it publishes. Readers of every implementation obey these numbers, so of two commits
+the later one wins everywhere. Files of append tables store no numbers in their rows: there only the manifest entry
+changes.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from paimon_core.commit.abort import abort
+from paimon_core.commit.base import Base
+from paimon_core.commit.history import delta_of
+from paimon_core.datafile.file_plan import FilePlan
+from paimon_core.datafile.parquet_writer import RollingWriter
+from paimon_core.datafile.reader import read_batches
+from paimon_core.errors import CorruptTable, SnapshotNotFound
+from paimon_core.metadata.commit_message import CommitMessage, Position
+from paimon_core.metadata.context import TableContext
+from paimon_core.metadata.data_file import DataFile, FileSource
+from paimon_core.metadata.manifest import FileKind, ManifestEntry
+from paimon_core.schema import SEQUENCE_NUMBER
+
+Place = tuple[bytes, int]
+"""A serialized partition and a bucket."""
+
+GAP = 1 << 20
+"""Numbers left free below rewritten files, so that a commit that loses the next race need not write them again."""
+DELTAS_READ = 50
+"""Snapshots whose changes are read rather than the whole state of the buckets."""
+
+
+@dataclass(frozen=True)
+class Flush:
+    """The new files that one writer made for one bucket; their numbers keep their order among each other."""
+
+    partition: bytes
+    bucket: int
+    total_buckets: int
+    names: tuple[str, ...]
+    after: Position | None
+    """The snapshot above whose numbers the files begin; None: not known."""
+
+    @property
+    def place(self) -> Place:
+        """Its partition and bucket."""
+        return self.partition, self.bucket
+
+
+@dataclass
+class Numbering:
+    """The files of one commit under the numbers that they get, kept between its tries."""
+
+    context: TableContext
+    _files: dict[str, tuple[DataFile, ...]] = field(default_factory=dict)
+    """By the name of an original file, what replaces it."""
+    _written: list[CommitMessage] = field(default_factory=list)
+    _replaced: list[CommitMessage] = field(default_factory=list)
+
+    def number(
+        self, entries: Sequence[ManifestEntry], flushes: Sequence[Flush], base: Base, *, replaces: bool
+    ) -> list[ManifestEntry]:
+        """The entries with files whose numbers follow those of ``base``, and of earlier ``flushes`` to their bucket.
+
+        ``replaces``: the commit removes everything else from the buckets. Rewrites files where that is needed.
+        Raises CorruptTable when one of them is missing or cannot be read.
+        """
+        if self.context.options["bucket"] < 1:
+            return list(entries)
+        added = {e.file.file_name: e.file for e in entries if e.kind is FileKind.ADD and e.file.level == 0}
+        highest = {} if replaces else _highest(base, flushes)
+        late: list[tuple[Flush, list[DataFile], int]] = []
+        for flush in flushes:
+            files = [f for name in flush.names if name in added for f in self._files.get(name, (added[name],))]
+            if not files:
+                continue
+            taken = highest.get(flush.place, -1)
+            last = max(f.max_sequence_number for f in files)
+            if min(f.min_sequence_number for f in files) <= taken:
+                originals = [added[name] for name in flush.names if name in added]
+                shift = taken + 1 + GAP - min(f.min_sequence_number for f in originals)
+                late.append((flush, originals, shift))
+                last = max(f.max_sequence_number for f in originals) + shift
+            highest[flush.place] = max(taken, last)
+        self._shift(late)
+        return [
+            replace(e, file=file)
+            for e in entries
+            for file in (self._files.get(e.file.file_name, (e.file,)) if e.kind is FileKind.ADD else (e.file,))
+        ]
+
+    def published(self) -> None:
+        """The commit stands: delete the files that were written again."""
+        abort(self._replaced, self.context)
+        self._forget()
+
+    def discard(self) -> None:
+        """The commit has certainly not been made: delete what was written for it; the original files stay."""
+        abort(self._written, self.context)
+        self._forget()
+
+    @property
+    def written(self) -> tuple[CommitMessage, ...]:
+        """The files that were written in place of others."""
+        return tuple(self._written)
+
+    @property
+    def replaced(self) -> tuple[CommitMessage, ...]:
+        """The files in whose place they were written."""
+        return tuple(self._replaced)
+
+    def _forget(self) -> None:
+        self._files, self._written, self._replaced = {}, [], []
+
+    def _shift(self, late: Sequence[tuple[Flush, list[DataFile], int]]) -> None:
+        """Give the files of each flush numbers that are higher by so much."""
+        if not late:
+            return
+        self._drop([flush for flush, _, _ in late])
+        with ThreadPoolExecutor(min(len(late), os.cpu_count() or 1)) as pool:
+            running = [
+                (flush, file, pool.submit(renumbered, self.context, flush, file, shift))
+                for flush, files, shift in late
+                for file in files
+            ]
+        for flush, file, work in running:
+            if work.exception() is None:
+                self._note(flush, file, work.result())
+        for _, _, work in running:
+            work.result()
+
+    def _note(self, flush: Flush, file: DataFile, files: tuple[DataFile, ...]) -> None:
+        self._files[file.file_name] = files
+        if any(f.file_name != file.file_name for f in files):
+            place = (flush.partition, flush.bucket, flush.total_buckets)
+            self._written.append(CommitMessage(*place, files))
+            self._replaced.append(CommitMessage(*place, (file,)))
+
+    def _drop(self, flushes: Sequence[Flush]) -> None:
+        """Delete what an earlier try wrote for these flushes."""
+        stale = {name for flush in flushes for name in flush.names if name in self._files}
+        dropped = {f.file_name for name in stale for f in self._files.pop(name)}
+        abort([m for m in self._written if m.new_files[0].file_name in dropped], self.context)
+        self._written = [m for m in self._written if m.new_files[0].file_name not in dropped]
+        self._replaced = [m for m in self._replaced if m.new_files[0].file_name not in stale]
+
+
+def renumbered(context: TableContext, flush: Flush, file: DataFile, shift: int) -> tuple[DataFile, ...]:
+    """The same rows in the same order, with sequence numbers higher by ``shift``; in new files where rows store them.
+
+    Memory is that of one batch and one row group. Raises CorruptTable, StorageError; no new file is left then.
+    """
+    schema = context.schemas.read(file.schema_id)
+    if not schema.primary_keys:
+        low, high = file.min_sequence_number + shift, file.max_sequence_number + shift
+        return (replace(file, min_sequence_number=low, max_sequence_number=high),)
+    partition_path = context.partition_path(flush.partition)
+    at = [f.name for f in schema.file_fields].index(SEQUENCE_NUMBER)
+    writer = RollingWriter(
+        context.storage,
+        context.paths,
+        schema=schema,
+        partition=flush.partition,
+        partition_path=partition_path,
+        bucket=flush.bucket,
+        plan=FilePlan.data(context.options, file.level, file.file_source or FileSource.APPEND),
+        options=context.options,
+    )
+    try:
+        for batch in read_batches(
+            context.storage,
+            context.paths.data_file(partition_path, flush.bucket, file.file_name),
+            file=file,
+            file_schema=schema,
+            read_fields=schema.file_fields,
+            use_threads=False,
+        ):
+            numbers = pc.add(batch.column(at), pa.scalar(shift, pa.int64()))
+            writer.write(pa.Table.from_batches([batch]).set_column(at, batch.schema.field(at), numbers))
+        return tuple(writer.close())
+    except BaseException:
+        writer.abort()
+        raise
+
+
+def _highest(base: Base, flushes: Sequence[Flush]) -> dict[Place, int]:
+    """The highest sequence number in each bucket of ``flushes`` that gained rows since it was looked at."""
+    here = position_of(base)
+    stale = [f for f in flushes if f.after != here]
+    highest: dict[Place, int] = {}
+    unknown = set()
+    for after in {f.after for f in stale}:
+        places = {f.place for f in stale if f.after == after}
+        added = None if after is None else _added_since(base, after)
+        if added is None:
+            unknown |= places
+        else:
+            _raise_to(highest, added, places)
+    if unknown:
+        partitions = {partition for partition, _ in unknown}
+        _raise_to(highest, base.live(partitions.__contains__, partitions), unknown)
+    return highest
+
+
+def position_of(base: Base) -> Position:
+    """How a writer that numbers its rows above this base says so."""
+    return (0, "") if base.snapshot is None else (base.id, base.snapshot.delta_manifest_list)
+
+
+def _added_since(base: Base, after: Position) -> list[ManifestEntry] | None:
+    """What was added between a snapshot and the base; None when the snapshots in between do not tell."""
+    start, name = after
+    if not base.id - DELTAS_READ <= start <= base.id:
+        return None
+    snapshots = base.context.snapshots
+    try:
+        if start and snapshots.read(start).delta_manifest_list != name:
+            return None  # it was rolled back
+        between = [base.snapshot if i == base.id else snapshots.read(i) for i in range(start + 1, base.id + 1)]
+        return [e for s in between if s is not None for e in delta_of(base, s) if e.kind is FileKind.ADD]
+    except (SnapshotNotFound, CorruptTable):  # some have expired
+        return None
+
+
+def _raise_to(highest: dict[Place, int], entries: Sequence[ManifestEntry], places: Collection[Place]) -> None:
+    for entry in entries:
+        place = (entry.partition, entry.bucket)
+        if place in places:
+            highest[place] = max(highest.get(place, -1), entry.file.max_sequence_number)

@@ -1,0 +1,60 @@
+"""Reads: what a commit was made from. It is published only while nobody has changed that since.
+
+A delete by predicate reads the rows that match, then commits their removal. A row that another commit changed or added
+in between was not seen by it. So the commit is refused, and the caller reads again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from paimon_core.commit.base import Base
+from paimon_core.commit.history import delta_of, told
+from paimon_core.errors import CorruptTable, ReadOutdated, SnapshotNotFound
+from paimon_core.metadata.snapshot import CommitKind, Snapshot
+
+
+@dataclass(frozen=True)
+class Reads:
+    """Rows of one snapshot; None for a table without snapshots."""
+
+    snapshot: Snapshot | None
+    may_hold: Callable[[bytes], bool]
+    """Whether a serialized partition may hold rows that were read, or such as would have been."""
+
+    def check(self, base: Base) -> None:
+        """Raises ReadOutdated when a commit since has changed one of the partitions, or when that cannot be told."""
+        if self.snapshot == base.snapshot:
+            return
+        start = 0 if self.snapshot is None else self.snapshot.id
+        snapshots = base.context.snapshots
+        if self.snapshot is not None and not snapshots.is_live(self.snapshot):
+            raise self._outdated(base, f"snapshot {start} has expired or was rolled back")
+        for snapshot_id in range(start + 1, base.id + 1):
+            try:
+                snapshot = snapshots.read(snapshot_id)
+                changed = self._is_change(base, snapshot) and any(
+                    self.may_hold(e.partition) for e in delta_of(base, snapshot)
+                )
+            except (SnapshotNotFound, CorruptTable) as error:
+                raise self._outdated(base, f"snapshot {snapshot_id} has expired") from error
+            if changed:
+                raise self._outdated(base, f"{told(snapshot)} changed rows of the same partitions", snapshot)
+
+    def _is_change(self, base: Base, snapshot: Snapshot) -> bool:
+        """A compaction changes no row, unless it leaves out rows that have expired."""
+        if snapshot.commit_kind is not CommitKind.COMPACT:
+            return True
+        return base.context.options["record-level.expire-time"] is not None
+
+    def _outdated(self, base: Base, problem: str, other: Snapshot | None = None) -> ReadOutdated:
+        start = 0 if self.snapshot is None else self.snapshot.id
+        facts = {} if other is None else {"other_user": other.commit_user, "other_snapshot": other.id}
+        return ReadOutdated(
+            f"table {base.context.name}: the commit was made from snapshot {start}, and {problem}: read again and "
+            "repeat the change",
+            table=base.context.name,
+            snapshot=start,
+            **facts,
+        )
