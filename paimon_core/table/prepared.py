@@ -61,8 +61,8 @@ class Prepared:
     written: tuple[CommitMessage, ...] = ()
     """Files of the draft that hold rows of ``messages`` under higher sequence numbers, see ``commit.numbering``."""
     replaced: tuple[CommitMessage, ...] = ()
-    """The files of ``messages`` that they stand for, deleted after the publish. Bytes do not carry them: then the removal
-    of orphans takes those files."""
+    """The files of ``messages`` that they stand for, deleted after the publish. Bytes do not carry them: then the
+    removal of orphans takes those files."""
     sent: tuple[int, str] | None = None
     """The id and uuid of a publish whose outcome is not known: nothing of it may be deleted while it may arrive."""
 
