@@ -80,9 +80,9 @@ class TableWrites(TableView):
 
         Messages may come from other processes: they are checked to fit the table and to have their files. Their rows
         count as later than all rows committed before, and as later than those of earlier messages in the list; a commit
-        that stands may have replaced their files (decision 0014). Compaction and expiry are left to their own calls. With
-        ``user`` and ``identifier`` it happens once, as long as that snapshot has not expired. Raises InvalidRequest,
-        CommitConflict (nothing happened, and no file is deleted), CommitStateUnknown (look before retrying).
+        that stands may have replaced their files (decision 0014). Compaction and expiry are left to their own calls.
+        With ``user`` and ``identifier`` it happens once, as long as that snapshot has not expired.
+        Raises InvalidRequest, CommitConflict (nothing happened, no file is deleted), CommitStateUnknown (look first).
         """
         self._check_latest("commit")
         request = CommitRequest.of(self.context, user, identifier, properties, watermark)
