@@ -262,6 +262,20 @@ def test_java_reads_and_compacts_what_the_later_commit_says(oracle, tmp_path):
     assert content(table) == {1: "slow", 2: "slow", 3: "quick"}
 
 
+def test_writers_of_one_commit_in_lanes_need_no_file_written_again(catalog):
+    table = make(catalog)
+    table.write(rows("old", 1, 2, 3))
+    messages = []
+    for lane in range(3):
+        with TableWriter(table.context, lane=lane) as writer:
+            writer.write(rows(f"task {lane}", 1, 2 + lane))
+            messages += writer.flush()
+    snapshot = table.commit(messages)
+    names = {f.file_name for m in messages for f in m.new_files}
+    assert names <= {e.file.file_name for e in table.context.manifests.entries_of(snapshot)}
+    checked(table, {1: "task 2", 2: "task 0", 3: "task 1", 4: "task 2"})
+
+
 class TestDelete:
     """``delete`` sees every commit before its own."""
 
