@@ -36,8 +36,8 @@ class RestPublisher(Publisher):
         """The server knows which snapshot is the latest."""
         return True
 
-    def publish(self, path: str, snapshot: Snapshot) -> bool:
-        """True: the server has made it the next snapshot. False: another was first.
+    def publish(self, path: str, snapshot: Snapshot, base: Snapshot | None) -> bool:
+        """True: the server has made it the next snapshot. False: another was first, or ``base`` is not its latest.
 
         Raises StorageError when the server was not reached, CommitStateUnknown when the answer was lost or the server
         failed, NotFound and InvalidRequest for what it refuses; nothing was committed then.
@@ -45,6 +45,7 @@ class RestPublisher(Publisher):
         name = Identifier(self.name.database, self.name.table, self._branch(path))
         body = {
             "tableId": self.table_id,
+            "baseSnapshotUuid": None if base is None else base.uuid,
             "snapshot": snapshot.to_members(),
             "statistics": self._statistics(snapshot),
         }

@@ -110,7 +110,7 @@ class LockedPublisher(Publisher):
     lock: SqlLock
     name: Identifier
 
-    def publish(self, path: str, snapshot: Snapshot) -> bool:
+    def publish(self, path: str, snapshot: Snapshot, base: Snapshot | None) -> bool:
         """True: the file stands. False: the id was another's.
 
         Raises StorageError when the lock cannot be had, TableNotFound when the table was renamed or dropped meanwhile:

@@ -39,7 +39,7 @@ def publish(base: Base, snapshot: Snapshot) -> bool:
 
     Raises CommitStateUnknown when that cannot be told, StorageError when the store has certainly created nothing.
     """
-    if not _create(base.context, snapshot):
+    if not _create(base, snapshot):
         return False
     if not _follows(base, snapshot):
         _take_back(base.context, snapshot)
@@ -58,7 +58,8 @@ def publish_draft(base: Base, snapshot: Snapshot, draft: Draft) -> bool:
         raise
 
 
-def _create(context: TableContext, snapshot: Snapshot) -> bool:
+def _create(base: Base, snapshot: Snapshot) -> bool:
+    context = base.context
     undecided: PaimonError | None = None
     for pause in (None, *pauses(context.options, PUBLISH_TRIES - 1)):
         if pause is not None:
@@ -66,7 +67,7 @@ def _create(context: TableContext, snapshot: Snapshot) -> bool:
         refused: StorageError | None = None
         answered = False
         try:
-            if context.snapshots.create(snapshot):
+            if context.snapshots.create(snapshot, base.snapshot):
                 return True
             answered = True
         except CommitStateUnknown as error:
@@ -78,6 +79,8 @@ def _create(context: TableContext, snapshot: Snapshot) -> bool:
         except SnapshotNotFound as error:
             if undecided is None and refused is not None:
                 raise refused from None
+            if answered and undecided is None and context.snapshots.are_the_catalogs and not base.is_current():
+                return False  # a rollback came between: the catalog compares the base, and says no for good
             if answered:  # there for the create and not for the read: it may well be ours
                 undecided = error
         except (StorageError, CorruptTable) as error:

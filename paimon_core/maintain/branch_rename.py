@@ -78,7 +78,7 @@ def _carry_over(context: TableContext, name: str, new_name: str) -> None:
     have = new.snapshots.ids()
     for snapshot_id in (i for i in old.snapshots.ids() if not have or i > have[0]):
         snapshot = old.snapshots.read(snapshot_id)
-        carried = snapshot_id not in have and new.snapshots.publish(snapshot)
+        carried = snapshot_id not in have and new.snapshots.publish(snapshot, new.snapshots.latest())
         if not carried and new.snapshots.read(snapshot_id) != snapshot:
             raise CommitConflict(
                 f"branches {name!r} and {new_name!r} of table {context.name} were both committed to while one was "

@@ -51,19 +51,21 @@ def create_tag(
 
 
 def rename_tag(context: TableContext, name: str, new_name: str) -> Tag:
-    """Give a tag another name; a crash leaves both names, and the same call then finishes.
+    """Give a tag another name, nothing to do for its own; a crash leaves both names, and the same call then finishes.
 
-    Raises TagNotFound, AlreadyExists when the new name is that of a tag that is not the same, InvalidRequest.
+    A tag that stands under the new name is left alone, also one of the same snapshot: only what this rename made says
+    of which file it was made. Raises TagNotFound, AlreadyExists, InvalidRequest.
     """
     old = context.tags.read(name)
     if name == new_name:
         return old
+    source = context.tags.source(name)
     check_new_name(context, new_name, old.snapshot, instead_of=name)
     new = replace(old, name=new_name)
     try:
-        context.tags.add(new)
+        context.tags.add(new, source)
     except AlreadyExists:
-        if context.tags.read(new_name) != new:
+        if context.tags.read(new_name) != new or context.tags.renamed_from(new_name) != source:
             raise
     if not stands(context, old):  # and perhaps its files went with it
         with contextlib.suppress(TagNotFound):

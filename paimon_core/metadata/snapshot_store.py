@@ -38,8 +38,8 @@ class Publisher(Protocol):
         """Whether the catalog counts the snapshots itself, so that none may be put or taken back behind its back."""
         return False
 
-    def publish(self, path: str, snapshot: Snapshot) -> bool:
-        """True: the file ``path`` stands with this snapshot. False: the id was another's.
+    def publish(self, path: str, snapshot: Snapshot, base: Snapshot | None) -> bool:
+        """True: the file ``path`` stands with this snapshot. False: the id was another's, or ``base`` is not the latest.
 
         Raises StorageError (nothing was created) or CommitStateUnknown.
         """
@@ -161,19 +161,19 @@ class SnapshotStore:
                     return snapshot
         return None
 
-    def create(self, snapshot: Snapshot) -> bool:
+    def create(self, snapshot: Snapshot, base: Snapshot | None = None) -> bool:
         """Create the snapshot's file: True it is there, False the id was taken (format 14.4); no hint is moved.
 
-        Raises StorageError (nothing was created) or CommitStateUnknown.
+        ``base``: the snapshot that it was built on, which a catalog that owns the history compares. Raises StorageError (nothing was created) or CommitStateUnknown.
         """
         path = self.paths.snapshot(snapshot.id)
         if self.publisher is not None:
-            return self.publisher.publish(path, snapshot)
+            return self.publisher.publish(path, snapshot, base)
         return self.storage.create_exclusive(path, snapshot.to_json().encode())
 
-    def publish(self, snapshot: Snapshot) -> bool:
+    def publish(self, snapshot: Snapshot, base: Snapshot | None = None) -> bool:
         """``create``, and LATEST points to the snapshot; raises as it does."""
-        if not self.create(snapshot):
+        if not self.create(snapshot, base):
             return False
         with contextlib.suppress(OSError):  # the commit stands, and a stale hint harms nobody
             self.write_latest_hint(snapshot.id)
@@ -187,9 +187,14 @@ class SnapshotStore:
         """Point EARLIEST to this id."""
         self.storage.overwrite(self.paths.hint(EARLIEST), str(snapshot_id).encode())
 
+    @property
+    def are_the_catalogs(self) -> bool:
+        """Whether the catalog, not the files, says which snapshot is the latest."""
+        return self.publisher is not None and self.publisher.owns_history
+
     def check_own_history(self, what: str) -> None:
         """Raises UnsupportedFeature where the catalog owns the history, and only it could ``what``."""
-        if self.publisher is not None and self.publisher.owns_history:
+        if self.are_the_catalogs:
             raise UnsupportedFeature(
                 f"{self.paths.root}: the catalog keeps the history of this table: cannot {what} by way of its files",
                 path=self.paths.root,

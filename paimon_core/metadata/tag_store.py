@@ -9,7 +9,7 @@ from __future__ import annotations
 import datetime
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from typing import Any
@@ -25,6 +25,8 @@ from paimon_core.storage.storage import Storage
 
 CREATED = "tagCreateTime"
 RETAINED = "tagTimeRetained"
+RENAMED_FROM = "renamedFrom"
+"""Of ours: the tag of which this one was made, and when that one was last written. Readers ignore the member."""
 _PREFIX = "tag-"
 _DURATION = re.compile(
     r"([-+]?)P(?:([-+]?\d{1,12})D)?(?:T(?=[-+\d])(?:([-+]?\d{1,12})H)?(?:([-+]?\d{1,12})M)?(?:([-+]?\d{1,15}(?:\.\d{0,9})?)S)?)?",
@@ -97,14 +99,31 @@ class TagStore:
         self.add(tag)
         return tag
 
-    def add(self, tag: Tag) -> None:
-        """Write a tag under a name that is free; raises as ``create``.
+    def add(self, tag: Tag, renamed_from: Mapping[str, Any] | None = None) -> None:
+        """Write a tag under a name that is free, for a rename with its ``source``; raises as ``create``.
 
         A tag without retention has no mark of its maker, so a name that was taken before is told by a look.
         """
         path = self.paths.tag(tag.name)
-        if self.storage.exists(path) or not create_once(self.storage, path, _json(tag).encode()):
+        if self.storage.exists(path) or not create_once(self.storage, path, _json(tag, renamed_from).encode()):
             raise AlreadyExists(f"tag {tag.name!r} exists in {self.paths.root}", tag=tag.name, path=path)
+
+    def source(self, name: str) -> dict[str, Any]:
+        """What the new name of a tag says of the old: its name and when it was written; raises TagNotFound."""
+        for entry in self.storage.list(self.paths.tag_directory):
+            if entry.path == self.paths.tag(name) and not entry.is_directory:
+                return {"name": name, "modifiedMillis": entry.modified_millis}
+        raise _not_found(name, self.paths.tag(name))
+
+    def renamed_from(self, name: str) -> Any:
+        """The ``source`` that the maker of a tag noted; None for a tag that no rename made. Raises TagNotFound."""
+        path = self.paths.tag(name)
+        try:
+            data = self.storage.read(path)
+        except FileNotFoundError:
+            raise _not_found(name, path) from None
+        parse_tag(name, data, path)
+        return parse_json(data).get(RENAMED_FROM)
 
     def put(self, tag: Tag) -> None:
         """Write a tag in the place of the one of its name: readers see the old one or the new."""
@@ -127,13 +146,15 @@ def _not_found(name: str, path: str) -> TagNotFound:
     return TagNotFound(f"no tag {name!r}: {path} does not exist", tag=name, path=path)
 
 
-def _json(tag: Tag) -> str:
+def _json(tag: Tag, renamed_from: Mapping[str, Any] | None = None) -> str:
     members = tag.snapshot.to_members()
     if tag.create_time_millis is not None and tag.retained_millis is not None:
         seconds, millis = divmod(tag.create_time_millis, 1000)
         at = datetime.datetime.fromtimestamp(seconds)
         members[CREATED] = [at.year, at.month, at.day, at.hour, at.minute, at.second, millis * 1_000_000]
         members[RETAINED] = tag.retained_millis / 1000
+    if renamed_from is not None:
+        members[RENAMED_FROM] = dict(renamed_from)
     return json.dumps(members, indent=2, ensure_ascii=False)
 
 

@@ -57,7 +57,8 @@ class Tags:
     def rename(self, name: str, new_name: str) -> Tag:
         """Give a tag another name; raises TagNotFound, AlreadyExists, InvalidRequest.
 
-        A crash leaves it under both names, and the same call then finishes.
+        A tag that has the new name stays as it is, whatever it holds; its own name changes nothing. A crash leaves the
+        tag under both names, and the same call then finishes.
         """
         return rename_tag(self.context, name, new_name)
 

@@ -106,8 +106,8 @@ def _files_before_snapshots() -> list[Patch]:
 
 
 def _no_read_back() -> list[Patch]:
-    def believing(context: Any, snapshot: Snapshot) -> bool:
-        return bool(context.snapshots.create(snapshot))
+    def believing(base: Any, snapshot: Snapshot) -> bool:
+        return bool(base.context.snapshots.create(snapshot, base.snapshot))
 
     return [(publish, "_create", believing)]
 

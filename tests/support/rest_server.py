@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+
+from paimon_core.metadata.context import TableContext
+from paimon_core.metadata.snapshot import Snapshot
 
 
 @dataclass(frozen=True)
@@ -82,3 +85,28 @@ class ScriptedServer:
         self._server.shutdown()
         self._thread.join()
         self._server.server_close()
+
+
+class CommittingServer:
+    """Lets a scripted server commit to one table as Java's of 2.0 does: on the latest snapshot, told by its uuid."""
+
+    def __init__(self, server: ScriptedServer, table: str, files: TableContext) -> None:
+        self.files = files
+        self.before: Callable[[], Any] = lambda: None
+        """What somebody else does just before the next commit arrives."""
+        scripted = server.answer
+
+        def answer(handler: BaseHTTPRequestHandler, line: str) -> None:
+            if line == f"POST {table}/commit":
+                server.on(line, Reply(body={"success": self._commit(server.requests[-1].body)}))
+            scripted(handler, line)
+
+        server.answer = answer  # type: ignore[method-assign]
+
+    def _commit(self, body: Any) -> bool:
+        before, self.before = self.before, lambda: None
+        before()
+        latest = self.files.snapshots.latest()
+        if body.get("baseSnapshotUuid") != (None if latest is None else latest.uuid):
+            return False
+        return self.files.snapshots.publish(Snapshot.from_members(body["snapshot"]))

@@ -1,6 +1,7 @@
 """The REST catalog's own decisions: configuration, three outcomes of a commit, credentials lent for a while."""
 
 import pickle
+from dataclasses import replace
 
 import pyarrow as pa
 import pytest
@@ -13,7 +14,7 @@ from paimon_core.catalog.rest_storage import TableStore
 from paimon_core.catalog.token_storage import Loan, TokenStorage
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.storage.fsspec_storage import MEMORY, FsspecStorage
-from tests.support.rest_server import Reply, ScriptedServer
+from tests.support.rest_server import CommittingServer, Reply, ScriptedServer
 
 CANARY = "canary-7f3a"
 SCHEMA = pa.schema([("k", pa.int64())])
@@ -111,12 +112,12 @@ def test_a_commit(server, table):
     lists = opened_table.context.manifests
     name, size = lists.write_list([])
     snapshot = Snapshot(1, 0, name, name, "u", 1, paimon.CommitKind.APPEND, 0, 0, 0, size, size)
-    assert publisher.publish(opened_table.context.paths.snapshot(1), snapshot) is False
+    assert publisher.publish(opened_table.context.paths.snapshot(1), snapshot, None) is False
     sent = server.requests[-1].body
-    assert sent == {"tableId": "the-id", "snapshot": snapshot.to_members(), "statistics": []}
+    assert sent == {"tableId": "the-id", "baseSnapshotUuid": None, "snapshot": snapshot.to_members(), "statistics": []}
     branch = opened_table.context.paths.root + "/branch/branch-b/snapshot/snapshot-1"
     server.on(f"POST {TABLE}%24branch_b/commit", Reply(body={"success": True}))
-    assert publisher.publish(branch, snapshot) is True
+    assert publisher.publish(branch, snapshot, None) is True
 
 
 @pytest.mark.parametrize("reply", [Reply(500), Reply(504), Reply(lost=True), Reply(200, {}), Reply(200, b"torn")])
@@ -153,6 +154,34 @@ def test_a_lost_answer_of_a_commit_that_stands(server, table, keeps_uuid):
     assert opened_table.write(pa.table({"k": [1]})).id == 1
     assert sum(r.method == "POST" for r in server.requests) == 1
     assert table.scan().count() == 1
+
+
+def test_a_server_that_compares_the_base(server, table):
+    CommittingServer(server, TABLE, table.context)
+    opened_table = opened(server).table("db.t")
+    for value in (1, 2, 3):
+        assert opened_table.write(pa.table({"k": [value]})).id == value
+    assert table.scan().count() == 3
+
+
+def test_a_snapshot_without_a_uuid_is_a_base_too(server, table):
+    old = replace(table.write(pa.table({"k": [1]})), uuid=None)  # as Paimon before 2.0 writes it
+    table.context.storage.overwrite(table.context.paths.snapshot(1), old.to_json().encode())
+    CommittingServer(server, TABLE, table.context)
+    assert opened(server).table("db.t").write(pa.table({"k": [2]})).id == 2
+
+
+def test_a_base_that_was_rolled_back_before_the_commit_arrived(server, table):
+    """The server's no is final: the commit goes again on what is the latest now."""
+    committing = CommittingServer(server, TABLE, table.context)
+    opened_table = opened(server).table("db.t")
+    for value in (1, 2):
+        opened_table.write(pa.table({"k": [value]}))
+    committing.before = lambda: table.rollback(snapshot=1)
+    assert opened_table.write(pa.table({"k": [3]})).id == 2
+    assert sorted(table.scan().to_arrow()["k"].to_pylist()) == [1, 3]
+    bases = [r.body["baseSnapshotUuid"] for r in server.requests if r.method == "POST"]
+    assert bases[-1] == table.at(snapshot=1).latest_snapshot().uuid
 
 
 def test_a_commit_that_was_never_sent(server, table):

@@ -141,7 +141,7 @@ def test_a_commit_to_a_table_that_was_renamed_meanwhile(catalog):
     publisher, snapshot = table.context.snapshots.publisher, table.latest_snapshot()
     catalog.rename_table("db.t", "db.u")
     with pytest.raises(paimon.TableNotFound, match="renamed or dropped"):
-        publisher.publish(table.context.paths.snapshot(2), snapshot)
+        publisher.publish(table.context.paths.snapshot(2), snapshot, snapshot)
     assert not catalog.storage.exists(table.location)
     assert catalog.table("db.u").write(pa.table({"k": [2]})).id == 2
 
@@ -150,7 +150,7 @@ def test_a_lost_lease_loses_no_commit(catalog):
     table = catalog.create_table("db.t", SCHEMA, options={"write-only": "true"})
     snapshot = table.write(pa.table({"k": [1]}))
     publisher = table.context.snapshots.publisher
-    assert publisher.publish(table.context.paths.snapshot(1), snapshot) is False
+    assert publisher.publish(table.context.paths.snapshot(1), snapshot, None) is False
     assert table.context.snapshots.read(1) == snapshot
 
 

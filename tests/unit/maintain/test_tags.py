@@ -1,6 +1,7 @@
 """Tags: they hold their snapshot whatever expires, and take with them only what nobody else uses."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -273,6 +274,28 @@ def test_what_a_tag_cannot_be_renamed_to():
         with pytest.raises(InvalidRequest):
             rename_tag(context, "one", name)
     assert [t.snapshot.id for t in context.tags.list()] == [1, 2]
+
+
+def test_a_tag_of_the_same_snapshot_is_no_rename_that_was_cut_short():
+    context, _ = compacted()
+    for name in ("one", "two"):
+        create_tag(context, name, context.snapshots.read(1))
+    with pytest.raises(AlreadyExists, match="'two'"):
+        rename_tag(context, "one", "two")
+    assert context.tags.names() == ["one", "two"]
+
+
+def test_a_name_that_was_given_again_is_another_tag(monkeypatch):
+    context, _ = compacted()
+    create_tag(context, "one", context.snapshots.read(1))
+    rename_tag(context, "one", "two")
+    create_tag(context, "one", context.snapshots.read(1))
+    path = context.paths.tag("one")
+    later = [replace(f, modified_millis=f.modified_millis + 1) for f in context.storage.list(context.paths.tag_directory)]
+    monkeypatch.setattr(type(context.storage), "list", lambda storage, directory: later)
+    with pytest.raises(AlreadyExists, match="'two'"):
+        rename_tag(context, "one", "two")
+    assert context.storage.exists(path)
 
 
 @pytest.mark.parametrize("after", [False, True])
