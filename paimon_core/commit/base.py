@@ -48,6 +48,10 @@ class Base:
         """Whether a manifest can have an entry of one of these partitions, by its partition ranges (format 4.2)."""
         return self.context.manifests.may_hold(manifest, partitions)
 
+    def is_latest(self) -> bool:
+        """Whether this is still the latest snapshot: only then does what is missing under it say that it is broken."""
+        return self.context.snapshots.latest() == self.snapshot
+
     def is_current(self) -> bool:
         """Whether the snapshot still stands as it was read: neither expired nor rolled back and made anew."""
         snapshots = self.context.snapshots

@@ -6,8 +6,9 @@ A writer that slept while its id was taken and expired creates a snapshot below 
 
 from __future__ import annotations
 
-from paimon_core.errors import CorruptTable
+from paimon_core.errors import CorruptTable, SnapshotNotFound
 from paimon_core.metadata.context import TableContext
+from paimon_core.metadata.latest import LOOKS
 from paimon_core.metadata.manifest import FileKind
 from paimon_core.metadata.snapshot import Snapshot
 
@@ -19,13 +20,17 @@ def in_chain(context: TableContext, snapshot: Snapshot) -> bool:
     """
     if context.snapshots.exists(snapshot.id - 1):
         return True
-    above = [i for i in context.snapshots.ids() if i > snapshot.id]
-    if not above:
-        return True
-    try:
-        return holds(context, context.snapshots.read(above[0]), snapshot)
-    except CorruptTable:
-        return True
+    for _ in range(LOOKS):
+        above = [i for i in context.snapshots.ids() if i > snapshot.id]
+        if not above:
+            return True
+        try:
+            return holds(context, context.snapshots.read(above[0]), snapshot)
+        except SnapshotNotFound:  # expired meanwhile: look at what follows it
+            continue
+        except CorruptTable:
+            return True
+    return True
 
 
 def holds(context: TableContext, following: Snapshot, ours: Snapshot) -> bool:

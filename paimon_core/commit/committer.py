@@ -27,7 +27,7 @@ from paimon_core.commit.overwrite import Overwrite
 from paimon_core.commit.publish import publish_draft
 from paimon_core.commit.reads import Reads
 from paimon_core.commit.retry import tries
-from paimon_core.errors import CommitConflict, CommitStateUnknown, CorruptTable, PaimonError
+from paimon_core.errors import CommitConflict, CommitStateUnknown, CorruptTable, PaimonError, SnapshotNotFound
 from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.snapshot import BATCH_IDENTIFIER, CommitKind, Snapshot
@@ -135,7 +135,7 @@ class _Commit:
                 current = base.is_current()
             except BaseException as error:
                 draft.discard()
-                if isinstance(error, CorruptTable) and not base.is_current():
+                if isinstance(error, CorruptTable | SnapshotNotFound) and not base.is_latest():
                     lost += 1
                     continue  # the base expired while we read it
                 raise

@@ -15,7 +15,7 @@ from paimon_core.commit.draft import Draft
 from paimon_core.commit.manifest_merge import ManifestMerge
 from paimon_core.commit.publish import publish_draft
 from paimon_core.commit.retry import tries
-from paimon_core.errors import CommitConflict, CorruptTable
+from paimon_core.errors import CommitConflict, CorruptTable, SnapshotNotFound
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.snapshot import BATCH_IDENTIFIER, CommitKind, Snapshot
 
@@ -41,7 +41,7 @@ def compact_manifests(
             current = base.is_current()
         except BaseException as error:
             draft.discard()
-            if isinstance(error, CorruptTable) and not base.is_current():
+            if isinstance(error, CorruptTable | SnapshotNotFound) and not base.is_latest():
                 continue  # the base expired while we read it
             raise
         if snapshot is None:

@@ -29,6 +29,7 @@ from paimon_core.lsm.rewrite import Rewrite, Upgrade, plan_rewrite, small_file_b
 from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.data_file import DataFile, FileSource
+from paimon_core.metadata.latest import of_latest
 from paimon_core.read.bucket_reader import BucketReader
 from paimon_core.write.bucket_writer import rolling_writer
 
@@ -65,8 +66,8 @@ def run_task(context: TableContext, task: CompactionTask) -> CommitMessage:
 
 def _is_live(context: TableContext, task: CompactionTask) -> bool:
     """Whether all files that the task reads are in the table still."""
-    latest = context.snapshots.latest()
-    live = {e.file.file_name for e in context.manifests.entries_of(latest)} if latest else set()
+    entries = of_latest(context.snapshots, lambda latest: context.manifests.entries_of(latest) if latest else [])
+    live = {e.file.file_name for e in entries}
     return all(f.file_name in live for f in (*task.unit.files, *task.higher))
 
 

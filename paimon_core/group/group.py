@@ -18,6 +18,7 @@ import re
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Protocol
 
 from paimon_core.commit.base import Base
@@ -35,6 +36,10 @@ from paimon_core.group.record import GroupVersion, Intent, Mode, Part
 from paimon_core.group.store import GroupStore
 from paimon_core.metadata import clock
 from paimon_core.metadata.commit_message import CommitMessage
+from paimon_core.metadata.context import TableContext
+from paimon_core.metadata.latest import of_latest
+from paimon_core.metadata.manifest import ManifestEntry
+from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.storage.storage import Storage
 from paimon_core.table.arguments import at_least_one, whole
 from paimon_core.table.commit_request import CommitRequest
@@ -252,9 +257,9 @@ class Group:
         """Messages that the table has or had would never land, and the group would not get past them."""
         for name, part in wish.parts.items():
             context = self.catalog.table(name).context
-            base = Base(context, context.snapshots.latest())
             entries = [e for change in changes_of(part.messages) for e in change.entries]
-            for entry, _ in added_before(base, entries):
+            added = partial(_added_before, context, entries)
+            for entry in of_latest(context.snapshots, added):
                 raise InvalidRequest(
                     f"group {self.name}: file {entry.file.file_name} is in table {name} already, or was: these "
                     "messages were committed before; a token makes a publish happen once while its version is kept",
@@ -321,6 +326,13 @@ class Group:
             raise InvalidRequest(
                 f"version {version} of group {self.name} was withdrawn by a rollback", group=self.name, version=version
             )
+
+
+def _added_before(
+    context: TableContext, entries: Sequence[ManifestEntry], latest: Snapshot | None
+) -> list[ManifestEntry]:
+    """Those of the entries whose files a snapshot has, or had."""
+    return [entry for entry, _ in added_before(Base(context, latest), entries)]
 
 
 def _modes(overwrite: object) -> dict[str, Mode]:

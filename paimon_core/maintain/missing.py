@@ -19,6 +19,7 @@ from paimon_core.maintain.quarantine import quarantines
 from paimon_core.maintain.state import TableState
 from paimon_core.metadata.commit_message import deletions
 from paimon_core.metadata.context import TableContext
+from paimon_core.metadata.latest import of_latest
 from paimon_core.metadata.manifest import ManifestEntry
 from paimon_core.metadata.snapshot import Snapshot
 
@@ -42,15 +43,14 @@ def plan_missing_removal(context: TableContext) -> Plan:
     """Find the live files of the latest snapshot that are not in their place; nothing is changed.
 
     A file at an external path, or one that waits in quarantine, is protected. Raises CorruptTable for manifests that do
-    not read, SnapshotNotFound when the snapshot expires meanwhile.
+    not read.
     """
     state = TableState.of(context)
-    snapshot = context.snapshots.latest()
     waiting = {f.path: q.id for q in quarantines(context) for f in q.files}
     files: list[PlannedFile] = []
     protected: list[Protected] = []
     rows = 0
-    entries = context.manifests.entries_of(snapshot) if snapshot else []
+    entries = of_latest(context.snapshots, lambda latest: context.manifests.entries_of(latest) if latest else [])
     protected += [
         Protected(f"file {e.file.file_name}", f"its external path {e.file.external_path}, which is not looked at")
         for e in entries
@@ -83,10 +83,10 @@ def apply_missing_removal(context: TableContext, plan: Plan, *, user: str | None
     """
     plan.check(context, OPERATION, expiry_harms=False)
     planned = {f.path for f in plan.files}
-    snapshot = context.snapshots.latest()
-    if snapshot is None or not planned:
+    if context.snapshots.latest() is None or not planned:
         return MissingReport(context.name)
-    gone = _missing(context, context.manifests.entries_of(snapshot), planned)
+    entries = of_latest(context.snapshots, lambda latest: context.manifests.entries_of(latest) if latest else [])
+    gone = _missing(context, entries, planned)
     if back := sorted(planned - {path for path, _ in gone}):
         raise PlanOutdated(
             f"table {context.name}: {back[0]} is there again, or is not used any more. Nothing was done; plan again",

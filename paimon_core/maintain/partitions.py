@@ -24,6 +24,7 @@ from paimon_core.maintain.retention import refuse_unread_options
 from paimon_core.maintain.state import TableState
 from paimon_core.metadata.commit_message import CommitMessage, deletions
 from paimon_core.metadata.context import TableContext
+from paimon_core.metadata.latest import of_latest
 from paimon_core.metadata.local_time import epoch_millis
 from paimon_core.metadata.manifest import ManifestEntry
 from paimon_core.metadata.manifest_file import live_entries
@@ -172,13 +173,7 @@ def _partitions(context: TableContext) -> tuple[_Live, dict[bytes, int | None]]:
 
     Files that are deleted already count for the update as long as the manifests tell of them, as in Java.
     """
-    snapshot = context.snapshots.latest()
-    if snapshot is None:
-        return {}, {}
-    with context.manifests.reading(snapshot):
-        manifests = context.manifests
-        read = (manifests.read_manifest(m.file_name, m.file_size) for m in manifests.manifests_of(snapshot))
-        entries = list(chain.from_iterable(read))
+    entries = of_latest(context.snapshots, lambda latest: _entries(context, latest))
     live: _Live = defaultdict(list)
     for entry in live_entries(entries):
         live[entry.partition].append(entry)
@@ -189,6 +184,16 @@ def _partitions(context: TableContext) -> tuple[_Live, dict[bytes, int | None]]:
             last, now = updated.get(entry.partition, 0), None if local is None else epoch_millis(local)
             updated[entry.partition] = None if last is None or now is None else max(last, now)
     return dict(live), updated
+
+
+def _entries(context: TableContext, snapshot: Snapshot | None) -> list[ManifestEntry]:
+    """What the manifests of a snapshot add and delete."""
+    if snapshot is None:
+        return []
+    manifests = context.manifests
+    with manifests.reading(snapshot):
+        read = (manifests.read_manifest(m.file_name, m.file_size) for m in manifests.manifests_of(snapshot))
+        return list(chain.from_iterable(read))
 
 
 def _by_value(context: TableContext, live: Iterable[bytes], border: int) -> tuple[list[bytes], list[Protected]]:
@@ -217,12 +222,15 @@ def _by_update(
 
 def _deletes(context: TableContext, partitions: Iterable[bytes], planned: set[str]) -> list[CommitMessage]:
     """Deletes of the planned files that are live, by bucket."""
-    snapshot, wanted = context.snapshots.latest(), frozenset(partitions)
-    if snapshot is None:
+    wanted = frozenset(partitions)
+    if context.snapshots.latest() is None:
         raise SnapshotNotFound(f"table {context.name} has no snapshot any more", table=context.name)
+    entries = of_latest(
+        context.snapshots, lambda latest: context.manifests.entries_of(latest, wanted) if latest else []
+    )
     return deletions(
         entry
-        for entry in context.manifests.entries_of(snapshot)
+        for entry in entries
         if entry.partition in wanted and entry.bucket >= 0 and planned.issuperset(_paths(context, entry)[:1])
     )
 

@@ -39,7 +39,7 @@ class Publisher(Protocol):
         return False
 
     def publish(self, path: str, snapshot: Snapshot, base: Snapshot | None) -> bool:
-        """True: the file ``path`` stands with this snapshot. False: the id was another's, or ``base`` is not the latest.
+        """True: the file ``path`` stands with this snapshot. False: the id was another's, or ``base`` not the latest.
 
         Raises StorageError (nothing was created) or CommitStateUnknown.
         """
@@ -164,7 +164,8 @@ class SnapshotStore:
     def create(self, snapshot: Snapshot, base: Snapshot | None = None) -> bool:
         """Create the snapshot's file: True it is there, False the id was taken (format 14.4); no hint is moved.
 
-        ``base``: the snapshot that it was built on, which a catalog that owns the history compares. Raises StorageError (nothing was created) or CommitStateUnknown.
+        ``base``: the snapshot that it was built on, which a catalog that owns the history compares. Raises StorageError
+        (nothing was created) or CommitStateUnknown.
         """
         path = self.paths.snapshot(snapshot.id)
         if self.publisher is not None:

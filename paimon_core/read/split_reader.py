@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
 
-from paimon_core.errors import CorruptTable, SnapshotNotFound
+from paimon_core.errors import CorruptTable, SnapshotNotFound, TableNotFound
 from paimon_core.lsm.order import MergeOrder
 from paimon_core.lsm.sorted_run import SortedRun, in_sequence
 from paimon_core.metadata.context import TableContext
@@ -18,6 +18,7 @@ from paimon_core.predicate import Predicate
 from paimon_core.read.bucket_reader import BucketReader
 from paimon_core.scan.split import Split
 from paimon_core.schema import KIND_FIELD, SEQUENCE_FIELD, DataField
+from paimon_core.storage.paths import MAIN
 
 
 def read_split(
@@ -31,7 +32,8 @@ def read_split(
     """The rows of ``split``: exactly ``columns`` in order, rows that satisfy ``where``, deleted rows dropped.
 
     ``threads``: columns are decoded side by side; not for splits that are read at once. Raises SnapshotNotFound when
-    the snapshot expired after the split was planned, CorruptTable for broken files.
+    the snapshot expired after the split was planned, TableNotFound when the table was dropped, CorruptTable for broken
+    files.
     """
     needed = list(dict.fromkeys([*columns, *(sorted(where.columns) if where is not None else ())]))
     expression = where.bind(context.schema.fields).to_arrow() if where is not None else None
@@ -42,7 +44,14 @@ def read_split(
             if len(kept):
                 yield kept.select(list(columns))
     except CorruptTable as error:
-        if error.facts.get("missing") and not _is_held(context, split.snapshot_id):
+        if not error.facts.get("missing"):
+            raise
+        main = context.beside(MAIN)
+        if not main.schemas.ids() and not main.snapshots.ids():
+            raise TableNotFound(
+                f"table {context.name} was dropped while it was read: {error}", table=context.name
+            ) from error
+        if not _is_held(context, split.snapshot_id):
             raise SnapshotNotFound(
                 f"snapshot {split.snapshot_id} of {context.name} expired while it was read: {error}",
                 snapshot=split.snapshot_id,

@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 from paimon_core.commit.changes import Change
 from paimon_core.commit.committer import commit_changes
 from paimon_core.errors import CommitConflict, SchemaMismatch
+from paimon_core.metadata.latest import of_latest
 from paimon_core.metadata.snapshot import CommitKind, Snapshot
 from paimon_core.metadata.statistics import ColumnStatistics, Statistics
 from paimon_core.schema import DataField
@@ -52,10 +53,12 @@ def analyze(request: CommitRequest, columns: Sequence[str] | None) -> Snapshot |
     view = TableView(request.context).refresh()
     context = view.context
     chosen = _chosen(view, columns)
-    snapshot = context.snapshots.latest()
-    if snapshot is None:
+    statistics = of_latest(
+        context.snapshots,
+        lambda latest: None if latest is None else statistics_of(TableView(context, latest), latest, chosen),
+    )
+    if statistics is None:
         return None
-    statistics = statistics_of(TableView(context, snapshot), snapshot, chosen)
     name = FileNames().next("stat-")
     context.storage.write(context.paths.statistics(name), statistics.to_json().encode())
     change = Change(CommitKind.ANALYZE, (), statistics=name, statistics_schema=statistics.schema_id)

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import pyarrow as pa
 
 from paimon_core.codec.binary_row import decode_row
+from paimon_core.errors import SnapshotNotFound
 from paimon_core.lsm.levels import Levels, num_levels
 from paimon_core.metadata.context import TableContext
-from paimon_core.metadata.manifest import ManifestEntry
+from paimon_core.metadata.latest import of_latest
+from paimon_core.metadata.manifest import ManifestEntry, ManifestFile
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.schema import DataField
 
 _TIME = pa.timestamp("ms", tz="UTC")
 _LOCAL_TIME = pa.timestamp("ms")
+_T = TypeVar("_T")
 
 
 def _table(columns: Sequence[tuple[str, pa.DataType]], rows: Sequence[Sequence[Any]]) -> pa.Table:
@@ -32,12 +36,11 @@ class Inspect:
     context: TableContext
     pinned: Snapshot | None = None
 
-    def _snapshot(self) -> Snapshot | None:
-        return self.pinned or self.context.snapshots.latest()
+    def _of_snapshot(self, read: Callable[[Snapshot | None], _T]) -> _T:
+        return of_latest(self.context.snapshots, read) if self.pinned is None else read(self.pinned)
 
     def _entries(self) -> list[ManifestEntry]:
-        snapshot = self._snapshot()
-        return self.context.manifests.entries_of(snapshot) if snapshot else []
+        return self._of_snapshot(lambda s: self.context.manifests.entries_of(s) if s else [])
 
     def snapshots(self) -> pa.Table:
         """One row a snapshot that has not expired, oldest first; times are UTC."""
@@ -54,7 +57,10 @@ class Inspect:
             ("watermark", pa.int64()),
             ("properties", pa.map_(pa.string(), pa.string())),
         ]
-        found = [self.context.snapshots.read(i) for i in self.context.snapshots.ids()]
+        found = []
+        for snapshot_id in self.context.snapshots.ids():
+            with contextlib.suppress(SnapshotNotFound):  # expired meanwhile
+                found.append(self.context.snapshots.read(snapshot_id))
         return _table(
             columns,
             [
@@ -127,19 +133,17 @@ class Inspect:
             ("schema_id", pa.int64()),
             ("list", pa.string()),
         ]
-        snapshot = self._snapshot()
+        found = self._of_snapshot(self._manifests)
+        rows = [(m.file_name, m.file_size, m.num_added_files, m.num_deleted_files, m.schema_id, w) for w, m in found]
+        return _table(columns, rows)
+
+    def _manifests(self, snapshot: Snapshot | None) -> list[tuple[str, ManifestFile]]:
+        """The manifests of each list that is there, with the list's name."""
         lists = [("base", snapshot.base_manifest_list), ("delta", snapshot.delta_manifest_list)] if snapshot else []
         changelog = snapshot.changelog_manifest_list if snapshot else None
         if changelog is not None and self.context.storage.exists(self.context.paths.manifest(changelog)):
             lists.append(("changelog", changelog))
-        return _table(
-            columns,
-            [
-                (m.file_name, m.file_size, m.num_added_files, m.num_deleted_files, m.schema_id, which)
-                for which, name in lists
-                for m in self.context.manifests.read_list(name)
-            ],
-        )
+        return [(which, m) for which, name in lists for m in self.context.manifests.read_list(name)]
 
     def partitions(self) -> pa.Table:
         """One row a partition, sorted by its directory: physical rows (before merging), bytes, files."""

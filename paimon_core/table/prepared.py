@@ -30,6 +30,7 @@ from paimon_core.errors import (
 from paimon_core.maintain.references import references
 from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.metadata.context import TableContext
+from paimon_core.metadata.latest import of_latest
 from paimon_core.metadata.snapshot import CommitKind, Snapshot
 from paimon_core.metadata.wire import pack, unpacked
 from paimon_core.predicate import Predicate
@@ -289,10 +290,13 @@ def prepare(
     for messages that make two snapshots, and for an identifier that has been committed, CommitConflict.
     """
     overwrite = table.overwrite_spec(where) if overwrites else None
-    try:
-        base = Base(request.context, request.context.snapshots.latest())
+
+    def on(latest: Snapshot | None) -> Prepared | None:
         refuse_landed(request)  # with all up to the base looked at
-        return _prepare(table, _counted(request), base, messages, overwrite, where)
+        return _prepare(table, _counted(request), Base(request.context, latest), messages, overwrite, where)
+
+    try:
+        return of_latest(request.context.snapshots, on)
     except (CommitConflict, InvalidRequest):
         if own:
             abort(messages, request.context)

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from paimon_core.errors import InvalidRequest, TableNotFound
+from paimon_core.errors import CorruptTable, InvalidRequest, SnapshotNotFound, TableNotFound
 from paimon_core.metadata.context import TableContext
+from paimon_core.metadata.latest import of_latest
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.predicate import Predicate, parse_where
 from paimon_core.read.changes import changes_schema, read_changes
@@ -20,6 +21,7 @@ from paimon_core.read.split_reader import read_split
 from paimon_core.scan.changes import changed_snapshots
 from paimon_core.scan.plan import ScanPlan, plan_scan
 from paimon_core.scan.split import Split
+from paimon_core.table.presence import check_not_dropped
 
 if TYPE_CHECKING:
     import pandas
@@ -31,20 +33,41 @@ _MOST_ROWS = 2**62
 
 @dataclass(frozen=True)
 class Scan:
-    """A read that has been described and not yet run; each run of it sees the same snapshot."""
+    """A read that has been described and not yet run; each run of it sees the same snapshot, that of its ``plan``.
+
+    A scan of the latest snapshot reads a newer one when that expires before it is planned. Once it is planned, an
+    expiry of its snapshot is SnapshotNotFound, as soon as a file is gone.
+    """
 
     context: TableContext
     snapshot: Snapshot | None
+    """The one to read, or that was the latest when the scan was described."""
     columns: tuple[str, ...]
     where: Predicate | None = None
     limit: int | None = None
+    pinned: bool = True
+    """Whether no other snapshot will do."""
 
     @cached_property
     def plan(self) -> ScanPlan:
-        """What will be read, and why the rest is not."""
+        """What will be read, and why the rest is not.
+
+        Raises SnapshotNotFound when the snapshot has expired, TableNotFound when the table was dropped.
+        """
+        try:
+            return self._plan(self.snapshot)
+        except (SnapshotNotFound, CorruptTable) as error:
+            if isinstance(error, CorruptTable) and not error.facts.get("missing"):
+                raise
+            check_not_dropped(self.context)
+            if self.pinned or self.context.snapshots.latest() == self.snapshot:
+                raise
+        return of_latest(self.context.snapshots, self._plan)
+
+    def _plan(self, snapshot: Snapshot | None) -> ScanPlan:
         context = self.context
         return plan_scan(
-            snapshot=self.snapshot,
+            snapshot=snapshot,
             schema=context.schema,
             options=context.options,
             manifests=context.manifests,
@@ -53,8 +76,21 @@ class Scan:
         )
 
     def splits(self) -> list[Split]:
-        """The units of reading; each can be read in another process by ``read_split``."""
+        """The units of reading; together they give the rows of the scan, without its ``limit``.
+
+        Each can be read in another process: carry ``split.to_bytes()`` there, and give ``Split.from_bytes`` of it to
+        ``read`` of a scan of the same table with the same columns and ``where``.
+        """
         return list(self.plan.splits)
+
+    def read(self, split: Split) -> pa.RecordBatchReader:
+        """The rows of one split, of this scan or of one like it in another process; ``limit`` does not count here.
+
+        Raises SnapshotNotFound when the split's snapshot has expired and a file is gone, CorruptTable.
+        """
+        schema = self.schema
+        tables = read_split(self.context, split, self.columns, self.where)
+        return pa.RecordBatchReader.from_batches(schema, (b for t in tables for b in _typed(t, schema).to_batches()))
 
     def explain(self) -> str:
         """The plan as text: files read and pruned, splits read raw and merged."""
@@ -99,7 +135,7 @@ class Scan:
         """The number of rows; from the manifests alone where no split must be merged or filtered."""
         if self.where is None and self.limit is None and all(s.raw for s in self.plan.splits):
             return self.plan.row_count
-        narrow = Scan(self.context, self.snapshot, self.columns[:1], self.where, self.limit)
+        narrow = Scan(self.context, self.plan.snapshot, self.columns[:1], self.where, self.limit)
         return sum(len(table) for table in narrow._tables())
 
     def to_pandas(self) -> pandas.DataFrame:
@@ -137,6 +173,8 @@ def new_scan(
     columns: Sequence[str] | None,
     where: Predicate | None,
     limit: int | None,
+    *,
+    pinned: bool = True,
 ) -> Scan:
     """Check the request; raises SchemaMismatch for unknown columns, InvalidRequest for a bad limit or predicate."""
     where = parse_where(where)
@@ -155,7 +193,7 @@ def new_scan(
         raise TableNotFound(f"table {context.name} was dropped", table=context.name)
     if where is not None:
         where.bind(context.schema.fields)
-    return Scan(context, snapshot, names, where, limit)
+    return Scan(context, snapshot, names, where, limit, pinned)
 
 
 def changed_rows(

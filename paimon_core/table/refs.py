@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from paimon_core.errors import InvalidRequest, SnapshotNotFound
@@ -11,6 +12,7 @@ from paimon_core.maintain.tag_expiry import expire_tags
 from paimon_core.maintain.tags import create_tag, delete_tag, rename_tag, replace_tag
 from paimon_core.metadata import clock, travel
 from paimon_core.metadata.context import TableContext
+from paimon_core.metadata.latest import of_latest
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.metadata.tag_store import Tag
 from paimon_core.table.arguments import as_millis, epoch_millis, whole
@@ -45,14 +47,14 @@ class Tags:
         self.context.paths.tag(name)  # refuses a name that is none
         if sum(v is not None for v in (snapshot, time, watermark)) > 1:
             raise InvalidRequest(f"tag {name!r}: at most one of snapshot, time and watermark")
-        if time is None and watermark is None:
-            target = self._target(snapshot)
-        else:
+        retained = self._retained(name, keep_for)
+        if time is not None or watermark is not None:
             millis = None if time is None else epoch_millis(time)
             target = travel.tag_source(
                 self.context, millis, None if watermark is None else whole("watermark", watermark)
             )
-        return create_tag(self.context, name, target, self._retained(name, keep_for))
+            return create_tag(self.context, name, target, retained)
+        return self._with_target(snapshot, lambda target: create_tag(self.context, name, target, retained))
 
     def rename(self, name: str, new_name: str) -> Tag:
         """Give a tag another name; raises TagNotFound, AlreadyExists, InvalidRequest.
@@ -69,7 +71,7 @@ class Tags:
         TagNotFound, SnapshotNotFound, InvalidRequest.
         """
         retained = None if keep_for is None else self._retained(name, keep_for)
-        return replace_tag(self.context, name, self._target(snapshot), retained)
+        return self._with_target(snapshot, lambda target: replace_tag(self.context, name, target, retained))
 
     def list(self) -> list[Tag]:
         """All tags, by name."""
@@ -96,13 +98,17 @@ class Tags:
         """
         return tuple(create_due_tags(self.context))
 
-    def _target(self, snapshot: int | None) -> Snapshot:
+    def _with_target(self, snapshot: int | None, name: Callable[[Snapshot], Tag]) -> Tag:
+        """Name a snapshot; by default the latest, and a newer one when it expires before it has its name."""
+
+        def latest(found: Snapshot | None) -> Tag:
+            if found is None:
+                raise SnapshotNotFound(f"table {self.context.name} has no snapshot to tag", table=self.context.name)
+            return name(found)
+
         if snapshot is not None:
-            return travel.by_id(self.context, whole("snapshot", snapshot), tagged=True)
-        found = self.pinned or self.context.snapshots.latest()
-        if found is None:
-            raise SnapshotNotFound(f"table {self.context.name} has no snapshot to tag", table=self.context.name)
-        return found
+            return name(travel.by_id(self.context, whole("snapshot", snapshot), tagged=True))
+        return of_latest(self.context.snapshots, latest) if self.pinned is None else name(self.pinned)
 
     def _retained(self, name: str, keep_for: datetime.timedelta | None) -> int | None:
         if keep_for is None:

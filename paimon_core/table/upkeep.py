@@ -17,6 +17,7 @@ from paimon_core.lsm.strategy import stop_trigger
 from paimon_core.maintain.tag_creation import tend_tags
 from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.metadata.context import TableContext
+from paimon_core.metadata.latest import of_latest
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.predicate import Predicate
 from paimon_core.scan.partitions import matching_partitions
@@ -56,8 +57,9 @@ def plan(
     fully. Otherwise what the strategy picks; ``written`` (partition, bucket)s limit it to them and to those whose
     level 0 is overdue. ``where`` is on partition columns.
     """
-    latest = context.snapshots.latest()
-    entries = context.manifests.entries_of(latest) if latest else []
+    latest, entries = of_latest(
+        context.snapshots, lambda latest: (latest, context.manifests.entries_of(latest) if latest else [])
+    )
     if where is not None:
         matches = matching_partitions(context, where)
         entries = [e for e in entries if matches(e.partition)]

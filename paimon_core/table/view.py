@@ -64,7 +64,8 @@ class TableView:
         self, columns: Sequence[str] | None = None, where: Predicate | None = None, limit: int | None = None
     ) -> Scan:
         """Describe a read; raises SchemaMismatch for unknown columns or literals that do not fit."""
-        return new_scan(self.context, self.latest_snapshot(), columns, where, limit)
+        pinned = self.pinned is not None
+        return new_scan(self.context, self.latest_snapshot(), columns, where, limit, pinned=pinned)
 
     def changes(
         self,

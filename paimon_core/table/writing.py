@@ -10,9 +10,10 @@ from typing import Any, Self
 from paimon_core.commit.overwrite import Overwrite
 from paimon_core.commit.reads import Reads
 from paimon_core.commit.retry import tries
-from paimon_core.errors import AfterCommitFailed, InvalidRequest, ReadOutdated
+from paimon_core.errors import AfterCommitFailed, InvalidRequest, ReadOutdated, SnapshotNotFound
 from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.metadata.engine_rules import check_deletes
+from paimon_core.metadata.latest import of_latest
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.metadata.statistics import Statistics
 from paimon_core.predicate import Predicate
@@ -167,16 +168,16 @@ class TableWrites(TableView):
 
     def _delete_rows(self, request: CommitRequest, where: Predicate) -> Snapshot | None:
         may_hold = partitions_with_matches(self.context, where)
-        outdated: ReadOutdated | None = None
+        outdated: ReadOutdated | SnapshotNotFound | None = None
         for _ in tries(self.options):
             scan = self.scan(where=where)
-            with TableWriter(self.context) as writer:
-                for batch in scan.to_batches():
-                    writer.delete(batch)
-                messages = writer.flush()
             try:
-                return self.complete(request, messages, reads=Reads(scan.snapshot, may_hold))
-            except ReadOutdated as error:
+                with TableWriter(self.context) as writer:
+                    for batch in scan.to_batches():
+                        writer.delete(batch)
+                    messages = writer.flush()
+                return self.complete(request, messages, reads=Reads(scan.plan.snapshot, may_hold))
+            except (ReadOutdated, SnapshotNotFound) as error:  # changed, or expired, since it was read
                 outdated = error
         assert outdated is not None
         raise outdated
@@ -267,7 +268,13 @@ class TableWrites(TableView):
 
     def statistics(self) -> Statistics | None:
         """What the last ``analyze`` found, as far as it still holds; None without."""
-        snapshot = self.latest_snapshot()
+        return (
+            of_latest(self.context.snapshots, self._statistics)
+            if self.pinned is None
+            else self._statistics(self.pinned)
+        )
+
+    def _statistics(self, snapshot: Snapshot | None) -> Statistics | None:
         name = None if snapshot is None else snapshot.statistics
         return None if name is None else Statistics.read(self.context.storage, self.context.paths.statistics(name))
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from types import TracebackType
 from typing import Any, TypeVar
 
@@ -22,6 +23,9 @@ from paimon_core.errors import InvalidRequest, SchemaMismatch, StorageError
 from paimon_core.lsm.engines.choice import merge_engine
 from paimon_core.metadata.commit_message import CommitMessage, Position
 from paimon_core.metadata.context import TableContext
+from paimon_core.metadata.latest import of_latest
+from paimon_core.metadata.manifest import ManifestEntry
+from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.schema import RETRACTS, VALUE_KIND, RowKind
 from paimon_core.write.bucket_writer import AppendBucketWriter, BucketWriter, KeyedBucketWriter
 from paimon_core.write.bucketing import BucketRows, split_by_bucket
@@ -201,13 +205,17 @@ class TableWriter:
         if not unknown:
             return
         context = self._context
-        snapshot = context.snapshots.latest()
-        for entry in context.manifests.entries_of(snapshot, unknown) if snapshot else ():
+        for entry in of_latest(context.snapshots, partial(self._entries, unknown)):
             self._bucket_counts[entry.partition] = entry.total_buckets
             key = (entry.partition, entry.bucket)
             self._existing[key] = max(self._existing.get(key, -1), entry.file.max_sequence_number)
-        position = (0, "") if snapshot is None else (snapshot.id, snapshot.delta_manifest_list)
-        self._scanned.update(dict.fromkeys(unknown, position))
+
+    def _entries(self, partitions: Collection[bytes], latest: Snapshot | None) -> list[ManifestEntry]:
+        """The live files of some partitions, which are then known as of this snapshot."""
+        entries = [] if latest is None else self._context.manifests.entries_of(latest, partitions)
+        position = (0, "") if latest is None else (latest.id, latest.delta_manifest_list)
+        self._scanned.update(dict.fromkeys(partitions, position))
+        return entries
 
     def _forget_existing(self) -> None:
         self._existing.clear()

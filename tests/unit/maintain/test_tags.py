@@ -291,7 +291,9 @@ def test_a_name_that_was_given_again_is_another_tag(monkeypatch):
     rename_tag(context, "one", "two")
     create_tag(context, "one", context.snapshots.read(1))
     path = context.paths.tag("one")
-    later = [replace(f, modified_millis=f.modified_millis + 1) for f in context.storage.list(context.paths.tag_directory)]
+    later = [
+        replace(f, modified_millis=f.modified_millis + 1) for f in context.storage.list(context.paths.tag_directory)
+    ]
     monkeypatch.setattr(type(context.storage), "list", lambda storage, directory: later)
     with pytest.raises(AlreadyExists, match="'two'"):
         rename_tag(context, "one", "two")

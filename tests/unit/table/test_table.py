@@ -606,3 +606,16 @@ def test_options_of_files_that_append_tables_do_not_have(catalog, option, value)
     with pytest.raises(paimon.InvalidRequest, match=f"{option} needs a table with a primary key"):
         catalog.create_table("db.o", SCHEMA, options={option: value})
     catalog.create_table("db.o", SCHEMA, primary_key=["k"], options={"bucket": "1", option: value})
+
+
+def test_a_split_is_read_elsewhere_by_a_scan_like_its_own(keyed):
+    keyed.write(rows(("a", 1, 1.0), ("b", 2, 2.0)))
+    keyed.write(rows(("a", 1, 9.0), ("a", 3, 3.0)))
+    described = {"columns": ["v"], "where": col("v") > 2}
+    carried = [split.to_bytes() for split in keyed.scan(**described).splits()]
+    assert carried
+    there = keyed.scan(**described)
+    assert sorted(v for s in carried for v in there.read(paimon.Split.from_bytes(s)).read_all()["v"].to_pylist()) == [
+        3.0,
+        9.0,
+    ]
