@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import datetime
 import os
-import shutil
 import threading
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -174,7 +173,7 @@ class FsspecStorage(Storage):
                     self.filesystem.rmdir(path)
             return
         with contextlib.suppress(FileNotFoundError), _failing("delete", directory, missing=True):
-            shutil.rmtree(directory)
+            local_disk.remove_directory(directory)
 
     def remove_empty_directory(self, directory: str) -> bool:
         """Remove a directory if nothing is in it."""

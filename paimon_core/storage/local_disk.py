@@ -3,6 +3,9 @@
 A function that returns has its bytes and its directory entry on disk (fsync of the file, then of the directory).
 ``create_whole`` publishes by link(2): readers see no file or all of it, and of two racers exactly one wins. Temporary
 files are called ``.<name>.<uuid>.tmp`` beside the final name (format 1.1) and are removed on every path.
+
+Other threads and processes make the same directories, and an expiry removes those that are empty, at any moment: a
+directory that is missing, or goes again before the new file is in it, is made again, ``TRIES`` times.
 """
 
 from __future__ import annotations
@@ -10,14 +13,19 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import shutil
 import uuid
+from collections.abc import Callable
 from pathlib import PurePosixPath
-from typing import Any
+from typing import Any, TypeVar
 
 import pyarrow as pa
 
 from paimon_core.errors import CommitStateUnknown, StorageError
 
+TRIES = 20
+"""How often a directory is made that vanishes again; also where one takes no entry, as /proc."""
+_T = TypeVar("_T")
 _NO_LINKS = frozenset({errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EXDEV, errno.EMLINK})
 _NO_DIRECTORY_SYNC = frozenset({errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EBADF})
 
@@ -73,13 +81,7 @@ def replace(path: str, data: bytes) -> None:
 
 def move(source: str, target: str) -> None:
     """Give a file a new name that is free; raises FileExistsError when it is taken."""
-    try:
-        os.link(source, target, follow_symlinks=False)
-    except FileNotFoundError:
-        if not os.path.lexists(source):
-            raise
-        make_directory(os.path.dirname(target))
-        os.link(source, target, follow_symlinks=False)
+    _in_directory(target, lambda: os.link(source, target, follow_symlinks=False), source)
     _sync_directory(target)
     os.unlink(source)
 
@@ -88,9 +90,7 @@ def move_directory(source: str, target: str) -> None:
     """Give a directory a new name that is free, durably; raises FileExistsError when it is taken."""
     if os.path.lexists(target):
         raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), target)
-    if not os.path.isdir(os.path.dirname(target)):
-        make_directory(os.path.dirname(target))
-    os.rename(source, target)
+    _in_directory(target, lambda: os.rename(source, target), source)
     _sync_directory(target)
     _sync_directory(source)
 
@@ -117,29 +117,56 @@ class DurableFile(pa.OSFile):  # type: ignore[misc]
 
 def open_new(path: str) -> DurableFile:
     """A new file to stream into; missing directories are made."""
-    try:
-        return DurableFile(path, "wb")
-    except FileNotFoundError:
-        make_directory(os.path.dirname(path))
-        return DurableFile(path, "wb")
+    return _in_directory(path, lambda: DurableFile(path, "wb"))
 
 
 def make_directory(directory: str) -> None:
     """Make a directory and its missing parents, each entry durable; raises NotADirectoryError for a file."""
+    if os.path.isdir(directory):
+        return
+    _in_directory(directory, lambda: _make(directory))
+
+
+def remove_directory(directory: str) -> None:
+    """Remove a directory and all below it; raises FileNotFoundError when there is none.
+
+    What others remove from it meanwhile does not end the removal.
+    """
+    for _ in range(TRIES):
+        try:
+            shutil.rmtree(directory)
+        except FileNotFoundError:
+            if not os.path.lexists(directory):
+                raise
+        else:
+            return
+    shutil.rmtree(directory)
+
+
+def _make(directory: str) -> None:
+    """One directory in one that is there, its entry durable."""
     try:
         os.mkdir(directory)
     except FileExistsError:
-        if not os.path.isdir(directory):
+        if os.path.lexists(directory) and not os.path.isdir(directory):
             raise NotADirectoryError(errno.ENOTDIR, "is a file", directory) from None
         return
-    except FileNotFoundError:
-        parent = os.path.dirname(directory)
-        if os.path.isdir(parent):
-            raise  # the parent is there and takes no entry, as /proc
-        make_directory(parent)
-        make_directory(directory)
-        return
     _sync_directory(directory)
+
+
+def _in_directory(path: str, act: Callable[[], _T], source: str | None = None) -> _T:
+    """Do ``act``, which puts an entry at ``path``, and make the directory of it when that is what is missing.
+
+    Raises FileNotFoundError when ``source`` is missing, or the directory after all tries.
+    """
+    for _ in range(TRIES):
+        try:
+            return act()
+        except FileNotFoundError:
+            if source is not None and not os.path.lexists(source):
+                raise
+            make_directory(os.path.dirname(path))
+    return act()
 
 
 @contextlib.contextmanager
@@ -156,11 +183,7 @@ def _temporary(path: str, data: bytes) -> Any:
 
 def _open_new(path: str) -> int:
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
-    try:
-        return os.open(path, flags, 0o666)
-    except FileNotFoundError:
-        make_directory(os.path.dirname(path))
-        return os.open(path, flags, 0o666)
+    return _in_directory(path, lambda: os.open(path, flags, 0o666))
 
 
 def _write_all(descriptor: int, data: bytes) -> None:

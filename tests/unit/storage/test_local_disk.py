@@ -153,3 +153,90 @@ def test_a_store_that_fails_is_a_storage_error(tmp_path):
     (tmp_path / "f").write_bytes(b"")
     with pytest.raises(StorageError, match="cannot make directory"):
         STORAGE.make_directory(f"{tmp_path}/f")
+
+
+# -- others make and remove the same directories
+
+
+class Overtaken:
+    """Stands in for a function of ``os``: others do something just before, or after, its first calls."""
+
+    def __init__(self, real, *, before=(), after=()):
+        self.real, self.waiting, self.after = real, list(before), list(after)
+
+    def __call__(self, *args, **kwargs):
+        if self.waiting:
+            self.waiting.pop(0)()
+        try:
+            return self.real(*args, **kwargs)
+        finally:
+            if self.after:
+                self.after.pop(0)()
+
+
+def test_a_parent_that_another_thread_makes_between_two_looks(tmp_path, monkeypatch):
+    """mkdir finds no parent; before the next look another has made it."""
+    made = tmp_path / "day=mon" / "bucket-1"
+    monkeypatch.setattr(os, "mkdir", Overtaken(os.mkdir, after=[lambda mkdir=os.mkdir: mkdir(made.parent)]))
+    local_disk.make_directory(str(made))
+    assert made.is_dir()
+
+
+def test_a_directory_that_another_thread_makes_first(tmp_path, monkeypatch):
+    made = tmp_path / "bucket-1"
+    monkeypatch.setattr(os, "mkdir", Overtaken(os.mkdir, before=[lambda mkdir=os.mkdir: mkdir(made)]))
+    local_disk.make_directory(str(made))
+    assert made.is_dir()
+
+
+def test_a_directory_that_is_there_and_gone_again(tmp_path, monkeypatch):
+    """mkdir finds it there, and then it is removed: that is no file in its place."""
+    made = tmp_path / "bucket-1"
+    mkdir = Overtaken(os.mkdir, before=[lambda mkdir=os.mkdir: mkdir(made)], after=[lambda: os.rmdir(made)])
+    monkeypatch.setattr(os, "mkdir", mkdir)
+    STORAGE.write(f"{made}/data-0", b"x")
+    assert (made / "data-0").read_bytes() == b"x"
+
+
+@pytest.mark.parametrize("verb", ["write", "overwrite", "create_exclusive", "open_output", "move", "move_directory"])
+def test_a_directory_that_is_removed_while_it_is_empty(tmp_path, monkeypatch, verb):
+    """An expiry removes the new directory twice, once with its parent, before the writer's file is in it."""
+    bucket = tmp_path / "day=mon" / "bucket-1"
+    (tmp_path / "source").mkdir()
+    (tmp_path / "source" / "file").write_bytes(b"x")
+    make = local_disk.make_directory
+    cleaners = [lambda: os.rmdir(bucket), lambda: os.removedirs(bucket)]
+
+    def made_and_cleaned(directory):
+        make(directory)
+        if directory == str(bucket) and cleaners:
+            cleaners.pop(0)()
+            tmp_path.mkdir(exist_ok=True)
+
+    monkeypatch.setattr(local_disk, "make_directory", made_and_cleaned)
+    match verb:
+        case "open_output":
+            with STORAGE.open_output(f"{bucket}/x") as out:
+                out.write(b"x")
+        case "move":
+            STORAGE.move(f"{tmp_path}/source/file", f"{bucket}/x")
+        case "move_directory":
+            STORAGE.move_directory(f"{tmp_path}/source", f"{bucket}/x")
+        case _:
+            getattr(STORAGE, verb)(f"{bucket}/x", b"x")
+    assert cleaners == []
+    assert os.listdir(bucket) == ["x"]
+
+
+def test_a_directory_that_takes_no_entry_is_told(monkeypatch):
+    with pytest.raises(StorageError, match=r"cannot make directory /proc/none/deeper"):
+        STORAGE.make_directory("/proc/none/deeper")
+
+
+def test_a_removal_goes_on_when_another_removes_too(tmp_path, monkeypatch):
+    for name in ("a", "b", "c"):
+        (tmp_path / "t" / name).mkdir(parents=True)
+        (tmp_path / "t" / name / "file").write_bytes(b"x")
+    monkeypatch.setattr(os, "unlink", Overtaken(os.unlink, before=[lambda: (tmp_path / "t" / "b" / "file").unlink()]))
+    STORAGE.delete_directory(f"{tmp_path}/t")
+    assert not (tmp_path / "t").exists()
