@@ -1,14 +1,18 @@
 """check: the invariants of a table at rest, on every branch, as a report; nothing is written.
 
-Quick, it reads metadata and listings; deep, it opens every data file too. A table that is being written can be checked:
-what expires meanwhile is no finding. Nothing that is wrong with the table ends the check.
+Quick, it reads metadata and listings; deep, it opens every data file too. Nothing that is wrong with the table ends the
+check. A table that is being written can be checked: findings on one whose snapshots, tags, consumers, changelogs,
+schemas or branches changed meanwhile are looked at again, and what does not show every time is none.
 """
 
 from __future__ import annotations
 
+from collections.abc import Hashable
+from dataclasses import replace
+
 from paimon_core.errors import BranchNotFound, PaimonError, TableNotFound
 from paimon_core.fsck.branch import check_branch
-from paimon_core.fsck.finding import Level, Report
+from paimon_core.fsck.finding import Finding, Level, Report
 from paimon_core.fsck.garbage import list_garbage
 from paimon_core.fsck.notes import Notes, Spot
 from paimon_core.fsck.survey import Survey
@@ -18,8 +22,53 @@ from paimon_core.storage.paths import MAIN, TablePaths
 from paimon_core.storage.storage import Storage
 
 
+LOOKS = 3
+"""How often a table that keeps changing is checked before what each look found is told."""
+
+
 def check(context: TableContext, *, deep: bool = False) -> Report:
-    """Check the table of ``context`` on all of its branches."""
+    """Check the table of ``context`` on all of its branches; up to ``LOOKS`` times when others change it meanwhile.
+
+    An expiry by Java deletes the files of a snapshot before the snapshot: a check that falls between is not spared.
+    """
+    confirmed: set[Hashable] | None = None
+    for _ in range(LOOKS):
+        marks = _marks(context)
+        report = _check(context, deep=deep)
+        if report.is_clean or _marks(context) == marks:
+            return report
+        seen = {_place(f) for f in report.findings}
+        confirmed = seen if confirmed is None else confirmed & seen
+    kept = tuple(f for f in report.findings if f.level is Level.INFO or _place(f) in (confirmed or ()))
+    return replace(report, findings=kept)
+
+
+def _place(finding: Finding) -> Hashable:
+    """What makes two findings the same one; their words may tell numbers that have changed."""
+    return finding.invariant, finding.branch, finding.snapshot, finding.path
+
+
+def _marks(context: TableContext) -> Hashable:
+    """The names, sizes and times of the files that say what the table holds, on every branch."""
+    try:
+        homes = [TablePaths(context.paths.root, name) for name in (MAIN, *context.branches.names())]
+        directories = [
+            directory
+            for paths in homes
+            for directory in (
+                paths.snapshot_directory,
+                paths.schema_directory,
+                paths.tag_directory,
+                paths.changelog_directory,
+                paths.consumer_directory,
+            )
+        ]
+        return tuple(tuple(context.storage.list(d)) for d in (context.paths.branch_directory, *directories))
+    except PaimonError:
+        return None  # the check itself tells what cannot be listed
+
+
+def _check(context: TableContext, *, deep: bool) -> Report:
     notes = Notes(context.name, deep)
     here = Spot(MAIN, holder=f"table {context.name}")
     survey = Survey(context, notes)
