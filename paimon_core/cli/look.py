@@ -10,15 +10,17 @@ from paimon_core.catalog.filesystem import FilesystemCatalog
 from paimon_core.catalog.identifier import Identifier
 from paimon_core.cli.catalogs import table_of
 from paimon_core.cli.output import Output
-from paimon_core.errors import CorruptTable, UnsupportedFeature
+from paimon_core.errors import CorruptTable, NotFound, UnsupportedFeature
 from paimon_core.fsck.check import check, check_root
 from paimon_core.fsck.finding import Report
 from paimon_core.storage.paths import table_path
 
 
 def tables(catalog: Catalog, asked: argparse.Namespace, out: Output) -> int:
-    """All tables, or those of one database."""
+    """All tables, or those of one database; raises NotFound where there is no warehouse."""
     databases = [asked.database] if asked.database else catalog.list_databases()
+    if not databases and isinstance(catalog, FilesystemCatalog) and not catalog.storage.exists(catalog.warehouse):
+        raise NotFound(f"no warehouse at {catalog.warehouse}: nothing is there", path=catalog.warehouse)
     names = [f"{database}.{name}" for database in databases for name in catalog.list_tables(database)]
     out.say("\n".join(names) or "no table", names)
     return 0

@@ -11,6 +11,7 @@ from paimon_core.catalog.catalog import Catalog
 from paimon_core.cli.catalogs import table_of
 from paimon_core.cli.output import Output, sentence
 from paimon_core.errors import InvalidRequest
+from paimon_core.maintain.garbage import Removal
 from paimon_core.maintain.plan import Plan
 from paimon_core.table.table import Table
 
@@ -30,7 +31,7 @@ def planned(plan: Planner) -> Command:
             out.say(f"{made.sentence()}\nwritten to {asked.plan_out}: nothing was done", _plain(made))
         elif asked.apply:
             done = table.maintenance.apply(made)
-            out.say(f"{made.sentence()}\ndone: {sentence(done)}", done)
+            out.say(f"{made.sentence()}\ndone: {_done(made, done)}", done)
         else:
             out.say(f"{_shown(made)}\nnothing was done: add --apply, or --plan-out FILE", _plain(made))
         return 0
@@ -48,8 +49,15 @@ def apply(catalog: Catalog, asked: argparse.Namespace, out: Output) -> int:
     table = catalog.table(plan.table)
     table = table if table.context.branch == plan.branch else table.branch(plan.branch)
     done = table.maintenance.apply(plan)
-    out.say(f"{plan.sentence()}\ndone: {sentence(done)}", done)
+    out.say(f"{plan.sentence()}\ndone: {_done(plan, done)}", done)
     return 0
+
+
+def _done(plan: Plan, done: object) -> str:
+    """What was done; a report that tells of files alone does not name what went with them."""
+    if not isinstance(done, Removal):
+        return sentence(done)
+    return ", ".join(plan.subjects) + (f"; {sentence(done)}" if done.paths else "")
 
 
 def _write(path: str, plan: Plan) -> None:

@@ -21,7 +21,6 @@ from paimon_core.metadata.schema_store import SchemaStore
 from paimon_core.storage.paths import MAIN, TablePaths
 from paimon_core.storage.storage import Storage
 
-
 LOOKS = 3
 """How often a table that keeps changing is checked before what each look found is told."""
 

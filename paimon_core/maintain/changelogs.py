@@ -17,6 +17,7 @@ from paimon_core.maintain.look_again import look_again
 from paimon_core.maintain.plan import Plan, PlannedFile, Protected
 from paimon_core.maintain.retention import Bound, Chosen, Retention, bounds, choose_changelogs, refuse_unread_options
 from paimon_core.maintain.state import TableState
+from paimon_core.maintain.there import there
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.snapshot import Snapshot
 
@@ -85,7 +86,7 @@ def plan_changelog_expiry(context: TableContext, retention: Retention) -> Plan:
     return replace(
         plan,
         subjects=tuple(f"changelog {s.id}" for s in work.expired),
-        files=(*work.data, *work.metadata),
+        files=there(context.storage, (*work.data, *work.metadata)),
         protected=work.protected,
         arguments={
             "changelogs": [s.id for s in work.expired],
@@ -162,7 +163,8 @@ def _carry_out(context: TableContext, work: _Work, seen: Seen) -> ChangelogRepor
         context.changelogs.write_earliest_hint(work.first_kept.id)
     used = used_since(context, seen, (*work.data, *work.metadata))
     data = [f for f in work.data if f.path not in used]
-    removed = Removal.of(data, [f for f in work.metadata if f.path not in used])
+    metadata = (f for f in work.metadata if f.path not in used)
+    removed = Removal.of(there(context.storage, data), there(context.storage, metadata))
     context.storage.delete(removed.paths)
     if context.options["snapshot.clean-empty-directories"]:
         remove_emptied(context, [f.path for f in data])

@@ -32,6 +32,7 @@ from paimon_core.maintain.look_again import look_again
 from paimon_core.maintain.plan import Plan, PlannedFile, Protected
 from paimon_core.maintain.retention import Bound, Chosen, Retention, bounds, choose_snapshots, refuse_unread_options
 from paimon_core.maintain.state import TableState
+from paimon_core.maintain.there import there
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.data_file import FileSource
 from paimon_core.metadata.manifest import ManifestEntry
@@ -51,6 +52,7 @@ class ExpireReport:
     earliest: int | None = None
     """The first snapshot that is left."""
     removed: Removal = field(default_factory=Removal)
+    """The files that were there to be deleted; what an earlier run had deleted is not counted."""
     kept_by_tags: int = 0
     """Data files that would have gone but for a tag."""
     dry_run: bool = False
@@ -75,7 +77,7 @@ class _Work:
 
     def report(self, context: TableContext, *, dry_run: bool = False) -> ExpireReport:
         ids = tuple(s.id for s in self.expired)
-        removal = Removal.of(self.data, self.metadata)
+        removal = Removal.of(there(context.storage, self.data), there(context.storage, self.metadata))
         return ExpireReport(context.name, ids, self.first_kept.id, removal, self.kept_by_tags, dry_run, self.protected)
 
 
@@ -118,14 +120,14 @@ def plan_snapshot_expiry(
     return replace(
         plan,
         subjects=tuple(f"snapshot {s.id}" for s in work.expired),
-        files=(*work.data, *work.metadata),
+        files=(*(data := there(context.storage, work.data)), *there(context.storage, work.metadata)),
         protected=work.protected,
         arguments={
             "snapshots": [s.id for s in work.expired],
             "first_kept": work.first_kept.id,
             "first_kept_delta": work.first_kept.delta_manifest_list,
             "decoupled": decoupled,
-            "data_files": len(work.data),
+            "data_files": len(data),
             "kept_by_tags": work.kept_by_tags,
         },
     )

@@ -183,10 +183,6 @@ class Garbage:
         data = [PlannedFile(path, size) for sizes in self.data.values() for path, size in sizes.items()]
         return data, [PlannedFile(path, size) for path, size in self.metadata.items()]
 
-    def removal(self) -> Removal:
-        """What is left, as a value."""
-        return Removal.of(*self.files())
-
     def _metadata_of(self, base: Base) -> Iterator[str]:
         paths, snapshot = self.context.paths, base.snapshot
         assert snapshot is not None

@@ -17,6 +17,7 @@ from paimon_core.maintain.state import TableState
 from paimon_core.maintain.tag_names import check_new_name
 from paimon_core.maintain.tag_release import only_of, release
 from paimon_core.maintain.tag_success import note_created, note_deleted
+from paimon_core.maintain.there import there
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.metadata.tag_store import Tag, new_tag
@@ -106,7 +107,10 @@ def delete_tag(context: TableContext, name: str, *, dry_run: bool = False) -> Re
     CorruptTable when this tag, a snapshot or another tag cannot be read whole: nothing is deleted then.
     """
     tag = _read_to_delete(context, name)
-    return only_of(context, tag).removal() if dry_run else drop_tag(context, tag)
+    if not dry_run:
+        return drop_tag(context, tag)
+    data, metadata = only_of(context, tag).files()
+    return Removal.of(there(context.storage, data), there(context.storage, metadata))
 
 
 def drop_tag(context: TableContext, tag: Tag, allowed: frozenset[str] | None = None) -> Removal:
@@ -129,7 +133,7 @@ def plan_tag_deletion(context: TableContext, name: str) -> Plan:
         context.branch,
         state,
         (f"tag {name}",),
-        (*data, *metadata),
+        there(context.storage, (*data, *metadata)),
         arguments={"tag": name},
     )
 

@@ -59,6 +59,25 @@ def test_tables(run):
     assert run("tables", "db", "--json") == (0, '[\n  "db.t"\n]\n', "")
 
 
+def test_a_warehouse_that_is_not_there_is_no_empty_one(run, tmp_path):
+    gone, empty = str(tmp_path / "gone"), tmp_path / "empty"
+    empty.mkdir()
+    code, out, err = run("tables", "--warehouse", gone, warehouse=False)
+    assert (code, out, err) == (2, "", f"paimon-core tables: no warehouse at {gone}: nothing is there\n")
+    assert run("tables", "--warehouse", str(empty), warehouse=False) == (0, "no table\n", "")
+    for arguments in (("tables", "db"), ("snapshots", "db.t"), ("fsck", "db.t"), ("tags", "delete", "db.t", "x")):
+        code, out, err = run(*arguments, "--warehouse", gone, warehouse=False)
+        assert (code, out) == (2, "")
+        assert gone in err
+
+
+def test_a_tag_that_goes_with_its_files_names_both(run, table):
+    table.tags.create("one", 1)
+    table.expire_snapshots(keep_max=1)
+    out = run("tags", "delete", "db.t", "one", "--apply")[1]
+    assert "\ndone: tag one; paths " in out
+
+
 def test_snapshots(run):
     code, out, _ = run("snapshots", "db.t")
     assert code == 0
@@ -112,7 +131,11 @@ def test_tags(run, table):
     assert code == 0
     assert "nothing was done" in out
     assert [t.name for t in table.tags.list()] == ["b"]
-    assert run("tags", "delete", "db.t", "b", "--apply")[0] == 0
+    assert run("tags", "delete", "db.t", "b", "--apply") == (
+        0,
+        "delete-tag db.t: tag b; 0 files, 0 bytes\ndone: tag b\n",
+        "",
+    )
     assert table.tags.list() == []
     assert run("tags", "create", "db.t", "c", "--time", "0")[1] == "tag c is snapshot 1\n"
 

@@ -13,7 +13,7 @@ from paimon_core.maintain.branches import create_branch
 from paimon_core.maintain.expire import apply_snapshot_expiry, plan_snapshot_expiry
 from paimon_core.maintain.plan import Plan, PlannedFile
 from paimon_core.maintain.rollback import rollback
-from paimon_core.maintain.tags import create_tag, delete_tag
+from paimon_core.maintain.tags import create_tag, delete_tag, plan_tag_deletion
 from tests.support.clones import clone
 from tests.support.fake_tables import (
     EVERYTHING,
@@ -27,7 +27,7 @@ from tests.support.fake_tables import (
     message,
     reopened,
 )
-from tests.support.faulty_storage import Died, FaultyStorage
+from tests.support.faulty_storage import Died, FaultyStorage, Outcome
 from tests.support.reachable import assert_whole_and_clean
 
 
@@ -393,3 +393,49 @@ def test_emptied_directories_go_where_the_option_says_so(tmp_path):
         assert (root / "p=gone").exists() is left
         assert (root / "p=a" / "bucket-0").exists()
         assert_whole_and_clean(context)
+
+
+# -- what is gone already
+
+
+@pytest.mark.parametrize("after", ["a whole run", "a run that died"])
+def test_files_that_an_earlier_run_deleted_are_not_counted(after):
+    context, _ = compacted()
+    append(context)
+    if after == "a whole run":
+        expire_all(context, limit=3)
+    else:
+        storage = FaultyStorage(context.storage)
+        storage.on("delete", "/snapshot-2", Outcome.DIE_BEFORE)
+        work = plan_snapshot_expiry(context, EVERYTHING)
+        with pytest.raises(Died):
+            expire_all(reopened(context, storage))
+        context.storage.delete([f.path for f in work.files][:3])
+    plan = plan_snapshot_expiry(context, EVERYTHING)
+    before = files_on_storage(context)
+    root = context.paths.root + "/"
+    assert {f.path.removeprefix(root) for f in plan.files} <= before
+    dry = expire_all(context, dry_run=True).removed
+    assert dry.paths == tuple(f.path for f in plan.files)
+    done = expire_all(context)
+    gone = before - files_on_storage(context) - {f"snapshot/snapshot-{i}" for i in done.expired}
+    assert {p.removeprefix(root) for p in done.removed.paths} == gone
+    assert (done.removed.data_files, done.removed.metadata_files) == (
+        sum(p.endswith(".parquet") for p in gone),
+        sum(p.startswith("manifest/") for p in gone),
+    )
+
+
+def test_a_tag_whose_files_are_gone_is_deleted_without_counting_them():
+    context, _ = compacted()
+    create_tag(context, "t", context.snapshots.read(1))
+    expire_all(context)
+    (lost, *_) = [f.path for f in plan_tag_deletion(context, "t").files]
+    context.storage.delete([lost])
+    before = files_on_storage(context)
+    assert lost not in {f.path for f in plan_tag_deletion(context, "t").files}
+    assert lost not in delete_tag(context, "t", dry_run=True).paths
+    removed = delete_tag(context, "t")
+    assert {p.removeprefix(context.paths.root + "/") for p in removed.paths} == before - files_on_storage(context) - {
+        "tag/tag-t"
+    }
