@@ -32,6 +32,7 @@ from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.manifest_store import ManifestCache
 from paimon_core.metadata.schema_store import SchemaStore
 from paimon_core.metadata.snapshot import Snapshot
+from paimon_core.options import TableOptions
 from paimon_core.storage.fsspec_storage import MEMORY, FsspecStorage
 from paimon_core.storage.paths import MAIN, TablePaths, identifier
 from paimon_core.storage.secret import Secret
@@ -129,6 +130,7 @@ class RestCatalog(Catalog):
         found = Identifier.parse(name)
         main = Identifier(found.database, found.table)
         told = self._told(found)
+        TableOptions.parse(_table_type(told), table=str(main))
         place, table_id = told.get("path"), told.get("id")
         if not isinstance(place, str) or not isinstance(table_id, str):
             raise CorruptTable(f"{self.client.uri} tells no path and id of table {name}", table=name)
@@ -239,6 +241,13 @@ def _client(uri: str, values: Mapping[str, Any]) -> RestClient:
 
 def _is_ours(key: str) -> bool:
     return key.startswith(HEADER_PREFIX) or key in {option.key for option in REST_OPTIONS}
+
+
+def _table_type(told: Mapping[str, Any]) -> dict[str, str]:
+    """The option ``type`` as the server tells it: tables of other types have no schema file to look into."""
+    schema = told.get("schema")
+    options = schema.get("options") if isinstance(schema, dict) else None
+    return {"type": str(options["type"])} if isinstance(options, dict) and "type" in options else {}
 
 
 def _texts(told: Any) -> dict[str, str]:

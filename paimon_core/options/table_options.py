@@ -17,13 +17,16 @@ from paimon_core.errors import InvalidOption, UnsupportedFeature
 from paimon_core.options.field_options import FieldOptions, SequenceGroup, is_field_option, parse_field_option
 from paimon_core.options.supported import SUPPORTED
 
-_MOVED = ("primary-key", "partition", "path", "type", "owner")
+_MOVED = ("primary-key", "partition", "path", "owner")
+_TYPE = "type"
+_ORDINARY = "table"
+_MATERIALIZED = "materialized-table"
 _READ_SAFE = re.compile(
     r"(sink|scan\.parallelism|write-buffer|write-manifest|sort-|local-sort|lookup|cache|compaction|full-compaction|"
     r"commit|tag|consumer|manifest|metadata\.stats|changelog|snapshot|num-|parquet|orc|avro|page-size|spill|local-merge|"
     r"file-index|file\.block-size|partition\.(expiration|timestamp|mark|idle)|record-level|async|delete|end-input|"
     r"metastore|precommit|target-file-row|write-max|streaming|continuous|dynamic-bucket|zorder|auto-create|"
-    r"fields\.[^.]+\.stats-mode|data-file\.prefix|metadata\.iceberg|nextid|owner|type$)"
+    r"fields\.[^.]+\.stats-mode|data-file\.prefix|metadata\.iceberg|nextid|owner|materialized-table\.)"
 )
 
 
@@ -68,13 +71,15 @@ class TableOptions:
         """Read the options of a schema file, or (``creating``) those of a new table, strictly.
 
         Raises InvalidOption for a value outside its rule and for unknown names of a new table, UnsupportedFeature
-        for an option of an existing table that could change what a read returns.
+        for an option of an existing table that could change what a read returns, and for a ``type`` other than table.
         """
         values: dict[str, Any] = {}
         fields: dict[str, FieldOptions] = {}
         groups: list[SequenceGroup] = []
-        foreign = []
+        foreign = _check_type(options.get(_TYPE, _ORDINARY), table, creating=creating)
         for key, text in options.items():
+            if key == _TYPE:
+                continue
             try:
                 if key in SUPPORTED:
                     values[key] = _parsed(key, text, SUPPORTED[key].parse)
@@ -97,6 +102,27 @@ class TableOptions:
                     raise UnsupportedFeature(where, option=key, value=text) from None
                 foreign.append(key)
         return TableOptions(values, fields, tuple(groups), tuple(foreign))
+
+
+def _check_type(text: str, table: str, *, creating: bool) -> list[str]:
+    """What makes the table's ``type`` foreign to writers; raises UnsupportedFeature for one that has no snapshots of ours.
+
+    A materialized table is an ordinary table for readers, in Java too. The engine that refreshes it writes it, by the
+    options ``materialized-table.*``, so other writers are refused.
+    """
+    kind = text.lower()
+    if kind == _MATERIALIZED and not creating:
+        return [f"{_TYPE}={text}"]
+    if kind != _ORDINARY:
+        where = f"table {table}" if table else "this table"
+        raise UnsupportedFeature(
+            f"{where} is of type {text!r} (option {_TYPE!r}): only type {_ORDINARY!r} is supported"
+            + (", and materialized-table to read" if not creating else ""),
+            table=table,
+            option=_TYPE,
+            value=text,
+        )
+    return []
 
 
 def _parsed(key: str, text: str, parse: Callable[[str], Any]) -> Any:
