@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import threading
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -22,6 +23,9 @@ SEQUENCE_NUMBER = "_SEQUENCE_NUMBER"
 VALUE_KIND = "_VALUE_KIND"
 RESERVED_NAMES = frozenset({SEQUENCE_NUMBER, VALUE_KIND, "_LEVEL", "rowkind", "_ROW_ID"})
 CURRENT_VERSION = 3
+_LAST_LOCK = threading.Lock()
+_last_millis = [0]
+"""The newest time that this process gave to a schema."""
 
 
 class RowKind(IntEnum):
@@ -229,10 +233,17 @@ def new_schema(
         primary_keys=tuple(primary_key),
         options=dict(options or {}),
         comment=comment,
-        time_millis=time.time_ns() // 1_000_000,
+        time_millis=_new_time_millis(),
     )
     check_schema(schema)
     return schema
+
+
+def _new_time_millis() -> int:
+    """The time now, but never one that this process gave before: it tells tables of one name apart."""
+    with _LAST_LOCK:
+        _last_millis[0] = max(time.time_ns() // 1_000_000, _last_millis[0] + 1)
+        return _last_millis[0]
 
 
 def _column_type(column: pa.Field, text: str | None) -> DataType:

@@ -9,7 +9,7 @@ from paimon_core.catalog.identifier import Identifier
 from paimon_core.catalog.rest_client import RestClient
 from paimon_core.codec.binary_row import decode_row
 from paimon_core.codec.partition_text import partition_values
-from paimon_core.errors import AlreadyExists, CommitStateUnknown
+from paimon_core.errors import AlreadyExists, CommitStateUnknown, NotFound
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.manifest import FileKind, ManifestEntry
 from paimon_core.metadata.snapshot import Snapshot
@@ -35,6 +35,14 @@ class RestPublisher(Publisher):
     def owns_history(self) -> bool:
         """The server knows which snapshot is the latest."""
         return True
+
+    def is_same_table(self) -> bool:
+        """One request: the server gives every table an id."""
+        try:
+            told = self.client.get("databases", self.name.database, "tables", self.name.object_name)
+        except NotFound:
+            return False
+        return told.get("id") == self.table_id
 
     def publish(self, path: str, snapshot: Snapshot, base: Snapshot | None) -> bool:
         """True: the server has made it the next snapshot. False: another was first, or ``base`` is not its latest.

@@ -6,6 +6,7 @@ from paimon_core.commit.overwrite import Overwrite
 from paimon_core.errors import AlreadyExists, SnapshotNotFound, TagNotFound
 from paimon_core.group.record import Intent, Member, Mode, Part
 from paimon_core.maintain.tags import create_tag
+from paimon_core.metadata.presence import table_to_change
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.table.commit_request import CommitRequest
 from paimon_core.table.table import Table
@@ -71,7 +72,7 @@ def _tagged_before(table: Table, tag: str, part: Part, intent: Intent, group: st
 
 def _tag(table: Table, tag: str, snapshot: Snapshot) -> Snapshot:
     try:
-        return create_tag(table.context, tag, snapshot).snapshot
+        return create_tag(table_to_change(table.context), tag, snapshot).snapshot
     except AlreadyExists:
         return table.tags.read(tag).snapshot
 

@@ -26,6 +26,7 @@ class SchemaStore:
     storage: Storage
     paths: TablePaths
     _read: dict[int, TableSchema] = field(default_factory=dict, compare=False, repr=False)
+    _held: dict[int, tuple[bytes, TableSchema]] = field(default_factory=dict, compare=False, repr=False)
 
     def ids(self) -> list[int]:
         """All ids, ascending, by listing."""
@@ -47,6 +48,24 @@ class SchemaStore:
                 raise CorruptTable(f"schema {schema_id} is missing: {path}", path=path, schema=schema_id) from None
             self._read[schema_id] = _parse(data, path, schema_id)
         return self._read[schema_id]
+
+    def holds(self, schema: TableSchema) -> bool:
+        """Whether the file of this schema stands with this very content now: one read, past what was read before.
+
+        Raises CorruptTable for a bad file.
+        """
+        path = self.paths.schema(schema.id)
+        try:
+            data = self.storage.read(path)
+        except FileNotFoundError:
+            return False
+        known = self._held.get(schema.id)
+        if known is None or known[0] != data:
+            known = self._held[schema.id] = (data, _parse(data, path, schema.id))
+        if known[1] != schema:
+            return False
+        self._read.setdefault(schema.id, known[1])
+        return True
 
     def all(self) -> list[TableSchema]:
         """Every schema, oldest first."""

@@ -38,6 +38,10 @@ class Publisher(Protocol):
         """Whether the catalog counts the snapshots itself, so that none may be put or taken back behind its back."""
         return False
 
+    def is_same_table(self) -> bool:
+        """Whether the catalog still means the same table by its name; True where it knows tables by no id."""
+        return True
+
     def publish(self, path: str, snapshot: Snapshot, base: Snapshot | None) -> bool:
         """True: the file ``path`` stands with this snapshot. False: the id was another's, or ``base`` not the latest.
 

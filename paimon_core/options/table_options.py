@@ -105,7 +105,7 @@ class TableOptions:
 
 
 def _check_type(text: str, table: str, *, creating: bool) -> list[str]:
-    """What makes the table's ``type`` foreign to writers; raises UnsupportedFeature for one that has no snapshots of ours.
+    """What makes the table's ``type`` foreign to writers; raises UnsupportedFeature for types that are no Paimon table.
 
     A materialized table is an ordinary table for readers, in Java too. The engine that refreshes it writes it, by the
     options ``materialized-table.*``, so other writers are refused.

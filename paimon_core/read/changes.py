@@ -10,6 +10,7 @@ from paimon_core.datafile.reader import read_batches
 from paimon_core.errors import CorruptTable
 from paimon_core.lsm.window import WINDOW_ROWS
 from paimon_core.metadata.context import TableContext
+from paimon_core.metadata.presence import check_same_table
 from paimon_core.predicate import Predicate
 from paimon_core.read.bucket_reader import BucketReader
 from paimon_core.scan.changes import ChangedFile, changed_files, changed_snapshot
@@ -29,10 +30,12 @@ def read_changes(
 ) -> Iterator[pa.RecordBatch]:
     """The rows that these snapshots changed and ``where`` holds for, as ``changes_schema``; one batch held at a time.
 
-    Raises SnapshotNotFound when a snapshot expires before its rows are read, CorruptTable for broken files.
+    Raises SnapshotNotFound when a snapshot expires before its rows are read, CorruptTable for broken files,
+    TableNotFound when the table was dropped or made anew: the snapshots of an id would be another table's.
     """
     for snapshot_id in snapshot_ids:
         snapshot = changed_snapshot(context, snapshot_id)
+        check_same_table(context)
         with context.manifests.reading(snapshot):
             for changed in changed_files(context, snapshot):
                 yield from _rows(context, changed, columns, where)

@@ -25,6 +25,7 @@ from paimon_core.maintain.candidates import Directory, Found, Kind, candidates
 from paimon_core.maintain.plan import Plan, Protected
 from paimon_core.maintain.references import data_names
 from paimon_core.metadata.context import TableContext
+from paimon_core.metadata.presence import table_to_change
 from paimon_core.metadata.wire import pack, unpacked
 from paimon_core.spark.reference import TableReference
 from paimon_core.spark.tasks import run_tasks
@@ -53,7 +54,7 @@ def plan_orphan_removal_spark(
 ) -> Plan:
     """What ``table.maintenance.plan_orphan_removal`` does, with the reading spread over Spark tasks; raises as that."""
     return orphans.plan_orphan_removal(
-        table.maintenance.context,
+        table_to_change(table.maintenance.context),
         older_than_millis=as_millis("older_than", older_than),
         mode=mode,
         without_snapshots=without_snapshots,
@@ -68,7 +69,7 @@ def apply_spark(spark: SparkSession, table: Table, plan: Plan) -> Any:
     """
     if not isinstance(plan, Plan) or plan.operation not in APPLY:
         raise InvalidRequest(f"Spark applies plans to {', '.join(sorted(APPLY))}, not {plan!r:.80}")
-    return APPLY[plan.operation](table.maintenance.context, plan, hands=SparkHands(spark))
+    return APPLY[plan.operation](table_to_change(table.maintenance.context), plan, hands=SparkHands(spark))
 
 
 @dataclass(frozen=True)

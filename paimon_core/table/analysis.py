@@ -18,6 +18,7 @@ from paimon_core.commit.changes import Change
 from paimon_core.commit.committer import commit_changes
 from paimon_core.errors import CommitConflict, SchemaMismatch
 from paimon_core.metadata.latest import of_latest
+from paimon_core.metadata.presence import table_to_change
 from paimon_core.metadata.snapshot import CommitKind, Snapshot
 from paimon_core.metadata.statistics import ColumnStatistics, Statistics
 from paimon_core.schema import DataField
@@ -60,6 +61,7 @@ def analyze(request: CommitRequest, columns: Sequence[str] | None) -> Snapshot |
     if statistics is None:
         return None
     name = FileNames().next("stat-")
+    table_to_change(context)
     context.storage.write(context.paths.statistics(name), statistics.to_json().encode())
     change = Change(CommitKind.ANALYZE, (), statistics=name, statistics_schema=statistics.schema_id)
     try:

@@ -8,12 +8,16 @@ from paimon_core.maintain.branch_rename import rename_branch
 from paimon_core.maintain.branches import create_branch, delete_branch
 from paimon_core.maintain.fast_forward import fast_forward
 from paimon_core.metadata.context import TableContext
+from paimon_core.metadata.presence import same_table, table_to_change
 from paimon_core.metadata.snapshot import Snapshot
 
 
 @dataclass(frozen=True)
 class Branches:
-    """The branches of one table, seen from the branch of ``context``; ``Table.branch(name)`` reads and writes one."""
+    """The branches of one table, seen from the branch of ``context``; ``Table.branch(name)`` reads and writes one.
+
+    Every call raises TableNotFound when the table was dropped or made anew.
+    """
 
     context: TableContext
 
@@ -22,25 +26,26 @@ class Branches:
 
         Raises AlreadyExists, TagNotFound, InvalidRequest for a name that cannot be.
         """
-        create_branch(self.context, name, tag)
+        create_branch(table_to_change(self.context), name, tag)
 
     def list(self) -> list[str]:
         """The names of all branches but main; those that are half made or half deleted are left out."""
-        return [name for name in self.context.branches.names() if not self.context.branches.is_hidden(name)]
+        branches = same_table(self.context).branches
+        return [name for name in branches.names() if not branches.is_hidden(name)]
 
     def rename(self, name: str, new_name: str) -> None:
         """Give a branch another name; nobody should be writing to it. A crash leaves one or both names, never none.
 
         Raises BranchNotFound, AlreadyExists, InvalidRequest, CommitConflict when it was committed to all the same.
         """
-        rename_branch(self.context, name, new_name)
+        rename_branch(table_to_change(self.context), name, new_name)
 
     def delete(self, name: str) -> None:
         """Delete a branch; data files that only it used become orphans. Raises BranchNotFound, InvalidRequest.
 
         ``maintenance.plan_branch_deletion`` looks before.
         """
-        delete_branch(self.context, name)
+        delete_branch(table_to_change(self.context), name)
 
     def fast_forward(self, name: str) -> Snapshot:
         """Take over the snapshots, schemas and tags that branch ``name`` has on top of ours; our latest snapshot then.
@@ -49,4 +54,4 @@ class Branches:
         next. The branch stands afterwards. Raises CommitConflict naming what would be lost when we have moved since
         the branch was made, BranchNotFound, InvalidRequest.
         """
-        return fast_forward(self.context, name)
+        return fast_forward(table_to_change(self.context), name)

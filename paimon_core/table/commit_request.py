@@ -15,11 +15,11 @@ from paimon_core.commit.committer import commit_changes
 from paimon_core.commit.history import newest_first
 from paimon_core.commit.overwrite import Overwrite
 from paimon_core.commit.reads import Reads
-from paimon_core.errors import CommitConflict, InvalidRequest
+from paimon_core.errors import CommitConflict, InvalidRequest, TableNotFound
 from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.metadata.context import TableContext
+from paimon_core.metadata.presence import check_same_table
 from paimon_core.metadata.snapshot import BATCH_IDENTIFIER, Snapshot
-from paimon_core.table.presence import check_same_table
 
 LONGEST_USER = 200
 """Bytes of a commit user, which Paimon also makes a part of file names."""
@@ -127,8 +127,9 @@ class CommitRequest:
         ``fresh``: this very call has written their files. ``reads``: what it made them from.
         A commit that fails deletes none of their files: the caller holds the messages and may commit them later. One
         that stands deletes those that it wrote again under higher sequence numbers. Raises CommitConflict,
-        CommitStateUnknown, InvalidRequest, UnsupportedFeature.
+        CommitStateUnknown, InvalidRequest, UnsupportedFeature, TableNotFound.
         """
+        check_same_table(self.context)
         options = self.context.options
         empty_too = not options["snapshot.ignore-empty-commit"] or (
             self.counts and options["commit.force-create-snapshot"]
@@ -156,7 +157,7 @@ class CommitRequest:
         """
         try:
             snapshot = self.commit(messages, overwrite, operation, fresh=True, reads=reads)
-        except (CommitConflict, InvalidRequest) as error:
+        except (CommitConflict, InvalidRequest, TableNotFound) as error:
             if "committed" not in error.facts:
                 abort(messages, self.context)
             raise

@@ -16,6 +16,7 @@ from paimon_core.lsm.levels import Levels, num_levels
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.latest import of_latest
 from paimon_core.metadata.manifest import ManifestEntry, ManifestFile
+from paimon_core.metadata.presence import check_same_table, same_table
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.schema import DataField
 
@@ -37,7 +38,9 @@ class Inspect:
     pinned: Snapshot | None = None
 
     def _of_snapshot(self, read: Callable[[Snapshot | None], _T]) -> _T:
-        return of_latest(self.context.snapshots, read) if self.pinned is None else read(self.pinned)
+        found = of_latest(self.context.snapshots, read) if self.pinned is None else read(self.pinned)
+        check_same_table(self.context)
+        return found
 
     def _entries(self) -> list[ManifestEntry]:
         return self._of_snapshot(lambda s: self.context.manifests.entries_of(s) if s else [])
@@ -61,6 +64,7 @@ class Inspect:
         for snapshot_id in self.context.snapshots.ids():
             with contextlib.suppress(SnapshotNotFound):  # expired meanwhile
                 found.append(self.context.snapshots.read(snapshot_id))
+        check_same_table(self.context)
         return _table(
             columns,
             [
@@ -225,7 +229,7 @@ class Inspect:
                     s.comment,
                     s.time_millis,
                 )
-                for s in self.context.schemas.all()
+                for s in same_table(self.context).schemas.all()
             ],
         )
 
@@ -252,7 +256,7 @@ class Inspect:
                     t.create_time_millis,
                     t.retained_millis,
                 )
-                for t in self.context.tags.list()
+                for t in same_table(self.context).tags.list()
             ],
         )
 

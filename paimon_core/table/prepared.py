@@ -31,6 +31,7 @@ from paimon_core.maintain.references import references
 from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.latest import of_latest
+from paimon_core.metadata.presence import check_same_table
 from paimon_core.metadata.snapshot import CommitKind, Snapshot
 from paimon_core.metadata.wire import pack, unpacked
 from paimon_core.predicate import Predicate
@@ -178,6 +179,7 @@ class Prepared:
 
     def _landed(self) -> Snapshot | None:
         """Our snapshot, wherever it was published: by its uuid, or by its (user, identifier)."""
+        check_same_table(self._table.context)
         for snapshot_id, uuid in {(self.snapshot.id, self.snapshot.uuid), self.sent or (0, "")} - {(0, "")}:
             with contextlib.suppress(SnapshotNotFound):
                 there = self._table.context.snapshots.read(snapshot_id)

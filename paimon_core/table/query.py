@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from paimon_core.errors import CorruptTable, InvalidRequest, SnapshotNotFound, TableNotFound
+from paimon_core.errors import CorruptTable, InvalidRequest, SnapshotNotFound
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.latest import of_latest
+from paimon_core.metadata.presence import check_same_table
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.predicate import Predicate, parse_where
 from paimon_core.read.changes import changes_schema, read_changes
@@ -21,7 +22,6 @@ from paimon_core.read.split_reader import read_split
 from paimon_core.scan.changes import changed_snapshots
 from paimon_core.scan.plan import ScanPlan, plan_scan
 from paimon_core.scan.split import Split
-from paimon_core.table.presence import check_not_dropped
 
 if TYPE_CHECKING:
     import pandas
@@ -59,7 +59,7 @@ class Scan:
         except (SnapshotNotFound, CorruptTable) as error:
             if isinstance(error, CorruptTable) and not error.facts.get("missing"):
                 raise
-            check_not_dropped(self.context)
+            check_same_table(self.context)
             if self.pinned or self.context.snapshots.latest() == self.snapshot:
                 raise
         return of_latest(self.context.snapshots, self._plan)
@@ -176,7 +176,10 @@ def new_scan(
     *,
     pinned: bool = True,
 ) -> Scan:
-    """Check the request; raises SchemaMismatch for unknown columns, InvalidRequest for a bad limit or predicate."""
+    """Check the request; raises SchemaMismatch for unknown columns, InvalidRequest for a bad limit or predicate.
+
+    TableNotFound when the table was dropped or made anew: ``snapshot`` may then be another table's.
+    """
     where = parse_where(where)
     if columns is not None and (isinstance(columns, str) or not _is_names(columns)):
         raise InvalidRequest(f"columns must be a list of names, not {columns!r:.60}")
@@ -189,8 +192,7 @@ def new_scan(
         if names.count(name) > 1:
             raise InvalidRequest(f"columns names {name!r} twice", column=name)
     context.schema.select(names)
-    if snapshot is None and context.schemas.latest() is None:
-        raise TableNotFound(f"table {context.name} was dropped", table=context.name)
+    check_same_table(context)  # after the snapshot was read, which is then of this table
     if where is not None:
         where.bind(context.schema.fields)
     return Scan(context, snapshot, names, where, limit, pinned)

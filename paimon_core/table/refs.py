@@ -13,6 +13,7 @@ from paimon_core.maintain.tags import create_tag, delete_tag, rename_tag, replac
 from paimon_core.metadata import clock, travel
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.latest import of_latest
+from paimon_core.metadata.presence import same_table, table_to_change
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.metadata.tag_store import Tag
 from paimon_core.table.arguments import as_millis, epoch_millis, whole
@@ -22,7 +23,7 @@ _Time = datetime.datetime | int
 
 @dataclass(frozen=True)
 class Tags:
-    """The tags of one table."""
+    """The tags of one table; every call raises TableNotFound when the table was dropped or made anew."""
 
     context: TableContext
     pinned: Snapshot | None = None
@@ -53,8 +54,10 @@ class Tags:
             target = travel.tag_source(
                 self.context, millis, None if watermark is None else whole("watermark", watermark)
             )
-            return create_tag(self.context, name, target, retained)
-        return self._with_target(snapshot, lambda target: create_tag(self.context, name, target, retained))
+            return create_tag(table_to_change(self.context), name, target, retained)
+        return self._with_target(
+            snapshot, lambda target: create_tag(table_to_change(self.context), name, target, retained)
+        )
 
     def rename(self, name: str, new_name: str) -> Tag:
         """Give a tag another name; raises TagNotFound, AlreadyExists, InvalidRequest.
@@ -62,7 +65,7 @@ class Tags:
         A tag that has the new name stays as it is, whatever it holds; its own name changes nothing. A crash leaves the
         tag under both names, and the same call then finishes.
         """
-        return rename_tag(self.context, name, new_name)
+        return rename_tag(table_to_change(self.context), name, new_name)
 
     def replace(self, name: str, snapshot: int | None = None, *, keep_for: datetime.timedelta | None = None) -> Tag:
         """Let a tag that exists name another snapshot (default as ``create``), at one stroke.
@@ -71,32 +74,34 @@ class Tags:
         TagNotFound, SnapshotNotFound, InvalidRequest.
         """
         retained = None if keep_for is None else self._retained(name, keep_for)
-        return self._with_target(snapshot, lambda target: replace_tag(self.context, name, target, retained))
+        return self._with_target(
+            snapshot, lambda target: replace_tag(table_to_change(self.context), name, target, retained)
+        )
 
     def list(self) -> list[Tag]:
         """All tags, by name."""
-        return self.context.tags.list()
+        return same_table(self.context).tags.list()
 
     def read(self, name: str) -> Tag:
         """One tag; raises TagNotFound."""
-        return self.context.tags.read(name)
+        return same_table(self.context).tags.read(name)
 
     def delete(self, name: str) -> None:
         """Remove a tag, and the files that only it still used; raises TagNotFound."""
-        delete_tag(self.context, name)
+        delete_tag(table_to_change(self.context), name)
 
     def expire(self, *, older_than: datetime.timedelta | None = None) -> tuple[str, ...]:
         """Delete the tags whose time is over, and with ``older_than`` those that are older; their names."""
         now = clock.now_millis()
         made_before = None if older_than is None else now - as_millis("older_than", older_than)
-        return tuple(expire_tags(self.context, now, older_than_millis=made_before))
+        return tuple(expire_tags(table_to_change(self.context), now, older_than_millis=made_before))
 
     def create_due(self) -> tuple[Tag, ...]:
         """Make the automatic tags that are due now, as every commit does unless the table is write-only; those made.
 
         Raises InvalidRequest for options that do not fit together.
         """
-        return tuple(create_due_tags(self.context))
+        return tuple(create_due_tags(table_to_change(self.context)))
 
     def _with_target(self, snapshot: int | None, name: Callable[[Snapshot], Tag]) -> Tag:
         """Name a snapshot; by default the latest, and a newer one when it expires before it has its name."""

@@ -15,6 +15,7 @@ from paimon_core.maintain.rollback import rollback
 from paimon_core.maintain.routine import expire_due, expire_retained
 from paimon_core.metadata import clock
 from paimon_core.metadata.commit_message import CommitMessage
+from paimon_core.metadata.presence import same_table, table_to_change
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.predicate import Predicate
 from paimon_core.table import upkeep
@@ -22,7 +23,6 @@ from paimon_core.table.branches import Branches
 from paimon_core.table.commit_request import CommitRequest
 from paimon_core.table.expiry import asked_retentions
 from paimon_core.table.maintenance import Maintenance
-from paimon_core.table.presence import check_same_table
 from paimon_core.table.refs import Tags, rollback_target
 from paimon_core.table.writing import TableWrites
 
@@ -52,11 +52,11 @@ class Table(TableWrites):
         be counted as one, it is committed with the properties that ``compact.history.marked`` gives.
         """
         self._check_latest("compact")
-        return upkeep.plan(self.context, full=full, where=where)
+        return upkeep.plan(same_table(self.context), full=full, where=where)
 
     def run_compaction(self, task: CompactionTask) -> CommitMessage:
         """Do one planned compaction, here or in another process; commit its message with the others."""
-        return run_task(self.context, task)
+        return run_task(same_table(self.context), task)
 
     def compact(
         self,
@@ -92,12 +92,12 @@ class Table(TableWrites):
         Defaults come from the options ``snapshot.num-retained.min/max``, ``snapshot.time-retained`` and
         ``snapshot.expire.limit``. Where the options ``changelog.*`` let changelogs outlive their snapshots, these stay,
         and expire by those options with the same call. Raises InvalidRequest, CorruptTable, TableNotFound when the
-        table was dropped.
+        table was dropped or made anew.
         """
         self._check_latest("expire snapshots")
-        check_same_table(self.context)
-        snapshots, changelogs = asked_retentions(self.context, keep_last, keep_max, older_than, limit)
-        return expire_retained(self.context, snapshots, changelogs, dry_run=dry_run)
+        context = table_to_change(self.context)
+        snapshots, changelogs = asked_retentions(context, keep_last, keep_max, older_than, limit)
+        return expire_retained(context, snapshots, changelogs, dry_run=dry_run)
 
     @property
     def maintenance(self) -> Maintenance:
@@ -131,4 +131,5 @@ class Table(TableWrites):
         CommitConflict when others kept changing the table.
         """
         self._check_latest("roll back")
-        return rollback(self.context, rollback_target(self.context, snapshot, tag, time, watermark))
+        target = rollback_target(self.context, snapshot, tag, time, watermark)
+        return rollback(table_to_change(self.context), target)

@@ -11,7 +11,7 @@ from paimon_core.compact.compactor import run_tasks
 from paimon_core.compact.history import full_is_due, marked, overdue_buckets
 from paimon_core.compact.pick import Extent, pick_tasks
 from paimon_core.compact.task import CompactionTask
-from paimon_core.errors import CommitConflict, InvalidRequest, PaimonError
+from paimon_core.errors import CommitConflict, InvalidRequest, PaimonError, TableNotFound
 from paimon_core.lsm.compaction import CompactionUnit
 from paimon_core.lsm.strategy import stop_trigger
 from paimon_core.maintain.tag_creation import tend_tags
@@ -117,7 +117,7 @@ def _commit(request: CommitRequest, messages: Sequence[CommitMessage]) -> Snapsh
         return request.commit_own(messages)
     try:
         return request.commit(messages)
-    except InvalidRequest:
+    except (InvalidRequest, TableNotFound):
         abort(messages, request.context)
         raise
     except CommitConflict as error:

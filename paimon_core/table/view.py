@@ -12,6 +12,7 @@ import pyarrow as pa
 from paimon_core.errors import InvalidRequest, TableNotFound
 from paimon_core.metadata import travel
 from paimon_core.metadata.context import TableContext
+from paimon_core.metadata.presence import check_same_table, same_table
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.options import TableOptions
 from paimon_core.predicate import Predicate
@@ -57,15 +58,23 @@ class TableView:
         return f"Table({self.name}{f' at snapshot {self.pinned.id}' if self.pinned else ''})"
 
     def latest_snapshot(self) -> Snapshot | None:
-        """The snapshot that a read sees: the pinned one, or the latest; None for a table never written."""
+        """The snapshot that a read sees: the pinned one, or the latest; None for a table never written.
+
+        Raises TableNotFound when the table was dropped or made anew, as every read does.
+        """
+        found = self._position()
+        if self.pinned is None:
+            check_same_table(self.context)
+        return found
+
+    def _position(self) -> Snapshot | None:
         return self.pinned or self.context.snapshots.latest()
 
     def scan(
         self, columns: Sequence[str] | None = None, where: Predicate | None = None, limit: int | None = None
     ) -> Scan:
         """Describe a read; raises SchemaMismatch for unknown columns or literals that do not fit."""
-        pinned = self.pinned is not None
-        return new_scan(self.context, self.latest_snapshot(), columns, where, limit, pinned=pinned)
+        return new_scan(self.context, self._position(), columns, where, limit, pinned=self.pinned is not None)
 
     def changes(
         self,
@@ -113,6 +122,7 @@ class TableView:
             found = travel.by_version(context, version if isinstance(version, str) else whole("version", version))
         else:
             found = context.snapshots.as_of(epoch_millis(time))
+        check_same_table(context)
         return replace(self, context=context.with_schema(context.schemas.read(found.schema_id)), pinned=found)
 
     @property
@@ -122,12 +132,13 @@ class TableView:
 
     def branch(self, name: str) -> Self:
         """This table on another of its branches, at the latest snapshot there; raises BranchNotFound."""
-        return replace(self, context=self.context.on_branch(name), pinned=None)
+        return replace(self, context=same_table(self.context).on_branch(name), pinned=None)
 
     def refresh(self) -> Self:
-        """The same table at its latest schema and snapshot; raises TableNotFound when it was dropped."""
+        """The same table at its latest schema and snapshot; raises TableNotFound when it was dropped or made anew."""
         context = self.context
         schema = context.schemas.latest()
+        check_same_table(context)
         if schema is None:
-            raise TableNotFound(f"table {self.name} was dropped", table=self.name)
+            raise TableNotFound(f"table {self.name} is being dropped", table=self.name)
         return replace(self, context=context.reopened(schema), pinned=None)

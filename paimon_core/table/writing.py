@@ -14,6 +14,7 @@ from paimon_core.errors import AfterCommitFailed, InvalidRequest, ReadOutdated, 
 from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.metadata.engine_rules import check_deletes
 from paimon_core.metadata.latest import of_latest
+from paimon_core.metadata.presence import check_same_table
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.metadata.statistics import Statistics
 from paimon_core.predicate import Predicate
@@ -268,13 +269,12 @@ class TableWrites(TableView):
 
     def statistics(self) -> Statistics | None:
         """What the last ``analyze`` found, as far as it still holds; None without."""
-        return (
-            of_latest(self.context.snapshots, self._statistics)
-            if self.pinned is None
-            else self._statistics(self.pinned)
-        )
+        if self.pinned is not None:
+            return self._statistics(self.pinned)
+        return of_latest(self.context.snapshots, self._statistics)
 
     def _statistics(self, snapshot: Snapshot | None) -> Statistics | None:
+        check_same_table(self.context)
         name = None if snapshot is None else snapshot.statistics
         return None if name is None else Statistics.read(self.context.storage, self.context.paths.statistics(name))
 

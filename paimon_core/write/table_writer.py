@@ -25,6 +25,7 @@ from paimon_core.metadata.commit_message import CommitMessage, Position
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.latest import of_latest
 from paimon_core.metadata.manifest import ManifestEntry
+from paimon_core.metadata.presence import check_same_table
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.schema import RETRACTS, VALUE_KIND, RowKind
 from paimon_core.write.bucket_writer import AppendBucketWriter, BucketWriter, KeyedBucketWriter
@@ -222,9 +223,14 @@ class TableWriter:
         self._scanned.clear()
 
     def flush(self) -> list[CommitMessage]:
-        """Finish all files: one message per bucket that gained any. The writer may then be used again."""
+        """Finish all files: one message per bucket that gained any. The writer may then be used again.
+
+        Raises TableNotFound when the table was dropped or made anew: nothing of what was written is left then.
+        """
         self._check_usable()
+        check_same_table(self._context, otherwise=self.abort)
         self._each(list(self._buckets.values()), lambda w: w.finish())
+        check_same_table(self._context, otherwise=self.abort)
         total = self._context.options["bucket"]
         messages = []
         for (partition, bucket), writer in self._buckets.items():

@@ -90,14 +90,14 @@ def test_8358_nor_is_it_when_a_rollback_came_between():
     class RolledBack(SnapshotStore):
         """After our first look the table goes back to snapshot 2, and a twin commits there."""
 
-        def create(self, snapshot):
+        def create(self, snapshot, base=None):
             if snapshot.id == 5:
                 context.snapshots.write_latest_hint(2)
                 context.snapshots.delete([3, 4])
                 append(context, file, user="u", identifier=1)
                 append(context, user="other")
                 append(context, user="other")
-            return super().create(snapshot)
+            return super().create(snapshot, base)
 
     mine = dataclasses.replace(context, snapshots=RolledBack(context.storage, context.paths))
     assert append(mine, file, user="u", identifier=1).id == 3

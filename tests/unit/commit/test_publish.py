@@ -162,8 +162,8 @@ def test_others_that_built_on_it_before_its_base_expired_prove_it(count):
         context.snapshots.delete([1])
 
     class Slow(SnapshotStore):
-        def create(self, snapshot):
-            done = super().create(snapshot)
+        def create(self, snapshot, base=None):
+            done = super().create(snapshot, base)
             others()
             return done
 
