@@ -10,11 +10,11 @@ from paimon_core.catalog.catalog import Catalog
 from paimon_core.catalog.definition import Definition, check_definition
 from paimon_core.catalog.identifier import Identifier
 from paimon_core.catalog.names import check_target, new_name
-from paimon_core.catalog.tables import TablePlaces, no_database, no_table, not_empty
+from paimon_core.catalog.removal import is_free, is_half_dropped, is_link, mark_dropped, remove_files
+from paimon_core.catalog.tables import TablePlaces, has_schema, no_database, no_table, not_empty
 from paimon_core.errors import AlreadyExists, InvalidRequest, UnsupportedFeature
 from paimon_core.group.group import Group
-from paimon_core.metadata.schema_store import SchemaStore
-from paimon_core.storage.paths import DATABASE_SUFFIX, TablePaths, database_path
+from paimon_core.storage.paths import DATABASE_SUFFIX, database_path, table_path
 from paimon_core.storage.storage import Storage
 from paimon_core.table.table import Table
 
@@ -62,7 +62,14 @@ class FilesystemCatalog(Catalog):
         tables = self.list_tables(name)
         if tables and not cascade:
             raise not_empty(name, tables)
-        self.storage.delete_directory(database_path(self.warehouse, name))
+        directory = database_path(self.warehouse, name)
+        for table in () if is_link(self.storage, directory) else tables:
+            self._remove(table_path(self.warehouse, name, table))
+        self.storage.delete_directory(directory)
+
+    def _remove(self, root: str) -> None:
+        mark_dropped(self.storage, root)
+        remove_files(self.storage, root)
 
     def _check_database(self, name: str) -> None:
         if not self.database_exists(name):
@@ -74,11 +81,7 @@ class FilesystemCatalog(Catalog):
         """The names of the tables of a database, sorted."""
         self._check_database(database)
         root = database_path(self.warehouse, database)
-        return sorted(
-            i.name
-            for i in self.storage.list(root)
-            if i.is_directory and SchemaStore(self.storage, TablePaths(i.path)).ids()
-        )
+        return sorted(i.name for i in self.storage.list(root) if i.is_directory and has_schema(self.storage, i.path))
 
     def table_exists(self, name: str) -> bool:
         """Whether the table, or the branch of it, is there."""
@@ -114,8 +117,17 @@ class FilesystemCatalog(Catalog):
         self._check_database(identifier.database)
         if context.schemas.latest() is None:
             new_name(identifier.table, "table", self.list_tables(identifier.database))
-            if context.snapshots.ids():
-                raise InvalidRequest(f"{context.paths.root} has snapshots and no schema: it is the rest of a table")
+            if not is_free(self.storage, context.paths.root):
+                raise InvalidRequest(
+                    f"{context.paths.root} holds the rest of a table and no schema: "
+                    + (
+                        "the drop of a table was cut short: drop_table finishes it"
+                        if is_half_dropped(self.storage, context.paths.root)
+                        else "remove what is not needed by hand, there are files of others among them"
+                    ),
+                    table=name,
+                    path=context.paths.root,
+                )
             if context.schemas.publish(new):
                 return Table(context)
         if ignore_if_exists:
@@ -123,14 +135,18 @@ class FilesystemCatalog(Catalog):
         raise AlreadyExists(f"table {name} exists already", table=name)
 
     def drop_table(self, name: str, *, ignore_if_missing: bool = False) -> None:
-        """Remove a table with all of its files."""
+        """Remove a table with all of its files; one that was dropped halfway, here or by others, is finished.
+
+        Commits of others that come while it goes may go with it.
+        """
         identifier = Identifier.of_table(name, "drop")
-        if not self.table_exists(name):
+        root = self._places.root(identifier)
+        if not has_schema(self.storage, root) and not is_half_dropped(self.storage, root):
             if ignore_if_missing:
                 return
             self._check_database(identifier.database)
             raise no_table(identifier, self.warehouse, self.list_tables(identifier.database))
-        self.storage.delete_directory(self._places.root(identifier))
+        self._remove(root)
 
     def group(self, name: str) -> Group:
         """A group of tables that are published together; it begins with its first publish."""
@@ -147,7 +163,11 @@ class FilesystemCatalog(Catalog):
             raise no_table(source, self.warehouse, self.list_tables(source.database))
         self._check_database(target.database)
         if self.storage.exists(self._places.root(target)):
-            raise AlreadyExists(f"table {to} exists already: {self._places.root(target)}", table=to)
+            left = ", the rest of a table that was dropped halfway: drop_table finishes that"
+            is_rest = is_half_dropped(self.storage, self._places.root(target))
+            raise AlreadyExists(
+                f"table {to} exists already: {self._places.root(target)}{left if is_rest else ''}", table=to
+            )
         check_target(source, target, self.list_tables(target.database))
         if not self.storage.is_local:
             raise UnsupportedFeature(

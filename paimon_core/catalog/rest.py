@@ -33,7 +33,7 @@ from paimon_core.metadata.manifest_store import ManifestCache
 from paimon_core.metadata.schema_store import SchemaStore
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.options import TableOptions
-from paimon_core.storage.fsspec_storage import MEMORY, FsspecStorage
+from paimon_core.storage.fsspec_storage import MEMORY, FsspecStorage, confined
 from paimon_core.storage.paths import MAIN, TablePaths, identifier
 from paimon_core.storage.secret import Secret
 from paimon_core.table.table import Table
@@ -135,7 +135,7 @@ class RestCatalog(Catalog):
         if not isinstance(place, str) or not isinstance(table_id, str):
             raise CorruptTable(f"{self.client.uri} tells no path and id of table {name}", table=name)
         storage, root = self.store.open(main, place)
-        schema = SchemaStore(storage, TablePaths(root)).latest()
+        schema = SchemaStore(confined(storage, root), TablePaths(root)).latest()
         wanted = told.get("schemaId")
         if schema is None or (found == main and (type(wanted) is not int or schema.id < wanted)):
             raise UnsupportedFeature(

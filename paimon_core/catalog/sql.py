@@ -3,7 +3,8 @@
 Names and files change one after the other. Whatever is cut short, a name never leads to files of another table, files
 without a name lie untouched, and the same call again finishes the work:
 
-- create: files, then the name;   - drop: the name, then files;   - rename: the name, then files.
+- create: files, then the name;   - rename: the name, then files;
+- drop: a mark in the files, the name, then the files.
 
 These take the locks of the tables they change, also where commits do not.
 """
@@ -21,15 +22,17 @@ from paimon_core.catalog.identifier import Identifier
 from paimon_core.catalog.names import check_target, new_name
 from paimon_core.catalog.options import SQL_OPTIONS, parse_catalog_options
 from paimon_core.catalog.relocate import relocate
+from paimon_core.catalog.removal import is_half_dropped, is_marked, mark_dropped, remove_files
 from paimon_core.catalog.sql_connection import SqlConnection
 from paimon_core.catalog.sql_lock import LockedPublisher, SqlLock
 from paimon_core.catalog.sql_names import SqlNames, table_properties
 from paimon_core.catalog.tables import TablePlaces, no_database, no_table, not_empty
-from paimon_core.errors import AlreadyExists, StorageError
+from paimon_core.errors import AlreadyExists, StorageError, TableNotFound
 from paimon_core.group.group import Group
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.snapshot_store import Publisher
 from paimon_core.schema import TableSchema
+from paimon_core.storage.fsspec_storage import confined
 from paimon_core.storage.paths import database_path, identifier
 from paimon_core.storage.storage import Storage
 from paimon_core.table.table import Table
@@ -137,6 +140,8 @@ class SqlCatalog(Catalog):
             self._check_database(found.database)
             raise no_table(main, self._place, self.list_tables(found.database))
         schema = self._places.schemas(main).latest()
+        if schema is None and is_marked(self.storage, self._places.root(main)):
+            raise TableNotFound(f"table {main} was dropped halfway: drop_table finishes it", table=name)
         if schema is None:
             raise StorageError(
                 f"{self._place} names table {main}, but {self._places.root(main)} holds no schema: a rename was cut "
@@ -173,7 +178,9 @@ class SqlCatalog(Catalog):
                 return self._places.open(found, first, self._publisher(found))
         if ignore_if_exists:
             return self.table(name)
-        raise AlreadyExists(f"table {name} exists already", table=name)
+        half = is_marked(self.storage, self._places.root(found))
+        what = "was dropped halfway: drop_table finishes it" if half else "exists already"
+        raise AlreadyExists(f"table {name} {what}", table=name)
 
     def _first_schema(self, context: TableContext) -> TableSchema:
         """Create schema-0; one that an earlier try of the same call has left will do, any other file not."""
@@ -184,8 +191,8 @@ class SqlCatalog(Catalog):
         if standing is None or not self._is_left_over(context, standing):
             raise AlreadyExists(
                 f"{context.paths.root} holds files of a table that {self._place} does not name: register_table adopts "
-                "it, rename_table goes on with a rename that was cut short; one that was dropped halfway is to be "
-                "deleted there",
+                "it, rename_table goes on with a rename that was cut short, drop_table ends one that was dropped "
+                "halfway",
                 table=context.name,
             )
         return standing
@@ -224,11 +231,18 @@ class SqlCatalog(Catalog):
         return self.table(name)
 
     def drop_table(self, name: str, *, ignore_if_missing: bool = False) -> None:
-        """Remove a table: its name, then all of its files."""
+        """Remove a table: a mark in its files, its name, then all of its files; one that was cut short is finished.
+
+        Files of a table without a name stay, unless they are marked or have no schema.
+        """
         found = Identifier.of_table(name, "drop")
+        root = self._places.root(found)
         with self.lock.held(found):
-            if self.names.remove(found):
-                self.storage.delete_directory(self._places.root(found))
+            is_named = self.names.has(found)
+            if is_named or is_half_dropped(self.storage, root):
+                mark_dropped(self.storage, root)
+                self.names.remove(found)
+                remove_files(self.storage, root)
                 return
         if not ignore_if_missing:
             self._check_database(found.database)
@@ -282,4 +296,8 @@ class SqlCatalog(Catalog):
             raise AlreadyExists(f"a view of the name {name} exists already", table=str(name))
 
     def _publisher(self, name: Identifier) -> Publisher | None:
-        return LockedPublisher(self.storage, self.lock, name) if self.commits_locked else None
+        return (
+            LockedPublisher(confined(self.storage, self._places.root(name)), self.lock, name)
+            if self.commits_locked
+            else None
+        )

@@ -6,13 +6,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from paimon_core.catalog.identifier import Identifier
-from paimon_core.errors import DatabaseNotFound, InvalidRequest, TableNotFound
+from paimon_core.errors import CorruptTable, DatabaseNotFound, InvalidRequest, TableNotFound
 from paimon_core.metadata.branch_store import BranchStore
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.manifest_store import ManifestCache
 from paimon_core.metadata.schema_store import SchemaStore
 from paimon_core.metadata.snapshot_store import Publisher
 from paimon_core.schema import TableSchema
+from paimon_core.storage.fsspec_storage import confined
 from paimon_core.storage.paths import MAIN, TablePaths, table_path
 from paimon_core.storage.storage import Storage
 from paimon_core.table.table import Table
@@ -32,11 +33,13 @@ class TablePlaces:
 
     def schemas(self, name: Identifier) -> SchemaStore:
         """The schemas of the table, or of its branch."""
-        return SchemaStore(self.storage, TablePaths(self.root(name), name.branch))
+        root = self.root(name)
+        return SchemaStore(confined(self.storage, root), TablePaths(root, name.branch))
 
     def has_files(self, name: Identifier) -> bool:
         """Whether the table, or its branch, has a schema; a branch that is being made or deleted is not there."""
-        if name.branch != MAIN and BranchStore(self.storage, TablePaths(self.root(name))).is_hidden(name.branch):
+        root = self.root(name)
+        if name.branch != MAIN and BranchStore(confined(self.storage, root), TablePaths(root)).is_hidden(name.branch):
             return False
         return bool(self.schemas(name).ids())
 
@@ -49,6 +52,14 @@ class TablePlaces:
         """The table, or its branch; raises BranchNotFound."""
         context = self.context(name, schema, publisher)
         return Table(context if name.branch == MAIN else context.on_branch(name.branch))
+
+
+def has_schema(storage: Storage, root: str) -> bool:
+    """Whether a table lies at ``root``; one whose schemas cannot be reached counts."""
+    try:
+        return bool(SchemaStore(confined(storage, root), TablePaths(root)).ids())
+    except CorruptTable:
+        return True
 
 
 def no_database(name: str, place: str, known: Iterable[str]) -> DatabaseNotFound:

@@ -18,6 +18,7 @@ from paimon_core.fsck.notes import Notes, Spot
 from paimon_core.fsck.survey import Survey
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.schema_store import SchemaStore
+from paimon_core.storage.fsspec_storage import confined
 from paimon_core.storage.paths import MAIN, TablePaths
 from paimon_core.storage.storage import Storage
 
@@ -99,7 +100,7 @@ def check_root(name: str, storage: Storage, root: str, *, deep: bool = False) ->
 
     Raises TableNotFound where there is no schema, and what reading the last one raises when none can be read.
     """
-    schemas = SchemaStore(storage, TablePaths(root))
+    schemas = SchemaStore(confined(storage, root), TablePaths(root))
     failed: PaimonError = TableNotFound(f"no table {name} at {root}: it has no schema", table=name)
     for schema_id in reversed(schemas.ids()):
         try:

@@ -40,6 +40,7 @@ from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.latest import of_latest
 from paimon_core.metadata.manifest import ManifestEntry
 from paimon_core.metadata.snapshot import Snapshot
+from paimon_core.storage.fsspec_storage import confined
 from paimon_core.storage.storage import Storage
 from paimon_core.table.arguments import at_least_one, whole
 from paimon_core.table.commit_request import CommitRequest
@@ -74,7 +75,8 @@ class Group:
     @property
     def store(self) -> GroupStore:
         """The group's records."""
-        return GroupStore(self.catalog.storage, self.catalog.warehouse, self.name)
+        storage = confined(self.catalog.storage, self.catalog.warehouse)
+        return GroupStore(storage, self.catalog.warehouse, self.name)
 
     @property
     def user(self) -> str:

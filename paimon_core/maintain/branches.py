@@ -82,8 +82,11 @@ def apply_branch_deletion(context: TableContext, plan: Plan) -> str:
 
 
 def delete_branch(context: TableContext, name: str) -> None:
-    """Delete a branch, or what is left of one; raises BranchNotFound, InvalidRequest for main."""
+    """Delete a branch, or what is left of one, or a link; raises BranchNotFound, InvalidRequest for main."""
     _check_deletable(context, name)
+    if name in context.branches.links():
+        context.storage.delete_directory(context.paths.branch_home(name))
+        return
     mark = context.branches.mark(name)
     if mark is None or mark[DOING] != _DELETE:
         context.branches.put_mark(name, {DOING: _DELETE})

@@ -34,6 +34,11 @@ class BranchStore:
         found = self.storage.list(self.paths.branch_directory)
         return sorted(e.name.removeprefix(_PREFIX) for e in found if e.is_directory and e.name.startswith(_PREFIX))
 
+    def links(self) -> frozenset[str]:
+        """The branches whose directory is a symbolic link: they can be deleted, which removes the link, and no more."""
+        found = self.storage.list(self.paths.branch_directory)
+        return frozenset(e.name.removeprefix(_PREFIX) for e in found if e.is_link and e.name.startswith(_PREFIX))
+
     def not_found(self, name: str) -> BranchNotFound:
         """The error for a branch that is not there."""
         known = ", ".join(self.names()) or "none but main"

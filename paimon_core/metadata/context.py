@@ -16,6 +16,7 @@ from paimon_core.metadata.snapshot_store import Publisher, SnapshotStore
 from paimon_core.metadata.tag_store import TagStore
 from paimon_core.options import TableOptions
 from paimon_core.schema import TableSchema
+from paimon_core.storage.fsspec_storage import confined
 from paimon_core.storage.paths import MAIN, TablePaths, partition_path
 from paimon_core.storage.storage import Storage
 
@@ -54,7 +55,7 @@ class TableContext:
 
         Raises UnsupportedFeature naming an option that could change what a read returns.
         """
-        paths = TablePaths(root, branch)
+        paths, storage = TablePaths(root, branch), confined(storage, root)
         options = TableOptions.parse(schema.options, table=name)
         if schema.primary_keys and options["bucket"] == -1:
             options = replace(options, foreign=("bucket=-1 with a primary key (dynamic bucket)", *options.foreign))

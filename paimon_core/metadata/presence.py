@@ -16,11 +16,13 @@ from collections.abc import Callable
 from paimon_core.errors import PaimonError, TableNotFound
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.schema_store import SchemaStore
+from paimon_core.storage.fsspec_storage import forget_directories
 from paimon_core.storage.paths import MAIN
 
 
 def check_same_table(context: TableContext, otherwise: Callable[[], object] | None = None) -> None:
     """Raises TableNotFound for a table that was dropped or made anew, after calling ``otherwise``."""
+    forget_directories(context.storage)
     if not context.schemas.holds(context.schema):
         if otherwise is not None:
             otherwise()

@@ -16,6 +16,8 @@ from paimon_core.storage.create import create_once
 from paimon_core.storage.paths import TablePaths
 from paimon_core.storage.storage import Storage
 
+DROPPED = "DROPPED"
+"""The file beside the schemas that says the table is being dropped: whatever is left of it is no table any more."""
 _NAME = re.compile(r"schema-(0|[1-9]\d{0,18})")
 
 
@@ -29,8 +31,11 @@ class SchemaStore:
     _held: dict[int, tuple[bytes, TableSchema]] = field(default_factory=dict, compare=False, repr=False)
 
     def ids(self) -> list[int]:
-        """All ids, ascending, by listing."""
-        found = (_NAME.fullmatch(entry.name) for entry in self.storage.list(self.paths.schema_directory))
+        """All ids, ascending, by listing; none for a table that is being dropped."""
+        names = [entry.name for entry in self.storage.list(self.paths.schema_directory)]
+        if DROPPED in names:
+            return []
+        found = map(_NAME.fullmatch, names)
         return sorted(int(match.group(1)) for match in found if match)
 
     def latest(self) -> TableSchema | None:

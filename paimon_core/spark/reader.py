@@ -20,6 +20,7 @@ from paimon_core.spark.filters import to_column
 from paimon_core.spark.reference import TableReference
 from paimon_core.spark.tasks import run_tasks
 from paimon_core.spark.types import arrow_schema, spark_schema, to_spark
+from paimon_core.storage.fsspec_storage import FsspecStorage
 from paimon_core.table.table import Table
 from paimon_core.types import TIMESTAMP_ROOTS, DataType, TypeRoot
 
@@ -88,6 +89,9 @@ def _native(
         for s in splits
         for f in s.files
     ]
+    if isinstance(context.storage, FsspecStorage):
+        for path in paths:  # Spark itself would follow a link
+            context.storage.check_file(path)
     schema = spark_schema(table.schema.select(needed))
     # Spark takes paths for glob patterns, and without a scheme for files of its default file system.
     rows = spark.read.schema(schema).parquet(*("file:" + _GLOB.sub(r"\\\g<0>", path) for path in paths))

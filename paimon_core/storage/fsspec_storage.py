@@ -12,7 +12,7 @@ import datetime
 import os
 import threading
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import fsspec
@@ -20,6 +20,7 @@ import pyarrow as pa
 
 from paimon_core.errors import PaimonError, StorageError, UnsupportedFeature
 from paimon_core.storage import local_disk
+from paimon_core.storage.bounds import Bounds
 from paimon_core.storage.storage import FileInfo, Storage
 
 LOCAL = "file"
@@ -32,6 +33,8 @@ class FsspecStorage(Storage):
     """Bytes by absolute path on one fsspec protocol, ``file`` or ``memory``; see ``Storage`` for the methods."""
 
     protocol: str = LOCAL
+    bounds: Bounds | None = field(default=None, repr=False)
+    """On the local disk, the root below which no symbolic link is followed; see ``confined``."""
 
     def __post_init__(self) -> None:
         if self.protocol not in (LOCAL, MEMORY):
@@ -49,11 +52,15 @@ class FsspecStorage(Storage):
 
     def read(self, path: str) -> bytes:
         """The whole file; raises FileNotFoundError when there is none."""
+        self._check_entry(path)
         with _failing("read", path, missing=True):
+            if self.is_local:
+                return local_disk.read(path, follow=self.bounds is None)
             return bytes(self.filesystem.cat_file(path))
 
     def exists(self, path: str) -> bool:
-        """Whether a file or directory is there."""
+        """Whether a file, a directory or a link is there."""
+        self._check_entry(path)
         try:
             with _failing("look for", path, missing=True):
                 self.filesystem.info(path)
@@ -63,6 +70,8 @@ class FsspecStorage(Storage):
 
     def list(self, directory: str) -> list[FileInfo]:
         """The direct entries in the order of their names; [] for a directory that does not exist."""
+        if self.bounds is not None:
+            self.bounds.check_directory(directory)
         try:
             with _failing("list", directory, missing=True):
                 entries = self.filesystem.ls(directory, detail=True)
@@ -93,6 +102,7 @@ class FsspecStorage(Storage):
         """The file for random access; raises FileNotFoundError when there is none."""
         if not self.is_local:
             return pa.BufferReader(self.read(path))
+        self.check_file(path)
         with _failing("open", path, missing=True):
             return pa.OSFile(path, "rb")
 
@@ -100,11 +110,13 @@ class FsspecStorage(Storage):
         """A new file to stream into; directories appear by themselves. Durable, and on memory visible, once closed."""
         if not self.is_local:
             return _MemoryOutput(self, path)
+        self._check_entry(path)
         with _failing("write", path):
             return local_disk.open_new(path)
 
     def write(self, path: str, data: bytes) -> None:
         """A whole new file under a name that nobody else uses; a taken name is a StorageError."""
+        self._check_entry(path)
         with _failing("write", path):
             if self.is_local:
                 local_disk.create(path, data)
@@ -113,6 +125,7 @@ class FsspecStorage(Storage):
 
     def overwrite(self, path: str, data: bytes) -> None:
         """Replace a small file atomically."""
+        self._check_entry(path)
         with _failing("overwrite", path):
             if self.is_local:
                 local_disk.replace(path, data)
@@ -121,6 +134,7 @@ class FsspecStorage(Storage):
 
     def create_exclusive(self, path: str, data: bytes) -> bool:
         """Create the whole file durably unless it exists: True created, False somebody was first (format 14.4)."""
+        self._check_entry(path)
         with _failing("publish", path):
             if self.is_local:
                 return local_disk.create_whole(path, data)
@@ -132,6 +146,8 @@ class FsspecStorage(Storage):
 
     def move(self, source: str, target: str) -> None:
         """Give a file a new path; raises FileNotFoundError when there is no ``source``."""
+        self._check_entry(source)
+        self._check_entry(target)
         with _failing("move", source, missing=True):
             if self.is_local:
                 local_disk.move(source, target)
@@ -143,11 +159,15 @@ class FsspecStorage(Storage):
         """Give a directory a new path that is free, at once; on the local disk only."""
         if not self.is_local:
             Storage.move_directory(self, source, target)
+        self._check_entry(source)
+        self._check_entry(target)
         with _failing("move", source, missing=True):
             local_disk.move_directory(source, target)
 
     def make_directory(self, directory: str) -> None:
         """Make a directory and its parents; one that exists is no error."""
+        if self.bounds is not None:
+            self.bounds.check_directory(directory)
         with _failing("make directory", directory):
             if self.is_local:
                 local_disk.make_directory(directory)
@@ -155,16 +175,20 @@ class FsspecStorage(Storage):
                 self.filesystem.makedirs(directory, exist_ok=True)
 
     def delete(self, paths: Iterable[str]) -> int:
-        """Delete files; missing ones are no error. The number deleted."""
+        """Delete files, and links but never their targets; missing ones are no error. The number deleted."""
         deleted = 0
+        known: set[str] = set()
         for path in paths:
+            if self.bounds is not None and (directory := os.path.dirname(path)) not in known:
+                self.bounds.check_directory(directory)
+                known.add(directory)
             with contextlib.suppress(FileNotFoundError), _failing("delete", path, missing=True):
                 self.filesystem.rm_file(path)
                 deleted += 1
         return deleted
 
     def delete_directory(self, directory: str) -> None:
-        """Delete a directory and all below it; a missing one is no error."""
+        """Delete a directory and all below it, links but never their targets; a missing one is no error."""
         if not self.is_local:
             found = self.filesystem.find(directory, withdirs=True, detail=True)
             self.delete(path for path, entry in found.items() if entry["type"] != "directory")
@@ -172,16 +196,42 @@ class FsspecStorage(Storage):
                 with contextlib.suppress(FileNotFoundError):  # most directories in memory are only implied
                     self.filesystem.rmdir(path)
             return
+        self._check_entry(directory)
         with contextlib.suppress(FileNotFoundError), _failing("delete", directory, missing=True):
-            local_disk.remove_directory(directory)
+            local_disk.delete_directory(directory)
 
     def remove_empty_directory(self, directory: str) -> bool:
         """Remove a directory if nothing is in it."""
+        self._check_entry(directory)
         try:
             os.rmdir(directory) if self.is_local else self.filesystem.rmdir(directory)
         except OSError:  # not empty, or not there
             return False
         return True
+
+    def check_file(self, path: str) -> None:
+        """Raises CorruptTable where reading the file would follow a link below the root that we are confined to."""
+        if self.bounds is not None:
+            self.bounds.check_file(path)
+
+    def _check_entry(self, path: str) -> None:
+        if self.bounds is not None:
+            self.bounds.check_entry(path)
+
+
+def confined(storage: Storage, root: str) -> Storage:
+    """The storage for what lies below ``root``; on the local disk it follows no link there (``Bounds``)."""
+    if not isinstance(storage, FsspecStorage) or not storage.is_local:
+        return storage
+    if storage.bounds is not None and storage.bounds.root == root:
+        return storage
+    return replace(storage, bounds=Bounds(root))
+
+
+def forget_directories(storage: Storage) -> None:
+    """Let a confined storage look for links anew, as an operation begins."""
+    if isinstance(storage, FsspecStorage) and storage.bounds is not None:
+        storage.bounds.forget()
 
 
 class _MemoryOutput(pa.BufferOutputStream):  # type: ignore[misc]

@@ -22,11 +22,13 @@ from typing import Any, TypeVar
 import pyarrow as pa
 
 from paimon_core.errors import CommitStateUnknown, StorageError
+from paimon_core.storage.bounds import link_error
 
 TRIES = 20
 """How often a directory is made that vanishes again; also where one takes no entry, as /proc."""
 _T = TypeVar("_T")
 _NO_LINKS = frozenset({errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EXDEV, errno.EMLINK})
+_READ_BYTES = 1 << 20
 _NO_DIRECTORY_SYNC = frozenset({errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EBADF})
 
 
@@ -58,6 +60,23 @@ def create_whole(path: str, data: bytes) -> bool:
     except OSError as error:
         raise CommitStateUnknown(f"{path} was created, but the disk did not confirm it: {error}", path=path) from error
     return True
+
+
+def read(path: str, *, follow: bool) -> bytes:
+    """The bytes of a file; unless ``follow``, raises CorruptTable for a link."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | (0 if follow else os.O_NOFOLLOW))
+    except OSError as error:
+        if error.errno == errno.ELOOP and not follow:
+            raise link_error(path) from error
+        raise
+    try:
+        data = os.read(descriptor, os.fstat(descriptor).st_size + 1)
+        while more := os.read(descriptor, _READ_BYTES):
+            data += more
+        return data
+    finally:
+        os.close(descriptor)
 
 
 def create(path: str, data: bytes) -> None:
@@ -127,11 +146,14 @@ def make_directory(directory: str) -> None:
     _in_directory(directory, lambda: _make(directory))
 
 
-def remove_directory(directory: str) -> None:
-    """Remove a directory and all below it; raises FileNotFoundError when there is none.
+def delete_directory(directory: str) -> None:
+    """Delete a directory and all below it; a link, this one or one below, goes without its target.
 
-    What others remove from it meanwhile does not end the removal.
+    What others remove from it meanwhile does not end the removal. Raises FileNotFoundError when there is none.
     """
+    if os.path.islink(directory):
+        os.unlink(directory)
+        return
     for _ in range(TRIES):
         try:
             shutil.rmtree(directory)

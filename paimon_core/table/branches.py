@@ -31,7 +31,8 @@ class Branches:
     def list(self) -> list[str]:
         """The names of all branches but main; those that are half made or half deleted are left out."""
         branches = same_table(self.context).branches
-        return [name for name in branches.names() if not branches.is_hidden(name)]
+        links = branches.links()
+        return [name for name in branches.names() if name in links or not branches.is_hidden(name)]
 
     def rename(self, name: str, new_name: str) -> None:
         """Give a branch another name; nobody should be writing to it. A crash leaves one or both names, never none.
