@@ -17,6 +17,8 @@ from paimon_core.storage.storage import FileInfo, Storage
 _ROUNDS = 5
 _SURE = re.compile(r"schema|snapshot|manifest|bucket-(\d+|postpone)")
 """Entries that only the directory of a table has."""
+_NAMED = ("tag", "branch", "changelog", "consumer")
+"""Directories whose files a table calls after the directory: ``tag/tag-x``."""
 _USUAL = re.compile(r"tag|branch|changelog|consumer|index|statistics|quarantine|_SUCCESS|\..*")
 
 
@@ -91,10 +93,11 @@ def is_free(storage: Storage, root: str) -> bool:
 def _is_sure(storage: Storage, entry: FileInfo) -> bool:
     if _SURE.fullmatch(entry.name):
         return True
-    if "=" not in entry.name or entry.is_link or not entry.is_directory:
+    if entry.is_link or not entry.is_directory or not ("=" in entry.name or entry.name in _NAMED):
         return False
     first = next(iter(storage.walk(entry.path)), None)
-    return first is not None and "/bucket-" in first.path
+    below = "" if first is None else first.path.removeprefix(entry.path)
+    return "/bucket-" in below if "=" in entry.name else below.startswith(f"/{entry.name}-")
 
 
 def _remove(storage: Storage, entry: FileInfo) -> None:

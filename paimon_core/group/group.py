@@ -215,7 +215,8 @@ class Group:
     def _part(self, name: str, messages: Sequence[CommitMessage], mode: Mode) -> Part:
         if mode is Mode.ROLLBACK:
             raise InvalidRequest("a publish takes no rollback: call rollback()", table=name)
-        check_messages(messages, self.catalog.table(name).context)
+        table = self.catalog.table(name)
+        check_messages(messages, table.context)
         for message in messages:
             if message.deleted_files or message.compact_before or message.compact_after:
                 raise InvalidRequest(
@@ -224,7 +225,7 @@ class Group:
                     group=self.name,
                     table=name,
                 )
-        return Part(mode, tuple(messages))
+        return Part(mode, tuple(messages), schema=(table.schema.id, table.schema.time_millis))
 
     def _decide(self, wish: Intent) -> GroupVersion:
         """Take the next number for the intent, finishing first what others decided before."""
@@ -321,7 +322,8 @@ class Group:
         table = self.catalog.table(name)
         table.tags.read(tag)
         latest = table.latest_snapshot()
-        return Part(Mode.ROLLBACK, tag=tag, undone=None if latest is None else (latest.id, latest.uuid or ""))
+        undone = None if latest is None else (latest.id, latest.uuid or "")
+        return Part(Mode.ROLLBACK, tag=tag, undone=undone, schema=(table.schema.id, table.schema.time_millis))
 
     def _check_stands(self, version: int) -> None:
         if version in _withdrawn([self.store.version(n) for n in self.store.numbers("version")]):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from paimon_core.commit.overwrite import Overwrite
-from paimon_core.errors import AlreadyExists, SnapshotNotFound, TagNotFound
+from paimon_core.errors import AlreadyExists, SnapshotNotFound, TableNotFound, TagNotFound
 from paimon_core.group.record import Intent, Member, Mode, Part
 from paimon_core.maintain.tags import create_tag
 from paimon_core.metadata.presence import table_to_change
@@ -27,8 +27,10 @@ def land(table: Table, part: Part, intent: Intent, group: str) -> Member:
     """Commit the part under (the group's user, the intent's number) and tag its snapshot, or go back to a tag.
 
     Raises AlreadyExists for a tag of the name that is somebody else's, SnapshotNotFound for an empty part of a table
-    without snapshots, and what ``Table.commit`` and ``Table.rollback`` raise.
+    without snapshots, TableNotFound for a table that was made anew since the intent, and what ``Table.commit`` and
+    ``Table.rollback`` raise.
     """
+    _check_same(table, part, intent, group)
     if part.mode is Mode.ROLLBACK:
         return Member(_rolled_back(table, part).id, part.tag or "")
     tag = f"group-{group}-{intent.number}"
@@ -50,11 +52,26 @@ def land(table: Table, part: Part, intent: Intent, group: str) -> Member:
 
 
 def has_landed(table: Table, part: Part, intent: Intent, group: str) -> bool:
-    """Whether the table has taken its part."""
+    """Whether the table has taken its part; raises TableNotFound for one that was made anew since."""
+    _check_same(table, part, intent, group)
     if part.mode is Mode.ROLLBACK:
         return part.undone is not None and not _is_pending(table, part.undone)
     newest = CommitRequest.of(table.context, user_of(group), None, None).newest()
     return newest is not None and newest.commit_identifier == intent.number
+
+
+def _check_same(table: Table, part: Part, intent: Intent, group: str) -> None:
+    if part.schema is None:
+        return
+    schema_id, time_millis = part.schema
+    if schema_id in table.context.schemas.ids() and table.context.schemas.read(schema_id).time_millis == time_millis:
+        return
+    raise TableNotFound(
+        f"table {table.name} was dropped or made anew since publish {intent.number} of group {group} was decided: "
+        "abandon() gives that publish up",
+        table=table.name,
+        group=group,
+    )
 
 
 def _tagged_before(table: Table, tag: str, part: Part, intent: Intent, group: str) -> Snapshot:

@@ -40,18 +40,26 @@ class Part:
     """For a rollback: the tag to go back to."""
     undone: tuple[int, str] | None = None
     """For a rollback: id and uuid of the snapshot that was the latest; once it is gone, the rollback is done."""
+    schema: tuple[int, int] | None = None
+    """Id and time of the table's schema: one that was made anew has others. None in records of earlier versions."""
 
     def to_plain(self) -> dict[str, Any]:
         """As plain JSON values."""
         texts = [base64.b64encode(m.to_bytes()).decode() for m in self.messages]
-        return {"mode": self.mode, "messages": texts, "tag": self.tag, "undone": self.undone}
+        return {"mode": self.mode, "messages": texts, "tag": self.tag, "undone": self.undone, "schema": self.schema}
 
     @staticmethod
     def from_plain(value: Mapping[str, Any]) -> Part:
         """The inverse of ``to_plain``."""
         messages = tuple(CommitMessage.from_bytes(base64.b64decode(text)) for text in value["messages"])
-        undone = value["undone"]
-        return Part(Mode(value["mode"]), messages, value["tag"], None if undone is None else (undone[0], undone[1]))
+        undone, schema = value["undone"], value.get("schema")
+        return Part(
+            Mode(value["mode"]),
+            messages,
+            value["tag"],
+            None if undone is None else (undone[0], undone[1]),
+            None if schema is None else (_whole(schema[0]), _whole(schema[1])),
+        )
 
 
 @dataclass(frozen=True)

@@ -63,7 +63,7 @@ class FsspecStorage(Storage):
         self._check_entry(path)
         try:
             with _failing("look for", path, missing=True):
-                self.filesystem.info(path)
+                os.lstat(path) if self.is_local else self.filesystem.info(path)
         except FileNotFoundError:
             return False
         return True

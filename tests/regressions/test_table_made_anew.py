@@ -9,7 +9,7 @@ import pytest
 
 import paimon_core as paimon
 from paimon_core import schema as schemas
-from tests.support.faulty_storage import FaultyStorage
+from tests.support.faulty_storage import Died, FaultyStorage, Outcome
 from tests.support.rest_server import Reply, ScriptedServer
 
 SCHEMA = pa.schema([("p", pa.int64()), ("k", pa.int64()), ("v", pa.string())])
@@ -205,6 +205,28 @@ def test_rows_of_a_table_made_anew_while_a_scan_is_described_are_not_read(catalo
     storage.before("read", "snapshot-2", anew)
     with pytest.raises(paimon.TableNotFound, match="made anew"):
         old.scan()
+
+
+@pytest.mark.parametrize("rolls_back", [False, True])
+def test_a_publish_of_a_group_does_not_land_in_the_new_table(catalog, rolls_back):
+    make(catalog)
+    group = catalog.group("g")
+    group.publish({"db.t": []})
+    group.publish({"db.t": []})
+    storage = FaultyStorage(catalog.storage)
+    storage.on("create_exclusive", "group/g/intent-3", Outcome.DIE_AFTER)
+    dying = type(catalog)(storage, catalog.warehouse).group("g")
+    with pytest.raises(Died):
+        dying.rollback(1) if rolls_back else dying.publish({"db.t": []}, overwrite={"db.t": "overwrite-table"})
+    catalog.drop_table("db.t")
+    new = make(catalog)
+    new.tags.create("group-g-1", 1)
+    before = content(new)
+    with pytest.raises(paimon.TableNotFound, match=r"abandon\(\) gives that publish up"):
+        group.recover()
+    assert content(new) == before
+    assert group.abandon().number == 3
+    assert group.publish({"db.t": []}).number == 4
 
 
 def test_two_tables_of_one_millisecond_differ(catalog, monkeypatch):
