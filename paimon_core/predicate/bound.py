@@ -107,6 +107,22 @@ class BoundPredicate:
         return None if not parts else parts[0] if len(parts) == 1 else BoundAnd(parts)
 
 
+_CHAIN = 32
+"""Parts that Arrow may have in one chain of and, or of or."""
+
+
+def _joined(join: Callable[[Any, Any], Any], parts: Sequence[pc.Expression]) -> pc.Expression:
+    """The parts, one or more, joined in their order.
+
+    Arrow makes one chain of all that a function joins, however it is nested, and walks it by recursion and in quadratic
+    time. Two negations, which change nothing, end a chain.
+    """
+    layer = list(parts)
+    while len(layer) > _CHAIN:
+        layer = [~~reduce(join, layer[at : at + _CHAIN]) for at in range(0, len(layer), _CHAIN)]
+    return reduce(join, layer)
+
+
 @dataclass(frozen=True, slots=True)
 class BoundAnd(BoundPredicate):
     """All parts are true."""
@@ -120,7 +136,7 @@ class BoundAnd(BoundPredicate):
 
     def to_arrow(self) -> pc.Expression:
         """The parts, joined by Kleene's and."""
-        return reduce(and_, (p.to_arrow() for p in self.parts))
+        return _joined(and_, [p.to_arrow() for p in self.parts])
 
     def may_match(self, stats: Stats, row_count: int) -> bool:
         """Whether each part may match."""
@@ -129,7 +145,10 @@ class BoundAnd(BoundPredicate):
     def equality_values(self, column: str) -> tuple[Any, ...] | None:
         """The values that all restricting parts share."""
         found = [v for v in (p.equality_values(column) for p in self.parts) if v is not None]
-        return tuple(v for v in found[0] if all(v in other for other in found[1:])) if found else None
+        if not found:
+            return None
+        shared = set(found[0]).intersection(*found[1:])
+        return tuple(v for v in found[0] if v in shared)
 
     def conjuncts(self) -> tuple[BoundPredicate, ...]:
         """The parts."""
@@ -149,7 +168,7 @@ class BoundOr(BoundPredicate):
 
     def to_arrow(self) -> pc.Expression:
         """The parts, joined by Kleene's or."""
-        return reduce(or_, (p.to_arrow() for p in self.parts))
+        return _joined(or_, [p.to_arrow() for p in self.parts])
 
     def may_match(self, stats: Stats, row_count: int) -> bool:
         """Whether some part may match."""

@@ -7,10 +7,11 @@ and travels as JSON. ``~`` is pushed down to the comparisons at once: no tree ho
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
 from paimon_core.errors import InvalidRequest, SchemaMismatch
+from paimon_core.limits import FILTER_COMPARISONS, FILTER_DEPTH, check_limit
 from paimon_core.predicate.bound import BoundAnd, BoundOr, BoundPredicate, Op, bind_test
 from paimon_core.predicate.literal import Literal, literal_from_json, literal_to_json, plain_literal
 from paimon_core.schema import DataField
@@ -20,11 +21,27 @@ _NO_TRUTH = (
     'comparison in parentheses, write (col("x") >= 1) & (col("x") < 9) for 1 <= x < 9 and .is_in([...]) for in'
 )
 
+_FILTER = "the filter (is_in takes any number of values of one column)"
+
 
 class Predicate:
-    """A filter; join filters with ``&``, ``|`` and ``~``. Values: equal trees are equal, and hash alike."""
+    """A filter; join filters with ``&``, ``|`` and ``~``. Values: equal trees are equal, and hash alike.
+
+    Joining raises InvalidRequest beyond FILTER_COMPARISONS comparisons and FILTER_DEPTH levels: a tree is walked by
+    recursion here and in Arrow, which must not exhaust the stack.
+    """
 
     __slots__ = ()
+
+    @property
+    def comparisons(self) -> int:
+        """How many comparisons it has."""
+        return 1
+
+    @property
+    def depth(self) -> int:
+        """How many conjunctions and disjunctions lie in each other."""
+        return 0
 
     @property
     def columns(self) -> frozenset[str]:
@@ -36,11 +53,8 @@ class Predicate:
 
         Raises SchemaMismatch naming the column, for one that is not among them and for a literal that does not fit.
         """
-        try:
-            bound = self._bind({f.name: f for f in fields})
-            bound.to_arrow()
-        except RecursionError:
-            raise InvalidRequest("the filter is nested too deeply: use is_in for many values of one column") from None
+        bound = self._bind({f.name: f for f in fields})
+        bound.to_arrow()
         return bound
 
     def _bind(self, fields: Mapping[str, DataField]) -> BoundPredicate:
@@ -119,6 +133,8 @@ class And(Predicate):
     """All parts are true."""
 
     parts: tuple[Predicate, ...]
+    comparisons: int = field(repr=False, compare=False)
+    depth: int = field(repr=False, compare=False)
 
     @property
     def columns(self) -> frozenset[str]:
@@ -126,7 +142,8 @@ class And(Predicate):
         return frozenset().union(*(p.columns for p in self.parts))
 
     def _bind(self, fields: Mapping[str, DataField]) -> BoundPredicate:
-        return BoundAnd(tuple(p._bind(fields) for p in self.parts))
+        parts = _gathered(self.parts, Op.NE, Op.NOT_IN)
+        return _single(BoundAnd, tuple(p._bind(fields) for p in parts))
 
     def conjuncts(self) -> tuple[Predicate, ...]:
         """The parts."""
@@ -148,6 +165,8 @@ class Or(Predicate):
     """At least one part is true."""
 
     parts: tuple[Predicate, ...]
+    comparisons: int = field(repr=False, compare=False)
+    depth: int = field(repr=False, compare=False)
 
     @property
     def columns(self) -> frozenset[str]:
@@ -155,7 +174,8 @@ class Or(Predicate):
         return frozenset().union(*(p.columns for p in self.parts))
 
     def _bind(self, fields: Mapping[str, DataField]) -> BoundPredicate:
-        return BoundOr(tuple(p._bind(fields) for p in self.parts))
+        parts = _gathered(self.parts, Op.EQ, Op.IN)
+        return _single(BoundOr, tuple(p._bind(fields) for p in parts))
 
     def to_json(self) -> dict[str, Any]:
         """``{"op": "or", "parts": [...]}``."""
@@ -175,11 +195,34 @@ def _predicate(value: Any) -> Predicate:
 
 
 def _join(kind: type[And] | type[Or], parts: Sequence[Predicate]) -> Predicate:
-    """One conjunction or disjunction of the parts, those of the same kind taken apart."""
+    """One conjunction or disjunction of the parts, those of the same kind taken apart; raises InvalidRequest."""
+    comparisons = sum(p.comparisons for p in parts)
+    depth = max(p.depth + (not isinstance(p, kind)) for p in parts)
+    check_limit(_FILTER, comparisons, FILTER_COMPARISONS, "comparisons")
+    check_limit("the filter", depth, FILTER_DEPTH, "levels of & and | in each other")
     flat: list[Predicate] = []
     for part in parts:
         flat.extend(part.parts if isinstance(part, kind) else (part,))
-    return flat[0] if len(flat) == 1 else kind(tuple(flat))
+    return flat[0] if len(flat) == 1 else kind(tuple(flat), comparisons, depth)
+
+
+def _gathered(parts: Sequence[Predicate], one: Op, many: Op) -> list[Predicate]:
+    """The parts, those tests by ``one`` and ``many`` that name the same column as a single test by ``many``."""
+    values: dict[str, list[Literal]] = {}
+    for part in parts:
+        if isinstance(part, Comparison) and part.op in (one, many):
+            values.setdefault(part.column, []).extend(part.values)
+    out: list[Predicate] = []
+    for part in parts:
+        if not (isinstance(part, Comparison) and part.op in (one, many)):
+            out.append(part)
+        elif (found := values.pop(part.column, None)) is not None:
+            out.append(part if len(found) == 1 else Comparison(many, part.column, tuple(found)))
+    return out
+
+
+def _single(kind: type[BoundAnd] | type[BoundOr], parts: tuple[BoundPredicate, ...]) -> BoundPredicate:
+    return parts[0] if len(parts) == 1 else kind(parts)
 
 
 class Column:

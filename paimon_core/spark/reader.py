@@ -25,6 +25,8 @@ from paimon_core.table.table import Table
 from paimon_core.types import TIMESTAMP_ROOTS, DataType, TypeRoot
 
 _GLOB = re.compile(r"[\[\]{}*?\\]")
+_NATIVE_COMPARISONS = 256
+"""Of a longer filter Spark makes trees that its optimizer cannot walk: such a read is ours."""
 
 
 def read_spark(
@@ -40,8 +42,9 @@ def read_spark(
     needed = list(dict.fromkeys([*scan.columns, *(sorted(where.columns) if where is not None else ())]))
     native: list[Split] = []
     merged: list[Split] = []
+    short = where is None or where.comparisons <= _NATIVE_COMPARISONS
     for split in scan.splits():
-        (native if _is_native(split, table, table.schema.select(needed)) else merged).append(split)
+        (native if short and _is_native(split, table, table.schema.select(needed)) else merged).append(split)
     branches = []
     if native:
         branches.append(_native(spark, native, table, scan.columns, needed, where))

@@ -60,3 +60,14 @@ def table(tmp_path_factory):
 def test_both_branches_select_the_same_rows(spark, table, where):
     expected = table.scan(["n"], where).to_arrow()["n"].to_pylist()
     assert sorted(r.n for r in read_spark(spark, table, ["n"], where).collect()) == sorted(expected)
+
+
+def test_a_filter_of_many_parts_is_read_without_sparks_own_filters(spark, warehouse):
+    catalog = paimon.open_catalog(warehouse)
+    catalog.create_database("db")
+    table = catalog.create_table("db.t", ROWS.schema)
+    table.write(ROWS)
+    where = col("n") == 1
+    for number in range(10_000):
+        where = where | (col("n") == 3 + number)
+    assert sorted(row.n for row in read_spark(spark, table, where=where).collect()) == [1, 3, 4, 5]

@@ -1,0 +1,92 @@
+"""Filters of many parts: they work or are refused. A crash ends a process of its own."""
+
+import pickle
+import subprocess
+import sys
+from functools import reduce
+from operator import and_, or_
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+
+from paimon_core.errors import InvalidRequest
+from paimon_core.predicate import Predicate, col, from_json
+from paimon_core.predicate.bound import BoundTest, Op
+from paimon_core.schema import DataField
+from paimon_core.types import parse_type
+
+FIELDS = [DataField(0, "a", parse_type("BIGINT")), DataField(1, "b", parse_type("BIGINT"))]
+ROWS = pa.table({"a": pa.array([0, 1, 9999, 10000, None]), "b": pa.array([5, None, 5, 5, 5])})
+A, B = col("a"), col("b")
+
+
+def selected(where: Predicate) -> list[int]:
+    mask = where.bind(FIELDS).to_arrow()
+    return ROWS.append_column("n", pa.array(range(5))).filter(mask)["n"].to_pylist()
+
+
+FILTERS = {
+    "or": (reduce(or_, (A == i for i in range(10_000))), [0, 1, 2]),
+    "and": (reduce(and_, (A != i for i in range(10_000))), [3]),
+    "not": (~reduce(or_, (A == i for i in range(10_000))), [3]),
+    "mixed": (reduce(or_, ((A == i) & (B == 5) for i in range(8000))), [0]),
+    "ranges": (reduce(and_, (A >= i for i in range(9999))), [2, 3]),
+    "is_in": (A.is_in(range(100_000)), [0, 1, 2, 3]),
+    "is_in twice": (A.is_in(range(100_000)) & A.is_in(range(1, 200_000)), [1, 2, 3]),
+}
+
+
+@pytest.mark.parametrize("name", FILTERS)
+def test_a_long_filter_selects_its_rows(name):
+    where, rows = FILTERS[name]
+    assert selected(where) == rows
+    assert ~~where == where
+    assert hash(~~where) == hash(where)
+    assert from_json(where.to_json()) == where
+    assert pickle.loads(pickle.dumps(where)) == where
+    assert repr(where)
+    assert str(where)
+
+
+def test_a_filter_of_many_tests_does_not_end_the_process():
+    code = """
+import pyarrow as pa
+from paimon_core.predicate.bound import BoundOr, BoundTest, Op
+from paimon_core.schema import DataField
+from paimon_core.types import parse_type
+
+field = DataField(0, "a", parse_type("BIGINT"))
+where = BoundOr(tuple(BoundTest(Op.EQ, field, (i,)) for i in range(20_000)))
+print(pa.table({"a": [1, 20_000]}).filter(where.to_arrow()).num_rows)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "1\n"), done.stderr
+
+
+def test_equalities_of_a_column_are_one_test():
+    where = ((A == 2) | (B > 1) | A.is_in([3, 1])).bind(FIELDS)
+    assert where.parts[0] == BoundTest(Op.IN, FIELDS[0], (1, 2, 3))
+    assert ((A != 2) & ~A.is_in([3, 1])).bind(FIELDS) == BoundTest(Op.NOT_IN, FIELDS[0], (1, 2, 3))
+    assert len(((A == 2) & (A == 3)).bind(FIELDS).conjuncts()) == 2
+
+
+def test_more_comparisons_than_the_limit_are_refused():
+    with pytest.raises(InvalidRequest, match="16385 comparisons, 16384 is the most"):
+        reduce(or_, (A == i for i in range(100_000)))
+    whole = {"op": "or", "parts": [(A == 1).to_json()] * 16385}
+    with pytest.raises(InvalidRequest, match="16384 is the most"):
+        from_json(whole)
+
+
+def test_deeper_filters_than_the_limit_are_refused():
+    def nested(levels: int) -> Predicate:
+        where = A == 0
+        for level in range(levels):
+            where = where | (B == level) if level % 2 else where & (B > level)
+        return where
+
+    assert nested(32).depth == 32
+    assert isinstance(nested(32).bind(FIELDS).to_arrow(), pc.Expression)
+    with pytest.raises(InvalidRequest, match="33 levels .*, 32 is the most"):
+        nested(33)
