@@ -13,6 +13,8 @@ METADATA_DEPTH = 64
 """Objects and arrays in each other in a JSON metadata file."""
 TYPE_DEPTH = 24
 """Types in each other, the outermost included; a schema file takes two objects or arrays for each."""
+STORED_DEPTH = 2 * TYPE_DEPTH + 2
+"""Groups in each other in the schema of a Parquet file, where an ARRAY or MAP is two."""
 FILTER_COMPARISONS = 1 << 14
 """Comparisons of a filter; the values of ``is_in`` do not count."""
 FILTER_DEPTH = 32

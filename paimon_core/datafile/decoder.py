@@ -12,8 +12,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from paimon_core.datafile.file_format import Arrays, counted_batches
-from paimon_core.datafile.footer import int96_as_bytes, int96_columns, read_footer, repeating_texts
+from paimon_core.datafile.footer import int96_as_bytes, int96_columns, repeating_texts
 from paimon_core.datafile.int96 import int96_to_timestamps
+from paimon_core.datafile.thrift import parse_struct
 from paimon_core.types import STRING_ROOTS, DataType
 
 BUFFER_BYTES = 1 << 18
@@ -26,6 +27,7 @@ _MANY_ROWS = 1 << 16
 def decode_columns(
     source: pa.NativeFile,
     footer: pq.FileMetaData,
+    raw_footer: bytes,
     wanted: Mapping[str, DataType],
     row_groups: list[int] | None,
     *,
@@ -44,7 +46,7 @@ def decode_columns(
     int96 = int96_columns(footer) & wanted.keys()
     texts = [name for name, dtype in wanted.items() if dtype.root in STRING_ROOTS]
     looks = bool(texts) and footer.num_rows >= _MANY_ROWS
-    tree = read_footer(source) if looks or int96 else {}
+    tree = parse_struct(raw_footer) if looks or int96 else {}
     repeating = repeating_texts(tree, texts) if looks else None
     file = pq.ParquetFile(
         source,

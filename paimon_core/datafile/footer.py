@@ -1,8 +1,8 @@
 """Footers: what a Parquet file's last bytes say, read and rewritten where Parquet libraries leave no other way.
 
-Two needs: INT96 columns are handled as 12-byte values (``datafile.int96``), and the column metadata of a damaged footer
-must be looked at safely, where pyarrow's own accessor can end the process. Each function raises ValueError for a footer
-that does not decode.
+A footer is checked before Arrow sees it, by its checksum (``footer_seal``) or else by ``footer_rules``: a damaged one
+can end the process. INT96 columns are handled as 12-byte values (``datafile.int96``). Each function raises ValueError
+for a footer that does not decode.
 """
 
 from __future__ import annotations
@@ -13,10 +13,15 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from paimon_core.datafile.footer_rules import check_footer
+from paimon_core.datafile.footer_seal import is_sealed
 from paimon_core.datafile.thrift import I32, Struct, parse_struct, serialize_struct
 
 _MAGIC = b"PAR1"
 _LENGTH_BYTES = 4
+_END_BYTES = _LENGTH_BYTES + len(_MAGIC)
+_TAIL_BYTES = 1 << 16
+"""What is read of a file to find its footer, most often all of it."""
 _INT96, _FIXED_BYTES, _WIDTH = (I32, 3), (I32, 7), (I32, 12)
 _PLAIN_TEXT_BYTES = 3
 """Bytes per value below which a text column must be dictionary encoded: plain takes 4 for each length alone."""
@@ -29,11 +34,37 @@ _CHUNK_TYPE, _CHUNK_PATH, _CHUNK_VALUES, _CHUNK_UNCOMPRESSED, _CHUNK_STATISTICS 
 _NULL_COUNT, _MAX_VALUE, _MIN_VALUE = 3, 5, 6
 
 
-def read_footer(source: pa.NativeFile) -> Struct:
-    """The footer of an open Parquet file as a tree."""
-    end = source.size() - _LENGTH_BYTES - len(_MAGIC)
-    length = int.from_bytes(source.read_at(_LENGTH_BYTES, end), "little")
-    return parse_struct(source.read_at(length, end - length))
+def read_footer(source: pa.NativeFile) -> bytes:
+    """The footer of an open Parquet file, a thrift struct, checked; one read from the file unless it is long."""
+    size = source.size()
+    start = max(0, size - _TAIL_BYTES)
+    tail = source.read_at(size - start, start)
+    if len(tail) < 2 * _END_BYTES or not tail.endswith(_MAGIC):
+        raise ValueError("it does not end as a Parquet file does")
+    length = int.from_bytes(tail[-_END_BYTES : -len(_MAGIC)], "little")
+    end = size - _END_BYTES
+    if length > end - len(_MAGIC):
+        raise ValueError(f"its footer of {length} bytes is longer than the file")
+    raw = tail[-_END_BYTES - length : -_END_BYTES] if length <= end - start else source.read_at(length, end - length)
+    if not is_sealed(raw):
+        check_footer(parse_struct(raw, whole=True), end - length)
+    return bytes(raw)
+
+
+def arrow_metadata(footer: bytes) -> pq.FileMetaData:
+    """A footer as Arrow knows it."""
+    return pq.read_metadata(pa.BufferReader(_MAGIC + file_end(footer)))
+
+
+def file_end(footer: bytes) -> bytes:
+    """The last bytes of a file with this footer."""
+    return footer + len(footer).to_bytes(_LENGTH_BYTES, "little") + _MAGIC
+
+
+def footer_of(end: bytes) -> tuple[bytes, bytes]:
+    """``end``, the last bytes of a file, as those before the footer and the footer."""
+    at = len(end) - _END_BYTES - int.from_bytes(end[-_END_BYTES : -len(_MAGIC)], "little")
+    return end[:at], end[at:-_END_BYTES]
 
 
 def int96_columns(footer: pq.FileMetaData) -> set[str]:
@@ -45,16 +76,14 @@ def int96_columns(footer: pq.FileMetaData) -> set[str]:
 def int96_as_bytes(footer: Struct, columns: Collection[str]) -> pq.FileMetaData:
     """The same footer for a reader, with these INT96 columns as 12-byte values."""
     _retype(footer, _INT96, {_ELEMENT_TYPE: _FIXED_BYTES, _ELEMENT_WIDTH: _WIDTH}, columns)
-    return pq.read_metadata(pa.BufferReader(_MAGIC + _last_bytes(footer)))
+    return arrow_metadata(serialize_struct(footer))
 
 
-def bytes_as_int96(footer: pq.FileMetaData, columns: Collection[str]) -> bytes:
-    """What to append to a finished file to make these 12-byte columns INT96: another footer, as the last one counts."""
-    sink = pa.BufferOutputStream()
-    footer.write_metadata_file(sink)
-    tree = parse_struct(sink.getvalue().to_pybytes()[len(_MAGIC) :])
+def bytes_as_int96(footer: bytes, columns: Collection[str]) -> bytes:
+    """The footer of a new file with these 12-byte columns as INT96."""
+    tree = parse_struct(footer)
     _retype(tree, _FIXED_BYTES, {_ELEMENT_TYPE: _INT96}, columns)
-    return _last_bytes(tree)
+    return serialize_struct(tree)
 
 
 def _retype(footer: Struct, old: tuple[int, Any], new: Struct, columns: Collection[str]) -> None:
@@ -114,8 +143,3 @@ def chunk_bounds(footer: Struct, column: str) -> list[tuple[int, bytes, bytes] |
 def _column_chunks(footer: Struct) -> list[list[Struct]]:
     """The metadata of the column chunks of each row group, in the order of the schema's leaves."""
     return [[c[_CHUNK_METADATA][1] for c in group[_GROUP_COLUMNS][1][1]] for group in footer[_ROW_GROUPS][1][1]]
-
-
-def _last_bytes(footer: Struct) -> bytes:
-    data = serialize_struct(footer)
-    return data + len(data).to_bytes(_LENGTH_BYTES, "little") + _MAGIC

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -11,7 +13,8 @@ import pyarrow.parquet as pq
 
 from paimon_core.datafile.decoder import decode_columns
 from paimon_core.datafile.file_format import LEAST_BATCH_ROWS, Arrays
-from paimon_core.datafile.footer import bytes_as_int96
+from paimon_core.datafile.footer import arrow_metadata, bytes_as_int96, file_end, footer_of, read_footer
+from paimon_core.datafile.footer_seal import sealed
 from paimon_core.datafile.int96 import INT96_AS_BYTES, int96_from_timestamps, is_int96
 from paimon_core.datafile.parquet_schema import parquet_schema, writer_settings
 from paimon_core.datafile.statistics import Bounds, footer_bounds, leaf_numbers
@@ -19,6 +22,8 @@ from paimon_core.options import TableOptions
 from paimon_core.schema import DataField
 from paimon_core.types import DataType
 
+_BUFFER_BYTES = 1 << 20
+"""What is collected before it goes to the sink; the encoder writes many small pieces."""
 _VALUE_BYTES = 8
 """What a value takes in memory at least, about; files store many in less."""
 
@@ -39,13 +44,15 @@ class ParquetOutput:
         self._schema = parquet_schema(fields)
         self._int96 = frozenset(f.name for f in fields if is_int96(f.type))
         self._footer: list[pq.FileMetaData] = []
+        self._gate = _Gate(sink)
+        self._buffer = pa.BufferedOutputStream(pa.PythonFile(self._gate, mode="w"), _BUFFER_BYTES)
         settings = writer_settings(fields, options, compression, first_rows)
-        self._writer = pq.ParquetWriter(sink, self._schema, metadata_collector=self._footer, **settings)
+        self._writer = pq.ParquetWriter(self._buffer, self._schema, metadata_collector=self._footer, **settings)
 
     @property
     def written_bytes(self) -> int:
-        """Bytes of the row groups; the footer comes on top."""
-        return int(self._sink.tell())
+        """Bytes of the row groups; once finished, of the file."""
+        return int(self._sink.tell() if self._gate.held else self._buffer.tell())
 
     def write(self, rows: pa.Table) -> None:
         """Write a row group: with field ids, INT96 as 12-byte values."""
@@ -58,10 +65,12 @@ class ParquetOutput:
         self._writer.write_table(pa.Table.from_arrays(columns, schema=self._schema), len(rows))
 
     def finish(self) -> None:
-        """Write the footer."""
-        self._writer.close()
+        """Write the footer, with a checksum."""
+        self._close()
+        before, footer = footer_of(bytes(self._gate.held))
         if self._int96:
-            self._sink.write(bytes_as_int96(self._footer[0], self._int96))
+            footer = bytes_as_int96(footer, self._int96)
+        self._sink.write(before + file_end(sealed(footer)))
 
     def bounds(self, null_counts: list[int], has_nan: list[bool]) -> list[Bounds]:
         """Those of the footer, where the encoder has put them."""
@@ -74,7 +83,33 @@ class ParquetOutput:
 
     def discard(self) -> None:
         """Close the encoder."""
-        self._writer.close()
+        self._close()
+
+    def _close(self) -> None:
+        if self._writer.is_open:
+            self._buffer.flush()
+            self._gate.holds = True
+            self._writer.close()
+            self._buffer.flush()
+
+
+class _Gate(io.RawIOBase):
+    """Passes bytes on to the sink, which it does not close, until it ``holds`` them back: those of the footer."""
+
+    def __init__(self, sink: pa.NativeFile) -> None:
+        self._sink = sink
+        self.holds = False
+        self.held = bytearray()
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
+        if self.holds:
+            self.held += data
+        else:
+            self._sink.write(data)
+        return len(data)
 
 
 class ParquetInput:
@@ -82,7 +117,8 @@ class ParquetInput:
 
     def __init__(self, source: pa.NativeFile) -> None:
         self._source = source
-        self._footer = pq.read_metadata(source)
+        self._raw_footer = read_footer(source)
+        self._footer = arrow_metadata(self._raw_footer)
         self.schema: pa.Schema = self._footer.schema.to_arrow_schema()
         self.row_count: int | None = self._footer.num_rows
 
@@ -118,6 +154,7 @@ class ParquetInput:
         return decode_columns(
             self._source,
             self._footer,
+            self._raw_footer,
             wanted,
             row_groups,
             batch_rows=batch_rows,

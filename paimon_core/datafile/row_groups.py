@@ -11,6 +11,7 @@ from typing import Any
 from paimon_core.datafile.footer import chunk_bounds, read_footer, row_group_count
 from paimon_core.datafile.formats import format_of
 from paimon_core.datafile.reader import opened
+from paimon_core.datafile.thrift import parse_struct
 from paimon_core.schema import DataField
 from paimon_core.storage.storage import Storage
 from paimon_core.types import STRING_ROOTS, DataType, TypeRoot
@@ -53,7 +54,7 @@ def row_group_keys(storage: Storage, path: str, key_fields: Sequence[DataField])
     if format_of(path) != "parquet":
         return [KeyRange()]
     with opened(storage, path) as source:
-        footer = read_footer(source)
+        footer = parse_struct(read_footer(source))
         ranges = [KeyRange()] * row_group_count(footer)
         is_open = [True] * len(ranges)
         for field in key_fields:

@@ -1,7 +1,8 @@
 """Thrift's compact protocol, as far as a Parquet footer uses it: bytes to a tree that can be changed, and back.
 
 A struct is a dict of field id to ``(wire type, value)``, a list a pair of wire type and values; unknown fields are
-kept. Raises ValueError for bytes that are no struct, a depth above ``MAX_DEPTH`` or a map, which footers lack.
+kept. Raises ValueError for bytes that are no struct, fields that do not ascend (but for an extension's), a depth above
+``MAX_DEPTH`` or a map, which footers lack.
 """
 
 from __future__ import annotations
@@ -13,11 +14,21 @@ Struct = dict[int, tuple[int, Any]]
 MAX_DEPTH = 32
 TRUE, FALSE, BYTE, I16, I32, I64, DOUBLE, BINARY, LIST, SET, _MAP, STRUCT = range(1, 13)
 _INTEGERS = (I16, I32, I64)
+_WIDEST = 70
+"""Bits of the groups of seven that make the widest number."""
 
 
-def parse_struct(data: bytes) -> Struct:
-    """The struct that ``data`` starts with."""
-    return _Parser(data).struct(0)
+_EXTENSION = -16384
+"""The field that Parquet keeps for extensions, as 08 FF FF 01 reads."""
+
+
+def parse_struct(data: bytes, *, whole: bool = False) -> Struct:
+    """The struct that ``data`` starts with, or is, when it is to be ``whole``."""
+    parser = _Parser(data)
+    found = parser.struct(0)
+    if whole and parser.at != len(data):
+        raise ValueError(f"the thrift struct ends {len(data) - parser.at} bytes early")
+    return found
 
 
 class _Parser:
@@ -46,6 +57,8 @@ class _Parser:
             byte = self.byte()
             value |= (byte & 0x7F) << shift
             shift += 7
+            if shift > _WIDEST:
+                raise ValueError("a number in the thrift struct does not end")
         return value
 
     def integer(self) -> int:
@@ -57,7 +70,10 @@ class _Parser:
         number = 0
         while head := self.byte():
             delta, kind = head >> 4, head & 15
-            number = number + delta if delta else self.integer()
+            following = number + delta if delta else self.integer()
+            if following <= number and following != _EXTENSION:
+                raise ValueError(f"the thrift struct has field {following} after {number}")
+            number = following
             fields[number] = (kind, None if kind in (TRUE, FALSE) else self.value(kind, depth))
         return fields
 

@@ -2,8 +2,17 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from paimon_core.datafile.footer import bytes_as_int96, int96_as_bytes, int96_columns, read_footer, repeating_texts
-from paimon_core.datafile.thrift import serialize_struct
+from paimon_core.datafile.footer import (
+    bytes_as_int96,
+    file_end,
+    footer_of,
+    int96_as_bytes,
+    int96_columns,
+    read_footer,
+    repeating_texts,
+)
+from paimon_core.datafile.footer_seal import is_sealed, sealed
+from paimon_core.datafile.thrift import parse_struct, serialize_struct
 
 ROWS = 2000
 TABLE = pa.table(
@@ -22,28 +31,30 @@ def parquet(table: pa.Table = TABLE, **settings) -> bytes:
     return sink.getvalue().to_pybytes()
 
 
+def tree_of(data: bytes) -> dict:
+    return parse_struct(read_footer(pa.BufferReader(data)), whole=True)
+
+
 def test_a_footer_survives_its_tree():
     data = parquet(sorting_columns=[pq.SortingColumn(0)], write_page_index=True)
-    length = int.from_bytes(data[-8:-4], "little")
-    assert serialize_struct(read_footer(pa.BufferReader(data))) == data[-8 - length : -8]
+    assert serialize_struct(tree_of(data)) == footer_of(data)[1]
 
 
 def test_texts_that_repeat_are_told_from_those_that_do_not():
     data = parquet(use_dictionary=["city"])
-    assert repeating_texts(read_footer(pa.BufferReader(data)), ["city", "name"]) == ["city"]
+    assert repeating_texts(tree_of(data), ["city", "name"]) == ["city"]
 
 
 def test_int96_as_bytes_and_back():
     data = parquet(use_deprecated_int96_timestamps=True)
     source = pa.BufferReader(data)
     assert int96_columns(pq.read_metadata(source)) == {"t"}
-    raw = pq.ParquetFile(source, metadata=int96_as_bytes(read_footer(source), ["t"])).read(["t", "n"])
+    raw = pq.ParquetFile(source, metadata=int96_as_bytes(tree_of(data), ["t"])).read(["t", "n"])
     assert raw["t"].type == pa.binary(12)
     assert raw["n"].to_pylist() == list(range(ROWS))
 
-    found: list[pq.FileMetaData] = []
-    twelve = parquet(raw, metadata_collector=found)
-    again = pq.ParquetFile(pa.BufferReader(twelve + bytes_as_int96(found[0], ["t"])))
+    body, footer = footer_of(parquet(raw))
+    again = pq.ParquetFile(pa.BufferReader(body + file_end(bytes_as_int96(footer, ["t"]))))
     assert again.read()["t"].equals(TABLE["t"])
     assert again.metadata.num_row_groups == 3
 
@@ -58,3 +69,28 @@ def test_a_footer_without_its_parts_is_a_value_error(tree):
 def test_int96_needs_a_schema_and_row_groups(tree):
     with pytest.raises(ValueError, match="lacks a part"):
         int96_as_bytes(tree, ["t"])
+
+
+@pytest.mark.parametrize("rows", [0, 1, 70_000])
+def test_a_footer_is_found_whatever_its_length(rows):
+    table = pa.table({f"column-{n}": pa.array(range(rows)) for n in range(300)})
+    sink = pa.BufferOutputStream()
+    pq.write_table(table, sink, row_group_size=max(1, rows // 4))
+    data = sink.getvalue().to_pybytes()
+    assert read_footer(pa.BufferReader(data)) == footer_of(data)[1]
+
+
+def test_a_checksum_is_no_matter_to_other_readers():
+    body, footer = footer_of(parquet())
+    data = body + file_end(sealed(footer))
+    assert pq.ParquetFile(pa.BufferReader(data)).read().equals(TABLE)
+    assert is_sealed(read_footer(pa.BufferReader(data)))
+    assert not is_sealed(read_footer(pa.BufferReader(parquet())))
+
+
+@pytest.mark.parametrize(
+    "data", [b"", b"PAR1", b"PAR1PAR1", b"PAR1\x09\0\0\0PAR1", b"PAR1\xff\xff\xff\xffPAR1", b"x" * 40]
+)
+def test_what_is_no_parquet_file_is_a_value_error(data):
+    with pytest.raises(ValueError, match=r"footer|cut short|Parquet"):
+        read_footer(pa.BufferReader(data))
