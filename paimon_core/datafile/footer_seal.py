@@ -1,4 +1,4 @@
-"""A checksum in a Parquet footer, which Parquet itself has none for: a flipped bit there changes rows or ends a process.
+"""A checksum in a Parquet footer, which has none of its own: a bit that flips there changes rows or ends a process.
 
 It is the last field of the footer, in the field that Parquet keeps for extensions and other readers skip: the CRC32 of
 the bytes before it, little-endian, then 16 bytes that say what it is. A program that writes a file anew drops it.

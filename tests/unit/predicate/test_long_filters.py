@@ -44,7 +44,7 @@ def test_a_long_filter_selects_its_rows(name):
     assert ~~where == where
     assert hash(~~where) == hash(where)
     assert from_json(where.to_json()) == where
-    assert pickle.loads(pickle.dumps(where)) == where
+    assert pickle.loads(pickle.dumps(where)) == where  # noqa: S301
     assert repr(where)
     assert str(where)
 
@@ -88,5 +88,5 @@ def test_deeper_filters_than_the_limit_are_refused():
 
     assert nested(32).depth == 32
     assert isinstance(nested(32).bind(FIELDS).to_arrow(), pc.Expression)
-    with pytest.raises(InvalidRequest, match="33 levels .*, 32 is the most"):
+    with pytest.raises(InvalidRequest, match=r"33 levels .*, 32 is the most"):
         nested(33)
