@@ -6,6 +6,7 @@ import itertools
 import json
 import threading
 import time
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
@@ -15,6 +16,7 @@ from typing import Any
 import pyarrow as pa
 
 from paimon_core.errors import CorruptTable, InvalidRequest, SchemaMismatch, UnsupportedFeature
+from paimon_core.limits import TYPE_DEPTH, metadata_text
 from paimon_core.types import BIGINT, NESTED_ROOTS, TINYINT, DataType, from_arrow, parse_type
 
 KEY_PREFIX = "_KEY_"
@@ -146,7 +148,7 @@ class TableSchema:
         return pa.schema([f.arrow for f in self.fields])
 
     def to_json(self) -> str:
-        """The text of the schema file."""
+        """The text of the schema file; raises InvalidRequest for what readers refuse."""
         out: dict[str, Any] = {
             "version": CURRENT_VERSION,
             "id": self.id,
@@ -159,7 +161,7 @@ class TableSchema:
         if self.comment is not None:
             out["comment"] = self.comment
         out["timeMillis"] = self.time_millis
-        return json.dumps(out, indent=2, ensure_ascii=False)
+        return metadata_text(json.dumps(out, indent=2, ensure_ascii=False), f"schema {self.id}")
 
     @staticmethod
     def from_json(text: str | bytes) -> TableSchema:
@@ -251,6 +253,10 @@ def _column_type(column: pa.Field, text: str | None) -> DataType:
         return parse_type(text)
     try:
         return from_arrow(column.type, column.nullable)
+    except RecursionError:
+        raise InvalidRequest(
+            f"column {column.name!r}: its types are in each other more than {TYPE_DEPTH} times", column=column.name
+        ) from None
     except UnsupportedFeature as error:
         raise UnsupportedFeature(f"column {column.name!r}: {error}", column=column.name, **error.facts) from None
 
@@ -260,12 +266,13 @@ def check_schema(schema: TableSchema) -> None:
     names = schema.names
     if not names:
         raise InvalidRequest("a table needs at least one column")
+    counts = Counter(names)
     for name in names:
         if name in RESERVED_NAMES or name.startswith(KEY_PREFIX):
             raise InvalidRequest(f"column name {name!r} is reserved", column=name)
         if not name.strip():
             raise InvalidRequest(f"column name {name!r} is blank", column=name)
-        if names.count(name) > 1:
+        if counts[name] > 1:
             raise InvalidRequest(f"column {name!r} appears twice", column=name)
     for role, keys in (("primary key", schema.primary_keys), ("partition key", schema.partition_keys)):
         for key in keys:

@@ -26,6 +26,7 @@ from typing import Any
 import pyarrow as pa
 
 from paimon_core.errors import InvalidRequest, UnsupportedFeature
+from paimon_core.limits import TYPE_DEPTH
 
 MAX_LENGTH = 2**31 - 1
 
@@ -153,6 +154,16 @@ class DataType:
         return replace(self, nullable=nullable)
 
     @property
+    def depth(self) -> int:
+        """How many types are in each other, this one included."""
+        return 1 + max((c.type.depth for c in self.children), default=0)
+
+    @property
+    def records(self) -> int:
+        """How many ROW and MAP types are in it, itself included."""
+        return (self.root in (TypeRoot.ROW, TypeRoot.MAP)) + sum(c.type.records for c in self.children)
+
+    @property
     def timestamp_unit(self) -> str:
         """The Arrow unit that holds a TIMESTAMP of this precision: ms, us or ns."""
         return "ms" if self.precision <= 3 else "us" if self.precision <= 6 else "ns"
@@ -247,10 +258,13 @@ def _nested(root: TypeRoot, children: tuple[Child, ...]) -> DataType:
     names = [c.name for c in children]
     if not names or len(set(names)) < len(names) or not all(name.strip() for name in names):
         raise InvalidRequest(f"a {root} needs fields of distinct names that are not blank, not {names}")
+    made = DataType(root, children=children)
+    if made.depth > TYPE_DEPTH:
+        raise UnsupportedFeature(f"a {root} has {made.depth} types in each other, {TYPE_DEPTH} is the most")
     for child in children:
         if child.type.root in TIMESTAMP_ROOTS and child.type.timestamp_unit == "ns":
             raise UnsupportedFeature(f"type {child.type} inside of a {root} is not supported", type=child.type.sql)
-    return DataType(root, children=children)
+    return made
 
 
 def _build(name: str, first: str | None, second: str | None, zone: str | None, text: str) -> DataType:

@@ -51,6 +51,7 @@ class Definition:
 
 def check_definition(context: TableContext) -> None:
     """Raises InvalidRequest, InvalidOption or UnsupportedFeature for a table that could not be written or read."""
+    context.schema.to_json()
     check_table(context)
     check_formats(context.schema, context.options)
     merge_engine(context.schema, context.options)

@@ -21,16 +21,20 @@ import fastavro
 
 from paimon_core.codec.avro_codecs import CODECS, ZSTD_LEVEL, pack_zstandard
 from paimon_core.errors import CorruptTable, InvalidOption, PaimonError, UnsupportedFeature
+from paimon_core.limits import (
+    AVRO_BLOCK_BYTES,
+    AVRO_DEPTH,
+    AVRO_HEADER_BYTES,
+    AVRO_RATIO,
+    AVRO_RECORDS,
+    MANIFEST_BYTES,
+    check_limit,
+)
 
 _MAGIC = b"Obj\x01"
 _SYNC_BYTES = 16
 _BLOCK_BYTES = 64_000
 _RECORDS_A_STEP = 64
-_HEADER_LIMIT = 1 << 20
-_UNPACKED_LIMIT = 64 << 20
-_UNPACKED_RATIO = 256
-_NESTING_LIMIT = 32
-_NAMES_LIMIT = 64
 
 _PAIMON_NAMES = {"zstd": "zstandard", "none": "null"}
 _FOREIGN_CODECS = ("bzip2", "xz", "lz4")
@@ -40,7 +44,7 @@ _SIZES = {"null": 0, "boolean": 1, "int": 1, "long": 1, "float": 4, "double": 8,
 def write_avro(schema: dict[str, Any], records: Iterable[dict[str, Any]], codec: str = "zstandard") -> bytes:
     """The container file of ``records``; ``codec`` is zstandard (zstd), deflate, snappy or null (none).
 
-    Raises InvalidOption for another codec.
+    Raises InvalidOption for another codec, InvalidRequest for more than readers unpack.
     """
     out = io.BytesIO()
     writer = AvroWriter(out, schema, codec)
@@ -48,6 +52,7 @@ def write_avro(schema: dict[str, Any], records: Iterable[dict[str, Any]], codec:
     while chunk := list(islice(source, _RECORDS_A_STEP)):
         writer.write(chunk)
     writer.finish()
+    check_limit("an Avro file", writer.unpacked_bytes, max(MANIFEST_BYTES, AVRO_RATIO * out.tell()), "unpacked bytes")
     return out.getvalue()
 
 
@@ -76,6 +81,8 @@ class AvroWriter:
         self._array = array_schema(json.dumps(encoding or schema).encode())
         self._block = bytearray()
         self._pending = 0
+        self.unpacked_bytes = 0
+        """Bytes of the blocks that are written, before they were packed."""
         out = [_MAGIC, _long(2)]
         for key, value in ((b"avro.schema", json.dumps(schema).encode()), (b"avro.codec", codec.encode())):
             out += [_long(len(key)), key, _long(len(value)), value]
@@ -97,9 +104,16 @@ class AvroWriter:
             self.finish()
 
     def finish(self) -> None:
-        """Write what is held as a block; the sink stays open."""
+        """Write what is held as a block; the sink stays open. Raises InvalidRequest for one that readers refuse."""
         if self._pending:
             packed = self._pack(bytes(self._block))
+            self.unpacked_bytes += len(self._block)
+            check_limit(
+                "a block of an Avro file, which is one row or more,",
+                len(self._block),
+                max(AVRO_BLOCK_BYTES, AVRO_RATIO * len(packed)),
+                "bytes",
+            )
             self._sink.write(b"".join((_long(self._pending), _long(len(packed)), packed, self._sync)))
             self._pending, self._block = 0, bytearray()
 
@@ -112,7 +126,7 @@ def read_avro(data: bytes, path: str) -> list[dict[str, Any]]:
     with decoding(path):
         reader = AvroReader(io.BytesIO(data), len(data))
         array = array_schema(reader.schema)
-        budget = reader.unpacked_limit
+        budget = max(MANIFEST_BYTES, AVRO_RATIO * len(data))
         records: list[dict[str, Any]] = []
         while (block := reader.next_block(budget)) is not None:
             budget -= len(block.data)
@@ -124,7 +138,7 @@ def unpacked_blocks(data: bytes, path: str) -> list[bytes]:
     """The unpacked blocks of a container file, to search in; raises as ``read_avro`` does, but for the records."""
     with decoding(path):
         reader = AvroReader(io.BytesIO(data), len(data))
-        budget = reader.unpacked_limit
+        budget = max(MANIFEST_BYTES, AVRO_RATIO * len(data))
         blocks: list[bytes] = []
         while (block := reader.next_block(budget)) is not None:
             budget -= len(block.data)
@@ -183,7 +197,7 @@ class AvroReader:
             raise ValueError("it has no schema")
         self._unpack = CODECS[codec].unpack
         self.schema = meta["avro.schema"]
-        self.unpacked_limit = max(_UNPACKED_LIMIT, _UNPACKED_RATIO * size)
+        self.size = size
 
     def next_block(self, limit: int) -> AvroBlock | None:
         """The next block, of at most ``limit`` bytes when unpacked; None at the end."""
@@ -221,8 +235,8 @@ def _metadata(cursor: _Cursor) -> dict[str, bytes]:
         for _ in range(abs(count)):
             key = cursor.take(cursor.long()).decode()
             meta[key] = cursor.take(cursor.long())
-            if cursor.at > _HEADER_LIMIT:
-                raise ValueError(f"its header is longer than {_HEADER_LIMIT} bytes")
+            if cursor.at > AVRO_HEADER_BYTES:
+                raise ValueError(f"its header is longer than {AVRO_HEADER_BYTES} bytes")
     return meta
 
 
@@ -277,22 +291,22 @@ def _long(value: int) -> bytes:
 
 
 @lru_cache(maxsize=16)
-def array_schema(text: bytes, names_limit: int = _NAMES_LIMIT) -> Any:
+def array_schema(text: bytes) -> Any:
     """fastavro's schema for an array of the records, without logical types: a block is one call. Raises ValueError."""
     schema = json.loads(text)
     if not isinstance(schema, dict) or schema.get("type") != "record":
         raise ValueError("its schema is no record")
     known: dict[str, int] = {}
     record, _ = _plain(schema, 0, known)
-    if len(known) > names_limit:
-        raise ValueError(f"its schema has more than {names_limit} named types")
+    if len(known) > AVRO_RECORDS:
+        raise ValueError(f"its schema has more than {AVRO_RECORDS} named types")
     return fastavro.parse_schema({"type": "array", "items": record})
 
 
 def _plain(schema: Any, depth: int, known: dict[str, int]) -> tuple[Any, int]:
     """The schema without logical types, and the least bytes of a value; refuses what a decoder could not bound."""
-    if depth > _NESTING_LIMIT:
-        raise ValueError(f"its schema nests deeper than {_NESTING_LIMIT}")
+    if depth > AVRO_DEPTH:
+        raise ValueError(f"its schema nests deeper than {AVRO_DEPTH}")
     if isinstance(schema, list):
         return [_plain(s, depth + 1, known)[0] for s in schema], 1
     if isinstance(schema, str):

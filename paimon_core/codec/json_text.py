@@ -7,10 +7,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any, NoReturn
 
-LONGEST = 16 << 20
-"""Bytes of a metadata file; real ones have some thousand."""
-DEEPEST = 64
-"""Objects and arrays in each other."""
+from paimon_core.limits import METADATA_BYTES, METADATA_DEPTH
 
 
 def parse_json(data: bytes, parse_float: Callable[[str], Any] = float) -> Any:
@@ -19,8 +16,8 @@ def parse_json(data: bytes, parse_float: Callable[[str], Any] = float) -> Any:
     Raises ValueError for text that is none, that is too long or nests too deep, names a member twice, holds NaN or an
     infinity, or begins with a byte order mark.
     """
-    if len(data) > LONGEST:
-        raise ValueError(f"{len(data)} bytes are more than the {LONGEST} of a metadata file")
+    if len(data) > METADATA_BYTES:
+        raise ValueError(f"{len(data)} bytes are more than the {METADATA_BYTES} of a metadata file")
     if data.startswith(b"\xef\xbb\xbf"):
         raise ValueError("it begins with a byte order mark")
     try:
@@ -29,7 +26,7 @@ def parse_json(data: bytes, parse_float: Callable[[str], Any] = float) -> Any:
         )
         return _bounded(value)
     except RecursionError:
-        raise ValueError(f"it nests deeper than {DEEPEST}") from None
+        raise ValueError(f"it nests deeper than {METADATA_DEPTH}") from None
 
 
 def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -46,9 +43,9 @@ def _refuse_constant(text: str) -> NoReturn:
 
 def _bounded(value: Any) -> Any:
     layer = [value]
-    for _ in range(DEEPEST + 1):
+    for _ in range(METADATA_DEPTH + 1):
         nested = [part for part in layer if isinstance(part, dict | list)]
         if not nested:
             return value
         layer = [inner for part in nested for inner in (part.values() if isinstance(part, dict) else part)]
-    raise ValueError(f"it nests deeper than {DEEPEST}")
+    raise ValueError(f"it nests deeper than {METADATA_DEPTH}")

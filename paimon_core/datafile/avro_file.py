@@ -19,13 +19,13 @@ from paimon_core.datafile.avro_schema import arrow_type, avro_schema, from_plain
 from paimon_core.datafile.column_bounds import ColumnBounds
 from paimon_core.datafile.file_format import LEAST_BATCH_ROWS, Arrays
 from paimon_core.datafile.statistics import Bounds
+from paimon_core.limits import AVRO_BLOCK_BYTES, AVRO_RATIO
 from paimon_core.schema import DataField
 from paimon_core.types import DataType
 
 _STEP_BYTES = 1 << 20
 """Bytes of rows that are dicts at once, which take some ten times as much."""
 _BLOCK_BYTES = 64_000
-_NAMES_LIMIT = 4096
 _CODECS = {"gzip": "deflate"}
 
 
@@ -78,7 +78,7 @@ class AvroInput:
         with decoding(path):
             self._reader = AvroReader(source, source.size())
             node = json.loads(self._reader.schema)
-            self._array = array_schema(json.dumps(plain_schema(node)).encode(), _NAMES_LIMIT)
+            self._array = array_schema(json.dumps(plain_schema(node)).encode())
             self.schema = pa.schema(list(arrow_type(node)))
 
     def rows_of(self, size: int, columns: Collection[str]) -> int:
@@ -112,7 +112,8 @@ class AvroInput:
     def _steps(self) -> Iterator[list[dict[str, Any]]]:
         held: list[dict[str, Any]] = []
         size = 0
-        while (block := self._reader.next_block(self._reader.unpacked_limit)) is not None:
+        limit = max(AVRO_BLOCK_BYTES, AVRO_RATIO * self._reader.size)
+        while (block := self._reader.next_block(limit)) is not None:
             held += block.records(self._array)
             size += len(block.data)
             if size >= _STEP_BYTES:

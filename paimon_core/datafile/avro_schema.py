@@ -16,6 +16,7 @@ import pyarrow as pa
 from paimon_core.datafile.avro_decimals import bytes_of_decimals, decimals_of_bytes
 from paimon_core.datafile.nested_arrays import rebuilt
 from paimon_core.errors import UnsupportedFeature
+from paimon_core.limits import AVRO_RECORDS
 from paimon_core.schema import DataField
 from paimon_core.types import BINARY_ROOTS, STRING_ROOTS, DataType, TypeRoot
 
@@ -53,8 +54,12 @@ def avro_schema(fields: Sequence[DataField]) -> dict[str, Any]:
     """The header of a file of these columns.
 
     Raises UnsupportedFeature naming a column that Avro cannot hold: a TIMESTAMP of more than 6 digits, a TIME of more
-    than 3, a name other than letters, digits and underscores, rows in it whose made-up names clash.
+    than 3, a name other than letters, digits and underscores, rows in it whose made-up names clash; also for more ROW
+    and MAP types than a reader takes.
     """
+    records = sum(f.type.records for f in fields)
+    if records > AVRO_RECORDS:
+        raise UnsupportedFeature(f"{records} ROW and MAP types in columns, {AVRO_RECORDS} is the most")
     taken: set[str] = set()
     return {
         "type": "record",

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import json
+
 from paimon_core.datafile.avro_schema import avro_schema
 from paimon_core.datafile.file_plan import FilePlan
 from paimon_core.datafile.orc_timestamps import LEGACY_LTZ, check_columns
 from paimon_core.errors import UnsupportedFeature
+from paimon_core.limits import AVRO_HEADER_BYTES, check_limit
 from paimon_core.metadata.data_file import FileSource
 from paimon_core.options import TableOptions
 from paimon_core.schema import TableSchema
 
 
 def check_formats(schema: TableSchema, options: TableOptions) -> None:
-    """Raises UnsupportedFeature naming the column, option and format that do not go together."""
+    """Raises UnsupportedFeature naming the column, option and format that do not go together, InvalidRequest for more
+    columns than a format takes.
+    """
     named = {*options["file.format.per.level"], *options["file.compression.per.level"]}
     # A level that no option names stands for all of those.
     for level in (*sorted(named), max(named, default=-1) + 1):
@@ -23,7 +28,8 @@ def check_formats(schema: TableSchema, options: TableOptions) -> None:
 def _check_plan(schema: TableSchema, options: TableOptions, plan: FilePlan) -> None:
     try:
         if plan.format == "avro":
-            avro_schema(schema.file_fields)
+            header = json.dumps(avro_schema(schema.file_fields))
+            check_limit("the schema in a file of the format avro", len(header), AVRO_HEADER_BYTES // 2, "bytes")
         if plan.format == "orc":
             check_columns(schema.file_fields, legacy_ltz=options[LEGACY_LTZ])
     except UnsupportedFeature as error:

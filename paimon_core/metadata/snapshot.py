@@ -10,6 +10,7 @@ from typing import Any
 
 from paimon_core.codec.json_text import parse_json
 from paimon_core.errors import CorruptTable, UnsupportedFeature
+from paimon_core.limits import metadata_text
 
 BATCH_IDENTIFIER = 2**63 - 1
 """The commit identifier of batch commits, which are never filtered (format 3.2)."""
@@ -66,8 +67,8 @@ class Snapshot:
         return out
 
     def to_json(self) -> str:
-        """The text of the snapshot file."""
-        return json.dumps(self.to_members(), indent=2, ensure_ascii=False)
+        """The text of the snapshot file; raises InvalidRequest for what readers refuse."""
+        return metadata_text(json.dumps(self.to_members(), indent=2, ensure_ascii=False), f"snapshot {self.id}")
 
     @staticmethod
     def from_members(value: Mapping[str, Any]) -> Snapshot:

@@ -9,6 +9,7 @@ from typing import Any
 
 from paimon_core.codec.json_text import parse_json
 from paimon_core.errors import CorruptTable
+from paimon_core.limits import metadata_text
 from paimon_core.storage.storage import Storage
 
 
@@ -50,7 +51,10 @@ class Statistics:
     columns: Mapping[str, ColumnStatistics] = field(default_factory=dict)
 
     def to_json(self) -> str:
-        """The text of the file, with Java's members; what is None is left out."""
+        """The text of the file, with Java's members; what is None is left out.
+
+        Raises InvalidRequest for what readers refuse.
+        """
         members: dict[str, Any] = {"snapshotId": self.snapshot_id, "schemaId": self.schema_id}
         if self.row_count is not None:
             members["mergedRecordCount"] = self.row_count
@@ -60,7 +64,7 @@ class Statistics:
             name: {member: v for attribute, member in _MEMBERS if (v := getattr(column, attribute)) is not None}
             for name, column in self.columns.items()
         }
-        return json.dumps(members, indent=2, ensure_ascii=False)
+        return metadata_text(json.dumps(members, indent=2, ensure_ascii=False), "a statistics file")
 
     @staticmethod
     def read(storage: Storage, path: str) -> Statistics:

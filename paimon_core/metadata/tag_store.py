@@ -16,6 +16,7 @@ from typing import Any
 
 from paimon_core.codec.json_text import parse_json
 from paimon_core.errors import AlreadyExists, CorruptTable, TagNotFound
+from paimon_core.limits import metadata_text
 from paimon_core.metadata import clock
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.metadata.snapshot_store import parse_snapshot
@@ -155,7 +156,7 @@ def _json(tag: Tag, renamed_from: Mapping[str, Any] | None = None) -> str:
         members[RETAINED] = tag.retained_millis / 1000
     if renamed_from is not None:
         members[RENAMED_FROM] = dict(renamed_from)
-    return json.dumps(members, indent=2, ensure_ascii=False)
+    return metadata_text(json.dumps(members, indent=2, ensure_ascii=False), f"tag {tag.name!r}")
 
 
 def parse_tag(name: str, data: bytes, path: str) -> Tag:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import uuid
 from collections.abc import Mapping, Sequence
@@ -16,6 +17,7 @@ from paimon_core.commit.history import newest_first
 from paimon_core.commit.overwrite import Overwrite
 from paimon_core.commit.reads import Reads
 from paimon_core.errors import CommitConflict, InvalidRequest, TableNotFound
+from paimon_core.limits import PROPERTIES_BYTES, check_limit
 from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.presence import check_same_table
@@ -66,10 +68,12 @@ class CommitRequest:
         for key, value in (properties or {}).items():
             if not _is_text(key) or not _is_text(value):
                 raise InvalidRequest(f"snapshot property {key!r} = {value!r} must be text on both sides", key=key)
+        check_limit("the snapshot properties", _json_bytes(properties or {}), PROPERTIES_BYTES, "bytes")
         if watermark is not None and (not _is_whole(watermark) or not -(2**63) <= watermark < 2**63):
             raise InvalidRequest(f"watermark {watermark!r:.60} is not a whole number of epoch milliseconds")
         prefix = context.options["commit.user-prefix"]
         random_user = (f"{prefix}_" if prefix else "") + str(uuid.uuid4())
+        _check_user(random_user)
         number = BATCH_IDENTIFIER if identifier is None else identifier
         return CommitRequest(
             context, user or random_user, number, dict(properties or {}), watermark, named=user is not None
@@ -183,6 +187,10 @@ def _check_user(user: object) -> None:
         raise InvalidRequest(
             f"commit user {user!r:.40} is {len(user.encode())} bytes long, {LONGEST_USER} is the most", user=user
         )
+
+
+def _json_bytes(texts: Mapping[str, str]) -> int:
+    return len(json.dumps(dict(texts), indent=2, ensure_ascii=False).encode()) if texts else 0
 
 
 def _is_whole(value: object) -> bool:

@@ -5,7 +5,8 @@ from decimal import Decimal
 
 import pytest
 
-from paimon_core.codec.json_text import DEEPEST, LONGEST, parse_json
+from paimon_core.codec.json_text import parse_json
+from paimon_core.limits import METADATA_BYTES, METADATA_DEPTH
 
 
 @pytest.mark.parametrize("value", [None, True, 1, -(2**70), 1.5, "ä\U0001f600", [], {}, {"a": [{"b": None}]}, "\ud800"])
@@ -22,8 +23,8 @@ def nested(depth, opening=b"[", closing=b"]"):
 
 
 def test_as_deep_as_allowed():
-    assert parse_json(nested(DEEPEST)) is not None
-    assert parse_json(b'{"a":' * (DEEPEST - 1) + b"{}" + b"}" * (DEEPEST - 1)) is not None
+    assert parse_json(nested(METADATA_DEPTH)) is not None
+    assert parse_json(b'{"a":' * (METADATA_DEPTH - 1) + b"{}" + b"}" * (METADATA_DEPTH - 1)) is not None
 
 
 BAD = {
@@ -38,11 +39,11 @@ BAD = {
     "an infinity": (b"[Infinity]", "Infinity is no JSON number"),
     "a member twice": (b'{"a": 1, "b": 2, "a": 3}', "'a' appears twice"),
     "a member twice inside": (b'[{"a": 1, "a": 1}]', "'a' appears twice"),
-    "too deep": (nested(DEEPEST + 1), "nests deeper than 64"),
-    "too deep in objects": (b'{"a":' * 65 + b"1" + b"}" * 65, "nests deeper than 64"),
-    "200 kB of [": (b"[" * 200_000, "nests deeper than 64"),
+    "too deep": (nested(METADATA_DEPTH + 1), "nests deeper than 104"),
+    "too deep in objects": (b'{"a":' * 105 + b"1" + b"}" * 105, "nests deeper than 104"),
+    "200 kB of [": (b"[" * 200_000, "nests deeper than 104"),
     "a number of 5,000 digits": (b"9" * 5000, "digits"),
-    "too long": (b" " * (LONGEST + 1), "more than the 16777216"),
+    "too long": (b" " * (METADATA_BYTES + 1), "more than the 16777216"),
 }
 
 

@@ -154,12 +154,12 @@ def field(at: int, **changes):
     return damage
 
 
-DEEP = b'{"properties": ' + b"[" * 65 + b"]" * 65 + b"}"
+DEEP = b'{"properties": ' + b"[" * 105 + b"]" * 105 + b"}"
 BAD = {
     "96 an empty snapshot": (snapshot_bytes(b""), CorruptTable, "snapshot-1: not a snapshot"),
     "96 a snapshot cut short": (snapshot_bytes(b'{"id": 1, "sch'), CorruptTable, "snapshot-1.*char 10"),
-    "97 200 kB of [": (snapshot_bytes(b"[" * 200_000), CorruptTable, "snapshot-1.*nests deeper than 64"),
-    "97 65 lists in each other": (snapshot_bytes(DEEP), CorruptTable, "snapshot-1.*nests deeper than 64"),
+    "97 200 kB of [": (snapshot_bytes(b"[" * 200_000), CorruptTable, "snapshot-1.*nests deeper than 104"),
+    "97 105 lists in each other": (snapshot_bytes(DEEP), CorruptTable, "snapshot-1.*nests deeper than 104"),
     "98 a snapshot of 17 MB": (snapshot_bytes(b" " * (17 << 20)), CorruptTable, "snapshot-1.*more than the 16777216"),
     "98 a member twice": (snapshot_bytes(b'{"id": 1, "id": 2}'), CorruptTable, "snapshot-1.*'id' appears twice"),
     "98 NaN": (snapshot_bytes(b'{"id": NaN}'), CorruptTable, "snapshot-1.*NaN is no JSON number"),
@@ -207,10 +207,10 @@ BAD = {
     "124 a newer schema": (schema_members(version=99), UnsupportedFeature, "schema-0.*version 99 is newer"),
     "124 an id twice": (field(1, id=0), CorruptTable, "schema-0.*id 0 appears twice"),
     "124 a name twice": (field(1, name="k"), CorruptTable, "schema-0.*'k' appears twice"),
-    "124 a schema of 65 lists": (
+    "124 a schema of 105 lists": (
         lambda c: c.storage.overwrite(c.paths.schema(0), DEEP),
         CorruptTable,
-        "schema-0.*nests deeper than 64",
+        "schema-0.*nests deeper than 104",
     ),
 }
 
