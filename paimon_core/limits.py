@@ -19,7 +19,9 @@ AVRO_HEADER_BYTES = METADATA_BYTES
 AVRO_DEPTH = 4 * TYPE_DEPTH
 """Schemas in each other in an Avro file: of a MAP a union, an array, a record and a value."""
 AVRO_RECORDS = 1 << 12
-"""Named types in the schema of an Avro file: each ROW and each MAP is one."""
+"""Named types in the schema of an Avro data file: each ROW and each MAP is one."""
+MANIFEST_RECORDS = 64
+"""Named types in the schema of a manifest, which may name one again, so that they are in each other."""
 AVRO_RATIO = 256
 """How many times smaller Avro blocks may be packed, where they unpack to more than the next two."""
 MANIFEST_BYTES = 64 << 20

@@ -28,6 +28,7 @@ from paimon_core.limits import (
     AVRO_RATIO,
     AVRO_RECORDS,
     MANIFEST_BYTES,
+    MANIFEST_RECORDS,
     check_limit,
 )
 
@@ -78,7 +79,7 @@ class AvroWriter:
         self._sink = sink
         self._pack = partial(pack_zstandard, level=level) if codec == "zstandard" else CODECS[codec].pack
         self._sync = os.urandom(_SYNC_BYTES)
-        self._array = array_schema(json.dumps(encoding or schema).encode())
+        self._array = array_schema(json.dumps(encoding or schema).encode(), AVRO_RECORDS)
         self._block = bytearray()
         self._pending = 0
         self.unpacked_bytes = 0
@@ -291,15 +292,15 @@ def _long(value: int) -> bytes:
 
 
 @lru_cache(maxsize=16)
-def array_schema(text: bytes) -> Any:
+def array_schema(text: bytes, records_limit: int = MANIFEST_RECORDS) -> Any:
     """fastavro's schema for an array of the records, without logical types: a block is one call. Raises ValueError."""
     schema = json.loads(text)
     if not isinstance(schema, dict) or schema.get("type") != "record":
         raise ValueError("its schema is no record")
     known: dict[str, int] = {}
     record, _ = _plain(schema, 0, known)
-    if len(known) > AVRO_RECORDS:
-        raise ValueError(f"its schema has more than {AVRO_RECORDS} named types")
+    if len(known) > records_limit:
+        raise ValueError(f"its schema has more than {records_limit} named types")
     return fastavro.parse_schema({"type": "array", "items": record})
 
 

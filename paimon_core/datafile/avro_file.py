@@ -19,7 +19,7 @@ from paimon_core.datafile.avro_schema import arrow_type, avro_schema, from_plain
 from paimon_core.datafile.column_bounds import ColumnBounds
 from paimon_core.datafile.file_format import LEAST_BATCH_ROWS, Arrays
 from paimon_core.datafile.statistics import Bounds
-from paimon_core.limits import AVRO_BLOCK_BYTES, AVRO_RATIO
+from paimon_core.limits import AVRO_BLOCK_BYTES, AVRO_RATIO, AVRO_RECORDS
 from paimon_core.schema import DataField
 from paimon_core.types import DataType
 
@@ -78,7 +78,7 @@ class AvroInput:
         with decoding(path):
             self._reader = AvroReader(source, source.size())
             node = json.loads(self._reader.schema)
-            self._array = array_schema(json.dumps(plain_schema(node)).encode())
+            self._array = array_schema(json.dumps(plain_schema(node)).encode(), AVRO_RECORDS)
             self.schema = pa.schema(list(arrow_type(node)))
 
     def rows_of(self, size: int, columns: Collection[str]) -> int:

@@ -27,8 +27,22 @@ _MAGIC_BYTES = 4
 _STATISTICS = {1: BINARY, 2: BINARY, 3: I64, 4: I64, 5: BINARY, 6: BINARY}
 _SIZES = {1: I64, 2: [I64], 3: [I64]}
 _METADATA = {
-    1: I32, 2: [I32], 3: [BINARY], 4: I32, 5: I64, 6: I64, 7: I64, 9: I64, 10: I64, 11: I64,
-    8: [{1: BINARY, 2: BINARY}], 12: _STATISTICS, 13: [{1: I32, 2: I32, 3: I32}], 14: I64, 15: I32, 16: _SIZES,
+    1: I32,
+    2: [I32],
+    3: [BINARY],
+    4: I32,
+    5: I64,
+    6: I64,
+    7: I64,
+    9: I64,
+    10: I64,
+    11: I64,
+    8: [{1: BINARY, 2: BINARY}],
+    12: _STATISTICS,
+    13: [{1: I32, 2: I32, 3: I32}],
+    14: I64,
+    15: I32,
+    16: _SIZES,
 }
 _CHUNK = {1: BINARY, 2: I64, 3: _METADATA, 4: I64, 5: I32, 6: I64, 7: I32, 8: {}, 9: BINARY}
 _GROUP = {1: [_CHUNK], 2: I64, 3: I64, 4: [{}], 5: I64, 6: I64, 7: I16}

@@ -29,7 +29,7 @@ TABLE = BUCKET.table(
         "k": range(ROWS),
         "i": [n % 7 if n % 5 else None for n in range(ROWS)],
         "s": [f"city-{n % 9}" for n in range(ROWS)],
-        "d": [n for n in range(ROWS)],
+        "d": list(range(ROWS)),
         "f": [n / 2 for n in range(ROWS)],
         "n": [n * 1000 for n in range(ROWS)],
     }
