@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from paimon_core.errors import InvalidOption
-from paimon_core.options.parsers import one_of, parse_bool, parse_positive_millis
+from paimon_core.options.parsers import one_of, parse_bool, parse_positive_millis, with_unit
 from paimon_core.options.supported import Option
 
 
@@ -69,7 +69,7 @@ def parse_catalog_options(
                 option=key,
             )
         try:
-            values[key] = options[key].parse(text)
+            values[key] = with_unit(options[key].parse)(text)
         except ValueError as error:
             shown = "" if any(word in key for word in _SECRETS) and "." not in key else f" = {text!r:.80}"
             raise InvalidOption(f"catalog option {key}{shown} must be {error}", option=key) from None

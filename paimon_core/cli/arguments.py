@@ -18,7 +18,10 @@ class Parser(argparse.ArgumentParser):
 
 
 def duration(text: str) -> datetime.timedelta:
-    """``7 d``, ``12h``, ``90 min``."""
+    """``7 d``, ``12h``, ``90 min``; a number other than 0 needs its unit."""
+    number = text.strip()
+    if number.isdecimal() and int(number):
+        raise argparse.ArgumentTypeError(f"{text!r:.60} has no unit: write '{number:.60} d' or '{number:.60} ms'")
     try:
         return datetime.timedelta(milliseconds=parse_millis(text))
     except (ValueError, OverflowError):

@@ -177,6 +177,8 @@ class AvroBlock:
         found: list[dict[str, Any]] = fastavro.schemaless_reader(source, array, None) if self.count else []
         if len(found) != self.count or source.read(1 if self.count else 0):
             raise ValueError(f"a block of {len(self.data)} bytes holds more than the {self.count} records it claims")
+        if isinstance(array["items"], list) and None in found:
+            raise ValueError("one of its records is null")
         return found
 
 
@@ -293,9 +295,15 @@ def _long(value: int) -> bytes:
 
 @lru_cache(maxsize=16)
 def array_schema(text: bytes, records_limit: int = MANIFEST_RECORDS) -> Any:
-    """fastavro's schema for an array of the records, without logical types: a block is one call. Raises ValueError."""
+    """fastavro's schema for an array of the records, without logical types: a block is one call. Raises ValueError.
+
+    Older versions of Paimon wrote a union of null and the record, and the branch before every record (format 4.1).
+    """
     schema = json.loads(text)
-    if not isinstance(schema, dict) or schema.get("type") != "record":
+    root = schema
+    if isinstance(schema, list) and len(schema) == 2 and "null" in schema:
+        root = next((branch for branch in schema if branch != "null"), None)
+    if not isinstance(root, dict) or root.get("type") != "record":
         raise ValueError("its schema is no record")
     known: dict[str, int] = {}
     record, _ = _plain(schema, 0, known)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from paimon_core.codec.avro_file import read_avro
+from paimon_core.codec.record_file import read_records
 from paimon_core.commit.base import Base
 from paimon_core.commit.history import told
 from paimon_core.errors import CommitConflict, SnapshotNotFound
@@ -80,4 +80,4 @@ def _changes_index(base: Base, snapshot: Snapshot, partitions: Collection[bytes]
     except SnapshotNotFound:
         pass
     path = base.context.paths.manifest(name)
-    return any(record.get("_PARTITION") in partitions for record in read_avro(base.context.storage.read(path), path))
+    return any(record.get("_PARTITION") in partitions for record in read_records(base.context.storage.read(path), path))

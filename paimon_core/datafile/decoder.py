@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 from paimon_core.datafile.file_format import Arrays, counted_batches
 from paimon_core.datafile.footer import int96_as_bytes, int96_columns, repeating_texts
 from paimon_core.datafile.int96 import int96_to_timestamps
+from paimon_core.datafile.optional_keys import as_maps, maps_as_lists
 from paimon_core.datafile.thrift import parse_struct
 from paimon_core.types import STRING_ROOTS, DataType
 
@@ -34,11 +35,13 @@ def decode_columns(
     batch_rows: int,
     use_threads: bool,
     verify_checksums: bool,
+    maps_are_lists: bool = False,
 ) -> Iterator[tuple[int, Arrays]]:
     """The row count and the ``wanted`` columns of each batch of these row groups, None for all, in file order.
 
-    Texts may come as dictionary arrays. Raises UnsupportedFeature naming a column with an INT96 outside the range of
-    nanoseconds, and whatever Arrow raises for bytes that do not decode.
+    Texts may come as dictionary arrays. ``maps_are_lists``: ``footer`` was changed by ``optional_keys``. Raises
+    UnsupportedFeature naming a column with an INT96 outside the range of nanoseconds or a null key, and whatever Arrow
+    raises for bytes that do not decode.
     """
     if not wanted:
         yield from counted_batches(footer.num_rows, batch_rows)
@@ -47,6 +50,8 @@ def decode_columns(
     texts = [name for name, dtype in wanted.items() if dtype.root in STRING_ROOTS]
     looks = bool(texts) and footer.num_rows >= _MANY_ROWS
     tree = parse_struct(raw_footer) if looks or int96 else {}
+    if maps_are_lists and tree:
+        maps_as_lists(tree)
     repeating = repeating_texts(tree, texts) if looks else None
     file = pq.ParquetFile(
         source,
@@ -60,4 +65,6 @@ def decode_columns(
         arrays = dict(zip(batch.schema.names, batch.columns, strict=True))
         for name in int96:
             arrays[name] = int96_to_timestamps(arrays[name], wanted[name], name)
+        if maps_are_lists:
+            arrays = {name: as_maps(array, name) for name, array in arrays.items()}
         yield len(batch), arrays

@@ -1,8 +1,8 @@
 """Footers: what a Parquet file's last bytes say, read and rewritten where Parquet libraries leave no other way.
 
 A footer is checked before Arrow sees it, by its checksum (``footer_seal``) or else by ``footer_rules``: a damaged one
-can end the process. INT96 columns are handled as 12-byte values (``datafile.int96``). Each function raises ValueError
-for a footer that does not decode.
+can end the process. INT96 columns are handled as 12-byte values (``datafile.int96``), maps with optional keys as lists
+of pairs (``datafile.optional_keys``). Each function raises ValueError for a footer that does not decode.
 """
 
 from __future__ import annotations
@@ -76,7 +76,20 @@ def int96_columns(footer: pq.FileMetaData) -> set[str]:
 def int96_as_bytes(footer: Struct, columns: Collection[str]) -> pq.FileMetaData:
     """The same footer for a reader, with these INT96 columns as 12-byte values."""
     _retype(footer, _INT96, {_ELEMENT_TYPE: _FIXED_BYTES, _ELEMENT_WIDTH: _WIDTH}, columns)
+    return as_metadata(footer)
+
+
+def as_metadata(footer: Struct) -> pq.FileMetaData:
+    """A footer that was changed, for a reader of the file."""
     return arrow_metadata(serialize_struct(footer))
+
+
+def schema_elements(footer: Struct) -> list[Struct]:
+    """The elements of the file's schema, each before its members."""
+    try:
+        return list(footer[_SCHEMA][1][1])
+    except (KeyError, TypeError, IndexError) as error:
+        raise ValueError(f"the footer lacks a part: {error!r}") from None
 
 
 def bytes_as_int96(footer: bytes, columns: Collection[str]) -> bytes:

@@ -13,9 +13,10 @@ import pyarrow.parquet as pq
 
 from paimon_core.datafile.decoder import decode_columns
 from paimon_core.datafile.file_format import LEAST_BATCH_ROWS, Arrays
-from paimon_core.datafile.footer import arrow_metadata, bytes_as_int96, file_end, footer_of, read_footer
+from paimon_core.datafile.footer import bytes_as_int96, file_end, footer_of, read_footer
 from paimon_core.datafile.footer_seal import sealed
 from paimon_core.datafile.int96 import INT96_AS_BYTES, int96_from_timestamps, is_int96
+from paimon_core.datafile.optional_keys import open_metadata, with_maps
 from paimon_core.datafile.parquet_schema import parquet_schema, writer_settings
 from paimon_core.datafile.statistics import Bounds, footer_bounds, leaf_numbers
 from paimon_core.options import TableOptions
@@ -118,8 +119,11 @@ class ParquetInput:
     def __init__(self, source: pa.NativeFile) -> None:
         self._source = source
         self._raw_footer = read_footer(source)
-        self._footer = arrow_metadata(self._raw_footer)
-        self.schema: pa.Schema = self._footer.schema.to_arrow_schema()
+        self._footer, self._maps_are_lists = open_metadata(self._raw_footer)
+        schema: pa.Schema = self._footer.schema.to_arrow_schema()
+        if self._maps_are_lists:
+            schema = pa.schema([f.with_type(with_maps(f.type)) for f in schema])
+        self.schema = schema
         self.row_count: int | None = self._footer.num_rows
 
     def rows_of(self, size: int, columns: Collection[str]) -> int:
@@ -136,7 +140,7 @@ class ParquetInput:
 
     def matching(self, filters: pc.Expression) -> list[int] | None:
         """By the statistics of the footer."""
-        if self._footer.num_row_groups < 2:
+        if self._footer.num_row_groups < 2 or self._maps_are_lists:
             return None
         fragment = ds.ParquetFileFormat().make_fragment(self._source)
         return [group.id for group in fragment.subset(filter=filters).row_groups]
@@ -160,4 +164,5 @@ class ParquetInput:
             batch_rows=batch_rows,
             use_threads=use_threads,
             verify_checksums=verify_checksums,
+            maps_are_lists=self._maps_are_lists,
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from paimon_core.codec.avro_file import read_avro
+from paimon_core.codec.record_file import read_records
 from paimon_core.errors import CorruptTable
 from paimon_core.fsck.live import LiveFiles
 from paimon_core.fsck.notes import Spot
@@ -30,7 +30,7 @@ def check_indexes(survey: Survey, files: LiveFiles, snapshot: Snapshot, spot: Sp
         return
     with notes.guarding("I6", spot, path):
         told: dict[str, str] = {}
-        for record in read_avro(context.storage.read(path), path):
+        for record in read_records(context.storage.read(path), path):
             _check_index(survey, record, path, spot)
             if record.get("_INDEX_TYPE") == VECTORS:
                 survey.has_vectors = True

@@ -24,7 +24,7 @@ def mark_done(context: TableContext, partitions: Sequence[Mapping[str, Any]], no
     A partition need not hold rows. Raises InvalidRequest for what names no whole partition, SchemaMismatch for values
     that do not fit, UnsupportedFeature for an option ``partition.mark-done-action`` that needs a metastore.
     """
-    if ACTION in context.options.foreign:
+    if ACTION in context.options.ignored:
         raise UnsupportedFeature(
             f"table {context.name}: option {ACTION} = {context.schema.options[ACTION]!r} is not supported, only "
             "'success-file' is: the others tell a metastore or a server",

@@ -125,7 +125,7 @@ def _holders(kind: str, first: int, held: Iterable[Bound]) -> tuple[Protected, .
 
 def refuse_unread_options(context: TableContext) -> None:
     """Raises UnsupportedFeature for an option of expiry that the table carries and that is not obeyed here."""
-    for option in context.options.foreign:
+    for option in context.options.unwritable:
         if option.startswith(_OBEYED):
             raise UnsupportedFeature(
                 f"table {context.name}: option {option!r} says what expires, and its value is not supported: "

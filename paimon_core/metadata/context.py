@@ -8,6 +8,7 @@ from paimon_core.codec.binary_row import decode_row
 from paimon_core.codec.partition_text import partition_values
 from paimon_core.errors import CorruptTable
 from paimon_core.metadata.branch_store import BranchStore
+from paimon_core.metadata.carried_options import tell_ignored
 from paimon_core.metadata.changelog_store import ChangelogStore
 from paimon_core.metadata.consumer_store import ConsumerStore
 from paimon_core.metadata.manifest_store import ManifestCache, ManifestStore
@@ -58,7 +59,9 @@ class TableContext:
         paths, storage = TablePaths(root, branch), confined(storage, root)
         options = TableOptions.parse(schema.options, table=name)
         if schema.primary_keys and options["bucket"] == -1:
-            options = replace(options, foreign=("bucket=-1 with a primary key (dynamic bucket)", *options.foreign))
+            dynamic = "bucket=-1 with a primary key (dynamic bucket)"
+            options = replace(options, unwritable=(dynamic, *options.unwritable))
+        tell_ignored(name, root, options)
         types = [f.type for f in schema.partition_fields]
         return TableContext(
             name=name,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from paimon_core.codec.avro_file import read_avro
+from paimon_core.codec.record_file import read_records
 from paimon_core.errors import CorruptTable, UnsupportedFeature
 
 INDEX_MANIFEST_VERSION = 1
@@ -15,7 +15,7 @@ def index_file_names(data: bytes, path: str) -> list[str]:
     Raises CorruptTable for bytes that are none, UnsupportedFeature for entries of another version.
     """
     names = []
-    for record in read_avro(data, path):
+    for record in read_records(data, path):
         version, name = record.get("_VERSION"), record.get("_FILE_NAME")
         if version != INDEX_MANIFEST_VERSION:
             raise UnsupportedFeature(

@@ -15,7 +15,8 @@ from itertools import chain
 from types import NoneType
 from typing import Any
 
-from paimon_core.codec.avro_file import read_avro, write_avro
+from paimon_core.codec.avro_file import write_avro
+from paimon_core.codec.record_file import read_records
 from paimon_core.errors import CorruptTable, UnsupportedFeature
 from paimon_core.metadata.data_file import DataFile, FileSource
 from paimon_core.metadata.manifest import FileKind, ManifestEntry, ManifestFile
@@ -213,7 +214,7 @@ def decode_entries(data: bytes, path: str) -> list[ManifestEntry]:
 
 
 def _entries(data: bytes, path: str) -> list[ManifestEntry]:
-    top = _Records(read_avro(data, path), path)
+    top = _Records(read_records(data, path), path)
     top.check_version()
     files = _Records(top.column("_FILE", _OBJECT), path)
     data_files = map(
@@ -254,7 +255,7 @@ def _entries(data: bytes, path: str) -> list[ManifestEntry]:
 
 def decode_list(data: bytes, path: str) -> list[ManifestFile]:
     """The manifests that a manifest list names, in order; ``path`` names the list in errors."""
-    top = _Records(read_avro(data, path), path)
+    top = _Records(read_records(data, path), path)
     top.check_version()
     return list(
         map(

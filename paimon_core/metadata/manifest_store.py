@@ -14,8 +14,8 @@ from collections.abc import Collection, Iterator, Sequence
 from itertools import chain
 from typing import Any
 
-from paimon_core.codec.avro_file import unpacked_blocks
 from paimon_core.codec.binary_row import decode_row, encode_row, row_decoder
+from paimon_core.codec.record_file import unpacked_blocks
 from paimon_core.errors import CorruptTable, SnapshotNotFound
 from paimon_core.metadata.manifest import FileKind, ManifestEntry, ManifestFile
 from paimon_core.metadata.manifest_file import decode_entries, decode_list, encode_entries, encode_list, live_entries

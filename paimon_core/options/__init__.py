@@ -1,6 +1,7 @@
 """Table options: names, parsers and values."""
 
 from paimon_core.options.field_options import FieldOptions, SequenceGroup
+from paimon_core.options.names import Use
 from paimon_core.options.parsers import parse_bytes, parse_millis
 from paimon_core.options.supported import COMBINING_ENGINES, SUPPORTED
 from paimon_core.options.table_options import TableOptions
@@ -11,6 +12,7 @@ __all__ = [
     "FieldOptions",
     "SequenceGroup",
     "TableOptions",
+    "Use",
     "parse_bytes",
     "parse_millis",
 ]

@@ -6,8 +6,11 @@ import datetime
 import re
 import zoneinfo
 from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
 
 from paimon_core.errors import UnsupportedFeature
+
+T = TypeVar("T")
 
 _UNITS = {
     "": 1,
@@ -66,6 +69,35 @@ def parse_positive_millis(text: str) -> int:
     if parse_millis(text) < 1:
         raise ValueError("a duration of at least one millisecond")
     return parse_millis(text)
+
+
+_BARE = re.compile(r"\s*(\d+)\s*")
+
+
+def with_unit(parse: Callable[[str], T]) -> Callable[[str], T]:
+    """The same parser for what a person types: of a size or duration, a number other than 0 needs its unit.
+
+    Paimon reads a bare one as bytes or milliseconds, which is seldom what was meant.
+    """
+    units = ("b", "mb") if parse in (parse_bytes, parse_size) else ("ms", "s")
+    if parse not in (parse_bytes, parse_size, parse_millis, parse_positive_millis):
+        return parse
+
+    def strictly(text: str) -> T:
+        found = _BARE.fullmatch(text)
+        if found and int(found.group(1)):
+            raise ValueError(" or ".join(f"'{found.group(1)} {unit}'" for unit in units) + ", with its unit")
+        return parse(text)
+
+    return strictly
+
+
+def parse_number(text: str) -> float:
+    """A number."""
+    try:
+        return float(text)
+    except ValueError:
+        raise ValueError("a number") from None
 
 
 def parse_bool(text: str) -> bool:
@@ -166,3 +198,14 @@ def parse_zone(text: str) -> datetime.tzinfo:
         return zoneinfo.ZoneInfo(text.strip())
     except (ValueError, OSError, KeyError):
         raise ValueError("a time zone such as 'Europe/Berlin' or 'GMT-08:00'") from None
+
+
+KINDS: Mapping[str, Callable[[str], Any]] = {
+    "bool": parse_bool,
+    "int": whole(-(2**63), 2**63 - 1),
+    "number": parse_number,
+    "size": parse_bytes,
+    "duration": parse_millis,
+    "text": str,
+}
+"""The parsers of the kinds of values."""

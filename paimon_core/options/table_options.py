@@ -1,33 +1,64 @@
 """TableOptions: the options of one table, parsed (format 18).
 
-An option that is not in ``SUPPORTED`` or ``field_options`` is never accepted for a new table. A table made elsewhere
-may carry others: those that only guide writers of another engine leave it readable but not writable; any option that
-could change what a read returns refuses the table, by name.
+Paimon's options are obeyed, or carried for other engines where they change no row, or refused by name where they ask
+for what is not built. A new table takes no option that is none of Paimon's; a table made elsewhere may carry any.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
 from paimon_core.errors import InvalidOption, UnsupportedFeature
+from paimon_core.options.carried import CARRIED
 from paimon_core.options.field_options import FieldOptions, SequenceGroup, is_field_option, parse_field_option
+from paimon_core.options.names import KNOWN, OLDER_NAMES, Use, current_names, is_carried, is_known
+from paimon_core.options.parsers import KINDS, with_unit
+from paimon_core.options.spelling import nearest, suggested
 from paimon_core.options.supported import SUPPORTED
+from paimon_core.options.unbuilt import UNBUILT, Stops
 
-_MOVED = ("primary-key", "partition", "path", "owner")
 _TYPE = "type"
 _ORDINARY = "table"
 _MATERIALIZED = "materialized-table"
-_READ_SAFE = re.compile(
-    r"(sink|scan\.parallelism|write-buffer|write-manifest|sort-|local-sort|lookup|cache|compaction|full-compaction|"
-    r"commit|tag|consumer|manifest|metadata\.stats|changelog|snapshot|num-|parquet|orc|avro|page-size|spill|local-merge|"
-    r"file-index|file\.block-size|partition\.(expiration|timestamp|mark|idle)|record-level|async|delete|end-input|"
-    r"metastore|precommit|target-file-row|write-max|streaming|continuous|dynamic-bucket|zorder|auto-create|"
-    r"fields\.[^.]+\.stats-mode|data-file\.prefix|metadata\.iceberg|nextid|owner|materialized-table\.)"
+_ARGUMENTS = {"primary-key": "primary_key", "partition": "partition_by", "path": "the catalog"}
+"""Options of SQL statements that become something else; in the options of a new table they would do nothing."""
+_SHAPES_READS = frozenset(
+    {
+        "bucket",
+        "bucket-key",
+        "bucket-function.type",
+        "partition.default-name",
+        "partition.legacy-name",
+        "dynamic-partition-overwrite",
+        "file.format",
+        "file.format.per.level",
+        "file.compression",
+        "file.compression.per.level",
+        "file.compression.zstd-level",
+        "target-file-size",
+        "merge-engine",
+        "ignore-delete",
+        "ignore-update-before",
+        "partial-update.remove-record-on-delete",
+        "partial-update.remove-record-on-sequence-group",
+        "aggregation.remove-record-on-delete",
+        "sequence.field",
+        "sequence.field.sort-order",
+        "rowkind.field",
+        "write-only",
+        "force-lookup",
+        "source.split.target-size",
+        "source.split.open-file-cost",
+    }
 )
+"""Options whose value must be understood before anything is read; of the others a bad value stops writes."""
+_ONLY_WHEN_ASKED = frozenset({"partition.mark-done-action", "snapshot.expire.execution-mode"})
+"""Options whose other values are for other engines."""
+_FIELD_PREFIX = "fields."
+_FIELD_INDEXES = ("pk-vector.", "pk-btree.", "pk-bitmap.", "pk-multivalue.", "pk-full-text.")
 
 
 @dataclass(frozen=True)
@@ -38,8 +69,10 @@ class TableOptions:
     fields: Mapping[str, FieldOptions] = field(default_factory=dict)
     """By column, as far as an option names it; under "" what holds for all columns."""
     sequence_groups: tuple[SequenceGroup, ...] = ()
-    foreign: tuple[str, ...] = ()
-    """Options that we do not obey but may read past; a write refuses them by name."""
+    unwritable: tuple[str, ...] = ()
+    """Options that a writer must obey and we do not; a write refuses them by name."""
+    uses: Mapping[str, Use] = field(default_factory=dict)
+    """What becomes of each option, under the name that it has in the schema file."""
 
     def __getitem__(self, key: str) -> Any:
         return self.values[key] if key in self.values else SUPPORTED[key].default
@@ -59,49 +92,40 @@ class TableOptions:
 
     def check_writable(self, table: str) -> None:
         """Raises UnsupportedFeature when the table carries an option that a writer must obey and we do not."""
-        if self.foreign:
+        if self.unwritable:
             raise UnsupportedFeature(
-                f"table {table} can be read but not written here: option {self.foreign[0]!r} is not supported",
+                f"table {table} can be read but not written here: option {self.unwritable[0]!r} is not supported",
                 table=table,
-                option=self.foreign[0],
+                option=self.unwritable[0],
             )
+
+    @property
+    def ignored(self) -> tuple[str, ...]:
+        """The options that change nothing here, sorted: those for other engines, and those that are not Paimon's."""
+        return tuple(sorted(k for k, use in self.uses.items() if use in (Use.IGNORED, Use.FOREIGN)))
 
     @staticmethod
     def parse(options: Mapping[str, str], *, table: str = "", creating: bool = False) -> TableOptions:
         """Read the options of a schema file, or (``creating``) those of a new table, strictly.
 
-        Raises InvalidOption for a value outside its rule and for unknown names of a new table, UnsupportedFeature
-        for an option of an existing table that could change what a read returns, and for a ``type`` other than table.
+        Older names of options count as in Paimon. Raises InvalidOption for a value outside its rule and for unknown
+        names of a new table, UnsupportedFeature for an option of an existing table that could change what a read
+        returns, for a ``type`` other than table, and for a name that is one letter away from an option's.
         """
-        values: dict[str, Any] = {}
-        fields: dict[str, FieldOptions] = {}
-        groups: list[SequenceGroup] = []
-        foreign = _check_type(options.get(_TYPE, _ORDINARY), table, creating=creating)
-        for key, text in options.items():
+        if creating:
+            for key in options:
+                _check_new_name(key, options)
+        reading = _Reading(creating, table)
+        reading.unwritable += _check_type(options.get(_TYPE, _ORDINARY), table, creating=creating)
+        for key, text in current_names(options).items():
             if key == _TYPE:
-                continue
-            try:
-                if key in SUPPORTED:
-                    values[key] = _parsed(key, text, SUPPORTED[key].parse)
-                elif is_field_option(key):
-                    found = _parsed(key, text, partial(parse_field_option, key))
-                    if isinstance(found, SequenceGroup):
-                        groups.append(found)
-                    else:
-                        column, attribute, value = found
-                        fields[column] = replace(fields.get(column, FieldOptions()), **{attribute: value})
-                elif creating or not (key in _MOVED or _READ_SAFE.match(key)):
-                    raise InvalidOption(f"option {key!r} = {text!r} is not supported", option=key, value=text)
-                elif key not in _MOVED:
-                    foreign.append(key)
-            except InvalidOption as error:
-                if creating:
-                    raise
-                if not _READ_SAFE.match(key):
-                    where = f"table {table}: {error}" if table else str(error)
-                    raise UnsupportedFeature(where, option=key, value=text) from None
-                foreign.append(key)
-        return TableOptions(values, fields, tuple(groups), tuple(foreign))
+                reading.uses[key] = Use.OBEYED
+            else:
+                reading.take(key, text)
+        uses = {key: reading.uses.get(OLDER_NAMES.get(key, key), Use.FOREIGN) for key in options}
+        return TableOptions(
+            reading.values, reading.fields, tuple(reading.groups), tuple(reading.unwritable), dict(uses)
+        )
 
 
 def _check_type(text: str, table: str, *, creating: bool) -> list[str]:
@@ -125,12 +149,123 @@ def _check_type(text: str, table: str, *, creating: bool) -> list[str]:
     return []
 
 
-def _parsed(key: str, text: str, parse: Callable[[str], Any]) -> Any:
-    try:
-        return parse(text)
-    except UnsupportedFeature:
-        raise
-    except ValueError as error:
+class _Reading:
+    """What is known of a table's options so far."""
+
+    def __init__(self, creating: bool, table: str) -> None:
+        self.creating = creating
+        self.table = table
+        self.values: dict[str, Any] = {}
+        self.fields: dict[str, FieldOptions] = {}
+        self.groups: list[SequenceGroup] = []
+        self.unwritable: list[str] = []
+        self.uses: dict[str, Use] = {}
+
+    def take(self, key: str, text: str) -> None:
+        """Add one option; raises as ``TableOptions.parse``."""
+        if key in SUPPORTED:
+            self.uses[key] = self._obeyed(key, text)
+        elif is_field_option(key):
+            self.uses[key] = self._of_column(key, text)
+        elif key in UNBUILT:
+            self.uses[key] = self._unbuilt(key, text)
+        elif is_carried(key) or _is_column_index(key):
+            if self.creating and key in CARRIED:
+                self._parse(key, text, KINDS[CARRIED[key][0]])
+            self.uses[key] = Use.IGNORED
+        else:
+            self._check_foreign(key, text)
+            self.uses[key] = Use.FOREIGN
+
+    def _obeyed(self, key: str, text: str) -> Use:
+        try:
+            self.values[key] = self._parse(key, text, SUPPORTED[key].parse)
+        except InvalidOption as error:
+            if self.creating:
+                raise
+            if key in _ONLY_WHEN_ASKED:
+                return Use.IGNORED
+            if key in _SHAPES_READS:
+                raise self._refused(key, text, str(error)) from None
+            self.unwritable.append(key)
+            return Use.STOPS_WRITES
+        return Use.OBEYED
+
+    def _of_column(self, key: str, text: str) -> Use:
+        try:
+            found = self._parse(key, text, partial(parse_field_option, key))
+        except InvalidOption as error:
+            if self.creating:
+                raise
+            if not key.endswith(".stats-mode"):
+                raise self._refused(key, text, str(error)) from None
+            self.unwritable.append(key)
+            return Use.STOPS_WRITES
+        if isinstance(found, SequenceGroup):
+            self.groups.append(found)
+        else:
+            column, attribute, value = found
+            self.fields[column] = replace(self.fields.get(column, FieldOptions()), **{attribute: value})
+        return Use.OBEYED
+
+    def _unbuilt(self, key: str, text: str) -> Use:
+        option = UNBUILT[key]
+        if option.is_idle(text):
+            return Use.IDLE
+        message = f"option {key!r} = {text!r:.80} is not supported" + (
+            f", only its default {option.default!r} is" if option.default else ""
+        )
+        if self.creating:
+            raise InvalidOption(message, option=key, value=text)
+        if option.stops is Stops.READS:
+            raise self._refused(key, text, message)
+        self.unwritable.append(key)
+        return Use.STOPS_WRITES
+
+    def _check_foreign(self, key: str, text: str) -> None:
+        """A name that a slip or a flipped bit made of an option's is none of another engine's."""
+        if key.startswith(_FIELD_PREFIX):
+            message = f"option {key!r} = {text!r:.80} is not supported"
+        elif (known := nearest(key, KNOWN)) is not None:
+            message = f"option {key!r} = {text!r:.80} is not supported: it is one letter away from {known!r}"
+        else:
+            return
+        raise self._refused(key, text, message)
+
+    def _parse(self, key: str, text: str, parse: Callable[[str], Any]) -> Any:
+        try:
+            return (with_unit(parse) if self.creating else parse)(text)
+        except UnsupportedFeature:
+            raise
+        except ValueError as error:
+            raise InvalidOption(
+                f"option {key} = {text!r} is not supported: it must be {error}", option=key, value=text
+            ) from None
+
+    def _refused(self, key: str, text: str, message: str) -> UnsupportedFeature:
+        where = f"table {self.table}: {message}" if self.table else message
+        return UnsupportedFeature(where, option=key, value=text)
+
+
+def _check_new_name(key: str, options: Mapping[str, str]) -> None:
+    """Raises InvalidOption for an option that a new table does not take whatever its value."""
+    text = options[key]
+    if key in _ARGUMENTS:
         raise InvalidOption(
-            f"option {key} = {text!r} is not supported: it must be {error}", option=key, value=text
-        ) from None
+            f"option {key!r} = {text!r} is not supported: {_ARGUMENTS[key]} says it", option=key, value=text
+        )
+    if OLDER_NAMES.get(key) in options:
+        raise InvalidOption(f"option {key!r} is an older name of {OLDER_NAMES[key]!r}: give one of them", option=key)
+    if is_known(key) or _is_column_index(key):
+        return
+    meant = suggested(key, KNOWN)
+    raise InvalidOption(
+        f"option {key!r} = {text!r} is not supported" + (f": did you mean {meant!r}?" if meant else ""),
+        option=key,
+        value=text,
+    )
+
+
+def _is_column_index(key: str) -> bool:
+    """Whether the option is one of a column's index, which says nothing where the table has no such index."""
+    return key.startswith(_FIELD_PREFIX) and any(f".{index}" in key for index in _FIELD_INDEXES)

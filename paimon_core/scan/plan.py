@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 
-from paimon_core.codec.avro_file import read_avro
+from paimon_core.codec.record_file import read_records
 from paimon_core.errors import CorruptTable, UnsupportedFeature
 from paimon_core.lsm.key_order import KeyOrder, key_order
 from paimon_core.metadata.data_file import DataFile
@@ -283,7 +283,7 @@ def _refuse_deletion_vectors(manifests: ManifestStore, snapshot: Snapshot) -> No
         data = manifests.storage.read(path)
     except FileNotFoundError:
         raise CorruptTable(f"{path} is missing", path=path, missing=True) from None
-    if any(record.get("_INDEX_TYPE") == "DELETION_VECTORS" for record in read_avro(data, path)):
+    if any(record.get("_INDEX_TYPE") == "DELETION_VECTORS" for record in read_records(data, path)):
         raise UnsupportedFeature(
             f"snapshot {snapshot.id} of {manifests.paths.root} has deletion vectors, which are not supported",
             snapshot=snapshot.id,

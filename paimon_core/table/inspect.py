@@ -203,8 +203,12 @@ class Inspect:
         return _table(columns, sorted(rows))
 
     def options(self) -> pa.Table:
-        """The options as the schema file holds them."""
-        return _table([("key", pa.string()), ("value", pa.string())], sorted(self.context.schema.options.items()))
+        """The options as the schema file holds them, and what becomes of each: see ``paimon_core.options.Use``."""
+        uses = self.context.options.uses
+        return _table(
+            [("key", pa.string()), ("value", pa.string()), ("use", pa.string())],
+            [(key, value, uses.get(key)) for key, value in sorted(self.context.schema.options.items())],
+        )
 
     def schemas(self) -> pa.Table:
         """One row a schema version; fields and options as JSON."""

@@ -115,8 +115,8 @@ def test_rows_that_were_read_and_replaced_meanwhile_are_to_be_read_again():
 
 def test_a_partition_that_has_expired_says_what_to_leave_out():
     context = fake_table(**{"partition.expiration-time": "7 d"})
-    if context.options.foreign:
-        context = dataclasses.replace(context, options=dataclasses.replace(context.options, foreign=()))
+    if context.options.unwritable:
+        context = dataclasses.replace(context, options=dataclasses.replace(context.options, unwritable=()))
     old = fake_file(context)
     append(context, old)
     commit([], context=context, user="expiry", overwrite=Overwrite(lambda p: True))

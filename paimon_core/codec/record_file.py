@@ -1,0 +1,68 @@
+"""The records of manifests in any format that the option ``manifest.format`` may name, as ``read_avro`` gives them.
+
+Avro is the default and the only one that is written here. The first bytes tell the format, whatever the option says.
+"""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.orc as orc
+import pyarrow.parquet as pq
+
+from paimon_core.codec import avro_file
+from paimon_core.errors import CorruptTable
+
+_PARQUET, _ORC = b"PAR1", b"ORC"
+_STEP_ROWS = 1024
+
+
+def read_records(data: bytes, path: str) -> list[dict[str, Any]]:
+    """The records of a manifest, a manifest list or an index manifest; ``path`` names it in errors.
+
+    Raises CorruptTable for a file that does not decode, UnsupportedFeature for an Avro codec that is not built.
+    """
+    if not data.startswith((_PARQUET, _ORC)):
+        return avro_file.read_avro(data, path)
+    try:
+        return _read_columns(data)
+    except (pa.ArrowException, OSError, ValueError, OverflowError) as error:
+        raise CorruptTable(f"{path} does not decode: {error}", path=path) from error
+
+
+def unpacked_blocks(data: bytes, path: str) -> list[bytes]:
+    """Bytes that hold every text of the records as it is, to search in; raises as ``read_records`` does."""
+    if not data.startswith((_PARQUET, _ORC)):
+        return avro_file.unpacked_blocks(data, path)
+    return [repr(record).encode() for record in read_records(data, path)]
+
+
+def _read_columns(data: bytes) -> list[dict[str, Any]]:
+    if data.startswith(_ORC):
+        rows, table = _open_orc(data)
+    else:
+        file = pq.ParquetFile(io.BytesIO(data), pre_buffer=False)
+        rows, table = file.metadata.num_rows, None if file.metadata.num_rows > len(data) else file.read()
+    # An entry holds a name of its own, so it takes more than a byte.
+    if table is None:
+        raise ValueError(f"it claims {rows} records in {len(data)} bytes")
+    columns = [_plain(column.combine_chunks()) for column in table.columns]
+    records: list[dict[str, Any]] = pa.Table.from_arrays(columns, names=table.column_names).to_pylist()
+    return records
+
+
+def _open_orc(data: bytes) -> tuple[int, pa.Table | None]:
+    file = orc.ORCFile(io.BytesIO(data))
+    return file.nrows, None if file.nrows > len(data) else file.read()
+
+
+def _plain(array: pa.Array) -> pa.Array:
+    """Times as Avro holds them: the number of milliseconds."""
+    if pa.types.is_timestamp(array.type):
+        return array.cast(pa.timestamp("ms"), safe=False).cast(pa.int64())
+    if not pa.types.is_struct(array.type):
+        return array
+    members = [_plain(member) for member in array.flatten()]
+    return pa.StructArray.from_arrays(members, names=[f.name for f in array.type], mask=array.is_null())

@@ -1,0 +1,22 @@
+"""What is said of the options that a table carries and that change nothing here: once for a table and process."""
+
+from __future__ import annotations
+
+import logging
+
+from paimon_core.options import TableOptions
+
+_LOG = logging.getLogger(__name__)
+_told: set[tuple[str, tuple[str, ...]]] = set()
+
+
+def tell_ignored(name: str, root: str, options: TableOptions) -> None:
+    """Log the names of the ignored options of the table at ``root``, once; their values may be secret."""
+    if not options.ignored or (root, options.ignored) in _told:
+        return
+    _told.add((root, options.ignored))
+    _LOG.info(
+        "table %s carries options that are for other engines or none of Paimon's, and are ignored: %s",
+        name,
+        ", ".join(options.ignored),
+    )

@@ -1,0 +1,67 @@
+"""The names of Paimon's options: which ones there are, their older names, and what becomes of each here (format 18)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+
+from paimon_core.options.carried import CARRIED, CARRIED_PREFIXES
+from paimon_core.options.field_options import is_field_option
+from paimon_core.options.supported import SUPPORTED
+from paimon_core.options.unbuilt import UNBUILT
+
+OLDER_NAMES = {
+    "first-row.ignore-delete": "ignore-delete",
+    "deduplicate.ignore-delete": "ignore-delete",
+    "partial-update.ignore-delete": "ignore-delete",
+    "write.compaction-skip": "write-only",
+    "snapshot.expire.clean-empty-directories": "snapshot.clean-empty-directories",
+    "changelog-producer.lookup-wait": "lookup-wait",
+    "log.scan": "scan.mode",
+    "log.scan.timestamp-millis": "scan.timestamp-millis",
+    "log.scan.remove-normalize": "scan.remove-normalize",
+    "lookup.dynamic-partition": "scan.partitions",
+    "orc.write.batch-size": "write.batch-size",
+    "delete-file.thread-num": "file-operation.thread-num",
+    "sink.clustering.by-columns": "clustering.columns",
+    "sink.clustering.strategy": "clustering.strategy",
+    "streaming-read.shuffle-bucket-with-partition": "read.shuffle-bucket-with-partition",
+    "changelog.precommit-compact": "precommit-compact",
+    "parquet.variant.shreddingSchema": "variant.shreddingSchema",
+    "blob.stored-descriptor-fields": "blob-descriptor-field",
+}
+"""Names of older versions that count where the option's own name is absent; of several the first one here."""
+KNOWN = frozenset({*SUPPORTED, *UNBUILT, *CARRIED, *OLDER_NAMES})
+
+
+class Use(StrEnum):
+    """What becomes of an option here."""
+
+    OBEYED = "obeyed"
+    IGNORED = "ignored"
+    """It is for writers and readers of other engines."""
+    FOREIGN = "foreign"
+    """It is none of Paimon's."""
+    IDLE = "idle"
+    """It asks for nothing, as its feature is off; another value is refused."""
+    STOPS_WRITES = "stops writes"
+    """Its feature is not built: the table can be read only."""
+
+
+def current_names(options: Mapping[str, str]) -> dict[str, str]:
+    """The options under their newest names; an older name counts for nothing beside the option's own."""
+    found = {key: text for key, text in options.items() if key not in OLDER_NAMES}
+    for older, key in OLDER_NAMES.items():
+        if older in options:
+            found.setdefault(key, options[older])
+    return found
+
+
+def is_carried(key: str) -> bool:
+    """Whether the option is one of Paimon's that changes nothing here."""
+    return key in CARRIED or (key not in SUPPORTED and key not in UNBUILT and key.startswith(CARRIED_PREFIXES))
+
+
+def is_known(key: str) -> bool:
+    """Whether the option is one of Paimon's."""
+    return key in KNOWN or is_field_option(key) or key.startswith(CARRIED_PREFIXES)
