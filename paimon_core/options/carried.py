@@ -286,4 +286,4 @@ CARRIED_PREFIXES = (
     "tag.callback.",
     "blob-descriptor.",
 )
-"""Prefixes of options for a format's own writer, for an index that only prunes, or for a feature that is refused."""
+"""What starts so is for a format's own writer, an index that only prunes, or a feature that is refused itself."""

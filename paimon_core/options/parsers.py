@@ -44,9 +44,12 @@ def parse_bytes(text: str) -> int:
     """A memory size in bytes: ``128 mb``, ``64kb``, ``100`` (binary units)."""
     found = _AMOUNT.match(text)
     unit = found.group(2).lower().removesuffix("ytes").removesuffix("yte") if found else "?"
-    if found is None or unit not in _UNITS or len(found.group(1)) > 18:
+    if found is None or unit not in _UNITS or len(found.group(1)) > 19:
         raise ValueError("a size such as '128 mb'")
-    return int(found.group(1)) * _UNITS[unit]
+    size = int(found.group(1)) * _UNITS[unit]
+    if size >= 2**63:
+        raise ValueError("a size of less than 2^63 bytes")
+    return size
 
 
 def parse_size(text: str) -> int:

@@ -1,17 +1,38 @@
 import datetime
+from pathlib import Path
 
 import pytest
 
 from paimon_core.errors import InvalidOption, UnsupportedFeature
-from paimon_core.options import SUPPORTED, TableOptions, parse_bytes, parse_millis
-from paimon_core.options.parsers import parse_zone
+from paimon_core.options import SUPPORTED, TableOptions, Use, parse_bytes, parse_millis
+from paimon_core.options.carried import CARRIED
+from paimon_core.options.names import OLDER_NAMES, current_names, is_known
+from paimon_core.options.parsers import KINDS, parse_zone
+from paimon_core.options.unbuilt import UNBUILT
+
+GOLDEN = Path(__file__).parents[1] / "golden" / "options-2.1.txt"
 
 
-@pytest.mark.parametrize(
-    ("text", "size"), [("128 mb", 128 << 20), ("1kb", 1024), ("7", 7), ("2 GB", 2 << 30), ("3 bytes", 3), ("5 k", 5120)]
-)
+SIZES = {
+    "128 mb": 128 << 20,
+    "1kb": 1024,
+    "7": 7,
+    "2 GB": 2 << 30,
+    "3 bytes": 3,
+    "5 k": 5120,
+    f"{2**63 - 1} b": 2**63 - 1,
+}
+
+
+@pytest.mark.parametrize(("text", "size"), [*SIZES.items(), (f"{2**63 - 1} b", 2**63 - 1)])
 def test_sizes_are_binary(text, size):
     assert parse_bytes(text) == size
+
+
+@pytest.mark.parametrize("text", [f"{2**63} b", "9999999999 gb", "x", "1 xb", ""])
+def test_what_is_no_size(text):
+    with pytest.raises(ValueError, match="a size"):
+        parse_bytes(text)
 
 
 @pytest.mark.parametrize(
@@ -68,7 +89,12 @@ def test_the_postpone_bucket_is_refused_by_name():
         ("fields.a.aggregate-function", "count"),
         ("deletion-vectors.enabled", "true"),
         ("file.format", "lance"),
-        ("mystery", "1"),
+        ("scan.snapshot-id", "5"),
+        ("scan.mode", "from-timestamp"),
+        ("type", "format-table"),
+        ("fields.a.default-value", "0"),
+        ("nerge-engine", "aggregation"),
+        ("snapshot.time-retainee", "1 h"),
     ],
 )
 def test_an_existing_table_that_would_read_differently_is_refused(key, value):
@@ -76,11 +102,173 @@ def test_an_existing_table_that_would_read_differently_is_refused(key, value):
         TableOptions.parse({key: value}, table="db.t")
 
 
-def test_an_option_for_other_writers_leaves_the_table_readable_only():
-    options = TableOptions.parse({"sink.parallelism": "4"}, table="db.t")
-    with pytest.raises(UnsupportedFeature, match=r"db\.t.*sink\.parallelism"):
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("manifest.format", "orc"),
+        ("data-file.prefix", "part-"),
+        ("metadata.iceberg.storage", "table-location"),
+        ("commit.callbacks", "com.example.Callback"),
+        ("write.sequence-number-init-mode", "snapshot"),
+        ("commit.max-retries", "often"),
+    ],
+)
+def test_an_option_that_other_writers_obey_leaves_the_table_readable_only(key, value):
+    options = TableOptions.parse({key: value}, table="db.t")
+    assert options.uses == {key: Use.STOPS_WRITES}
+    with pytest.raises(UnsupportedFeature, match=rf"db\.t.*{key}"):
         options.check_writable("db.t")
+    with pytest.raises(InvalidOption, match=key):
+        TableOptions.parse({key: value}, creating=True)
     TableOptions.parse({"bucket": "1"}).check_writable("db.t")
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("sort-engine", "min-heap"),
+        ("page-size", "32 kb"),
+        ("write-max-writers-to-spill", "3"),
+        ("scan.infer-parallelism", "false"),
+        ("read.batch-size", "77"),
+        ("sink.parallelism", "4"),
+        ("lookup.cache-max-memory-size", "1 mb"),
+        ("parquet.page.size", "1024"),
+        ("file-index.bloom-filter.columns", "a"),
+    ],
+)
+@pytest.mark.parametrize("creating", [False, True])
+def test_an_option_that_tunes_another_engine_is_carried(key, value, creating):
+    options = TableOptions.parse({key: value}, creating=creating)
+    options.check_writable("db.t")
+    assert options.uses == {key: Use.IGNORED}
+    assert options.ignored == (key,)
+
+
+@pytest.mark.parametrize("key", ["owner", "connector", "my.custom.key", "totalSize", "mystery", "write-mode"])
+def test_an_option_that_is_none_of_paimons_is_carried(key):
+    options = TableOptions.parse({key: "x"}, table="db.t")
+    options.check_writable("db.t")
+    assert options.uses == {key: Use.FOREIGN}
+    with pytest.raises(InvalidOption, match=f"option '{key}' = 'x' is not supported"):
+        TableOptions.parse({key: "x"}, creating=True)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("deletion-vectors.enabled", "FALSE"),
+        ("scan.mode", "default"),
+        ("scan.mode", "latest-full"),
+        ("manifest.format", "avro"),
+        ("data-file.prefix", "data-"),
+        ("commit.callbacks", ""),
+        ("type", "table"),
+    ],
+)
+@pytest.mark.parametrize("creating", [False, True])
+def test_a_feature_that_is_not_built_may_be_off(key, value, creating):
+    options = TableOptions.parse({key: value}, creating=creating)
+    options.check_writable("db.t")
+    assert options.uses == {key: Use.IDLE}
+
+
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [
+        ("merge_engine", "merge-engine"),
+        ("snapshot.time.retained", "snapshot.time-retained"),
+        ("Bucket", "bucket"),
+        ("change-log-producer", "changelog-producer"),
+        ("deletion-vector.enabled", "deletion-vectors.enabled"),
+        ("sort-engin", "sort-engine"),
+    ],
+)
+def test_a_misspelled_option_of_a_new_table_is_told_its_name(given, meant):
+    with pytest.raises(InvalidOption, match=f"did you mean '{meant}'"):
+        TableOptions.parse({given: "1"}, creating=True)
+
+
+def test_an_option_unlike_any_other_gets_no_suggestion():
+    with pytest.raises(InvalidOption, match=r"option 'my\.custom\.key' = '1' is not supported$"):
+        TableOptions.parse({"my.custom.key": "1"}, creating=True)
+
+
+@pytest.mark.parametrize("key", ["primary-key", "partition", "path"])
+def test_what_is_an_argument_is_no_option_of_a_new_table(key):
+    with pytest.raises(InvalidOption, match=key):
+        TableOptions.parse({key: "k"}, creating=True)
+    TableOptions.parse({key: "k"}).check_writable("db.t")
+
+
+@pytest.mark.parametrize(("older", "key"), OLDER_NAMES.items())
+def test_an_older_name_counts_where_the_new_one_is_absent(older, key):
+    assert current_names({older: "true"}) == {key: "true"}
+    assert current_names({older: "true", key: "false"}) == {key: "false"}
+    with pytest.raises(InvalidOption, match=f"{older}.*older name"):
+        TableOptions.parse({older: "true", key: "true"}, creating=True)
+
+
+def test_an_older_name_is_obeyed():
+    for creating in (False, True):
+        options = TableOptions.parse({"write.compaction-skip": "true"}, creating=creating)
+        assert options["write-only"] is True
+        assert options.uses == {"write.compaction-skip": Use.OBEYED}
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "units"),
+    [
+        ("snapshot.time-retained", "3600000", "'3600000 ms' or '3600000 s'"),
+        ("tag.default-time-retained", " 5 ", "'5 ms' or '5 s'"),
+        ("target-file-size", "128", "'128 b' or '128 mb'"),
+        ("manifest.full-compaction-threshold-size", "16", "'16 b' or '16 mb'"),
+        ("page-size", "64", "'64 b' or '64 mb'"),
+    ],
+)
+def test_a_size_or_duration_of_a_new_table_needs_its_unit(key, value, units):
+    with pytest.raises(InvalidOption, match=f"{key} = '{value}' is not supported: it must be {units}"):
+        TableOptions.parse({key: value}, creating=True)
+    TableOptions.parse({key: value}).check_writable("db.t")
+
+
+def test_a_bare_number_of_a_table_made_elsewhere_is_milliseconds_or_bytes():
+    options = TableOptions.parse({"snapshot.time-retained": "3600000", "target-file-size": "128"})
+    assert (options["snapshot.time-retained"], options["target-file-size"]) == (3_600_000, 128)
+    assert TableOptions.parse({"snapshot.time-retained": "0"}, creating=True)["snapshot.time-retained"] == 0
+
+
+def test_a_value_for_another_engine_is_left_to_it():
+    actions = {"partition.mark-done-action": "done-partition,success-file", "snapshot.expire.execution-mode": "async"}
+    options = TableOptions.parse(actions)
+    options.check_writable("db.t")
+    assert options.ignored == tuple(sorted(actions))
+    with pytest.raises(InvalidOption, match="page-size"):
+        TableOptions.parse({"page-size": "big"}, creating=True)
+
+
+def test_every_option_of_paimon_has_its_place():
+    """options-2.1.txt: key, kind of value and default of each option of Paimon 2.1, its Flink and Spark connectors."""
+    for line in GOLDEN.read_text().splitlines():
+        key, kind, default = (part.strip() for part in line.split("|"))
+        if key in CARRIED:
+            assert CARRIED[key] == (kind, default), key
+        elif key in UNBUILT:
+            assert UNBUILT[key].default == default, key
+            assert UNBUILT[key].is_idle(default), key
+        elif key in SUPPORTED:
+            if default and SUPPORTED[key].default is not None:
+                assert SUPPORTED[key].parse(default) == SUPPORTED[key].default, key
+        else:
+            assert is_known(key), key
+
+
+def test_no_option_has_two_places():
+    assert not SUPPORTED.keys() & UNBUILT.keys()
+    assert not CARRIED.keys() & (SUPPORTED.keys() | UNBUILT.keys())
+    assert not OLDER_NAMES.keys() & (SUPPORTED.keys() | UNBUILT.keys() | CARRIED.keys())
+    for kind, default in CARRIED.values():
+        assert not default or KINDS[kind](default) is not None
 
 
 def test_every_option_documents_itself_and_reads_its_default():

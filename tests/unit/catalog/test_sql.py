@@ -88,6 +88,7 @@ def test_catalogs_share_a_database_by_their_keys(catalog, tmp_path, uri):
         ({"type": "sql", "uri": "sqlite:///x", "options": {"lock-enabled": "true"}}, "'lock-enabled'"),
         ({"type": "sql", "uri": "sqlite:///x", "options": {"lock.enabled": "maybe"}}, "lock.enabled.*true or false"),
         ({"type": "sql", "uri": "sqlite:///x", "options": {"lock.type": "zookeeper"}}, "lock.type.*jdbc"),
+        ({"type": "sql", "uri": "sqlite:///x", "options": {"lock-acquire-timeout": "8"}}, "must be '8 ms' or '8 s'"),
         ({"type": "sql", "uri": "sqlite:///x", "options": {"catalog-key": " "}}, "catalog-key.*blank"),
         ({"type": "sql", "uri": "sqlite://"}, "in memory"),
         ({"type": "sql", "uri": "sqlite:///:memory:"}, "in memory"),

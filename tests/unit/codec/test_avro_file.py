@@ -120,6 +120,23 @@ def test_a_file_by_hand():
     ]
 
 
+@pytest.mark.parametrize("union", [["null", LONGS], [LONGS, "null"]], ids=["null first", "null last"])
+def test_records_may_lie_in_a_union_with_null(union):
+    """As Paimon wrote them up to 1.0 (format 4.1)."""
+    branch = long(union.index(LONGS))
+    data = container(union, block(2, branch + long(5) + branch + long(-7)))
+    assert read_avro(data, "m") == [{"n": 5}, {"n": -7}]
+    null = container(union, block(2, branch + long(5) + long(union.index("null"))))
+    with pytest.raises(CorruptTable, match=r"manifest-1.*one of its records is null"):
+        read_avro(null, "manifest-1")
+
+
+@pytest.mark.parametrize("root", ["long", ["null", "long"], ["null"], ["null", LONGS, LONGS], ["null", "null"], []])
+def test_a_root_without_one_record_is_refused(root):
+    with pytest.raises(CorruptTable, match=r"manifest-1.*its schema is no record"):
+        read_avro(container(root, block(1, long(1) + long(5))), "manifest-1")
+
+
 def test_metadata_may_carry_the_size_of_its_blocks():
     meta = text(b"avro.schema") + text(json.dumps(LONGS).encode())
     data = b"Obj\x01" + long(-1) + long(len(meta)) + meta + long(0) + SYNC + block(1, long(3))

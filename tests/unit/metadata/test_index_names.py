@@ -9,15 +9,16 @@ from paimon_core.errors import CorruptTable, UnsupportedFeature
 from paimon_core.metadata.index_names import index_file_names
 
 
-def manifest(*records, name_type="string"):
+def manifest(*records, name_type="string", in_union=False):
     fields = [{"name": "_VERSION", "type": "int"}, {"name": "_FILE_NAME", "type": name_type}]
     schema = {"type": "record", "name": "record", "fields": fields}
-    return write_avro(schema, [{"_VERSION": v, "_FILE_NAME": n} for v, n in records])
+    return write_avro(["null", schema] if in_union else schema, [{"_VERSION": v, "_FILE_NAME": n} for v, n in records])
 
 
 def test_all_names_are_given():
     assert index_file_names(manifest((1, "a"), (1, "b")), "p") == ["a", "b"]
     assert index_file_names(manifest(), "p") == []
+    assert index_file_names(manifest((1, "a"), in_union=True), "p") == ["a"]
 
 
 @pytest.mark.parametrize("data", [b"", b"x" * 100, manifest((1, "a"))[:30], manifest((1, 7), name_type="int")])

@@ -60,6 +60,15 @@ def test_entries_come_back(compression):
     assert decode_entries(encode_entries([], compression), "m") == []
 
 
+def test_records_in_a_union_with_null_are_read():
+    """As Paimon wrote manifests and manifest lists up to 0.8.2."""
+    entries = write_avro(["null", MANIFEST_SCHEMA], read_avro(encode_entries([FULL, BARE], "zstd"), "m"))
+    assert decode_entries(entries, "m") == [FULL, BARE]
+    manifest = ManifestFile("manifest-0", 1, 2, 3, EMPTY_STATS)
+    lists = write_avro(["null", MANIFEST_LIST_SCHEMA], read_avro(encode_list([manifest], "zstd"), "l"))
+    assert decode_list(lists, "l") == [manifest]
+
+
 def test_the_fields_of_an_entry_are_where_the_format_says():
     """Every value of FULL is another one, so that two fields changed for each other would be seen."""
     (record,) = read_avro(encode_entries([FULL], "zstd"), "m")

@@ -59,6 +59,29 @@ def test_mistyped_members(member, value):
         Snapshot.from_members(SNAPSHOT.to_members() | {member: value})
 
 
+OLDER = {
+    "id": 7,
+    "schemaId": 0,
+    "baseManifestList": "manifest-list-a-0",
+    "deltaManifestList": "manifest-list-a-1",
+    "changelogManifestList": None,
+    "commitUser": "u",
+    "commitIdentifier": 2**63 - 1,
+    "commitKind": "APPEND",
+    "timeMillis": 1700000000000,
+    "logOffsets": {"0": 12},
+    "watermark": -(2**63),
+}
+
+
+@pytest.mark.parametrize("version", [{}, {"version": 1}, {"version": 2}], ids=["none", "one", "two"])
+def test_snapshots_of_older_versions_lack_members(version):
+    snapshot = Snapshot.from_members(OLDER | version)
+    assert (snapshot.id, snapshot.total_record_count, snapshot.delta_record_count) == (7, 0, 0)
+    assert (snapshot.base_manifest_list_size, snapshot.uuid, snapshot.next_row_id) == (None, None, None)
+    assert snapshot.watermark == -(2**63)
+
+
 def test_a_newer_version_is_refused():
     with pytest.raises(UnsupportedFeature, match="4"):
         Snapshot.from_members(SNAPSHOT.to_members() | {"version": 4})
