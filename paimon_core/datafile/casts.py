@@ -194,6 +194,8 @@ def is_stored_as(found: pa.DataType, dtype: DataType) -> bool:
         held = [found.key_type, found.item_type] if pa.types.is_map(found) else []
     elif dtype.root is TypeRoot.ARRAY:
         held = [found.value_type] if pa.types.is_list(found) or pa.types.is_large_list(found) else []
+    elif dtype.root in TIMESTAMP_ROOTS and pa.types.is_int64(found):
+        return dtype.timestamp_unit != "ns"  # Parquet files of Paimon before 0.7 do not mark them
     else:
         return _FAMILIES[dtype.root](found)
     return bool(held) and all(is_stored_as(h, c.type) for h, c in zip(held, dtype.children, strict=True))
@@ -208,6 +210,6 @@ def from_stored(array: pa.Array, dtype: DataType) -> pa.Array:
         array = array.cast(array.type.value_type)
         if array.type == wanted:
             return array
-    if dtype.root in TIMESTAMP_ROOTS:
+    if dtype.root in TIMESTAMP_ROOTS and not pa.types.is_int64(array.type):
         return rescale(array, wanted)
     return labelled(array.cast(loose(dtype).to_arrow(), safe=dtype.root is not TypeRoot.TIME), wanted)
