@@ -33,8 +33,16 @@ SQL_OPTIONS = (
         "lock-acquire-timeout", parse_positive_millis, 480_000, "how long to wait for a lock, and how long one lasts"
     ),
     Option("lock-check-max-sleep", parse_positive_millis, 8_000, "the longest pause between two looks at a lock"),
+    Option(
+        "request-timeout",
+        parse_positive_millis,
+        None,
+        "how long PostgreSQL may take to connect, and then for a transaction (60 s); how long SQLite waits for another "
+        "writer (30 s)",
+    ),
 )
 REST_OPTIONS = (
+    Option("request-timeout", parse_positive_millis, 180_000, "how long one request waits for its answer"),
     Option("token", parse_header, None, "the bearer token; never shown"),
     Option("token.provider", one_of("bear"), "bear", "how requests are authorised"),
     Option("data-token.enabled", parse_bool, False, "ask the server for the credentials of each table's files"),

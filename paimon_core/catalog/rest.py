@@ -236,7 +236,7 @@ class RestCatalog(Catalog):
 def _client(uri: str, values: Mapping[str, Any]) -> RestClient:
     headers = [(k.removeprefix(HEADER_PREFIX), Secret(v)) for k, v in values.items() if k.startswith(HEADER_PREFIX)]
     token = None if values["token"] is None else Secret(values["token"])
-    return RestClient(uri, token, tuple(headers), values["prefix"])
+    return RestClient(uri, token, tuple(headers), values["prefix"], values["request-timeout"])
 
 
 def _is_ours(key: str) -> bool:

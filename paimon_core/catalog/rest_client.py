@@ -34,7 +34,7 @@ from paimon_core.errors import (
 from paimon_core.storage.secret import Secret, scrubbed
 
 CONNECT_SECONDS = 30
-ANSWER_SECONDS = 180
+ANSWER_MILLIS = 180_000
 READ_TRIES = 5
 LONGEST_PAUSE = 60.0
 _MISSING: Mapping[str, type[PaimonError]] = {
@@ -65,6 +65,8 @@ class RestClient:
     token: Secret | None = None
     headers: tuple[tuple[str, Secret], ...] = field(default=(), repr=False)
     prefix: str | None = None
+    timeout_millis: int = ANSWER_MILLIS
+    """How long a request waits for its answer."""
     sleep: Callable[[float], None] = field(default=time.sleep, compare=False, repr=False)
 
     @staticmethod
@@ -130,7 +132,7 @@ class RestClient:
                 json=body,
                 headers={name: value.reveal() for name, value in self.headers},
                 auth=_Bearer(self.token),
-                timeout=(CONNECT_SECONDS, ANSWER_SECONDS),
+                timeout=(min(CONNECT_SECONDS, self.timeout_millis / 1000), self.timeout_millis / 1000),
                 allow_redirects=False,
             )
         if answer.status_code in (200, 202, 204):
@@ -145,6 +147,8 @@ class RestClient:
             text = self._scrubbed(f"{what}: {type(error).__name__}")
             if isinstance(error, requests.exceptions.InvalidHeader | requests.exceptions.InvalidURL):
                 raise InvalidRequest(f"{text}: a header or the address is not valid") from None
+            if isinstance(error, requests.Timeout):
+                text = f"{text}: no answer within {self.timeout_millis / 1000:g} s (option request-timeout)"
             if not changes or _was_never_sent(error):
                 raise StorageError(f"{text}: the server cannot be reached", again=True) from None
             raise CommitStateUnknown(f"{text}: the answer was lost, it may have been done") from None

@@ -64,7 +64,7 @@ class SqlCatalog(Catalog):
         database cannot be reached.
         """
         values = parse_catalog_options(options, SQL_OPTIONS, "sql")
-        connection = SqlConnection.to(uri)
+        connection = SqlConnection.to(uri, values["request-timeout"])
         names = SqlNames(connection, values["catalog-key"])
         names.prepare()
         lock = SqlLock(connection, names.key, values["lock-acquire-timeout"], values["lock-check-max-sleep"])

@@ -8,10 +8,14 @@ from __future__ import annotations
 
 import contextlib
 import datetime
+import math
 import os
 import re
+import socket
+import threading
 from collections.abc import Iterator
-from dataclasses import dataclass
+from contextvars import ContextVar
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
@@ -25,8 +29,10 @@ from paimon_core.storage.secret import Secret, scrubbed
 
 SQLITE = "sqlite"
 POSTGRES = "postgresql"
-BUSY_SECONDS = 30
+BUSY_MILLIS = 30_000
 """How long SQLite waits for another connection that writes."""
+ANSWER_MILLIS = 60_000
+"""How long PostgreSQL may take to connect, and how long for a transaction."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -34,9 +40,11 @@ class SqlConnection:
     """A database by its SQLAlchemy URI, ``sqlite:///file`` or ``postgresql+psycopg://…``; picklable."""
 
     uri: Secret
+    timeout_millis: int | None = None
+    """None: ``BUSY_MILLIS`` or ``ANSWER_MILLIS``."""
 
     @staticmethod
-    def to(uri: str) -> SqlConnection:
+    def to(uri: str, timeout_millis: int | None = None) -> SqlConnection:
         """Raises InvalidRequest for text that is no such URI, UnsupportedFeature for other databases."""
         if not isinstance(uri, str) or uri.startswith("jdbc:"):
             raise InvalidRequest(
@@ -58,14 +66,14 @@ class SqlConnection:
             url = url.set(database=os.path.abspath(str(url.database)))
             uri = url.render_as_string(hide_password=False)
         try:
-            _engine(uri)
+            _engine(uri, timeout_millis)
         except (ImportError, NoSuchModuleError):
             raise UnsupportedFeature(
                 f"the driver of {url.drivername} is not installed: install paimon-core[postgres]"
             ) from None
         except (SQLAlchemyError, TypeError, ValueError):
             raise InvalidRequest(f"uri of a SQL catalog on {backend} has arguments that its driver refuses") from None
-        return SqlConnection(Secret(uri))
+        return SqlConnection(Secret(uri), timeout_millis)
 
     def share(self) -> None:
         """Let those that read not stop those that write: Java 1.4 never ends its first reads of a SQLite database."""
@@ -86,14 +94,18 @@ class SqlConnection:
         """A connection whose changes stand together when the block ends.
 
         Raises IntegrityError (SQLAlchemy's) for a row that is there already, StorageError for all else that the
-        database refuses; after an error, whether a change at the very end stands has to be looked up.
+        database refuses, and for no answer in time; after an error, whether a change at the very end stands has to be
+        looked up.
         """
+        answer = _Answer(self._answer_seconds)
         try:
-            with _engine(self.uri.reveal()).begin() as connection:
+            with answer.awaited(), _engine(self.uri.reveal(), self.timeout_millis).begin() as connection:
                 yield connection
         except IntegrityError:
             raise
         except SQLAlchemyError as error:
+            if answer.late or "timeout expired" in str(error):
+                raise StorageError(f"the catalog database {self.shown} failed: {answer.words}") from None
             raise StorageError(f"the catalog database {self.shown} failed: {self._reason(error)}") from None
 
     def _reason(self, error: SQLAlchemyError) -> str:
@@ -105,17 +117,79 @@ class SqlConnection:
         return scrubbed(text, secrets) or type(error).__name__
 
     @property
+    def _answer_seconds(self) -> float:
+        return _seconds(self._url, self.timeout_millis)
+
+    @property
     def _url(self) -> sa.URL:
         return sa.engine.make_url(self.uri.reveal())
 
 
+@dataclass
+class _Answer:
+    """What a server has to say in time: a driver may wait for ever for one that took the connection and is silent."""
+
+    seconds: float
+    late: bool = False
+    _ends: contextlib.ExitStack = field(default_factory=contextlib.ExitStack)
+
+    @property
+    def words(self) -> str:
+        """What is wrong when it is late."""
+        return f"no answer within {self.seconds:g} s (option request-timeout)"
+
+    @contextlib.contextmanager
+    def awaited(self) -> Iterator[None]:
+        """Around a transaction, which has a connection of its own: it is cut when the rest takes longer."""
+        token = _awaited.set(self)
+        try:
+            with self._ends:
+                yield
+        finally:
+            _awaited.reset(token)
+
+    def watch(self, connection: Any) -> None:
+        """From here on the time counts; a connection without a socket is left to its driver."""
+        if hasattr(connection, "fileno"):
+            line = self._ends.enter_context(socket.socket(fileno=os.dup(connection.fileno())))
+            timer = threading.Timer(self.seconds, self._cut, (line,))
+            timer.daemon = True
+            self._ends.callback(timer.cancel)
+            timer.start()
+
+    def _cut(self, line: socket.socket) -> None:
+        self.late = True
+        with contextlib.suppress(OSError):
+            line.shutdown(socket.SHUT_RDWR)
+
+
+_awaited: ContextVar[_Answer | None] = ContextVar("awaited", default=None)
+"""What the transaction that is opening its connection waits for."""
+
+
+def _connect(dialect: Any, _record: Any, arguments: Any, named: Any) -> Any:
+    """A connection that is watched from its first statement on, which SQLAlchemy sends by itself."""
+    connection = dialect.connect(*arguments, **named)
+    if (answer := _awaited.get()) is not None:
+        answer.watch(connection)
+    return connection
+
+
+def _seconds(url: sa.URL, timeout_millis: int | None) -> float:
+    return (timeout_millis or (BUSY_MILLIS if url.get_backend_name() == SQLITE else ANSWER_MILLIS)) / 1000
+
+
 @cache
-def _engine(uri: str) -> sa.Engine:
+def _engine(uri: str, timeout_millis: int | None) -> sa.Engine:
     """The engine of a database, one a process; without a pool it is safe in a forked one."""
     url = sa.engine.make_url(uri)
+    seconds = _seconds(url, timeout_millis)
     if url.get_backend_name() == SQLITE:
-        return sa.create_engine(url, poolclass=NullPool, connect_args={"timeout": BUSY_SECONDS}, hide_parameters=True)
-    engine = sa.create_engine(url, poolclass=NullPool, hide_parameters=True)
+        return sa.create_engine(url, poolclass=NullPool, connect_args={"timeout": seconds}, hide_parameters=True)
+    wait = {} if "connect_timeout" in url.query else {"connect_timeout": math.ceil(seconds)}
+    is_libpq = url.get_driver_name().startswith("psycopg")
+    engine = sa.create_engine(url, poolclass=NullPool, connect_args=wait if is_libpq else {}, hide_parameters=True)
+    event.listen(engine, "do_connect", _connect)
     event.listen(engine, "connect", _use_local_time)
     return engine
 

@@ -17,13 +17,14 @@ import adlfs
 import aiohttp
 from azure.core.exceptions import AzureError, ClientAuthenticationError, HttpResponseError, ResourceNotFoundError
 from azure.storage.blob import BlobBlock
-from fsspec.asyn import sync
 
 from paimon_core.errors import InvalidOption
 from paimon_core.storage.object_store import Failure, Meaning, Page, StoredObject, Upload, meaning_of
+from paimon_core.storage.time_out import REQUESTS, STANDARD, TimeOut
 
 PART_BYTES = 16 * 1024 * 1024
 AT_ONCE = 32
+CONNECT_SECONDS = 20
 COPY_POLL_SECONDS = 0.2
 _FOLDER = "hdi_isfolder"
 _TAKEN = "BlobAlreadyExists"
@@ -37,11 +38,16 @@ def open_store(bucket: str, options: Mapping[str, str]) -> AzureStore:
     container, _, host = bucket.partition("@")
     account = options.get("azure.account-name") or host.partition(".")[0] or None
     endpoint = options.get("azure.endpoint")
-    common: dict[str, Any] = {"use_listings_cache": False, "skip_instance_cache": True}
+    time_out = TimeOut.of(options)
+    common: dict[str, Any] = {
+        "use_listings_cache": False,
+        "skip_instance_cache": True,
+        "connection_timeout": min(CONNECT_SECONDS, time_out.whole_seconds),
+        "read_timeout": time_out.whole_seconds,
+    }
     if endpoint:
-        return AzureStore(
-            container, adlfs.AzureBlobFileSystem(connection_string=_connection(endpoint, options), **common)
-        )
+        client = adlfs.AzureBlobFileSystem(connection_string=_connection(endpoint, options), **common)
+        return AzureStore(container, client, time_out)
     client = adlfs.AzureBlobFileSystem(
         account_name=account,
         account_key=options.get("azure.account-key"),
@@ -51,7 +57,7 @@ def open_store(bucket: str, options: Mapping[str, str]) -> AzureStore:
         client_secret=options.get("azure.client-secret"),
         **common,
     )
-    return AzureStore(container, client)
+    return AzureStore(container, client, time_out)
 
 
 def _connection(endpoint: str, options: Mapping[str, str]) -> str:
@@ -71,6 +77,7 @@ class AzureStore:
 
     container: str
     client: Any
+    time_out: TimeOut = STANDARD
     part_bytes: int = PART_BYTES
 
     def head(self, key: str) -> StoredObject:
@@ -102,7 +109,7 @@ class AzureStore:
 
     def put_new(self, key: str, data: bytes) -> None:
         """One upload with ``If-None-Match: *``, which neither Azure's client nor aiohttp repeats."""
-        self._run(lambda: self._put_new(key, data))
+        self._run(lambda: self._put_new(key, data), 1)
 
     async def _put_new(self, key: str, data: bytes) -> None:
         transport = self.client.service_client._pipeline._transport
@@ -153,11 +160,11 @@ class AzureStore:
 
             return sum(await asyncio.gather(*map(in_turn, keys)))
 
-        return int(self._run(all_of_them))
+        return int(self._run(all_of_them, REQUESTS * (1 + len(keys) // AT_ONCE)))
 
     def copy(self, source: str, target: str) -> None:
         """A copy within the account, waited for."""
-        self._run(lambda: self._copy(source, target))
+        self._run(lambda: self._copy(source, target), None)
 
     async def _copy(self, source: str, target: str) -> None:
         new = self._blob(target)
@@ -193,8 +200,8 @@ class AzureStore:
     def _blob(self, key: str) -> Any:
         return self.client.service_client.get_blob_client(self.container, key)
 
-    def _run(self, request: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
-        return sync(self.client.loop, request)
+    def _run(self, request: Callable[[], Coroutine[Any, Any, Any]], most: int | None = REQUESTS) -> Any:
+        return self.time_out.run(self.client.loop, request, most)
 
 
 @dataclass(frozen=True)

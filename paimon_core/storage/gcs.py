@@ -15,14 +15,13 @@ from urllib.parse import quote
 
 import aiohttp
 import google.auth.exceptions
-from fsspec.asyn import sync
 from gcsfs.core import GCSFileSystem, UnclosableBytesIO
 
 from paimon_core.storage.object_store import Failure, Meaning, Page, StoredObject, Upload, meaning_of
+from paimon_core.storage.time_out import REQUESTS, STANDARD, TimeOut
 
 PART_BYTES = 16 * 1024 * 1024
 """A multiple of the 256 KiB that parts must be."""
-REQUEST_SECONDS = 60
 AT_ONCE = 32
 _OBJECT, _OBJECTS = "b/{}/o/{}", "b/{}/o"
 _TOKENS = {"APPLICATION_DEFAULT": "google_default", "COMPUTE_ENGINE": "cloud", "UNAUTHENTICATED": "anon"}
@@ -32,17 +31,18 @@ def open_store(bucket: str, options: Mapping[str, str]) -> GcsStore:
     """The bucket with the operator's options; without any, the machine's default credentials."""
     keyfile = options.get("fs.gs.auth.service.account.json.keyfile")
     kind = options.get("fs.gs.auth.type")
+    time_out = TimeOut.of(options)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # that there is no project, which only buckets need
         client = GCSFileSystem(
             project=options.get("fs.gs.project.id"),
             token=_TOKENS.get(kind, keyfile) if kind else keyfile,
             endpoint_url=options.get("fs.gs.storage.root.url"),
-            requests_timeout=REQUEST_SECONDS,
+            requests_timeout=time_out.seconds,
             use_listings_cache=False,
             skip_instance_cache=True,
         )
-    return GcsStore(bucket, client)
+    return GcsStore(bucket, client, time_out)
 
 
 @dataclass(frozen=True)
@@ -51,6 +51,7 @@ class GcsStore:
 
     bucket: str
     client: Any
+    time_out: TimeOut = STANDARD
     part_bytes: int = PART_BYTES
 
     def head(self, key: str) -> StoredObject:
@@ -101,7 +102,8 @@ class GcsStore:
         """One upload with ``ifGenerationMatch=0``, past the layer that would repeat it."""
         request = type(self.client)._request.__wrapped__
         self._run(
-            request(self.client, "POST", self._upload_path, name=key, data=data, ifGenerationMatch="0", **self._media)
+            request(self.client, "POST", self._upload_path, name=key, data=data, ifGenerationMatch="0", **self._media),
+            1,
         )
 
     @property
@@ -136,7 +138,7 @@ class GcsStore:
 
     def delete(self, keys: Sequence[str]) -> int:
         """One DELETE a key, many at once."""
-        return sum(self._run(_gather(self._delete_one, keys)))
+        return sum(self._run(_gather(self._delete_one, keys), REQUESTS * (1 + len(keys) // AT_ONCE)))
 
     async def _delete_one(self, key: str) -> int:
         try:
@@ -181,8 +183,8 @@ class GcsStore:
         found = self._run(self.client._call(method, path, self.bucket, *names, json_out=True, **wanted))
         return dict(found)
 
-    def _run(self, request: Coroutine[Any, Any, Any]) -> Any:
-        return sync(self.client.loop, _awaited, request)
+    def _run(self, request: Coroutine[Any, Any, Any], most: int = REQUESTS) -> Any:
+        return self.time_out.run(self.client.loop, lambda: request, most)
 
 
 @dataclass
@@ -218,10 +220,6 @@ class GcsUpload:
 def _body(data: bytes) -> Any:
     """aiohttp takes large bodies from a file only; this one survives being sent twice."""
     return UnclosableBytesIO(data)
-
-
-async def _awaited(request: Coroutine[Any, Any, Any]) -> Any:
-    return await request
 
 
 async def _gather(action: Any, keys: Sequence[str]) -> list[int]:

@@ -13,6 +13,8 @@ from paimon_core.storage.fsspec_storage import LOCAL, MEMORY, FsspecStorage
 from paimon_core.storage.object_storage import ObjectStorage
 from paimon_core.storage.secret import Secret
 from paimon_core.storage.storage import Storage
+from paimon_core.storage.time_out import OPTION as TIME_OUT
+from paimon_core.storage.time_out import TimeOut
 
 SCHEMES = {
     "s3": ("s3", "s3"),
@@ -32,12 +34,14 @@ OPTIONS: Mapping[str, Mapping[str, bool]] = {
         "s3.session-token": True,
         "s3.region": False,
         "s3.path.style.access": False,
+        TIME_OUT: False,
     },
     "gcs": {
         "fs.gs.storage.root.url": False,
         "fs.gs.project.id": False,
         "fs.gs.auth.type": False,
         "fs.gs.auth.service.account.json.keyfile": False,
+        TIME_OUT: False,
     },
     "azure": {
         "azure.endpoint": False,
@@ -47,6 +51,7 @@ OPTIONS: Mapping[str, Mapping[str, bool]] = {
         "azure.tenant-id": False,
         "azure.client-id": False,
         "azure.client-secret": True,
+        TIME_OUT: False,
     },
 }
 """The options of each kind of store, and whether the value is a secret."""
@@ -128,6 +133,7 @@ def _checked(kind: str, options: Mapping[str, str]) -> tuple[tuple[str, str | Se
             raise InvalidOption(f"storage option {name!r} must be text that is not empty", option=name)
         if value not in CHOICES.get(name, (value,)):
             raise InvalidOption(f"{name} = {value!r} must be one of {', '.join(CHOICES[name])}", option=name)
+    TimeOut.of(options)
     for names in TOGETHER:
         missing = [name for name in names if name not in options]
         if 0 < len(missing) < len(names):

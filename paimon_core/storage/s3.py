@@ -15,14 +15,13 @@ from typing import Any, TypeVar
 import aiohttp
 import s3fs
 from aiobotocore.httpsession import AIOHTTPSession
-from botocore.exceptions import BotoCoreError, ConnectTimeoutError, HTTPClientError
-from fsspec.asyn import sync
+from botocore.exceptions import BotoCoreError, ConnectTimeoutError, HTTPClientError, ReadTimeoutError
 
 from paimon_core.storage.object_store import Failure, Meaning, Page, StoredObject, Upload, meaning_of
+from paimon_core.storage.time_out import REQUESTS, STANDARD, TimeOut, Unanswered
 
 CONNECT_SECONDS = 5
-READ_SECONDS = 60
-SENDS = 5
+SENDS = REQUESTS
 """How often botocore sends a request that may be repeated."""
 PART_BYTES = 16 * 1024 * 1024
 _COPY_BYTES = 5 * 1024**3
@@ -46,13 +45,14 @@ def open_store(bucket: str, options: Mapping[str, str]) -> S3Store:
     for name in ("botocore", "aiobotocore", "s3fs"):
         if logging.getLogger(name).level == logging.NOTSET:
             logging.getLogger(name).setLevel(logging.INFO)
-    return S3Store(bucket, _client(options, SENDS), _client(options, 1))
+    time_out = TimeOut.of(options)
+    return S3Store(bucket, _client(options, SENDS, time_out), _client(options, 1, time_out), time_out)
 
 
-def _client(options: Mapping[str, str], sends: int) -> Any:
+def _client(options: Mapping[str, str], sends: int, time_out: TimeOut) -> Any:
     config: dict[str, Any] = {
-        "connect_timeout": CONNECT_SECONDS,
-        "read_timeout": READ_SECONDS,
+        "connect_timeout": min(CONNECT_SECONDS, time_out.seconds),
+        "read_timeout": time_out.seconds,
         "retries": {"mode": "standard", "total_max_attempts": sends},
     }
     if options.get("s3.path.style.access") == "true":
@@ -80,6 +80,7 @@ class S3Store:
     bucket: str
     client: Any
     once: Any
+    time_out: TimeOut = STANDARD
     part_bytes: int = PART_BYTES
     page_keys: int = 1000
     """The most that the protocol gives in one answer."""
@@ -127,6 +128,8 @@ class S3Store:
         for _ in range(SENDS - 1):
             try:
                 return self._run(read)
+            except Unanswered:
+                raise
             except Exception as error:
                 failed = self.failure(error)
                 if failed.meaning is not Meaning.UNKNOWN or failed.status is not None:
@@ -139,7 +142,7 @@ class S3Store:
 
     def put_new(self, key: str, data: bytes) -> None:
         """One PUT with ``If-None-Match: *``."""
-        self._run(lambda: self.once._call_s3("put_object", Bucket=self.bucket, Key=key, Body=data, IfNoneMatch="*"))
+        self._run(lambda: self.once._call_s3("put_object", Bucket=self.bucket, Key=key, Body=data, IfNoneMatch="*"), 1)
 
     def upload(self, key: str) -> Upload:
         """A multipart upload."""
@@ -209,6 +212,8 @@ class S3Store:
                 return Failure(Meaning.UNKNOWN, text, status)
             return Failure(meaning_of(status), text, status)
         text = f"{type(error).__name__}: {error}"
+        if isinstance(error, ReadTimeoutError | ConnectTimeoutError):
+            text = f"{text} ({self.time_out.unanswered(1)})"
         if isinstance(error, FileNotFoundError):
             return Failure(Meaning.MISSING, text)
         inner = getattr(error, "kwargs", {}).get("error")
@@ -228,10 +233,12 @@ class S3Store:
         return self._call_once(method, wanted)
 
     def _call_once(self, method: str, wanted: Mapping[str, Any]) -> dict[str, Any]:
-        return self._run(lambda: self.client._call_s3(method, Bucket=self.bucket, **wanted))
+        # The store works on a copy for as long as it takes.
+        most = None if "CopySource" in wanted else REQUESTS
+        return self._run(lambda: self.client._call_s3(method, Bucket=self.bucket, **wanted), most)
 
-    def _run(self, request: Callable[[], Coroutine[Any, Any, _Answer]]) -> _Answer:
-        answer: _Answer = sync(self.client.loop, request)
+    def _run(self, request: Callable[[], Coroutine[Any, Any, _Answer]], most: int | None = REQUESTS) -> _Answer:
+        answer: _Answer = self.time_out.run(self.client.loop, request, most)
         return answer
 
 
