@@ -23,7 +23,8 @@ from paimon_core.metadata.partition_time import is_expired_by_value
 from paimon_core.metadata.snapshot import CommitKind, Snapshot
 
 _TWO_COMPACTORS = (
-    "; two jobs compact this table: let one do it (write-only = true on the others) and plan the compaction again"
+    "; two jobs compact this table: let only one of them do it (a table that was made with write-only = true is "
+    "compacted by calls alone, not after writes) and plan the compaction again"
 )
 _COMMITTED_BEFORE = "; these messages were committed before: a user and an identifier make a commit happen once"
 _READ_AGAIN = "; read the table again and repeat the change"

@@ -27,14 +27,27 @@ class Retention:
     limit: int
 
     def check(self) -> None:
-        """Raises InvalidRequest for bounds that make no sense, naming the bound."""
-        for name, least in (("retain_min", 1), ("retain_max", 1), ("limit", 0)):
-            if getattr(self, name) < least:
-                raise InvalidRequest(f"{name} must be {least} or more, not {getattr(self, name)}", bound=name)
+        """Raises InvalidRequest for bounds that make no sense, naming the argument and the option."""
+        for value, name, least in (
+            (self.retain_min, "keep_last", 1),
+            (self.retain_max, "keep_max", 1),
+            (self.limit, "limit", 0),
+        ):
+            if value < least:
+                raise InvalidRequest(f"{_PUBLIC[name]} must be {least} or more, not {value}", bound=name)
         if self.retain_max < self.retain_min:
             raise InvalidRequest(
-                f"retain_max {self.retain_max} is less than retain_min {self.retain_min}", bound="retain_max"
+                f"{_PUBLIC['keep_max']} is {self.retain_max}, less than {_PUBLIC['keep_last']}, {self.retain_min}",
+                bound="keep_max",
             )
+
+
+_PUBLIC = {
+    "keep_last": "keep_last (option *.num-retained.min)",
+    "keep_max": "keep_max (option *.num-retained.max)",
+    "limit": "limit (option snapshot.expire.limit)",
+}
+"""How a caller, or the options of a table, name a bound."""
 
 
 @dataclass(frozen=True, slots=True)

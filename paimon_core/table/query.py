@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 from collections.abc import Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -139,12 +140,13 @@ class Scan:
         return sum(len(table) for table in narrow._tables())
 
     def to_pandas(self) -> pandas.DataFrame:
-        """The rows as a pandas DataFrame (needs pandas)."""
+        """The rows as a pandas DataFrame; raises InvalidRequest without the package pandas."""
+        _package("pandas")
         return self.to_arrow().to_pandas()
 
     def to_polars(self) -> polars.DataFrame:
-        """The rows as a polars DataFrame (needs polars)."""
-        return _polars().from_arrow(self.to_arrow())
+        """The rows as a polars DataFrame; raises InvalidRequest without the package polars."""
+        return _package("polars").from_arrow(self.to_arrow())
 
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
         return self.to_batches().__arrow_c_stream__(requested_schema)
@@ -154,13 +156,11 @@ def _typed(table: pa.Table, schema: pa.Schema) -> pa.Table:
     return pa.Table.from_arrays(table.columns, schema=schema)
 
 
-def _polars() -> Any:
-    import importlib
-
+def _package(name: str) -> Any:
     try:
-        return importlib.import_module("polars")
+        return importlib.import_module(name)
     except ModuleNotFoundError:
-        raise InvalidRequest("to_polars needs the package polars: install paimon-core[polars]") from None
+        raise InvalidRequest(f"to_{name} needs the package {name}: install paimon-core[{name}]") from None
 
 
 def _is_names(columns: object) -> bool:

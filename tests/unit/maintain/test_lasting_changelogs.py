@@ -319,5 +319,5 @@ def test_the_retention_is_that_of_the_snapshots_but_for_its_options():
 
 def test_bounds_that_make_no_sense_are_refused():
     context, _ = history("input")
-    with pytest.raises(InvalidRequest, match="retain_max 1 is less"):
+    with pytest.raises(InvalidRequest, match=r"keep_max \(option \*\.num-retained\.max\) is 1, less than keep_last"):
         expire_changelogs(context, Retention(2, 1, 0, 1))

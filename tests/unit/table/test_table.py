@@ -3,6 +3,7 @@
 import dataclasses
 import datetime
 import pickle
+import sys
 
 import numpy as np
 import polars as pl
@@ -619,3 +620,19 @@ def test_a_split_is_read_elsewhere_by_a_scan_like_its_own(keyed):
         3.0,
         9.0,
     ]
+
+
+@pytest.mark.parametrize("name", ["pandas", "polars"])
+def test_a_package_that_is_missing_is_named(append, monkeypatch, name):
+    monkeypatch.setitem(sys.modules, name, None)
+    with pytest.raises(
+        paimon.InvalidRequest, match=rf"to_{name} needs the package {name}: install paimon-core\[{name}\]"
+    ):
+        getattr(append.scan(), f"to_{name}")()
+
+
+def test_bounds_of_an_expiry_are_told_by_their_public_names(append):
+    with pytest.raises(
+        paimon.InvalidRequest, match=r"^keep_max \(option .*\) is 1, less than keep_last \(option .*\), 3$"
+    ):
+        append.expire_snapshots(keep_last=3, keep_max=1)
