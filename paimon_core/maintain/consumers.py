@@ -32,7 +32,7 @@ def plan_consumer_expiry(context: TableContext, *, now_millis: int, lifetime_mil
     lifetime = context.options[LIFETIME] if lifetime_millis is None else lifetime_millis
     if lifetime is None:
         raise InvalidRequest(
-            f"table {context.name} does not say when its consumers expire: give older_than (it was made without {LIFETIME})",
+            f"table {context.name} does not say when its consumers expire (option {LIFETIME}): give older_than",
             table=context.name,
             option=LIFETIME,
         )

@@ -159,7 +159,7 @@ def _check(context: TableContext, strategy: str, lifetime: int | None) -> None:
         raise InvalidRequest(f"table {context.name} has no partitions that could expire", table=context.name)
     if lifetime is None:
         raise InvalidRequest(
-            f"table {context.name} does not say when its partitions expire: give older_than (it was made without {LIFETIME})",
+            f"table {context.name} does not say when its partitions expire (option {LIFETIME}): give older_than",
             table=context.name,
             option=LIFETIME,
         )

@@ -91,9 +91,7 @@ def test_who_compacts_twice_is_told_to_do_it_in_one_place():
     old = fake_file(context)
     append(context, old)
     land(context, message(context, before=(old,), after=(fake_file(context, 0, 9, level=5),)))
-    with pytest.raises(
-        CommitConflict, match=r"let only one of them do it \(a table that was made with write-only = true"
-    ) as caught:
+    with pytest.raises(CommitConflict, match="let only one of them do it") as caught:
         land(context, message(context, before=(old,), after=(fake_file(context, level=5),)))
     assert {k: v for k, v in caught.value.facts.items() if k.startswith("other")} == {
         "other_user": "u",
