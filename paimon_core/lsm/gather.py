@@ -6,7 +6,9 @@ Text of more than 1 GiB goes through Arrow's large types, since one plain array 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,10 +17,14 @@ import pyarrow.compute as pc
 
 Positions = npt.NDArray[np.int64]
 """Numbers of rows."""
+Rows = npt.NDArray[Any]
+"""Numbers of rows, in integers of any width."""
 Flags = npt.NDArray[np.bool_]
 """One boolean per row."""
 _LARGE = {pa.string(): pa.large_string(), pa.binary(): pa.large_binary()}
 _PIECE_BYTES = 1 << 30
+_FEW_COLUMNS = 3
+"""Of so few columns all rows are copied sooner than the chosen ones are found."""
 
 
 def offsets_of(lengths: Positions | Flags) -> Positions:
@@ -38,10 +44,24 @@ def contiguous(column: pa.Array | pa.ChunkedArray) -> pa.Array:
     return column.combine_chunks()
 
 
-def take(column: pa.ChunkedArray, positions: Positions) -> pa.ChunkedArray:
+def take(column: pa.ChunkedArray, positions: Rows) -> pa.ChunkedArray:
     """The values at ``positions``, in that order, in as many chunks as the column's type needs."""
     taken = pc.take(contiguous(column), pa.array(positions), boundscheck=False)
     return pa.chunked_array([taken]) if taken.type == column.type else in_pieces(taken, column.type)
+
+
+def take_rows(rows: pa.Table, positions: Rows, columns: Sequence[str]) -> pa.Table:
+    """``columns`` of the rows at ``positions``, each of them another row, in that order.
+
+    Where these are few, the others are left out first: only the chosen rows are made contiguous.
+    """
+    rows = rows.select(columns)
+    if 2 * len(positions) < len(rows) and len(columns) > _FEW_COLUMNS:
+        chosen = np.zeros(len(rows), np.bool_)
+        chosen[positions] = True
+        positions = np.cumsum(chosen, dtype=np.int64)[positions] - 1
+        rows = rows.filter(pa.array(chosen))
+    return pa.Table.from_arrays([take(column, positions) for column in rows.columns], schema=rows.schema)
 
 
 def in_pieces(values: pa.Array, kind: pa.DataType) -> pa.ChunkedArray:

@@ -1,7 +1,8 @@
 """Groups: the rows of a table arranged by key, and by merge order within each key; nothing is copied yet.
 
 ``group`` sorts once by key, stably. Rows that are given as presorted runs in arrival order need little more: the sort
-then merges the runs, and only keys whose rows are out of merge order are sorted again.
+then merges the runs, and only keys whose rows are out of merge order are sorted again. ``last_rows`` gives the last row
+of each key alone, without a sort where the keys lie close together.
 """
 
 from __future__ import annotations
@@ -9,12 +10,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
 
 from paimon_core.lsm.codes import Codes, order_codes
-from paimon_core.lsm.gather import Flags, Positions, offsets_of
+from paimon_core.lsm.gather import Flags, Positions, Rows, offsets_of
+
+_SLOTS_PER_ROW = 4
+"""Keys lie close together when their range is no more than so many times their number."""
 
 
 @dataclass(frozen=True)
@@ -86,6 +91,30 @@ def group(keys: Codes, ranks: Codes | None) -> Groups:
         order = _settle(order, opens, ranks)
     ends = np.append(np.flatnonzero(opens) + 1, len(keys)) if len(keys) else np.zeros(0, np.int64)
     return Groups(order, np.append(np.zeros(min(1, len(keys)), np.int64), ends[:-1]), ends)
+
+
+def last_rows(keys: Codes, lengths: Sequence[int]) -> Rows:
+    """The last row of each key, in key order; the rows are ascending runs of these ``lengths``, none empty, in order.
+
+    The same rows as ``group(keys, None).last``.
+    """
+    borders = offsets_of(np.array(lengths, np.int64))
+    if keys.dtype.kind in "iu":
+        low, high = int(keys[borders[:-1]].min()), int(keys[borders[1:] - 1].max())
+        if high - low < _SLOTS_PER_ROW * len(keys):
+            return _last_by_slot(keys, borders, low, high - low + 1)
+    return group(keys, None).last
+
+
+def _last_by_slot(keys: Codes, borders: Positions, low: int, slots: int) -> Rows:
+    """A slot per possible key; each run puts its rows there, the later one over the earlier."""
+    found = np.zeros(slots, np.uint32)
+    # Keys of 8 bytes stay as they are: a signed one, less the least, cannot overflow in so small a range.
+    kind = keys.dtype if keys.dtype.itemsize == 8 else np.dtype(np.int64)
+    for start, end in pairwise(borders):
+        places = np.subtract(keys[start:end], low, dtype=kind).view(np.int64)
+        found[places] = np.arange(start + 1, end + 1, dtype=np.uint32)
+    return found[found != 0] - np.uint32(1)
 
 
 def _settle(order: Positions, opens: Flags, ranks: Codes) -> Positions:

@@ -8,17 +8,40 @@ merged in threads.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from paimon_core.lsm.codes import Codes
 from paimon_core.lsm.engines.engine import MergeEngine
-from paimon_core.lsm.groups import Groups, group, key_codes
+from paimon_core.lsm.gather import Rows, take_rows
+from paimon_core.lsm.groups import Groups, group, key_codes, last_rows
 from paimon_core.lsm.lookup import LEVEL, without_older_states
 from paimon_core.lsm.order import MergeOrder, is_add, sequence_numbers
 from paimon_core.lsm.window import not_ascending, windows
+from paimon_core.schema import VALUE_KIND
+
+_ROW = "_ROW_POSITION"
+
+
+@dataclass(frozen=True, slots=True)
+class RowFilter:
+    """The merged rows to keep: those for which ``expression``, over ``columns``, is true."""
+
+    expression: pc.Expression
+    columns: tuple[str, ...]
+
+    def kept(self, rows: pa.Table) -> pa.Table:
+        """The rows, in order, that are kept of merged ones."""
+        return rows.filter(self.expression)
+
+    def positions(self, rows: pa.Table, positions: Rows) -> Rows:
+        """Those of ``positions``, in order, whose rows are kept: only their ``columns`` are gathered."""
+        tested = take_rows(rows, positions, self.columns).append_column(_ROW, pa.array(positions))
+        return np.asarray(tested.filter(self.expression)[_ROW].to_numpy())
 
 
 def merge_runs(
@@ -30,13 +53,14 @@ def merge_runs(
     drop_deletes: bool,
     window_rows: int,
     columns: Sequence[str] | None = None,
+    keep: RowFilter | None = None,
 ) -> Iterator[pa.Table]:
     """Merge ``runs``, given oldest first, into Tables that are sorted by ``key`` and hold one row per key.
 
     Every batch has the ``key`` columns, ``_SEQUENCE_NUMBER``, ``_VALUE_KIND``, the sequence fields and the engine's
     inputs, in one schema; ``columns`` are those to emit (all by default). The rows of a key go through ``engine`` in
-    ``order``, of full ties the later run last; then ``drop_deletes`` drops results of kind -U and -D. A single run is
-    passed on without a merge.
+    ``order``, of full ties the later run last; then ``drop_deletes`` drops results of kind -U and -D, and ``keep``,
+    whose columns are among those to emit, what it does not keep. A single run is passed on without a merge.
 
     ``order`` None: the runs are ``in_sequence``, the later run wins, and no sequence number is needed; nor are kinds,
     unless rows of kind -U or -D are among them. Where batches have the column ``LEVEL``, last, of the states of a key
@@ -52,14 +76,28 @@ def merge_runs(
         if not present:
             continue
         names = present[0].column_names if columns is None else columns
-        if len(present) > 1:
-            rows, groups = arrange(present, key, order)
-            groups = without_older_states(rows, groups) if LEVEL in rows.column_names else groups
-            merged = engine.fold(rows, engine.survivors(rows, groups, drop_deletes=drop_deletes), names)
+        if len(present) > 1 and engine.keeps_last and LEVEL not in present[0].column_names:
+            rows, last = _last(present, key, order, drop_deletes=drop_deletes)
+            merged = take_rows(rows, last if keep is None else keep.positions(rows, last), names)
         else:
-            merged = (adds(present[0]) if drop_deletes else present[0]).select(names)
+            if len(present) > 1:
+                rows, groups = arrange(present, key, order)
+                groups = without_older_states(rows, groups) if LEVEL in rows.column_names else groups
+                merged = engine.fold(rows, engine.survivors(rows, groups, drop_deletes=drop_deletes), names)
+            else:
+                merged = (adds(present[0]) if drop_deletes else present[0]).select(names)
+            merged = merged if keep is None else keep.kept(merged)
         if len(merged):
             yield merged
+
+
+def _last(
+    pieces: Sequence[pa.Table], key: Sequence[str], order: MergeOrder | None, *, drop_deletes: bool
+) -> tuple[pa.Table, Rows]:
+    """The rows of one window as one table, and where the last row of each key is, in key order."""
+    rows, pieces, codes, ranks = _lined_up(pieces, key, order)
+    last = last_rows(codes, [len(piece) for piece in pieces]) if ranks is None else group(codes, ranks).last
+    return rows, last[is_add(rows)[last]] if drop_deletes and VALUE_KIND in rows.column_names else last
 
 
 def sorted_groups(rows: pa.Table, key: Sequence[str], order: MergeOrder) -> Groups:
@@ -72,11 +110,22 @@ def sorted_groups(rows: pa.Table, key: Sequence[str], order: MergeOrder) -> Grou
 
 def arrange(pieces: Sequence[pa.Table], key: Sequence[str], order: MergeOrder | None) -> tuple[pa.Table, Groups]:
     """The rows of one window as one table and their groups; ``pieces`` are the runs' parts, oldest first."""
+    rows, _, codes, ranks = _lined_up(pieces, key, order)
+    return rows, group(codes, ranks)
+
+
+def _lined_up(
+    pieces: Sequence[pa.Table], key: Sequence[str], order: MergeOrder | None
+) -> tuple[pa.Table, Sequence[pa.Table], Codes, Codes | None]:
+    """The pieces as one table, in what order they came to lie there, and its key codes.
+
+    Last the ranks, None when the rows of each key lie in merge order. Raises CorruptTable unless each piece ascends.
+    """
     in_sequence = pieces if order is None else None if order.sequence_fields else _by_sequence(pieces)
     rows = pa.concat_tables(in_sequence or pieces)
     codes = key_codes(rows, key)
     _check_sorted(codes, in_sequence or pieces, key)
-    return rows, group(codes, None if in_sequence or order is None else order.ranks(rows))
+    return rows, in_sequence or pieces, codes, None if in_sequence or order is None else order.ranks(rows)
 
 
 def _by_sequence(pieces: Sequence[pa.Table]) -> list[pa.Table] | None:

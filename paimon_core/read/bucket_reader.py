@@ -16,7 +16,7 @@ from paimon_core.datafile.reader import read_batches
 from paimon_core.lsm.engines.choice import merge_engine
 from paimon_core.lsm.engines.engine import MergeEngine
 from paimon_core.lsm.lookup import holds_states, with_level
-from paimon_core.lsm.merge import merge_runs
+from paimon_core.lsm.merge import RowFilter, merge_runs
 from paimon_core.lsm.order import MergeOrder
 from paimon_core.lsm.sorted_run import SortedRun
 from paimon_core.lsm.window import WINDOW_BYTES, WINDOW_ROWS, windows
@@ -98,8 +98,9 @@ class BucketReader:
         order: MergeOrder | None,
         drop_deletes: bool,
         columns: Sequence[str] | None = None,
+        keep: RowFilter | None = None,
     ) -> Iterator[pa.Table]:
-        """One row per key, sorted by key, of ``columns`` (default: all of ``fields``).
+        """One row per key, sorted by key, of ``columns`` (default: all of ``fields``); ``keep``: which merged rows.
 
         ``runs`` come oldest first; ``fields`` hold the columns that the merge needs: the engine's inputs, the key, for
         an ``order`` (None: the runs are in sequence) sequence and kind, for deletes that are dropped the kind.
@@ -113,4 +114,5 @@ class BucketReader:
             drop_deletes=drop_deletes,
             window_rows=WINDOW_ROWS,
             columns=[f.name for f in fields] if columns is None else columns,
+            keep=keep,
         )

@@ -1,7 +1,7 @@
 """Split → batches: files as they are when keys cannot meet, merged when they can (format 8.7, 8.8).
 
 Below a merge only predicates on the primary key may filter: an older row must not surface because the newer one was
-filtered away. The whole predicate is applied to the result.
+filtered away. The whole predicate is applied to the result of a merge, where possible before it has all its columns.
 """
 
 from __future__ import annotations
@@ -10,15 +10,16 @@ from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
 
-from paimon_core.errors import CorruptTable, SnapshotNotFound, TableNotFound
+from paimon_core.errors import CorruptTable, SnapshotNotFound
+from paimon_core.lsm.merge import RowFilter
 from paimon_core.lsm.order import MergeOrder
 from paimon_core.lsm.sorted_run import SortedRun, in_sequence
 from paimon_core.metadata.context import TableContext
+from paimon_core.metadata.presence import check_same_table
 from paimon_core.predicate import Predicate
 from paimon_core.read.bucket_reader import BucketReader
 from paimon_core.scan.split import Split
 from paimon_core.schema import KIND_FIELD, SEQUENCE_FIELD, DataField
-from paimon_core.storage.paths import MAIN
 
 
 def read_split(
@@ -36,21 +37,18 @@ def read_split(
     files.
     """
     needed = list(dict.fromkeys([*columns, *(sorted(where.columns) if where is not None else ())]))
-    expression = where.bind(context.schema.fields).to_arrow() if where is not None else None
+    keep = None
+    if where is not None:
+        keep = RowFilter(where.bind(context.schema.fields).to_arrow(), tuple(sorted(where.columns)))
     try:
         reader = BucketReader(context, split.partition, split.bucket, threads)
-        for table in _rows(reader, split, context.schema.select(needed)):
-            kept = table.filter(expression) if expression is not None else table
-            if len(kept):
-                yield kept.select(list(columns))
+        for table in _rows(reader, split, context.schema.select(needed), keep):
+            if len(table):
+                yield table.select(list(columns))
     except CorruptTable as error:
         if not error.facts.get("missing"):
             raise
-        main = context.beside(MAIN)
-        if not main.schemas.ids() and not main.snapshots.ids():
-            raise TableNotFound(
-                f"table {context.name} was dropped while it was read: {error}", table=context.name
-            ) from error
+        check_same_table(context)
         if not _is_held(context, split.snapshot_id):
             raise SnapshotNotFound(
                 f"snapshot {split.snapshot_id} of {context.name} expired while it was read: {error}",
@@ -59,17 +57,22 @@ def read_split(
         raise
 
 
-def _rows(reader: BucketReader, split: Split, fields: Sequence[DataField]) -> Iterator[pa.Table]:
+def _rows(
+    reader: BucketReader, split: Split, fields: Sequence[DataField], keep: RowFilter | None
+) -> Iterator[pa.Table]:
     if split.raw:
         for file in split.files:
             for batch in reader.file(file, fields):
-                yield pa.Table.from_batches([batch])
+                rows = pa.Table.from_batches([batch])
+                yield rows if keep is None else keep.kept(rows)
         return
     for runs in split.sections:
-        yield from _merged(reader, runs, fields)
+        yield from _merged(reader, runs, fields, keep)
 
 
-def _merged(reader: BucketReader, runs: Sequence[SortedRun], fields: Sequence[DataField]) -> Iterator[pa.Table]:
+def _merged(
+    reader: BucketReader, runs: Sequence[SortedRun], fields: Sequence[DataField], keep: RowFilter | None
+) -> Iterator[pa.Table]:
     """Only the columns that this merge needs are decoded: often neither sequence numbers nor kinds."""
     schema = reader.context.schema
     order = MergeOrder.of(reader.context.options)
@@ -89,6 +92,7 @@ def _merged(reader: BucketReader, runs: Sequence[SortedRun], fields: Sequence[Da
         order=None if ordered else order,
         drop_deletes=deletes,
         columns=[f.name for f in fields],
+        keep=keep,
     )
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -35,6 +36,7 @@ _REMOVE = "aggregation.remove-record-on-delete"
 class Aggregation:
     """``functions`` by column; columns without one, such as keys, take the last row's value."""
 
+    keeps_last: ClassVar[bool] = False
     functions: Mapping[str, Aggregate]
     remove_on_delete: bool = False
     not_null: frozenset[str] = frozenset()

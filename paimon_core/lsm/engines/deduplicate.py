@@ -23,6 +23,11 @@ class Deduplicate:
 
     ignore_delete: bool = False
 
+    @property
+    def keeps_last(self) -> bool:
+        """Unless some rows do not count."""
+        return not self.ignore_delete
+
     def inputs(self, columns: Sequence[str]) -> tuple[str, ...]:
         """The columns themselves."""
         return tuple(dict.fromkeys(columns))

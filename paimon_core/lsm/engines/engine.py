@@ -17,6 +17,10 @@ from paimon_core.lsm.groups import Groups
 class MergeEngine(Protocol):
     """The rules of one table; ``rows`` have no ``_VALUE_KIND`` when all of them are +I or +U and nobody asks."""
 
+    @property
+    def keeps_last(self) -> bool:
+        """Whether the result of a group is its last row whatever the others are; ``survivors`` depend on it alone."""
+
     def inputs(self, columns: Sequence[str]) -> tuple[str, ...]:
         """The table's columns that the fold of ``columns`` reads, these included, each once."""
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import pyarrow as pa
 
@@ -26,6 +27,7 @@ _PRODUCERS = ("none", "lookup")
 class FirstRow:
     """``ignore_delete``: of several rows, those of kind -U and -D do not count (option ignore-delete)."""
 
+    keeps_last: ClassVar[bool] = False
     ignore_delete: bool = False
 
     @staticmethod

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from typing import ClassVar
 
 import pyarrow as pa
 
@@ -40,6 +41,7 @@ _REFUSED = (
 class PartialUpdate:
     """The rules of one table, checked by ``partial_update_rules``."""
 
+    keeps_last: ClassVar[bool] = False
     columns: frozenset[str] = frozenset()
     """The columns that are not in the primary key; every other name takes the last row's value."""
     required: frozenset[str] = frozenset()
