@@ -1,6 +1,6 @@
 """Processor time of merge on read beside decoding the same files, for tables of several widths and numbers of runs.
 
-Each shape is a table in a temporary folder: upserts whose keys are drawn from twice the rows of a batch, 2 buckets, never
+Each shape is a table in a temporary folder: upserts whose keys are drawn from twice the rows of a batch, 2 buckets, not
 compacted. Per shape, each measure beside pyarrow decoding the columns that it has to decode from the same files (key,
 sequence number, kind and what is asked for):
 
@@ -62,9 +62,7 @@ def cost(work: Callable[[], object]) -> Cost:
     before = resource.getrusage(resource.RUSAGE_SELF)
     work()
     after = resource.getrusage(resource.RUSAGE_SELF)
-    return Cost(
-        after.ru_utime - before.ru_utime, after.ru_stime - before.ru_stime, after.ru_minflt - before.ru_minflt
-    )
+    return Cost(after.ru_utime - before.ru_utime, after.ru_stime - before.ru_stime, after.ru_minflt - before.ru_minflt)
 
 
 # -- tables ------------------------------------------------------------------------------------------------------------

@@ -23,8 +23,16 @@ Flags = npt.NDArray[np.bool_]
 """One boolean per row."""
 _LARGE = {pa.string(): pa.large_string(), pa.binary(): pa.large_binary()}
 _PIECE_BYTES = 1 << 30
-_FEW_COLUMNS = 3
-"""Of so few columns all rows are copied sooner than the chosen ones are found."""
+
+
+def scratch(rows: int, kind: npt.DTypeLike) -> npt.NDArray[Any]:
+    """An array of any values in the memory of Arrow's pool.
+
+    The pool keeps what it gets back for a while. numpy's own memory of this size goes back to the system at once, and
+    each window of a merge would pay for new pages.
+    """
+    dtype = np.dtype(kind)
+    return np.frombuffer(pa.allocate_buffer(rows * dtype.itemsize), dtype)
 
 
 def offsets_of(lengths: Positions | Flags) -> Positions:
@@ -51,16 +59,8 @@ def take(column: pa.ChunkedArray, positions: Rows) -> pa.ChunkedArray:
 
 
 def take_rows(rows: pa.Table, positions: Rows, columns: Sequence[str]) -> pa.Table:
-    """``columns`` of the rows at ``positions``, each of them another row, in that order.
-
-    Where these are few, the others are left out first: only the chosen rows are made contiguous.
-    """
+    """``columns`` of the rows at ``positions``, in that order."""
     rows = rows.select(columns)
-    if 2 * len(positions) < len(rows) and len(columns) > _FEW_COLUMNS:
-        chosen = np.zeros(len(rows), np.bool_)
-        chosen[positions] = True
-        positions = np.cumsum(chosen, dtype=np.int64)[positions] - 1
-        rows = rows.filter(pa.array(chosen))
     return pa.Table.from_arrays([take(column, positions) for column in rows.columns], schema=rows.schema)
 
 

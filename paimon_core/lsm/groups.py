@@ -10,14 +10,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
 
 from paimon_core.lsm.codes import Codes, order_codes
-from paimon_core.lsm.gather import Flags, Positions, Rows, offsets_of
+from paimon_core.lsm.gather import Flags, Positions, Rows, offsets_of, scratch
 
+_BLOCK_ROWS = 1 << 13
+"""Rows whose temporary arrays stay in the processor's cache and in malloc's."""
 _SLOTS_PER_ROW = 4
 """Keys lie close together when their range is no more than so many times their number."""
 
@@ -102,19 +103,25 @@ def last_rows(keys: Codes, lengths: Sequence[int]) -> Rows:
     if keys.dtype.kind in "iu":
         low, high = int(keys[borders[:-1]].min()), int(keys[borders[1:] - 1].max())
         if high - low < _SLOTS_PER_ROW * len(keys):
-            return _last_by_slot(keys, borders, low, high - low + 1)
-    return group(keys, None).last
+            return _last_by_slot(keys, low, high - low + 1)
+    last: Rows = group(keys, None).last
+    return last
 
 
-def _last_by_slot(keys: Codes, borders: Positions, low: int, slots: int) -> Rows:
-    """A slot per possible key; each run puts its rows there, the later one over the earlier."""
-    found = np.zeros(slots, np.uint32)
+def _last_by_slot(keys: Codes, low: int, slots: int) -> Rows:
+    """A slot per possible key, in which each row is put over the earlier ones of its key."""
+    found = scratch(slots, np.uint32)
+    found.fill(0)
     # Keys of 8 bytes stay as they are: a signed one, less the least, cannot overflow in so small a range.
     kind = keys.dtype if keys.dtype.itemsize == 8 else np.dtype(np.int64)
-    for start, end in pairwise(borders):
-        places = np.subtract(keys[start:end], low, dtype=kind).view(np.int64)
-        found[places] = np.arange(start + 1, end + 1, dtype=np.uint32)
-    return found[found != 0] - np.uint32(1)
+    for start in range(0, len(keys), _BLOCK_ROWS):
+        block = keys[start : start + _BLOCK_ROWS]
+        found[np.subtract(block, low, dtype=kind).view(np.int64)] = np.arange(
+            start + 1, start + 1 + len(block), dtype=np.uint32
+        )
+    taken = np.not_equal(found, 0, out=scratch(slots, np.bool_))
+    last = np.compress(taken, found, out=scratch(int(np.count_nonzero(taken)), np.uint32))
+    return np.subtract(last, 1, out=last)
 
 
 def _settle(order: Positions, opens: Flags, ranks: Codes) -> Positions:

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from paimon_core.lsm.codes import Codes
 from paimon_core.lsm.engines.engine import MergeEngine
-from paimon_core.lsm.gather import Rows, take_rows
+from paimon_core.lsm.gather import Rows, scratch, take_rows
 from paimon_core.lsm.groups import Groups, group, key_codes, last_rows
 from paimon_core.lsm.lookup import LEVEL, without_older_states
 from paimon_core.lsm.order import MergeOrder, is_add, sequence_numbers
@@ -147,7 +147,9 @@ def _check_sorted(codes: Codes, pieces: Sequence[pa.Table], key: Sequence[str]) 
 
 
 def _ascending(values: Codes) -> bool:
-    return bool(np.all(values[1:] > values[:-1]))
+    if len(values) < 2 or values.dtype.kind == "S":
+        return bool(np.all(values[1:] > values[:-1]))
+    return bool(np.greater(values[1:], values[:-1], out=scratch(len(values) - 1, np.bool_)).all())
 
 
 def adds(rows: pa.Table) -> pa.Table:

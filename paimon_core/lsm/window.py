@@ -18,8 +18,8 @@ import pyarrow as pa
 from paimon_core.errors import CorruptTable
 from paimon_core.lsm.key_order import SortKey, sort_key
 
-WINDOW_ROWS = 1 << 18
-"""Rows of each run that one merge step holds: enough for whole columns to pay, few enough for memory."""
+WINDOW_ROWS = 1 << 17
+"""Rows of each run that one merge step holds: enough for whole columns to pay, few enough to use memory again."""
 WINDOW_BYTES = 32 << 20
 """Bytes of all runs together at which a window is full, whatever its rows."""
 
