@@ -15,9 +15,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from paimon_core.catalog.filesystem import FilesystemCatalog
-from paimon_core.errors import AlreadyExists
+from paimon_core.errors import AlreadyExists, TableNotFound
 from paimon_core.table.table import Table
 from tests.simulator.cheap import cheap_manifests
+from tests.simulator.dropping import make, with_references
 from tests.simulator.final import check_end
 from tests.simulator.history import Begin, Job
 from tests.simulator.metadata import MetadataHistory
@@ -191,6 +192,32 @@ def _create_table(history: Scripted, actor: Actor) -> None:
         history.oracle.fail(actor.call, "I25: the table was not made")
 
 
+def _with_another_table(history: Scripted, actor: Actor) -> None:
+    """A small table beside, with a tag, a branch and two partitions."""
+    catalog = FilesystemCatalog(history.table(None).context.storage, "/w2")
+    catalog.create_database("db", ignore_if_exists=True)
+    with_references(make(catalog, 0))
+
+
+def _drop_table(history: Scripted, actor: Actor) -> None:
+    """Dropped by one, and by others after it died: then nothing is left, and the name is free."""
+
+    def do(table: Table, begin: Begin) -> None:
+        call = begin("drop table")
+        with contextlib.suppress(TableNotFound):  # an earlier try ended it
+            FilesystemCatalog(table.context.storage, "/w2").drop_table("db.t")
+        history.oracle.done(call)
+
+    history.job(actor, do)
+    left = [f.path for f in history.disk.below("/w2/db.db/t")]
+    if left:
+        history.oracle.fail(actor.call, f"I37: {len(left)} files of a dropped table are left, such as {left[0]}")
+    catalog = FilesystemCatalog(history.table(None).context.storage, "/w2")
+    if catalog.list_tables("db") or make(catalog, 5).scan().count() != 3:
+        history.oracle.fail(actor.call, "I37: the name of a dropped table is not free")
+    catalog.drop_table("db.t")
+
+
 OPERATIONS = (
     Operation("append", _some_history, _write("append")),
     Operation("append and compact", _some_history, _write("append and compact")),
@@ -208,6 +235,7 @@ OPERATIONS = (
     Operation("clean to quarantine", _with_garbage, _clean("quarantine")),
     Operation("clean for good", _with_garbage, _clean("delete")),
     Operation("create table", _some_history, _create_table),
+    Operation("drop table", _with_another_table, _drop_table),
 )
 
 

@@ -17,18 +17,22 @@ from paimon_core.errors import (
     InvalidRequest,
     NotFound,
     PlanOutdated,
+    SnapshotNotFound,
     StorageError,
 )
+from paimon_core.fsck.check import check
 from paimon_core.metadata.context import TableContext
 from paimon_core.schema import TableSchema
 from paimon_core.table.table import Table
 from tests.simulator.final import check_end
-from tests.simulator.oracle import Call, Oracle
+from tests.simulator.oracle import WRITING, Call, Oracle
 from tests.simulator.store import OBJECTS, POSIX, STALE, Disk, Outcome, Profile, SimStorage
 from tests.simulator.world import DAY, HOUR, MILLI, SECOND, Actor, Chances, Died, Violation, World, long_time
 
 ROOT = "/w/db.db/t"
 JOB_TRIES = 12
+CALM_EVERY = 10
+"""One history of so many is calm."""
 Begin = Callable[..., Call]
 Job = Callable[[Table, Begin], object]
 
@@ -42,6 +46,8 @@ class History(ABC):
     """By user, of the jobs handed out."""
     plan: Callable[[str, str], Outcome] | None = None
     """Decides the outcome of each call instead of chance."""
+    calm: bool | None = None
+    """Whether nothing fails, snapshots expire all the time, and the table is checked meanwhile; None: now and then."""
 
     WRITERS: ClassVar[int] = 3
     COMPACTORS: ClassVar[int] = 2
@@ -49,10 +55,15 @@ class History(ABC):
 
     def __post_init__(self) -> None:
         world, draw = self.world, self.world.draw
+        if self.calm is None:
+            self.calm = world.seed % CALM_EVERY == 7
         world.chances = self.draw_chances()
         profile = self.draw_profile()
+        if self.calm:
+            world.chances = Chances(stick=world.chances.stick)
+            profile = (OBJECTS, POSIX)[int(draw() * 2)]
         self.is_stale = profile is STALE
-        self.retain = 1 + int(draw() * 3)
+        self.retain = 1 if self.calm else 1 + int(draw() * 3)
         self.disk = Disk(world, profile)
         schema = self.draw_schema()
         self.context = TableContext.of("db.t", SimStorage(self.disk), ROOT, schema)
@@ -129,6 +140,7 @@ class History(ABC):
                 self._undecided(actor)
             except (CommitConflict, NotFound, PlanOutdated, StorageError) as error:
                 self._refused(actor, error)
+                self._check_expired(actor, error)
             except InvalidRequest as error:
                 self._refused(actor, error)
                 if "too late" not in str(error):
@@ -150,10 +162,18 @@ class History(ABC):
         if actor.call is not None and actor.call.outcome == "running":
             self.oracle.refused(actor.call, error)
 
+    def _check_expired(self, actor: Actor, error: Exception) -> None:
+        """An expiry is no reason for a write, a delete or a compaction to fail: it looks at the latest again."""
+        call = actor.call
+        if isinstance(error, SnapshotNotFound) and call is not None and call.kind in WRITING:
+            if call.rollbacks == self.oracle.rollbacks and not self.oracle.rollback_runs:
+                self.oracle.fail(call, f"I33: a snapshot expired under it: {error}")
+
     def rest(self) -> None:
         """Between two jobs: mostly little, sometimes up to a day."""
         draw = self.world.draw()
-        self.world.sleep(long_time(self.world.chance, MILLI, SECOND if draw < 0.7 else DAY))
+        most = SECOND / 5 if self.calm else SECOND if draw < 0.7 else DAY
+        self.world.sleep(long_time(self.world.chance, MILLI, most))
 
     # -- the actors
 
@@ -191,7 +211,7 @@ class History(ABC):
             self.job(actor, self.new_compaction(), tries=3)
 
     def expirer(self, actor: Actor) -> None:
-        for _ in range(2 + int(self.world.draw() * 2)):
+        for _ in range(8 if self.calm else 2 + int(self.world.draw() * 2)):
             self.rest()
             self.job(actor, self.expire, tries=3)
 
@@ -199,6 +219,19 @@ class History(ABC):
         call = begin("expire", retain=self.retain)
         age = datetime.timedelta(0) if self.world.draw() < 0.7 else datetime.timedelta(hours=1)
         table.expire_snapshots(keep_last=self.retain, older_than=age)
+        self.oracle.done(call)
+
+    def inspector(self, actor: Actor) -> None:
+        """Checks the table, which is whole at every moment, while others change it."""
+        for _ in range(3):
+            self.rest()
+            self.job(actor, self.inspect)
+
+    def inspect(self, table: Table, begin: Begin) -> None:
+        call = begin("fsck")
+        report = check(table.context)
+        if report.errors:
+            self.oracle.fail(call, f"I35: fsck of a table that is whole: {report.errors[0].sentence()}")
         self.oracle.done(call)
 
     def cleaner(self, actor: Actor) -> None:
@@ -333,11 +366,13 @@ class History(ABC):
         roles += [(f"writer {n}", self.writer) for n in range(self.WRITERS)]
         roles += [(f"compactor {n}", self.compactor) for n in range(self.COMPACTORS)]
         roles += [(f"reader {n}", self.reader) for n in range(self.READERS)]
-        if not self.is_stale:  # listings that lag are no ground for what removes references
+        if self.calm:
+            roles += [("expirer 2", self.expirer), ("inspector", self.inspector)]
+        elif not self.is_stale:  # listings that lag are no ground for what removes references
             roles += [("admin", self.admin)]
             roles += [("cleaner", self.cleaner)] if world.draw() < 0.4 else []
         for name, run in roles:
-            world.spawn(name, run, offset=0 if world.draw() < 0.5 else int((world.draw() * 2 - 1) * DAY))
+            world.spawn(name, run, offset=0 if self.calm or world.draw() < 0.5 else int((world.draw() * 2 - 1) * DAY))
         with contextlib.suppress(Violation, Died):
             world.run()
             check_end(self)

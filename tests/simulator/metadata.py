@@ -197,10 +197,10 @@ class MetadataHistory(History):
         self.oracle.done(call)
 
 
-def play(seed: int, *, keep: bool = False) -> MetadataHistory:
+def play(seed: int, *, keep: bool = False, calm: bool | None = None) -> MetadataHistory:
     """One history of metadata only; a Violation is in ``history.world.violation``."""
     world = World(seed, keep=keep)
     with cheap_manifests(), fake_rows(), simulated(world):
-        history = MetadataHistory(world)
+        history = MetadataHistory(world, calm=calm)
         history.play()
     return history

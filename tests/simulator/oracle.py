@@ -203,7 +203,7 @@ class Oracle:
 
     def watch(self, what: str, path: str, data: bytes) -> None:
         name = path.rpartition("/")[2]
-        if name in ("LATEST", "EARLIEST"):
+        if name in ("LATEST", "EARLIEST") or not path.startswith(self.root):
             return
         if "/snapshot/snapshot-" in path:
             self._snapshot(what, path, data, int(name.removeprefix("snapshot-")))
@@ -468,6 +468,6 @@ class Oracle:
         return chain[-1] if chain else None
 
 
-WRITING = ("append", "overwrite", "compact")
+WRITING = ("append", "overwrite", "delete", "compact")
 """Calls that expire snapshots by the way, unless the table is write-only."""
 RESTORING = ("rollback", "expire", "create branch", "fast forward")

@@ -1,7 +1,8 @@
 """Histories with real files: Avro manifests and Parquet data, written, compacted and read by the product.
 
-Every snapshot is read as soon as it is made, and must hold what the model says. A key belongs to one writer, as the
-writers of one bucket have no order among themselves but that of their commits.
+Every snapshot is read as soon as it is made, and must hold what the model says. All writers write the same few keys:
+the later commit wins, whoever wrote it and however long before, and a compaction changes nothing. A delete by a value
+takes exactly the rows that match right before its snapshot.
 """
 
 from __future__ import annotations
@@ -13,17 +14,35 @@ from typing import Any, ClassVar
 import pyarrow as pa
 
 from paimon_core import col
-from paimon_core.errors import NotFound
+from paimon_core.errors import InvalidRequest
 from paimon_core.schema import TableSchema, new_schema
+from paimon_core.storage.paths import MAIN
 from paimon_core.table.table import Table
 from tests.simulator.history import Begin, History, Job
 from tests.simulator.oracle import Call, Oracle, Version
 from tests.simulator.world import Actor, Chances, World, simulated
 
 SCHEMA = pa.schema([("p", pa.string()), ("k", pa.int32()), ("v", pa.int64())])
-KEYS_OF_A_WRITER = 4
 Row = tuple[str, int, int]
 Rows = frozenset[Row]
+
+
+@dataclass(frozen=True)
+class Flavour:
+    """What the writers do; a planted bug is looked for where nothing else could show."""
+
+    shares_keys: bool = True
+    """Whether all write the same keys; otherwise each has its own."""
+    deletes: float = 0.2
+    """How many jobs delete by a value."""
+    keys: int = 4
+    """That all share, or that each has."""
+
+
+MIXED = Flavour()
+UPSERTS = Flavour(deletes=0.0)
+DELETES = Flavour(shares_keys=False, deletes=0.5, keys=2)
+OWN_KEYS = Flavour(shares_keys=False, deletes=0.0)
 
 
 def put(state: Rows, rows: list[tuple[str, Row]]) -> Rows:
@@ -65,9 +84,10 @@ def rows_of(table: Table, snapshot: int | None = None) -> Rows:
 
 @dataclass
 class RealHistory(History):
-    """Rows are (p, k, v); all jobs are counted, so that a writer's own order is known."""
+    """Rows are (p, k, v); v grows from job to job, so that a row that is written again is past an older predicate."""
 
     values: int = 0
+    flavour: Flavour = MIXED
 
     WRITERS: ClassVar[int] = 2
     COMPACTORS: ClassVar[int] = 1
@@ -104,21 +124,27 @@ class RealHistory(History):
 
     def draw_rows(self, actor: Actor, partition: str) -> list[tuple[str, Row]]:
         draw = self.world.draw
-        first = 100 * sum(map(ord, actor.name.rstrip("'")))
+        first = 0 if self.flavour.shares_keys else 100 * sum(map(ord, actor.name.rstrip("'")))
         rows = {}
         for _ in range(1 + int(draw() * 3)):
             self.values += 1
-            key = first + int(draw() * KEYS_OF_A_WRITER)
+            key = first + int(draw() * self.flavour.keys)
             rows[key] = ("-D" if draw() < 0.15 else "+I", (partition, key, self.values))
         return list(rows.values())
 
     def new_write(self, actor: Actor) -> Callable[[Table, Begin, str, int | None], None]:
-        partition = "ab"[int(self.world.draw() * 2)]
+        draw = self.world.draw
+        partition = "ab"[int(draw() * 2)]
+        if draw() < self.flavour.deletes:
+            most = self.values - int(draw() * 4)
+            return lambda t, b, user, identifier: self.delete(t, b, user, most)
         rows = self.draw_rows(actor, partition)
-        if self.world.draw() < 0.2:
+        drawn = draw()
+        if drawn < 0.2:
             rows = [("+I", row) for _, row in rows]
             return lambda t, b, user, identifier: self.overwrite(t, b, user, identifier, rows, partition)
-        return lambda t, b, user, identifier: self.write(t, b, user, identifier, rows)
+        do = self.prepared if drawn < 0.3 else self.messages if drawn < 0.4 else self.write
+        return lambda t, b, user, identifier: do(t, b, user, identifier, rows)
 
     def survivor_write(self, actor: Actor) -> Callable[[Table, Begin, str, int | None], None]:
         rows = self.draw_rows(actor, "a")
@@ -126,8 +152,33 @@ class RealHistory(History):
 
     def write(self, table: Table, begin: Begin, user: str, identifier: int | None, rows: list[tuple[str, Row]]) -> None:
         call = begin("append", user=user, identifier=identifier, apply=lambda state: put(state, rows))
-        kinds = pa.array([kind for kind, _ in rows], pa.string())
-        self.finish(call, table.write(_arrow(rows), kinds, user=user, identifier=identifier))
+        self.finish(call, table.write(_arrow(rows), _kinds(rows), user=user, identifier=identifier))
+
+    def prepared(self, table: Table, begin: Begin, user: str, identifier: int, rows: list[tuple[str, Row]]) -> None:
+        """Written now, published later, on top of whatever was committed meanwhile."""
+        call = begin("append", user=user, identifier=identifier, apply=lambda state: put(state, rows))
+        landed = table.committed(user, identifier)
+        if landed is None:
+            try:
+                made = table.prepare(_arrow(rows), _kinds(rows), user=user, identifier=identifier)
+            except InvalidRequest as error:
+                if "already" not in str(error):
+                    raise
+                landed = table.committed(user, identifier)  # by the process that had the job before
+            else:
+                assert made is not None
+                self.rest()
+                landed = made.publish(rebase=True)
+        self.finish(call, landed)
+
+    def messages(self, table: Table, begin: Begin, user: str, identifier: int, rows: list[tuple[str, Row]]) -> None:
+        """Written by one process, committed by another some time later."""
+        call = begin("append", user=user, identifier=identifier, apply=lambda state: put(state, rows))
+        with table.writer() as writer:
+            writer.write(_arrow(rows), _kinds(rows))
+            messages = writer.flush()
+        self.rest()
+        self.finish(call, table.commit(messages, user=user, identifier=identifier))
 
     def overwrite(
         self,
@@ -147,6 +198,21 @@ class RealHistory(History):
         where = col("p") == partition
         self.finish(call, table.overwrite(_arrow(rows), where, user=user, identifier=identifier))
 
+    def delete(self, table: Table, begin: Begin, user: str, most: int) -> None:
+        """Away with the rows whose v is at most ``most``."""
+        apply = lambda state: frozenset(row for row in state if row[2] > most)  # noqa: E731
+        call = begin("delete", user=user, apply=apply)
+        first = self.oracle.latest()
+        snapshot = table.delete(col("v") <= most, user=user)
+        if snapshot is not None:
+            self.finish(call, snapshot)
+            return
+        self.oracle.done(call)
+        seen = [v for v in self.oracle.chains.get(MAIN, ()) if first is None or v.snapshot.id >= first.snapshot.id]
+        alone = call.rollbacks == self.oracle.rollbacks and not self.oracle.rollback_runs
+        if alone and first is not None and all(apply(v.state) != v.state for v in seen):
+            self.oracle.fail(call, f"I10: deleted nothing, but rows with v <= {most} were there all the time")
+
     def finish(self, call: Call, snapshot: Any) -> None:
         self.oracle.acknowledged(call, [] if snapshot is None else [snapshot])
 
@@ -155,10 +221,7 @@ class RealHistory(History):
 
         def do(table: Table, begin: Begin) -> None:
             call = begin("compact")
-            try:
-                self.finish(call, table.compact(full))
-            except NotFound:  # the snapshot expired while the compaction was planned
-                self.oracle.done(call)
+            self.finish(call, table.compact(full))
 
         return do
 
@@ -183,10 +246,14 @@ def _arrow(rows: list[tuple[str, Row]]) -> pa.Table:
     return pa.table([[row[i] for _, row in rows] for i in range(3)], schema=SCHEMA)
 
 
-def play(seed: int, *, keep: bool = False) -> RealHistory:
+def _kinds(rows: list[tuple[str, Row]]) -> pa.Array:
+    return pa.array([kind for kind, _ in rows], pa.string())
+
+
+def play(seed: int, *, keep: bool = False, flavour: Flavour = MIXED, calm: bool | None = None) -> RealHistory:
     """One history with real files; a Violation is in ``history.world.violation``."""
     world = World(seed, keep=keep)
     with simulated(world):
-        history = RealHistory(world)
+        history = RealHistory(world, calm=calm, flavour=flavour)
         history.play()
     return history
