@@ -11,7 +11,6 @@ import contextlib
 import datetime
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
 
 import pyarrow as pa
 
@@ -149,7 +148,7 @@ class DropHistory:
                     self.world.fail(f"I36: {name} with a handle of a dropped table raises {error!r}")
             else:
                 if was_gone:
-                    self.world.fail(f"I36: {name} with a handle of a dropped table gives {str(found):.200}")
+                    self.world.fail(f"I36: {name} with a handle of a dropped table gives {found!s:.200}")
             self.overlapped |= name in CHANGES and self.is_gone and not was_gone
 
     def play(self) -> None:

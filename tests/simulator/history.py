@@ -165,9 +165,10 @@ class History(ABC):
     def _check_expired(self, actor: Actor, error: Exception) -> None:
         """An expiry is no reason for a write, a delete or a compaction to fail: it looks at the latest again."""
         call = actor.call
-        if isinstance(error, SnapshotNotFound) and call is not None and call.kind in WRITING:
-            if call.rollbacks == self.oracle.rollbacks and not self.oracle.rollback_runs:
-                self.oracle.fail(call, f"I33: a snapshot expired under it: {error}")
+        if not isinstance(error, SnapshotNotFound) or call is None or call.kind not in WRITING:
+            return
+        if call.rollbacks == self.oracle.rollbacks and not self.oracle.rollback_runs:
+            self.oracle.fail(call, f"I33: a snapshot expired under it: {error}")
 
     def rest(self) -> None:
         """Between two jobs: mostly little, sometimes up to a day."""
