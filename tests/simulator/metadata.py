@@ -197,7 +197,7 @@ class MetadataHistory(History):
         self.oracle.done(call)
 
 
-def play(seed: int, *, keep: bool = False, calm: bool | None = None) -> MetadataHistory:
+def play(seed: int, *, keep: bool = False, calm: str | None = None) -> MetadataHistory:
     """One history of metadata only; a Violation is in ``history.world.violation``."""
     world = World(seed, keep=keep)
     with cheap_manifests(), fake_rows(), simulated(world):

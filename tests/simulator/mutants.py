@@ -7,18 +7,23 @@ while a history runs; it says how many seeds the histories may need to find it.
 from __future__ import annotations
 
 import contextlib
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
-from paimon_core.commit import assembly, base, committer, publish
+from paimon_core.catalog import filesystem
+from paimon_core.commit import assembly, base, committer, numbering, publish, reads
 from paimon_core.errors import CommitStateUnknown
+from paimon_core.fsck import check
 from paimon_core.maintain import expire, orphans, references, roots
-from paimon_core.metadata import snapshot_store, tag_store
+from paimon_core.metadata import schema_store, snapshot_store, tag_store
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.table.commit_request import CommitRequest
 from paimon_core.write.table_writer import TableWriter
-from tests.simulator import metadata, real
+from tests.simulator import dropping, exhaustive, metadata, real
+from tests.simulator.history import CHECKED, EXPIRING
 from tests.simulator.store import SimStorage
 
 Patch = tuple[Any, str, Any]
@@ -31,6 +36,8 @@ class Mutant:
     name: str
     patches: Callable[[], list[Patch]]
     play: Callable[[int], Any] = metadata.play
+    shows: str = ""
+    """What the violation says, where other bugs could show in such a history too."""
 
     @contextlib.contextmanager
     def planted(self) -> Iterator[None]:
@@ -50,7 +57,7 @@ class Mutant:
         with self.planted():
             for seed in range(most):
                 violation = self.play(seed).world.violation
-                if violation is not None:
+                if violation is not None and self.shows in str(violation):
                     return seed + 1, str(violation)
         return None
 
@@ -186,6 +193,51 @@ def _kept_beside_the_chain() -> list[Patch]:
     return [(publish, "_follows", lambda base, snapshot: True)]
 
 
+def _delete_blind_to_others() -> list[Patch]:
+    return [(reads.Reads, "check", lambda self, base: None)]
+
+
+def _numbers_of_the_writer() -> list[Patch]:
+    return [(numbering.Numbering, "number", lambda self, entries, flushes, base, *, replaces: list(entries))]
+
+
+def _any_table_of_that_name() -> list[Patch]:
+    return _where_there((schema_store.SchemaStore, "holds", lambda self, schema: True))
+
+
+def _one_look_at_the_latest() -> list[Patch]:
+    def once(snapshots: Any, read: Callable[[Any], Any]) -> Any:
+        return read(snapshots.latest())
+
+    modules = [module for name, module in sorted(sys.modules.items()) if name.startswith("paimon_core.")]
+    return _where_there(*((module, "of_latest", once) for module in modules))
+
+
+def _one_look_of_fsck() -> list[Patch]:
+    return _where_there((check, "LOOKS", 1))
+
+
+def _half_dropped_is_no_table() -> list[Patch]:
+    return _where_there((filesystem, "is_half_dropped", lambda storage, root: False))
+
+
+def _where_there(*patches: Patch) -> list[Patch]:
+    return [patch for patch in patches if hasattr(patch[0], patch[1])]
+
+
+def _drop(seed: int) -> Any:
+    """A drop with one fault, another for each seed."""
+    operation = next(op for op in exhaustive.OPERATIONS if op.name == "drop table")
+    faults = list(exhaustive.faults_of(exhaustive.play(operation, seed % 2, None)[1]))
+    return exhaustive.play(operation, seed % 2, faults[seed % len(faults)])[0]
+
+
+_own_keys = partial(real.play, flavour=real.OWN_KEYS)
+_upserts = partial(real.play, flavour=real.UPSERTS)
+_deletes = partial(real.play, flavour=real.DELETES)
+_calm = partial(metadata.play, calm=CHECKED)
+_calm_files = partial(real.play, flavour=real.OWN_KEYS, calm=EXPIRING)
+
 MUTANTS = (
     Mutant("the store overwrites a snapshot", _no_exclusive_creation),
     Mutant("what has landed is not looked for", _no_filter_on_retry),
@@ -194,10 +246,16 @@ MUTANTS = (
     Mutant("a refused publish is not read back", _no_read_back),
     Mutant("the hint LATEST is trusted", _hint_trusted),
     Mutant("a retry forgets the changelog", _changelog_dropped_on_retry),
-    Mutant("sequence numbers start at zero", _sequences_from_zero, real.play),
+    Mutant("sequence numbers start at zero", _sequences_from_zero, _own_keys),
     Mutant("tags are not seen", _expirer_ignores_tags),
     Mutant("a retry keeps its stale base", _stale_base_on_retry),
     Mutant("orphans of any age are taken", _orphans_without_age),
     Mutant("orphans: branches are not looked at", _orphans_ignore_branches),
     Mutant("a snapshot beside the chain is kept", _kept_beside_the_chain),
+    Mutant("a delete does not see what was committed since it read", _delete_blind_to_others, _deletes, "I10"),
+    Mutant("a commit keeps the numbers that its writer gave", _numbers_of_the_writer, _upserts, "I10"),
+    Mutant("a handle takes any table of its name", _any_table_of_that_name, dropping.play, "I36"),
+    Mutant("a snapshot that expires under a look is the end", _one_look_at_the_latest, _calm_files, "I33"),
+    Mutant("fsck looks once", _one_look_of_fsck, _calm, "I35"),
+    Mutant("a half dropped table is none", _half_dropped_is_no_table, _drop, "I37"),
 )

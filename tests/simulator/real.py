@@ -250,7 +250,7 @@ def _kinds(rows: list[tuple[str, Row]]) -> pa.Array:
     return pa.array([kind for kind, _ in rows], pa.string())
 
 
-def play(seed: int, *, keep: bool = False, flavour: Flavour = MIXED, calm: bool | None = None) -> RealHistory:
+def play(seed: int, *, keep: bool = False, flavour: Flavour = MIXED, calm: str | None = None) -> RealHistory:
     """One history with real files; a Violation is in ``history.world.violation``."""
     world = World(seed, keep=keep)
     with simulated(world):

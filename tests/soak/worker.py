@@ -148,9 +148,9 @@ class Worker:
     def _watch_publishes(self) -> None:
         create = SnapshotStore.create
 
-        def noting(store: SnapshotStore, snapshot: Snapshot) -> bool:
+        def noting(store: SnapshotStore, snapshot: Snapshot, *given: Any) -> bool:
             self.journal.note("publish", snapshot=facts(snapshot), epoch=self.epoch)
-            made = create(store, snapshot)
+            made = create(store, snapshot, *given)
             self.journal.note("published", uuid=snapshot.uuid, made=made)
             return made
 
