@@ -24,6 +24,7 @@ from tests.simulator.history import Begin, Job
 from tests.simulator.metadata import MetadataHistory
 from tests.simulator.store import MUTATIONS, OBJECTS, POSIX, Outcome, Profile
 from tests.simulator.world import DAY, Actor, Chances, Died, Violation, World, simulated
+from tests.support.fake_tables import fake_rows
 
 ERRORS_IN_A_ROW = 8
 """Calls that fail in a row when an error persists."""
@@ -248,7 +249,7 @@ def play(operation: Operation, seed: int, fault: Fault | None, *, keep: bool = F
         verbs.append(verb)
         return Outcome.OK if fault is None else fault.outcome_of(len(verbs) - 1)
 
-    with cheap_manifests(), simulated(world):
+    with cheap_manifests(), fake_rows(), simulated(world):
         history = Scripted(world)
         history.keyed = True
         with contextlib.suppress(Violation, Died):
