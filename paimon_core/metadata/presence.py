@@ -11,9 +11,10 @@ can leave files that nobody uses, and a commit looks again just before it publis
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Iterator
 
-from paimon_core.errors import PaimonError, TableNotFound
+from paimon_core.errors import NotFound, PaimonError, TableNotFound
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.schema_store import SchemaStore
 from paimon_core.storage.fsspec_storage import forget_directories
@@ -33,6 +34,17 @@ def same_table(context: TableContext) -> TableContext:
     """``context``, once ``check_same_table`` has passed: for reads."""
     check_same_table(context)
     return context
+
+
+@contextlib.contextmanager
+def within_same_table(context: TableContext) -> Iterator[None]:
+    """For reads that may find nothing: also an error that says so is first checked to be of the handle's table."""
+    try:
+        yield
+    except NotFound:
+        check_same_table(context)
+        raise
+    check_same_table(context)
 
 
 def table_to_change(context: TableContext) -> TableContext:

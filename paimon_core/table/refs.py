@@ -13,7 +13,7 @@ from paimon_core.maintain.tags import create_tag, delete_tag, rename_tag, replac
 from paimon_core.metadata import clock, travel
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.latest import of_latest
-from paimon_core.metadata.presence import same_table, table_to_change
+from paimon_core.metadata.presence import same_table, table_to_change, within_same_table
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.metadata.tag_store import Tag
 from paimon_core.table.arguments import as_millis, epoch_millis, whole
@@ -51,9 +51,9 @@ class Tags:
         retained = self._retained(name, keep_for)
         if time is not None or watermark is not None:
             millis = None if time is None else epoch_millis(time)
-            target = travel.tag_source(
-                self.context, millis, None if watermark is None else whole("watermark", watermark)
-            )
+            mark = None if watermark is None else whole("watermark", watermark)
+            with within_same_table(self.context):
+                target = travel.tag_source(self.context, millis, mark)
             return create_tag(table_to_change(self.context), name, target, retained)
         return self._with_target(
             snapshot, lambda target: create_tag(table_to_change(self.context), name, target, retained)
@@ -112,8 +112,13 @@ class Tags:
             return name(found)
 
         if snapshot is not None:
-            return name(travel.by_id(self.context, whole("snapshot", snapshot), tagged=True))
-        return of_latest(self.context.snapshots, latest) if self.pinned is None else name(self.pinned)
+            with within_same_table(self.context):
+                target = travel.by_id(self.context, whole("snapshot", snapshot), tagged=True)
+            return name(target)
+        if self.pinned is not None:
+            return name(self.pinned)
+        with within_same_table(self.context):
+            return of_latest(self.context.snapshots, latest)
 
     def _retained(self, name: str, keep_for: datetime.timedelta | None) -> int | None:
         if keep_for is None:
@@ -131,10 +136,11 @@ def rollback_target(
     """The snapshot to go back to, by exactly one of these; raises SnapshotNotFound, TagNotFound, InvalidRequest."""
     if sum(v is not None for v in (snapshot, tag, time, watermark)) != 1:
         raise InvalidRequest("a rollback takes exactly one of snapshot, tag, time and watermark")
-    if tag is not None:
-        return context.tags.read(tag).snapshot
-    if snapshot is not None:
-        return travel.by_id(context, whole("snapshot", snapshot), tagged=True)
-    if time is not None:
-        return context.snapshots.as_of(epoch_millis(time))
-    return travel.until_watermark(context, whole("watermark", watermark))
+    with within_same_table(context):
+        if tag is not None:
+            return context.tags.read(tag).snapshot
+        if snapshot is not None:
+            return travel.by_id(context, whole("snapshot", snapshot), tagged=True)
+        if time is not None:
+            return context.snapshots.as_of(epoch_millis(time))
+        return travel.until_watermark(context, whole("watermark", watermark))

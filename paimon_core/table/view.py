@@ -12,7 +12,7 @@ import pyarrow as pa
 from paimon_core.errors import InvalidRequest, TableNotFound
 from paimon_core.metadata import travel
 from paimon_core.metadata.context import TableContext
-from paimon_core.metadata.presence import check_same_table, same_table
+from paimon_core.metadata.presence import check_same_table, same_table, within_same_table
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.options import TableOptions
 from paimon_core.predicate import Predicate
@@ -112,17 +112,17 @@ class TableView:
         if sum(v is not None for v in (snapshot, tag, time, watermark, version)) != 1:
             raise InvalidRequest("at() takes exactly one of snapshot, tag, time, watermark and version")
         context = self.context
-        if tag is not None:
-            found = context.tags.read(tag).snapshot
-        elif snapshot is not None:
-            found = travel.by_id(context, whole("snapshot", snapshot))
-        elif watermark is not None:
-            found = travel.from_watermark(context, whole("watermark", watermark))
-        elif version is not None:
-            found = travel.by_version(context, version if isinstance(version, str) else whole("version", version))
-        else:
-            found = context.snapshots.as_of(epoch_millis(time))
-        check_same_table(context)
+        with within_same_table(context):
+            if tag is not None:
+                found = context.tags.read(tag).snapshot
+            elif snapshot is not None:
+                found = travel.by_id(context, whole("snapshot", snapshot))
+            elif watermark is not None:
+                found = travel.from_watermark(context, whole("watermark", watermark))
+            elif version is not None:
+                found = travel.by_version(context, version if isinstance(version, str) else whole("version", version))
+            else:
+                found = context.snapshots.as_of(epoch_millis(time))
         return replace(self, context=context.with_schema(context.schemas.read(found.schema_id)), pinned=found)
 
     @property
