@@ -20,8 +20,9 @@ from paimon_core.lsm.key_order import SortKey, sort_key
 
 WINDOW_ROWS = 1 << 17
 """Rows of each run that one merge step holds: enough for whole columns to pay, few enough to use memory again."""
-WINDOW_BYTES = 32 << 20
-"""Bytes of all runs together at which a window is full, whatever its rows."""
+WINDOW_BYTES = 64 << 20
+"""Bytes of all runs together at which a window is full, whatever its rows: wide tables need some for batches that pay.
+"""
 
 
 def windows(

@@ -24,6 +24,8 @@ from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.data_file import DataFile
 from paimon_core.schema import DataField
 
+_BATCH_BYTES = 16 << 20
+
 
 @dataclass(frozen=True)
 class BucketReader:
@@ -63,7 +65,7 @@ class BucketReader:
             file_schema=context.schemas.read(file.schema_id),
             read_fields=fields,
             batch_rows=WINDOW_ROWS,
-            batch_bytes=WINDOW_BYTES // (2 * beside),
+            batch_bytes=min(_BATCH_BYTES, WINDOW_BYTES // beside),
             row_groups=row_groups,
             use_threads=self.threads,
         )

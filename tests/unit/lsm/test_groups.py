@@ -1,6 +1,8 @@
 import numpy as np
+import pytest
 
-from paimon_core.lsm.groups import group
+from paimon_core.lsm import groups
+from paimon_core.lsm.groups import group, last_rows
 
 
 def arranged(keys, ranks=None):
@@ -37,3 +39,23 @@ def test_last_and_keep():
 def test_no_rows():
     found = group(np.zeros(0, np.int64), None)
     assert (found.order.size, found.starts.size, found.ends.size, found.last.size) == (0, 0, 0, 0)
+
+
+@pytest.mark.parametrize(
+    ("kind", "low"),
+    [(np.int64, -(2**63)), (np.int64, 2**63 - 9), (np.uint64, 2**64 - 9), (np.int8, -128), (np.int32, 7)],
+)
+def test_the_last_row_of_close_keys_is_found_without_a_sort(monkeypatch, kind, low):
+    monkeypatch.setattr(groups, "group", None)
+    keys = np.array([low + k for k in (0, 2, 5, 2, 3, 8, 0, 8)], kind)
+    assert last_rows(keys, [3, 3, 2]).tolist() == [6, 3, 4, 2, 7]
+
+
+@pytest.mark.parametrize("keys", [[-128, 127, -128], [-(2**63), 2**63 - 1, -(2**63)], [b"a", b"b", b"a"]])
+def test_the_last_row_of_keys_far_apart(keys):
+    assert last_rows(np.array(keys), [2, 1]).tolist() == [2, 1]
+
+
+def test_the_last_row_of_more_rows_than_a_block(monkeypatch):
+    monkeypatch.setattr(groups, "_BLOCK_ROWS", 2)
+    assert last_rows(np.array([1, 2, 3, 1, 3, 2]), [3, 2, 1]).tolist() == [3, 5, 4]

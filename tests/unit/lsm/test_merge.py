@@ -1,11 +1,14 @@
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 from paimon_core.errors import CorruptTable
+from paimon_core.lsm import merge
 from paimon_core.lsm.engines.deduplicate import Deduplicate
 from paimon_core.lsm.fold import fold, last
+from paimon_core.lsm.gather import take_rows
 from paimon_core.lsm.groups import group, key_codes
-from paimon_core.lsm.merge import merge_runs
+from paimon_core.lsm.merge import RowFilter, merge_runs
 from paimon_core.lsm.order import MergeOrder
 
 INSERT, BEFORE, AFTER, DELETE = 0, 1, 2, 3
@@ -101,6 +104,26 @@ def test_sequence_fields_outrank_the_sequence_number():
 def test_only_the_columns_asked_for():
     assert merged(OLD, NEW, columns=["v"]) == [("a",), ("d",), ("e",)]
     assert merged(OLD, columns=["v", "_KEY_k"]) == [("a", 1), ("b", 2), ("c", 4)]
+
+
+def test_a_filter_sees_merged_rows_and_only_its_matches_are_gathered(monkeypatch):
+    gathered = []
+
+    def counted(rows, positions, columns):
+        gathered.append((tuple(columns), len(positions)))
+        return take_rows(rows, positions, columns)
+
+    monkeypatch.setattr(merge, "take_rows", counted)
+    keep = RowFilter(pc.field("v") <= "c", ("v",))
+    assert merged(OLD, NEW, columns=["_KEY_k", "v"], keep=keep, window_rows=9) == [(1, "a")]
+    assert gathered == [(("v",), 3), (("_KEY_k", "v"), 1)]
+
+
+def test_a_filter_holds_for_every_engine_and_for_single_runs():
+    keep = RowFilter(pc.field("v") <= "c", ("v",))
+    assert merged(OLD, NEW, columns=["v"], keep=keep, engine=IGNORING) == [("a",), ("b",)]
+    assert merged(NEW, OLD, columns=["v"], keep=RowFilter(pc.field("v") > "c", ("v",))) == [("d",), ("e",)]
+    assert merged(NEW, columns=["v"], keep=RowFilter(pc.field("v") > "d", ("v",))) == [("e",)]
 
 
 def test_a_single_run_is_passed_on_in_its_batches():
