@@ -120,8 +120,10 @@ def _last_by_slot(keys: Codes, low: int, slots: int) -> Rows:
             start + 1, start + 1 + len(block), dtype=np.uint32
         )
     taken = np.not_equal(found, 0, out=scratch(slots, np.bool_))
-    last = np.compress(taken, found, out=scratch(int(np.count_nonzero(taken)), np.uint32))
-    return np.subtract(last, 1, out=last)
+    last = scratch(int(np.count_nonzero(taken)), np.uint32)
+    np.compress(taken, found, out=last)
+    last -= np.uint32(1)
+    return last
 
 
 def _settle(order: Positions, opens: Flags, ranks: Codes) -> Positions:
