@@ -369,8 +369,8 @@ def test_an_error_after_the_rows_landed_says_so():
 
 
 def test_an_option_that_a_writer_must_obey_is_refused():
-    context = fake_table(**{"sink.parallelism": "4"})
-    with pytest.raises(UnsupportedFeature, match=r"sink\.parallelism"):
+    context = fake_table(**{"commit.callbacks": "com.example.C"})
+    with pytest.raises(UnsupportedFeature, match=r"commit\.callbacks"):
         append(context)
     assert context.snapshots.ids() == []
 
