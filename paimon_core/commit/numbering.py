@@ -9,9 +9,7 @@ changes.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Collection, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
@@ -20,6 +18,7 @@ import pyarrow.compute as pc
 from paimon_core.commit.abort import abort
 from paimon_core.commit.base import Base
 from paimon_core.commit.history import delta_of
+from paimon_core.datafile.file_layout import FileLayout
 from paimon_core.datafile.file_plan import FilePlan
 from paimon_core.datafile.parquet_writer import RollingWriter
 from paimon_core.datafile.reader import read_batches
@@ -28,6 +27,7 @@ from paimon_core.metadata.commit_message import CommitMessage, Position
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.data_file import DataFile, FileSource
 from paimon_core.metadata.manifest import FileKind, ManifestEntry
+from paimon_core.parallel import side_by_side
 from paimon_core.schema import SEQUENCE_NUMBER
 
 Place = tuple[bytes, int]
@@ -126,17 +126,12 @@ class Numbering:
         if not late:
             return
         self._drop([flush for flush, _, _ in late])
-        with ThreadPoolExecutor(min(len(late), os.cpu_count() or 1)) as pool:
-            running = [
-                (flush, file, pool.submit(renumbered, self.context, flush, file, shift))
-                for flush, files, shift in late
-                for file in files
-            ]
-        for flush, file, work in running:
-            if work.exception() is None:
-                self._note(flush, file, work.result())
-        for _, _, work in running:
-            work.result()
+
+        def rewrite(item: tuple[Flush, DataFile, int]) -> None:
+            flush, file, shift = item
+            self._note(flush, file, renumbered(self.context, flush, file, shift))
+
+        side_by_side(rewrite, [(flush, file, shift) for flush, files, shift in late for file in files])
 
     def _note(self, flush: Flush, file: DataFile, files: tuple[DataFile, ...]) -> None:
         self._files[file.file_name] = files
@@ -165,15 +160,14 @@ def renumbered(context: TableContext, flush: Flush, file: DataFile, shift: int) 
         return (replace(file, min_sequence_number=low, max_sequence_number=high),)
     partition_path = context.partition_path(flush.partition)
     at = [f.name for f in schema.file_fields].index(SEQUENCE_NUMBER)
+    plan = FilePlan.data(context.options, file.level, file.file_source or FileSource.APPEND)
     writer = RollingWriter(
         context.storage,
         context.paths,
-        schema=schema,
+        layout=FileLayout(schema, context.options, plan),
         partition=flush.partition,
         partition_path=partition_path,
         bucket=flush.bucket,
-        plan=FilePlan.data(context.options, file.level, file.file_source or FileSource.APPEND),
-        options=context.options,
     )
     try:
         for batch in read_batches(

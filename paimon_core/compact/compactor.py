@@ -6,9 +6,7 @@ is that of the bucket reader and one row group of the writer, whatever the size 
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import replace
 
 import pyarrow as pa
@@ -30,6 +28,7 @@ from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.data_file import DataFile, FileSource
 from paimon_core.metadata.latest import of_latest
+from paimon_core.parallel import side_by_side
 from paimon_core.read.bucket_reader import BucketReader
 from paimon_core.write.bucket_writer import rolling_writer
 
@@ -73,18 +72,17 @@ def _is_live(context: TableContext, task: CompactionTask) -> bool:
 
 def run_tasks(context: TableContext, tasks: Sequence[CompactionTask]) -> list[CommitMessage]:
     """Do all tasks, as many at once as there are processors; when one fails, the files of all are deleted."""
-    if len(tasks) < 2:
-        return [run_task(context, task) for task in tasks]
-    with ThreadPoolExecutor(min(len(tasks), os.cpu_count() or 1)) as pool:
-        running = [pool.submit(run_task, context, task) for task in tasks]
-        try:
-            return [task.result() for task in running]
-        except BaseException:
-            for task in running:
-                task.cancel()
-            wait(running)
-            abort([t.result() for t in running if not t.cancelled() and t.exception() is None], context)
-            raise
+    done: list[CommitMessage] = []
+
+    def run(task: CompactionTask) -> CommitMessage:
+        done.append(message := run_task(context, task))
+        return message
+
+    try:
+        return side_by_side(run, tasks)
+    except BaseException:
+        abort(done, context)
+        raise
 
 
 def _rewrite(

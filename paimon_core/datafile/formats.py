@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import pyarrow as pa
 
 from paimon_core.datafile.avro_file import AvroInput, AvroOutput
 from paimon_core.datafile.file_format import FileInput, FileOutput
+from paimon_core.datafile.file_layout import FileLayout
 from paimon_core.datafile.orc_file import OrcInput, OrcOutput
 from paimon_core.datafile.orc_timestamps import LEGACY_LTZ
 from paimon_core.datafile.parquet_file import ParquetInput, ParquetOutput
 from paimon_core.errors import UnsupportedFeature
-from paimon_core.options import TableOptions
-from paimon_core.schema import DataField
 
 
 def format_of(path: str) -> str:
@@ -35,21 +34,15 @@ def open_file(source: pa.NativeFile, path: str, options: Mapping[str, str]) -> F
     return ParquetInput(source)
 
 
-def create_file(
-    kind: str,
-    sink: pa.NativeFile,
-    fields: Sequence[DataField],
-    compression: str,
-    options: TableOptions,
-    first_rows: pa.Table,
-) -> FileOutput:
-    """A new data file of the format ``kind``; ``first_rows`` may guide its encoding, but are not written yet.
+def create_file(layout: FileLayout, sink: pa.NativeFile, first_rows: pa.Table) -> FileOutput:
+    """A new data file of the layout's format; ``first_rows`` may guide its encoding, but are not written yet.
 
     Raises UnsupportedFeature naming a column that the format does not hold.
     """
-    match kind:
+    fields, options, plan = layout.fields, layout.options, layout.plan
+    match plan.format:
         case "orc":
-            return OrcOutput(sink, fields, compression, legacy_ltz=options[LEGACY_LTZ])
+            return OrcOutput(sink, fields, plan.compression, legacy_ltz=options[LEGACY_LTZ])
         case "avro":
-            return AvroOutput(sink, fields, compression, options["file.compression.zstd-level"])
-    return ParquetOutput(sink, fields, compression, options, first_rows)
+            return AvroOutput(sink, fields, plan.compression, options["file.compression.zstd-level"])
+    return ParquetOutput(sink, fields, layout.parquet, first_rows)

@@ -15,11 +15,10 @@ from paimon_core.datafile.decoder import decode_columns
 from paimon_core.datafile.file_format import LEAST_BATCH_ROWS, Arrays
 from paimon_core.datafile.footer import bytes_as_int96, file_end, footer_of, read_footer
 from paimon_core.datafile.footer_seal import sealed
-from paimon_core.datafile.int96 import INT96_AS_BYTES, int96_from_timestamps, is_int96
+from paimon_core.datafile.int96 import INT96_AS_BYTES, int96_from_timestamps
 from paimon_core.datafile.optional_keys import open_metadata, with_maps
-from paimon_core.datafile.parquet_schema import parquet_schema, writer_settings
-from paimon_core.datafile.statistics import Bounds, footer_bounds, leaf_numbers
-from paimon_core.options import TableOptions
+from paimon_core.datafile.parquet_schema import ParquetShape
+from paimon_core.datafile.statistics import Bounds, column_bounds, row_groups_of
 from paimon_core.schema import DataField
 from paimon_core.types import DataType
 
@@ -33,22 +32,17 @@ class ParquetOutput:
     """A FileOutput: each table that is written becomes a row group. The first one shows how to encode the columns."""
 
     def __init__(
-        self,
-        sink: pa.NativeFile,
-        fields: Sequence[DataField],
-        compression: str,
-        options: TableOptions,
-        first_rows: pa.Table,
+        self, sink: pa.NativeFile, fields: Sequence[DataField], shape: ParquetShape, first_rows: pa.Table
     ) -> None:
         self._sink = sink
-        self._fields = tuple(fields)
-        self._schema = parquet_schema(fields)
-        self._int96 = frozenset(f.name for f in fields if is_int96(f.type))
+        self._fields = fields
+        self._shape = shape
         self._footer: list[pq.FileMetaData] = []
         self._gate = _Gate(sink)
         self._buffer = pa.BufferedOutputStream(pa.PythonFile(self._gate, mode="w"), _BUFFER_BYTES)
-        settings = writer_settings(fields, options, compression, first_rows)
-        self._writer = pq.ParquetWriter(self._buffer, self._schema, metadata_collector=self._footer, **settings)
+        self._writer = pq.ParquetWriter(
+            self._buffer, shape.schema, metadata_collector=self._footer, **shape.settings(first_rows)
+        )
 
     @property
     def written_bytes(self) -> int:
@@ -57,29 +51,30 @@ class ParquetOutput:
 
     def write(self, rows: pa.Table) -> None:
         """Write a row group: with field ids, INT96 as 12-byte values."""
-        columns = [
-            pa.chunked_array(map(int96_from_timestamps, column.chunks), INT96_AS_BYTES)
-            if name in self._int96
-            else column
-            for name, column in zip(self._schema.names, rows.columns, strict=True)
-        ]
-        self._writer.write_table(pa.Table.from_arrays(columns, schema=self._schema), len(rows))
+        schema, int96 = self._shape.schema, self._shape.int96
+        columns = rows.columns
+        if int96:
+            columns = [
+                pa.chunked_array(map(int96_from_timestamps, column.chunks), INT96_AS_BYTES) if name in int96 else column
+                for name, column in zip(schema.names, columns, strict=True)
+            ]
+        self._writer.write_table(pa.Table.from_arrays(columns, schema=schema), len(rows))
 
     def finish(self) -> None:
         """Write the footer, with a checksum."""
         self._close()
         before, footer = footer_of(bytes(self._gate.held))
-        if self._int96:
-            footer = bytes_as_int96(footer, self._int96)
+        if self._shape.int96:
+            footer = bytes_as_int96(footer, self._shape.int96)
         self._sink.write(before + file_end(sealed(footer)))
 
     def bounds(self, null_counts: list[int], has_nan: list[bool]) -> list[Bounds]:
         """Those of the footer, where the encoder has put them."""
         (footer,) = self._footer
-        leaves = leaf_numbers(f.type for f in self._fields)
+        groups = row_groups_of(footer)
         return [
-            Bounds(None, None, nulls) if nan else footer_bounds(footer, leaf, field.type, nulls)
-            for field, leaf, nulls, nan in zip(self._fields, leaves, null_counts, has_nan, strict=False)
+            Bounds(None, None, nulls) if nan else column_bounds(groups, leaf, field.type, nulls)
+            for field, leaf, nulls, nan in zip(self._fields, self._shape.leaves, null_counts, has_nan, strict=True)
         ]
 
     def discard(self) -> None:

@@ -17,15 +17,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from paimon_core.codec.binary_row import encode_row, storage_values
-from paimon_core.datafile.file_plan import FilePlan
+from paimon_core.datafile.file_layout import FileLayout
 from paimon_core.datafile.formats import create_file
-from paimon_core.datafile.nested_arrays import has_required, without_hidden_nulls
-from paimon_core.datafile.statistics import KEY_STATS_MODE, Bounds, encode_stats, encode_value_stats
-from paimon_core.errors import PaimonError, SchemaMismatch, StorageError
+from paimon_core.datafile.nested_arrays import without_hidden_nulls
+from paimon_core.datafile.statistics import Bounds
+from paimon_core.errors import PaimonError, StorageError
 from paimon_core.metadata.data_file import DataFile
-from paimon_core.options import TableOptions
-from paimon_core.schema import SEQUENCE_NUMBER, VALUE_KIND, DataField, TableSchema
 from paimon_core.storage.paths import FileNames, TablePaths
 from paimon_core.storage.remote_file import discard
 from paimon_core.storage.storage import Storage
@@ -39,7 +36,7 @@ _FEW_PIECES = 64
 
 
 class RollingWriter:
-    """Writes one bucket's rows, already in file order, into as many files as ``plan`` and the target size ask for.
+    """Writes one bucket's rows, already in file order, into as many files as its ``layout`` asks for.
 
     Not for use by several threads. ``first_sequence`` is the sequence number of the first row of an append table; in
     buckets it runs on over the files, without buckets every file starts with it again (format 7.4).
@@ -50,12 +47,10 @@ class RollingWriter:
         storage: Storage,
         paths: TablePaths,
         *,
-        schema: TableSchema,
+        layout: FileLayout,
         partition: bytes,
         partition_path: str,
         bucket: int,
-        plan: FilePlan,
-        options: TableOptions,
         first_sequence: int = 0,
     ) -> None:
         self.partition = partition
@@ -63,10 +58,10 @@ class RollingWriter:
         self._storage = storage
         self._paths = paths
         self._partition_path = partition_path
-        self._plan = plan
-        self._layout = _Layout(schema, options, plan)
-        self._target_bytes = options.target_file_bytes(keyed=bool(schema.primary_keys))
-        self._restarts = options["bucket"] < 1
+        self._plan = layout.plan
+        self._layout = layout
+        self._target_bytes = layout.target_bytes
+        self._restarts = layout.options["bucket"] < 1
         self._next_sequence = first_sequence
         self._file_names = FileNames()
         self._pending: list[pa.Table] = []
@@ -126,8 +121,8 @@ class RollingWriter:
         return max(1, ceil(min(ROW_GROUP_ROWS, ROW_GROUP_BYTES / in_memory, filling)))
 
     def _write_row_group(self, rows: int) -> None:
-        held = pa.concat_tables(self._pending)
-        group, rest = held.slice(0, rows), held.slice(rows)
+        held = self._pending[0] if len(self._pending) == 1 else pa.concat_tables(self._pending)
+        group, rest = (held, held.slice(rows)) if rows >= len(held) else (held.slice(0, rows), held.slice(rows))
         if len(self._pending) > _FEW_PIECES:
             group = group.combine_chunks()
         self._pending = [rest] if len(rest) else []
@@ -152,65 +147,29 @@ class RollingWriter:
                 self._next_sequence += file.row_count
 
 
-class _Layout:
-    """What all files of one writer have in common."""
-
-    def __init__(self, schema: TableSchema, options: TableOptions, plan: FilePlan) -> None:
-        self.schema = schema
-        self.options = options
-        self.plan = plan
-        self.fields: tuple[DataField, ...] = schema.file_fields
-        self.key_count = len(schema.key_fields)
-        self.names = [f.name for f in self.fields]
-
-    @property
-    def key_fields(self) -> tuple[DataField, ...]:
-        return self.fields[: self.key_count]
-
-    def check(self, table: pa.Table) -> None:
-        """Raises SchemaMismatch unless the table has exactly the file's columns, types and no null where forbidden."""
-        if table.column_names != self.names:
-            raise SchemaMismatch(
-                f"a data file has the columns {', '.join(self.names)}, not {', '.join(table.column_names)}",
-                columns=table.column_names,
-            )
-        for field, column in zip(self.fields, table.columns, strict=True):
-            if column.type != field.type.to_arrow():
-                raise SchemaMismatch(f"column {field.name!r} is {field.type}, not {column.type}", column=field.name)
-            if not field.type.nullable and column.null_count:
-                raise SchemaMismatch(
-                    f"column {field.name!r} is NOT NULL but {column.null_count} values are null", column=field.name
-                )
-
-
 class _OpenFile:
     """One file while it is written, and what its manifest entry will say of its rows."""
 
-    def __init__(self, storage: Storage, path: str, name: str, layout: _Layout, first_rows: pa.Table) -> None:
+    def __init__(self, storage: Storage, path: str, name: str, layout: FileLayout, first_rows: pa.Table) -> None:
         self.row_count = 0
         self._path = path
         self._name = name
         self._layout = layout
         self._null_counts = [0] * len(layout.fields)
         self._has_nan = [False] * len(layout.fields)
-        self._first_row: pa.Table | None = None
-        self._last_row: pa.Table | None = None
+        self._min_key = self._max_key = b""
         self._sequences: list[int] = []
         self._delete_count = 0
-        self._required = [at for at, f in enumerate(layout.fields) if has_required(f.type.to_arrow())]
         self._sink = storage.open_output(path)
         try:
             with self._storing():
-                plan = layout.plan
-                self._output = create_file(
-                    plan.format, self._sink, layout.fields, plan.compression, layout.options, first_rows
-                )
+                self._output = create_file(layout, self._sink, first_rows)
         except BaseException:
             discard(self._sink)
             raise
 
     def _storable(self, rows: pa.Table) -> pa.Table:
-        for at in self._required:
+        for at in self._layout.required_members:
             field, column = rows.schema.field(at), rows.column(at)
             rows = rows.set_column(at, field, pa.chunked_array(map(without_hidden_nulls, column.chunks), field.type))
         return rows
@@ -224,18 +183,22 @@ class _OpenFile:
         """Write rows, in Parquet as a row group."""
         with self._storing():
             self._output.write(self._storable(rows))
-        self.row_count += len(rows)
-        for at, column in enumerate(rows.columns):
+        layout, columns = self._layout, rows.columns
+        for at, column in enumerate(columns):
             self._null_counts[at] += column.null_count
-            if pa.types.is_floating(column.type) and not self._has_nan[at]:
-                self._has_nan[at] = bool(pc.any(pc.is_nan(column)).as_py())
-        if self._layout.key_count:
-            if self._first_row is None:
-                self._first_row = rows.slice(0, 1)
-            self._last_row = rows.slice(len(rows) - 1)
-            found = pc.min_max(rows[SEQUENCE_NUMBER]).as_py()
-            self._sequences += (found["min"], found["max"])
-            self._delete_count += sum(int(np.count_nonzero(c.to_numpy() & 1)) for c in rows[VALUE_KIND].chunks)
+        for at in layout.floating:
+            if not self._has_nan[at]:
+                self._has_nan[at] = any(map(_holds_nan, columns[at].chunks))
+        if layout.key_fields:
+            if not self.row_count:
+                self._min_key = layout.key_at(columns, 0)
+            self._max_key = layout.key_at(columns, len(rows) - 1)
+            at = len(layout.key_fields)
+            for numbers in filter(len, columns[at].chunks):
+                values = numbers.to_numpy()
+                self._sequences += (int(values.min()), int(values.max()))
+            self._delete_count += sum(int(np.count_nonzero(c.to_numpy() & 1)) for c in columns[at + 1].chunks)
+        self.row_count += len(rows)
 
     def finish(self, first_sequence: int) -> DataFile:
         """Write the end of the file and close; an append table's rows are numbered from ``first_sequence``."""
@@ -245,12 +208,7 @@ class _OpenFile:
             self._sink.close()
         layout = self._layout
         bounds = self._output.bounds(self._null_counts, self._has_nan)
-        values, covered = encode_value_stats(
-            layout.schema.fields,
-            bounds[len(layout.fields) - len(layout.schema.fields) :],
-            {name: f.stats_mode for name, f in layout.options.fields.items() if f.stats_mode},
-            layout.plan.stats_mode,
-        )
+        values = layout.value_stats.encode(bounds[len(layout.fields) - len(layout.schema.fields) :])
         return DataFile(
             file_name=self._name,
             file_size=size,
@@ -258,11 +216,11 @@ class _OpenFile:
             schema_id=layout.schema.id,
             level=layout.plan.level,
             value_stats=values,
-            value_stats_cols=covered,
+            value_stats_cols=layout.value_stats.columns,
             creation_time_millis=_local_millis(),
             delete_row_count=self._delete_count,
             file_source=layout.plan.source,
-            **self._keyed(bounds) if layout.key_count else self._numbered(first_sequence),
+            **self._keyed(bounds) if layout.key_fields else self._numbered(first_sequence),
         )
 
     def discard(self) -> None:
@@ -273,11 +231,11 @@ class _OpenFile:
                 free()
 
     def _keyed(self, bounds: list[Bounds]) -> dict[str, Any]:
-        keys = self._layout.key_fields
+        key_stats = self._layout.key_stats.encode(bounds[: len(self._layout.key_fields)])
         return {
-            "min_key": _key_of(self._first_row, keys),
-            "max_key": _key_of(self._last_row, keys),
-            "key_stats": encode_stats(keys, bounds[: len(keys)], [KEY_STATS_MODE] * len(keys)),
+            "min_key": self._min_key,
+            "max_key": self._max_key,
+            "key_stats": key_stats,
             "min_sequence_number": min(self._sequences),
             "max_sequence_number": max(self._sequences),
         }
@@ -296,9 +254,10 @@ class _OpenFile:
             raise StorageError(f"cannot write {self._path}: {error}", path=self._path) from error
 
 
-def _key_of(row: pa.Table | None, fields: tuple[DataField, ...]) -> bytes:
-    assert row is not None
-    return encode_row([storage_values(row[f.name], f.type)[0] for f in fields], [f.type for f in fields])
+def _holds_nan(array: pa.Array) -> bool:
+    if array.null_count:
+        return bool(pc.any(pc.is_nan(array)).as_py())
+    return bool(np.isnan(array.to_numpy()).any())
 
 
 def _local_millis() -> int:

@@ -8,14 +8,14 @@ texts too long for a footer have none; a text longer than the mode keeps is cut,
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Context, Decimal
 from typing import Any
 
 import pyarrow.parquet as pq
 
-from paimon_core.codec.binary_row import encode_row
+from paimon_core.codec.binary_row import row_encoder
 from paimon_core.metadata.stats import ColumnStats
 from paimon_core.schema import DataField
 from paimon_core.types import BINARY_ROOTS, NESTED_ROOTS, STRING_ROOTS, DataType, TypeRoot
@@ -39,12 +39,22 @@ class Bounds:
 
 def footer_bounds(metadata: pq.FileMetaData, column: int, dtype: DataType, null_count: int) -> Bounds:
     """The bounds that a file's footer knows of the column whose (first) leaf has the number ``column``."""
+    return column_bounds(row_groups_of(metadata), column, dtype, null_count)
+
+
+def row_groups_of(metadata: pq.FileMetaData) -> list[pq.RowGroupMetaData]:
+    """What a footer says of each row group."""
+    return [metadata.row_group(number) for number in range(metadata.num_row_groups)]
+
+
+def column_bounds(groups: Sequence[pq.RowGroupMetaData], column: int, dtype: DataType, null_count: int) -> Bounds:
+    """``footer_bounds`` of the row groups of a footer."""
     unknown = Bounds(None, None, null_count)
     if dtype.root in BINARY_ROOTS or dtype.root in NESTED_ROOTS:
         return unknown
     lows, highs = [], []
-    for number in range(metadata.num_row_groups):
-        chunk = metadata.row_group(number).column(column)
+    for group in groups:
+        chunk = group.column(column)
         found = chunk.statistics
         if found is None:
             return unknown
@@ -73,40 +83,65 @@ def _storage_value(raw: Any, dtype: DataType) -> Any:
     return raw.decode() if dtype.root in STRING_ROOTS else raw
 
 
-def encode_stats(fields: Sequence[DataField], bounds: Sequence[Bounds], modes: Sequence[str]) -> ColumnStats:
-    """The statistics of ``fields`` in their order, each kept as its mode says: none, counts, truncate(n) or full."""
-    kept = [_keep(b, mode) for b, mode in zip(bounds, modes, strict=True)]
-    types = [f.type.with_nullable(True) for f in fields]
-    return ColumnStats(
-        encode_row([low for low, _, _ in kept], types),
-        encode_row([high for _, high, _ in kept], types),
-        tuple(count for _, _, count in kept),
-    )
+class StatsEncoder:
+    """The statistics of ``fields`` in their order, each kept as its mode says: none, counts, truncate(n) or full.
 
-
-def encode_value_stats(
-    fields: Sequence[DataField], bounds: Sequence[Bounds], modes: Mapping[str, str], default: str
-) -> tuple[ColumnStats, tuple[str, ...] | None]:
-    """The statistics of a file's value columns and the names they cover; None for all of them.
-
-    Nested columns and those of mode none are out. ``modes`` gives single columns a mode of their own.
+    Made once for many files.
     """
-    chosen = [(f, b, modes.get(f.name, default)) for f, b in zip(fields, bounds, strict=True)]
-    covered = [c for c in chosen if c[2] != "none" and c[0].type.root not in NESTED_ROOTS]
-    stats = encode_stats([f for f, _, _ in covered], [b for _, b, _ in covered], [mode for _, _, mode in covered])
-    return stats, None if len(covered) == len(chosen) else tuple(f.name for f, _, _ in covered)
+
+    def __init__(self, fields: Sequence[DataField], modes: Sequence[str]) -> None:
+        self._keeps = [_keeper(mode) for _, mode in zip(fields, modes, strict=True)]
+        self._encode = row_encoder(tuple(f.type.with_nullable(True) for f in fields))
+
+    def encode(self, bounds: Sequence[Bounds]) -> ColumnStats:
+        """The statistics of one file with these bounds."""
+        kept = [keep(b) for b, keep in zip(bounds, self._keeps, strict=True)]
+        return ColumnStats(
+            self._encode([low for low, _, _ in kept]),
+            self._encode([high for _, high, _ in kept]),
+            tuple(count for _, _, count in kept),
+        )
 
 
-def _keep(bounds: Bounds, mode: str) -> tuple[Any, Any, int | None]:
+class ValueStats:
+    """The statistics of a file's value columns; nested columns and those of mode none are out.
+
+    ``modes`` gives single columns a mode of their own.
+    """
+
+    def __init__(self, fields: Sequence[DataField], modes: Mapping[str, str], default: str) -> None:
+        chosen = [(at, f, modes.get(f.name, default)) for at, f in enumerate(fields)]
+        covered = [c for c in chosen if c[2] != "none" and c[1].type.root not in NESTED_ROOTS]
+        self._places = [at for at, _, _ in covered]
+        self._stats = StatsEncoder([f for _, f, _ in covered], [mode for _, _, mode in covered])
+        self.columns = None if len(covered) == len(chosen) else tuple(f.name for _, f, _ in covered)
+        """The names that the statistics cover; None for all of them."""
+
+    def encode(self, bounds: Sequence[Bounds]) -> ColumnStats:
+        """The statistics of one file, of whose value columns these are the bounds."""
+        return self._stats.encode([bounds[at] for at in self._places])
+
+
+_Keep = Callable[[Bounds], tuple[Any, Any, int | None]]
+
+
+def _keeper(mode: str) -> _Keep:
+    """What a mode keeps of the bounds of a column."""
     if mode == "none":
-        return None, None, None
+        return lambda bounds: (None, None, None)
     if mode == "counts":
-        return None, None, bounds.null_count
-    if mode == "full" or not isinstance(bounds.high, str):
-        return bounds.low, bounds.high, bounds.null_count
+        return lambda bounds: (None, None, bounds.null_count)
+    if mode == "full":
+        return lambda bounds: (bounds.low, bounds.high, bounds.null_count)
     length = int(mode.removeprefix("truncate(").removesuffix(")"))
-    high = truncate_up(bounds.high, length)
-    return None if high is None else bounds.low[:length], high, bounds.null_count
+
+    def cut(bounds: Bounds) -> tuple[Any, Any, int | None]:
+        if not isinstance(bounds.high, str):
+            return bounds.low, bounds.high, bounds.null_count
+        high = truncate_up(bounds.high, length)
+        return None if high is None else bounds.low[:length], high, bounds.null_count
+
+    return cut
 
 
 def truncate_up(text: str, length: int) -> str | None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
 
 from paimon_core.codec.binary_row import decode_row
 from paimon_core.codec.partition_text import partition_values
@@ -134,6 +136,14 @@ class TableContext:
             default_name=self.options["partition.default-name"],
         )
         return partition_path(tuple(f.name for f in fields), values)
+
+    @cached_property
+    def derived(self) -> dict[object, Any]:
+        """What others worked out from schema and options alone, by keys of their own; stays behind when pickled."""
+        return {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "derived"}
 
     @property
     def is_keyed(self) -> bool:

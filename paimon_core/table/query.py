@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import importlib
-import os
 from collections.abc import Collection, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -17,6 +15,7 @@ from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.latest import of_latest
 from paimon_core.metadata.presence import check_same_table
 from paimon_core.metadata.snapshot import Snapshot
+from paimon_core.parallel import side_by_side
 from paimon_core.predicate import Predicate, parse_where
 from paimon_core.read.changes import changes_schema, read_changes
 from paimon_core.read.split_reader import read_split
@@ -125,12 +124,13 @@ class Scan:
         splits = self.plan.splits
         if self.limit is not None or len(splits) < 2:
             return self.to_batches().read_all()
-        with ThreadPoolExecutor(min(len(splits), os.cpu_count() or 1)) as pool:
-            parts = pool.map(
-                lambda s: list(read_split(self.context, s, self.columns, self.where, threads=False)), splits
-            )
-            tables = [_typed(table, self.schema) for part in parts for table in part]
-        return pa.concat_tables(tables) if tables else self.schema.empty_table()
+        schema = self.schema
+        parts = side_by_side(
+            lambda s: [_typed(t, schema) for t in read_split(self.context, s, self.columns, self.where, threads=False)],
+            splits,
+        )
+        tables = [table for part in parts for table in part]
+        return pa.concat_tables(tables) if tables else schema.empty_table()
 
     def count(self) -> int:
         """The number of rows; from the manifests alone where no split must be merged or filtered."""

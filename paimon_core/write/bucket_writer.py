@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, cast
 
 import numpy as np
 import pyarrow as pa
 
+from paimon_core.datafile.file_layout import FileLayout
 from paimon_core.datafile.file_plan import FilePlan
 from paimon_core.datafile.parquet_writer import RollingWriter
 from paimon_core.lsm.engines.choice import merge_engine
@@ -65,18 +66,26 @@ def rolling_writer(
 
     Changelog files are of source APPEND, whatever ``source`` says.
     """
-    options = context.options
     return RollingWriter(
         context.storage,
         context.paths,
-        schema=context.schema,
+        layout=_layout(context, level, None if changelog else source),
         partition=partition,
         partition_path=context.partition_path(partition),
         bucket=bucket,
-        plan=FilePlan.changelog(options, level) if changelog else FilePlan.data(options, level, source),
-        options=options,
         first_sequence=first_sequence,
     )
+
+
+def _layout(context: TableContext, level: int, source: FileSource | None) -> FileLayout:
+    """The layout of data files, or (``source`` None) of changelog files; made once a table."""
+    key = (FileLayout, level, source)
+    found = context.derived.get(key)
+    if found is None:
+        options = context.options
+        plan = FilePlan.changelog(options, level) if source is None else FilePlan.data(options, level, source)
+        found = context.derived.setdefault(key, FileLayout(context.schema, options, plan))
+    return cast(FileLayout, found)
 
 
 class KeyedBucketWriter:
@@ -137,13 +146,17 @@ class KeyedBucketWriter:
 
     def finish(self) -> None:
         """Merge all rows into new level-0 files, which are disjoint."""
-        data, changelog = self._rolling_writer(), self._rolling_writer(changelog=True)
+        data = changelog = None
         for rows in self._buffer.drain():
             if rows.raw is not None:
+                changelog = changelog or self._rolling_writer(changelog=True)
                 changelog.write(rows.raw)
+            data = data or self._rolling_writer()
             data.write(rows.merged)
         done = self._files
-        self._files = BucketFiles((*done.data, *data.close()), (*done.changelog, *changelog.close()))
+        self._files = BucketFiles(
+            (*done.data, *(data.close() if data else ())), (*done.changelog, *(changelog.close() if changelog else ()))
+        )
 
     def take_files(self) -> BucketFiles:
         """Hand over the closed files."""

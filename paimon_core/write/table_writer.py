@@ -8,9 +8,7 @@ largest buckets go to local disk (``SpillSpace``) or into files. Nothing is visi
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Collection, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from types import TracebackType
 from typing import Any, TypeVar
@@ -27,6 +25,7 @@ from paimon_core.metadata.latest import of_latest
 from paimon_core.metadata.manifest import ManifestEntry
 from paimon_core.metadata.presence import check_same_table
 from paimon_core.metadata.snapshot import Snapshot
+from paimon_core.parallel import side_by_side
 from paimon_core.schema import RETRACTS, VALUE_KIND, RowKind
 from paimon_core.write.bucket_writer import AppendBucketWriter, BucketWriter, KeyedBucketWriter
 from paimon_core.write.bucketing import BucketRows, split_by_bucket
@@ -272,15 +271,8 @@ class TableWriter:
 
     def _each(self, items: Sequence[_Item], work: Callable[[_Item], object]) -> None:
         """Do ``work`` on each item, buckets side by side: Arrow and numpy leave the interpreter lock."""
-        threads = min(len(items), os.cpu_count() or 1)
         try:
-            if threads <= 1:
-                for item in items:
-                    work(item)
-                return
-            with ThreadPoolExecutor(threads) as pool:
-                for done in [pool.submit(work, item) for item in items]:
-                    done.result()
+            side_by_side(work, items)
         except BaseException:
             self._failed = True
             raise

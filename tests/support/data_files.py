@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from paimon_core.datafile.file_layout import FileLayout
 from paimon_core.datafile.file_plan import FilePlan
 from paimon_core.datafile.parquet_writer import RollingWriter
 from paimon_core.datafile.reader import read_batches
@@ -44,13 +45,12 @@ class Bucket:
     ) -> RollingWriter:
         """A writer of data files, by default of level-0 files, or of changelog files."""
         options = TableOptions.parse(self.schema.options)
+        plan = FilePlan.changelog(options, level) if changelog else FilePlan.data(options, level, file_source)
         settings: dict[str, Any] = {
-            "schema": self.schema,
+            "layout": FileLayout(self.schema, options, plan),
             "partition": EMPTY_ROW,
             "partition_path": "",
             "bucket": 0,
-            "plan": FilePlan.changelog(options, level) if changelog else FilePlan.data(options, level, file_source),
-            "options": options,
         }
         return RollingWriter(STORAGE, self.paths, **settings | changes)
 

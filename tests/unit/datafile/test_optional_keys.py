@@ -4,6 +4,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from paimon_core.datafile.footer import read_footer
 from paimon_core.datafile.optional_keys import as_maps, maps_as_lists, open_metadata, with_maps
 from paimon_core.datafile.thrift import BINARY, I32, LIST, STRUCT
 from paimon_core.errors import UnsupportedFeature
@@ -63,7 +64,7 @@ def test_a_footer_without_a_part_is_refused():
 def test_a_file_that_arrow_opens_is_taken_as_it_is():
     sink = pa.BufferOutputStream()
     pq.write_table(pa.table({"m": pa.array([[("a", 1)]], pa.map_(pa.string(), pa.int32()))}), sink)
-    metadata, changed = open_metadata(pa.BufferReader(sink.getvalue()))
+    metadata, changed = open_metadata(read_footer(pa.BufferReader(sink.getvalue())))
     assert (metadata.num_rows, changed) == (1, False)
 
 

@@ -7,7 +7,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from paimon_core.codec.binary_row import decode_row
-from paimon_core.datafile.statistics import Bounds, encode_stats, encode_value_stats, footer_bounds, truncate_up
+from paimon_core.datafile.statistics import Bounds, StatsEncoder, ValueStats, footer_bounds, truncate_up
 from paimon_core.schema import DataField
 from paimon_core.types import STRING, parse_type
 
@@ -93,30 +93,31 @@ def test_a_cut_maximum_stays_above(text, length, above):
     ],
 )
 def test_modes(mode, low, high, nulls):
-    stats = encode_stats([B], [Bounds("banana", "cherry", 4)], [mode])
+    stats = StatsEncoder([B], [mode]).encode([Bounds("banana", "cherry", 4)])
     assert decode_row(stats.min_values, [STRING]) == (low,)
     assert decode_row(stats.max_values, [STRING]) == (high,)
     assert stats.null_counts == (nulls,)
 
 
 def test_a_maximum_that_cannot_be_cut_takes_the_minimum_with_it():
-    stats = encode_stats([B], [Bounds("a", "\U0010ffff" * 9, 0)], ["truncate(4)"])
+    stats = StatsEncoder([B], ["truncate(4)"]).encode([Bounds("a", "\U0010ffff" * 9, 0)])
     assert decode_row(stats.min_values, [STRING]) == decode_row(stats.max_values, [STRING]) == (None,)
 
 
 def test_columns_without_statistics_are_left_out_and_the_rest_named():
     bounds = [Bounds(1, 2, 0), Bounds("x", "y", 0)]
-    everything, covered = encode_value_stats([A, B], bounds, {}, "full")
-    assert covered is None
-    assert decode_row(everything.max_values, [INT, STRING]) == (2, "y")
-    some, covered = encode_value_stats([A, B], bounds, {"a": "none"}, "full")
-    assert covered == ("b",)
-    assert decode_row(some.max_values, [STRING]) == ("y",)
-    nothing, covered = encode_value_stats([A, B], bounds, {}, "none")
-    assert (covered, nothing.null_counts, decode_row(nothing.min_values, [])) == ((), (), ())
+    everything = ValueStats([A, B], {}, "full")
+    assert everything.columns is None
+    assert decode_row(everything.encode(bounds).max_values, [INT, STRING]) == (2, "y")
+    some = ValueStats([A, B], {"a": "none"}, "full")
+    assert some.columns == ("b",)
+    assert decode_row(some.encode(bounds).max_values, [STRING]) == ("y",)
+    nothing = ValueStats([A, B], {}, "none")
+    assert (nothing.columns, nothing.encode(bounds).null_counts) == ((), ())
+    assert decode_row(nothing.encode(bounds).min_values, []) == ()
 
 
 def test_not_null_columns_may_lack_bounds():
     field = DataField(0, "a", parse_type("DOUBLE NOT NULL"))
-    stats = encode_stats([field], [Bounds(None, None, 0)], ["full"])
+    stats = StatsEncoder([field], ["full"]).encode([Bounds(None, None, 0)])
     assert decode_row(stats.min_values, [field.type]) == (None,)

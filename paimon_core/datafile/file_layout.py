@@ -1,0 +1,71 @@
+"""FileLayout: what all files of one kind in one table have in common, worked out once for thousands of small ones."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+
+import pyarrow as pa
+
+from paimon_core.codec.binary_row import row_encoder, storage_values
+from paimon_core.datafile.file_plan import FilePlan
+from paimon_core.datafile.nested_arrays import has_required
+from paimon_core.datafile.parquet_schema import ParquetShape
+from paimon_core.datafile.statistics import KEY_STATS_MODE, StatsEncoder, ValueStats
+from paimon_core.errors import SchemaMismatch
+from paimon_core.options import TableOptions
+from paimon_core.schema import DataField, TableSchema
+
+
+class FileLayout:
+    """The columns of the files that ``plan`` makes in a table, and how their rows are checked, stored and described."""
+
+    def __init__(self, schema: TableSchema, options: TableOptions, plan: FilePlan) -> None:
+        self.schema = schema
+        self.options = options
+        self.plan = plan
+        self.target_bytes = options.target_file_bytes(keyed=bool(schema.primary_keys))
+        self.fields: tuple[DataField, ...] = schema.file_fields
+        self.names = [f.name for f in self.fields]
+        self.types = [f.type.to_arrow() for f in self.fields]
+        self.floating = [at for at, t in enumerate(self.types) if pa.types.is_floating(t)]
+        """Where the columns are that may hold NaN."""
+        self.required_members = [at for at, t in enumerate(self.types) if has_required(t)]
+        """Where the nested columns are whose members may be NOT NULL."""
+        key = schema.key_fields
+        self.key_fields = self.fields[: len(key)]
+        self.key_stats = StatsEncoder(self.key_fields, [KEY_STATS_MODE] * len(key))
+        modes = {name: f.stats_mode for name, f in options.fields.items() if f.stats_mode}
+        self.value_stats = ValueStats(schema.fields, modes, plan.stats_mode)
+        self._encode_key = row_encoder(tuple(f.type for f in self.key_fields))
+        self._required = [at for at, f in enumerate(self.fields) if not f.type.nullable]
+
+    @cached_property
+    def parquet(self) -> ParquetShape:
+        """How a Parquet file holds the columns."""
+        return ParquetShape.of(self.fields, self.options, self.plan.compression)
+
+    def check(self, table: pa.Table) -> None:
+        """Raises SchemaMismatch unless the table has exactly the file's columns, types and no null where forbidden."""
+        found = table.schema
+        if found.names != self.names:
+            raise SchemaMismatch(
+                f"a data file has the columns {', '.join(self.names)}, not {', '.join(table.column_names)}",
+                columns=table.column_names,
+            )
+        if found.types != self.types:
+            for field, kind, held in zip(self.fields, self.types, found.types, strict=True):
+                if held != kind:
+                    raise SchemaMismatch(f"column {field.name!r} is {field.type}, not {held}", column=field.name)
+        for at in self._required:
+            nulls = table.column(at).null_count
+            if nulls:
+                name = self.names[at]
+                raise SchemaMismatch(f"column {name!r} is NOT NULL but {nulls} values are null", column=name)
+
+    def key_at(self, columns: Sequence[pa.ChunkedArray], row: int) -> bytes:
+        """The key of a row of the file's columns, serialized."""
+        keys = zip(columns, self.key_fields, strict=False)
+        values: list[Any] = [storage_values(column.slice(row, 1), field.type)[0] for column, field in keys]
+        return self._encode_key(values)
