@@ -3,49 +3,57 @@
 >>> import paimon_core as paimon
 >>> catalog = paimon.open_catalog("lake")          # doctest: +SKIP
 >>> catalog.table("ods.flights").scan(limit=10).to_arrow()          # doctest: +SKIP
+
+Names are loaded when they are first used, so that the import alone costs next to nothing.
 """
 
-from paimon_core.catalog.catalog import Catalog
-from paimon_core.catalog.filesystem import FilesystemCatalog
-from paimon_core.catalog.identifier import Identifier
-from paimon_core.catalog.open import open_catalog
-from paimon_core.errors import (
-    AfterCommitFailed,
-    AlreadyExists,
-    BranchNotFound,
-    CommitConflict,
-    CommitStateUnknown,
-    ConditionalWriteUnsupported,
-    CorruptTable,
-    DatabaseNotFound,
-    InvalidOption,
-    InvalidRequest,
-    NotFound,
-    PaimonError,
-    PlanOutdated,
-    SchemaMismatch,
-    SnapshotNotFound,
-    StorageError,
-    TableNotFound,
-    TagNotFound,
-    UnsupportedFeature,
-)
-from paimon_core.group.group import Group
-from paimon_core.group.record import GroupVersion
-from paimon_core.maintain.expire import ExpireReport
-from paimon_core.maintain.plan import Plan
-from paimon_core.metadata.commit_message import CommitMessage
-from paimon_core.metadata.snapshot import CommitKind, Snapshot
-from paimon_core.metadata.statistics import ColumnStatistics, Statistics
-from paimon_core.metadata.tag_store import Tag
-from paimon_core.predicate import Predicate, col
-from paimon_core.scan.split import Split
-from paimon_core.schema import DataField, TableSchema
-from paimon_core.table.prepared import Prepared
-from paimon_core.table.query import Scan
-from paimon_core.table.table import Table
-from paimon_core.types import DataType
-from paimon_core.write.table_writer import TableWriter
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from paimon_core.catalog.catalog import Catalog
+    from paimon_core.catalog.filesystem import FilesystemCatalog
+    from paimon_core.catalog.identifier import Identifier
+    from paimon_core.catalog.open import open_catalog
+    from paimon_core.errors import (
+        AfterCommitFailed,
+        AlreadyExists,
+        BranchNotFound,
+        CommitConflict,
+        CommitStateUnknown,
+        ConditionalWriteUnsupported,
+        CorruptTable,
+        DatabaseNotFound,
+        InvalidOption,
+        InvalidRequest,
+        NotFound,
+        PaimonError,
+        PlanOutdated,
+        SchemaMismatch,
+        SnapshotNotFound,
+        StorageError,
+        TableNotFound,
+        TagNotFound,
+        UnsupportedFeature,
+    )
+    from paimon_core.group.group import Group
+    from paimon_core.group.record import GroupVersion
+    from paimon_core.maintain.expire import ExpireReport
+    from paimon_core.maintain.plan import Plan
+    from paimon_core.metadata.commit_message import CommitMessage
+    from paimon_core.metadata.snapshot import CommitKind, Snapshot
+    from paimon_core.metadata.statistics import ColumnStatistics, Statistics
+    from paimon_core.metadata.tag_store import Tag
+    from paimon_core.predicate import Predicate, col
+    from paimon_core.scan.split import Split
+    from paimon_core.schema import DataField, TableSchema
+    from paimon_core.table.prepared import Prepared
+    from paimon_core.table.query import Scan
+    from paimon_core.table.table import Table
+    from paimon_core.types import DataType
+    from paimon_core.write.table_writer import TableWriter
 
 __all__ = [
     "AfterCommitFailed",
@@ -92,3 +100,60 @@ __all__ = [
     "col",
     "open_catalog",
 ]
+
+_NAMES_OF = {
+    "catalog.catalog": ("Catalog",),
+    "catalog.filesystem": ("FilesystemCatalog",),
+    "catalog.identifier": ("Identifier",),
+    "catalog.open": ("open_catalog",),
+    "errors": (
+        "AfterCommitFailed",
+        "AlreadyExists",
+        "BranchNotFound",
+        "CommitConflict",
+        "CommitStateUnknown",
+        "ConditionalWriteUnsupported",
+        "CorruptTable",
+        "DatabaseNotFound",
+        "InvalidOption",
+        "InvalidRequest",
+        "NotFound",
+        "PaimonError",
+        "PlanOutdated",
+        "SchemaMismatch",
+        "SnapshotNotFound",
+        "StorageError",
+        "TableNotFound",
+        "TagNotFound",
+        "UnsupportedFeature",
+    ),
+    "group.group": ("Group",),
+    "group.record": ("GroupVersion",),
+    "maintain.expire": ("ExpireReport",),
+    "maintain.plan": ("Plan",),
+    "metadata.commit_message": ("CommitMessage",),
+    "metadata.snapshot": ("CommitKind", "Snapshot"),
+    "metadata.statistics": ("ColumnStatistics", "Statistics"),
+    "metadata.tag_store": ("Tag",),
+    "predicate": ("Predicate", "col"),
+    "scan.split": ("Split",),
+    "schema": ("DataField", "TableSchema"),
+    "table.prepared": ("Prepared",),
+    "table.query": ("Scan",),
+    "table.table": ("Table",),
+    "types": ("DataType",),
+    "write.table_writer": ("TableWriter",),
+}
+_MODULE_OF = {name: f"{__name__}.{module}" for module, names in _NAMES_OF.items() for name in names}
+
+if not TYPE_CHECKING:  # or every name would be one that the module has
+
+    def __getattr__(name: str) -> Any:
+        if name not in _MODULE_OF:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        value = globals()[name] = getattr(importlib.import_module(_MODULE_OF[name]), name)
+        return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -8,11 +8,10 @@ from collections.abc import Iterator, Mapping
 
 from paimon_core.catalog.catalog import Catalog
 from paimon_core.catalog.filesystem import FilesystemCatalog
+from paimon_core.catalog.kinds import FILESYSTEM, REST, SQL
 from paimon_core.catalog.options import parse_catalog_options
 from paimon_core.errors import InvalidRequest, UnsupportedFeature
 from paimon_core.storage.open import open_storage
-
-FILESYSTEM, SQL, REST = "filesystem", "sql", "rest"
 
 
 def open_catalog(

@@ -6,13 +6,16 @@ import argparse
 import os
 import re
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from paimon_core.catalog.catalog import Catalog
-from paimon_core.catalog.open import FILESYSTEM, REST, SQL, open_catalog
+from paimon_core.catalog.kinds import FILESYSTEM, REST, SQL
 from paimon_core.errors import InvalidRequest
 from paimon_core.storage.open import OPTIONS
-from paimon_core.table.table import Table
+
+if TYPE_CHECKING:
+    from paimon_core.catalog.catalog import Catalog
+    from paimon_core.table.table import Table
 
 _STORAGE = {name: secret for options in OPTIONS.values() for name, secret in options.items()}
 _SECRETS = (*(name for name, secret in _STORAGE.items() if secret), "token")
@@ -45,6 +48,8 @@ def open_asked(asked: argparse.Namespace, environment: Mapping[str, str] = os.en
 
     Raises InvalidRequest for arguments that do not fit, and for a secret among them: others see a command line.
     """
+    from paimon_core.catalog.open import open_catalog
+
     warehouse = asked.warehouse or environment.get("PAIMON_WAREHOUSE")
     if not warehouse:
         raise InvalidRequest("say where the tables are: --warehouse URL, or the variable PAIMON_WAREHOUSE")

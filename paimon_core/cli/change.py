@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from paimon_core.catalog.catalog import Catalog
 from paimon_core.cli.catalogs import table_of
 from paimon_core.cli.output import Output, sentence
 from paimon_core.errors import InvalidRequest
-from paimon_core.metadata.snapshot import Snapshot
-from paimon_core.table.table import Table
+
+if TYPE_CHECKING:
+    from paimon_core.catalog.catalog import Catalog
+    from paimon_core.metadata.snapshot import Snapshot
+    from paimon_core.table.table import Table
 
 
 def create_tag(catalog: Catalog, asked: argparse.Namespace, out: Output) -> int:

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import argparse
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
-from paimon_core.catalog.catalog import Catalog
-from paimon_core.catalog.filesystem import FilesystemCatalog
-from paimon_core.catalog.identifier import Identifier
 from paimon_core.cli.catalogs import table_of
 from paimon_core.cli.output import Output
 from paimon_core.errors import CorruptTable, NotFound, UnsupportedFeature
-from paimon_core.fsck.check import check, check_root
-from paimon_core.fsck.finding import Report
 from paimon_core.storage.paths import table_path
+
+if TYPE_CHECKING:
+    from paimon_core.catalog.catalog import Catalog
+    from paimon_core.fsck.finding import Report
 
 
 def tables(catalog: Catalog, asked: argparse.Namespace, out: Output) -> int:
     """All tables, or those of one database; raises NotFound where there is no warehouse."""
+    from paimon_core.catalog.filesystem import FilesystemCatalog
+
     databases = [asked.database] if asked.database else catalog.list_databases()
     if not databases and isinstance(catalog, FilesystemCatalog) and not catalog.storage.exists(catalog.warehouse):
         raise NotFound(f"no warehouse at {catalog.warehouse}: nothing is there", path=catalog.warehouse)
@@ -88,6 +90,9 @@ def fsck(catalog: Catalog, asked: argparse.Namespace, out: Output) -> int:
 
 
 def _report(catalog: Catalog, asked: argparse.Namespace) -> Report:
+    from paimon_core.catalog.filesystem import FilesystemCatalog
+    from paimon_core.catalog.identifier import Identifier
+
     try:
         return check(catalog.table(asked.table).context, deep=asked.deep)
     except (CorruptTable, UnsupportedFeature):

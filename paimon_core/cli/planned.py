@@ -6,18 +6,20 @@ import argparse
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from paimon_core.catalog.catalog import Catalog
 from paimon_core.cli.catalogs import table_of
 from paimon_core.cli.output import Output, sentence
 from paimon_core.errors import InvalidRequest
-from paimon_core.maintain.garbage import Removal
-from paimon_core.maintain.plan import Plan
-from paimon_core.table.table import Table
+
+if TYPE_CHECKING:
+    from paimon_core.catalog.catalog import Catalog
+    from paimon_core.maintain.plan import Plan
+    from paimon_core.table.table import Table
 
 MOST_SHOWN = 20
-Planner = Callable[[Table, argparse.Namespace], Plan]
-Command = Callable[[Catalog, argparse.Namespace, Output], int]
+Planner = Callable[["Table", argparse.Namespace], "Plan"]
+Command = Callable[["Catalog", argparse.Namespace, Output], int]
 
 
 def planned(plan: Planner) -> Command:
@@ -45,6 +47,8 @@ def apply(catalog: Catalog, asked: argparse.Namespace, out: Output) -> int:
         data = Path(asked.file).read_bytes()
     except OSError as error:
         raise InvalidRequest(f"cannot read the plan {asked.file}: {error.strerror}") from None
+    from paimon_core.maintain.plan import Plan
+
     plan = Plan.from_bytes(data)
     table = catalog.table(plan.table)
     table = table if table.context.branch == plan.branch else table.branch(plan.branch)
@@ -55,6 +59,8 @@ def apply(catalog: Catalog, asked: argparse.Namespace, out: Output) -> int:
 
 def _done(plan: Plan, done: object) -> str:
     """What was done; a report that tells of files alone does not name what went with them."""
+    from paimon_core.maintain.garbage import Removal
+
     if not isinstance(done, Removal):
         return sentence(done)
     return ", ".join(plan.subjects) + (f"; {sentence(done)}" if done.paths else "")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -180,6 +179,8 @@ def _refuse_stale_index(context: TableContext, base: Snapshot | None, entries: S
 @cache
 def writer_version() -> str:
     """What snapshots say of the library that made them."""
+    import importlib.metadata
+
     try:
         return f"paimon-core-{importlib.metadata.version('paimon-core')}"
     except importlib.metadata.PackageNotFoundError:

@@ -6,10 +6,8 @@ from collections.abc import Mapping
 
 import pyarrow as pa
 
-from paimon_core.datafile.avro_file import AvroInput, AvroOutput
 from paimon_core.datafile.file_format import FileInput, FileOutput
 from paimon_core.datafile.file_layout import FileLayout
-from paimon_core.datafile.orc_file import OrcInput, OrcOutput
 from paimon_core.datafile.orc_timestamps import LEGACY_LTZ
 from paimon_core.datafile.parquet_file import ParquetInput, ParquetOutput
 from paimon_core.errors import UnsupportedFeature
@@ -28,8 +26,12 @@ def open_file(source: pa.NativeFile, path: str, options: Mapping[str, str]) -> F
     """The open data file at ``path``; ``options`` are those of the schema that it was written with."""
     match format_of(path):
         case "orc":
+            from paimon_core.datafile.orc_file import OrcInput
+
             return OrcInput(source, path, legacy_ltz=options.get(LEGACY_LTZ, "true").strip().lower() != "false")
         case "avro":
+            from paimon_core.datafile.avro_file import AvroInput
+
             return AvroInput(source, path)
     return ParquetInput(source)
 
@@ -42,7 +44,11 @@ def create_file(layout: FileLayout, sink: pa.NativeFile, first_rows: pa.Table) -
     fields, options, plan = layout.fields, layout.options, layout.plan
     match plan.format:
         case "orc":
+            from paimon_core.datafile.orc_file import OrcOutput
+
             return OrcOutput(sink, fields, plan.compression, legacy_ltz=options[LEGACY_LTZ])
         case "avro":
+            from paimon_core.datafile.avro_file import AvroOutput
+
             return AvroOutput(sink, fields, plan.compression, options["file.compression.zstd-level"])
     return ParquetOutput(sink, fields, layout.parquet, first_rows)

@@ -9,7 +9,6 @@ from functools import cache
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.orc as orc
 
 from paimon_core.errors import InvalidRequest, UnsupportedFeature
 from paimon_core.schema import DataField
@@ -50,6 +49,8 @@ def check_columns(fields: Sequence[DataField], *, legacy_ltz: bool) -> None:
 @cache
 def _refuses_far_timestamps() -> bool:
     """Whether this pyarrow refuses what is no timestamp in nanoseconds; older ones give another instead."""
+    import pyarrow.orc as orc
+
     sink = pa.BufferOutputStream()
     orc.write_table(pa.table({"t": pa.array([2**62], pa.timestamp("us"))}), sink)
     try:

@@ -8,7 +8,6 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
 from paimon_core.datafile.decoder import decode_columns
@@ -137,6 +136,8 @@ class ParquetInput:
         """By the statistics of the footer."""
         if self._footer.num_row_groups < 2 or self._maps_are_lists:
             return None
+        import pyarrow.dataset as ds
+
         fragment = ds.ParquetFileFormat().make_fragment(self._source)
         return [group.id for group in fragment.subset(filter=filters).row_groups]
 

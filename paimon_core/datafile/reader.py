@@ -10,7 +10,6 @@ import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 
 import pyarrow as pa
-import pyarrow.acero as acero
 import pyarrow.compute as pc
 
 from paimon_core.datafile.evolution import Source, match_columns
@@ -111,6 +110,8 @@ def _is_as_stored(source: Source, found: pa.Schema) -> bool:
 
 def _filtered(batch: pa.RecordBatch, filters: pc.Expression) -> pa.RecordBatch:
     """The matching rows, in order, which Arrow promises without threads only."""
+    import pyarrow.acero as acero
+
     steps = [
         acero.Declaration("table_source", acero.TableSourceNodeOptions(pa.Table.from_batches([batch]))),
         acero.Declaration("filter", acero.FilterNodeOptions(filters)),

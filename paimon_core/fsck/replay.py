@@ -23,7 +23,7 @@ from paimon_core.schema import KIND_FIELD, DataField
 from paimon_core.types import NESTED_ROOTS, TypeRoot
 
 _FLOATS = frozenset({TypeRoot.FLOAT, TypeRoot.DOUBLE})
-_ADDS, _REMOVES = pa.array([0, 2], pa.int8()), pa.array([1, 3], pa.int8())
+_ADDS, _REMOVES = [0, 2], [1, 3]
 
 
 @dataclass
@@ -104,8 +104,8 @@ class Replay:
                 reader = BucketReader(context, entry.partition, entry.bucket)
                 for batch in reader.file(entry.file, (*context.schema.fields, KIND_FIELD)):
                     kinds = batch[KIND_FIELD.name]
-                    self.told += fingerprint(batch.filter(pc.is_in(kinds, _ADDS)), self.fields)
-                    self.told -= fingerprint(batch.filter(pc.is_in(kinds, _REMOVES)), self.fields)
+                    self.told += fingerprint(batch.filter(pc.is_in(kinds, pa.array(_ADDS, pa.int8()))), self.fields)
+                    self.told -= fingerprint(batch.filter(pc.is_in(kinds, pa.array(_REMOVES, pa.int8()))), self.fields)
         except PaimonError as error:
             self.survey.notes.skip("I20", str(error))
             self.known = None

@@ -17,7 +17,6 @@ from paimon_core.scan.changes import ChangedFile, changed_files, changed_snapsho
 from paimon_core.schema import KIND_FIELD, ROW_KINDS, TableSchema
 
 ROW_KIND = pa.field("rowkind", pa.string(), nullable=False)
-_KINDS = pa.array(ROW_KINDS)
 
 
 def changes_schema(schema: TableSchema, columns: Sequence[str]) -> pa.Schema:
@@ -58,12 +57,16 @@ def _rows(
         batch_rows=WINDOW_ROWS,
         filters=where.bind(schema.fields).to_arrow() if where is not None else None,
     ):
-        kinds = _texts(batch[KIND_FIELD.name], path) if context.is_keyed else pa.repeat(_KINDS[0], len(batch))
+        kinds = _texts(batch[KIND_FIELD.name], path) if context.is_keyed else _inserts(len(batch))
         yield pa.RecordBatch.from_arrays([kinds, *(batch[name] for name in columns)], schema=result)
 
 
 def _texts(codes: pa.Array, path: str) -> pa.Array:
     try:
-        return _KINDS.take(codes)
+        return pa.array(ROW_KINDS).take(codes)
     except pa.ArrowIndexError as error:
         raise CorruptTable(f"data file {path} has a row kind that is none: {error}", path=path) from error
+
+
+def _inserts(rows: int) -> pa.Array:
+    return pa.repeat(pa.scalar(ROW_KINDS[0]), rows)

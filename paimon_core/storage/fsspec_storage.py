@@ -15,7 +15,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-import fsspec
 import pyarrow as pa
 
 from paimon_core.errors import PaimonError, StorageError, UnsupportedFeature
@@ -43,6 +42,8 @@ class FsspecStorage(Storage):
     @property
     def filesystem(self) -> Any:
         """The fsspec file system, which fsspec keeps one of per process."""
+        import fsspec
+
         return fsspec.filesystem(self.protocol, use_listings_cache=False)
 
     @property

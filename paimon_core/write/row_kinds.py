@@ -10,8 +10,6 @@ import pyarrow.compute as pc
 from paimon_core.errors import InvalidRequest, SchemaMismatch
 from paimon_core.schema import ROW_KINDS
 
-_TEXTS = pa.array(ROW_KINDS)
-
 
 def kind_codes(kinds: Any, rows: int, source: str) -> pa.Array:
     """The int8 codes of a column of "+I", "-U", "+U", "-D"; ``source`` names the column in errors.
@@ -34,7 +32,7 @@ def kind_codes(kinds: Any, rows: int, source: str) -> pa.Array:
         pa.types.is_string(column.type) or pa.types.is_large_string(column.type) or pa.types.is_string_view(column.type)
     ):
         raise SchemaMismatch(f"{source}: row kinds must be text, not {column.type}")
-    codes = pc.index_in(column.cast(pa.string()), value_set=_TEXTS)
+    codes = pc.index_in(column.cast(pa.string()), value_set=pa.array(ROW_KINDS))
     if codes.null_count:
         bad = column.filter(pc.is_null(codes))[0].as_py()
         raise SchemaMismatch(f"{source}: {bad!r} is no row kind; the kinds are {', '.join(ROW_KINDS)}", value=bad)

@@ -3,6 +3,8 @@
 import subprocess
 import sys
 
+import pytest
+
 import paimon_core
 import paimon_core.spark
 from paimon_core import errors
@@ -86,8 +88,51 @@ def test_every_public_name_is_there():
             assert hasattr(module, name), f"{module.__name__}.{name}"
 
 
-def test_importing_paimon_core_imports_no_engine():
-    # pandas is not among them: pyarrow.dataset imports it where it is installed
-    code = "import sys, paimon_core; print(sorted({'pyspark', 'dagster', 'polars'} & set(sys.modules)))"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
-    assert done.stdout.strip() == "[]"
+ENGINES = {"pyspark", "dagster", "polars", "pandas"}
+HEAVY = ENGINES | {
+    "asyncio",
+    "concurrent.futures",
+    "fastavro",
+    "fsspec",
+    "importlib.metadata",
+    "pyarrow.acero",
+    "pyarrow.dataset",
+    "pyarrow.orc",
+    "pyarrow.parquet",
+    "requests",
+    "sqlalchemy",
+    "sqlite3",
+    "ssl",
+}
+"""What takes long to import and is of use to some calls only."""
+
+
+def loaded_by(code: str, watched: set[str]) -> set[str]:
+    """Those of the watched modules that a new process has once it has run the code."""
+    code = f"import sys\n{code}\nprint(*({watched!r} & set(sys.modules)), sep='\\n')"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=True)
+    return watched & set(done.stdout.split())
+
+
+def test_importing_paimon_core_loads_nothing_heavy():
+    assert loaded_by("import paimon_core", HEAVY | {"pyarrow"}) == set()
+
+
+def test_the_help_of_the_command_line_loads_nothing_heavy():
+    show = "import contextlib, paimon_core.cli.main\nwith contextlib.suppress(SystemExit):\n    {}(['--help'])"
+    assert loaded_by(show.format("paimon_core.cli.main.main"), HEAVY) == set()
+
+
+def test_tables_load_no_engine_and_no_other_format_before_they_are_used():
+    formats = {"pyarrow.acero", "pyarrow.dataset", "pyarrow.orc", "paimon_core.datafile.orc_file"}
+    late = {"asyncio", "concurrent.futures", "fsspec", "importlib.metadata"}
+    assert loaded_by("from paimon_core import Table, TableWriter, open_catalog", ENGINES | formats | late) == set()
+
+
+def test_names_are_loaded_when_they_are_used():
+    code = "from paimon_core import Table, col\nimport paimon_core\nassert paimon_core.Table is Table"
+    assert loaded_by(code, {"pyarrow", "paimon_core.table.table"}) == {"pyarrow", "paimon_core.table.table"}
+    assert set(paimon_core.__all__) <= set(dir(paimon_core))
+    assert paimon_core.Table.__module__ == "paimon_core.table.table"
+    with pytest.raises(AttributeError, match="has no attribute 'Tabel'"):
+        _ = paimon_core.Tabel

@@ -1,0 +1,3 @@
+"""The kinds of catalog: who keeps the names of the tables."""
+
+FILESYSTEM, SQL, REST = "filesystem", "sql", "rest"
