@@ -1,3 +1,5 @@
+import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 from paimon_core.datafile.parquet_schema import parquet_schema, writer_settings
@@ -87,3 +89,15 @@ def test_the_zstd_level_is_the_table_option():
         (file,) = bucket.write(bucket.table({"c": [f"{n * n % 9973:04d} {n}" for n in range(5000)]}))
         sizes[level] = file.file_size
     assert sizes["19"] < sizes["1"]
+
+
+@pytest.mark.parametrize(
+    "values",
+    [["a", "a"], ["a", "b"], ["a", None, None], ["a", "a", "b"], ["a", "b", None, None], [None], ["a", "a"] * 40],
+)
+def test_few_rows_take_a_dictionary_where_arrow_counts_few_values(values):
+    fields = schema_of({"c": "STRING"}).fields
+    rows = pa.table({"c": pa.array(values, pa.string())})
+    repeats = 2 * pc.count_distinct(rows["c"], mode="all").as_py() <= len(values)
+    settings = writer_settings(fields, TableOptions.parse({}), "zstd", rows)
+    assert settings["use_dictionary"] == (["c"] if repeats else [])
