@@ -92,6 +92,7 @@ def fsck(catalog: Catalog, asked: argparse.Namespace, out: Output) -> int:
 def _report(catalog: Catalog, asked: argparse.Namespace) -> Report:
     from paimon_core.catalog.filesystem import FilesystemCatalog
     from paimon_core.catalog.identifier import Identifier
+    from paimon_core.fsck.check import check, check_root
 
     try:
         return check(catalog.table(asked.table).context, deep=asked.deep)
