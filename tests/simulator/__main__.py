@@ -7,7 +7,10 @@ import os
 import sys
 import time
 
+from tests.simulator import dropping
 from tests.simulator.campaign import PLAY
+
+MODES = PLAY | {"drop": dropping.play}
 
 
 def main() -> int:
@@ -15,12 +18,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--count", type=int, default=1, help="how many seeds, from --seed on; only failures are shown")
-    parser.add_argument("--mode", choices=("metadata", "real"), default="metadata")
+    parser.add_argument("--mode", choices=sorted(MODES), default="metadata")
     parser.add_argument("--quiet", action="store_true", help="do not print the calls")
     arguments = parser.parse_args()
     start, failed, ops = time.perf_counter(), 0, 0
     for seed in range(arguments.seed, arguments.seed + arguments.count):
-        history = PLAY[arguments.mode](seed, keep=arguments.count == 1)
+        history = MODES[arguments.mode](seed, keep=arguments.count == 1)
         ops += history.world.ops
         if arguments.count == 1 and not arguments.quiet:
             print("\n".join(history.world.trace))

@@ -49,6 +49,8 @@ class History(ABC):
     """CHECKED: nothing fails, snapshots expire all the time, and the table is checked meanwhile. EXPIRING: the same
     without checks, and processes freeze. "": neither; None: the seed says."""
 
+    CALM: ClassVar[dict[int, str]] = {7: CHECKED}
+    """By the last digit of the seed."""
     WRITERS: ClassVar[int] = 3
     COMPACTORS: ClassVar[int] = 2
     READERS: ClassVar[int] = 2
@@ -56,7 +58,7 @@ class History(ABC):
     def __post_init__(self) -> None:
         world, draw = self.world, self.world.draw
         if self.calm is None:
-            self.calm = {3: EXPIRING, 7: CHECKED}.get(world.seed % 10, "")
+            self.calm = self.CALM.get(world.seed % 10, "")
         world.chances = self.draw_chances()
         profile = self.draw_profile()
         if self.calm:
