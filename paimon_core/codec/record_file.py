@@ -9,7 +9,6 @@ import io
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.orc as orc
 import pyarrow.parquet as pq
 
 from paimon_core.codec import avro_file
@@ -54,12 +53,15 @@ def _read_columns(data: bytes) -> list[dict[str, Any]]:
 
 
 def _open_orc(data: bytes) -> tuple[int, pa.Table | None]:
+    import pyarrow.orc as orc
+
     file = orc.ORCFile(io.BytesIO(data))
     return file.nrows, None if file.nrows > len(data) else file.read()
 
 
 def _plain(array: pa.Array) -> pa.Array:
     """Times as Avro holds them: the number of milliseconds."""
+
     if pa.types.is_timestamp(array.type):
         return array.cast(pa.timestamp("ms"), safe=False).cast(pa.int64())
     if not pa.types.is_struct(array.type):

@@ -6,14 +6,11 @@ whole call is bounded, whatever its client repeats.
 
 from __future__ import annotations
 
-import asyncio
 import math
 import re
 from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass
 from typing import Any
-
-from fsspec.asyn import sync
 
 from paimon_core.errors import InvalidOption
 
@@ -60,6 +57,9 @@ class TimeOut:
 
         Raises Unanswered; the call is then cancelled here, and may still be done there.
         """
+        import asyncio
+
+        from fsspec.asyn import sync
 
         async def bounded() -> Any:
             try:

@@ -49,6 +49,7 @@ ERRORS = {
     "NotFound",
     "PaimonError",
     "PlanOutdated",
+    "ReadOutdated",
     "SchemaMismatch",
     "SnapshotNotFound",
     "StorageError",
