@@ -302,13 +302,12 @@ def test_secrets_are_refused_on_the_command_line_and_not_shown(run, option):
 
 
 def test_secrets_come_from_the_environment(monkeypatch):
-    from paimon_core.catalog import open as catalog_open
     from paimon_core.cli import catalogs
     from paimon_core.cli.commands import parser
 
     asked = parser().parse_args(["tables", "--warehouse", "s3://bucket/lake", "--option", "s3.region=eu-north-1"])
     opened = {}
-    monkeypatch.setattr(catalog_open, "open_catalog", lambda warehouse, **given: opened.update(given))
+    monkeypatch.setattr("paimon_core.catalog.open.open_catalog", lambda warehouse, **given: opened.update(given))
     environment = {"PAIMON_S3_ACCESS_KEY": "who", "PAIMON_S3_SECRET_KEY": "hunter2", "PAIMON_TOKEN": "t"}
     catalogs.open_asked(asked, environment)
     assert opened["storage"] == {"s3.region": "eu-north-1", "s3.access-key": "who", "s3.secret-key": "hunter2"}
