@@ -1,4 +1,4 @@
-"""ORC data files (format 7.9), read and written through Arrow in bounded memory.
+"""ORC data files (format 7.9), read and written through Arrow in bounded memory, with a checksum (``orc_seal``).
 
 What Arrow cannot do with timestamps is refused by ``orc_timestamps``, and by Arrow where it reads a far year.
 """
@@ -16,6 +16,8 @@ from paimon_core.datafile.column_bounds import ColumnBounds
 from paimon_core.datafile.field_ids import numbered_schema
 from paimon_core.datafile.file_format import LEAST_BATCH_ROWS, Arrays, counted_batches
 from paimon_core.datafile.nested_arrays import assembled, parts, whole
+from paimon_core.datafile.orc_rules import check_metadata
+from paimon_core.datafile.orc_seal import SealingSink, verified
 from paimon_core.datafile.orc_timestamps import check_columns, check_values, leaves
 from paimon_core.datafile.statistics import Bounds
 from paimon_core.errors import UnsupportedFeature
@@ -30,6 +32,8 @@ _CODECS = {"gzip": "zlib", "none": "uncompressed"}
 _MAGIC = b"ORC"
 _PACKED = 3
 """By how much columns shrink in a file, about."""
+_BUFFER_BYTES = 1 << 20
+"""What is collected before it goes to the sink; the encoder writes many small pieces."""
 _OUT_OF_RANGE = "out of range for nanosecond"
 
 
@@ -45,14 +49,17 @@ class OrcOutput:
             fields, FIELD_ID, lambda t: pa.int32() if t.root is TypeRoot.TIME else t.to_arrow()
         )
         codec = _CODECS.get(compression, compression)
-        self._writer = orc.ORCWriter(sink, compression=codec, stripe_size=STRIPE_BYTES)
+        self._seal = SealingSink(sink)
+        self._buffer = pa.BufferedOutputStream(pa.PythonFile(self._seal, mode="w"), _BUFFER_BYTES)
+        self._is_sealed = False
+        self._writer = orc.ORCWriter(self._buffer, compression=codec, stripe_size=STRIPE_BYTES)
         self._bounds = ColumnBounds(fields)
         self._unflushed = 0
 
     @property
     def written_bytes(self) -> int:
         """Those in the file and a guess at those of the stripe that is being made."""
-        return int(self._sink.tell()) + self._unflushed // _PACKED
+        return int(self._sink.tell() if self._is_sealed else self._buffer.tell()) + self._unflushed // _PACKED
 
     def write(self, rows: pa.Table) -> None:
         """Add rows. Raises InvalidRequest naming the column for a timestamp that would not be read again."""
@@ -60,13 +67,16 @@ class OrcOutput:
             for chunk in column.chunks:
                 check_values(chunk, field.name)
         self._bounds.add(rows)
-        before = max(self._sink.tell(), len(_MAGIC))
+        before = max(self._buffer.tell(), len(_MAGIC))
         self._writer.write(rows.cast(self._schema))
-        self._unflushed = 0 if self._sink.tell() > before else self._unflushed + rows.nbytes
+        self._unflushed = 0 if self._buffer.tell() > before else self._unflushed + rows.nbytes
 
     def finish(self) -> None:
-        """Write the last stripe and the footer."""
+        """Write the last stripe and the footer, with a checksum of the file."""
         self._writer.close()
+        self._buffer.flush()
+        self._seal.seal()
+        self._is_sealed = True
         self._unflushed = 0
 
     def bounds(self, null_counts: list[int], has_nan: list[bool]) -> list[Bounds]:
@@ -82,9 +92,12 @@ class OrcOutput:
 
 
 class OrcInput:
-    """A FileInput; it reads stripes piece by piece and is good for one pass."""
+    """A FileInput; it reads stripes piece by piece and is good for one pass. A checksum is verified once, before."""
 
     def __init__(self, source: pa.NativeFile, path: str, *, legacy_ltz: bool) -> None:
+        source, is_sealed = verified(source)
+        if not is_sealed:
+            check_metadata(source)
         file = orc.ORCFile(source)
         self.schema: pa.Schema = file.schema
         self.row_count: int | None = file.nrows
@@ -111,7 +124,7 @@ class OrcInput:
         use_threads: bool,
         verify_checksums: bool,
     ) -> Iterator[tuple[int, Arrays]]:
-        """All rows; ORC has no checksums.
+        """All rows; a checksum was verified when the file was opened.
 
         Raises UnsupportedFeature naming a column with timestamps that Arrow does not take, or not safely.
         """
