@@ -27,7 +27,9 @@ _STRIPE_FOOTER = {1: {1: NUMBER, 2: NUMBER, 3: NUMBER}, 2: {1: NUMBER, 2: NUMBER
 _PLAIN, _ZLIB, _SNAPPY, _LZO, _LZ4, _ZSTD = range(6)
 _AVRO_NAMES = {_ZLIB: "deflate", _ZSTD: "zstandard"}
 _LIST, _MAP, _STRUCT, _UNION = range(10, 14)
-_LAST_KIND, _LAST_ENCODING, _LAST_STREAM = 18, 3, 8
+_ONE_ENCODING, _TEXTS = (0, 1, 5, 6, _STRUCT, _UNION), (7, 16, 17)
+_DIRECT, _DIRECT_V2, _LAST_ENCODING = 0, 2, 3
+_LAST_KIND, _LAST_STREAM = 18, 8
 _INDEX_STREAMS = range(6, 9)
 _DECIMAL, _MOST_PRECISION = 14, 38
 _MAGIC = b"ORC"
@@ -55,9 +57,9 @@ def check_metadata(source: pa.NativeFile) -> None:
     if codec == _LZO:
         return  # nothing here unpacks it
     footer = parse(_unpacked(source.read_at(length, end - length), codec, block), _FOOTER)
-    columns = _check_types(footer.get(4, []))
-    if len(footer.get(7, [])) not in (0, columns) or 10 in footer:
-        raise ValueError(f"its footer has {len(footer.get(7, []))} statistics for {columns} columns, or is encrypted")
+    kinds = _check_types(footer.get(4, []))
+    if len(footer.get(7, [])) not in (0, len(kinds)) or 10 in footer:
+        raise ValueError(f"its footer has {len(footer.get(7, []))} statistics of {len(kinds)} types, or is encrypted")
     rows, before = 0, len(_MAGIC)
     for stripe in footer.get(3, []):
         start, index, data, tail_bytes, count = (one(stripe, n, 0) for n in range(1, 6))
@@ -65,13 +67,13 @@ def check_metadata(source: pa.NativeFile) -> None:
             raise ValueError(f"its footer has a stripe of {index + data + tail_bytes} bytes at {start}")
         before, rows = start + index + data + tail_bytes, rows + count
         packed = source.read_at(tail_bytes, before - tail_bytes)
-        _check_stripe(parse(_unpacked(packed, codec, block), _STRIPE_FOOTER), columns, index, data)
+        _check_stripe(parse(_unpacked(packed, codec, block), _STRIPE_FOOTER), kinds, index, data)
     if rows != one(footer, 6, 0):
         raise ValueError(f"its footer counts {one(footer, 6, 0)} rows, and {rows} in its stripes")
 
 
-def _check_types(types: list[dict[int, Any]]) -> int:
-    """The number of types, which are a tree in depth-first order."""
+def _check_types(types: list[dict[int, Any]]) -> list[int]:
+    """The kind of each type; they are a tree, each before its members."""
     depths: dict[int, int] = {0: 0}
     for number, found in enumerate(types):
         kind, children, names = one(found, 1), found.get(2, []), found.get(3, [])
@@ -90,17 +92,26 @@ def _check_types(types: list[dict[int, Any]]) -> int:
         depths.update(dict.fromkeys(children, depths[number] + 1))
     if len(depths) != len(types) or one(types[0], 1) != _STRUCT:
         raise ValueError(f"its footer has {len(types)} types, {len(depths)} in the tree, or the first is no row")
-    return len(types)
+    return [one(found, 1) for found in types]
 
 
-def _check_stripe(footer: dict[int, list[Any]], columns: int, index: int, data: int) -> None:
+def _check_stripe(footer: dict[int, list[Any]], kinds: list[int], index: int, data: int) -> None:
     encodings = [one(c, 1) for c in footer.get(2, [])]
-    if len(encodings) != columns or max(encodings) > _LAST_ENCODING:
-        raise ValueError(f"a stripe has the encodings {encodings} for {columns} columns")
+    if len(encodings) != len(kinds):
+        raise ValueError(f"a stripe has {len(encodings)} encodings for {len(kinds)} types")
+    versions = set()
+    for kind, encoding in zip(kinds, encodings, strict=True):
+        if kind in _ONE_ENCODING:
+            is_known = encoding == _DIRECT
+        else:
+            versions.add(encoding >= _DIRECT_V2)
+            is_known = encoding in ((_DIRECT, _DIRECT_V2) if kind not in _TEXTS else range(_LAST_ENCODING + 1))
+        if not is_known or len(versions) > 1:
+            raise ValueError(f"a stripe has the encoding {encoding} of a type of the kind {kind}, or of two versions")
     sizes, seen = [0, 0], set()
     for stream in footer.get(1, []):
         kind, column, length = one(stream, 1, 0), one(stream, 2, 0), one(stream, 3, 0)
-        if kind > _LAST_STREAM or column >= columns or (kind, column) in seen:
+        if kind > _LAST_STREAM or column >= len(kinds) or (kind, column) in seen:
             raise ValueError(f"a stripe has a stream of the kind {kind} of column {column}, or two")
         seen.add((kind, column))
         sizes[kind in _INDEX_STREAMS] += length
@@ -126,20 +137,20 @@ def _unpacked(packed: bytes, codec: int, block: int) -> bytes:
 
 
 def _unpack(chunk: bytes, codec: int, block: int) -> bytes:
-    if codec in _AVRO_NAMES:
-        try:
+    try:
+        if codec in _AVRO_NAMES:
             return CODECS[_AVRO_NAMES[codec]].unpack(chunk, block)
-        except Exception as error:  # each decoder has errors of its own
-            raise ValueError(f"its metadata does not unpack: {error}") from error
-    decoder = pa.Codec("snappy" if codec == _SNAPPY else "lz4_raw")
+        decoder = pa.Codec("snappy" if codec == _SNAPPY else "lz4_raw")
+        # Neither tells the size of what it unpacks to: it is the least that takes all.
+        size = bisect_left(range(block), True, key=lambda size: _fits(decoder, chunk, size))
+        return bytes(decoder.decompress(chunk, size, asbytes=True))
+    except Exception as error:  # each decoder has errors of its own
+        raise ValueError(f"its metadata does not unpack: {error}") from error
 
-    def fits(size: int) -> bool:
-        try:
-            decoder.decompress(chunk, size)
-        except (pa.ArrowException, OSError):
-            return False
-        return True
 
-    # Neither tells the size of what it unpacks to: it is the least that takes all.
-    size = bisect_left(range(block + 1), True, key=fits)
-    return bytes(decoder.decompress(chunk, size, asbytes=True))
+def _fits(decoder: pa.Codec, chunk: bytes, size: int) -> bool:
+    try:
+        decoder.decompress(chunk, size)
+    except (pa.ArrowException, OSError):
+        return False
+    return True

@@ -23,7 +23,7 @@ _AFTER_CRC = len(_MAGIC) + _LENGTH_BYTES
 _END_BYTES = len(_NAME) + _CRC_BYTES + _AFTER_CRC
 _TAIL_BYTES = 255 + _LENGTH_BYTES
 """What a PostScript and its length take at most."""
-_CHUNK_BYTES = 1 << 20
+_CHUNK_BYTES = 4 << 20
 HELD_BYTES = 4 << 20
 """Files up to this size are read once; others once for the checksum, and then what is wanted of them."""
 

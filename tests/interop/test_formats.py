@@ -8,9 +8,11 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
+from pyarrow import orc
 
 import paimon_core as paimon
 from paimon_core import col
+from paimon_core.datafile.orc_rules import check_metadata
 from tests.interop.test_java_both_ways import ALL, NANOS, agree, arrow_column, name_of
 from tests.interop.test_nested_types import ARROW, JAVA, JSON, ROWS
 from tests.support.java_rows import json_rows
@@ -159,6 +161,28 @@ def test_java_reads_every_codec_of_ours(oracle, warehouse, kind, codec):
     rows = pa.table([range(300), [f"text {n}" for n in range(300)]], schema=SCHEMA)
     table.write(rows)
     agree(oracle, warehouse, table, rows)
+
+
+def test_we_read_every_codec_of_java_in_orc(oracle, warehouse):
+    catalog = new_catalog(warehouse)
+    rows = pa.table([range(300), [f"text {n % 7}" for n in range(300)]], schema=SCHEMA)
+    fields = [{"name": "k", "type": "INT"}, {"name": "v", "type": "STRING"}]
+    codecs = ["zstd", "snappy", "none", "zlib", "lz4"]
+    options = {"file.format": "orc", "bucket": "-1"}
+    steps = []
+    for codec in codecs:
+        table = f"db.{codec}"
+        steps.append(
+            {"op": "create", "table": table, "fields": fields, "options": options | {"file.compression": codec}}
+        )
+        steps.append({"op": "write", "table": table, "rows": [["+I", *row.values()] for row in rows.to_pylist()]})
+    oracle.run(warehouse, steps)
+    for codec in codecs:
+        (path,) = Path(warehouse).rglob(f"{codec}/**/*.orc")
+        assert orc.ORCFile(path).compression == {"none": "UNCOMPRESSED"}.get(codec, codec.upper())
+        check_metadata(pa.OSFile(str(path)))
+        if codec != "zlib":  # a name that we take for no table
+            assert catalog.table(f"db.{codec}").scan().to_arrow().sort_by("k").equals(rows)
 
 
 def test_a_table_of_an_old_schema_version_is_of_orc(oracle, warehouse):

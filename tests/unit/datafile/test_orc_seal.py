@@ -59,25 +59,25 @@ def test_every_bit_counts_but_those_of_the_name():
 
 
 def test_a_large_file_is_read_in_chunks_and_a_small_one_once(monkeypatch):
-    class Counted(io.BytesIO):
-        asked = []
+    asked = []
 
+    class Counted(io.BytesIO):
         def read(self, size=-1):
-            self.asked.append((self.tell(), size))
+            asked.append((self.tell(), size))
             return super().read(size)
 
     _, data = sealed()
     small, is_sealed = verified(pa.PythonFile(Counted(data), mode="r"))
     assert is_sealed
     assert isinstance(small, pa.BufferReader)
-    assert Counted.asked == [(0, len(data))]
+    assert asked == [(0, len(data))]
     monkeypatch.setattr(orc_seal, "HELD_BYTES", 0)
     monkeypatch.setattr(orc_seal, "_CHUNK_BYTES", 128)
-    Counted.asked.clear()
+    asked.clear()
     large = pa.PythonFile(Counted(data), mode="r")
     assert verified(large) == (large, True)
-    assert max(size for _, size in Counted.asked) == 128
-    assert sum(size for _, size in Counted.asked) == len(data) - 12 + 20
+    assert max(size for _, size in asked) == 128
+    assert sum(size for _, size in asked) == len(data) - 12 + 20
 
 
 def test_a_post_script_without_room_is_refused():
