@@ -85,6 +85,7 @@ class OrcOutput:
 
     def discard(self) -> None:
         """Free the stripe that is held."""
+        self._seal.drop()
         try:
             self._writer.close()
         finally:

@@ -35,6 +35,7 @@ class SealingSink(io.RawIOBase):
         self._sink = sink
         self._crc = 0
         self._end = b""
+        self._is_dropped = False
 
     def writable(self) -> bool:
         """Always."""
@@ -65,8 +66,12 @@ class SealingSink(io.RawIOBase):
         crc = zlib.crc32(after, self._crc)
         self._sink.write(crc.to_bytes(_CRC_BYTES, "little") + after)
 
+    def drop(self) -> None:
+        """Pass nothing on from here on: the file is not wanted, and the sink may close."""
+        self._is_dropped = True
+
     def _pass(self, data: bytes | memoryview) -> None:
-        if len(data):
+        if len(data) and not self._is_dropped:
             self._crc = zlib.crc32(data, self._crc)
             self._sink.write(data)
 

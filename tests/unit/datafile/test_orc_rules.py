@@ -108,6 +108,6 @@ def test_a_changed_byte(old, new, message):
 
 
 def test_bytes_that_are_no_orc_file():
-    for data in (b"", b"O", b"ORC", b"ORC\xff", b"PAR" + WHOLE[3:], WHOLE[:-1]):
-        with pytest.raises(ValueError, match=r"ORC file|protobuf|number|metadata|footer"):
+    for data in (b"", b"O", b"ORC", b"ORC\xff", WHOLE[:-1]):
+        with pytest.raises(ValueError, match=r"ORC file|protobuf|metadata"):
             check(data)

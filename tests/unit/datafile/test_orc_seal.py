@@ -80,6 +80,18 @@ def test_a_large_file_is_read_in_chunks_and_a_small_one_once(monkeypatch):
     assert sum(size for _, size in asked) == len(data) - 12 + 20
 
 
+def test_a_file_that_is_dropped_writes_no_more():
+    out = pa.BufferOutputStream()
+    gate = SealingSink(out)
+    gate.write(bytes(1000))
+    before = out.tell()
+    gate.drop()
+    out.close()
+    gate.write(bytes(1000))
+    assert before == 744
+    assert len(out.getvalue()) == 744
+
+
 def test_a_post_script_without_room_is_refused():
     gate = SealingSink(pa.BufferOutputStream())
     gate.write(b"ORC" + bytes(250) + bytes([250]))
