@@ -367,6 +367,7 @@ def test_a_batch_reads_the_snapshots_that_it_expires_and_three_more():
     assert read == {"1", "2", "3", "4", "5", "39"}
 
 
+@pytest.mark.usefixtures("fake_rows")
 def test_a_file_that_a_later_snapshot_took_up_again_stays():
     """Going back to an old state as a new snapshot adds files again that an earlier delta deleted."""
     context, (a, b, *_) = compacted()
