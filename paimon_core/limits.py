@@ -1,6 +1,6 @@
-"""The limits of what this library reads and writes: one set, so that nothing is written that a reader would refuse.
+"""The limits of what this library reads and writes: one set, so that no writer makes a file that a reader refuses.
 
-A reader answers a file beyond a limit with CorruptTable; whoever would write one raises InvalidRequest first.
+A reader raises CorruptTable for a file beyond a limit. A writer raises InvalidRequest before it writes such a file.
 """
 
 from __future__ import annotations
@@ -8,45 +8,46 @@ from __future__ import annotations
 from paimon_core.errors import InvalidRequest
 
 METADATA_BYTES = 16 << 20
-"""Bytes of a JSON metadata file: snapshot, schema, tag, statistics; real ones have some thousand."""
+"""Bytes of a JSON metadata file (snapshot, schema, tag, statistics); common ones have a few thousand."""
 PROPERTIES_BYTES = METADATA_BYTES // 2
-"""Bytes of the properties of a snapshot; the rest is for its other members, and for those of a tag of it."""
+"""Bytes of the properties of a snapshot; the rest of the file is left for its other members and those of a tag."""
 TYPE_DEPTH = 32
-"""Types in each other, the outermost included."""
+"""How many levels a nested type may have, counting the outermost type as one."""
 METADATA_DEPTH = 3 * TYPE_DEPTH + 8
-"""Objects and arrays in each other in a JSON metadata file; a ROW in a schema takes three."""
+"""Levels of nested objects and arrays in a JSON metadata file; a ROW in a schema takes three."""
 AVRO_HEADER_BYTES = METADATA_BYTES
+"""Bytes of the header of an Avro file, which holds its schema."""
 AVRO_DEPTH = 4 * TYPE_DEPTH
-"""Schemas in each other in an Avro file: of a MAP a union, an array, a record and a value."""
+"""Levels of nested schemas in an Avro file; a MAP takes four: a union, an array, a record and a value."""
 AVRO_RECORDS = 1 << 12
 """Named types in the schema of an Avro data file: each ROW and each MAP is one."""
 MANIFEST_RECORDS = 64
-"""Named types in the schema of a manifest, which may name one again, so that they are in each other."""
+"""Named types in the schema of a manifest; a type may refer to another one by its name, which nests them."""
 AVRO_RATIO = 256
-"""How many times smaller Avro blocks may be packed, where they unpack to more than the next two."""
+"""The highest ratio of unpacked to packed bytes in Avro; smaller data than the next two limits may exceed it."""
 MANIFEST_BYTES = 64 << 20
-"""Bytes of all blocks of a manifest or manifest list, unpacked."""
+"""Unpacked bytes of all blocks of a manifest or manifest list."""
 AVRO_BLOCK_BYTES = 256 << 20
-"""Bytes of an unpacked block of a data file, which holds a row at least."""
+"""Unpacked bytes of a block of an Avro data file; a block holds one row or more."""
 STORED_DEPTH = 2 * TYPE_DEPTH + 2
-"""Groups in each other in the schema of a Parquet file, where an ARRAY or MAP is two."""
+"""Levels of nested groups in the schema of a Parquet file; an ARRAY or a MAP takes two."""
 FILTER_COMPARISONS = 1 << 14
-"""Comparisons of a filter; the values of ``is_in`` do not count."""
+"""Comparisons in a filter; an ``is_in`` counts as one, whatever its number of values."""
 FILTER_DEPTH = 32
-"""Conjunctions and disjunctions in each other in a filter."""
+"""Levels of nested ``&`` and ``|`` in a filter."""
 
 
 def check_limit(what: str, found: int, limit: int, unit: str) -> None:
-    """Raises InvalidRequest naming ``what``, the value found and the limit when it is beyond."""
+    """Raises InvalidRequest when ``found`` exceeds the limit; the message names ``what`` and both numbers."""
     if found > limit:
         raise InvalidRequest(f"{what} has {found} {unit}, {limit} is the most", found=found, limit=limit)
 
 
 def metadata_text(text: str, what: str) -> str:
-    """``text`` itself, the content of a JSON metadata file, when readers take it; raises InvalidRequest otherwise."""
+    """``text``, the content of a JSON metadata file; raises InvalidRequest when readers would refuse it."""
     try:
         size = len(text.encode())
     except UnicodeEncodeError as error:
-        raise InvalidRequest(f"{what} holds {text[error.start]!r}, which is no text") from None
+        raise InvalidRequest(f"{what} holds {text[error.start]!r}, which is not valid Unicode text") from None
     check_limit(what, size, METADATA_BYTES, "bytes")
     return text

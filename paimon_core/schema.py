@@ -242,7 +242,7 @@ def new_schema(
 
 
 def _new_time_millis() -> int:
-    """The time now, but never one that this process gave before: it tells tables of one name apart."""
+    """The time now, later than all times given before in this process: tables of one name are told apart by it."""
     with _LAST_LOCK:
         _last_millis[0] = max(time.time_ns() // 1_000_000, _last_millis[0] + 1)
         return _last_millis[0]
@@ -255,7 +255,7 @@ def _column_type(column: pa.Field, text: str | None) -> DataType:
         return from_arrow(column.type, column.nullable)
     except RecursionError:
         raise InvalidRequest(
-            f"column {column.name!r}: its types are in each other more than {TYPE_DEPTH} times", column=column.name
+            f"column {column.name!r}: its type has more than {TYPE_DEPTH} levels of nested types", column=column.name
         ) from None
     except UnsupportedFeature as error:
         raise UnsupportedFeature(f"column {column.name!r}: {error}", column=column.name, **error.facts) from None

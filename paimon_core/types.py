@@ -155,12 +155,12 @@ class DataType:
 
     @property
     def depth(self) -> int:
-        """How many types are in each other, this one included."""
+        """How many levels of nested types it has, counting itself as one."""
         return 1 + max((c.type.depth for c in self.children), default=0)
 
     @property
     def records(self) -> int:
-        """How many ROW and MAP types are in it, itself included."""
+        """How many ROW and MAP types it contains, itself included."""
         return (self.root in (TypeRoot.ROW, TypeRoot.MAP)) + sum(c.type.records for c in self.children)
 
     @property
@@ -260,7 +260,7 @@ def _nested(root: TypeRoot, children: tuple[Child, ...]) -> DataType:
         raise InvalidRequest(f"a {root} needs fields of distinct names that are not blank, not {names}")
     made = DataType(root, children=children)
     if made.depth > TYPE_DEPTH:
-        raise UnsupportedFeature(f"a {root} has {made.depth} types in each other, {TYPE_DEPTH} is the most")
+        raise UnsupportedFeature(f"a {root} has {made.depth} levels of nested types, {TYPE_DEPTH} is the most")
     for child in children:
         if child.type.root in TIMESTAMP_ROOTS and child.type.timestamp_unit == "ns":
             raise UnsupportedFeature(f"type {child.type} inside of a {root} is not supported", type=child.type.sql)

@@ -6,7 +6,7 @@ import argparse
 import datetime
 from typing import NoReturn
 
-from paimon_core.options.parsers import parse_millis
+from paimon_core.options.parsers import lacks_unit, parse_millis
 
 
 class Parser(argparse.ArgumentParser):
@@ -19,8 +19,8 @@ class Parser(argparse.ArgumentParser):
 
 def duration(text: str) -> datetime.timedelta:
     """``7 d``, ``12h``, ``90 min``; a number other than 0 needs its unit."""
-    number = text.strip()
-    if number.isdecimal() and int(number):
+    if lacks_unit(text):
+        number = text.strip()
         raise argparse.ArgumentTypeError(f"{text!r:.60} has no unit: write '{number:.60} d' or '{number:.60} ms'")
     try:
         return datetime.timedelta(milliseconds=parse_millis(text))

@@ -27,7 +27,7 @@ from paimon_core.lsm.rewrite import Rewrite, Upgrade, plan_rewrite, small_file_b
 from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.data_file import DataFile, FileSource
-from paimon_core.metadata.latest import of_latest
+from paimon_core.metadata.latest import latest_entries
 from paimon_core.parallel import side_by_side
 from paimon_core.read.bucket_reader import BucketReader
 from paimon_core.write.bucket_writer import rolling_writer
@@ -65,8 +65,7 @@ def run_task(context: TableContext, task: CompactionTask) -> CommitMessage:
 
 def _is_live(context: TableContext, task: CompactionTask) -> bool:
     """Whether all files that the task reads are in the table still."""
-    entries = of_latest(context.snapshots, lambda latest: context.manifests.entries_of(latest) if latest else [])
-    live = {e.file.file_name for e in entries}
+    live = {e.file.file_name for e in latest_entries(context)}
     return all(f.file_name in live for f in (*task.unit.files, *task.higher))
 
 

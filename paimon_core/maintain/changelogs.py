@@ -11,13 +11,13 @@ from dataclasses import dataclass, field, replace
 
 from paimon_core.maintain.due_again import chosen_again, of_plan, outdated_when_gone
 from paimon_core.maintain.emptied import remove_emptied
+from paimon_core.maintain.existing_files import existing_files
 from paimon_core.maintain.garbage import Garbage, Removal
 from paimon_core.maintain.holders import Seen, keep_branches, keep_tags, seen_now, used_since
 from paimon_core.maintain.look_again import look_again
 from paimon_core.maintain.plan import Plan, PlannedFile, Protected
 from paimon_core.maintain.retention import Bound, Chosen, Retention, bounds, choose_changelogs, refuse_unread_options
 from paimon_core.maintain.state import TableState
-from paimon_core.maintain.there import there
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.snapshot import Snapshot
 
@@ -86,7 +86,7 @@ def plan_changelog_expiry(context: TableContext, retention: Retention) -> Plan:
     return replace(
         plan,
         subjects=tuple(f"changelog {s.id}" for s in work.expired),
-        files=there(context.storage, (*work.data, *work.metadata)),
+        files=existing_files(context.storage, (*work.data, *work.metadata)),
         protected=work.protected,
         arguments={
             "changelogs": [s.id for s in work.expired],
@@ -164,7 +164,7 @@ def _carry_out(context: TableContext, work: _Work, seen: Seen) -> ChangelogRepor
     used = used_since(context, seen, (*work.data, *work.metadata))
     data = [f for f in work.data if f.path not in used]
     metadata = (f for f in work.metadata if f.path not in used)
-    removed = Removal.of(there(context.storage, data), there(context.storage, metadata))
+    removed = Removal.of(existing_files(context.storage, data), existing_files(context.storage, metadata))
     context.storage.delete(removed.paths)
     if context.options["snapshot.clean-empty-directories"]:
         remove_emptied(context, [f.path for f in data])

@@ -24,6 +24,7 @@ from dataclasses import dataclass, field, replace
 from paimon_core.errors import PlanOutdated
 from paimon_core.maintain.due_again import chosen_again, of_plan, outdated_when_gone
 from paimon_core.maintain.emptied import remove_emptied
+from paimon_core.maintain.existing_files import existing_files
 from paimon_core.maintain.garbage import Garbage, Removal
 from paimon_core.maintain.give_way import delete_below
 from paimon_core.maintain.hands import Hands, delete_files
@@ -32,7 +33,6 @@ from paimon_core.maintain.look_again import look_again
 from paimon_core.maintain.plan import Plan, PlannedFile, Protected
 from paimon_core.maintain.retention import Bound, Chosen, Retention, bounds, choose_snapshots, refuse_unread_options
 from paimon_core.maintain.state import TableState
-from paimon_core.maintain.there import there
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.data_file import FileSource
 from paimon_core.metadata.manifest import ManifestEntry
@@ -77,7 +77,7 @@ class _Work:
 
     def report(self, context: TableContext, *, dry_run: bool = False) -> ExpireReport:
         ids = tuple(s.id for s in self.expired)
-        removal = Removal.of(there(context.storage, self.data), there(context.storage, self.metadata))
+        removal = Removal.of(existing_files(context.storage, self.data), existing_files(context.storage, self.metadata))
         return ExpireReport(context.name, ids, self.first_kept.id, removal, self.kept_by_tags, dry_run, self.protected)
 
 
@@ -120,7 +120,7 @@ def plan_snapshot_expiry(
     return replace(
         plan,
         subjects=tuple(f"snapshot {s.id}" for s in work.expired),
-        files=(*(data := there(context.storage, work.data)), *there(context.storage, work.metadata)),
+        files=(*(data := existing_files(context.storage, work.data)), *existing_files(context.storage, work.metadata)),
         protected=work.protected,
         arguments={
             "snapshots": [s.id for s in work.expired],

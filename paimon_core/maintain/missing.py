@@ -19,7 +19,7 @@ from paimon_core.maintain.quarantine import quarantines
 from paimon_core.maintain.state import TableState
 from paimon_core.metadata.commit_message import deletions
 from paimon_core.metadata.context import TableContext
-from paimon_core.metadata.latest import of_latest
+from paimon_core.metadata.latest import latest_entries
 from paimon_core.metadata.manifest import ManifestEntry
 from paimon_core.metadata.snapshot import Snapshot
 
@@ -50,7 +50,7 @@ def plan_missing_removal(context: TableContext) -> Plan:
     files: list[PlannedFile] = []
     protected: list[Protected] = []
     rows = 0
-    entries = of_latest(context.snapshots, lambda latest: context.manifests.entries_of(latest) if latest else [])
+    entries = latest_entries(context)
     protected += [
         Protected(f"file {e.file.file_name}", f"its external path {e.file.external_path}, which is not looked at")
         for e in entries
@@ -85,7 +85,7 @@ def apply_missing_removal(context: TableContext, plan: Plan, *, user: str | None
     planned = {f.path for f in plan.files}
     if context.snapshots.latest() is None or not planned:
         return MissingReport(context.name)
-    entries = of_latest(context.snapshots, lambda latest: context.manifests.entries_of(latest) if latest else [])
+    entries = latest_entries(context)
     gone = _missing(context, entries, planned)
     if back := sorted(planned - {path for path, _ in gone}):
         raise PlanOutdated(

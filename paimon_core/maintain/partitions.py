@@ -24,7 +24,7 @@ from paimon_core.maintain.retention import refuse_unread_options
 from paimon_core.maintain.state import TableState
 from paimon_core.metadata.commit_message import CommitMessage, deletions
 from paimon_core.metadata.context import TableContext
-from paimon_core.metadata.latest import of_latest
+from paimon_core.metadata.latest import latest_entries, of_latest
 from paimon_core.metadata.local_time import epoch_millis
 from paimon_core.metadata.manifest import ManifestEntry
 from paimon_core.metadata.manifest_file import live_entries
@@ -225,13 +225,10 @@ def _deletes(context: TableContext, partitions: Iterable[bytes], planned: set[st
     wanted = frozenset(partitions)
     if context.snapshots.latest() is None:
         raise SnapshotNotFound(f"table {context.name} has no snapshot any more", table=context.name)
-    entries = of_latest(
-        context.snapshots, lambda latest: context.manifests.entries_of(latest, wanted) if latest else []
-    )
     return deletions(
         entry
-        for entry in entries
-        if entry.partition in wanted and entry.bucket >= 0 and planned.issuperset(_paths(context, entry)[:1])
+        for entry in latest_entries(context, wanted)
+        if entry.bucket >= 0 and planned.issuperset(_paths(context, entry)[:1])
     )
 
 

@@ -10,12 +10,12 @@ import contextlib
 from dataclasses import dataclass, field
 
 from paimon_core.errors import TagNotFound
+from paimon_core.maintain.existing_files import existing_files
 from paimon_core.maintain.garbage import Removal
 from paimon_core.maintain.plan import Plan
 from paimon_core.maintain.state import TableState
 from paimon_core.maintain.tag_release import only_of
 from paimon_core.maintain.tags import delete_tag, drop_tag
-from paimon_core.maintain.there import there
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.tag_store import Tag
 
@@ -61,7 +61,7 @@ def plan_tag_expiry(context: TableContext, *, now_millis: int, older_than_millis
         context.branch,
         state,
         tuple(f"tag {t.name}" for t in over),
-        there(context.storage, (*data, *metadata)),
+        existing_files(context.storage, (*data, *metadata)),
         arguments={
             "tags": {t.name: t.snapshot.delta_manifest_list for t in over},
             "now_millis": now_millis,

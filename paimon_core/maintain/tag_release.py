@@ -11,11 +11,11 @@ import bisect
 from collections.abc import Callable
 from dataclasses import replace
 
+from paimon_core.maintain.existing_files import existing_files
 from paimon_core.maintain.garbage import Garbage, Removal, patient_entries
 from paimon_core.maintain.holders import keep_branches, keep_own_changelogs, seen_now, used_since
 from paimon_core.maintain.look_again import look_again
 from paimon_core.maintain.plan import PlannedFile
-from paimon_core.maintain.there import there
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.manifest_file import live_entries
 from paimon_core.metadata.tag_store import Tag
@@ -59,7 +59,7 @@ def release(
     def goes(file: PlannedFile) -> bool:
         return file.path not in used and (allowed is None or file.path in allowed)
 
-    removal = Removal.of(*(there(context.storage, filter(goes, files)) for files in (data, metadata)))
+    removal = Removal.of(*(existing_files(context.storage, filter(goes, files)) for files in (data, metadata)))
     context.storage.delete(removal.paths)
     return removal
 

@@ -11,13 +11,13 @@ import contextlib
 from dataclasses import replace
 
 from paimon_core.errors import AlreadyExists, CorruptTable, SnapshotNotFound, TagNotFound
+from paimon_core.maintain.existing_files import existing_files
 from paimon_core.maintain.garbage import Removal
 from paimon_core.maintain.plan import Plan
 from paimon_core.maintain.state import TableState
 from paimon_core.maintain.tag_names import check_new_name
 from paimon_core.maintain.tag_release import only_of, release
 from paimon_core.maintain.tag_success import note_created, note_deleted
-from paimon_core.maintain.there import there
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.metadata.tag_store import Tag, new_tag
@@ -110,7 +110,7 @@ def delete_tag(context: TableContext, name: str, *, dry_run: bool = False) -> Re
     if not dry_run:
         return drop_tag(context, tag)
     data, metadata = only_of(context, tag).files()
-    return Removal.of(there(context.storage, data), there(context.storage, metadata))
+    return Removal.of(existing_files(context.storage, data), existing_files(context.storage, metadata))
 
 
 def drop_tag(context: TableContext, tag: Tag, allowed: frozenset[str] | None = None) -> Removal:
@@ -133,7 +133,7 @@ def plan_tag_deletion(context: TableContext, name: str) -> Plan:
         context.branch,
         state,
         (f"tag {name}",),
-        there(context.storage, (*data, *metadata)),
+        existing_files(context.storage, (*data, *metadata)),
         arguments={"tag": name},
     )
 

@@ -74,22 +74,25 @@ def parse_positive_millis(text: str) -> int:
     return parse_millis(text)
 
 
-_BARE = re.compile(r"\s*(\d+)\s*")
+def lacks_unit(text: str) -> bool:
+    """Whether the text of a size or a duration is a number other than 0 without a unit."""
+    number = text.strip()
+    return number.isdecimal() and int(number) != 0
 
 
 def with_unit(parse: Callable[[str], T]) -> Callable[[str], T]:
-    """The same parser for what a person types: of a size or duration, a number other than 0 needs its unit.
+    """The parser for options that a person sets: a size or duration other than 0 needs its unit.
 
-    Paimon reads a bare one as bytes or milliseconds, which is seldom what was meant.
+    Paimon reads a number without a unit as bytes or milliseconds, which is rarely what was meant. Parsers of other
+    kinds are returned as they are.
     """
     units = ("b", "mb") if parse in (parse_bytes, parse_size) else ("ms", "s")
     if parse not in (parse_bytes, parse_size, parse_millis, parse_positive_millis):
         return parse
 
     def strictly(text: str) -> T:
-        found = _BARE.fullmatch(text)
-        if found and int(found.group(1)):
-            raise ValueError(" or ".join(f"'{found.group(1)} {unit}'" for unit in units) + ", with its unit")
+        if lacks_unit(text):
+            raise ValueError(" or ".join(f"'{text.strip()} {unit}'" for unit in units) + ", with its unit")
         return parse(text)
 
     return strictly

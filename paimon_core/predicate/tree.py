@@ -40,7 +40,7 @@ class Predicate:
 
     @property
     def depth(self) -> int:
-        """How many conjunctions and disjunctions lie in each other."""
+        """How many levels of nested conjunctions and disjunctions it has."""
         return 0
 
     @property
@@ -199,7 +199,7 @@ def _join(kind: type[And] | type[Or], parts: Sequence[Predicate]) -> Predicate:
     comparisons = sum(p.comparisons for p in parts)
     depth = max(p.depth + (not isinstance(p, kind)) for p in parts)
     check_limit(_FILTER, comparisons, FILTER_COMPARISONS, "comparisons")
-    check_limit("the filter", depth, FILTER_DEPTH, "levels of & and | in each other")
+    check_limit("the filter", depth, FILTER_DEPTH, "levels of nested & and |")
     flat: list[Predicate] = []
     for part in parts:
         flat.extend(part.parts if isinstance(part, kind) else (part,))

@@ -68,7 +68,7 @@ class CommitRequest:
         for key, value in (properties or {}).items():
             if not _is_text(key) or not _is_text(value):
                 raise InvalidRequest(f"snapshot property {key!r} = {value!r} must be text on both sides", key=key)
-        check_limit("the snapshot properties", _json_bytes(properties or {}), PROPERTIES_BYTES, "bytes")
+        check_limit("the text of the snapshot properties", _json_bytes(properties or {}), PROPERTIES_BYTES, "bytes")
         if watermark is not None and (not _is_whole(watermark) or not -(2**63) <= watermark < 2**63):
             raise InvalidRequest(f"watermark {watermark!r:.60} is not a whole number of epoch milliseconds")
         prefix = context.options["commit.user-prefix"]

@@ -35,8 +35,7 @@ class Expiry:
 
     context: TableContext
 
-    @property
-    def _same(self) -> TableContext:
+    def _checked_context(self) -> TableContext:
         """The context; raises TableNotFound when the table was dropped or made anew."""
         return table_to_change(self.context)
 
@@ -52,7 +51,7 @@ class Expiry:
 
         Raises InvalidRequest, CorruptTable naming what cannot be read.
         """
-        context = self._same
+        context = self._checked_context()
         snapshots, lasting = asked_retentions(context, keep_last, keep_max, older_than, limit)
         return expire.plan_snapshot_expiry(context, snapshots, decoupled=lasting is not None)
 
@@ -69,7 +68,7 @@ class Expiry:
         Defaults come from the options ``changelog.num-retained.min/max`` and ``changelog.time-retained``, and from
         those for snapshots. Raises InvalidRequest, CorruptTable.
         """
-        context, now = self._same, clock.now_millis()
+        context, now = self._checked_context(), clock.now_millis()
         snapshots, lasting = retentions(context, now)
         usual = lasting or snapshots
         most = at_least_one("keep_max", keep_max, usual.retain_max)
@@ -95,7 +94,7 @@ class Expiry:
         protected. Raises InvalidRequest, UnsupportedFeature for a time format that is not read here.
         """
         return partitions.plan_partition_expiry(
-            self._same,
+            self._checked_context(),
             now_millis=clock.now_millis(),
             lifetime_millis=None if older_than is None else as_millis("older_than", older_than),
             strategy=strategy,
@@ -105,7 +104,9 @@ class Expiry:
     def plan_consumer_expiry(self, *, older_than: datetime.timedelta | None = None) -> Plan:
         """Find the consumers that fell silent; default: option ``consumer.expiration-time``."""
         millis = None if older_than is None else as_millis("older_than", older_than)
-        return consumers.plan_consumer_expiry(self._same, now_millis=clock.now_millis(), lifetime_millis=millis)
+        return consumers.plan_consumer_expiry(
+            self._checked_context(), now_millis=clock.now_millis(), lifetime_millis=millis
+        )
 
     def plan_tag_expiry(self, *, older_than: datetime.timedelta | None = None) -> Plan:
         """Find the tags whose time is over, with ``older_than`` also those that are older, and what only they use.
@@ -114,18 +115,18 @@ class Expiry:
         """
         now = clock.now_millis()
         made_before = None if older_than is None else now - as_millis("older_than", older_than)
-        return tag_expiry.plan_tag_expiry(self._same, now_millis=now, older_than_millis=made_before)
+        return tag_expiry.plan_tag_expiry(self._checked_context(), now_millis=now, older_than_millis=made_before)
 
     def consumers(self) -> list[Consumer]:
         """The streaming readers and the first snapshot that each has not read, by name; raises CorruptTable."""
-        return self._same.consumers.list()
+        return self._checked_context().consumers.list()
 
     def reset_consumer(self, name: str, next_snapshot: int | None = None) -> None:
         """Let a reader go on from a snapshot, None: forget it; raises NotFound, InvalidRequest."""
         if next_snapshot is None:
-            self._same.consumers.delete(name)
+            self._checked_context().consumers.delete(name)
         else:
-            self._same.consumers.reset(name, next_snapshot)
+            self._checked_context().consumers.reset(name, next_snapshot)
 
     def mark_done(self, *partitions: Mapping[str, Any]) -> tuple[str, ...]:
         """Tell others that these partitions are complete (format 16.8), each given by its columns and values.
@@ -135,7 +136,7 @@ class Expiry:
         """
         if not partitions:
             raise InvalidRequest("mark_done needs one or more partitions, such as {'dt': '2024-01-01'}")
-        return mark_done(self._same, partitions, clock.now_millis())
+        return mark_done(self._checked_context(), partitions, clock.now_millis())
 
 
 def asked_retentions(

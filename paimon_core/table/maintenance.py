@@ -51,7 +51,7 @@ class Maintenance(expiry.Expiry):
         if not isinstance(plan, Plan) or plan.operation not in APPLY:
             known = ", ".join(sorted(APPLY))
             raise InvalidRequest(f"apply takes a plan to {known}, not {plan!r:.80}")
-        return APPLY[plan.operation](self._same, plan)
+        return APPLY[plan.operation](self._checked_context(), plan)
 
     # -- files that nobody uses, entries that have no file
 
@@ -65,7 +65,7 @@ class Maintenance(expiry.Expiry):
         CorruptTable when it cannot be known what is used.
         """
         return orphans.plan_orphan_removal(
-            self._same,
+            self._checked_context(),
             older_than_millis=as_millis("older_than", older_than),
             mode=mode,
             without_snapshots=without_snapshots,
@@ -73,20 +73,20 @@ class Maintenance(expiry.Expiry):
 
     def quarantines(self) -> list[quarantine.Quarantine]:
         """What orphan removals have put aside, oldest first."""
-        return quarantine.quarantines(self._same)
+        return quarantine.quarantines(self._checked_context())
 
     def undo(self, quarantine_id: str) -> quarantine.UndoReport:
         """Bring back what one orphan removal put aside, bit for bit; raises NotFound."""
-        return quarantine.undo(self._same, quarantine_id)
+        return quarantine.undo(self._checked_context(), quarantine_id)
 
     def plan_quarantine_purge(self, *, older_than: datetime.timedelta = _WEEK) -> Plan:
         """Plan to delete for good what was put aside longer ago than this, unless the table uses it after all."""
         now = clock.now_millis()
-        return quarantine.plan_purge(self._same, as_millis("older_than", older_than), now)
+        return quarantine.plan_purge(self._checked_context(), as_millis("older_than", older_than), now)
 
     def plan_missing_removal(self) -> Plan:
         """Find live files that are gone, to take their entries out of the table; their rows are lost then."""
-        return missing.plan_missing_removal(self._same)
+        return missing.plan_missing_removal(self._checked_context())
 
     # -- what names and holds snapshots
 
@@ -102,11 +102,13 @@ class Maintenance(expiry.Expiry):
 
         Commits that come after the plan make it outdated. Raises SnapshotNotFound, TagNotFound.
         """
-        return rollback.plan_rollback(self._same, rollback_target(self.context, snapshot, tag, time, watermark))
+        return rollback.plan_rollback(
+            self._checked_context(), rollback_target(self.context, snapshot, tag, time, watermark)
+        )
 
     def plan_tag_deletion(self, name: str) -> Plan:
         """Find the files that only this tag still uses, on whatever branch; raises TagNotFound, CorruptTable."""
-        return tags.plan_tag_deletion(self._same, name)
+        return tags.plan_tag_deletion(self._checked_context(), name)
 
     def plan_branch_deletion(self, name: str) -> Plan:
         """List the metadata files of a branch; data files that only it used become orphans.
@@ -114,13 +116,13 @@ class Maintenance(expiry.Expiry):
         Raises BranchNotFound, also for one that is half made or half deleted, which ``Table.branches.delete`` ends;
         InvalidRequest for main.
         """
-        return branches.plan_branch_deletion(self._same, name)
+        return branches.plan_branch_deletion(self._checked_context(), name)
 
     # -- nothing is lost by these
 
     def compact_manifests(self) -> Snapshot | None:
         """Rewrite the manifests of the latest snapshot as few full ones; None when that would gain nothing."""
-        return compact_manifests(self._same)
+        return compact_manifests(self._checked_context())
 
     def check(self, *, deep: bool = False) -> Report:
         """Check the invariants of the table on all of its branches, quickly or (``deep``) with all of its rows.
@@ -132,4 +134,4 @@ class Maintenance(expiry.Expiry):
 
     def repair_hints(self) -> hints.HintReport:
         """Make LATEST and EARLIEST right in all branches (format 3.4)."""
-        return hints.repair_hints(self._same)
+        return hints.repair_hints(self._checked_context())

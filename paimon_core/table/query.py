@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from paimon_core.errors import CorruptTable, InvalidRequest, SnapshotNotFound
 from paimon_core.metadata.context import TableContext
-from paimon_core.metadata.latest import of_latest
+from paimon_core.metadata.latest import is_missing, of_latest
 from paimon_core.metadata.presence import check_same_table
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.parallel import side_by_side
@@ -35,29 +35,29 @@ _MOST_ROWS = 2**62
 class Scan:
     """A read that has been described and not yet run; each run of it sees the same snapshot, that of its ``plan``.
 
-    A scan of the latest snapshot reads a newer one when that expires before it is planned. Once it is planned, an
-    expiry of its snapshot is SnapshotNotFound, as soon as a file is gone.
+    A scan of the latest snapshot reads a newer one when that snapshot expires before the scan is planned. When it
+    expires afterwards, reading raises SnapshotNotFound as soon as a file is missing.
     """
 
     context: TableContext
     snapshot: Snapshot | None
-    """The one to read, or that was the latest when the scan was described."""
+    """The snapshot to read, or the latest one at the time of the description."""
     columns: tuple[str, ...]
     where: Predicate | None = None
     limit: int | None = None
     pinned: bool = True
-    """Whether no other snapshot will do."""
+    """Whether only ``snapshot`` may be read, not a newer one."""
 
     @cached_property
     def plan(self) -> ScanPlan:
         """What will be read, and why the rest is not.
 
-        Raises SnapshotNotFound when the snapshot has expired, TableNotFound when the table was dropped.
+        Raises SnapshotNotFound when the snapshot has expired, TableNotFound when the table was dropped or made anew.
         """
         try:
             return self._plan(self.snapshot)
         except (SnapshotNotFound, CorruptTable) as error:
-            if isinstance(error, CorruptTable) and not error.facts.get("missing"):
+            if not is_missing(error):
                 raise
             check_same_table(self.context)
             if self.pinned or self.context.snapshots.latest() == self.snapshot:

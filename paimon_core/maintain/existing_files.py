@@ -1,7 +1,7 @@
-"""there: those of the files to delete that exist, so that plans and reports count nothing that is gone already.
+"""existing_files: the files to delete that exist, so that plans and reports count no file that is gone already.
 
-What an expiry deletes is worked out from manifests, which also tell of files that an earlier run has deleted: of the
-first snapshot that was left then, or of all of it when that run was cut short.
+An expiry finds the files to delete in manifests. Manifests also name files that an earlier run deleted: those of the
+first snapshot that it left, or all of them when that run was interrupted.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ FEW = 8
 """Files of one directory that are looked up one by one; for more, the directory is listed."""
 
 
-def there(storage: Storage, files: Iterable[PlannedFile]) -> tuple[PlannedFile, ...]:
+def existing_files(storage: Storage, files: Iterable[PlannedFile]) -> tuple[PlannedFile, ...]:
     """The files that exist now, in the order given; costs at most one listing a directory."""
     wanted = tuple(files)
     by_directory: defaultdict[str, list[str]] = defaultdict(list)
