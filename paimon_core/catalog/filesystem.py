@@ -119,11 +119,11 @@ class FilesystemCatalog(Catalog):
             new_name(identifier.table, "table", self.list_tables(identifier.database))
             if not is_free(self.storage, context.paths.root):
                 raise InvalidRequest(
-                    f"{context.paths.root} holds the rest of a table and no schema: "
+                    f"{context.paths.root} holds files of a table and no schema: "
                     + (
-                        "the drop of a table was cut short: drop_table finishes it"
+                        "a drop was interrupted, and drop_table finishes it"
                         if is_half_dropped(self.storage, context.paths.root)
-                        else "remove what is not needed by hand, there are files of others among them"
+                        else "remove them by hand; not all of them are files of a table"
                     ),
                     table=name,
                     path=context.paths.root,
@@ -135,9 +135,9 @@ class FilesystemCatalog(Catalog):
         raise AlreadyExists(f"table {name} exists already", table=name)
 
     def drop_table(self, name: str, *, ignore_if_missing: bool = False) -> None:
-        """Remove a table with all of its files; one that was dropped halfway, here or by others, is finished.
+        """Remove a table with all of its files, or finish a drop that was interrupted, here or in another program.
 
-        Commits of others that come while it goes may go with it.
+        Commits that others make during the drop may be removed with the table.
         """
         identifier = Identifier.of_table(name, "drop")
         root = self._places.root(identifier)
@@ -163,7 +163,7 @@ class FilesystemCatalog(Catalog):
             raise no_table(source, self.warehouse, self.list_tables(source.database))
         self._check_database(target.database)
         if self.storage.exists(self._places.root(target)):
-            left = ", the rest of a table that was dropped halfway: drop_table finishes that"
+            left = ", left by an interrupted drop, which drop_table finishes"
             is_rest = is_half_dropped(self.storage, self._places.root(target))
             raise AlreadyExists(
                 f"table {to} exists already: {self._places.root(target)}{left if is_rest else ''}", table=to

@@ -1,8 +1,8 @@
-"""Removal of a table's files, so that a drop that is cut short is no table, and the same call again finishes it.
+"""Removal of a table's files. After an interrupted drop the table does not exist, and the same call finishes the drop.
 
-A mark beside the schemas comes first: from then on the table is not there. The schemas go next, newest first, so open
-handles and other engines find no table either; then the branches, the rest, and the mark last. Of a table directory
-that is a symbolic link only the link goes.
+The drop first writes a mark file beside the schemas: from then on the table does not exist. It then deletes the
+schemas, newest first, so that open handles and other engines find no table either; then the branches, everything else,
+and the mark last. When the directory of the table is a symbolic link, only the link is deleted.
 """
 
 from __future__ import annotations
@@ -15,15 +15,17 @@ from paimon_core.storage.paths import TablePaths
 from paimon_core.storage.storage import FileInfo, Storage
 
 _ROUNDS = 5
-_SURE = re.compile(r"schema|snapshot|manifest|bucket-(\d+|postpone)")
-"""Entries that only the directory of a table has."""
-_NAMED = ("tag", "branch", "changelog", "consumer")
-"""Directories whose files a table calls after the directory: ``tag/tag-x``."""
-_USUAL = re.compile(r"tag|branch|changelog|consumer|index|statistics|quarantine|_SUCCESS|\..*")
+"""How often the directory is listed again for files that others add during the removal."""
+_TABLE_ONLY = re.compile(r"schema|snapshot|manifest|bucket-(\d+|postpone)")
+"""Entries that lie only in the directory of a table."""
+_PREFIXED = ("tag", "branch", "changelog", "consumer")
+"""Directories of a table whose files begin with the name of the directory: ``tag/tag-x``."""
+_ALSO_IN_TABLES = re.compile(r"tag|branch|changelog|consumer|index|statistics|quarantine|_SUCCESS|\..*")
+"""Entries that the directory of a table may have, as other directories may."""
 
 
 def mark_dropped(storage: Storage, root: str) -> None:
-    """Let the table at ``root`` be none from now on; nothing where there are no files."""
+    """Write the mark, so that the table at ``root`` does not exist from now on; without files nothing is done."""
     if is_link(storage, root) or not storage.list(root):
         return
     schemas = TablePaths(root).schema_directory
@@ -33,7 +35,7 @@ def mark_dropped(storage: Storage, root: str) -> None:
 
 
 def remove_files(storage: Storage, root: str) -> None:
-    """Delete the files of a table after ``mark_dropped``, or go on with that; what others add meanwhile goes too."""
+    """Delete the files of a table after ``mark_dropped``, also those that others add meanwhile; may be repeated."""
     if is_link(storage, root):
         storage.delete_directory(root)
         return
@@ -55,9 +57,10 @@ def remove_files(storage: Storage, root: str) -> None:
 
 
 def is_half_dropped(storage: Storage, root: str) -> bool:
-    """Whether files lie at ``root`` that are no table, and nothing but what a table leaves when it is dropped.
+    """Whether ``root`` holds what an interrupted drop left of a table, and nothing else.
 
-    That is known by the mark, or, after others' drops, by what lies there: no schema, and directories of a table only.
+    That is the case when the mark is there. A drop by another program leaves no mark: then there must be no schema, and
+    only entries of a table.
     """
     if is_link(storage, root) or not storage.exists(root):
         return False
@@ -70,8 +73,8 @@ def is_half_dropped(storage: Storage, root: str) -> bool:
         return True
     if any(f.name.startswith("schema-") for f in schemas):
         return False
-    return any(_is_sure(inside, f) for f in entries) and all(
-        _USUAL.fullmatch(f.name) or _is_sure(inside, f) for f in entries
+    return any(_is_of_a_table(inside, f) for f in entries) and all(
+        _ALSO_IN_TABLES.fullmatch(f.name) or _is_of_a_table(inside, f) for f in entries
     )
 
 
@@ -81,19 +84,19 @@ def is_marked(storage: Storage, root: str) -> bool:
 
 
 def is_free(storage: Storage, root: str) -> bool:
-    """Whether a new table may be made at ``root``: there is nothing of an old one but empty directories."""
+    """Whether a new table may be made at ``root``: an old one left nothing there but empty directories."""
     inside = confined(storage, root)
     return not any(
-        _is_sure(inside, f) and (f.is_link or any(not i.name.startswith(".") for i in inside.walk(f.path)))
+        _is_of_a_table(inside, f) and (f.is_link or any(not i.name.startswith(".") for i in inside.walk(f.path)))
         for f in inside.list(root)
         if f.is_directory
     )
 
 
-def _is_sure(storage: Storage, entry: FileInfo) -> bool:
-    if _SURE.fullmatch(entry.name):
+def _is_of_a_table(storage: Storage, entry: FileInfo) -> bool:
+    if _TABLE_ONLY.fullmatch(entry.name):
         return True
-    if entry.is_link or not entry.is_directory or not ("=" in entry.name or entry.name in _NAMED):
+    if entry.is_link or not entry.is_directory or not ("=" in entry.name or entry.name in _PREFIXED):
         return False
     first = next(iter(storage.walk(entry.path)), None)
     below = "" if first is None else first.path.removeprefix(entry.path)
@@ -108,7 +111,7 @@ def _remove(storage: Storage, entry: FileInfo) -> None:
 
 
 def _remove_markers(storage: Storage, root: str) -> None:
-    """On stores without directories objects may stand for them; they go unless files have come again."""
+    """Delete the objects that stand for directories on object stores, unless files were added again."""
     if storage.exists(root) and next(iter(storage.walk(root)), None) is None:
         storage.delete_directory(root)
 

@@ -141,7 +141,7 @@ class SqlCatalog(Catalog):
             raise no_table(main, self._place, self.list_tables(found.database))
         schema = self._places.schemas(main).latest()
         if schema is None and is_marked(self.storage, self._places.root(main)):
-            raise TableNotFound(f"table {main} was dropped halfway: drop_table finishes it", table=name)
+            raise TableNotFound(f"the drop of table {main} was interrupted: drop_table finishes it", table=name)
         if schema is None:
             raise StorageError(
                 f"{self._place} names table {main}, but {self._places.root(main)} holds no schema: a rename was cut "
@@ -179,7 +179,7 @@ class SqlCatalog(Catalog):
         if ignore_if_exists:
             return self.table(name)
         half = is_marked(self.storage, self._places.root(found))
-        what = "was dropped halfway: drop_table finishes it" if half else "exists already"
+        what = "has a drop that was interrupted: drop_table finishes it" if half else "exists already"
         raise AlreadyExists(f"table {name} {what}", table=name)
 
     def _first_schema(self, context: TableContext) -> TableSchema:
@@ -191,8 +191,8 @@ class SqlCatalog(Catalog):
         if standing is None or not self._is_left_over(context, standing):
             raise AlreadyExists(
                 f"{context.paths.root} holds files of a table that {self._place} does not name: register_table adopts "
-                "it, rename_table goes on with a rename that was cut short, drop_table ends one that was dropped "
-                "halfway",
+                "it, rename_table goes on with a rename that was cut short, drop_table finishes a drop that was "
+                "interrupted",
                 table=context.name,
             )
         return standing
@@ -231,9 +231,9 @@ class SqlCatalog(Catalog):
         return self.table(name)
 
     def drop_table(self, name: str, *, ignore_if_missing: bool = False) -> None:
-        """Remove a table: a mark in its files, its name, then all of its files; one that was cut short is finished.
+        """Remove a table: write a mark, remove the name, then all files; an interrupted drop is finished.
 
-        Files of a table without a name stay, unless they are marked or have no schema.
+        Files of a table that the catalog does not name stay, unless they have the mark or no schema.
         """
         found = Identifier.of_table(name, "drop")
         root = self._places.root(found)

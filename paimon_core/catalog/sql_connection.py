@@ -32,7 +32,7 @@ POSTGRES = "postgresql"
 BUSY_MILLIS = 30_000
 """How long SQLite waits for another connection that writes."""
 ANSWER_MILLIS = 60_000
-"""How long PostgreSQL may take to connect, and how long for a transaction."""
+"""How long PostgreSQL may take to connect, and how long a transaction may take."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -41,7 +41,7 @@ class SqlConnection:
 
     uri: Secret
     timeout_millis: int | None = None
-    """None: ``BUSY_MILLIS`` or ``ANSWER_MILLIS``."""
+    """None: ``BUSY_MILLIS`` for SQLite, ``ANSWER_MILLIS`` for PostgreSQL."""
 
     @staticmethod
     def to(uri: str, timeout_millis: int | None = None) -> SqlConnection:
@@ -93,19 +93,19 @@ class SqlConnection:
     def transaction(self) -> Iterator[sa.Connection]:
         """A connection whose changes stand together when the block ends.
 
-        Raises IntegrityError (SQLAlchemy's) for a row that is there already, StorageError for all else that the
-        database refuses, and for no answer in time; after an error, whether a change at the very end stands has to be
-        looked up.
+        Raises IntegrityError (SQLAlchemy's) for a row that exists already, StorageError for everything else that the
+        database refuses and for no answer in time. After an error at the end of the block the caller must look up
+        whether the change was made.
         """
-        answer = _Answer(self._answer_seconds)
+        deadline = _Deadline(_seconds(self._url, self.timeout_millis))
         try:
-            with answer.awaited(), _engine(self.uri.reveal(), self.timeout_millis).begin() as connection:
+            with deadline.applied(), _engine(self.uri.reveal(), self.timeout_millis).begin() as connection:
                 yield connection
         except IntegrityError:
             raise
         except SQLAlchemyError as error:
-            if answer.late or "timeout expired" in str(error):
-                raise StorageError(f"the catalog database {self.shown} failed: {answer.words}") from None
+            if deadline.has_passed or "timeout expired" in str(error):
+                raise StorageError(f"the catalog database {self.shown} failed: {deadline.problem}") from None
             raise StorageError(f"the catalog database {self.shown} failed: {self._reason(error)}") from None
 
     def _reason(self, error: SQLAlchemyError) -> str:
@@ -117,61 +117,57 @@ class SqlConnection:
         return scrubbed(text, secrets) or type(error).__name__
 
     @property
-    def _answer_seconds(self) -> float:
-        return _seconds(self._url, self.timeout_millis)
-
-    @property
     def _url(self) -> sa.URL:
         return sa.engine.make_url(self.uri.reveal())
 
 
 @dataclass
-class _Answer:
-    """What a server has to say in time: a driver may wait for ever for one that took the connection and is silent."""
+class _Deadline:
+    """The time limit of a transaction; without one a driver may wait for ever for a server that does not answer."""
 
     seconds: float
-    late: bool = False
-    _ends: contextlib.ExitStack = field(default_factory=contextlib.ExitStack)
+    has_passed: bool = False
+    _cleanup: contextlib.ExitStack = field(default_factory=contextlib.ExitStack)
 
     @property
-    def words(self) -> str:
-        """What is wrong when it is late."""
+    def problem(self) -> str:
+        """The part of the error message when the deadline has passed."""
         return f"no answer within {self.seconds:g} s (option request-timeout)"
 
     @contextlib.contextmanager
-    def awaited(self) -> Iterator[None]:
-        """Around a transaction, which has a connection of its own: it is cut when the rest takes longer."""
-        token = _awaited.set(self)
+    def applied(self) -> Iterator[None]:
+        """Around one transaction: the connection that it opens is shut down at the deadline."""
+        token = _deadline.set(self)
         try:
-            with self._ends:
+            with self._cleanup:
                 yield
         finally:
-            _awaited.reset(token)
+            _deadline.reset(token)
 
-    def watch(self, connection: Any) -> None:
-        """From here on the time counts; a connection without a socket is left to its driver."""
+    def start(self, connection: Any) -> None:
+        """Start the timer; a connection without a socket has the time-out of its driver only."""
         if hasattr(connection, "fileno"):
-            line = self._ends.enter_context(socket.socket(fileno=os.dup(connection.fileno())))
-            timer = threading.Timer(self.seconds, self._cut, (line,))
+            duplicate = self._cleanup.enter_context(socket.socket(fileno=os.dup(connection.fileno())))
+            timer = threading.Timer(self.seconds, self._shut_down, (duplicate,))
             timer.daemon = True
-            self._ends.callback(timer.cancel)
+            self._cleanup.callback(timer.cancel)
             timer.start()
 
-    def _cut(self, line: socket.socket) -> None:
-        self.late = True
+    def _shut_down(self, connection: socket.socket) -> None:
+        self.has_passed = True
         with contextlib.suppress(OSError):
-            line.shutdown(socket.SHUT_RDWR)
+            connection.shutdown(socket.SHUT_RDWR)
 
 
-_awaited: ContextVar[_Answer | None] = ContextVar("awaited", default=None)
-"""What the transaction that is opening its connection waits for."""
+_deadline: ContextVar[_Deadline | None] = ContextVar("deadline", default=None)
+"""The deadline of the transaction that is opening its connection."""
 
 
 def _connect(dialect: Any, _record: Any, arguments: Any, named: Any) -> Any:
-    """A connection that is watched from its first statement on, which SQLAlchemy sends by itself."""
+    """A connection under the deadline, before SQLAlchemy sends statements of its own."""
     connection = dialect.connect(*arguments, **named)
-    if (answer := _awaited.get()) is not None:
-        answer.watch(connection)
+    if (deadline := _deadline.get()) is not None:
+        deadline.start(connection)
     return connection
 
 

@@ -55,7 +55,7 @@ class TablePlaces:
 
 
 def has_schema(storage: Storage, root: str) -> bool:
-    """Whether a table lies at ``root``; one whose schemas cannot be reached counts."""
+    """Whether there is a table at ``root``; True also when its schemas cannot be read."""
     try:
         return bool(SchemaStore(confined(storage, root), TablePaths(root)).ids())
     except CorruptTable:

@@ -35,7 +35,7 @@ class BranchStore:
         return sorted(e.name.removeprefix(_PREFIX) for e in found if e.is_directory and e.name.startswith(_PREFIX))
 
     def links(self) -> frozenset[str]:
-        """The branches whose directory is a symbolic link: they can be deleted, which removes the link, and no more."""
+        """The branches whose directory is a symbolic link: they can only be deleted, which removes the link."""
         found = self.storage.list(self.paths.branch_directory)
         return frozenset(e.name.removeprefix(_PREFIX) for e in found if e.is_link and e.name.startswith(_PREFIX))
 

@@ -1,4 +1,4 @@
-"""What is said of the options that a table carries and that change nothing here: once for a table and process."""
+"""The log message about options that a table carries and that this library ignores: once a table and process."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def tell_ignored(name: str, root: str, options: TableOptions) -> None:
         return
     _told.add((root, options.ignored))
     _LOG.info(
-        "table %s carries options that are for other engines or none of Paimon's, and are ignored: %s",
+        "table %s carries options that are ignored here, as they are for other engines or unknown to Paimon: %s",
         name,
         ", ".join(options.ignored),
     )

@@ -13,7 +13,7 @@ from paimon_core.metadata.wire import pack, unpacked
 MESSAGE_VERSION = 3
 
 Position = tuple[int, str]
-"""A snapshot by its id and the name of its delta manifest list, which is its own; (0, "") before the first."""
+"""A snapshot by its id and the name of its delta manifest list, which is unique; (0, "") before the first one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class CommitMessage:
     compact_changelog: tuple[DataFile, ...] = ()
     """Changelog files that the compaction wrote."""
     numbered_after: Position | None = None
-    """The snapshot above whose sequence numbers ``new_files`` begin; None: not known. It saves the commit reading."""
+    """The snapshot whose sequence numbers those of ``new_files`` follow; None: not known. It saves the commit reads."""
 
     @property
     def is_empty(self) -> bool:

@@ -139,7 +139,7 @@ class TableContext:
 
     @cached_property
     def derived(self) -> dict[object, Any]:
-        """What others worked out from schema and options alone, by keys of their own; stays behind when pickled."""
+        """A cache of values computed from schema and options alone, by keys of their makers; it is not pickled."""
         return {}
 
     def __getstate__(self) -> dict[str, Any]:

@@ -1,12 +1,12 @@
-"""Presence: whether a handle's table is still the one that stands in its place.
+"""Presence: whether the table of a handle is still the table at its path.
 
-A table is known by the schema file that its handle was opened with: the whole content, with the time of its making, and
-by the id that its catalog gives it, where it gives one. Schemas that are added later change neither. So a table that
-was dropped and made anew under the same name, with the same columns too, is another table.
+A table is identified by the schema file that its handle was opened with: by the whole content, which includes the time
+of creation. Where the catalog gives tables an id, that id counts too. Schemas that are added later change neither. So a
+table that was dropped and created again under the same name is another table, even with the same columns.
 
-A look costs one small read. What is read before the look belongs to the handle's table when the look succeeds. What is
-written after the look may still meet a table that was made anew in between: names of files are unique, so such a write
-can leave files that nobody uses, and a commit looks again just before it publishes.
+A check costs one small read. What was read before a successful check belongs to the table of the handle. The table may
+still be replaced between a check and a write. The names of files are unique, so such a write can only leave files that
+nobody uses, and a commit checks again just before it publishes (decision 0015).
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def same_table(context: TableContext) -> TableContext:
 
 @contextlib.contextmanager
 def within_same_table(context: TableContext) -> Iterator[None]:
-    """For reads that may find nothing: also an error that says so is first checked to be of the handle's table."""
+    """Around reads that may raise NotFound: TableNotFound instead when the table was dropped or made anew."""
     try:
         yield
     except NotFound:
@@ -48,7 +48,7 @@ def within_same_table(context: TableContext) -> Iterator[None]:
 
 
 def table_to_change(context: TableContext) -> TableContext:
-    """``same_table``, and the catalog is asked too where it knows tables by an id: for whatever writes or deletes."""
+    """As ``same_table``, for operations that write or delete: a catalog that gives tables an id is asked as well."""
     check_same_table(context)
     publisher = context.snapshots.publisher
     if publisher is not None and not publisher.is_same_table():
@@ -57,9 +57,9 @@ def table_to_change(context: TableContext) -> TableContext:
 
 
 def check_not_another(context: TableContext) -> None:
-    """For checks of damaged tables: raises TableNotFound only for what is certain to be no damage.
+    """For checks of damaged tables: raises TableNotFound only when it is certain that the table was replaced.
 
-    That is a table without schemas and snapshots on main, and one whose schema was made at another time.
+    That is the case without schemas and snapshots on main, and when the schema has another time of creation.
     """
     main = context.beside(MAIN)
     if not main.schemas.ids() and not main.snapshots.ids():

@@ -17,7 +17,7 @@ from paimon_core.storage.paths import TablePaths
 from paimon_core.storage.storage import Storage
 
 DROPPED = "DROPPED"
-"""The file beside the schemas that says the table is being dropped: whatever is left of it is no table any more."""
+"""The file beside the schemas of a table that is being dropped: the table does not exist any more."""
 _NAME = re.compile(r"schema-(0|[1-9]\d{0,18})")
 
 
@@ -55,7 +55,7 @@ class SchemaStore:
         return self._read[schema_id]
 
     def holds(self, schema: TableSchema) -> bool:
-        """Whether the file of this schema stands with this very content now: one read, past what was read before.
+        """Whether the file of this schema has exactly this content now; reads the file once, never a cached copy.
 
         Raises CorruptTable for a bad file.
         """

@@ -39,11 +39,11 @@ class Publisher(Protocol):
         return False
 
     def is_same_table(self) -> bool:
-        """Whether the catalog still means the same table by its name; True where it knows tables by no id."""
+        """Whether the name still means the same table in the catalog; True where the catalog gives tables no id."""
         return True
 
     def publish(self, path: str, snapshot: Snapshot, base: Snapshot | None) -> bool:
-        """True: the file ``path`` stands with this snapshot. False: the id was another's, or ``base`` not the latest.
+        """True: the file ``path`` exists with this snapshot. False: the id was taken, or ``base`` is not the latest.
 
         Raises StorageError (nothing was created) or CommitStateUnknown.
         """

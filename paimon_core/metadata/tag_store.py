@@ -27,7 +27,7 @@ from paimon_core.storage.storage import Storage
 CREATED = "tagCreateTime"
 RETAINED = "tagTimeRetained"
 RENAMED_FROM = "renamedFrom"
-"""Of ours: the tag of which this one was made, and when that one was last written. Readers ignore the member."""
+"""Our own member: the tag that a rename made this one from, and when that one was written. Readers ignore it."""
 _PREFIX = "tag-"
 _DURATION = re.compile(
     r"([-+]?)P(?:([-+]?\d{1,12})D)?(?:T(?=[-+\d])(?:([-+]?\d{1,12})H)?(?:([-+]?\d{1,12})M)?(?:([-+]?\d{1,15}(?:\.\d{0,9})?)S)?)?",
@@ -110,14 +110,14 @@ class TagStore:
             raise AlreadyExists(f"tag {tag.name!r} exists in {self.paths.root}", tag=tag.name, path=path)
 
     def source(self, name: str) -> dict[str, Any]:
-        """What the new name of a tag says of the old: its name and when it was written; raises TagNotFound."""
+        """What a rename notes about the old tag: its name and when it was written; raises TagNotFound."""
         for entry in self.storage.list(self.paths.tag_directory):
             if entry.path == self.paths.tag(name) and not entry.is_directory:
                 return {"name": name, "modifiedMillis": entry.modified_millis}
         raise _not_found(name, self.paths.tag(name))
 
     def renamed_from(self, name: str) -> Any:
-        """The ``source`` that the maker of a tag noted; None for a tag that no rename made. Raises TagNotFound."""
+        """The ``source`` that a rename noted; None for a tag that no rename made. Raises TagNotFound."""
         path = self.paths.tag(name)
         try:
             data = self.storage.read(path)

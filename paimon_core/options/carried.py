@@ -1,8 +1,8 @@
-"""Paimon's options that a table carries for other engines, and that change no row here: their memory, threads, buffers,
-caches, splits, layouts within a file, statistics, and settings of features that are off.
+"""Paimon's options that are ignored here, as they change no row: they tune the memory, threads, buffers, caches, splits,
+layouts within a file and statistics of other engines, or belong to features that are off.
 
-Each with the kind of its value and its default, as Paimon 2.1 has them; "" is none. A kind is bool, int, number, size,
-duration or text.
+Each has the kind of its value and its default, as in Paimon 2.1; "" means no default. A kind is bool, int, number,
+size, duration or text.
 """
 
 from __future__ import annotations

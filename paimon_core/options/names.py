@@ -30,8 +30,10 @@ OLDER_NAMES = {
     "parquet.variant.shreddingSchema": "variant.shreddingSchema",
     "blob.stored-descriptor-fields": "blob-descriptor-field",
 }
-"""Names of older versions that count where the option's own name is absent; of several the first one here."""
-KNOWN = frozenset({*SUPPORTED, *UNBUILT, *CARRIED, *OLDER_NAMES})
+"""Names in older versions. One counts where the option's own name is absent; of several, the first one here."""
+TYPE = "type"
+"""The kind of a table, which ``TableOptions.parse`` checks before all other options."""
+KNOWN = frozenset({*SUPPORTED, *UNBUILT, *CARRIED, *OLDER_NAMES, TYPE})
 
 
 class Use(StrEnum):
@@ -41,15 +43,15 @@ class Use(StrEnum):
     IGNORED = "ignored"
     """It is for writers and readers of other engines."""
     FOREIGN = "foreign"
-    """It is none of Paimon's."""
+    """It is not an option of Paimon."""
     IDLE = "idle"
-    """It asks for nothing, as its feature is off; another value is refused."""
+    """It has no effect, as its feature is off; another value is refused."""
     STOPS_WRITES = "stops writes"
     """Its feature is not built: the table can be read only."""
 
 
 def current_names(options: Mapping[str, str]) -> dict[str, str]:
-    """The options under their newest names; an older name counts for nothing beside the option's own."""
+    """The options under their newest names; an older name is ignored where the newest one is set too."""
     found = {key: text for key, text in options.items() if key not in OLDER_NAMES}
     for older, key in OLDER_NAMES.items():
         if older in options:

@@ -14,17 +14,16 @@ from typing import Any
 from paimon_core.errors import InvalidOption, UnsupportedFeature
 from paimon_core.options.carried import CARRIED
 from paimon_core.options.field_options import FieldOptions, SequenceGroup, is_field_option, parse_field_option
-from paimon_core.options.names import KNOWN, OLDER_NAMES, Use, current_names, is_carried, is_known
+from paimon_core.options.names import KNOWN, OLDER_NAMES, TYPE, Use, current_names, is_carried, is_known
 from paimon_core.options.parsers import KINDS, with_unit
 from paimon_core.options.spelling import nearest, suggested
 from paimon_core.options.supported import SUPPORTED
 from paimon_core.options.unbuilt import UNBUILT, Stops
 
-_TYPE = "type"
 _ORDINARY = "table"
 _MATERIALIZED = "materialized-table"
 _ARGUMENTS = {"primary-key": "primary_key", "partition": "partition_by", "path": "the catalog"}
-"""Options of SQL statements that become something else; in the options of a new table they would do nothing."""
+"""Options of SQL statements that are arguments of ``create_table`` here; as options they would do nothing."""
 _SHAPES_READS = frozenset(
     {
         "bucket",
@@ -54,9 +53,9 @@ _SHAPES_READS = frozenset(
         "source.split.open-file-cost",
     }
 )
-"""Options whose value must be understood before anything is read; of the others a bad value stops writes."""
+"""Options whose value decides what is read: a bad value stops reads and writes. Of other options it stops writes."""
 _ONLY_WHEN_ASKED = frozenset({"partition.mark-done-action", "snapshot.expire.execution-mode"})
-"""Options whose other values are for other engines."""
+"""Options that are ignored when their value is not supported here, as it is for other engines."""
 _FIELD_PREFIX = "fields."
 _FIELD_INDEXES = ("pk-vector.", "pk-btree.", "pk-bitmap.", "pk-multivalue.", "pk-full-text.")
 
@@ -116,10 +115,10 @@ class TableOptions:
             for key in options:
                 _check_new_name(key, options)
         reading = _Reading(creating, table)
-        reading.unwritable += _check_type(options.get(_TYPE, _ORDINARY), table, creating=creating)
+        reading.unwritable += (unwritable_type := _check_type(options.get(TYPE, _ORDINARY), table, creating=creating))
         for key, text in current_names(options).items():
-            if key == _TYPE:
-                reading.uses[key] = Use.OBEYED
+            if key == TYPE:
+                reading.uses[key] = Use.STOPS_WRITES if unwritable_type else Use.IDLE
             else:
                 reading.take(key, text)
         uses = {key: reading.uses.get(OLDER_NAMES.get(key, key), Use.FOREIGN) for key in options}
@@ -136,21 +135,21 @@ def _check_type(text: str, table: str, *, creating: bool) -> list[str]:
     """
     kind = text.lower()
     if kind == _MATERIALIZED and not creating:
-        return [f"{_TYPE}={text}"]
+        return [f"{TYPE}={text}"]
     if kind != _ORDINARY:
         where = f"table {table}" if table else "this table"
         raise UnsupportedFeature(
-            f"{where} is of type {text!r} (option {_TYPE!r}): only type {_ORDINARY!r} is supported"
+            f"{where} is of type {text!r} (option {TYPE!r}): only type {_ORDINARY!r} is supported"
             + (", and materialized-table to read" if not creating else ""),
             table=table,
-            option=_TYPE,
+            option=TYPE,
             value=text,
         )
     return []
 
 
 class _Reading:
-    """What is known of a table's options so far."""
+    """The options of one table that were read so far."""
 
     def __init__(self, creating: bool, table: str) -> None:
         self.creating = creating
@@ -223,7 +222,7 @@ class _Reading:
         return Use.STOPS_WRITES
 
     def _check_foreign(self, key: str, text: str) -> None:
-        """A name that a slip or a flipped bit made of an option's is none of another engine's."""
+        """Refuse a key that differs from a name of Paimon's by one letter: it is a mistake, not an option of others."""
         if key.startswith(_FIELD_PREFIX):
             message = f"option {key!r} = {text!r:.80} is not supported"
         elif (known := nearest(key, KNOWN)) is not None:

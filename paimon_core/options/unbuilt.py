@@ -1,6 +1,6 @@
-"""Paimon's options that change what is read or written, and that are not built: they hold at their default only.
+"""Paimon's options of features that are not built and that change what is read or written: only defaults are accepted.
 
-Some change what a read returns, so the table is not opened; the others leave it readable, and not writable.
+With another value of some options the table cannot be opened; of the others, it can be read and not written.
 """
 
 from __future__ import annotations
@@ -14,26 +14,26 @@ from paimon_core.options.parsers import one_of, parse_bool
 
 
 class Stops(Enum):
-    """What cannot be done with a table that has the option at another value than its default."""
+    """What a value other than the default prevents."""
 
     READS = "reads"
-    """And writes too."""
+    """Reads, and writes too."""
     WRITES = "writes"
 
 
 @dataclass(frozen=True, slots=True)
 class Unbuilt:
-    """One option: what its value stops, and how a value is told that does nothing."""
+    """One option: what its value prevents, and how to recognise a value without effect."""
 
     key: str
     stops: Stops
     default: str
     """As Paimon has it; "" for none."""
     parse: Callable[[str], Any]
-    """Raises ValueError for every value that asks for something."""
+    """Raises ValueError for every value that turns the feature on."""
 
     def is_idle(self, text: str) -> bool:
-        """Whether the value asks for nothing."""
+        """Whether the value leaves the feature off."""
         try:
             self.parse(text)
         except ValueError:

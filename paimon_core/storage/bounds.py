@@ -1,9 +1,9 @@
-"""Bounds: below the root of a table on the local disk no symbolic link is followed, whoever made it.
+"""Bounds: below the root directory of a table on the local disk no symbolic link is followed.
 
-The root itself, and what leads to it, may be links: a user gave that path. Below it a link to a directory is refused
-where a file is read, written, listed or deleted through it, and a link to a file where it is read. A link is never
-more than itself to what deletes or moves: its target stays. Every call looks, but those that open data files: they
-remember the directories that were looked at until ``forget``, which every operation on a table begins with.
+The root itself and its parents may be links, since a user gave that path. Below the root, reading, writing, listing or
+deleting through a link to a directory is refused, and so is reading a link to a file. Deleting or moving a link acts on
+the link and never on its target. Every call checks the directories again, except calls that open data files: these
+remember the checked directories until ``forget``, which every operation on a table calls first.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from paimon_core.errors import CorruptTable
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """The root that the paths of a storage stay in; pickles without what it remembers."""
+    """The root directory and the directories below it that were checked; only the root is pickled."""
 
     root: str
     _plain: set[str] = field(default_factory=set, compare=False, repr=False)
@@ -30,9 +30,9 @@ class Bounds:
         self.check_directory(os.path.dirname(path))
 
     def check_directory(self, directory: str) -> None:
-        """Raises CorruptTable when ``directory`` or one between it and the root is a link; what is missing is none.
+        """Raises CorruptTable when ``directory`` or one between it and the root is a link; a missing one is no error.
 
-        Costs one lstat for each.
+        Costs one lstat for each directory.
         """
         if not directory.startswith(self.root + "/"):
             return
@@ -45,7 +45,7 @@ class Bounds:
             raise link_error(directory)
 
     def check_file(self, path: str) -> None:
-        """Raises CorruptTable when the file is a link, or a directory above it that was not looked at since ``forget``.
+        """Raises CorruptTable when the file is a link, or a directory above it not yet checked since ``forget`` is one.
 
         Costs one lstat for the file.
         """
@@ -57,10 +57,10 @@ class Bounds:
             raise link_error(path)
 
     def forget(self) -> None:
-        """Look at every directory again from now on."""
+        """Check every directory again from now on."""
         self._plain.clear()
 
 
 def link_error(path: str) -> CorruptTable:
     """The error that names the link."""
-    return CorruptTable(f"{path} is a symbolic link: below the directory of a table none is followed", path=path)
+    return CorruptTable(f"{path} is a symbolic link: links below the directory of a table are not followed", path=path)

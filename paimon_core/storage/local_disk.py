@@ -4,8 +4,8 @@ A function that returns has its bytes and its directory entry on disk (fsync of 
 ``create_whole`` publishes by link(2): readers see no file or all of it, and of two racers exactly one wins. Temporary
 files are called ``.<name>.<uuid>.tmp`` beside the final name (format 1.1) and are removed on every path.
 
-Other threads and processes make the same directories, and an expiry removes those that are empty, at any moment: a
-directory that is missing, or goes again before the new file is in it, is made again, ``TRIES`` times.
+Other threads and processes may make the same directories at any moment, and an expiry may remove empty ones. So a
+directory that is missing, or that is removed before the new file is in it, is made again, up to ``TRIES`` times.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from paimon_core.errors import CommitStateUnknown, StorageError
 from paimon_core.storage.bounds import link_error
 
 TRIES = 20
-"""How often a directory is made that vanishes again; also where one takes no entry, as /proc."""
+"""How often a directory that keeps disappearing is made again; the limit also ends tries in places such as /proc."""
 _T = TypeVar("_T")
 _NO_LINKS = frozenset({errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EXDEV, errno.EMLINK})
 _READ_BYTES = 1 << 20
@@ -147,9 +147,9 @@ def make_directory(directory: str) -> None:
 
 
 def delete_directory(directory: str) -> None:
-    """Delete a directory and all below it; a link, this one or one below, goes without its target.
+    """Delete a directory and all below it; of symbolic links, this one or below, only the link.
 
-    What others remove from it meanwhile does not end the removal. Raises FileNotFoundError when there is none.
+    Entries that others remove meanwhile are no error. Raises FileNotFoundError when there is none.
     """
     if os.path.islink(directory):
         os.unlink(directory)
@@ -177,7 +177,7 @@ def _make(directory: str) -> None:
 
 
 def _in_directory(path: str, act: Callable[[], _T], source: str | None = None) -> _T:
-    """Do ``act``, which puts an entry at ``path``, and make the directory of it when that is what is missing.
+    """Call ``act``, which makes an entry at ``path``; make the directory of ``path`` first when it is missing.
 
     Raises FileNotFoundError when ``source`` is missing, or the directory after all tries.
     """

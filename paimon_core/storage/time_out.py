@@ -1,7 +1,7 @@
-"""Time-outs of object stores: how long one request waits, and one call with all of its repetitions.
+"""Time-outs of object stores: for one request, and for one call with all requests that its client repeats.
 
-A store that takes connections and never answers must end in an error. The clients bound single requests only; here the
-whole call is bounded, whatever its client repeats.
+A store that accepts connections and never answers must end in an error. The clients limit the time of single requests;
+this module limits the time of the whole call.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from paimon_core.errors import InvalidOption
 OPTION = "storage.request-timeout"
 DEFAULT_MILLIS = 60_000
 REQUESTS = 5
-"""A call with its repetitions may take as long as so many requests."""
+"""A call with its repeated requests may take as long as this number of requests."""
 _MILLIS = {"ms": 1, "s": 1000, "min": 60_000}
 
 
 class Unanswered(Exception):
-    """The store gave no answer in time; what was asked for may have been done."""
+    """The store gave no answer in time; it may have done what was asked."""
 
 
 @dataclass(frozen=True)
@@ -53,9 +53,9 @@ class TimeOut:
         return math.ceil(self.seconds)
 
     def run(self, loop: Any, request: Callable[[], Coroutine[Any, Any, Any]], requests: int | None = REQUESTS) -> Any:
-        """The answer to a call that may take as long as ``requests``; None: as long as its own requests let it.
+        """The result of a call that may take as long as ``requests`` requests; None: only each request is limited.
 
-        Raises Unanswered; the call is then cancelled here, and may still be done there.
+        Raises Unanswered. The call is then cancelled on our side; the store may still carry it out.
         """
         import asyncio
 
@@ -76,4 +76,4 @@ class TimeOut:
 
 
 STANDARD = TimeOut()
-"""Without the option."""
+"""The time-out when the option is not set."""

@@ -26,6 +26,7 @@ from paimon_core.errors import (
     CommitStateUnknown,
     InvalidRequest,
     SnapshotNotFound,
+    TableNotFound,
 )
 from paimon_core.maintain.references import references
 from paimon_core.metadata.commit_message import CommitMessage
@@ -288,8 +289,8 @@ def prepare(
 ) -> Prepared | None:
     """Write the draft of the snapshot that the messages make on the latest one; None when they change nothing.
 
-    ``own``: the caller has just written the messages' files, which go when it cannot be done. Raises InvalidRequest
-    for messages that make two snapshots, and for an identifier that has been committed, CommitConflict.
+    ``own``: the caller has just written the messages' files, which are deleted when this fails. Raises InvalidRequest
+    for messages that make two snapshots and for an identifier that has been committed, CommitConflict, TableNotFound.
     """
     overwrite = table.overwrite_spec(where) if overwrites else None
 
@@ -299,7 +300,7 @@ def prepare(
 
     try:
         return of_latest(request.context.snapshots, on)
-    except (CommitConflict, InvalidRequest):
+    except (CommitConflict, InvalidRequest, TableNotFound):
         if own:
             abort(messages, request.context)
         raise

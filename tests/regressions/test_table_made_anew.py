@@ -2,6 +2,7 @@
 
 import datetime
 import json
+import shutil
 from pathlib import Path
 
 import pyarrow as pa
@@ -9,6 +10,8 @@ import pytest
 
 import paimon_core as paimon
 from paimon_core import schema as schemas
+from paimon_core.metadata.latest import of_latest
+from paimon_core.table import prepared
 from tests.support.faulty_storage import Died, FaultyStorage, Outcome
 from tests.support.rest_server import Reply, ScriptedServer
 
@@ -137,7 +140,7 @@ def test_a_handle_of_a_branch_is_told_too(catalog, name):
 def test_what_was_begun_on_the_old_table_does_not_land_in_the_new_one(catalog):
     old = make(catalog)
     scan, changes, maintenance, tags = old.scan(), old.changes(), old.maintenance, old.tags
-    prepared, (task,) = old.prepare(rows(9)), old.plan_compaction(full=True)
+    draft, (task,) = old.prepare(rows(9)), old.plan_compaction(full=True)
     catalog.drop_table("db.t")
     new = make(catalog)
     before = content(new)
@@ -147,14 +150,28 @@ def test_what_was_begun_on_the_old_table_does_not_land_in_the_new_one(catalog):
         changes.read_all,
         maintenance.compact_manifests,
         lambda: tags.delete("t1"),
-        prepared.publish,
-        prepared.again,
-        prepared.discard,
+        draft.publish,
+        draft.again,
+        draft.discard,
         lambda: old.run_compaction(task),
     ):
         with pytest.raises(paimon.TableNotFound, match="made anew"):
             call()
     assert content(new) == before
+
+
+def test_a_prepare_that_finds_its_table_dropped_deletes_the_files_that_it_wrote(catalog, monkeypatch):
+    table = make(catalog)
+    data_files = set(Path(table.location).rglob("data-*"))
+
+    def dropped_first(snapshots, read):
+        shutil.rmtree(Path(table.location) / "schema")
+        return of_latest(snapshots, read)
+
+    monkeypatch.setattr(prepared, "of_latest", dropped_first)
+    with pytest.raises(paimon.TableNotFound):
+        table.prepare(rows(9))
+    assert set(Path(table.location).rglob("data-*")) == data_files
 
 
 def test_an_open_writer_leaves_no_file_in_the_new_table(catalog):

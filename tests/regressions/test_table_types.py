@@ -61,6 +61,8 @@ def test_a_materialized_table_is_read_and_not_written(catalog):
     mark(table, type="materialized-table", **{"materialized-table.definition-query": "SELECT 1"})
     found = catalog.table("db.t")
     assert found.scan().to_arrow().to_pydict() == {"k": [1]}
+    uses = found.inspect.options().to_pylist()
+    assert [o["use"] for o in uses if o["key"] == "type"] == ["stops writes"]
     with pytest.raises(paimon.UnsupportedFeature, match="type=materialized-table"):
         found.write(pa.table({"k": [2]}))
 

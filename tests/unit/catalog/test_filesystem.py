@@ -129,7 +129,7 @@ def test_the_rest_of_a_table_is_not_adopted(tmp_path):
     table = catalog.create_table("db.t", SCHEMA, options={"write-only": "true"})
     table.write(pa.table({"k": [1]}))
     catalog.storage.delete_directory(f"{table.location}/schema")
-    with pytest.raises(paimon.InvalidRequest, match="rest of a table"):
+    with pytest.raises(paimon.InvalidRequest, match="holds files of a table and no schema"):
         catalog.create_table("db.t", SCHEMA)
 
 
