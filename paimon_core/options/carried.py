@@ -1,5 +1,5 @@
-"""Paimon's options that are ignored here, as they change no row: they tune the memory, threads, buffers, caches, splits,
-layouts within a file and statistics of other engines, or belong to features that are off.
+"""Paimon's options that are ignored here, as they change no row: they tune the memory, threads, buffers, caches,
+splits, layouts within a file and statistics of other engines, or belong to features that are off.
 
 Each has the kind of its value and its default, as in Paimon 2.1; "" means no default. A kind is bool, int, number,
 size, duration or text.
