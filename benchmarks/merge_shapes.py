@@ -121,7 +121,7 @@ def decoding(files: Sequence[Path], asked: Sequence[str], where: pc.Expression |
     return work
 
 
-def measures(table: paimon_core.Table, files: Sequence[Path], rows: int) -> Iterator[Measure]:
+def measures(table: paimon_core.Table, files: Sequence[Path]) -> Iterator[Measure]:
     """``b`` lies evenly between 0 and 2 ** 56."""
     names = table.schema.names
     few = (1 << 56) // ONE_IN
@@ -176,7 +176,7 @@ def main() -> int:
             with tempfile.TemporaryDirectory(prefix="paimon-shapes-", dir=words.folder) as folder:
                 table = filled(Path(folder), columns, runs, rows, sparse=words.sparse)
                 files = sorted(Path(folder, "db.db", "t").rglob("*.parquet"))
-                for measure in measures(table, files, rows):
+                for measure in measures(table, files):
                     if words.only is None or measure.name in words.only:
                         report(f"{columns}, {runs}", measure, words.repeats)
     return 0

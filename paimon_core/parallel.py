@@ -1,7 +1,7 @@
 """side_by_side: the same work on many items, in as many threads as there are processors.
 
-Arrow and numpy leave the interpreter lock, and storage calls wait, so that threads pay. They take the next item by
-themselves: thousands of small items cost no hand-over each.
+Threads help, as Arrow and numpy release the interpreter lock and storage calls wait for I/O. Each thread takes the next
+item from one queue, since a pool that is given each item by another thread is slow for thousands of small items.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Result = TypeVar("Result")
 def side_by_side(work: Callable[[Item], Result], items: Iterable[Item]) -> list[Result]:
     """The result of ``work`` for each item, in the order of the items; the calling thread takes part.
 
-    When a call fails no further item is begun, and the first failure is raised once no thread is at work any more.
+    After a failure no further item is started; the first failure is raised when all threads have ended.
     """
     waiting = deque(enumerate(items))
     results: dict[int, Result] = {}
@@ -57,5 +57,5 @@ def side_by_side(work: Callable[[Item], Result], items: Iterable[Item]) -> list[
 
 
 def thread_count(items: int) -> int:
-    """How many threads work on so many items."""
+    """How many threads to use for this number of items."""
     return min(items, os.cpu_count() or 1)

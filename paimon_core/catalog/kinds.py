@@ -1,3 +1,3 @@
-"""The kinds of catalog: who keeps the names of the tables."""
+"""The kinds of catalog: where the names of the tables are kept."""
 
 FILESYSTEM, SQL, REST = "filesystem", "sql", "rest"

@@ -15,7 +15,6 @@ from paimon_core.codec import avro_file
 from paimon_core.errors import CorruptTable
 
 _PARQUET, _ORC = b"PAR1", b"ORC"
-_STEP_ROWS = 1024
 
 
 def read_records(data: bytes, path: str) -> list[dict[str, Any]]:
@@ -32,7 +31,7 @@ def read_records(data: bytes, path: str) -> list[dict[str, Any]]:
 
 
 def unpacked_blocks(data: bytes, path: str) -> list[bytes]:
-    """Bytes that hold every text of the records as it is, to search in; raises as ``read_records`` does."""
+    """Bytes that contain every text of the records unchanged, for searches; raises as ``read_records`` does."""
     if not data.startswith((_PARQUET, _ORC)):
         return avro_file.unpacked_blocks(data, path)
     return [repr(record).encode() for record in read_records(data, path)]
@@ -44,8 +43,7 @@ def _read_columns(data: bytes) -> list[dict[str, Any]]:
     else:
         file = pq.ParquetFile(io.BytesIO(data), pre_buffer=False)
         rows, table = file.metadata.num_rows, None if file.metadata.num_rows > len(data) else file.read()
-    # An entry holds a name of its own, so it takes more than a byte.
-    if table is None:
+    if table is None:  # each record has a name of its own, which takes more than a byte
         raise ValueError(f"it claims {rows} records in {len(data)} bytes")
     columns = [_plain(column.combine_chunks()) for column in table.columns]
     records: list[dict[str, Any]] = pa.Table.from_arrays(columns, names=table.column_names).to_pylist()
@@ -60,8 +58,7 @@ def _open_orc(data: bytes) -> tuple[int, pa.Table | None]:
 
 
 def _plain(array: pa.Array) -> pa.Array:
-    """Times as Avro holds them: the number of milliseconds."""
-
+    """Timestamps as milliseconds, as in Avro; other values as they are."""
     if pa.types.is_timestamp(array.type):
         return array.cast(pa.timestamp("ms"), safe=False).cast(pa.int64())
     if not pa.types.is_struct(array.type):

@@ -34,9 +34,9 @@ class Assembly:
     fresh: bool = False
     """The files were written by the call that commits them: nobody else can have committed them."""
     reads: Reads | None = None
-    """What the rows were made from, which must not have changed since."""
+    """The rows that the change was made from, which must not have changed since."""
     numbering: Numbering = field(init=False)
-    """The sequence numbers of the new rows; files that it had to write again last from try to try."""
+    """The sequence numbers of the new rows; files written again are kept from try to try."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "numbering", Numbering(self.context))

@@ -49,7 +49,7 @@ class Base:
         return self.context.manifests.may_hold(manifest, partitions)
 
     def is_latest(self) -> bool:
-        """Whether this is still the latest snapshot: only then does what is missing under it say that it is broken."""
+        """Whether this is still the latest snapshot; only then does a missing file mean that the table is damaged."""
         return self.context.snapshots.latest() == self.snapshot
 
     def is_current(self) -> bool:

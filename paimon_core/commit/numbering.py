@@ -48,7 +48,7 @@ class Flush:
     total_buckets: int
     names: tuple[str, ...]
     after: Position | None
-    """The snapshot above whose numbers the files begin; None: not known."""
+    """The snapshot whose sequence numbers those of the files follow; None: not known."""
 
     @property
     def place(self) -> Place:
@@ -58,11 +58,11 @@ class Flush:
 
 @dataclass
 class Numbering:
-    """The files of one commit under the numbers that they get, kept between its tries."""
+    """The new files of one commit with the sequence numbers that they get; kept from try to try."""
 
     context: TableContext
     _files: dict[str, tuple[DataFile, ...]] = field(default_factory=dict)
-    """By the name of an original file, what replaces it."""
+    """The files that replace an original file, by its name."""
     _written: list[CommitMessage] = field(default_factory=list)
     _replaced: list[CommitMessage] = field(default_factory=list)
 
@@ -99,37 +99,37 @@ class Numbering:
         ]
 
     def published(self) -> None:
-        """The commit stands: delete the files that were written again."""
+        """The commit was published: delete the original files that were written again."""
         abort(self._replaced, self.context)
         self._forget()
 
     def discard(self) -> None:
-        """The commit has certainly not been made: delete what was written for it; the original files stay."""
+        """The commit has certainly failed: delete the files written here; the original files stay."""
         abort(self._written, self.context)
         self._forget()
 
     @property
     def written(self) -> tuple[CommitMessage, ...]:
-        """The files that were written in place of others."""
+        """The files that were written here."""
         return tuple(self._written)
 
     @property
     def replaced(self) -> tuple[CommitMessage, ...]:
-        """The files in whose place they were written."""
+        """The original files that ``written`` replaces."""
         return tuple(self._replaced)
 
     def _forget(self) -> None:
         self._files, self._written, self._replaced = {}, [], []
 
     def _shift(self, late: Sequence[tuple[Flush, list[DataFile], int]]) -> None:
-        """Give the files of each flush numbers that are higher by so much."""
+        """Raise the numbers of the files of each flush by its shift."""
         if not late:
             return
         self._drop([flush for flush, _, _ in late])
 
         def rewrite(item: tuple[Flush, DataFile, int]) -> None:
             flush, file, shift = item
-            self._note(flush, file, renumbered(self.context, flush, file, shift))
+            self._note(flush, file, renumber(self.context, flush, file, shift))
 
         side_by_side(rewrite, [(flush, file, shift) for flush, files, shift in late for file in files])
 
@@ -149,10 +149,11 @@ class Numbering:
         self._replaced = [m for m in self._replaced if m.new_files[0].file_name not in stale]
 
 
-def renumbered(context: TableContext, flush: Flush, file: DataFile, shift: int) -> tuple[DataFile, ...]:
-    """The same rows in the same order, with sequence numbers higher by ``shift``; in new files where rows store them.
+def renumber(context: TableContext, flush: Flush, file: DataFile, shift: int) -> tuple[DataFile, ...]:
+    """Give the rows of a file sequence numbers higher by ``shift``, in new files where rows store their numbers.
 
-    Memory is that of one batch and one row group. Raises CorruptTable, StorageError; no new file is left then.
+    The rows keep their order. Takes the memory of one batch and one row group. Raises CorruptTable and StorageError;
+    then no new file is left.
     """
     schema = context.schemas.read(file.schema_id)
     if not schema.primary_keys:
@@ -206,12 +207,12 @@ def _highest(base: Base, flushes: Sequence[Flush]) -> dict[Place, int]:
 
 
 def position_of(base: Base) -> Position:
-    """How a writer that numbers its rows above this base says so."""
+    """The position of this base, as a writer that numbers its rows above it notes it."""
     return (0, "") if base.snapshot is None else (base.id, base.snapshot.delta_manifest_list)
 
 
 def _added_since(base: Base, after: Position) -> list[ManifestEntry] | None:
-    """What was added between a snapshot and the base; None when the snapshots in between do not tell."""
+    """The entries added between a snapshot and the base; None when the snapshots in between cannot be read."""
     start, name = after
     if not base.id - DELTAS_READ <= start <= base.id:
         return None

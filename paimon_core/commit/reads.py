@@ -1,7 +1,7 @@
-"""Reads: what a commit was made from. It is published only while nobody has changed that since.
+"""Reads: the rows that a commit was made from. The commit is refused when others have changed them since.
 
-A delete by predicate reads the rows that match, then commits their removal. A row that another commit changed or added
-in between was not seen by it. So the commit is refused, and the caller reads again.
+A delete by predicate reads the rows that match and then commits their removal. It has not seen rows that another commit
+changed or added in between. So the commit raises ReadOutdated, and the caller reads again.
 """
 
 from __future__ import annotations
@@ -17,14 +17,15 @@ from paimon_core.metadata.snapshot import CommitKind, Snapshot
 
 @dataclass(frozen=True)
 class Reads:
-    """Rows of one snapshot; None for a table without snapshots."""
+    """The rows of some partitions in one snapshot."""
 
     snapshot: Snapshot | None
+    """None: the table had no snapshot."""
     may_hold: Callable[[bytes], bool]
-    """Whether a serialized partition may hold rows that were read, or such as would have been."""
+    """Whether a serialized partition may hold rows that the read selects."""
 
     def check(self, base: Base) -> None:
-        """Raises ReadOutdated when a commit since has changed one of the partitions, or when that cannot be told."""
+        """Raises ReadOutdated when a later commit changed one of the partitions, or when this cannot be determined."""
         if self.snapshot == base.snapshot:
             return
         start = 0 if self.snapshot is None else self.snapshot.id

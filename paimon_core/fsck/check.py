@@ -1,8 +1,8 @@
 """check: the invariants of a table at rest, on every branch, as a report; nothing is written.
 
 Quick, it reads metadata and listings; deep, it opens every data file too. Nothing that is wrong with the table ends the
-check. A table that is being written can be checked: findings on one whose snapshots, tags, consumers, changelogs,
-schemas or branches changed meanwhile are looked at again, and what does not show every time is none.
+check. A table that is being written can be checked: when its snapshots, tags, consumers, changelogs, schemas or
+branches changed meanwhile, the check runs again, and only findings of every run are reported.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from paimon_core.storage.paths import MAIN, TablePaths
 from paimon_core.storage.storage import Storage
 
 LOOKS = 3
-"""How often a table that keeps changing is checked before what each look found is told."""
+"""How often a table that keeps changing is checked before the common findings are reported."""
 
 
 def check(context: TableContext, *, deep: bool = False) -> Report:
     """Check the table of ``context`` on all of its branches; up to ``LOOKS`` times when others change it meanwhile.
 
-    An expiry by Java deletes the files of a snapshot before the snapshot: a check that falls between is not spared.
+    An expiry by Java deletes the files of a snapshot before the snapshot; a check in between may report missing files.
     """
     confirmed: set[Hashable] | None = None
     for _ in range(LOOKS):
@@ -44,12 +44,12 @@ def check(context: TableContext, *, deep: bool = False) -> Report:
 
 
 def _place(finding: Finding) -> Hashable:
-    """What makes two findings the same one; their words may tell numbers that have changed."""
+    """What identifies a finding in another run of the check; its text may contain numbers that have changed."""
     return finding.invariant, finding.branch, finding.snapshot, finding.path
 
 
 def _marks(context: TableContext) -> Hashable:
-    """The names, sizes and times of the files that say what the table holds, on every branch."""
+    """The names, sizes and times of the metadata files of every branch; None when they cannot be listed."""
     try:
         homes = [TablePaths(context.paths.root, name) for name in (MAIN, *context.branches.names())]
         directories = [
@@ -65,7 +65,7 @@ def _marks(context: TableContext) -> Hashable:
         ]
         return tuple(tuple(context.storage.list(d)) for d in (context.paths.branch_directory, *directories))
     except PaimonError:
-        return None  # the check itself tells what cannot be listed
+        return None  # the check itself reports it
 
 
 def _check(context: TableContext, *, deep: bool) -> Report:

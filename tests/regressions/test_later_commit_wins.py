@@ -175,7 +175,7 @@ def test_files_are_written_again_once_however_many_races_are_lost(catalog, monke
     slow = written(table, "slow", 1)
     table.write(rows("quick", 1))
     calls = []
-    rewrite = numbering.renumbered
+    rewrite = numbering.renumber
 
     def late(context, flush, file, shift):
         calls.append(shift)
@@ -184,7 +184,7 @@ def test_files_are_written_again_once_however_many_races_are_lost(catalog, monke
             table.write(rows("quicker", 1, 2))
         return done
 
-    monkeypatch.setattr(numbering, "renumbered", late)
+    monkeypatch.setattr(numbering, "renumber", late)
     table.commit(slow)
     assert len(calls) == 1
     checked(table, {1: "slow", 2: "quicker"})
@@ -195,7 +195,7 @@ def test_one_that_exceeds_the_gap_is_written_again(catalog, monkeypatch):
     table = make(catalog)
     slow = written(table, "slow", 1)
     table.write(rows("quick", 1))
-    rewrite = numbering.renumbered
+    rewrite = numbering.renumber
     turns = []
 
     def late(context, flush, file, shift):
@@ -205,7 +205,7 @@ def test_one_that_exceeds_the_gap_is_written_again(catalog, monkeypatch):
             table.write(rows("quicker", *range(1, 9)))
         return done
 
-    monkeypatch.setattr(numbering, "renumbered", late)
+    monkeypatch.setattr(numbering, "renumber", late)
     table.commit(slow)
     assert len(turns) == 3
     checked(table, {k: "slow" if k == 1 else "quicker" for k in range(1, 9)})

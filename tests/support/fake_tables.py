@@ -52,8 +52,8 @@ def fake_table(
 @contextlib.contextmanager
 def fake_rows() -> Iterator[None]:
     """Files get other sequence numbers in their entries only, as there are no rows in them to number."""
-    real = numbering.renumbered
-    numbering.renumbered = lambda context, flush, file, shift: (
+    real = numbering.renumber
+    numbering.renumber = lambda context, flush, file, shift: (
         dataclasses.replace(
             file,
             min_sequence_number=file.min_sequence_number + shift,
@@ -63,7 +63,7 @@ def fake_rows() -> Iterator[None]:
     try:
         yield
     finally:
-        numbering.renumbered = real
+        numbering.renumber = real
 
 
 def reopened(context: TableContext, storage: Storage) -> TableContext:
