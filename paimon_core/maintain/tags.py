@@ -52,10 +52,10 @@ def create_tag(
 
 
 def rename_tag(context: TableContext, name: str, new_name: str) -> Tag:
-    """Give a tag another name, nothing to do for its own; a crash leaves both names, and the same call then finishes.
+    """Give a tag another name; its own name changes nothing. After a crash both names exist; the same call finishes.
 
-    A tag that stands under the new name is left alone, also one of the same snapshot: only what this rename made says
-    of which file it was made. Raises TagNotFound, AlreadyExists, InvalidRequest.
+    Another tag under the new name is never replaced, even one of the same snapshot. A tag that an interrupted rename
+    made is recognised, as it names the file that it was made from. Raises TagNotFound, AlreadyExists, InvalidRequest.
     """
     old = context.tags.read(name)
     if name == new_name:

@@ -128,10 +128,10 @@ class CommitRequest:
     ) -> Snapshot | None:
         """Make the messages visible; the last snapshot of it, None when they change nothing.
 
-        ``fresh``: this very call has written their files. ``reads``: what it made them from.
-        A commit that fails deletes none of their files: the caller holds the messages and may commit them later. One
-        that stands deletes those that it wrote again under higher sequence numbers. Raises CommitConflict,
-        CommitStateUnknown, InvalidRequest, UnsupportedFeature, TableNotFound.
+        ``fresh``: this call has written their files. ``reads``: the rows that it made them from. A commit that fails
+        deletes none of their files: the caller has the messages and may commit them later. A commit that succeeds
+        deletes the files that it wrote again with higher sequence numbers. Raises CommitConflict, CommitStateUnknown,
+        InvalidRequest, UnsupportedFeature, TableNotFound.
         """
         check_same_table(self.context)
         options = self.context.options

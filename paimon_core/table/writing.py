@@ -152,8 +152,8 @@ class TableWrites(TableView):
         An append table deletes whole partitions only: ``where`` must then be on partition columns. So does a table
         whose merge engine does not remove a record for a row of kind -D; an option of the engine may make it.
 
-        Exactly the rows go that match in the state before this commit: when others change partitions that may hold
-        such rows between the read and the commit, the delete is done again, as often as ``commit.max-retries`` says.
+        Deletes exactly the rows that match in the snapshot before this commit. When others change partitions that may
+        hold such rows between the read and the commit, the delete starts again, up to ``commit.max-retries`` times.
         Raises ReadOutdated, a CommitConflict, when they did so every time; nothing is deleted then.
         """
         self._check_latest("delete")
