@@ -183,6 +183,7 @@ def test_manifests_that_the_changelogs_left_share_with_those_that_go_stay(left):
     assert_whole_and_clean(context)
 
 
+@pytest.mark.usefixtures("fake_rows")
 def test_a_file_that_the_latest_snapshot_took_up_again_stays():
     """Going back to an old state as a new snapshot adds files again that the delta of a changelog deleted."""
     context, names = history("none")
