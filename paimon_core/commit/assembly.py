@@ -12,6 +12,7 @@ from paimon_core.commit.base import Base
 from paimon_core.commit.changes import Change
 from paimon_core.commit.conflicts import check_append, check_changes
 from paimon_core.commit.draft import Draft
+from paimon_core.commit.duplicates import among
 from paimon_core.commit.manifest_merge import ManifestMerge
 from paimon_core.commit.numbering import Numbering
 from paimon_core.commit.overwrite import Overwrite
@@ -86,8 +87,8 @@ class Assembly:
         if change.kind is not CommitKind.APPEND or not self.context.options["commit.discard-duplicate-files"]:
             return change.entries, change.changelog
         partitions = {e.partition for e in change.entries}
-        live = {e.identity for e in base.live(partitions.__contains__, partitions)}
-        new = [e for e in change.entries if e.identity not in live]
+        there = {e.identity for e in among(change.entries, base.live(partitions.__contains__, partitions))}
+        new = [e for e in change.entries if e.identity not in there]
         if len(new) == len(change.entries):
             return new, change.changelog
         places = {(e.partition, e.bucket) for e in new}

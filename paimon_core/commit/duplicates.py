@@ -2,12 +2,14 @@
 
 Messages travel, and some are committed again. A file cannot have been added before it was made, so where the deltas of
 all snapshots since then are few they are enough. Otherwise the manifests that may name it are searched as bytes, which
-costs far less than their entries do.
+costs far less than their entries do. A file that was written again under higher sequence numbers (``numbering``) stands
+for its original, whose name begins its own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
 
 from paimon_core.commit.base import Base
 from paimon_core.commit.history import changed_by, recent_changes
@@ -15,11 +17,16 @@ from paimon_core.errors import SnapshotNotFound
 from paimon_core.metadata.local_time import epoch_millis
 from paimon_core.metadata.manifest import FileKind, ManifestEntry, ManifestFile
 from paimon_core.metadata.snapshot import Snapshot
+from paimon_core.storage.paths import stem_of
 
 DELTAS_READ = 20
 """Snapshots whose deltas are read rather than the manifests."""
 CLOCKS_DIFFER_MILLIS = 26 * 3_600_000
 """By how much a file's time may be off: it is local to whoever made it, in a zone that nothing records."""
+
+
+_AGAIN = re.compile(r"(.+-\d+)-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}-\d+\.")
+"""The name of a file that was written again (``FileNames.again``): first the stem of its original."""
 
 
 def added_before(base: Base, entries: Sequence[ManifestEntry]) -> Iterator[tuple[ManifestEntry, Snapshot | None]]:
@@ -29,11 +36,17 @@ def added_before(base: Base, entries: Sequence[ManifestEntry]) -> Iterator[tuple
     if not _deltas_tell(base, entries):
         yield from _named_in_manifests(base, entries)
         return
-    added = {e.identity: e for e in entries}
     for snapshot, changes in recent_changes(base, DELTAS_READ):
-        for entry in changes:
-            if entry.kind is FileKind.ADD and entry.identity in added:
-                yield added[entry.identity], snapshot
+        for entry in among(entries, (e for e in changes if e.kind is FileKind.ADD)):
+            yield entry, snapshot
+
+
+def among(entries: Iterable[ManifestEntry], there: Iterable[ManifestEntry]) -> list[ManifestEntry]:
+    """Those of ``entries`` whose file, or a file that holds its rows under higher numbers, is ``there``."""
+    found = list(there)
+    names = {e.identity for e in found}
+    again = {(e.partition, e.bucket, m[1]) for e in found if (m := _AGAIN.match(e.file.file_name))}
+    return [e for e in entries if e.identity in names or (e.partition, e.bucket, stem_of(e.file.file_name)) in again]
 
 
 def _deltas_tell(base: Base, entries: Sequence[ManifestEntry]) -> bool:
@@ -60,7 +73,8 @@ def _named_in_manifests(
             continue
         blocks = base.context.manifests.blocks_of(manifest)
         for name, entry in by_name.items():
-            if any(name in block for block in blocks):
+            again = f"{stem_of(entry.file.file_name)}-".encode()
+            if any(name in block or again in block for block in blocks):
                 yield entry, changed_by(base, entry, FileKind.ADD)
 
 

@@ -29,6 +29,7 @@ from paimon_core.metadata.data_file import DataFile, FileSource
 from paimon_core.metadata.manifest import FileKind, ManifestEntry
 from paimon_core.parallel import side_by_side
 from paimon_core.schema import SEQUENCE_NUMBER
+from paimon_core.storage.paths import FileNames
 
 Place = tuple[bytes, int]
 """A serialized partition and a bucket."""
@@ -99,8 +100,12 @@ class Numbering:
         ]
 
     def published(self) -> None:
-        """The commit was published: delete the original files that were written again."""
-        abort(self._replaced, self.context)
+        """The commit was published: delete the original files that were written again.
+
+        They stay, as files that nobody uses, where the same messages may be committed again and are then ignored.
+        """
+        if not self.context.options["commit.discard-duplicate-files"]:
+            abort(self._replaced, self.context)
         self._forget()
 
     def discard(self) -> None:
@@ -169,6 +174,7 @@ def renumber(context: TableContext, flush: Flush, file: DataFile, shift: int) ->
         partition=flush.partition,
         partition_path=partition_path,
         bucket=flush.bucket,
+        names=FileNames.again(file.file_name),
     )
     try:
         for batch in read_batches(

@@ -52,6 +52,7 @@ class RollingWriter:
         partition_path: str,
         bucket: int,
         first_sequence: int = 0,
+        names: FileNames | None = None,
     ) -> None:
         self.partition = partition
         self.bucket = bucket
@@ -63,7 +64,7 @@ class RollingWriter:
         self._target_bytes = layout.target_bytes
         self._restarts = layout.options["bucket"] < 1
         self._next_sequence = first_sequence
-        self._file_names = FileNames()
+        self._file_names = FileNames() if names is None else names
         self._pending: list[pa.Table] = []
         self._pending_rows = 0
         self._pending_bytes = 0

@@ -85,12 +85,22 @@ def table_path(warehouse: str, database: str, table: str) -> str:
     return f"{database_path(warehouse, database)}/{identifier(table, 'table')}"
 
 
+def stem_of(name: str) -> str:
+    """A file's name without what follows its first dot, as ``FileNames.again`` puts it into another name."""
+    return name.partition(".")[0]
+
+
 @dataclass(slots=True)
 class FileNames:
     """Fresh names: one random uuid and a counter, so that no two writers ever meet (format 1.1)."""
 
     token: str = field(default_factory=lambda: str(uuid.uuid4()))
     count: int = 0
+
+    @staticmethod
+    def again(name: str) -> FileNames:
+        """For the rows of another file, written again: the new names begin with its stem, then ``-``."""
+        return FileNames(f"{stem_of(name).removeprefix('data-')}-{uuid.uuid4()}")
 
     def next(self, prefix: str, suffix: str = "") -> str:
         """``<prefix><uuid>-<n><suffix>``."""

@@ -14,6 +14,12 @@ from paimon_core.errors import CommitConflict, CorruptTable, InvalidRequest
 from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.data_file import DataFile
+from paimon_core.storage.paths import stem_of
+
+_COMMITTED_BEFORE = (
+    "these messages were committed before, with higher sequence numbers: a user and an identifier make a commit happen "
+    "once"
+)
 
 
 def check_messages(messages: Sequence[Any], context: TableContext) -> None:
@@ -34,9 +40,11 @@ def check_messages(messages: Sequence[Any], context: TableContext) -> None:
         found = {i.name: i.size for i in context.storage.list(directory)} if wanted else {}
         for name, size in wanted.items():
             if found.get(name) != size:
+                again = any(other.startswith(f"{stem_of(name)}-") for other in found)
+                why = _COMMITTED_BEFORE if again else "it was deleted, or written to another table"
                 raise CommitConflict(
                     f"table {context.name}: file {name} of the commit is not in {directory} with its {size} bytes: "
-                    "it was deleted, or written to another table",
+                    + why,
                     table=context.name,
                     file=name,
                 )

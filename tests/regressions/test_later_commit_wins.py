@@ -5,8 +5,11 @@ import pytest
 
 import paimon_core as paimon
 from paimon_core import col
-from paimon_core.commit import numbering
+from paimon_core.commit import committer, duplicates, numbering
 from paimon_core.commit.base import Base
+from paimon_core.commit.publish import publish_draft
+from paimon_core.errors import CommitConflict, CommitStateUnknown
+from paimon_core.maintain.orphans import plan_orphan_removal
 from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.write.table_writer import TableWriter
 from tests.support.reachable import assert_whole_and_clean
@@ -343,3 +346,55 @@ class TestDelete:
         self.between(monkeypatch, table, lambda: table.write([{"p": "b", "k": 1, "v": "old"}]))
         table.delete((col("p") == "a") & (col("v") == "old"))
         assert [r["p"] for r in table.scan().to_arrow().to_pylist()] == ["b"]
+
+
+@pytest.mark.parametrize("deltas", [duplicates.DELTAS_READ, 0])
+def test_messages_whose_commit_is_not_known_are_not_taken_twice(catalog, monkeypatch, deltas):
+    monkeypatch.setattr(duplicates, "DELTAS_READ", deltas)
+    table = make(catalog)
+    messages = written(table, "mine", 1)
+    table.write(rows("theirs", 1))
+
+    with monkeypatch.context() as patch, pytest.raises(CommitStateUnknown):
+        patch.setattr(committer, "publish_draft", lambda *args: publish_draft(*args) and unknown())
+        table.commit(messages)
+    table.write(rows("later", 1))
+
+    with pytest.raises(CommitConflict, match=r"committed before"):
+        table.commit(messages)
+    checked(table, {1: "later"}, clean=False)
+
+
+def unknown():
+    raise CommitStateUnknown("the answer was lost")
+
+
+def test_messages_that_were_written_again_say_that_they_were_committed_before(catalog):
+    table = make(catalog)
+    messages = written(table, "mine", 1)
+    table.write(rows("theirs", 1))
+    table.commit(messages)
+    with pytest.raises(CommitConflict, match=r"committed before, with higher sequence numbers"):
+        table.commit(messages)
+
+
+def test_messages_that_were_written_again_are_discarded_as_duplicates(catalog):
+    table = make(catalog, {"commit.discard-duplicate-files": "true"})
+    messages = written(table, "mine", 1)
+    table.write(rows("theirs", 1))
+    table.commit(messages)
+    table.commit(messages)
+    checked(table, {1: "mine"}, clean=False)
+
+
+def test_what_was_written_again_and_not_published_is_removed_as_orphans_are(catalog, monkeypatch):
+    table = make(catalog)
+    messages = written(table, "mine", 1)
+    table.write(rows("theirs", 1))
+    with monkeypatch.context() as patch, pytest.raises(CommitStateUnknown):
+        patch.setattr(committer, "publish_draft", lambda *args: unknown())
+        table.commit(messages)
+    plan = plan_orphan_removal(table.context, now_millis=2**42)
+    names = [name for file in plan.files if (name := file.path.rpartition("/")[2]).startswith("data-")]
+    stem = messages[0].new_files[0].file_name.removesuffix(".parquet")
+    assert [name.startswith(stem) for name in names] == [True, True]
