@@ -355,9 +355,10 @@ def test_messages_whose_commit_is_not_known_are_not_taken_twice(catalog, monkeyp
     messages = written(table, "mine", 1)
     table.write(rows("theirs", 1))
 
-    with monkeypatch.context() as patch, pytest.raises(CommitStateUnknown):
+    with monkeypatch.context() as patch:
         patch.setattr(committer, "publish_draft", lambda *args: publish_draft(*args) and unknown())
-        table.commit(messages)
+        with pytest.raises(CommitStateUnknown):
+            table.commit(messages)
     table.write(rows("later", 1))
 
     with pytest.raises(CommitConflict, match=r"committed before"):
@@ -391,9 +392,10 @@ def test_what_was_written_again_and_not_published_is_removed_as_orphans_are(cata
     table = make(catalog)
     messages = written(table, "mine", 1)
     table.write(rows("theirs", 1))
-    with monkeypatch.context() as patch, pytest.raises(CommitStateUnknown):
+    with monkeypatch.context() as patch:
         patch.setattr(committer, "publish_draft", lambda *args: unknown())
-        table.commit(messages)
+        with pytest.raises(CommitStateUnknown):
+            table.commit(messages)
     plan = plan_orphan_removal(table.context, now_millis=2**42)
     names = [name for file in plan.files if (name := file.path.rpartition("/")[2]).startswith("data-")]
     stem = messages[0].new_files[0].file_name.removesuffix(".parquet")
