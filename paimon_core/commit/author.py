@@ -8,10 +8,25 @@ from dataclasses import dataclass, field
 from paimon_core.errors import InvalidRequest
 from paimon_core.metadata.snapshot import BATCH_IDENTIFIER
 
+OPERATIONS = frozenset(
+    {
+        "WRITE",
+        "OVERWRITE",
+        "DELETE",
+        "TRUNCATE",
+        "UPDATE",
+        "MERGE",
+        "CREATE_TABLE_AS_SELECT",
+        "REPLACE_TABLE_AS_SELECT",
+        "CREATE_OR_REPLACE_TABLE_AS_SELECT",
+    }
+)
+"""What a snapshot may say that it did; Paimon 2 in Java reads no snapshot with another word."""
+
 
 @dataclass(frozen=True)
 class Author:
-    """One logical commit's signature; raises InvalidRequest for a blank user or a number out of range."""
+    """One logical commit: whose it is, its number; raises InvalidRequest for values that no reader takes."""
 
     user: str
     identifier: int = BATCH_IDENTIFIER
@@ -27,6 +42,8 @@ class Author:
             raise InvalidRequest(
                 f"commit user {self.user!r:.80}, identifier {self.identifier}: not a name and a number from 0 to 2^63-1"
             )
+        if self.operation is not None and (not isinstance(self.operation, str) or self.operation not in OPERATIONS):
+            raise InvalidRequest(f"operation {self.operation!r:.60} is none of {', '.join(sorted(OPERATIONS))}")
 
     @property
     def counts(self) -> bool:

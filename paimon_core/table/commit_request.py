@@ -134,6 +134,8 @@ class CommitRequest:
         InvalidRequest, UnsupportedFeature, TableNotFound.
         """
         check_same_table(self.context)
+        if overwrite is not None and not isinstance(overwrite, Overwrite):
+            raise InvalidRequest(f"overwrite must be an Overwrite, not {overwrite!r:.60}")
         options = self.context.options
         empty_too = not options["snapshot.ignore-empty-commit"] or (
             self.counts and options["commit.force-create-snapshot"]

@@ -9,7 +9,7 @@ import paimon_core as paimon
 from paimon_core import col
 from paimon_core.commit.committer import commit
 from paimon_core.commit.overwrite import Overwrite
-from paimon_core.errors import CommitConflict
+from paimon_core.errors import CommitConflict, InvalidRequest
 from paimon_core.metadata.snapshot import BATCH_IDENTIFIER
 from paimon_core.metadata.snapshot_store import SnapshotStore
 from tests.support.fake_tables import append, changelog, check_whole, fake_file, fake_table, live, message, reopened
@@ -162,3 +162,22 @@ def test_7458_an_overwrite_takes_no_changelog_and_a_repeated_one_replaces_once()
     assert commit(work, context=context, user="u", identifier=1, overwrite=Overwrite()) == (done,)
     assert changelog(context, done) == set()
     assert len(live(context)) == 2
+
+
+@pytest.mark.parametrize(
+    ("wrong", "told"),
+    [
+        ({"operation": "BACKFILL"}, "none of CREATE"),
+        ({"operation": 5}, "none of CREATE"),
+        ({"overwrite": True}, "overwrite must be"),
+    ],
+)
+def test_what_no_reader_knows_is_not_committed(catalog, wrong, told):
+    table = catalog.create_table("db.t", SCHEMA, options={"write-only": "true"})
+    with table.writer() as writer:
+        writer.write(rows(("a", 1)))
+        messages = writer.flush()
+    with pytest.raises(InvalidRequest, match=told):
+        table.commit(messages, **wrong)
+    assert table.latest_snapshot() is None
+    assert table.commit(messages, operation="MERGE").operation == "MERGE"
