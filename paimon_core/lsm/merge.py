@@ -24,8 +24,6 @@ from paimon_core.lsm.order import MergeOrder, is_add, sequence_numbers
 from paimon_core.lsm.window import not_ascending, windows
 from paimon_core.schema import VALUE_KIND
 
-_ROW = "_ROW_POSITION"
-
 
 @dataclass(frozen=True, slots=True)
 class RowFilter:
@@ -40,8 +38,9 @@ class RowFilter:
 
     def positions(self, rows: pa.Table, positions: Rows) -> Rows:
         """Those of ``positions``, in order, whose rows are kept: only their ``columns`` are gathered."""
-        tested = take_rows(rows, positions, self.columns).append_column(_ROW, pa.array(positions))
-        return np.asarray(tested.filter(self.expression)[_ROW].to_numpy())
+        row = "".join(("_", *self.columns))  # longer than each of the names, so none of them
+        tested = take_rows(rows, positions, self.columns).append_column(row, pa.array(positions))
+        return np.asarray(tested.filter(self.expression)[row].to_numpy())
 
 
 def merge_runs(

@@ -1,3 +1,4 @@
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
@@ -165,3 +166,10 @@ def test_another_engine_is_another_rule_per_column():
     folded = fold(table, groups, {"v": first, "_SEQUENCE_NUMBER": last})
     assert folded.to_pydict() == {"v": ["a", "b"], "_SEQUENCE_NUMBER": [2, 1]}
     assert folded.schema == table.schema.empty_table().select(["v", "_SEQUENCE_NUMBER"]).schema
+
+
+@pytest.mark.parametrize("name", ["_ROW_POSITION", "_", "__"])
+def test_a_column_of_any_name_may_be_filtered(name):
+    rows = pa.table({"k": [1, 2, 3], name: [5, 6, 7]})
+    keep = RowFilter(pc.field(name) > 5, (name,))
+    assert keep.positions(rows, np.array([0, 2], np.uint32)).tolist() == [2]
