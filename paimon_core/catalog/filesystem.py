@@ -121,7 +121,8 @@ class FilesystemCatalog(Catalog):
                 raise InvalidRequest(
                     f"{context.paths.root} holds files of a table and no schema: "
                     + (
-                        "a drop was interrupted, and drop_table finishes it"
+                        "a drop was interrupted, or a commit that was under way wrote after it. Call "
+                        f"drop_table({name!r}), which removes the rest, then create the table again"
                         if is_half_dropped(self.storage, context.paths.root)
                         else "remove them by hand; not all of them are files of a table"
                     ),

@@ -6,7 +6,8 @@ the *same* snapshot is offered again: whichever request arrives first creates it
 
 A writer may also sleep between its look at the base and its publish, for days. When it wakes, its id may have been
 another's, and expired: then the create succeeds beside the chain. So after the create the base is looked at again, and
-a snapshot that stands on nothing is taken back before anybody is pointed to it.
+a snapshot that stands on nothing is taken back before anybody is pointed to it. Its files are then not published again:
+an expiry, or the deletion of a tag, that has seen the snapshot may still remove what it names.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from paimon_core.commit.chain import holds
 from paimon_core.commit.draft import Draft
 from paimon_core.commit.retry import pauses
 from paimon_core.errors import (
+    CommitConflict,
     CommitStateUnknown,
     ConditionalWriteUnsupported,
     CorruptTable,
@@ -37,13 +39,18 @@ PUBLISH_TRIES = 5
 def publish(base: Base, snapshot: Snapshot) -> bool:
     """True: the snapshot is the next after its base. False: its id is another's for good.
 
-    Raises CommitStateUnknown when that cannot be told, StorageError when the store has certainly created nothing.
+    Raises CommitConflict when it was made beside the chain and taken back: nothing is committed, and its files must not
+    be published again. Raises CommitStateUnknown when the outcome cannot be told, also when others have removed the
+    snapshot, StorageError when the store has certainly created nothing.
     """
-    if not _create(base, snapshot):
+    created, doubt = _create(base, snapshot)
+    if not created:
         return False
     if not _follows(base, snapshot):
         _take_back(base.context, snapshot)
-        return False
+        if doubt is not None:  # an earlier request may have made it in the chain, and it has expired since
+            raise _unknown(base.context, snapshot, doubt)
+        raise _taken_back(base.context, snapshot)
     with contextlib.suppress(OSError):  # the commit stands, and a stale hint harms nobody
         base.context.snapshots.write_latest_hint(snapshot.id)
     return True
@@ -53,12 +60,13 @@ def publish_draft(base: Base, snapshot: Snapshot, draft: Draft) -> bool:
     """``publish``, and away with the draft of a snapshot that has certainly not been created."""
     try:
         return publish(base, snapshot)
-    except (StorageError, ConditionalWriteUnsupported):
+    except (CommitConflict, StorageError, ConditionalWriteUnsupported):
         draft.discard()
         raise
 
 
-def _create(base: Base, snapshot: Snapshot) -> bool:
+def _create(base: Base, snapshot: Snapshot) -> tuple[bool, PaimonError | None]:
+    """Whether the id is ours, and what left an earlier request undecided."""
     context = base.context
     undecided: PaimonError | None = None
     for pause in (None, *pauses(context.options, PUBLISH_TRIES - 1)):
@@ -68,19 +76,19 @@ def _create(base: Base, snapshot: Snapshot) -> bool:
         answered = False
         try:
             if context.snapshots.create(snapshot, base.snapshot):
-                return True
+                return True, undecided
             answered = True
         except CommitStateUnknown as error:
             undecided = error
         except StorageError as error:
             refused = error
         try:
-            return context.snapshots.read(snapshot.id).is_same_commit(snapshot)
+            return context.snapshots.read(snapshot.id).is_same_commit(snapshot), undecided
         except SnapshotNotFound as error:
             if undecided is None and refused is not None:
                 raise refused from None
             if answered and undecided is None and context.snapshots.are_the_catalogs and not base.is_current():
-                return False  # a rollback came between: the catalog compares the base, and says no for good
+                return False, None  # a rollback came between: the catalog compares the base, and says no for good
             if answered:  # there for the create and not for the read: it may well be ours
                 undecided = error
         except (StorageError, CorruptTable) as error:
@@ -101,6 +109,18 @@ def _unknown(context: TableContext, snapshot: Snapshot, cause: PaimonError | Non
     )
     error.__cause__ = cause
     return error
+
+
+def _taken_back(context: TableContext, snapshot: Snapshot) -> CommitConflict:
+    return CommitConflict(
+        f"table {context.name}: snapshot {snapshot.id} of user {snapshot.commit_user} was made beside the chain of "
+        "snapshots, as its base had expired or was rolled back, and was taken back. Nothing was committed. An expiry "
+        "may remove its files: write the rows again, do not commit the same messages",
+        table=context.name,
+        user=snapshot.commit_user,
+        identifier=snapshot.commit_identifier,
+        taken_back=snapshot.id,
+    )
 
 
 def _follows(base: Base, snapshot: Snapshot) -> bool:
@@ -135,15 +155,15 @@ def _take_back(context: TableContext, snapshot: Snapshot) -> None:
     """Delete our own snapshot file, which follows nothing.
 
     Raises CommitStateUnknown when somebody built on it, or gave it a name: then its manifests must stay. Who makes a
-    tag looks afterwards that the snapshot is still there, so one of the two sees the other.
+    tag looks afterwards that the snapshot is still there, so one of the two sees the other. Raises it too when others
+    have removed the snapshot: what they have named or deleted of it is not known.
     """
     snapshots = context.snapshots
     if snapshots.publisher is not None:
         raise _unknown(context, snapshot, StorageError("the catalog made it, but the chain of snapshots passed it by"))
     try:
-        if not _is_ours(snapshots, snapshot):
-            return
-        snapshots.delete([snapshot.id])
+        if not _is_ours(snapshots, snapshot) or not snapshots.delete([snapshot.id]):
+            raise SnapshotNotFound(f"others have removed snapshot {snapshot.id}, and perhaps files that it names")
         if any(tag.snapshot.is_same_commit(snapshot) for tag in context.tags.list()):
             raise CorruptTable(f"a tag was made on snapshot {snapshot.id} while it was taken back")
         if not snapshots.exists(snapshot.id + 1):

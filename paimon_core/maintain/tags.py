@@ -19,6 +19,7 @@ from paimon_core.maintain.tag_names import check_new_name
 from paimon_core.maintain.tag_release import only_of, release
 from paimon_core.maintain.tag_success import note_created, note_deleted
 from paimon_core.metadata.context import TableContext
+from paimon_core.metadata.presence import check_same_table
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.metadata.tag_store import Tag, new_tag
 
@@ -36,7 +37,7 @@ def create_tag(
     """Name a snapshot, for ``retained_millis`` or until the tag is deleted.
 
     Raises AlreadyExists, InvalidRequest for a name that cannot be, SnapshotNotFound when the snapshot has expired, also
-    while the tag was being made.
+    while the tag was being made, TableNotFound when the table was dropped or made anew meanwhile: the tag goes again.
     """
     check_new_name(context, name, snapshot)
     check_held(context, snapshot, name)
@@ -46,6 +47,7 @@ def create_tag(
     except SnapshotNotFound:
         with contextlib.suppress(TagNotFound):
             context.tags.delete(name)
+        check_same_table(context)
         raise
     note_created(context, name)
     return tag

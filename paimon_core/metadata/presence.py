@@ -4,9 +4,20 @@ A table is identified by the schema file that its handle was opened with: by the
 of creation. Where the catalog gives tables an id, that id counts too. Schemas that are added later change neither. So a
 table that was dropped and created again under the same name is another table, even with the same columns.
 
-A check costs one small read. What was read before a successful check belongs to the table of the handle. The table may
-still be replaced between a check and a write. The names of files are unique, so such a write can only leave files that
-nobody uses, and a commit checks again just before it publishes (decision 0015).
+A check costs one small read. What was read before a successful check belongs to the table of the handle. The check and
+the write after it are two steps: the table may still be dropped and made anew between them (decision 0015). What such a
+write can hit:
+
+- Data files and manifests have unique names: some that nobody uses are left, for the removal of orphans.
+- A commit checks once its data files are written, and its snapshot must follow its base. Only a first commit has no
+  base: it may become the first snapshot of the new table, and its files may have gone with the old table.
+- A tag is taken back, as its snapshot is not the new table's; so is a branch that is made from a tag. A branch made
+  from no tag stays, without rows.
+- A consumer's position stays, or replaces that of its name: the new table keeps its snapshots from there on.
+- The deletion of a tag, branch or consumer removes the one of that name in the new table. No data file goes with it, but
+  what only that tag or branch held becomes orphans.
+- An expiry or a rollback compares its first kept snapshot, or its target, and then works by id: it may delete snapshot
+  files of the new table that have these ids, or put back one of the old table, whose files are gone.
 """
 
 from __future__ import annotations

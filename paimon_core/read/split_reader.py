@@ -6,6 +6,7 @@ filtered away. The whole predicate is applied to the result of a merge, where po
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
@@ -33,8 +34,8 @@ def read_split(
     """The rows of ``split``: exactly ``columns`` in order, rows that satisfy ``where``, deleted rows dropped.
 
     ``threads``: columns are decoded side by side; not for splits that are read at once. Raises SnapshotNotFound when
-    the snapshot expired after the split was planned, TableNotFound when the table was dropped, CorruptTable for broken
-    files.
+    the snapshot expired or was rolled back after the split was planned, TableNotFound when the table was dropped,
+    CorruptTable for broken files.
     """
     needed = list(dict.fromkeys([*columns, *(sorted(where.columns) if where is not None else ())]))
     keep = None
@@ -49,9 +50,9 @@ def read_split(
         if not error.facts.get("missing"):
             raise
         check_same_table(context)
-        if not _is_held(context, split.snapshot_id):
+        if not _is_held(context, split):
             raise SnapshotNotFound(
-                f"snapshot {split.snapshot_id} of {context.name} expired while it was read: {error}",
+                f"snapshot {split.snapshot_id} of {context.name} expired or was rolled back while it was read: {error}",
                 snapshot=split.snapshot_id,
             ) from error
         raise
@@ -96,5 +97,11 @@ def _merged(
     )
 
 
-def _is_held(context: TableContext, snapshot_id: int) -> bool:
-    return context.snapshots.exists(snapshot_id) or any(t.snapshot.id == snapshot_id for t in context.tags.list())
+def _is_held(context: TableContext, split: Split) -> bool:
+    """Whether a snapshot file or a tag holds the split's snapshot; after a rollback its id may be another's."""
+    found = []
+    with contextlib.suppress(SnapshotNotFound):
+        found.append(context.snapshots.read(split.snapshot_id))
+    found += [tag.snapshot for tag in context.tags.list()]
+    known = split.delta_manifest_list
+    return any(s.id == split.snapshot_id and known in ("", s.delta_manifest_list) for s in found)

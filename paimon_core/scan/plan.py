@@ -155,8 +155,9 @@ def plan_scan(
     order = key_order([f.type for f in schema.key_fields]) if schema.primary_keys else None
     packing = Packing(options["source.split.target-size"], options["source.split.open-file-cost"])
     combines = engine in COMBINING_ENGINES
+    delta_list = snapshot.delta_manifest_list
     splits = tuple(
-        Split(partition, bucket, entries[0].total_buckets, snapshot.id, files, not layout, layout)
+        Split(partition, bucket, entries[0].total_buckets, snapshot.id, files, not layout, layout, delta_list)
         for (partition, bucket), entries in found.buckets.items()
         for files, layout in _pack(entries, order, packing, pruners.value, combines=combines, unique=unique)
     )

@@ -35,6 +35,8 @@ class Split:
     raw: bool
     layout: Layout = ()
     """Sections of sorted runs of positions in ``files``; () for a raw split."""
+    delta_manifest_list: str = ""
+    """That of the snapshot, by which it is told from another of its id after a rollback; "" where it is not known."""
 
     @property
     def sections(self) -> tuple[tuple[SortedRun, ...], ...]:
@@ -65,6 +67,7 @@ class Split:
             "files": [to_plain(f) for f in self.files],
             "raw": self.raw,
             "layout": self.layout,
+            "delta_manifest_list": self.delta_manifest_list,
         }
         return pack(SPLIT_VERSION, members)
 

@@ -121,7 +121,8 @@ def _commit(request: CommitRequest, messages: Sequence[CommitMessage]) -> Snapsh
         abort(messages, request.context)
         raise
     except CommitConflict as error:
-        if "attempts" in error.facts:  # no bucket is to blame: others won every race
+        # No bucket is to blame: others won every race, or the snapshot was taken back and its files may go.
+        if "attempts" in error.facts or "taken_back" in error.facts:
             abort(messages, request.context)
             raise
         return _one_by_one(request, messages, error)

@@ -8,6 +8,7 @@ import pytest
 import paimon_core as paimon
 from paimon_core import col
 from paimon_core.commit.chain import in_chain
+from paimon_core.scan.split import Split
 from paimon_core.table.table import Table
 from tests.support.fake_tables import reopened
 from tests.support.faulty_storage import FaultyStorage
@@ -115,7 +116,7 @@ def test_a_scan_that_was_planned_stays_with_its_snapshot(table):
     scan = table.scan()
     assert len(scan.splits()) == 1
     overtake(table)
-    with pytest.raises(paimon.SnapshotNotFound, match=r"snapshot 3 of db.t expired while it was read"):
+    with pytest.raises(paimon.SnapshotNotFound, match=r"snapshot 3 of db.t expired or was rolled back"):
         scan.to_arrow()
 
 
@@ -149,3 +150,34 @@ def test_the_snapshot_after_ours_expires_while_the_chain_is_followed(table):
     ours = table.context.snapshots.read(1)
     storage.before("read", "snapshot-2", lambda: table.context.snapshots.delete([2]))
     assert in_chain(mine.context, ours)
+
+
+@pytest.mark.parametrize("carried", [lambda s: s, lambda s: Split.from_bytes(s.to_bytes())], ids=["here", "as bytes"])
+def test_a_pinned_snapshot_whose_id_is_anothers_after_a_rollback(table, carried):
+    """Its file has gone as an orphan."""
+    scan = table.at(snapshot=3).scan()
+    (split,) = map(carried, scan.splits())
+    path = path_of_the_newest(table, split)
+    table.rollback(snapshot=2)
+    table.write(rows(4))
+    table.context.storage.delete([path])
+    with pytest.raises(paimon.SnapshotNotFound, match=r"snapshot 3 of db.t expired or was rolled back"):
+        list(scan.read(split))
+    assert sorted(table.scan().to_arrow()["k"].to_pylist()) == [1, 2, 4]
+
+
+def test_a_missing_file_of_a_snapshot_that_a_tag_still_holds_is_damage(table):
+    scan = table.at(snapshot=3).scan()
+    (split,) = scan.splits()
+    path = path_of_the_newest(table, split)
+    table.tags.create("kept", 3)
+    overtake(table)
+    table.context.storage.delete([path])
+    with pytest.raises(paimon.CorruptTable, match="is missing"):
+        list(scan.read(split))
+
+
+def path_of_the_newest(table, split):
+    """The data file that the newest snapshot of the split brought."""
+    newest = max(split.files, key=lambda f: f.max_sequence_number)
+    return table.context.paths.data_file("p=a", split.bucket, newest.file_name)

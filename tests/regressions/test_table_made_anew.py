@@ -12,6 +12,8 @@ import paimon_core as paimon
 from paimon_core import schema as schemas
 from paimon_core.metadata.latest import of_latest
 from paimon_core.table import prepared
+from paimon_core.table.table import Table
+from tests.support.fake_tables import reopened
 from tests.support.faulty_storage import Died, FaultyStorage, Outcome
 from tests.support.rest_server import Reply, ScriptedServer
 
@@ -208,6 +210,40 @@ def test_a_table_made_anew_while_files_are_written_keeps_none_of_them(catalog):
         writer.flush()
     assert storage.count("open_output") == 1
     assert content(made[0]) == made[1]
+
+
+def test_a_tag_that_meets_a_table_made_anew_is_taken_back(catalog):
+    make(catalog)
+    storage = FaultyStorage(catalog.storage)
+    old = type(catalog)(storage, catalog.warehouse).table("db.t")
+    made = []
+
+    def anew():
+        catalog.drop_table("db.t")
+        made.append(make(catalog))
+        made.append(content(made[0]))
+
+    storage.before("create_exclusive", "tag-t2", anew)
+    with pytest.raises(paimon.TableNotFound, match="made anew"):
+        old.tags.create("t2", 2)
+    assert content(made[0]) == made[1]
+
+
+@pytest.mark.parametrize("kind", ["filesystem", "sql"])
+def test_a_name_that_a_commit_beside_a_drop_leaves_taken(tmp_path, kind):
+    """The error says which call frees it, and that call does."""
+    uri = f"sqlite:///{tmp_path}/names.db" if kind == "sql" else None
+    catalog = paimon.open_catalog(tmp_path / "lake", type=kind, uri=uri)
+    catalog.create_database("db")
+    made = make(catalog)
+    storage = FaultyStorage(catalog.storage)
+    storage.before("create_exclusive", "snapshot-3", lambda: catalog.drop_table("db.t"))
+    Table(reopened(made.context, storage)).write(rows(3))
+    assert Path(made.location, "snapshot", "snapshot-3").exists()
+    with pytest.raises(paimon.PaimonError, match=r"[Cc]all drop_table\('db.t'\), which removes the rest, then create"):
+        make(catalog)
+    catalog.drop_table("db.t")
+    assert make(catalog).scan().count() == 2
 
 
 def test_rows_of_a_table_made_anew_while_a_scan_is_described_are_not_read(catalog):

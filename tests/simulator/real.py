@@ -18,7 +18,7 @@ from paimon_core.errors import InvalidRequest
 from paimon_core.schema import TableSchema, new_schema
 from paimon_core.storage.paths import MAIN
 from paimon_core.table.table import Table
-from tests.simulator.history import CHECKED, EXPIRING, Begin, History, Job
+from tests.simulator.history import Begin, History, Job
 from tests.simulator.oracle import Call, Oracle, Version
 from tests.simulator.world import Actor, Chances, World, simulated
 
@@ -89,7 +89,6 @@ class RealHistory(History):
     values: int = 0
     flavour: Flavour = MIXED
 
-    CALM: ClassVar[dict[int, str]] = {3: EXPIRING, 7: CHECKED}
     WRITERS: ClassVar[int] = 2
     COMPACTORS: ClassVar[int] = 1
     READERS: ClassVar[int] = 1

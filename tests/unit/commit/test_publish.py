@@ -112,7 +112,8 @@ def test_a_sleeper_whose_id_was_anothers_and_expired_takes_its_snapshot_back():
     for _ in range(4):
         append(context)
     context.snapshots.delete([1, 2, 3])
-    assert not publish(base, snapshot)
+    with pytest.raises(CommitConflict, match="do not commit the same messages"):
+        publish(base, snapshot)
     assert context.snapshots.ids() == [4, 5]
     assert context.snapshots.latest_id() == 5
     assert context.storage.read(context.paths.hint("LATEST")) == b"5"
@@ -125,7 +126,8 @@ def test_a_sleeper_beside_the_chain_takes_its_snapshot_back_too():
     append(context)
     append(context)
     context.snapshots.delete([1, 2])
-    assert not publish(base, snapshot)
+    with pytest.raises(CommitConflict, match="beside the chain"):
+        publish(base, snapshot)
     assert context.snapshots.ids() == [3]
 
 
@@ -136,10 +138,12 @@ def test_a_sleeper_over_a_rollback_takes_its_snapshot_back():
     base, snapshot = sleeper(context)
     context.snapshots.write_latest_hint(2)
     context.snapshots.delete([3])
-    assert not publish(base, snapshot)
+    with pytest.raises(CommitConflict, match="beside the chain"):
+        publish(base, snapshot)
     assert context.snapshots.ids() == [1, 2]
     append(context)
-    assert not publish(base, snapshot)
+    with pytest.raises(CommitConflict, match="beside the chain"):
+        publish(base, snapshot)
     assert context.snapshots.ids() == [1, 2, 3]
 
 
@@ -180,7 +184,8 @@ def test_the_first_snapshot_of_a_table_may_sleep_as_well():
     for _ in range(3):
         append(context)
     context.snapshots.delete([1])
-    assert not publish(base, snapshot)
+    with pytest.raises(CommitConflict, match="beside the chain"):
+        publish(base, snapshot)
     assert context.snapshots.ids() == [2, 3]
 
 

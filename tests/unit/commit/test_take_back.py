@@ -6,10 +6,21 @@ import pytest
 
 from paimon_core.commit.base import Base
 from paimon_core.commit.publish import _follows, _take_back
-from paimon_core.errors import CommitStateUnknown
+from paimon_core.errors import CommitConflict, CommitStateUnknown
+from paimon_core.maintain.expire import plan_snapshot_expiry
 from paimon_core.maintain.rollback import rollback
-from tests.support.fake_tables import append, fake_table, reopened
-from tests.support.faulty_storage import FaultyStorage
+from paimon_core.table.commit_request import CommitRequest
+from tests.support.fake_tables import (
+    EVERYTHING,
+    append,
+    expire_all,
+    fake_file,
+    fake_table,
+    files_on_storage,
+    message,
+    reopened,
+)
+from tests.support.faulty_storage import FaultyStorage, Outcome
 
 
 def test_only_its_own_snapshot_is_taken_back():
@@ -17,7 +28,8 @@ def test_only_its_own_snapshot_is_taken_back():
     append(context)
     theirs = append(context)
     ours = replace(theirs, uuid="ours")
-    _take_back(context, ours)
+    with pytest.raises(CommitStateUnknown, match="others have removed snapshot 2"):
+        _take_back(context, ours)
     assert context.snapshots.read(2) == theirs
     _take_back(context, theirs)
     assert not context.snapshots.exists(2)
@@ -47,3 +59,60 @@ def test_a_snapshot_that_was_tagged_meanwhile_keeps_its_manifests():
         append(reopened(context, storage), user="u", identifier=1)
     assert context.snapshots.ids() == [1, 2]
     assert context.manifests.entries_of(context.tags.read("t").snapshot) != []
+
+
+def overtaken(context, meanwhile):
+    """A commit whose base expires while it sleeps; ``meanwhile`` runs once it knows that its snapshot follows nothing.
+
+    It has made snapshot 2, where 4 is the latest.
+    """
+    append(context)
+    storage = FaultyStorage(context.storage)
+
+    def others():
+        for _ in range(3):
+            append(context)
+        expire_all(context)
+        storage.before("read", "snapshot-2", lambda: storage.before("read", "snapshot-2", meanwhile))
+
+    storage.before("create_exclusive", "snapshot-2", others)
+    mine = reopened(context, storage)
+    new = message(context, fake_file(context), changelog=(fake_file(context, name="changelog-1.parquet"),))
+    return CommitRequest.of(mine, "sleeper", 7, None).commit_own([new])
+
+
+def test_files_of_a_snapshot_that_was_taken_back_are_not_published_again():
+    """An expiry that has found the snapshot would remove its changelog under the next one."""
+    context = fake_table()
+    found = []
+    with pytest.raises(CommitConflict, match="write the rows again") as caught:
+        overtaken(context, lambda: found.extend(plan_snapshot_expiry(context, EVERYTHING).files))
+    assert "changelog-1.parquet" in {f.path.rpartition("/")[2] for f in found}
+    assert caught.value.facts["taken_back"] == 2
+    assert context.snapshots.ids() == [4]
+    assert "changelog-1.parquet" not in files_on_storage(context)
+
+
+def test_a_snapshot_that_expired_before_it_was_taken_back_is_unknown():
+    context = fake_table()
+    with pytest.raises(CommitStateUnknown, match="no snapshot 2 in"):
+        overtaken(context, lambda: expire_all(context))
+    assert context.snapshots.ids() == [4]
+
+
+def test_a_lost_answer_before_it_was_taken_back_is_unknown():
+    """What the lost request did may have been built on, and have expired."""
+    context = fake_table()
+    append(context)
+    storage = FaultyStorage(context.storage)
+
+    def others():
+        append(context)
+        append(context)
+        expire_all(context)
+
+    storage.on("create_exclusive", "snapshot-2", Outcome.LOSE)
+    storage.before("read", "snapshot-2", others)
+    with pytest.raises(CommitStateUnknown, match="snapshot 2"):
+        append(reopened(context, storage), user="u", identifier=1)
+    assert context.snapshots.ids() == [4]
