@@ -14,8 +14,8 @@ write can hit:
 - A tag is taken back, as its snapshot is not the new table's; so is a branch that is made from a tag. A branch made
   from no tag stays, without rows.
 - A consumer's position stays, or replaces that of its name: the new table keeps its snapshots from there on.
-- The deletion of a tag, branch or consumer removes the one of that name in the new table. No data file goes with it, but
-  what only that tag or branch held becomes orphans.
+- The deletion of a tag, branch or consumer removes the one of that name in the new table. No data file goes with it,
+  but what only that tag or branch held becomes orphans.
 - An expiry or a rollback compares its first kept snapshot, or its target, and then works by id: it may delete snapshot
   files of the new table that have these ids, or put back one of the old table, whose files are gone.
 """
@@ -25,7 +25,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator
 
-from paimon_core.errors import NotFound, PaimonError, TableNotFound
+from paimon_core.errors import CorruptTable, NotFound, PaimonError, TableNotFound
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.schema_store import SchemaStore
 from paimon_core.storage.fsspec_storage import forget_directories
@@ -49,10 +49,10 @@ def same_table(context: TableContext) -> TableContext:
 
 @contextlib.contextmanager
 def within_same_table(context: TableContext) -> Iterator[None]:
-    """Around reads that may raise NotFound: TableNotFound instead when the table was dropped or made anew."""
+    """Around reads that may find nothing, or files missing: TableNotFound instead when the table was dropped."""
     try:
         yield
-    except NotFound:
+    except (NotFound, CorruptTable):
         check_same_table(context)
         raise
     check_same_table(context)

@@ -16,7 +16,7 @@ from paimon_core.lsm.levels import Levels, num_levels
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.latest import of_latest
 from paimon_core.metadata.manifest import ManifestEntry, ManifestFile
-from paimon_core.metadata.presence import check_same_table, same_table
+from paimon_core.metadata.presence import check_same_table, same_table, within_same_table
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.schema import DataField
 
@@ -38,9 +38,8 @@ class Inspect:
     pinned: Snapshot | None = None
 
     def _of_snapshot(self, read: Callable[[Snapshot | None], _T]) -> _T:
-        found = of_latest(self.context.snapshots, read) if self.pinned is None else read(self.pinned)
-        check_same_table(self.context)
-        return found
+        with within_same_table(self.context):
+            return of_latest(self.context.snapshots, read) if self.pinned is None else read(self.pinned)
 
     def _entries(self) -> list[ManifestEntry]:
         return self._of_snapshot(lambda s: self.context.manifests.entries_of(s) if s else [])

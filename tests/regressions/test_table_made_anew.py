@@ -240,6 +240,8 @@ def test_a_name_that_a_commit_beside_a_drop_leaves_taken(tmp_path, kind):
     storage.before("create_exclusive", "snapshot-3", lambda: catalog.drop_table("db.t"))
     Table(reopened(made.context, storage)).write(rows(3))
     assert Path(made.location, "snapshot", "snapshot-3").exists()
+    with pytest.raises(paimon.TableNotFound):  # its manifests went with the table
+        made.inspect.files()
     with pytest.raises(paimon.PaimonError, match=r"[Cc]all drop_table\('db.t'\), which removes the rest, then create"):
         make(catalog)
     catalog.drop_table("db.t")
