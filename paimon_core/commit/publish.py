@@ -144,8 +144,12 @@ def _is_built_on(base: Base, snapshot: Snapshot) -> bool:
         raise CorruptTable(f"snapshot {snapshot.id} is gone right after it was created")
     if not _is_ours(snapshots, snapshot):
         return False
-    if ids[0] < snapshot.id:  # a rollback took the base away, or made it anew
-        return snapshot.id + 1 in ids and holds(base.context, snapshots.read(snapshot.id + 1), snapshot)
+    if ids[0] < snapshot.id:
+        if snapshot.id + 1 in ids:
+            return holds(base.context, snapshots.read(snapshot.id + 1), snapshot)
+        if not holds(base.context, snapshot, snapshots.read(ids[0])):  # another writer takes that one back, mostly
+            raise CorruptTable(f"snapshot {ids[0]} lies beside the chain of snapshots, or was made after a rollback")
+        return False  # a rollback took the base away, or made it anew
     if ids[-1] == snapshot.id:
         return True
     return ids[1] == snapshot.id + 1 and holds(base.context, snapshots.read(ids[1]), snapshot)

@@ -17,6 +17,7 @@ from tests.support.fake_tables import (
     fake_file,
     fake_table,
     files_on_storage,
+    live,
     message,
     reopened,
 )
@@ -116,3 +117,27 @@ def test_a_lost_answer_before_it_was_taken_back_is_unknown():
     with pytest.raises(CommitStateUnknown, match="snapshot 2"):
         append(reopened(context, storage), user="u", identifier=1)
     assert context.snapshots.ids() == [4]
+
+
+def test_a_snapshot_is_not_taken_back_because_another_lies_beside_the_chain():
+    """Its base expires, and a sleeper makes one of that id anew: ours is all that the table has."""
+    context = fake_table()
+    append(context)
+    base = append(context)
+    file = fake_file(context)
+    storage = FaultyStorage(context.storage)
+
+    def others():
+        context.snapshots.delete([1, 2])
+        context.snapshots.create(replace(base, uuid="sleeper", delta_manifest_list=stray_list))
+
+    added = append(context)
+    stray_list = added.delta_manifest_list
+    context.snapshots.delete([3])
+    context.snapshots.write_latest_hint(2)
+    storage.on("create_exclusive", "snapshot-3", Outcome.LOSE)
+    storage.before("read", "snapshot-3", others)
+    with pytest.raises(CommitStateUnknown, match="snapshot 2 lies beside the chain"):
+        append(reopened(context, storage), file, user="u", identifier=1)
+    assert context.snapshots.ids() == [2, 3]
+    assert file.file_name in {name for _, _, name in live(context)}
