@@ -6,7 +6,7 @@ for INT96, which comes in the wanted type.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -49,14 +49,10 @@ def decode_columns(
     int96 = int96_columns(footer) & wanted.keys()
     texts = [name for name, dtype in wanted.items() if dtype.root in STRING_ROOTS]
     looks = bool(texts) and footer.num_rows >= _MANY_ROWS
-    tree = parse_struct(raw_footer) if looks or int96 else {}
-    if maps_are_lists and tree:
-        maps_as_lists(tree)
-    repeating = repeating_texts(tree, texts) if looks else None
     file = pq.ParquetFile(
         source,
-        metadata=int96_as_bytes(tree, int96) if int96 else footer,
-        read_dictionary=repeating,
+        metadata=_without_int96(raw_footer, int96, maps_are_lists=maps_are_lists) if int96 else footer,
+        read_dictionary=repeating_texts(footer, texts) if looks else None,
         buffer_size=BUFFER_BYTES,
         pre_buffer=False,
         page_checksum_verification=verify_checksums,
@@ -68,3 +64,10 @@ def decode_columns(
         if maps_are_lists:
             arrays = {name: as_maps(array, name) for name, array in arrays.items()}
         yield len(batch), arrays
+
+
+def _without_int96(raw_footer: bytes, int96: Collection[str], *, maps_are_lists: bool) -> pq.FileMetaData:
+    tree = parse_struct(raw_footer)
+    if maps_are_lists:
+        maps_as_lists(tree)
+    return int96_as_bytes(tree, int96)

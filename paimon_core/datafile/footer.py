@@ -30,7 +30,7 @@ _PLAIN_TEXT_BYTES = 3
 _SCHEMA, _ROW_GROUPS = 2, 4
 _ELEMENT_TYPE, _ELEMENT_WIDTH, _ELEMENT_NAME = 1, 2, 4
 _GROUP_COLUMNS, _CHUNK_METADATA = 1, 3
-_CHUNK_TYPE, _CHUNK_PATH, _CHUNK_VALUES, _CHUNK_UNCOMPRESSED, _CHUNK_STATISTICS = 1, 3, 5, 6, 12
+_CHUNK_TYPE, _CHUNK_PATH, _CHUNK_STATISTICS = 1, 3, 12
 _NULL_COUNT, _MAX_VALUE, _MIN_VALUE = 3, 5, 6
 
 
@@ -113,15 +113,15 @@ def _retype(footer: Struct, old: tuple[int, Any], new: Struct, columns: Collecti
         raise ValueError(f"the footer lacks a part: {error!r}") from None
 
 
-def repeating_texts(footer: Struct, columns: Collection[str]) -> list[str]:
+def repeating_texts(footer: pq.FileMetaData, columns: Collection[str]) -> list[str]:
     """Those of the text ``columns`` whose values repeat so much that they decode faster as dictionaries."""
-    try:
-        plain = set()
-        for chunk in (chunk for chunks in _column_chunks(footer) for chunk in chunks):
-            if chunk[_CHUNK_UNCOMPRESSED][1] >= _PLAIN_TEXT_BYTES * chunk[_CHUNK_VALUES][1]:
-                plain.add(b".".join(chunk[_CHUNK_PATH][1][1]).decode())
-    except (KeyError, TypeError, IndexError, AttributeError) as error:
-        raise ValueError(f"the footer lacks a part: {error!r}") from None
+    leaves = [footer.schema.column(n).path for n in range(footer.num_columns)]
+    texts = [n for n, path in enumerate(leaves) if path in columns]
+    plain = set()
+    for group in map(footer.row_group, range(footer.num_row_groups)):
+        for chunk in map(group.column, texts):
+            if chunk.total_uncompressed_size >= _PLAIN_TEXT_BYTES * chunk.num_values:
+                plain.add(chunk.path_in_schema)
     return [name for name in columns if name not in plain]
 
 

@@ -4,7 +4,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from paimon_core.datafile import parquet_file, parquet_writer
+from paimon_core.datafile import decoder, footer, parquet_file, parquet_writer
 from paimon_core.datafile.reader import read_batches
 from paimon_core.errors import CorruptTable, StorageError
 from paimon_core.schema import DataField
@@ -68,6 +68,14 @@ def test_columns_come_as_asked_under_their_types(bucket, numbers):
 def test_repeating_texts_of_long_files_are_still_strings(bucket):
     rows = bucket.table({"n": range(70_000), "s": [None if n % 7 == 0 else f"s{n % 3}" for n in range(70_000)]})
     (file,) = bucket.write(rows)
+    assert bucket.read(file).equals(rows)
+
+
+def test_a_sealed_footer_is_not_parsed_in_python(bucket, monkeypatch):
+    rows = bucket.table({"n": range(70_000), "s": [f"s{n % 3}" for n in range(70_000)]})
+    (file,) = bucket.write(rows)
+    for module in (decoder, footer):
+        monkeypatch.setattr(module, "parse_struct", None)
     assert bucket.read(file).equals(rows)
 
 
