@@ -213,3 +213,8 @@ def from_stored(array: pa.Array, dtype: DataType) -> pa.Array:
     if dtype.root in TIMESTAMP_ROOTS and not pa.types.is_int64(array.type):
         return rescale(array, wanted)
     return labelled(array.cast(loose(dtype).to_arrow(), safe=dtype.root is not TypeRoot.TIME), wanted)
+
+
+def is_dictionary_of(array: pa.Array, dtype: DataType) -> bool:
+    """Whether a column as it was decoded is a dictionary of values that are ``dtype.to_arrow()`` already."""
+    return pa.types.is_dictionary(array.type) and bool(array.type.value_type == dtype.to_arrow())

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from paimon_core.datafile.casts import Cast, check_cast, from_stored, is_stored_as
+from paimon_core.datafile.casts import Cast, check_cast, from_stored, is_dictionary_of, is_stored_as
 from paimon_core.errors import CorruptTable, UnsupportedFeature
 from paimon_core.schema import KEY_FIELD_ID_START, KEY_PREFIX, DataField, TableSchema
 from paimon_core.types import DataType
@@ -28,10 +28,14 @@ class Source:
     """The type it has in the file's schema."""
     cast: Cast | None
 
-    def convert(self, array: pa.Array, path: str) -> pa.Array:
-        """The decoded column as the wanted one. Raises CorruptTable naming path and column for impossible values."""
+    def convert(self, array: pa.Array, path: str, *, encoded: bool = False) -> pa.Array:
+        """The decoded column as the wanted one; ``encoded``: a dictionary of its values will do.
+
+        Raises CorruptTable naming path and column for impossible values.
+        """
         try:
-            array = from_stored(array, self.stored)
+            if not (encoded and self.cast is None and is_dictionary_of(array, self.stored)):
+                array = from_stored(array, self.stored)
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
             raise CorruptTable(
                 f"{path}: column {self.column!r} is no {self.stored}: {error}", path=path, column=self.column

@@ -7,7 +7,7 @@ The file is untrusted: it has the rows that its manifest entry counts, or Corrup
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -33,14 +33,16 @@ def read_batches(
     row_groups: list[int] | None = None,
     use_threads: bool = True,
     verify_checksums: bool = True,
+    encoded: Collection[str] = (),
 ) -> Iterator[pa.RecordBatch]:
     """The rows of the file at ``path`` that its manifest entry ``file`` describes, as ``read_fields`` in their order.
 
     ``file_schema`` is the schema that the file was written with. ``batch_bytes``: batches are to hold no more, as far
     as the file tells before it is read. ``filters`` is an expression over the names of ``read_fields``; rows for which
-    it is not true are left out. ``row_groups``: only these are read, where the format has some. Raises CorruptTable for
-    a file that is missing or not what its entry and schema say, UnsupportedFeature for a cast that is not built,
-    StorageError when the store fails.
+    it is not true are left out. ``row_groups``: only these are read, where the format has some. ``encoded``: text
+    columns that may come as dictionaries, in all batches of a file or in none. Raises CorruptTable for a file that is
+    missing or not what its entry and schema say, UnsupportedFeature for a cast that is not built, StorageError when the
+    store fails.
     """
     with opened(storage, path) as source:
         _expect(path, "bytes", source.size(), file.file_size)
@@ -62,7 +64,8 @@ def read_batches(
             verify_checksums=verify_checksums,
         ):
             decoded += rows
-            batch = pa.RecordBatch.from_arrays([_column(c, arrays, rows, path) for c in columns], schema=schema)
+            converted = [_column(c, arrays, rows, path, encoded) for c in columns]
+            batch = pa.RecordBatch.from_arrays(converted, schema=_as_held(schema, converted) if encoded else schema)
             if filters is not None:
                 batch = _filtered(batch, filters)
             if len(batch):
@@ -92,10 +95,17 @@ def _expect(path: str, what: str, found: int, expected: int) -> None:
         raise CorruptTable(f"data file {path} has {found} {what}, not {expected}", path=path)
 
 
-def _column(source: Source, arrays: Mapping[str, pa.Array], rows: int, path: str) -> pa.Array:
+def _column(
+    source: Source, arrays: Mapping[str, pa.Array], rows: int, path: str, encoded: Collection[str]
+) -> pa.Array:
     if source.column is None:
         return pa.nulls(rows, source.wanted.type.to_arrow())
-    return source.convert(arrays[source.column], path)
+    return source.convert(arrays[source.column], path, encoded=source.wanted.name in encoded)
+
+
+def _as_held(schema: pa.Schema, arrays: Sequence[pa.Array]) -> pa.Schema:
+    """The schema with the types that the columns have."""
+    return pa.schema([f.with_type(a.type) for f, a in zip(schema, arrays, strict=True)])
 
 
 # -- filters -----------------------------------------------------------------------------------------------------------

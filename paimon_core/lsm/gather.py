@@ -53,7 +53,9 @@ def contiguous(column: pa.Array | pa.ChunkedArray) -> pa.Array:
 
 
 def take(column: pa.ChunkedArray, positions: Rows) -> pa.ChunkedArray:
-    """The values at ``positions``, in that order, in as many chunks as the column's type needs."""
+    """The values at ``positions``, in that order, in as many chunks as the column's type needs; dictionaries decoded."""
+    if pa.types.is_dictionary(column.type):
+        return _take_decoded(column, positions)
     taken = pc.take(contiguous(column), pa.array(positions), boundscheck=False)
     return pa.chunked_array([taken]) if taken.type == column.type else in_pieces(taken, column.type)
 
@@ -61,7 +63,43 @@ def take(column: pa.ChunkedArray, positions: Rows) -> pa.ChunkedArray:
 def take_rows(rows: pa.Table, positions: Rows, columns: Sequence[str]) -> pa.Table:
     """``columns`` of the rows at ``positions``, in that order."""
     rows = rows.select(columns)
-    return pa.Table.from_arrays([take(column, positions) for column in rows.columns], schema=rows.schema)
+    return pa.Table.from_arrays([take(column, positions) for column in rows.columns], schema=_decoded(rows.schema))
+
+
+def decoded(rows: pa.Table) -> pa.Table:
+    """The rows without dictionaries."""
+    schema = _decoded(rows.schema)
+    return rows if schema == rows.schema else rows.cast(schema)
+
+
+def joined(tables: Sequence[pa.Table]) -> pa.Table:
+    """The rows of tables with the same columns; one that is a dictionary in some tables only is one in none."""
+    if any(table.schema != tables[0].schema for table in tables[1:]):
+        tables = [decoded(table) for table in tables]
+    return pa.concat_tables(tables)
+
+
+def _decoded(schema: pa.Schema) -> pa.Schema:
+    if not any(map(pa.types.is_dictionary, schema.types)):
+        return schema
+    return pa.schema([f.with_type(f.type.value_type) if pa.types.is_dictionary(f.type) else f for f in schema])
+
+
+def _take_decoded(column: pa.ChunkedArray, positions: Rows) -> pa.ChunkedArray:
+    """The dictionaries of the chunks are put end to end: that asks for no comparison of their values."""
+    kind = column.type.value_type
+    numbers, dictionaries, before = [], [], 0
+    for chunk in column.chunks:
+        numbers.append(pc.add(chunk.indices, pa.scalar(before, pa.int32())))
+        dictionaries.append(chunk.dictionary)
+        before += len(chunk.dictionary)
+    chosen = pc.take(contiguous(pa.chunked_array(numbers, pa.int32())), pa.array(positions), boundscheck=False)
+    values = contiguous(pa.chunked_array(dictionaries, kind))
+    longest = pc.max(pc.binary_length(values)).as_py() or 0
+    if len(chosen) * longest > _PIECE_BYTES:
+        values = values.cast(_LARGE[kind])
+    taken = pc.take(values, chosen, boundscheck=False)
+    return pa.chunked_array([taken]) if taken.type == kind else in_pieces(taken, kind)
 
 
 def in_pieces(values: pa.Array, kind: pa.DataType) -> pa.ChunkedArray:

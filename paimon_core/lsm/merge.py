@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from paimon_core.lsm.codes import Codes
 from paimon_core.lsm.engines.engine import MergeEngine
-from paimon_core.lsm.gather import Rows, scratch, take_rows
+from paimon_core.lsm.gather import Rows, decoded, joined, scratch, take_rows
 from paimon_core.lsm.groups import Groups, group, key_codes, last_rows
 from paimon_core.lsm.lookup import LEVEL, without_older_states
 from paimon_core.lsm.order import MergeOrder, is_add, sequence_numbers
@@ -65,7 +65,9 @@ def merge_runs(
     unless rows of kind -U or -D are among them. Where batches have the column ``LEVEL``, last, of the states of a key
     only the newest is merged (``lsm.lookup``); ``columns`` must then be given.
 
-    Memory is that of ``windows``. Raises CorruptTable when the keys of a run are seen not to ascend.
+    Where the engine keeps the last row, columns that decide nothing may come as dictionaries, in all batches or some:
+    they are decoded in the result. Memory is that of ``windows``. Raises CorruptTable when the keys of a run are seen
+    not to ascend.
     """
     pieces: Iterator[list[pa.Table]] = (
         ([pa.Table.from_batches([batch])] for batch in runs[0]) if len(runs) == 1 else windows(runs, key, window_rows)
@@ -84,7 +86,7 @@ def merge_runs(
                 groups = without_older_states(rows, groups) if LEVEL in rows.column_names else groups
                 merged = engine.fold(rows, engine.survivors(rows, groups, drop_deletes=drop_deletes), names)
             else:
-                merged = (adds(present[0]) if drop_deletes else present[0]).select(names)
+                merged = decoded((adds(present[0]) if drop_deletes else present[0]).select(names))
             merged = merged if keep is None else keep.kept(merged)
         if len(merged):
             yield merged
@@ -121,7 +123,7 @@ def _lined_up(
     Last the ranks, None when the rows of each key lie in merge order. Raises CorruptTable unless each piece ascends.
     """
     in_sequence = pieces if order is None else None if order.sequence_fields else _by_sequence(pieces)
-    rows = pa.concat_tables(in_sequence or pieces)
+    rows = joined(in_sequence or pieces)
     codes = key_codes(rows, key)
     _check_sorted(codes, in_sequence or pieces, key)
     return rows, in_sequence or pieces, codes, None if in_sequence or order is None else order.ranks(rows)

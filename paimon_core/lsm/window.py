@@ -16,6 +16,7 @@ from typing import Any
 import pyarrow as pa
 
 from paimon_core.errors import CorruptTable
+from paimon_core.lsm.gather import joined
 from paimon_core.lsm.key_order import SortKey, sort_key
 
 WINDOW_ROWS = 1 << 17
@@ -88,7 +89,7 @@ class _Source:
             if rows < batch.num_rows:
                 self.waiting.appendleft(batch.slice(rows))
                 break
-        return pa.Table.from_batches(taken) if taken else None
+        return joined([pa.Table.from_batches([batch]) for batch in taken]) if taken else None
 
     def _can_cut(self) -> bool:
         """Whether a cut at the last key leaves rows before it; of a key that repeats, more rows may follow."""

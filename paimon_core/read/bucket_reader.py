@@ -5,7 +5,7 @@ Memory: a window of rows, shared by the sorted runs, and a batch and its pages p
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
@@ -51,11 +51,18 @@ class BucketReader:
         return context.paths.data_file(context.partition_path(self.partition), self.bucket, file.file_name)
 
     def file(
-        self, file: DataFile, fields: Sequence[DataField], row_groups: list[int] | None = None, *, beside: int = 1
+        self,
+        file: DataFile,
+        fields: Sequence[DataField],
+        row_groups: list[int] | None = None,
+        *,
+        beside: int = 1,
+        encoded: Collection[str] = (),
     ) -> Iterator[pa.RecordBatch]:
         """The rows of one data file as ``fields``, whatever schema it was written with (format 2.4).
 
         ``row_groups``: only these are read. ``beside``: so many files are read at once and share the bytes of a window.
+        ``encoded``: text columns that may come as dictionaries.
         """
         context = self.context
         batches = read_batches(
@@ -68,6 +75,7 @@ class BucketReader:
             batch_bytes=min(_BATCH_BYTES, WINDOW_BYTES // beside),
             row_groups=row_groups,
             use_threads=self.threads,
+            encoded=encoded,
         )
         if self.keep is None:
             yield from batches
@@ -75,15 +83,22 @@ class BucketReader:
             yield from (kept for kept in map(self.keep, batches) if len(kept))
 
     def run(
-        self, run: SortedRun, fields: Sequence[DataField], *, levels: bool = False, beside: int = 1
+        self,
+        run: SortedRun,
+        fields: Sequence[DataField],
+        *,
+        levels: bool = False,
+        beside: int = 1,
+        encoded: Collection[str] = (),
     ) -> Iterator[pa.RecordBatch]:
         """The rows of one sorted run: its files one after the other, opened as they are reached.
 
         ``levels``: each row has the level of its file in the column ``LEVEL``, last. ``beside``: the runs read at once.
+        ``encoded``: text columns that may come as dictionaries.
         """
         if levels:
             return (with_level(batch, f.level) for f in run.files for batch in self.file(f, fields, beside=beside))
-        return chain.from_iterable(self.file(f, fields, beside=beside) for f in run.files)
+        return chain.from_iterable(self.file(f, fields, beside=beside, encoded=encoded) for f in run.files)
 
     def windows(
         self, runs: Sequence[SortedRun], fields: Sequence[DataField], key: Sequence[str]
@@ -108,8 +123,11 @@ class BucketReader:
         an ``order`` (None: the runs are in sequence) sequence and kind, for deletes that are dropped the kind.
         """
         levels = len(runs) > 1 and holds_states(self.context.options)
+        encoded: set[str] = set()
+        if len(runs) > 1 and self.engine.keeps_last and self.keep is None and not levels:
+            encoded = {f.name for f in fields}.difference(key, order.sequence_fields if order else ())
         return merge_runs(
-            [self.run(run, fields, levels=levels, beside=len(runs)) for run in runs],
+            [self.run(run, fields, levels=levels, beside=len(runs), encoded=encoded) for run in runs],
             key=key,
             order=order,
             engine=self.engine,
