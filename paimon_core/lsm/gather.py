@@ -102,6 +102,16 @@ def _take_decoded(column: pa.ChunkedArray, positions: Rows) -> pa.ChunkedArray:
     return pa.chunked_array([taken]) if taken.type == kind else in_pieces(taken, kind)
 
 
+def with_contiguous(rows: pa.Table, columns: Sequence[str]) -> pa.Table:
+    """The rows; ``columns``, which are needed more than once, each in one piece where it fits one of its type."""
+    for name in columns:
+        whole = contiguous(rows[name])
+        if whole.type == rows[name].type:
+            at = rows.column_names.index(name)
+            rows = rows.set_column(at, rows.schema.field(at), pa.chunked_array([whole]))
+    return rows
+
+
 def in_pieces(values: pa.Array, kind: pa.DataType) -> pa.ChunkedArray:
     """Large text as chunks of the plain type ``kind``, none of which holds much more than 1 GiB."""
     ends = np.cumsum(pc.fill_null(pc.binary_length(values), 0).to_numpy())

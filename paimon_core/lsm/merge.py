@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from paimon_core.lsm.codes import Codes
 from paimon_core.lsm.engines.engine import MergeEngine
-from paimon_core.lsm.gather import Rows, decoded, joined, scratch, take_rows
+from paimon_core.lsm.gather import Rows, decoded, joined, scratch, take_rows, with_contiguous
 from paimon_core.lsm.groups import Groups, group, key_codes, last_rows
 from paimon_core.lsm.lookup import LEVEL, without_older_states
 from paimon_core.lsm.order import MergeOrder, is_add, sequence_numbers
@@ -123,7 +123,7 @@ def _lined_up(
     Last the ranks, None when the rows of each key lie in merge order. Raises CorruptTable unless each piece ascends.
     """
     in_sequence = pieces if order is None else None if order.sequence_fields else _by_sequence(pieces)
-    rows = joined(in_sequence or pieces)
+    rows = with_contiguous(joined(in_sequence or pieces), key)
     codes = key_codes(rows, key)
     _check_sorted(codes, in_sequence or pieces, key)
     return rows, in_sequence or pieces, codes, None if in_sequence or order is None else order.ranks(rows)

@@ -102,6 +102,12 @@ class _Source:
         last = _key_at(batch, self._key, -1)
         if last < cut or (last == cut and not self._repeats):
             return int(batch.num_rows)
+        if len(self._key) == 1:
+            column = batch.column(self._key[0])
+            ((valid, value),) = cut
+            if valid and pa.types.is_integer(column.type) and not column.null_count:
+                values = column.to_numpy()
+                return int(values.searchsorted(values.dtype.type(value), "left" if self._repeats else "right"))
         bisect = bisect_left if self._repeats else bisect_right
         return bisect(range(batch.num_rows), cut, key=lambda row: _key_at(batch, self._key, row))
 
