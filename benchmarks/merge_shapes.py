@@ -2,7 +2,7 @@
 
 Each shape is a table in a temporary folder: upserts whose keys are drawn from twice the rows of a batch, 2 buckets, not
 compacted. Per shape, each measure beside pyarrow decoding the columns that it has to decode from the same files (key,
-sequence number, kind and what is asked for):
+sequence number, kind and what is asked for), its page checksums verified as ours are (``--unverified``: not):
 
 merged      every column
 projected   one value column
@@ -106,12 +106,14 @@ class Measure:
     decode: Callable[[], object]
 
 
-def decoding(files: Sequence[Path], asked: Sequence[str], where: pc.Expression | None) -> Callable[[], object]:
+def decoding(
+    files: Sequence[Path], asked: Sequence[str], where: pc.Expression | None, *, verify: bool
+) -> Callable[[], object]:
     """Whole files by one thread of pyarrow each, as many at a time as there are processors; all rows are kept."""
     names = list(dict.fromkeys([*MERGE_COLUMNS, *asked]))
 
     def whole(file: Path) -> pa.Table:
-        table = pq.ParquetFile(file).read(names, use_threads=False)
+        table = pq.ParquetFile(file, page_checksum_verification=verify).read(names, use_threads=False)
         return table if where is None else table.filter(where)
 
     def work() -> object:
@@ -121,18 +123,20 @@ def decoding(files: Sequence[Path], asked: Sequence[str], where: pc.Expression |
     return work
 
 
-def measures(table: paimon_core.Table, files: Sequence[Path]) -> Iterator[Measure]:
+def measures(table: paimon_core.Table, files: Sequence[Path], *, verify: bool) -> Iterator[Measure]:
     """``b`` lies evenly between 0 and 2 ** 56."""
     names = table.schema.names
     few = (1 << 56) // ONE_IN
     selective, condition = col("b") < few, pc.field("b") < few
     shown = names[-1]
-    yield Measure("merged", lambda: table.scan().to_arrow(), decoding(files, names, None))
-    yield Measure("projected", lambda: table.scan([shown]).to_arrow(), decoding(files, [shown], None))
-    yield Measure("filtered", lambda: table.scan(where=selective).to_arrow(), decoding(files, names, condition))
-    yield Measure(
-        "both", lambda: table.scan([shown], where=selective).to_arrow(), decoding(files, ["b", shown], condition)
-    )
+
+    def alone(asked: Sequence[str], where: pc.Expression | None = None) -> Callable[[], object]:
+        return decoding(files, asked, where, verify=verify)
+
+    yield Measure("merged", lambda: table.scan().to_arrow(), alone(names))
+    yield Measure("projected", lambda: table.scan([shown]).to_arrow(), alone([shown]))
+    yield Measure("filtered", lambda: table.scan(where=selective).to_arrow(), alone(names, condition))
+    yield Measure("both", lambda: table.scan([shown], where=selective).to_arrow(), alone(["b", shown], condition))
 
 
 def times(costs: Sequence[Cost]) -> str:
@@ -162,6 +166,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--rows", type=int, default=2_000_000, help="of all runs; a fifth of it for wide tables")
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--sparse", action="store_true", help="keys spread over 63 bits, not the numbers from 0")
+    parser.add_argument("--unverified", action="store_true", help="decoding alone does not verify page checksums")
     parser.add_argument("--only", nargs="*", default=None, help="the measures, all by default")
     parser.add_argument("--folder", default=None, help="where the temporary warehouses are made")
     return parser.parse_args()
@@ -176,7 +181,7 @@ def main() -> int:
             with tempfile.TemporaryDirectory(prefix="paimon-shapes-", dir=words.folder) as folder:
                 table = filled(Path(folder), columns, runs, rows, sparse=words.sparse)
                 files = sorted(Path(folder, "db.db", "t").rglob("*.parquet"))
-                for measure in measures(table, files):
+                for measure in measures(table, files, verify=not words.unverified):
                     if words.only is None or measure.name in words.only:
                         report(f"{columns}, {runs}", measure, words.repeats)
     return 0

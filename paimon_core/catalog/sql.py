@@ -191,8 +191,8 @@ class SqlCatalog(Catalog):
         if standing is None or not self._is_left_over(context, standing):
             raise AlreadyExists(
                 f"{context.paths.root} holds files of a table that {self._place} does not name: register_table adopts "
-                "it, rename_table goes on with an interrupted rename. Where it was dropped, halfway or beside a commit, "
-                f" call drop_table({context.name!r}), which removes the rest, then create the table again",
+                "it, rename_table continues an interrupted rename. Where it was dropped, halfway or beside a commit: "
+                f"call drop_table({context.name!r}), which removes the rest, then create the table again",
                 table=context.name,
             )
         return standing

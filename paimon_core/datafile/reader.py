@@ -95,9 +95,7 @@ def _expect(path: str, what: str, found: int, expected: int) -> None:
         raise CorruptTable(f"data file {path} has {found} {what}, not {expected}", path=path)
 
 
-def _column(
-    source: Source, arrays: Mapping[str, pa.Array], rows: int, path: str, encoded: Collection[str]
-) -> pa.Array:
+def _column(source: Source, arrays: Mapping[str, pa.Array], rows: int, path: str, encoded: Collection[str]) -> pa.Array:
     if source.column is None:
         return pa.nulls(rows, source.wanted.type.to_arrow())
     return source.convert(arrays[source.column], path, encoded=source.wanted.name in encoded)

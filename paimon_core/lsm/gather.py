@@ -53,7 +53,10 @@ def contiguous(column: pa.Array | pa.ChunkedArray) -> pa.Array:
 
 
 def take(column: pa.ChunkedArray, positions: Rows) -> pa.ChunkedArray:
-    """The values at ``positions``, in that order, in as many chunks as the column's type needs; dictionaries decoded."""
+    """The values at ``positions``, in that order, in as many chunks as the column's type needs.
+
+    Those of a dictionary come decoded.
+    """
     if pa.types.is_dictionary(column.type):
         return _take_decoded(column, positions)
     taken = pc.take(contiguous(column), pa.array(positions), boundscheck=False)

@@ -17,7 +17,7 @@ import pyarrow as pa
 from paimon_core.lsm.codes import Codes, order_codes
 from paimon_core.lsm.gather import Flags, Positions, Rows, offsets_of, scratch
 
-_BLOCK_ROWS = 1 << 14
+_BLOCK_ROWS = 1 << 13
 """Rows whose temporary arrays stay in the processor's cache and in malloc's."""
 _SLOTS_PER_ROW = 4
 """Keys lie close together when their range is no more than so many times their number."""
@@ -114,16 +114,15 @@ def _last_by_slot(keys: Codes, low: int, slots: int) -> Rows:
     found.fill(0)
     # Keys of 8 bytes stay as they are: a signed one, less the least, cannot overflow in so small a range.
     kind = keys.dtype if keys.dtype.itemsize == 8 else np.dtype(np.int64)
-    slot = np.empty(_BLOCK_ROWS, kind)
-    numbers = np.arange(1, 1 + _BLOCK_ROWS, dtype=np.uint32)
     for start in range(0, len(keys), _BLOCK_ROWS):
         block = keys[start : start + _BLOCK_ROWS]
-        slots_of = np.subtract(block, low, out=slot[: len(block)], dtype=kind)
-        found[slots_of.view(np.int64)] = numbers[: len(block)]
-        numbers += np.uint32(_BLOCK_ROWS)
+        found[np.subtract(block, low, dtype=kind).view(np.int64)] = np.arange(
+            start + 1, start + 1 + len(block), dtype=np.uint32
+        )
     taken = np.not_equal(found, 0, out=scratch(slots, np.bool_))
-    last = scratch(int(np.count_nonzero(taken)), np.uint32)
-    np.compress(taken, found, out=last)
+    slots_taken = np.flatnonzero(taken)
+    last = scratch(len(slots_taken), np.uint32)
+    np.take(found, slots_taken, out=last, mode="clip")  # with another mode numpy fills a buffer first
     last -= np.uint32(1)
     return last
 

@@ -70,6 +70,8 @@ class Checker:
         self.epoch_of: dict[str, int] = {}
         self.made_at: dict[str, int] = {}
         """By uuid when the first publish of it began."""
+        self.earliest: dict[str, int] = {}
+        """By uuid the least id that was there when it was published."""
         self.sure: set[str] = set()
         """Uuids of snapshots that certainly stood once."""
         self.refused: set[str] = set()
@@ -124,6 +126,7 @@ class Checker:
     def _publish(self, line: Line) -> None:
         self._note(line["snapshot"], line["epoch"])
         self.made_at.setdefault(line["snapshot"]["uuid"], line["at"])
+        self.earliest[line["snapshot"]["uuid"]] = line["earliest"]
 
     def _published(self, line: Line) -> None:
         (self.sure if line["made"] else self.refused).add(line["uuid"])
@@ -250,9 +253,10 @@ class Checker:
 
     def _may_repeat(self, operation: Operation) -> bool:
         """An identifier is known until its snapshot expires; the repeat after a death may come later."""
-        again = [b for b in operation.begins if b["again"]]
-        (epoch, first), _ = operation.landed[0]
-        return len(operation.landed) == 2 and any(b["epoch"] == epoch and b["earliest"] > first for b in again)
+        if len(operation.landed) != 2 or not any(b["again"] for b in operation.begins):
+            return False
+        ((epoch, first), _), ((later, _), uuid) = operation.landed
+        return epoch == later and self.earliest.get(uuid, 0) > first
 
 
 class Questions:

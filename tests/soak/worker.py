@@ -149,7 +149,9 @@ class Worker:
         create = SnapshotStore.create
 
         def noting(store: SnapshotStore, snapshot: Snapshot, *given: Any) -> bool:
-            self.journal.note("publish", snapshot=facts(snapshot), epoch=self.epoch)
+            self.journal.note(
+                "publish", snapshot=facts(snapshot), epoch=self.epoch, earliest=min(store.ids(), default=1)
+            )
             made = create(store, snapshot, *given)
             self.journal.note("published", uuid=snapshot.uuid, made=made)
             return made

@@ -71,6 +71,14 @@ def test_repeating_texts_of_long_files_are_still_strings(bucket):
     assert bucket.read(file).equals(rows)
 
 
+def test_repeating_texts_come_as_dictionaries_to_those_who_take_them(bucket):
+    rows = bucket.table({"n": range(70_000), "s": [None if n % 7 == 0 else f"s{n % 3}" for n in range(70_000)]})
+    (file,) = bucket.write(rows)
+    found = pa.Table.from_batches(batches(bucket, file, encoded={"s"}))
+    assert found.schema.types == [pa.int32(), pa.dictionary(pa.int32(), pa.string())]
+    assert found.cast(rows.schema).equals(rows)
+
+
 def test_a_sealed_footer_is_not_parsed_in_python(bucket, monkeypatch):
     rows = bucket.table({"n": range(70_000), "s": [f"s{n % 3}" for n in range(70_000)]})
     (file,) = bucket.write(rows)

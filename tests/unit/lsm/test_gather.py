@@ -25,3 +25,30 @@ def test_text_beyond_one_array_goes_through_the_large_type(monkeypatch, kind):
     assert [chunk.nbytes - 4 * (len(chunk) + 1) <= 8 + 12 + 1 for chunk in taken.chunks] == [True] * 3
     expected = ["cccccccccccc", "d", None, "aaaa", "", "bbbb"]
     assert taken.cast(pa.string()).to_pylist() == expected
+
+
+CODES = [
+    pa.DictionaryArray.from_arrays(pa.array([0, 1, None], pa.int32()), ["aaaa", "bbbb"]),
+    pa.DictionaryArray.from_arrays(pa.array([1, 0, 0, 1], pa.int32()), ["", "cccccccccccc"]).slice(1),
+]
+
+
+@pytest.mark.parametrize("piece_bytes", [1 << 30, 8])
+def test_dictionaries_of_their_own_are_decoded_where_they_are_taken(monkeypatch, piece_bytes):
+    monkeypatch.setattr(gather, "_PIECE_BYTES", piece_bytes)
+    taken = gather.take(pa.chunked_array(CODES), np.array([5, 0, 2, 3, 1]))
+    assert taken.type == pa.string()
+    assert taken.to_pylist() == ["cccccccccccc", "aaaa", None, "", "bbbb"]
+
+
+def test_a_dictionary_in_which_all_is_null():
+    column = pa.DictionaryArray.from_arrays(pa.array([None, None], pa.int32()), pa.array([], pa.string()))
+    assert gather.take(pa.chunked_array([column]), np.array([1])).to_pylist() == [None]
+
+
+def test_a_column_that_is_a_dictionary_in_some_tables_is_decoded():
+    some, plain = pa.table({"s": CODES[0]}), pa.table({"s": ["d"]})
+    rows = gather.joined([some, plain])
+    assert rows == pa.table({"s": ["aaaa", "bbbb", None, "d"]})
+    assert gather.joined([some, some]).schema == some.schema
+    assert gather.decoded(some) == pa.table({"s": ["aaaa", "bbbb", None]})

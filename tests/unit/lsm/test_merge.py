@@ -173,3 +173,31 @@ def test_a_column_of_any_name_may_be_filtered(name):
     rows = pa.table({"k": [1, 2, 3], name: [5, 6, 7]})
     keep = RowFilter(pc.field(name) > 5, (name,))
     assert keep.positions(rows, np.array([0, 2], np.uint32)).tolist() == [2]
+
+
+def encoded(table):
+    return table.set_column(3, "v", table["v"].dictionary_encode())
+
+
+@pytest.mark.parametrize("old", [OLD, encoded(OLD)])
+@pytest.mark.parametrize("new", [NEW, encoded(NEW)])
+@pytest.mark.parametrize("keep", [None, RowFilter(pc.field("v") != "d", ("v",))])
+def test_texts_may_come_as_dictionaries(old, new, keep):
+    expected = [(1, 0, 0, "a"), (3, 4, 0, "d"), (4, 5, 2, "e")]
+    assert merged(old, new, keep=keep) == [row for row in expected if keep is None or row[3] != "d"]
+
+
+@pytest.mark.parametrize("window_rows", [1, 9])
+def test_a_run_whose_files_hold_a_text_differently(window_rows):
+    mixed = [*encoded(OLD.slice(0, 1)).to_batches(), *OLD.slice(1).to_batches()]
+    tables = merge_runs(
+        [iter(mixed), iter(encoded(NEW).to_batches())],
+        key=["_KEY_k"],
+        order=MergeOrder(),
+        engine=Deduplicate(),
+        drop_deletes=True,
+        window_rows=window_rows,
+    )
+    merged_rows = pa.concat_tables(tables)
+    assert merged_rows.schema == OLD.schema
+    assert merged_rows["v"].to_pylist() == ["a", "d", "e"]
