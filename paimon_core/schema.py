@@ -122,17 +122,17 @@ class TableSchema:
         """The partition columns, in partition key order."""
         return self.select(self.partition_keys)
 
-    @property
+    @cached_property
     def trimmed_primary_keys(self) -> tuple[str, ...]:
         """The primary key without the partition keys: what orders a bucket (format, conventions)."""
         return tuple(k for k in self.primary_keys if k not in self.partition_keys)
 
-    @property
+    @cached_property
     def key_fields(self) -> tuple[DataField, ...]:
         """The trimmed primary key's fields under their table names; () for an append table."""
         return self.select(self.trimmed_primary_keys)
 
-    @property
+    @cached_property
     def file_key_fields(self) -> tuple[DataField, ...]:
         """The columns ``_KEY_*`` of a data file, which repeat ``key_fields``; () for an append table (format 7.2)."""
         return tuple(DataField(KEY_FIELD_ID_START + f.id, KEY_PREFIX + f.name, f.type) for f in self.key_fields)

@@ -60,9 +60,9 @@ class AvroOutput:
         """Write the last block."""
         self._writer.finish()
 
-    def bounds(self, null_counts: list[int], has_nan: list[bool]) -> list[Bounds]:
+    def bounds(self, null_counts: list[int], without: list[bool]) -> list[Bounds]:
         """The bounds of each column."""
-        return self._bounds.bounds(null_counts, has_nan)
+        return self._bounds.bounds(null_counts, without)
 
     def discard(self) -> None:
         """Nothing is held open."""

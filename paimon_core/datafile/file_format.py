@@ -71,8 +71,8 @@ class FileOutput(Protocol):
     def finish(self) -> None:
         """Write what is held and the end of the file; the sink stays open."""
 
-    def bounds(self, null_counts: list[int], has_nan: list[bool]) -> list[Bounds]:
-        """Of a finished file the bounds of each column; none of a column with NaN, which has no place in an order."""
+    def bounds(self, null_counts: list[int], without: list[bool]) -> list[Bounds]:
+        """Of a finished file the bounds of each column, but of those in ``without`` none."""
 
     def discard(self) -> None:
         """Free what is held; the file is of no use."""

@@ -38,6 +38,8 @@ class FileLayout:
         self.key_stats = StatsEncoder(self.key_fields, [KEY_STATS_MODE] * len(key))
         modes = {name: f.stats_mode for name, f in options.fields.items() if f.stats_mode}
         self.value_stats = ValueStats(schema.fields, modes, plan.stats_mode)
+        self.bounded = [at < len(key) or at >= len(self.fields) - len(schema.fields) for at in range(len(self.fields))]
+        """Whether a manifest tells the bounds of the column."""
         self._encode_key = row_encoder(tuple(f.type for f in self.key_fields))
         self._required = [at for at, f in enumerate(self.fields) if not f.type.nullable]
 

@@ -36,9 +36,12 @@ def open_file(source: pa.NativeFile, path: str, options: Mapping[str, str]) -> F
     return ParquetInput(source)
 
 
-def create_file(layout: FileLayout, sink: pa.NativeFile, first_rows: pa.Table) -> FileOutput:
+def create_file(
+    layout: FileLayout, sink: pa.NativeFile, first_rows: pa.Table, *, in_memory: bool = False
+) -> FileOutput:
     """A new data file of the layout's format; ``first_rows`` may guide its encoding, but are not written yet.
 
+    ``in_memory``: they are all rows of a small file, which may be put together in memory.
     Raises UnsupportedFeature naming a column that the format does not hold.
     """
     fields, options, plan = layout.fields, layout.options, layout.plan
@@ -51,4 +54,4 @@ def create_file(layout: FileLayout, sink: pa.NativeFile, first_rows: pa.Table) -
             from paimon_core.datafile.avro_file import AvroOutput
 
             return AvroOutput(sink, fields, plan.compression, options["file.compression.zstd-level"])
-    return ParquetOutput(sink, fields, layout.parquet, first_rows)
+    return ParquetOutput(sink, fields, layout.parquet, first_rows, in_memory=in_memory)

@@ -79,9 +79,9 @@ class OrcOutput:
         self._is_sealed = True
         self._unflushed = 0
 
-    def bounds(self, null_counts: list[int], has_nan: list[bool]) -> list[Bounds]:
+    def bounds(self, null_counts: list[int], without: list[bool]) -> list[Bounds]:
         """The bounds of each column."""
-        return self._bounds.bounds(null_counts, has_nan)
+        return self._bounds.bounds(null_counts, without)
 
     def discard(self) -> None:
         """Free the stripe that is held."""

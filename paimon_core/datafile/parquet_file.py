@@ -17,7 +17,7 @@ from paimon_core.datafile.footer_seal import sealed
 from paimon_core.datafile.int96 import INT96_AS_BYTES, int96_from_timestamps
 from paimon_core.datafile.optional_keys import open_metadata, with_maps
 from paimon_core.datafile.parquet_schema import ParquetShape
-from paimon_core.datafile.statistics import Bounds, column_bounds, row_groups_of
+from paimon_core.datafile.statistics import Bounds, column_bounds, least_and_greatest, row_groups_of
 from paimon_core.schema import DataField
 from paimon_core.types import DataType
 
@@ -28,17 +28,32 @@ _VALUE_BYTES = 8
 
 
 class ParquetOutput:
-    """A FileOutput: each table that is written becomes a row group. The first one shows how to encode the columns."""
+    """A FileOutput: each table that is written becomes a row group. The first one shows how to encode the columns.
+
+    ``in_memory``: the file is small, and is written to the sink at once when it is finished.
+    """
 
     def __init__(
-        self, sink: pa.NativeFile, fields: Sequence[DataField], shape: ParquetShape, first_rows: pa.Table
+        self,
+        sink: pa.NativeFile,
+        fields: Sequence[DataField],
+        shape: ParquetShape,
+        first_rows: pa.Table,
+        *,
+        in_memory: bool = False,
     ) -> None:
         self._sink = sink
         self._fields = fields
         self._shape = shape
         self._footer: list[pq.FileMetaData] = []
-        self._gate = _Gate(sink)
-        self._buffer = pa.BufferedOutputStream(pa.PythonFile(self._gate, mode="w"), _BUFFER_BYTES)
+        self._finished = False
+        self._known: dict[int, tuple[Any, Any] | None] = {}
+        self._gate = None if in_memory else _Gate(sink)
+        self._buffer = (
+            pa.BufferOutputStream()
+            if self._gate is None
+            else pa.BufferedOutputStream(pa.PythonFile(self._gate, mode="w"), _BUFFER_BYTES)
+        )
         self._writer = pq.ParquetWriter(
             self._buffer, shape.schema, metadata_collector=self._footer, **shape.settings(first_rows)
         )
@@ -46,12 +61,14 @@ class ParquetOutput:
     @property
     def written_bytes(self) -> int:
         """Bytes of the row groups; once finished, of the file."""
-        return int(self._sink.tell() if self._gate.held else self._buffer.tell())
+        return int(self._sink.tell() if self._finished else self._buffer.tell())
 
     def write(self, rows: pa.Table) -> None:
         """Write a row group: with field ids, INT96 as 12-byte values."""
         schema, int96 = self._shape.schema, self._shape.int96
         columns = rows.columns
+        if self._gate is None:
+            self._known = {at: least_and_greatest(columns[at]) for at in self._shape.plain}
         if int96:
             columns = [
                 pa.chunked_array(map(int96_from_timestamps, column.chunks), INT96_AS_BYTES) if name in int96 else column
@@ -62,30 +79,42 @@ class ParquetOutput:
     def finish(self) -> None:
         """Write the footer, with a checksum."""
         self._close()
-        before, footer = footer_of(bytes(self._gate.held))
+        end = self._buffer.getvalue().to_pybytes() if self._gate is None else bytes(self._gate.held)
+        before, footer = footer_of(end)
         if self._shape.int96:
             footer = bytes_as_int96(footer, self._shape.int96)
         self._sink.write(before + file_end(sealed(footer)))
+        self._finished = True
 
-    def bounds(self, null_counts: list[int], has_nan: list[bool]) -> list[Bounds]:
-        """Those of the footer, where the encoder has put them."""
+    def bounds(self, null_counts: list[int], without: list[bool]) -> list[Bounds]:
+        """Those of the footer, where the encoder has put them, or the same from the rows of a small file."""
         (footer,) = self._footer
         groups = row_groups_of(footer)
-        return [
-            Bounds(None, None, nulls) if nan else column_bounds(groups, leaf, field.type, nulls)
-            for field, leaf, nulls, nan in zip(self._fields, self._shape.leaves, null_counts, has_nan, strict=True)
-        ]
+        found = []
+        for at, (field, leaf) in enumerate(zip(self._fields, self._shape.leaves, strict=True)):
+            nulls = null_counts[at]
+            if without[at]:
+                found.append(Bounds(None, None, nulls))
+            elif (known := self._known.get(at)) is not None:
+                found.append(Bounds(*known, nulls))
+            else:
+                found.append(column_bounds(groups, leaf, field.type, nulls))
+        return found
 
     def discard(self) -> None:
         """Close the encoder."""
         self._close()
 
     def _close(self) -> None:
-        if self._writer.is_open:
-            self._buffer.flush()
-            self._gate.holds = True
+        if not self._writer.is_open:
+            return
+        if self._gate is None:
             self._writer.close()
-            self._buffer.flush()
+            return
+        self._buffer.flush()
+        self._gate.holds = True
+        self._writer.close()
+        self._buffer.flush()
 
 
 class _Gate(io.RawIOBase):

@@ -27,6 +27,14 @@ _SAMPLE_ROWS = 4096
 _FEW_ROWS = 64
 """Up to which Python counts distinct values faster than Arrow begins to."""
 _DELTA_ROOTS = frozenset({TypeRoot.INT, TypeRoot.BIGINT, TypeRoot.DATE, TypeRoot.TIME})
+_PLAIN_ROOTS = STRING_ROOTS | {
+    TypeRoot.TINYINT,
+    TypeRoot.SMALLINT,
+    TypeRoot.INT,
+    TypeRoot.BIGINT,
+    TypeRoot.FLOAT,
+    TypeRoot.DOUBLE,
+}
 _DICTIONARY_ROOTS = STRING_ROOTS | BINARY_ROOTS | {TypeRoot.TINYINT, TypeRoot.SMALLINT}
 
 
@@ -56,6 +64,8 @@ class ParquetShape:
     """The writer's settings that do not depend on the rows."""
     may_repeat: tuple[str, ...]
     """The columns that take a dictionary if their values repeat."""
+    plain: tuple[int, ...]
+    """Where the columns are whose bounds ``statistics.least_and_greatest`` knows."""
 
     @staticmethod
     def of(fields: Sequence[DataField], options: TableOptions, codec: str) -> ParquetShape:
@@ -77,11 +87,17 @@ class ParquetShape:
             leaves=tuple(leaf_numbers(f.type for f in fields)[: len(fields)]),
             fixed=fixed,
             may_repeat=tuple(f.name for f in fields if _takes_dictionary(f.type)),
+            plain=tuple(at for at, f in enumerate(fields) if f.type.root in _PLAIN_ROOTS or _is_plain_time(f.type)),
         )
 
     def settings(self, rows: pa.Table) -> dict[str, Any]:
         """See ``writer_settings``."""
         return {**self.fixed, "use_dictionary": [name for name in self.may_repeat if _repeats(rows[name])]}
+
+
+def _is_plain_time(dtype: DataType) -> bool:
+    """Whether the stored numbers are those that Arrow has in memory."""
+    return dtype.root in TIMESTAMP_ROOTS and dtype.timestamp_unit in ("ms", "us")
 
 
 def _takes_delta(dtype: DataType) -> bool:

@@ -33,6 +33,8 @@ LEAST_ROWS = 1000
 """The finest grain of rolling: so many rows go into a file before its size is looked at again."""
 
 _FEW_PIECES = 64
+_SMALL_BYTES = 1 << 20
+"""Bytes of rows up to which a file is put together in memory."""
 
 
 class RollingWriter:
@@ -70,6 +72,7 @@ class RollingWriter:
         self._pending_bytes = 0
         self._file_bytes_per_row = 0.0
         self._open: _OpenFile | None = None
+        self._closes = False
         self._begun: list[str] = []
         self._files: list[DataFile] = []
 
@@ -99,6 +102,7 @@ class RollingWriter:
 
     def close(self) -> list[DataFile]:
         """Write what is held, finish the open file and give all files, in row order; [] when no row was written."""
+        self._closes = True
         self.flush()
         self._finish_file()
         return list(self._files)
@@ -133,7 +137,8 @@ class RollingWriter:
             name = self._file_names.next(self._plan.prefix, f".{self._plan.format}")
             path = self._paths.data_file(self._partition_path, self.bucket, name)
             self._begun.append(path)
-            self._open = _OpenFile(self._storage, path, name, self._layout, group)
+            small = self._closes and not len(rest) and group.nbytes <= _SMALL_BYTES
+            self._open = _OpenFile(self._storage, path, name, self._layout, group, in_memory=small)
         self._open.write(group)
         self._file_bytes_per_row = self._open.written_bytes / self._open.row_count
         if self._open.written_bytes >= self._target_bytes or self._open.row_count == self._plan.row_limit:
@@ -151,7 +156,9 @@ class RollingWriter:
 class _OpenFile:
     """One file while it is written, and what its manifest entry will say of its rows."""
 
-    def __init__(self, storage: Storage, path: str, name: str, layout: FileLayout, first_rows: pa.Table) -> None:
+    def __init__(
+        self, storage: Storage, path: str, name: str, layout: FileLayout, first_rows: pa.Table, *, in_memory: bool
+    ) -> None:
         self.row_count = 0
         self._path = path
         self._name = name
@@ -164,7 +171,7 @@ class _OpenFile:
         self._sink = storage.open_output(path)
         try:
             with self._storing():
-                self._output = create_file(layout, self._sink, first_rows)
+                self._output = create_file(layout, self._sink, first_rows, in_memory=in_memory)
         except BaseException:
             discard(self._sink)
             raise
@@ -208,7 +215,9 @@ class _OpenFile:
             size = self.written_bytes
             self._sink.close()
         layout = self._layout
-        bounds = self._output.bounds(self._null_counts, self._has_nan)
+        # NaN has no place in an order.
+        without = [nan or not told for nan, told in zip(self._has_nan, layout.bounded, strict=True)]
+        bounds = self._output.bounds(self._null_counts, without)
         values = layout.value_stats.encode(bounds[len(layout.fields) - len(layout.schema.fields) :])
         return DataFile(
             file_name=self._name,

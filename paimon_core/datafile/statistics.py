@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from decimal import Context, Decimal
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from paimon_core.codec.binary_row import row_encoder
@@ -24,6 +26,8 @@ KEY_STATS_MODE = "truncate(128)"
 """How key statistics are kept, whatever the table asks for its value columns."""
 
 _EXACT = Context(prec=80)
+_SHORT_BYTES = 1 << 11
+"""Bytes of texts none of which is too long for a footer."""
 _LAST_CODE_POINT = 0x10FFFF
 _FIRST_SURROGATE, _AFTER_SURROGATES = 0xD800, 0xE000
 
@@ -64,6 +68,25 @@ def column_bounds(groups: Sequence[pq.RowGroupMetaData], column: int, dtype: Dat
         elif found.null_count != chunk.num_values:
             return unknown
     return Bounds(min(lows), max(highs), null_count) if lows else unknown
+
+
+def least_and_greatest(column: pa.ChunkedArray) -> tuple[Any, Any] | None:
+    """What a footer says of a column of few integers, timestamps of its unit, floats without NaN or texts.
+
+    None where only the footer tells.
+    """
+    if column.null_count or column.num_chunks != 1:
+        return None
+    values = column.chunk(0)
+    if pa.types.is_string(values.type):
+        texts = values.to_pylist()
+        return (min(texts), max(texts)) if values.nbytes <= _SHORT_BYTES else None
+    numbers = values.to_numpy()
+    if numbers.dtype.kind in "mM":
+        numbers = numbers.view(np.int64)
+    low, high = numbers.min().item(), numbers.max().item()
+    # As Parquet asks: a bound of zero has the sign that bounds both zeros.
+    return (low or -0.0, high or 0.0) if numbers.dtype.kind == "f" else (low, high)
 
 
 def leaf_numbers(types: Iterable[DataType]) -> list[int]:

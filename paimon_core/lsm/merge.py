@@ -15,9 +15,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from paimon_core.lsm.codes import Codes
+from paimon_core.lsm.codes import Codes, pack, parts
 from paimon_core.lsm.engines.engine import MergeEngine
-from paimon_core.lsm.gather import Rows, decoded, joined, scratch, take_rows, with_contiguous
+from paimon_core.lsm.gather import Positions, Rows, decoded, joined, scratch, take_rows, with_contiguous
 from paimon_core.lsm.groups import Groups, group, key_codes, last_rows
 from paimon_core.lsm.lookup import LEVEL, without_older_states
 from paimon_core.lsm.order import MergeOrder, is_add, sequence_numbers
@@ -101,12 +101,20 @@ def _last(
     return rows, last[is_add(rows)[last]] if drop_deletes and VALUE_KIND in rows.column_names else last
 
 
-def sorted_groups(rows: pa.Table, key: Sequence[str], order: MergeOrder) -> Groups:
-    """Rows in arrival order, grouped by ``key`` in merge order."""
+def sorted_groups(rows: pa.Table, key: Sequence[str], order: MergeOrder, buckets: Positions | None = None) -> Groups:
+    """Rows in arrival order, grouped by ``key`` in merge order.
+
+    ``buckets``: the ascending numbers of the buckets of the rows, which come before the key.
+    """
     ranks = None
-    if order.sequence_fields or not _ascending(sequence_numbers(rows)):
+    if buckets is None:
+        if order.sequence_fields or not _ascending(sequence_numbers(rows)):
+            ranks = order.ranks(rows)
+        return group(key_codes(rows, key), ranks)
+    numbers = sequence_numbers(rows)
+    if order.sequence_fields or not np.all((numbers[1:] > numbers[:-1]) | (buckets[1:] != buckets[:-1])):
         ranks = order.ranks(rows)
-    return group(key_codes(rows, key), ranks)
+    return group(pack([buckets, *(part for name in key for part in parts(rows[name]))], len(rows)), ranks)
 
 
 def arrange(pieces: Sequence[pa.Table], key: Sequence[str], order: MergeOrder | None) -> tuple[pa.Table, Groups]:

@@ -23,6 +23,9 @@ from paimon_core.storage.fsspec_storage import confined
 from paimon_core.storage.paths import MAIN, TablePaths, partition_path
 from paimon_core.storage.storage import Storage
 
+_KNOWN_PATHS = 1 << 14
+"""Directories of partitions that a context remembers."""
+
 
 @dataclass(frozen=True)
 class TableContext:
@@ -125,9 +128,18 @@ class TableContext:
 
     def partition_path(self, partition: bytes) -> str:
         """The directory of a serialized partition below the root, "" without partition keys (format 1.2)."""
-        fields = self.schema.partition_fields
-        if not fields:
+        if not self.schema.partition_keys:
             return ""
+        known: dict[bytes, str] = self.derived.setdefault(TableContext.partition_path, {})
+        path = known.get(partition)
+        if path is None:
+            if len(known) >= _KNOWN_PATHS:
+                known.clear()
+            path = known[partition] = self._partition_path(partition)
+        return path
+
+    def _partition_path(self, partition: bytes) -> str:
+        fields = self.schema.partition_fields
         types = [f.type for f in fields]
         values = partition_values(
             decode_row(partition, types),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol, cast
 
@@ -11,14 +12,17 @@ import pyarrow as pa
 from paimon_core.datafile.file_layout import FileLayout
 from paimon_core.datafile.file_plan import FilePlan
 from paimon_core.datafile.parquet_writer import RollingWriter
-from paimon_core.lsm.engines.choice import merge_engine
+from paimon_core.lsm.engines.engine import MergeEngine
 from paimon_core.lsm.order import MergeOrder
-from paimon_core.lsm.write_buffer import WriteBuffer
+from paimon_core.lsm.write_buffer import WriteBuffer, drain_together
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.data_file import DataFile, FileSource
 from paimon_core.options import COMBINING_ENGINES
 from paimon_core.schema import VALUE_KIND
 from paimon_core.write.spill import SpillSpace
+
+_SMALL_BYTES = 1 << 16
+"""Bytes of rows of a bucket that is merged together with others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +92,16 @@ def _layout(context: TableContext, level: int, source: FileSource | None) -> Fil
     return cast(FileLayout, found)
 
 
+def _file_columns(context: TableContext) -> tuple[list[str], list[str | None]]:
+    """The names of a file's columns, and the columns of rows to write that go there; None for sequence numbers."""
+    found = context.derived.get(_file_columns)
+    if found is None:
+        schema = context.schema
+        sources = [*schema.trimmed_primary_keys, None, VALUE_KIND, *(f.name for f in schema.fields)]
+        found = context.derived.setdefault(_file_columns, ([f.name for f in schema.file_fields], sources))
+    return cast(tuple[list[str], list[str | None]], found)
+
+
 class KeyedBucketWriter:
     """Rows of a primary-key bucket: buffered, then sorted and merged into level-0 files.
 
@@ -103,6 +117,7 @@ class KeyedBucketWriter:
         bucket: int,
         first_sequence: int,
         space: SpillSpace | None,
+        engine: MergeEngine,
         *,
         changelog: bool,
     ) -> None:
@@ -114,7 +129,7 @@ class KeyedBucketWriter:
         self._buffer = WriteBuffer(
             [f.name for f in context.schema.file_key_fields],
             MergeOrder.of(options),
-            merge_engine(context.schema, options),
+            engine,
             store=space,
             keeps_raw=changelog and options["changelog-producer"] == "input",
             # The choice among choices is the choice among all, unless lone retracts count and others do not.
@@ -130,13 +145,11 @@ class KeyedBucketWriter:
 
     def write(self, rows: pa.Table) -> None:
         """Add the table's columns plus ``_VALUE_KIND``; every row gets the next sequence number (format 7.4)."""
-        schema = self._context.schema
         sequence = np.arange(self._next_sequence, self._next_sequence + len(rows), dtype=np.int64)
         self._next_sequence += len(rows)
-        columns = [rows[k] for k in schema.trimmed_primary_keys]
-        columns += [pa.chunked_array([pa.array(sequence)]), rows[VALUE_KIND]]
-        columns += [rows[f.name] for f in schema.fields]
-        names = [f.name for f in schema.file_fields]
+        held, found = rows.columns, rows.schema
+        names, sources = _file_columns(self._context)
+        columns = [pa.chunked_array([sequence]) if s is None else held[found.get_field_index(s)] for s in sources]
         self._buffer.add(pa.Table.from_arrays(columns, names=names))
 
     def flush(self) -> None:
@@ -157,6 +170,20 @@ class KeyedBucketWriter:
         self._files = BucketFiles(
             (*done.data, *(data.close() if data else ())), (*done.changelog, *(changelog.close() if changelog else ()))
         )
+
+    @property
+    def is_small(self) -> bool:
+        """Whether ``finish_together`` takes it."""
+        return self._buffer.nbytes <= _SMALL_BYTES and self._buffer.drains_together
+
+    @staticmethod
+    def finish_together(writers: Sequence[KeyedBucketWriter]) -> None:
+        """``finish`` of some small buckets of one table, which are merged at once."""
+        for writer, rows in zip(writers, drain_together([w._buffer for w in writers]), strict=True):
+            data = writer._rolling_writer()
+            data.write(rows)
+            done = writer._files
+            writer._files = BucketFiles((*done.data, *data.close()), done.changelog)
 
     def take_files(self) -> BucketFiles:
         """Hand over the closed files."""

@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 
 from paimon_core.codec.binary_row import encode_rows
 from paimon_core.codec.hashing import bucket_of, hash_rows
+from paimon_core.lsm.gather import take_rows
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.stats import EMPTY_ROW
 
@@ -36,8 +37,11 @@ def assign_buckets(rows: pa.Table, context: TableContext) -> np.ndarray:
     return bucket_of(hash_rows(columns, [f.type for f in context.schema.select(keys)]), context.options["bucket"])
 
 
-def split_by_bucket(rows: pa.Table, context: TableContext) -> Iterator[BucketRows]:
-    """The rows of every bucket that occurs in ``rows`` (the table's columns, plus others carried along)."""
+def split_by_bucket(rows: pa.Table, context: TableContext, *, shares: bool = False) -> Iterator[BucketRows]:
+    """The rows of every bucket that occurs in ``rows`` (the table's columns, plus others carried along).
+
+    ``shares``: they are parts of one table, all of which stays in memory as long as one of them; else each is a copy.
+    """
     if len(rows) == 0:
         return
     partition_codes, partitions = _partitions(rows, context)
@@ -52,9 +56,11 @@ def split_by_bucket(rows: pa.Table, context: TableContext) -> Iterator[BucketRow
     # A stable sort of 16-bit codes is a radix sort: it keeps the order of arrival at a fraction of the cost.
     order = np.argsort(dense.astype(np.uint16 if len(present) < 2**16 else np.int64), kind="stable")
     ends = np.cumsum(np.bincount(dense, minlength=len(present)))
+    arranged = take_rows(rows, order, rows.column_names) if shares else None
     start = 0
     for code, end in zip(present.tolist(), ends.tolist(), strict=True):
-        yield BucketRows(partitions[code // count], code % count, rows.take(pa.array(order[start:end])))
+        part = rows.take(pa.array(order[start:end])) if arranged is None else arranged.slice(start, end - start)
+        yield BucketRows(partitions[code // count], code % count, part)
         start = end
 
 

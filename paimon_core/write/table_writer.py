@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -25,7 +25,7 @@ from paimon_core.metadata.latest import of_latest
 from paimon_core.metadata.manifest import ManifestEntry
 from paimon_core.metadata.presence import check_same_table
 from paimon_core.metadata.snapshot import Snapshot
-from paimon_core.parallel import side_by_side
+from paimon_core.parallel import side_by_side, thread_count
 from paimon_core.schema import RETRACTS, VALUE_KIND, RowKind
 from paimon_core.write.bucket_writer import AppendBucketWriter, BucketWriter, KeyedBucketWriter
 from paimon_core.write.bucketing import BucketRows, split_by_bucket
@@ -37,6 +37,10 @@ _LEAST_GATHERED = 1 << 20
 """Bytes of batches that are put together, however small the buffer."""
 LANE_ROWS = 1 << 32
 """Sequence numbers that each lane has for itself."""
+_SHARED_PART = 8
+"""The buckets' rows may be parts of common tables up to this fraction of the memory; the rest are copies."""
+_TOGETHER = 64
+"""Small buckets that are merged at once."""
 _LEAST_ROWS = 1000
 """Rows that are buffered together, however small the buffer."""
 
@@ -59,6 +63,7 @@ class TableWriter:
         self._space = SpillSpace.of(context.options)
         self._buckets: dict[tuple[bytes, int], BucketWriter] = {}
         self._existing: dict[tuple[bytes, int], int] = {}
+        self._shared_bytes = 0
         self._lane = lane
         self._scanned: dict[bytes, Position] = {}
         self._bucket_counts: dict[bytes, int] = {}
@@ -144,13 +149,23 @@ class TableWriter:
         for start in range(0, len(rows), step):
             piece = rows.slice(start, step)
             self._make_room(size * len(piece) // len(rows))
-            parts = list(split_by_bucket(piece, self._context))
+            parts = list(split_by_bucket(piece, self._context, shares=self._shares(size * len(piece) // len(rows))))
             if self._is_numbered:
                 self._scan_existing({part.partition for part in parts})
             for part in parts:
                 self._writer(part.partition, part.bucket)
-            self._each(parts, self._add)
+            if self._context.is_keyed:  # nothing is computed or written yet
+                for part in parts:
+                    self._add(part)
+            else:
+                self._each(parts, self._add)
         self._make_room(0)
+
+    def _shares(self, size: int) -> bool:
+        """Whether buckets may hold parts of one table of so many bytes, all of which stays until the last of them."""
+        shares = self._shared_bytes + size <= self._memory_bytes // _SHARED_PART
+        self._shared_bytes += size if shares else 0
+        return shares
 
     def _add(self, part: BucketRows) -> None:
         self._buckets[part.partition, part.bucket].write(part.rows)
@@ -172,7 +187,7 @@ class TableWriter:
             sequence = self._first_sequence(partition, bucket)
             place = (self._context, partition, bucket, sequence)
             self._buckets[key] = (
-                KeyedBucketWriter(*place, self._space, changelog=not self._ignore_existing)
+                KeyedBucketWriter(*place, self._space, self._engine, changelog=not self._ignore_existing)
                 if self._context.is_keyed
                 else AppendBucketWriter(*place)
             )
@@ -228,7 +243,7 @@ class TableWriter:
         """
         self._check_usable()
         check_same_table(self._context, otherwise=self.abort)
-        self._each(list(self._buckets.values()), lambda w: w.finish())
+        self._each(_batches(list(self._buckets.values())), _finish)
         check_same_table(self._context, otherwise=self.abort)
         total = self._context.options["bucket"]
         messages = []
@@ -250,6 +265,7 @@ class TableWriter:
                     max(f.max_sequence_number for f in (*files.data, *files.changelog)) + 1
                 )
         self._buckets.clear()
+        self._shared_bytes = 0
         self._forget_existing()
         self._close_space()
         return messages
@@ -261,6 +277,7 @@ class TableWriter:
                 writer.abort()
         finally:
             self._buckets.clear()
+            self._shared_bytes = 0
             self._forget_existing()
             self._failed = False
             self._close_space()
@@ -288,3 +305,19 @@ class TableWriter:
         except StorageError:
             if error is None:
                 raise  # else the first failure is the one to hear of
+
+
+def _batches(writers: Sequence[BucketWriter]) -> list[Sequence[BucketWriter]]:
+    """The writers, small buckets some at a time, but so few that every thread gets a share."""
+    small = [w for w in writers if isinstance(w, KeyedBucketWriter) and w.is_small]
+    step = max(1, min(_TOGETHER, len(small) // (4 * thread_count(len(small) + 1))))
+    known = set(map(id, small))
+    alone: list[Sequence[BucketWriter]] = [[w] for w in writers if id(w) not in known]
+    return [*alone, *(small[start : start + step] for start in range(0, len(small), step))]
+
+
+def _finish(writers: Sequence[BucketWriter]) -> None:
+    if len(writers) == 1:
+        writers[0].finish()
+    else:
+        KeyedBucketWriter.finish_together(cast(Sequence[KeyedBucketWriter], writers))

@@ -1,4 +1,5 @@
 import time
+from dataclasses import replace
 from itertools import pairwise
 
 import pyarrow as pa
@@ -256,3 +257,18 @@ def test_a_changelog_file_may_repeat_keys():
     assert decode_row(file.key_stats.max_values, [BIGINT]) == (2,)
     assert codecs(bucket, file) == {"GZIP"}
     assert bucket.read(file).to_pydict() == rows.to_pydict()
+
+
+def test_a_small_file_is_the_same_whether_it_is_put_together_in_memory_or_streamed(monkeypatch):
+    types = {"k": "INT NOT NULL", "f": "FLOAT", "s": "STRING", "t": "TIMESTAMP(6)", "n": "TIMESTAMP(9)"}
+    bucket = Bucket(schema_of(types, keys=["k"], options={"bucket": "1"}))
+    number = {"_KEY_k": [1, 2, 3], "_SEQUENCE_NUMBER": [7, 8, 9], "_VALUE_KIND": [0, 3, 0], "k": [1, 2, 3]}
+    rows = bucket.table(number | {"f": [-0.0, 0.0, 2.5], "s": ["b", "", "a"], "t": [3, 1, 2], "n": [1, None, 0]})
+
+    def written():
+        (file,) = bucket.write(rows)
+        return STORAGE.read(bucket.path(file)), replace(file, file_name="", creation_time_millis=0)
+
+    in_memory = written()
+    monkeypatch.setattr(parquet_writer, "_SMALL_BYTES", 0)
+    assert written() == in_memory

@@ -7,7 +7,14 @@ import pyarrow.parquet as pq
 import pytest
 
 from paimon_core.codec.binary_row import decode_row
-from paimon_core.datafile.statistics import Bounds, StatsEncoder, ValueStats, footer_bounds, truncate_up
+from paimon_core.datafile.statistics import (
+    Bounds,
+    StatsEncoder,
+    ValueStats,
+    footer_bounds,
+    least_and_greatest,
+    truncate_up,
+)
 from paimon_core.schema import DataField
 from paimon_core.types import STRING, parse_type
 
@@ -121,3 +128,28 @@ def test_not_null_columns_may_lack_bounds():
     field = DataField(0, "a", parse_type("DOUBLE NOT NULL"))
     stats = StatsEncoder([field], ["full"]).encode([Bounds(None, None, 0)])
     assert decode_row(stats.min_values, [field.type]) == (None,)
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ("TINYINT", [3, -7]),
+        ("BIGINT", [2**62, -(2**62)]),
+        ("FLOAT", [1.5, -0.1]),
+        ("DOUBLE", [0.0, 0.0]),
+        ("DOUBLE", [-0.0, -0.0]),
+        ("STRING", ["b", "\uffee", "\U0001f600", ""]),
+        ("TIMESTAMP(3)", [-1, 253_402_300_799_999]),
+        ("TIMESTAMP(6) WITH LOCAL TIME ZONE", [-1, 1]),
+    ],
+)
+def test_few_rows_give_the_bounds_of_their_footer(text, values):
+    dtype = parse_type(text)
+    column = pa.array([values[0], *values], dtype.to_arrow())
+    found = footer_bounds(footer(column), 0, dtype, 0)
+    assert repr(least_and_greatest(pa.chunked_array([column[1:]]))) == repr((found.low, found.high))
+
+
+def test_rows_with_nulls_or_long_texts_leave_the_bounds_to_the_footer():
+    assert least_and_greatest(pa.chunked_array([pa.array([1, None])])) is None
+    assert least_and_greatest(pa.chunked_array([pa.array(["a" * 5000, "b"])])) is None

@@ -4,7 +4,7 @@ import pytest
 from paimon_core.lsm import write_buffer
 from paimon_core.lsm.engines.deduplicate import Deduplicate
 from paimon_core.lsm.order import MergeOrder
-from paimon_core.lsm.write_buffer import WriteBuffer
+from paimon_core.lsm.write_buffer import WriteBuffer, drain_together
 
 
 def rows(keys, first, *, kinds=None, **columns):
@@ -166,3 +166,29 @@ def test_what_is_discarded_is_gone():
     held.add(rows([2], first=1))
     held.discard()
     assert (held.nbytes, shelf.runs, list(held.drain())) == (0, [], [])
+
+
+@pytest.mark.parametrize("order", [MergeOrder(), MergeOrder(("s",))])
+def test_buffers_drained_together_give_what_each_gives(order):
+    def filled():
+        buffers = [buffer(order) for _ in range(3)]
+        buffers[0].add(rows([5, 1, 5], 900, s=[2, 0, 1]))
+        buffers[1].add(rows([1, -7], 10, s=[0, 0]))
+        buffers[1].add(rows([1], 12, kinds=[3], s=[-1]))
+        buffers[2].add(rows([5], 0, s=[0]))
+        return buffers
+
+    each = [next(b.drain()).merged for b in filled()]
+    together = filled()
+    assert all(b.drains_together for b in together)
+    assert [t.to_pylist() for t in drain_together(together)] == [t.to_pylist() for t in each]
+    assert not any(b.nbytes or b.drains_together for b in together)
+
+
+def test_buffers_with_runs_or_raw_rows_drain_alone():
+    spilled, raw = buffer(store=Shelf()), buffer(keeps_raw=True)
+    for one in (spilled, raw):
+        one.add(rows([1], 0))
+    spilled.spill()
+    spilled.add(rows([1], 1))
+    assert not spilled.drains_together and not raw.drains_together

@@ -45,3 +45,11 @@ def test_rows_of_a_bucket_keep_their_order(tmp_path):
 def test_no_rows_no_buckets(tmp_path):
     context = context_of(tmp_path)
     assert list(split_by_bucket(context.schema.arrow.empty_table(), context)) == []
+
+
+def test_parts_of_one_table_are_the_same_rows(tmp_path):
+    context = context_of(tmp_path, primary_key=["p", "k"], partition_by=["p"], options={"bucket": "3"})
+    rows = pa.table({"p": ["a", "b"] * 50, "k": pa.array(range(100), pa.int32()), "v": [None, *range(99)]})
+    copies, parts = (list(split_by_bucket(rows, context, shares=shares)) for shares in (False, True))
+    assert len(parts) == 6
+    assert parts == copies

@@ -9,6 +9,8 @@ import pytest
 
 import paimon_core as paimon
 from paimon_core.errors import InvalidRequest
+from paimon_core.write import table_writer
+from paimon_core.write.bucketing import split_by_bucket
 from paimon_core.write.spill import SpillSpace
 
 SCHEMA = pa.schema([pa.field("k", pa.int64(), nullable=False), ("s", pa.int64()), ("v", pa.string())])
@@ -190,3 +192,35 @@ def test_a_table_that_ignores_deletes_takes_none(create):
     table = create(ignore_delete="true")
     with table.writer() as writer, pytest.raises(InvalidRequest, match="ignore-delete"):
         writer.delete(rows((1, 1, "a")))
+
+
+def test_few_rows_are_parts_of_common_tables_and_more_are_copies(create, monkeypatch):
+    """A part keeps its whole table in memory, which the memory that is counted does not tell."""
+    asked = []
+
+    def split(rows, context, *, shares):
+        asked.append(shares)
+        return split_by_bucket(rows, context, shares=shares)
+
+    monkeypatch.setattr(table_writer, "split_by_bucket", split)
+    table = create(write_buffer_size="4 kb", bucket="2")
+    with table_writer.TableWriter(table.context) as writer:
+        for n in range(10):
+            writer.write(rows(*[(k, n, "text") for k in range(10)]))
+        writer.flush()
+        writer.write(rows((1, 1, "a"), (2, 2, "b")))
+    assert (asked[0], asked[9], asked[10]) == (True, False, True)
+
+
+def test_small_and_large_buckets_are_finished_in_one_flush(create):
+    table = create(write_buffer_size="64 mb", bucket="8")
+    table.write(
+        rows(*[(k, 0, "x" * (100_000 if k == 3 else 3)) for k in range(40)], *[(k, 1, "new") for k in range(9)])
+    )
+    found = sorted(table.scan().to_arrow().to_pylist(), key=lambda row: row["k"])
+    assert found == [{"k": k, "s": int(k < 9), "v": "new" if k < 9 else "xxx"} for k in range(40)]
+    files = sorted(Path(table.location).glob("bucket-*/*.parquet"))
+    assert [pq.read_table(f)["_KEY_k"].to_pylist() for f in files] == [
+        sorted(pq.read_table(f)["k"].to_pylist()) for f in files
+    ]
+    assert len(files) == 8
