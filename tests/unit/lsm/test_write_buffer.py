@@ -191,4 +191,5 @@ def test_buffers_with_runs_or_raw_rows_drain_alone():
         one.add(rows([1], 0))
     spilled.spill()
     spilled.add(rows([1], 1))
-    assert not spilled.drains_together and not raw.drains_together
+    assert not spilled.drains_together
+    assert not raw.drains_together
