@@ -26,6 +26,8 @@ KEY_STATS_MODE = "truncate(128)"
 """How key statistics are kept, whatever the table asks for its value columns."""
 
 _EXACT = Context(prec=80)
+_FEW_ROWS = 64
+"""Up to which Python compares values faster than numpy begins to."""
 _SHORT_BYTES = 1 << 11
 """Bytes of texts none of which is too long for a footer."""
 _LAST_CODE_POINT = 0x10FFFF
@@ -84,7 +86,11 @@ def least_and_greatest(column: pa.ChunkedArray) -> tuple[Any, Any] | None:
     numbers = values.to_numpy()
     if numbers.dtype.kind in "mM":
         numbers = numbers.view(np.int64)
-    low, high = numbers.min().item(), numbers.max().item()
+    if len(numbers) <= _FEW_ROWS:
+        few = numbers.tolist()
+        low, high = min(few), max(few)
+    else:
+        low, high = numbers.min().item(), numbers.max().item()
     # As Parquet asks: a bound of zero has the sign that bounds both zeros.
     return (low or -0.0, high or 0.0) if numbers.dtype.kind == "f" else (low, high)
 

@@ -143,9 +143,10 @@ def test_not_null_columns_may_lack_bounds():
         ("TIMESTAMP(6) WITH LOCAL TIME ZONE", [-1, 1]),
     ],
 )
-def test_few_rows_give_the_bounds_of_their_footer(text, values):
+@pytest.mark.parametrize("times", [1, 50])
+def test_few_rows_give_the_bounds_of_their_footer(text, values, times):
     dtype = parse_type(text)
-    column = pa.array([values[0], *values], dtype.to_arrow())
+    column = pa.array([values[0], *values * times], dtype.to_arrow())
     found = footer_bounds(footer(column), 0, dtype, 0)
     assert repr(least_and_greatest(pa.chunked_array([column[1:]]))) == repr((found.low, found.high))
 
