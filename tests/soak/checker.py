@@ -126,7 +126,7 @@ class Checker:
     def _publish(self, line: Line) -> None:
         self._note(line["snapshot"], line["epoch"])
         self.made_at.setdefault(line["snapshot"]["uuid"], line["at"])
-        self.earliest[line["snapshot"]["uuid"]] = line["earliest"]
+        self.earliest[line["snapshot"]["uuid"]] = line.get("earliest", 1)
 
     def _published(self, line: Line) -> None:
         (self.sure if line["made"] else self.refused).add(line["uuid"])
