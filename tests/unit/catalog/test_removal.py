@@ -85,7 +85,7 @@ def test_a_new_table_is_made_or_says_what_to_do(tmp_path, kind):
         with pytest.raises(Died):
             over(catalog, FaultyStorage(catalog.storage, die_at=number, die_after=True)).drop_table("db.t")
         if any(catalog.storage.walk(f"{catalog.warehouse}/db.db/t")) or catalog.list_tables("db"):
-            with pytest.raises(PaimonError, match=r"drop_table finishes"):
+            with pytest.raises(PaimonError, match="drop_table"):
                 make(catalog)
             catalog.drop_table("db.t")
         assert make(catalog).scan().count() == 2

@@ -209,7 +209,7 @@ def test_the_files_of_a_rename_that_was_cut_short_are_not_taken_for_a_new_table(
     storage.on("move", "schema-0", Outcome.FAIL)
     with pytest.raises(paimon.StorageError, match="repeat rename_table"):
         with_storage(catalog, storage).rename_table("db.t", "db.u")
-    with pytest.raises(paimon.AlreadyExists, match="goes on with a rename"):
+    with pytest.raises(paimon.AlreadyExists, match="continues an interrupted rename"):
         catalog.create_table("db.t", SCHEMA, options=OPTIONS)
     catalog.rename_table("db.t", "db.u")
     assert catalog.table("db.u").scan().count() == 1
