@@ -217,7 +217,7 @@ def _gathered(parts: Sequence[Predicate], one: Op, many: Op) -> list[Predicate]:
         if not (isinstance(part, Comparison) and part.op in (one, many)):
             out.append(part)
         elif (found := values.pop(part.column, None)) is not None:
-            out.append(part if len(found) == 1 else Comparison(many, part.column, tuple(found)))
+            out.append(part if tuple(found) == part.values else Comparison(many, part.column, tuple(found)))
     return out
 
 

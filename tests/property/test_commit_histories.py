@@ -19,6 +19,8 @@ from paimon_core.maintain.tags import create_tag, delete_tag
 from tests.support.fake_tables import append, check_whole, expire_all, fake_file, fake_table, live, message, reopened
 from tests.support.faulty_storage import MUTATIONS, Died, FaultyStorage, Outcome
 
+pytestmark = pytest.mark.usefixtures("fake_rows")
+
 STEPS = 14
 FAULTS = 0.06
 ANY = (Outcome.FAIL, Outcome.LOSE, Outcome.DIE_BEFORE, Outcome.DIE_AFTER)

@@ -37,6 +37,12 @@ FILTERS = {
 }
 
 
+def test_an_equality_beside_an_empty_is_in_counts():
+    assert selected(A.is_in([]) | (A == 1)) == [1]
+    assert selected((A == 1) | A.is_in([])) == [1]
+    assert selected(~A.is_in([]) & (A != 1)) == [0, 2, 3]
+
+
 @pytest.mark.parametrize("name", FILTERS)
 def test_a_long_filter_selects_its_rows(name):
     where, rows = FILTERS[name]
