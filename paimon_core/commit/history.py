@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 from paimon_core.commit.base import Base
 from paimon_core.errors import CorruptTable, SnapshotNotFound
+from paimon_core.metadata.commit_message import Position
 from paimon_core.metadata.manifest import FileKind, ManifestEntry
 from paimon_core.metadata.snapshot import CommitKind, Snapshot
 from paimon_core.metadata.snapshot_store import SnapshotStore
@@ -41,6 +42,20 @@ def recent_changes(base: Base, most: int = SNAPSHOTS_SEARCHED) -> Iterator[tuple
         except CorruptTable:
             return  # it expired while we read it
         yield snapshot, entries
+
+
+def snapshots_since(base: Base, after: Position) -> Iterator[Snapshot]:
+    """The snapshots after a position, up to the base, oldest first.
+
+    Raises SnapshotNotFound when the base does not continue the position, and when one of the snapshots has expired.
+    """
+    start, name = after
+    snapshots = base.context.snapshots
+    if start and (start > base.id or snapshots.read(start).delta_manifest_list != name):
+        raise SnapshotNotFound(f"snapshot {start} was rolled back", snapshot=start)
+    for snapshot_id in range(start + 1, base.id + 1):
+        at_base = base.snapshot if snapshot_id == base.id else None
+        yield at_base or snapshots.read(snapshot_id)
 
 
 def delta_of(base: Base, snapshot: Snapshot) -> list[ManifestEntry]:

@@ -17,13 +17,13 @@ import pyarrow.compute as pc
 
 from paimon_core.commit.abort import abort
 from paimon_core.commit.base import Base
-from paimon_core.commit.history import delta_of
+from paimon_core.commit.history import delta_of, snapshots_since
 from paimon_core.datafile.file_layout import FileLayout
 from paimon_core.datafile.file_plan import FilePlan
 from paimon_core.datafile.parquet_writer import RollingWriter
 from paimon_core.datafile.reader import read_batches
 from paimon_core.errors import CorruptTable, SnapshotNotFound
-from paimon_core.metadata.commit_message import CommitMessage, Position
+from paimon_core.metadata.commit_message import CommitMessage, Position, position_of
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.data_file import DataFile, FileSource
 from paimon_core.metadata.manifest import FileKind, ManifestEntry
@@ -195,7 +195,7 @@ def renumber(context: TableContext, flush: Flush, file: DataFile, shift: int) ->
 
 def _highest(base: Base, flushes: Sequence[Flush]) -> dict[Place, int]:
     """The highest sequence number in each bucket of ``flushes`` that gained rows since it was looked at."""
-    here = position_of(base)
+    here = position_of(base.snapshot)
     stale = [f for f in flushes if f.after != here]
     highest: dict[Place, int] = {}
     unknown = set()
@@ -212,23 +212,13 @@ def _highest(base: Base, flushes: Sequence[Flush]) -> dict[Place, int]:
     return highest
 
 
-def position_of(base: Base) -> Position:
-    """The position of this base, as a writer that numbers its rows above it notes it."""
-    return (0, "") if base.snapshot is None else (base.id, base.snapshot.delta_manifest_list)
-
-
 def _added_since(base: Base, after: Position) -> list[ManifestEntry] | None:
     """The entries added between a snapshot and the base; None when the snapshots in between cannot be read."""
-    start, name = after
-    if not base.id - DELTAS_READ <= start <= base.id:
+    if after[0] < base.id - DELTAS_READ:
         return None
-    snapshots = base.context.snapshots
     try:
-        if start and snapshots.read(start).delta_manifest_list != name:
-            return None  # it was rolled back
-        between = [base.snapshot if i == base.id else snapshots.read(i) for i in range(start + 1, base.id + 1)]
-        return [e for s in between if s is not None for e in delta_of(base, s) if e.kind is FileKind.ADD]
-    except (SnapshotNotFound, CorruptTable):  # some have expired
+        return [e for s in snapshots_since(base, after) for e in delta_of(base, s) if e.kind is FileKind.ADD]
+    except (SnapshotNotFound, CorruptTable):  # rolled back, or some have expired
         return None
 
 

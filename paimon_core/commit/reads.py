@@ -10,8 +10,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from paimon_core.commit.base import Base
-from paimon_core.commit.history import delta_of, told
+from paimon_core.commit.history import delta_of, snapshots_since, told
 from paimon_core.errors import CorruptTable, ReadOutdated, SnapshotNotFound
+from paimon_core.metadata.commit_message import position_of
 from paimon_core.metadata.snapshot import CommitKind, Snapshot
 
 
@@ -28,20 +29,14 @@ class Reads:
         """Raises ReadOutdated when a later commit changed one of the partitions, or when this cannot be determined."""
         if self.snapshot == base.snapshot:
             return
-        start = 0 if self.snapshot is None else self.snapshot.id
-        snapshots = base.context.snapshots
-        if self.snapshot is not None and not snapshots.is_live(self.snapshot):
-            raise self._outdated(base, f"snapshot {start} has expired or was rolled back")
-        for snapshot_id in range(start + 1, base.id + 1):
-            try:
-                snapshot = snapshots.read(snapshot_id)
-                changed = self._is_change(base, snapshot) and any(
+        try:
+            for snapshot in snapshots_since(base, position_of(self.snapshot)):
+                if self._is_change(base, snapshot) and any(
                     self.may_hold(e.partition) for e in delta_of(base, snapshot)
-                )
-            except (SnapshotNotFound, CorruptTable) as error:
-                raise self._outdated(base, f"snapshot {snapshot_id} has expired") from error
-            if changed:
-                raise self._outdated(base, f"{told(snapshot)} changed rows of the same partitions", snapshot)
+                ):
+                    raise self._outdated(base, f"{told(snapshot)} changed rows of the same partitions", snapshot)
+        except (SnapshotNotFound, CorruptTable) as error:
+            raise self._outdated(base, f"a snapshot since has expired or was rolled back: {error}") from error
 
     def _is_change(self, base: Base, snapshot: Snapshot) -> bool:
         """A compaction changes no row, unless it leaves out rows that have expired."""

@@ -8,12 +8,18 @@ from typing import Any
 
 from paimon_core.metadata.data_file import DataFile, bytes_from_plain, bytes_to_plain, from_plain, to_plain
 from paimon_core.metadata.manifest import ManifestEntry
+from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.metadata.wire import pack, unpacked
 
 MESSAGE_VERSION = 3
 
 Position = tuple[int, str]
 """A snapshot by its id and the name of its delta manifest list, which is unique; (0, "") before the first one."""
+
+
+def position_of(snapshot: Snapshot | None) -> Position:
+    """The position of a snapshot; None: of a table that has none yet."""
+    return (0, "") if snapshot is None else (snapshot.id, snapshot.delta_manifest_list)
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 from paimon_core.arrow import GATHER_BYTES, conform, gather, one_nan, open_stream
 from paimon_core.errors import InvalidRequest, SchemaMismatch, StorageError
 from paimon_core.lsm.engines.choice import merge_engine
-from paimon_core.metadata.commit_message import CommitMessage, Position
+from paimon_core.metadata.commit_message import CommitMessage, Position, position_of
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.latest import of_latest
 from paimon_core.metadata.manifest import ManifestEntry
@@ -228,8 +228,7 @@ class TableWriter:
     def _entries(self, partitions: Collection[bytes], latest: Snapshot | None) -> list[ManifestEntry]:
         """The live files of some partitions, which are then known as of this snapshot."""
         entries = [] if latest is None else self._context.manifests.entries_of(latest, partitions)
-        position = (0, "") if latest is None else (latest.id, latest.delta_manifest_list)
-        self._scanned.update(dict.fromkeys(partitions, position))
+        self._scanned.update(dict.fromkeys(partitions, position_of(latest)))
         return entries
 
     def _forget_existing(self) -> None:
