@@ -139,7 +139,17 @@ class Maker:
         Path(directory, name).touch()
         key = encode_row([number], [parse_type("BIGINT NOT NULL")])
         return DataFile(
-            name, 1000, 1, 0, level, key, key, creation_time_millis=time.time_ns() // 10**6, delete_row_count=0
+            name,
+            1000,
+            1,
+            0,
+            level,
+            key,
+            key,
+            min_sequence_number=number,  # above those before: a commit has no rows to number again
+            max_sequence_number=number,
+            creation_time_millis=time.time_ns() // 10**6,
+            delete_row_count=0,
         )
 
     def history(self, name: str, snapshots: int) -> None:

@@ -18,10 +18,8 @@ import pyarrow.compute as pc
 from paimon_core.commit.abort import abort
 from paimon_core.commit.base import Base
 from paimon_core.commit.history import delta_of, snapshots_since
-from paimon_core.datafile.file_layout import FileLayout
-from paimon_core.datafile.file_plan import FilePlan
-from paimon_core.datafile.parquet_writer import RollingWriter
 from paimon_core.datafile.reader import read_batches
+from paimon_core.datafile.table_files import rolling_writer
 from paimon_core.errors import CorruptTable, SnapshotNotFound
 from paimon_core.metadata.commit_message import CommitMessage, Position, position_of
 from paimon_core.metadata.context import TableContext
@@ -164,22 +162,19 @@ def renumber(context: TableContext, flush: Flush, file: DataFile, shift: int) ->
     if not schema.primary_keys:
         low, high = file.min_sequence_number + shift, file.max_sequence_number + shift
         return (replace(file, min_sequence_number=low, max_sequence_number=high),)
-    partition_path = context.partition_path(flush.partition)
     at = [f.name for f in schema.file_fields].index(SEQUENCE_NUMBER)
-    plan = FilePlan.data(context.options, file.level, file.file_source or FileSource.APPEND)
-    writer = RollingWriter(
-        context.storage,
-        context.paths,
-        layout=FileLayout(schema, context.options, plan),
-        partition=flush.partition,
-        partition_path=partition_path,
-        bucket=flush.bucket,
+    writer = rolling_writer(
+        context if schema == context.schema else context.with_schema(schema),
+        flush.partition,
+        flush.bucket,
+        level=file.level,
+        source=file.file_source or FileSource.APPEND,
         names=FileNames.again(file.file_name),
     )
     try:
         for batch in read_batches(
             context.storage,
-            context.paths.data_file(partition_path, flush.bucket, file.file_name),
+            context.paths.data_file(context.partition_path(flush.partition), flush.bucket, file.file_name),
             file=file,
             file_schema=schema,
             read_fields=schema.file_fields,

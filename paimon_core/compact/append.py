@@ -8,11 +8,11 @@ from dataclasses import replace
 import pyarrow as pa
 
 from paimon_core.compact.task import AppendUnit
+from paimon_core.datafile.table_files import rolling_writer
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.data_file import DataFile, FileSource
 from paimon_core.options import TableOptions
 from paimon_core.read.bucket_reader import BucketReader
-from paimon_core.write.bucket_writer import rolling_writer
 
 
 def pick_append(files: Sequence[DataFile], options: TableOptions, *, full: bool, ordered: bool) -> AppendUnit | None:

@@ -17,6 +17,7 @@ from paimon_core.compact.changelog import ChangelogProducer, Move, changelog_pro
 from paimon_core.compact.record_expiry import RecordExpiry
 from paimon_core.compact.task import AppendUnit, CompactionTask
 from paimon_core.datafile.parquet_writer import RollingWriter
+from paimon_core.datafile.table_files import rolling_writer
 from paimon_core.errors import CommitConflict, CorruptTable
 from paimon_core.lsm.changelog import Merged
 from paimon_core.lsm.compaction import CompactionUnit
@@ -30,7 +31,6 @@ from paimon_core.metadata.data_file import DataFile, FileSource
 from paimon_core.metadata.latest import latest_entries
 from paimon_core.parallel import side_by_side
 from paimon_core.read.bucket_reader import BucketReader
-from paimon_core.write.bucket_writer import rolling_writer
 
 
 def run_task(context: TableContext, task: CompactionTask) -> CommitMessage:

@@ -229,20 +229,22 @@ class Group:
 
     def _decide(self, wish: Intent) -> GroupVersion:
         """Take the next number for the intent, finishing first what others decided before."""
-        taken: int | None = None
-        for _ in range(_TRIES):
-            self.recover()
+        self.recover()
+        if (done := self._published(wish.token)) is not None:
+            return done
+        try:
+            self._refuse_committed(wish)
+        except InvalidRequest:
             if (done := self._published(wish.token)) is not None:
                 return done
-            if taken is None:
-                try:
-                    self._refuse_committed(wish)
-                except InvalidRequest:
-                    if (done := self._published(wish.token)) is not None:
-                        return done
-                    raise
-                taken = self._taken(wish)
+            raise
+        taken = self._taken(wish)
+        for _ in range(_TRIES):
+            self.recover()
+            # The number is chosen before the tokens are read: an intent that comes later has this number or more.
             number = max((taken, *self.store.numbers("intent"), *self.store.numbers("version"))) + 1
+            if (done := self._published(wish.token)) is not None:
+                return done
             intent = Intent(number, wish.token, wish.parts, wish.properties, wish.restores)
             if self.store.create_intent(intent):
                 return self._finish(intent)

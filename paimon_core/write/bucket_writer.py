@@ -9,14 +9,13 @@ from typing import Protocol, cast
 import numpy as np
 import pyarrow as pa
 
-from paimon_core.datafile.file_layout import FileLayout
-from paimon_core.datafile.file_plan import FilePlan
 from paimon_core.datafile.parquet_writer import RollingWriter
+from paimon_core.datafile.table_files import rolling_writer
 from paimon_core.lsm.engines.engine import MergeEngine
 from paimon_core.lsm.order import MergeOrder
 from paimon_core.lsm.write_buffer import WriteBuffer, drain_together
 from paimon_core.metadata.context import TableContext
-from paimon_core.metadata.data_file import DataFile, FileSource
+from paimon_core.metadata.data_file import DataFile
 from paimon_core.options import COMBINING_ENGINES
 from paimon_core.schema import VALUE_KIND
 from paimon_core.write.spill import SpillSpace
@@ -54,42 +53,6 @@ class BucketWriter(Protocol):
 
     def abort(self) -> None:
         """Delete the files that were not handed over."""
-
-
-def rolling_writer(
-    context: TableContext,
-    partition: bytes,
-    bucket: int,
-    *,
-    level: int,
-    source: FileSource = FileSource.APPEND,
-    first_sequence: int = 0,
-    changelog: bool = False,
-) -> RollingWriter:
-    """A writer of data files into one bucket at one level, or of the changelog files of a flush or compaction into it.
-
-    Changelog files are of source APPEND, whatever ``source`` says.
-    """
-    return RollingWriter(
-        context.storage,
-        context.paths,
-        layout=_layout(context, level, None if changelog else source),
-        partition=partition,
-        partition_path=context.partition_path(partition),
-        bucket=bucket,
-        first_sequence=first_sequence,
-    )
-
-
-def _layout(context: TableContext, level: int, source: FileSource | None) -> FileLayout:
-    """The layout of data files, or (``source`` None) of changelog files; made once a table."""
-    key = (FileLayout, level, source)
-    found = context.derived.get(key)
-    if found is None:
-        options = context.options
-        plan = FilePlan.changelog(options, level) if source is None else FilePlan.data(options, level, source)
-        found = context.derived.setdefault(key, FileLayout(context.schema, options, plan))
-    return cast(FileLayout, found)
 
 
 def _file_columns(context: TableContext) -> tuple[list[str], list[str | None]]:
@@ -231,7 +194,6 @@ class AppendBucketWriter:
                 self._partition,
                 self._bucket,
                 level=0,
-                source=FileSource.APPEND,
                 first_sequence=self._next_sequence,
             )
         self._writer.write(rows)

@@ -8,10 +8,10 @@ from typing import Any
 import pyarrow as pa
 
 from paimon_core.codec.binary_row import encode_row
+from paimon_core.datafile.table_files import rolling_writer
 from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.data_file import DataFile
-from paimon_core.write.bucket_writer import rolling_writer
 
 KINDS = ("+I", "-U", "+U", "-D")
 Row = tuple[Any, ...]

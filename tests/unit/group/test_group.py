@@ -93,6 +93,21 @@ def test_a_token_publishes_once(catalog):
     assert len(group.versions()) == 1
 
 
+def test_a_token_publishes_once_when_another_publishes_it_while_a_number_is_chosen(catalog, monkeypatch):
+    group = Group(catalog, "daily")
+    first, second = parts(catalog, 1), parts(catalog, 1)
+    real = Group._taken
+
+    def slow(self, wish):
+        monkeypatch.setattr(Group, "_taken", real)
+        group.publish(first, token="run-1")
+        return real(self, wish)
+
+    monkeypatch.setattr(Group, "_taken", slow)
+    assert group.publish(second, token="run-1").number == 1
+    assert [version.number for version in group.versions()] == [1]
+
+
 def test_an_overwrite_replaces_the_table(catalog):
     group = Group(catalog, "daily")
     group.publish(parts(catalog, 1))

@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 
 import paimon_core as paimon
 from paimon_core.datafile import parquet_writer
+from paimon_core.datafile.table_files import rolling_writer
 from paimon_core.metadata.data_file import FileSource
 from paimon_core.read import bucket_reader
 from paimon_core.read.bucket_reader import BucketReader
 from paimon_core.read.lookup_reader import LookupReader
-from paimon_core.write.bucket_writer import rolling_writer
 
 NO_PARTITION = b"\0" * 12
 _numbers = itertools.count()

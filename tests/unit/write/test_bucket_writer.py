@@ -3,18 +3,18 @@ import pickle
 import pyarrow as pa
 
 import paimon_core as paimon
-from paimon_core.write import bucket_writer
+from paimon_core.datafile import table_files
 
 
 def test_thousands_of_buckets_share_one_layout(warehouse, monkeypatch):
     made = []
 
-    class Counted(bucket_writer.FileLayout):
+    class Counted(table_files.FileLayout):
         def __init__(self, *given):
             made.append(given)
             super().__init__(*given)
 
-    monkeypatch.setattr(bucket_writer, "FileLayout", Counted)
+    monkeypatch.setattr(table_files, "FileLayout", Counted)
     catalog = paimon.open_catalog(warehouse)
     catalog.create_database("db")
     schema = pa.schema([("p", pa.int32()), ("id", pa.int64())])
