@@ -142,6 +142,7 @@ class Assembly:
             uuid=str(uuid.uuid4()),
             writer_version=writer_version(),
             operation=None if change.kind is CommitKind.COMPACT else author.operation,
+            base=None if previous is None else previous.link(),
         )
 
 

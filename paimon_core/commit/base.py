@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from functools import cached_property
 
+from paimon_core.commit.chain import misfit
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.manifest import FileKind, ManifestEntry, ManifestFile
 from paimon_core.metadata.manifest_file import merge_entries
@@ -56,3 +57,7 @@ class Base:
         """Whether the snapshot still stands as it was read: neither expired nor rolled back and made anew."""
         snapshots = self.context.snapshots
         return snapshots.latest_id() is None if self.snapshot is None else snapshots.is_live(self.snapshot)
+
+    def may_be_followed(self, tried: int) -> bool:
+        """Whether a commit, tried so often before, may build on this: it stands as read, and continues the chain."""
+        return self.is_current() and (self.snapshot is None or misfit(self.context, self.snapshot, tried) is None)

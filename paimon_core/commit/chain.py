@@ -33,8 +33,37 @@ def in_chain(context: TableContext, snapshot: Snapshot) -> bool:
     return True
 
 
+def misfit(context: TableContext, snapshot: Snapshot, tried: int = 0) -> str | None:
+    """Why a commit must not build on the latest snapshot; None when it may.
+
+    A writer that slept may make a snapshot on one that was rolled back, and takes it back as soon as it looks. Whoever
+    builds on it first would bring back what was rolled back, and drop what was committed since. Such a snapshot names
+    another base than the snapshot below it, or stands above a gap in the ids. A gap counts only for the first tries of
+    a commit: a snapshot file that somebody has deleted stops no writer.
+    """
+    snapshots = context.snapshots
+    if snapshot.id == 1 or snapshots.are_the_catalogs:
+        return None
+    try:
+        below = snapshots.read(snapshot.id - 1)
+    except SnapshotNotFound:
+        if tried >= LOOKS or not (older := [i for i in snapshots.ids() if i < snapshot.id]):
+            return None
+        return f"snapshot {snapshot.id - 1} is missing, but {older[-1]} is there"
+    except CorruptTable:
+        return None
+    if snapshot.is_built_on(below) is not False:
+        return None
+    earliest = snapshots.earliest_hint()
+    if earliest is not None and earliest >= snapshot.id:
+        return None  # what lies below has expired once, and was made again
+    return f"it was built on another snapshot {below.id} than that of user {below.commit_user}, as before a rollback"
+
+
 def holds(context: TableContext, following: Snapshot, ours: Snapshot) -> bool:
     """Whether a later snapshot grew out of ours; raises CorruptTable when that cannot be told."""
+    if following.id == ours.id + 1 and (linked := following.is_built_on(ours)) is not None:
+        return linked
     read = context.manifests.read_list
     wanted = {m.file_name for m in read(ours.delta_manifest_list)} | {
         m.file_name for m in read(ours.base_manifest_list)

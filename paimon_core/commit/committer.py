@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from paimon_core.commit.assembly import Assembly
 from paimon_core.commit.author import Author
 from paimon_core.commit.base import Base
-from paimon_core.commit.chain import in_chain
+from paimon_core.commit.chain import in_chain, misfit
 from paimon_core.commit.changes import Change, changes_of
 from paimon_core.commit.draft import Draft
 from paimon_core.commit.history import newest_first, told
@@ -132,7 +132,7 @@ class _Commit:
                 snapshot = self.assembly.assemble(change, base, draft)
                 if snapshot is None:
                     return
-                current = base.is_current()
+                current = base.may_be_followed(lost)
             except BaseException as error:
                 draft.discard()
                 if isinstance(error, CorruptTable | SnapshotNotFound) and not base.is_latest():
@@ -145,6 +145,8 @@ class _Commit:
                 return
             draft.discard()
             lost += 1
+        if base.snapshot is not None and (problem := misfit(context, base.snapshot, lost)) is not None:
+            raise self.stray(change, base.snapshot, problem)
         raise self.lost(change, lost, winner)
 
     def is_done(self, change: Change) -> bool:
@@ -190,4 +192,16 @@ class _Commit:
             identifier=author.identifier,
             attempts=lost,
             **facts,
+        )
+
+    def stray(self, change: Change, latest: Snapshot, problem: str) -> CommitConflict:
+        """The error for a table whose latest snapshot stays one that does not continue the chain."""
+        table, author = self.assembly.context.name, self.assembly.author
+        return CommitConflict(
+            f"table {table}: {change.kind} by user {author.user} cannot follow snapshot {latest.id}: {problem}. Its "
+            f"writer died before it could take it back: roll back to snapshot {latest.id - 1}",
+            table=table,
+            user=author.user,
+            identifier=author.identifier,
+            snapshot=latest.id,
         )

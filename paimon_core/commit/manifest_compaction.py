@@ -30,7 +30,7 @@ def compact_manifests(
     """
     context.options.check_writable(context.name)
     who = user or str(uuid.uuid4())
-    for _ in tries(context.options):
+    for tried, _ in enumerate(tries(context.options)):
         latest = context.snapshots.latest()
         if latest is None:
             return None
@@ -38,7 +38,7 @@ def compact_manifests(
         draft = Draft(context)
         try:
             snapshot = _compacted(base, latest, draft, who, now_millis)
-            current = base.is_current()
+            current = base.may_be_followed(tried)
         except BaseException as error:
             draft.discard()
             if isinstance(error, CorruptTable | SnapshotNotFound) and not base.is_latest():
@@ -90,4 +90,5 @@ def _compacted(base: Base, latest: Snapshot, draft: Draft, user: str, now_millis
         uuid=str(uuid.uuid4()),
         writer_version=writer_version(),
         operation=None,
+        base=latest.link(),
     )

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import contextlib
 import time
+from collections.abc import Sequence
 
 from paimon_core.commit.base import Base
 from paimon_core.commit.chain import holds
@@ -29,6 +30,7 @@ from paimon_core.errors import (
     StorageError,
 )
 from paimon_core.metadata.context import TableContext
+from paimon_core.metadata.latest import LOOKS, is_missing
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.metadata.snapshot_store import SnapshotStore
 
@@ -72,6 +74,8 @@ def _create(base: Base, snapshot: Snapshot) -> tuple[bool, PaimonError | None]:
     for pause in (None, *pauses(context.options, PUBLISH_TRIES - 1)):
         if pause is not None:
             time.sleep(pause)
+        if undecided is not None and not _may_offer_again(base):
+            return True, undecided  # perhaps: offered again, it would stand beside a chain that has gone on
         refused: StorageError | None = None
         answered = False
         try:
@@ -94,6 +98,12 @@ def _create(base: Base, snapshot: Snapshot) -> tuple[bool, PaimonError | None]:
         except (StorageError, CorruptTable) as error:
             undecided = error
     raise _unknown(context, snapshot, undecided)
+
+
+def _may_offer_again(base: Base) -> bool:
+    with contextlib.suppress(StorageError, CorruptTable):
+        return base.is_current()
+    return True  # looked at once more after the snapshot was created
 
 
 def _unknown(context: TableContext, snapshot: Snapshot, cause: PaimonError | None) -> CommitStateUnknown:
@@ -140,19 +150,48 @@ def _is_built_on(base: Base, snapshot: Snapshot) -> bool:
     """The base is gone: was it an expiry, with the chain at or above our snapshot, or did the chain pass us by?"""
     snapshots = base.context.snapshots
     ids = snapshots.ids()
+    above, below = [i for i in ids if i > snapshot.id], [i for i in ids if i < snapshot.id]
     if snapshot.id not in ids:
+        if above and holds(base.context, snapshots.read(above[0]), snapshot):
+            return True  # it has expired since
         raise CorruptTable(f"snapshot {snapshot.id} is gone right after it was created")
     if not _is_ours(snapshots, snapshot):
         return False
-    if ids[0] < snapshot.id:
-        if snapshot.id + 1 in ids:
-            return holds(base.context, snapshots.read(snapshot.id + 1), snapshot)
-        if not holds(base.context, snapshot, snapshots.read(ids[0])):  # another writer takes that one back, mostly
-            raise CorruptTable(f"snapshot {ids[0]} lies beside the chain of snapshots, or was made after a rollback")
-        return False  # a rollback took the base away, or made it anew
-    if ids[-1] == snapshot.id:
+    if above and (above[0] == snapshot.id + 1 or not below):
+        return above[0] == snapshot.id + 1 and holds(base.context, snapshots.read(above[0]), snapshot)
+    if not below:
         return True
-    return ids[1] == snapshot.id + 1 and holds(base.context, snapshots.read(ids[1]), snapshot)
+    if _has_ancestor(base.context, snapshot, below) or _has_grown(snapshots, snapshot, below):
+        return False  # a rollback took the base away, or made it anew: an expiry would have taken older ones first
+    raise CorruptTable(f"snapshot {below[0]} lies beside the chain of snapshots, or was made after a rollback")
+
+
+def _has_ancestor(context: TableContext, snapshot: Snapshot, ids: Sequence[int]) -> bool:
+    """Whether the snapshot grew out of one of these; those that a slow writer made below the chain do not count.
+
+    The newest are looked at first, for their files are the least compacted, and the oldest.
+    """
+    for snapshot_id in dict.fromkeys((*ids[: -LOOKS - 1 : -1], ids[0])):
+        try:
+            if holds(context, snapshot, context.snapshots.read(snapshot_id)):
+                return True
+        except CorruptTable as error:  # this one added no file to know it by
+            if is_missing(error):
+                raise
+    return False
+
+
+def _has_grown(snapshots: SnapshotStore, snapshot: Snapshot, below: Sequence[int]) -> bool:
+    """Whether the chain goes on below ours, as after a rollback: its newest snapshot is no slow writer's.
+
+    That one follows the snapshot below it. Or it was assembled after ours; clocks may differ, so the hint of the expiry
+    has to agree: an expiry of the base would have moved it above.
+    """
+    newest = snapshots.read(below[-1])
+    if below[-1] - 1 in below and newest.is_built_on(snapshots.read(below[-1] - 1)):
+        return True
+    earliest = snapshots.earliest_hint()
+    return (earliest is None or earliest <= newest.id) and newest.time_millis > snapshot.time_millis
 
 
 def _take_back(context: TableContext, snapshot: Snapshot) -> None:
@@ -162,22 +201,30 @@ def _take_back(context: TableContext, snapshot: Snapshot) -> None:
     tag looks afterwards that the snapshot is still there, so one of the two sees the other. Raises it too when others
     have removed the snapshot: what they have named or deleted of it is not known.
     """
-    snapshots = context.snapshots
-    if snapshots.publisher is not None:
+    if context.snapshots.publisher is not None:
         raise _unknown(context, snapshot, StorageError("the catalog made it, but the chain of snapshots passed it by"))
-    try:
-        if not _is_ours(snapshots, snapshot) or not snapshots.delete([snapshot.id]):
-            raise SnapshotNotFound(f"others have removed snapshot {snapshot.id}, and perhaps files that it names")
-        if any(tag.snapshot.is_same_commit(snapshot) for tag in context.tags.list()):
-            raise CorruptTable(f"a tag was made on snapshot {snapshot.id} while it was taken back")
-        if not snapshots.exists(snapshot.id + 1):
-            return
-        following = snapshots.read(snapshot.id + 1)
-        if not holds(context, following, snapshot):
-            return
-    except (StorageError, CorruptTable, SnapshotNotFound) as error:
-        raise _unknown(context, snapshot, error) from error
-    raise _unknown(context, snapshot, CorruptTable(f"snapshot {following.id} was built on it while it was taken back"))
+    problem: PaimonError | None = None
+    for pause in (None, *pauses(context.options, PUBLISH_TRIES - 1)):
+        if pause is not None:
+            time.sleep(pause)
+        try:
+            return _delete_own(context, snapshot)
+        except StorageError as error:
+            problem = error
+        except (CorruptTable, SnapshotNotFound) as error:
+            raise _unknown(context, snapshot, error) from error
+    raise _unknown(context, snapshot, problem)
+
+
+def _delete_own(context: TableContext, snapshot: Snapshot) -> None:
+    """Delete our snapshot file; raises SnapshotNotFound when it is gone, CorruptTable when somebody relies on it."""
+    snapshots = context.snapshots
+    if not _is_ours(snapshots, snapshot) or not snapshots.delete([snapshot.id]):
+        raise SnapshotNotFound(f"others have removed snapshot {snapshot.id}, and perhaps files that it names")
+    if any(tag.snapshot.is_same_commit(snapshot) for tag in context.tags.list()):
+        raise CorruptTable(f"a tag was made on snapshot {snapshot.id} while it was taken back")
+    if snapshots.exists(snapshot.id + 1) and holds(context, snapshots.read(snapshot.id + 1), snapshot):
+        raise CorruptTable(f"snapshot {snapshot.id + 1} was built on it while it was taken back")
 
 
 def _is_ours(snapshots: SnapshotStore, snapshot: Snapshot) -> bool:

@@ -14,6 +14,8 @@ from paimon_core.limits import metadata_text
 
 BATCH_IDENTIFIER = 2**63 - 1
 """The commit identifier of batch commits, which are never filtered (format 3.2)."""
+BASE = "paimon-core.base"
+"""The property that holds ``Snapshot.base``."""
 
 
 class CommitKind(StrEnum):
@@ -52,6 +54,21 @@ class Snapshot:
     uuid: str | None = None
     writer_version: str | None = None
     operation: str | None = None
+    base: str | None = None
+    """``link()`` of the snapshot that this one was built on; None for those of other writers, and for a first one.
+
+    On disk it is the property ``paimon-core.base``, which other readers ignore.
+    """
+
+    def link(self) -> str | None:
+        """What a snapshot that is built on this one has as its base: id and uuid; None without a uuid."""
+        return None if self.uuid is None else f"{self.id} {self.uuid}"
+
+    def is_built_on(self, below: Snapshot) -> bool | None:
+        """Whether the snapshot was built on the one with the id below; None when it does not say."""
+        if self.base is None or below.uuid is None or not self.base.startswith(f"{self.id - 1} "):
+            return None  # also in a copy that another writer has made under another id
+        return self.base == below.link()
 
     def is_same_commit(self, other: Snapshot) -> bool:
         """Whether both are one try of one commit: nobody else names its delta list. A server may drop the uuid."""
@@ -64,6 +81,8 @@ class Snapshot:
             value = getattr(self, attribute)
             if value is not None and value != {}:
                 out[member] = dict(value) if attribute == "properties" else value
+        if self.base is not None:
+            out["properties"] = {**self.properties, BASE: self.base}
         return out
 
     def to_json(self) -> str:
@@ -85,6 +104,9 @@ class Snapshot:
         try:
             known = {attribute: value[member] for attribute, member in _MEMBERS if value.get(member) is not None}
             known["commit_kind"] = CommitKind(known["commit_kind"])
+            if isinstance(properties := known.get("properties"), dict) and BASE in properties:
+                known["properties"] = {key: text for key, text in properties.items() if key != BASE}
+                known["base"] = properties[BASE] if isinstance(properties[BASE], str) else None
             known.setdefault("total_record_count", 0)
             known.setdefault("delta_record_count", 0)
             snapshot = Snapshot(**known)

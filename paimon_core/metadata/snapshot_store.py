@@ -76,10 +76,14 @@ class SnapshotStore:
 
     def earliest_id(self) -> int | None:
         """The least id, None without snapshots (format 3.4)."""
-        hint = self._hint(EARLIEST)
+        hint = self.earliest_hint()
         if hint is not None and self._exists(hint) and not self._exists(hint - 1):
             return hint
         return min(self.ids(), default=None)
+
+    def earliest_hint(self) -> int | None:
+        """The id that the hint EARLIEST names, which may be stale; None when there is no such hint or it is garbled."""
+        return self._hint(EARLIEST)
 
     def latest(self) -> Snapshot | None:
         """The newest snapshot, None for a table that never had one.

@@ -21,7 +21,7 @@ from paimon_core.limits import PROPERTIES_BYTES, check_limit
 from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.presence import check_same_table
-from paimon_core.metadata.snapshot import BATCH_IDENTIFIER, Snapshot
+from paimon_core.metadata.snapshot import BASE, BATCH_IDENTIFIER, Snapshot
 
 LONGEST_USER = 200
 """Bytes of a commit user, which Paimon also makes a part of file names."""
@@ -68,6 +68,8 @@ class CommitRequest:
         for key, value in (properties or {}).items():
             if not _is_text(key) or not _is_text(value):
                 raise InvalidRequest(f"snapshot property {key!r} = {value!r} must be text on both sides", key=key)
+            if key == BASE:
+                raise InvalidRequest(f"snapshot property {key!r} is set by the commit itself", key=key)
         check_limit("the text of the snapshot properties", _json_bytes(properties or {}), PROPERTIES_BYTES, "bytes")
         if watermark is not None and (not _is_whole(watermark) or not -(2**63) <= watermark < 2**63):
             raise InvalidRequest(f"watermark {watermark!r:.60} is not a whole number of epoch milliseconds")

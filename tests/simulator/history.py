@@ -49,7 +49,7 @@ class History(ABC):
     """CHECKED: nothing fails, snapshots expire all the time, and the table is checked meanwhile. EXPIRING: the same
     without checks, and processes freeze. "": neither; None: the seed says."""
 
-    CALM: ClassVar[dict[int, str]] = {7: CHECKED}
+    CALM: ClassVar[dict[int, str]] = {3: EXPIRING, 7: CHECKED}
     """By the last digit of the seed."""
     WRITERS: ClassVar[int] = 3
     COMPACTORS: ClassVar[int] = 2

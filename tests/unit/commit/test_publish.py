@@ -11,7 +11,7 @@ from paimon_core.commit.changes import changes_of
 from paimon_core.commit.committer import commit
 from paimon_core.commit.draft import Draft
 from paimon_core.commit.publish import PUBLISH_TRIES, publish
-from paimon_core.errors import CommitConflict, CommitStateUnknown
+from paimon_core.errors import CommitConflict, CommitStateUnknown, PaimonError
 from paimon_core.metadata.snapshot_store import SnapshotStore
 from tests.support.fake_tables import append, check_whole, fake_file, fake_table, files_on_storage, live, message
 from tests.support.fake_tables import reopened as over
@@ -204,7 +204,10 @@ def test_a_base_that_cannot_be_looked_at_again_is_unknown():
     assert context.snapshots.ids() == [1, 2]
 
 
-def test_a_store_that_lost_a_withdrawn_snapshot_is_unknown():
+@pytest.mark.parametrize(
+    ("failures", "error"), [(PUBLISH_TRIES - 1, "write the rows again"), (PUBLISH_TRIES, "it is not known")]
+)
+def test_a_store_that_does_not_delete_a_withdrawn_snapshot_is_asked_again(failures, error):
     context = fake_table()
     append(context)
     storage, mine = faulty(context)
@@ -212,8 +215,9 @@ def test_a_store_that_lost_a_withdrawn_snapshot_is_unknown():
     for _ in range(3):
         append(context)
     context.snapshots.delete([1, 2])
-    storage.on("delete", "snapshot-2", Outcome.FAIL)
-    with pytest.raises(CommitStateUnknown):
+    for _ in range(failures):
+        storage.on("delete", "snapshot-2", Outcome.FAIL)
+    with pytest.raises(PaimonError, match=error):
         publish(base, snapshot)
 
 

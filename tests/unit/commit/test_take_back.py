@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from paimon_core.commit.base import Base
+from paimon_core.commit.committer import commit
 from paimon_core.commit.publish import _follows, _take_back
 from paimon_core.errors import CommitConflict, CommitStateUnknown
 from paimon_core.maintain.expire import plan_snapshot_expiry
@@ -22,6 +23,9 @@ from tests.support.fake_tables import (
     reopened,
 )
 from tests.support.faulty_storage import FaultyStorage, Outcome
+
+MERGED = {"manifest.merge-min-count": "2", "manifest.full-compaction-threshold-size": "1 b"}
+"""Every commit merges all manifests."""
 
 
 def test_only_its_own_snapshot_is_taken_back():
@@ -141,3 +145,87 @@ def test_a_snapshot_is_not_taken_back_because_another_lies_beside_the_chain():
         append(reopened(context, storage), file, user="u", identifier=1)
     assert context.snapshots.ids() == [2, 3]
     assert file.file_name in {name for _, _, name in live(context)}
+
+
+def test_a_rollback_is_known_by_the_newest_snapshots_that_it_left():
+    """The oldest one tells nothing, for its file was compacted and no manifest names it any more."""
+    context = fake_table(**MERGED)
+    first = fake_file(context)
+    append(context, first)
+    commit([message(context, before=(first,), after=(fake_file(context, level=5),))], context=context, user="c")
+    append(context)
+    target = append(context)
+    append(context)
+    storage = FaultyStorage(context.storage)
+    storage.before("create_exclusive", "snapshot-6", lambda: rollback(context, target))
+    with pytest.raises(CommitConflict, match="was rolled back"):
+        append(reopened(context, storage), user="u", identifier=1)
+    assert context.snapshots.ids() == [1, 2, 3, 4]
+
+
+def test_nobody_builds_on_a_snapshot_above_a_gap():
+    """It was made after a rollback, and its writer has not taken it back yet."""
+    context = fake_table()
+    target = append(context)
+    append(context)
+    stray = append(context)
+    rollback(context, target)
+    context.snapshots.publish(stray)
+    storage = FaultyStorage(context.storage)
+    tries = []
+    storage.before("list", "snapshot", lambda: tries.append(context.snapshots.delete([3])))
+    assert append(reopened(context, storage)).id == 2
+    assert tries == [1]
+
+
+def beside(context):
+    """Snapshot 3, which follows the snapshot 2 that was rolled back, above another snapshot 2."""
+    target = append(context)
+    append(context)
+    stray = append(context)
+    rollback(context, target)
+    append(context, user="after the rollback")
+    assert context.snapshots.publish(stray)
+
+
+def test_a_gap_that_stays_stops_nobody():
+    context = fake_table()
+    for _ in range(3):
+        append(context)
+    context.snapshots.delete([2])
+    assert append(context).id == 4
+
+
+def test_nobody_builds_on_a_snapshot_whose_base_was_rolled_back():
+    context = fake_table(**{"commit.max-retries": "1"})
+    beside(context)
+    with pytest.raises(CommitConflict, match="cannot follow snapshot 3: it was built on another snapshot 2"):
+        append(context)
+    rollback(context, context.snapshots.read(2))
+    assert append(context).id == 3
+
+
+def test_a_snapshot_that_expired_once_and_was_made_again_stops_nobody():
+    context = fake_table()
+    beside(context)
+    context.snapshots.write_earliest_hint(3)
+    assert append(context).id == 4
+
+
+def test_a_chain_that_grew_after_a_rollback_is_known_by_its_links():
+    """The files of the snapshot that stayed tell nothing, for they were compacted, and no manifest names them."""
+    context = fake_table(**MERGED)
+    file = fake_file(context)
+    first = append(context, file)
+    commit([message(context, before=(file,), after=(fake_file(context, level=5),))], context=context, user="c")
+    append(context)
+    storage = FaultyStorage(context.storage)
+
+    def others():
+        rollback(context, first)
+        append(context, user="after the rollback")
+
+    storage.before("create_exclusive", "snapshot-4", others)
+    with pytest.raises(CommitConflict, match="was rolled back"):
+        append(reopened(context, storage), user="u", identifier=1)
+    assert context.snapshots.ids() == [1, 2]

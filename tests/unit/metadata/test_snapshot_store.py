@@ -248,6 +248,7 @@ def test_every_member_comes_back(store):
         uuid="u",
         writer_version="w",
         operation="WRITE",
+        base="0 b",
     )
     assert None not in dataclasses.astuple(full)
     store.publish(full)

@@ -41,6 +41,7 @@ def test_a_commit_user_is_fit_for_file_names(table, user, word):
     [
         (lambda t: t.write(rows(1), properties=5), "must map texts to texts"),
         (lambda t: t.write(rows(1), properties="run=1"), "must map texts to texts"),
+        (lambda t: t.write(rows(1), properties={"paimon-core.base": "1 x"}), "is set by the commit itself"),
         (lambda t: t.filter_committed("u", 5), "whole numbers"),
         (lambda t: t.filter_committed("u", ["5"]), "whole numbers"),
         (lambda t: t.analyze("k"), "list of columns"),
