@@ -98,12 +98,8 @@ class Numbering:
         ]
 
     def published(self) -> None:
-        """The commit was published: delete the original files that were written again.
-
-        They stay, as files that nobody uses, where the same messages may be committed again and are then ignored.
-        """
-        if not self.context.options["commit.discard-duplicate-files"]:
-            abort(self._replaced, self.context)
+        """The commit was published: delete the original files that were written again."""
+        abort(self.replaced, self.context)
         self._forget()
 
     def discard(self) -> None:
@@ -118,8 +114,11 @@ class Numbering:
 
     @property
     def replaced(self) -> tuple[CommitMessage, ...]:
-        """The original files that ``written`` replaces."""
-        return tuple(self._replaced)
+        """The original files that ``written`` stands for, to be deleted after the publish.
+
+        None with option ``commit.discard-duplicate-files``: the same messages may be committed again, and are ignored.
+        """
+        return () if self.context.options["commit.discard-duplicate-files"] else tuple(self._replaced)
 
     def _forget(self) -> None:
         self._files, self._written, self._replaced = {}, [], []

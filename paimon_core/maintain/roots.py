@@ -41,13 +41,18 @@ class Root:
 def contexts_of_branches(context: TableContext) -> list[TableContext]:
     """The table on main and on every other branch.
 
-    Raises CorruptTable for a branch without schema: what it holds cannot be known (format 16.6).
+    A branch that is deleted meanwhile is left out. Raises CorruptTable for a branch without schema: what it holds
+    cannot be known (format 16.6).
     """
     found = []
     for branch in (MAIN, *context.branches.names()):
         try:
             found.append(context.on_branch(branch))
-        except LookupError as error:
+        except (LookupError, CorruptTable) as error:
+            if branch != MAIN and branch not in context.branches.names():
+                continue
+            if isinstance(error, CorruptTable):
+                raise
             raise CorruptTable(
                 f"table {context.name}: branch {branch!r} has no schema: it is half made or half deleted, and what it "
                 "holds is not known; delete the branch or make it again",

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from paimon_core.commit.abort import abort, abort_changelog
 from paimon_core.commit.assembly import Assembly, time_after
 from paimon_core.commit.base import Base
+from paimon_core.commit.chain import misfit
 from paimon_core.commit.changes import changes_of
 from paimon_core.commit.draft import Draft
 from paimon_core.commit.overwrite import Overwrite
@@ -64,8 +65,8 @@ class Prepared:
     written: tuple[CommitMessage, ...] = ()
     """Files of the draft that hold rows of ``messages`` under higher sequence numbers, see ``commit.numbering``."""
     replaced: tuple[CommitMessage, ...] = ()
-    """The files of ``messages`` that they stand for, deleted after the publish. Bytes do not carry them: then the
-    removal of orphans takes those files."""
+    """The files to delete after the publish, see ``Numbering.replaced``. Bytes do not carry them: then the removal of
+    orphans takes those files."""
     sent: tuple[int, str] | None = None
     """The id and uuid of a publish whose outcome is not known: nothing of it may be deleted while it may arrive."""
 
@@ -88,7 +89,7 @@ class Prepared:
         if (landed := self._landed()) is not None:
             return self._table.settle(landed)
         context = self._table.context
-        if context.snapshots.latest() == self.base and _schema_id(context) == self.snapshot.schema_id:
+        if self._is_on_latest() and _schema_id(context) == self.snapshot.schema_id:
             self._check_whole()
             snapshot = replace(self.snapshot, time_millis=time_after(self.base))
             if self._offer(snapshot):
@@ -187,6 +188,10 @@ class Prepared:
                 if there.uuid == uuid:
                     return there
         return self._request().landed(above=self._base_id)
+
+    def _is_on_latest(self) -> bool:
+        context = self._table.context
+        return context.snapshots.latest() == self.base and (self.base is None or misfit(context, self.base) is None)
 
     @property
     def _base_id(self) -> int:

@@ -153,6 +153,17 @@ def test_what_is_prepared_late_is_not_hidden(catalog, rebase, travels):
     assert content(table) == {1: "slow", 2: "quick"}
 
 
+@pytest.mark.parametrize("discards_duplicates", [False, True])
+def test_a_prepared_commit_deletes_what_it_wrote_again_as_any_commit_does(catalog, discards_duplicates):
+    table = make(catalog, {"commit.discard-duplicate-files": str(discards_duplicates).lower()})
+    slow = written(table, "slow", 1)
+    table.write(rows("quick", 1, 2))
+    table.prepare_messages(slow).publish()
+    bucket = table.context.paths.bucket(table.context.partition_path(slow[0].partition), slow[0].bucket)
+    there = {entry.name for entry in table.context.storage.list(bucket)}
+    assert (slow[0].new_files[0].file_name in there) == discards_duplicates
+
+
 def test_what_is_prepared_late_and_discarded_leaves_nothing(catalog):
     table = make(catalog)
     slow = written(table, "slow", 1)

@@ -6,7 +6,7 @@ from paimon_core.errors import AlreadyExists, BranchNotFound, CorruptTable, Inva
 from paimon_core.maintain.branch_rename import rename_branch
 from paimon_core.maintain.branches import apply_branch_deletion, create_branch, delete_branch, plan_branch_deletion
 from paimon_core.maintain.plan import Plan
-from paimon_core.maintain.roots import all_roots
+from paimon_core.maintain.roots import all_roots, contexts_of_branches
 from paimon_core.maintain.tags import create_tag, delete_tag
 from tests.support.fake_tables import (
     append,
@@ -324,3 +324,12 @@ def test_a_branch_that_is_deleted_while_it_is_opened_is_not_there():
     storage.before("read", "branch-b/schema/schema-0", lambda: delete_branch(context, "b"))
     with pytest.raises(BranchNotFound):
         reopened(context, storage).on_branch("b")
+
+
+def test_a_branch_that_is_deleted_while_branches_are_opened_is_left_out():
+    context = fake_table()
+    append(context)
+    create_branch(context, "b")
+    storage = FaultyStorage(context.storage)
+    storage.before("read", "branch-b/schema/schema-0", lambda: delete_branch(context, "b"))
+    assert [c.branch for c in contexts_of_branches(reopened(context, storage))] == ["main"]
