@@ -27,8 +27,8 @@ from benchmarks.java_side import JavaSide
 from benchmarks.run import MANY, say, timed
 from paimon_core.codec.binary_row import encode_row
 from paimon_core.commit.committer import commit
-from paimon_core.maintain.expire import expire
-from paimon_core.maintain.retention import Retention
+from paimon_core.maintain.expiry.retention import Retention
+from paimon_core.maintain.expiry.snapshots import expire
 from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.data_file import DataFile

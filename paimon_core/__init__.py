@@ -41,12 +41,12 @@ if TYPE_CHECKING:
     )
     from paimon_core.group.group import Group
     from paimon_core.group.record import GroupVersion
-    from paimon_core.maintain.expire import ExpireReport
-    from paimon_core.maintain.plan import Plan
+    from paimon_core.maintain.expiry.snapshots import ExpireReport
+    from paimon_core.maintain.planning.plan import Plan
     from paimon_core.metadata.commit_message import CommitMessage
     from paimon_core.metadata.snapshot import CommitKind, Snapshot
     from paimon_core.metadata.statistics import ColumnStatistics, Statistics
-    from paimon_core.metadata.tag_store import Tag
+    from paimon_core.metadata.stores.tag_store import Tag
     from paimon_core.predicate import Predicate, col
     from paimon_core.scan.split import Split
     from paimon_core.schema import DataField, TableSchema

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from paimon_core.errors import PlanOutdated
-from paimon_core.maintain.plan import Plan, Protected
+from paimon_core.maintain.planning.plan import Plan, Protected
 from paimon_core.spark import apply_spark
 from paimon_core.table.table import Table
 from pipelines.protocol import StepResult

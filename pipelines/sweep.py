@@ -7,8 +7,8 @@ import time
 from collections import Counter
 from typing import Any
 
-from paimon_core.maintain.orphans import OrphanReport
-from paimon_core.maintain.plan import Plan
+from paimon_core.maintain.orphans.removal import OrphanReport
+from paimon_core.maintain.planning.plan import Plan
 from paimon_core.spark import apply_spark, plan_orphan_removal_spark
 from pipelines.protocol import StepResult
 from pipelines.session import Spark

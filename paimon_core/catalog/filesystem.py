@@ -10,8 +10,8 @@ from paimon_core.catalog.catalog import Catalog
 from paimon_core.catalog.definition import Definition, check_definition
 from paimon_core.catalog.identifier import Identifier
 from paimon_core.catalog.names import check_target, new_name
-from paimon_core.catalog.removal import is_free, is_half_dropped, is_link, mark_dropped, remove_files
-from paimon_core.catalog.tables import TablePlaces, has_schema, no_database, no_table, not_empty
+from paimon_core.catalog.table_removal import is_free, is_half_dropped, is_link, mark_dropped, remove_files
+from paimon_core.catalog.warehouse_tables import TablePlaces, has_schema, no_database, no_table, not_empty
 from paimon_core.errors import AlreadyExists, InvalidRequest, UnsupportedFeature
 from paimon_core.group.group import Group
 from paimon_core.storage.paths import DATABASE_SUFFIX, database_path, table_path

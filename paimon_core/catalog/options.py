@@ -8,7 +8,7 @@ from typing import Any
 
 from paimon_core.errors import InvalidOption
 from paimon_core.options.parsers import one_of, parse_bool, parse_positive_millis, with_unit
-from paimon_core.options.supported import Option
+from paimon_core.options.supported_options import Option
 
 
 def parse_word(text: str) -> str:

@@ -18,7 +18,7 @@ from paimon_core.catalog.options import HEADER_PREFIX, REST_OPTIONS, parse_catal
 from paimon_core.catalog.rest_client import RestClient
 from paimon_core.catalog.rest_publisher import RestPublisher
 from paimon_core.catalog.rest_storage import TableStore
-from paimon_core.catalog.tables import not_empty
+from paimon_core.catalog.warehouse_tables import not_empty
 from paimon_core.errors import (
     AlreadyExists,
     CorruptTable,
@@ -29,9 +29,9 @@ from paimon_core.errors import (
 )
 from paimon_core.group.group import Group
 from paimon_core.metadata.context import TableContext
-from paimon_core.metadata.manifest_store import ManifestCache
-from paimon_core.metadata.schema_store import SchemaStore
 from paimon_core.metadata.snapshot import Snapshot
+from paimon_core.metadata.stores.manifest_store import ManifestCache
+from paimon_core.metadata.stores.schema_store import SchemaStore
 from paimon_core.options import TableOptions
 from paimon_core.storage.fsspec_storage import MEMORY, FsspecStorage, confined
 from paimon_core.storage.paths import MAIN, TablePaths, identifier

@@ -13,7 +13,7 @@ from paimon_core.errors import AlreadyExists, CommitStateUnknown, NotFound
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.manifest import FileKind, ManifestEntry
 from paimon_core.metadata.snapshot import Snapshot
-from paimon_core.metadata.snapshot_store import Publisher
+from paimon_core.metadata.stores.snapshot_store import Publisher
 from paimon_core.schema import TableSchema
 from paimon_core.storage.paths import MAIN, TablePaths
 from paimon_core.storage.storage import Storage

@@ -22,15 +22,15 @@ from paimon_core.catalog.identifier import Identifier
 from paimon_core.catalog.names import check_target, new_name
 from paimon_core.catalog.options import SQL_OPTIONS, parse_catalog_options
 from paimon_core.catalog.relocate import relocate
-from paimon_core.catalog.removal import is_half_dropped, is_marked, mark_dropped, remove_files
 from paimon_core.catalog.sql_connection import SqlConnection
 from paimon_core.catalog.sql_lock import LockedPublisher, SqlLock
 from paimon_core.catalog.sql_names import SqlNames, table_properties
-from paimon_core.catalog.tables import TablePlaces, no_database, no_table, not_empty
+from paimon_core.catalog.table_removal import is_half_dropped, is_marked, mark_dropped, remove_files
+from paimon_core.catalog.warehouse_tables import TablePlaces, no_database, no_table, not_empty
 from paimon_core.errors import AlreadyExists, StorageError, TableNotFound
 from paimon_core.group.group import Group
 from paimon_core.metadata.context import TableContext
-from paimon_core.metadata.snapshot_store import Publisher
+from paimon_core.metadata.stores.snapshot_store import Publisher
 from paimon_core.schema import TableSchema
 from paimon_core.storage.fsspec_storage import confined
 from paimon_core.storage.paths import database_path, identifier

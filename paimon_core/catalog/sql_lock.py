@@ -19,7 +19,7 @@ from paimon_core.catalog.sql_connection import SQLITE, SqlConnection
 from paimon_core.catalog.sql_names import LOCKS, SqlNames
 from paimon_core.errors import InvalidRequest, PaimonError, StorageError, TableNotFound
 from paimon_core.metadata.snapshot import Snapshot
-from paimon_core.metadata.snapshot_store import Publisher
+from paimon_core.metadata.stores.snapshot_store import Publisher
 from paimon_core.storage.storage import Storage
 
 FIRST_PAUSE_MILLIS = 10

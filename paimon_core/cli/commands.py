@@ -5,10 +5,10 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from paimon_core.cli import change, look, planned
+from paimon_core.cli import plan_commands, read_commands, write_commands
 from paimon_core.cli.arguments import Parser, add_plan_arguments, duration, moment, partition
 from paimon_core.cli.catalogs import add_arguments
-from paimon_core.cli.planned import Command, Planner
+from paimon_core.cli.plan_commands import Command, Planner
 
 _Commands = Any  # argparse gives its group of commands no public type
 
@@ -17,10 +17,12 @@ def parser() -> argparse.ArgumentParser:
     """All of the command line."""
     top = Parser(prog="paimon-core", description="Look at Paimon tables, check them, keep them healthy.")
     found = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    tables = _add(found, "tables", "the tables of the warehouse", look.tables, table=False)
+    tables = _add(found, "tables", "the tables of the warehouse", read_commands.tables, table=False)
     tables.add_argument("database", nargs="?", help="only those of this database")
-    _add(found, "snapshots", "the snapshots of a table", look.snapshots)
-    check = _add(found, "fsck", "check the invariants of a table, on all of its branches", look.fsck, branch=False)
+    _add(found, "snapshots", "the snapshots of a table", read_commands.snapshots)
+    check = _add(
+        found, "fsck", "check the invariants of a table, on all of its branches", read_commands.fsck, branch=False
+    )
     check.add_argument("--deep", action="store_true", help="read all rows too")
     _add_tags(found)
     _add_branches(found)
@@ -32,13 +34,15 @@ def parser() -> argparse.ArgumentParser:
     target.add_argument("--tag")
     target.add_argument("--time", type=moment)
     target.add_argument("--watermark", type=int)
-    compact = _add(found, "compact", "merge the sorted runs of a table, or pack its small files", change.compact)
+    compact = _add(
+        found, "compact", "merge the sorted runs of a table, or pack its small files", write_commands.compact
+    )
     compact.add_argument("--full", action="store_true", help="into one run a bucket, whether called for or not")
-    _add(found, "compact-manifests", "rewrite the manifests as few full ones", change.compact_manifests)
-    _add(found, "repair-hints", "make the hints LATEST and EARLIEST right", change.repair_hints)
-    done = _add(found, "mark-done", "mark partitions as complete", change.mark_done)
+    _add(found, "compact-manifests", "rewrite the manifests as few full ones", write_commands.compact_manifests)
+    _add(found, "repair-hints", "make the hints LATEST and EARLIEST right", write_commands.repair_hints)
+    done = _add(found, "mark-done", "mark partitions as complete", write_commands.mark_done)
     done.add_argument("partition", nargs="+", type=partition, metavar="KEY=VALUE,...")
-    plan = _add(found, "apply", "do what a plan says that --plan-out wrote", planned.apply, table=False)
+    plan = _add(found, "apply", "do what a plan says that --plan-out wrote", plan_commands.apply, table=False)
     plan.add_argument("file", metavar="FILE")
     return top
 
@@ -58,7 +62,7 @@ def _add(
 
 
 def _planned(found: _Commands, name: str, text: str, plan: Planner) -> argparse.ArgumentParser:
-    command = _add(found, name, text, planned.planned(plan))
+    command = _add(found, name, text, plan_commands.planned(plan))
     add_plan_arguments(command)
     return command
 
@@ -76,14 +80,14 @@ def _rollback(table: Any, asked: argparse.Namespace) -> Any:
 
 def _add_tags(found: _Commands) -> None:
     tags = _group(found, "tags", "the named snapshots of a table")
-    _add(tags, "list", "list them", look.list_tags)
-    create = _add(tags, "create", "name a snapshot (default: the latest)", change.create_tag)
+    _add(tags, "list", "list them", read_commands.list_tags)
+    create = _add(tags, "create", "name a snapshot (default: the latest)", write_commands.create_tag)
     create.add_argument("name")
     create.add_argument("--snapshot", type=int)
     create.add_argument("--time", type=moment, help="the first snapshot at or after this time")
     create.add_argument("--watermark", type=int, help="the first snapshot with this watermark or a later one")
     create.add_argument("--keep-for", type=duration, metavar="DURATION", help="let expiry delete it then")
-    rename = _add(tags, "rename", "give one another name", change.rename_tag)
+    rename = _add(tags, "rename", "give one another name", write_commands.rename_tag)
     rename.add_argument("name")
     rename.add_argument("new_name")
     delete = _planned(
@@ -97,14 +101,14 @@ def _add_tags(found: _Commands) -> None:
 
 def _add_branches(found: _Commands) -> None:
     branches = _group(found, "branches", "the branches of a table")
-    _add(branches, "list", "list them", look.list_branches)
-    create = _add(branches, "create", "make one, empty or from a tag", change.create_branch)
+    _add(branches, "list", "list them", read_commands.list_branches)
+    create = _add(branches, "create", "make one, empty or from a tag", write_commands.create_branch)
     create.add_argument("name")
     create.add_argument("--tag")
-    rename = _add(branches, "rename", "give one another name", change.rename_branch)
+    rename = _add(branches, "rename", "give one another name", write_commands.rename_branch)
     rename.add_argument("name")
     rename.add_argument("new_name")
-    forward = _add(branches, "fast-forward", "take over what a branch has on top", change.fast_forward)
+    forward = _add(branches, "fast-forward", "take over what a branch has on top", write_commands.fast_forward)
     forward.add_argument("name")
     delete = _planned(branches, "delete", "delete one", lambda t, a: t.maintenance.plan_branch_deletion(a.name))
     delete.add_argument("name")
@@ -166,8 +170,8 @@ def _add_files(found: _Commands) -> None:
     )
     remove.add_argument("--mode", choices=("quarantine", "delete"), default="quarantine")
     _age(remove)
-    _add(orphans, "list", "what was put aside", look.list_quarantines)
-    undo = _add(orphans, "undo", "bring back what one removal put aside", change.undo)
+    _add(orphans, "list", "what was put aside", read_commands.list_quarantines)
+    undo = _add(orphans, "undo", "bring back what one removal put aside", write_commands.undo)
     undo.add_argument("id")
     purge = _planned(
         orphans,
@@ -176,7 +180,7 @@ def _add_files(found: _Commands) -> None:
         lambda t, a: t.maintenance.plan_quarantine_purge(**_given(a)),
     )
     _age(purge)
-    _add(found, "consumers", "the streaming readers of a table", look.list_consumers)
+    _add(found, "consumers", "the streaming readers of a table", read_commands.list_consumers)
     _planned(
         found,
         "remove-missing",

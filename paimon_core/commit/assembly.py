@@ -16,7 +16,7 @@ from paimon_core.commit.duplicates import among
 from paimon_core.commit.manifest_merge import ManifestMerge
 from paimon_core.commit.numbering import Numbering
 from paimon_core.commit.overwrite import Overwrite
-from paimon_core.commit.reads import Reads
+from paimon_core.commit.read_set import Reads
 from paimon_core.commit.strict_mode import check_strict
 from paimon_core.errors import CommitConflict, TableNotFound, UnsupportedFeature
 from paimon_core.metadata import clock

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from functools import cached_property
 
-from paimon_core.commit.chain import misfit
+from paimon_core.commit.snapshot_chain import misfit
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.manifest import FileKind, ManifestEntry, ManifestFile
 from paimon_core.metadata.manifest_file import merge_entries

@@ -19,14 +19,14 @@ from dataclasses import dataclass, field
 from paimon_core.commit.assembly import Assembly
 from paimon_core.commit.author import Author
 from paimon_core.commit.base import Base
-from paimon_core.commit.chain import in_chain, misfit
 from paimon_core.commit.changes import Change, changes_of
 from paimon_core.commit.draft import Draft
-from paimon_core.commit.history import newest_first, told
 from paimon_core.commit.overwrite import Overwrite
 from paimon_core.commit.publish import publish_draft
-from paimon_core.commit.reads import Reads
+from paimon_core.commit.read_set import Reads
 from paimon_core.commit.retry import tries
+from paimon_core.commit.snapshot_chain import in_chain, misfit
+from paimon_core.commit.snapshot_history import newest_first, told
 from paimon_core.errors import CommitConflict, CommitStateUnknown, CorruptTable, PaimonError, SnapshotNotFound
 from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.metadata.context import TableContext

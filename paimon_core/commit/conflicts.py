@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 
 from paimon_core.commit.base import Base
 from paimon_core.commit.duplicates import added_before
-from paimon_core.commit.history import changed_by, told
+from paimon_core.commit.snapshot_history import changed_by, told
 from paimon_core.errors import CommitConflict
 from paimon_core.lsm.key_order import key_order
 from paimon_core.metadata import clock

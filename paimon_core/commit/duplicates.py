@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from paimon_core.commit.base import Base
-from paimon_core.commit.history import changed_by, recent_changes
+from paimon_core.commit.snapshot_history import changed_by, recent_changes
 from paimon_core.errors import SnapshotNotFound
 from paimon_core.metadata.local_time import epoch_millis
 from paimon_core.metadata.manifest import FileKind, ManifestEntry, ManifestFile

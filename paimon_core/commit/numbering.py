@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from paimon_core.commit.abort import abort
 from paimon_core.commit.base import Base
-from paimon_core.commit.history import delta_of, snapshots_since
+from paimon_core.commit.snapshot_history import delta_of, snapshots_since
 from paimon_core.datafile.reader import read_batches
 from paimon_core.datafile.table_files import rolling_writer
 from paimon_core.errors import CorruptTable, SnapshotNotFound
@@ -25,7 +25,7 @@ from paimon_core.metadata.commit_message import CommitMessage, Position, positio
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.data_file import DataFile, FileSource
 from paimon_core.metadata.manifest import FileKind, ManifestEntry
-from paimon_core.parallel import side_by_side
+from paimon_core.parallel_work import side_by_side
 from paimon_core.schema import SEQUENCE_NUMBER
 from paimon_core.storage.paths import FileNames
 

@@ -17,9 +17,9 @@ import time
 from collections.abc import Sequence
 
 from paimon_core.commit.base import Base
-from paimon_core.commit.chain import holds
 from paimon_core.commit.draft import Draft
 from paimon_core.commit.retry import pauses
+from paimon_core.commit.snapshot_chain import holds
 from paimon_core.errors import (
     CommitConflict,
     CommitStateUnknown,
@@ -30,9 +30,9 @@ from paimon_core.errors import (
     StorageError,
 )
 from paimon_core.metadata.context import TableContext
-from paimon_core.metadata.latest import LOOKS, is_missing
+from paimon_core.metadata.latest_snapshot import LOOKS, is_missing
 from paimon_core.metadata.snapshot import Snapshot
-from paimon_core.metadata.snapshot_store import SnapshotStore
+from paimon_core.metadata.stores.snapshot_store import SnapshotStore
 
 PUBLISH_TRIES = 5
 """How often an undecided publish is offered again before it is given up as unknown."""

@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 from paimon_core.codec.record_file import read_records
 from paimon_core.commit.base import Base
-from paimon_core.commit.history import told
+from paimon_core.commit.snapshot_history import told
 from paimon_core.errors import CommitConflict, SnapshotNotFound
 from paimon_core.metadata.manifest import ManifestFile
 from paimon_core.metadata.snapshot import CommitKind, Snapshot

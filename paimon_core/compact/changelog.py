@@ -17,15 +17,15 @@ import pyarrow as pa
 
 from paimon_core.datafile.file_plan import file_format
 from paimon_core.lsm.changelog import Comparison, Merged
-from paimon_core.lsm.compaction import CompactionUnit
+from paimon_core.lsm.compaction.strategy import needs_lookup
+from paimon_core.lsm.compaction.universal import CompactionUnit
 from paimon_core.lsm.engines.choice import merge_engine
 from paimon_core.lsm.gather import Flags
-from paimon_core.lsm.groups import Groups
+from paimon_core.lsm.key_groups import Groups
 from paimon_core.lsm.lookup import keys_of, places, states
 from paimon_core.lsm.merge import arrange
-from paimon_core.lsm.order import MergeOrder
+from paimon_core.lsm.merge_order import MergeOrder
 from paimon_core.lsm.sections import Section
-from paimon_core.lsm.strategy import needs_lookup
 from paimon_core.metadata.data_file import DataFile
 from paimon_core.options import TableOptions
 from paimon_core.read.bucket_reader import BucketReader

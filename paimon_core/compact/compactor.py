@@ -16,20 +16,20 @@ from paimon_core.compact.append import rewrite_append
 from paimon_core.compact.changelog import ChangelogProducer, Move, changelog_producer
 from paimon_core.compact.record_expiry import RecordExpiry
 from paimon_core.compact.task import AppendUnit, CompactionTask
-from paimon_core.datafile.parquet_writer import RollingWriter
+from paimon_core.datafile.rolling_writer import RollingWriter
 from paimon_core.datafile.table_files import rolling_writer
 from paimon_core.errors import CommitConflict, CorruptTable
 from paimon_core.lsm.changelog import Merged
-from paimon_core.lsm.compaction import CompactionUnit
+from paimon_core.lsm.compaction.rewrite_plan import Rewrite, Upgrade, plan_rewrite, small_file_bytes
+from paimon_core.lsm.compaction.universal import CompactionUnit
 from paimon_core.lsm.key_order import key_order
 from paimon_core.lsm.merge import adds
-from paimon_core.lsm.order import MergeOrder
-from paimon_core.lsm.rewrite import Rewrite, Upgrade, plan_rewrite, small_file_bytes
+from paimon_core.lsm.merge_order import MergeOrder
 from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.data_file import DataFile, FileSource
-from paimon_core.metadata.latest import latest_entries
-from paimon_core.parallel import side_by_side
+from paimon_core.metadata.latest_snapshot import latest_entries
+from paimon_core.parallel_work import side_by_side
 from paimon_core.read.bucket_reader import BucketReader
 
 

@@ -10,10 +10,10 @@ from paimon_core.compact.append import pick_append
 from paimon_core.compact.record_expiry import RecordExpiry
 from paimon_core.compact.task import AppendUnit, CompactionTask
 from paimon_core.errors import UnsupportedFeature
-from paimon_core.lsm.compaction import CompactionUnit, full_unit
+from paimon_core.lsm.compaction.schedule import Moment
+from paimon_core.lsm.compaction.strategy import Strategy, needs_lookup
+from paimon_core.lsm.compaction.universal import CompactionUnit, full_unit
 from paimon_core.lsm.levels import Levels, num_levels
-from paimon_core.lsm.schedule import Moment
-from paimon_core.lsm.strategy import Strategy, needs_lookup
 from paimon_core.metadata import clock
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.data_file import DataFile

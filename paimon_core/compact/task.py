@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from paimon_core.lsm.compaction import CompactionUnit
+from paimon_core.lsm.compaction.universal import CompactionUnit
 from paimon_core.metadata.data_file import DataFile, bytes_from_plain, bytes_to_plain, from_plain, to_plain
-from paimon_core.metadata.wire import pack, unpacked
+from paimon_core.metadata.versioned_json import pack, unpacked
 
 TASK_VERSION = 2
 

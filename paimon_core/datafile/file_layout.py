@@ -11,7 +11,7 @@ import pyarrow as pa
 from paimon_core.codec.binary_row import row_encoder, storage_values
 from paimon_core.datafile.file_plan import FilePlan
 from paimon_core.datafile.nested_arrays import has_required
-from paimon_core.datafile.parquet_schema import ParquetShape
+from paimon_core.datafile.parquet.parquet_schema import ParquetShape
 from paimon_core.datafile.statistics import KEY_STATS_MODE, StatsEncoder, ValueStats
 from paimon_core.errors import SchemaMismatch
 from paimon_core.options import TableOptions

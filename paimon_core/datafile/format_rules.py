@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 
-from paimon_core.datafile.avro_schema import avro_schema
+from paimon_core.datafile.avro.avro_schema import avro_schema
 from paimon_core.datafile.file_plan import FilePlan
-from paimon_core.datafile.orc_timestamps import LEGACY_LTZ, check_columns
+from paimon_core.datafile.orc.timestamps import LEGACY_LTZ, check_columns
 from paimon_core.errors import UnsupportedFeature
 from paimon_core.limits import AVRO_HEADER_BYTES, check_limit
 from paimon_core.metadata.data_file import FileSource

@@ -8,8 +8,8 @@ import pyarrow as pa
 
 from paimon_core.datafile.file_format import FileInput, FileOutput
 from paimon_core.datafile.file_layout import FileLayout
-from paimon_core.datafile.orc_timestamps import LEGACY_LTZ
-from paimon_core.datafile.parquet_file import ParquetInput, ParquetOutput
+from paimon_core.datafile.orc.timestamps import LEGACY_LTZ
+from paimon_core.datafile.parquet.parquet_file import ParquetInput, ParquetOutput
 from paimon_core.errors import UnsupportedFeature
 
 
@@ -26,11 +26,11 @@ def open_file(source: pa.NativeFile, path: str, options: Mapping[str, str]) -> F
     """The open data file at ``path``; ``options`` are those of the schema that it was written with."""
     match format_of(path):
         case "orc":
-            from paimon_core.datafile.orc_file import OrcInput
+            from paimon_core.datafile.orc.orc_file import OrcInput
 
             return OrcInput(source, path, legacy_ltz=options.get(LEGACY_LTZ, "true").strip().lower() != "false")
         case "avro":
-            from paimon_core.datafile.avro_file import AvroInput
+            from paimon_core.datafile.avro.avro_file import AvroInput
 
             return AvroInput(source, path)
     return ParquetInput(source)
@@ -47,11 +47,11 @@ def create_file(
     fields, options, plan = layout.fields, layout.options, layout.plan
     match plan.format:
         case "orc":
-            from paimon_core.datafile.orc_file import OrcOutput
+            from paimon_core.datafile.orc.orc_file import OrcOutput
 
             return OrcOutput(sink, fields, plan.compression, legacy_ltz=options[LEGACY_LTZ])
         case "avro":
-            from paimon_core.datafile.avro_file import AvroOutput
+            from paimon_core.datafile.avro.avro_file import AvroOutput
 
             return AvroOutput(sink, fields, plan.compression, options["file.compression.zstd-level"])
     return ParquetOutput(sink, fields, layout.parquet, first_rows, in_memory=in_memory)

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from decimal import Context, Decimal
 from typing import Any
 
-from paimon_core.datafile.footer import chunk_bounds, read_footer, row_group_count
 from paimon_core.datafile.formats import format_of
+from paimon_core.datafile.parquet.footer import chunk_bounds, read_footer, row_group_count
+from paimon_core.datafile.parquet.thrift import parse_struct
 from paimon_core.datafile.reader import opened
-from paimon_core.datafile.thrift import parse_struct
 from paimon_core.schema import DataField
 from paimon_core.storage.storage import Storage
 from paimon_core.types import STRING_ROOTS, DataType, TypeRoot

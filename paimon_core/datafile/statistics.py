@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from paimon_core.codec.binary_row import row_encoder
-from paimon_core.metadata.stats import ColumnStats
+from paimon_core.metadata.column_stats import ColumnStats
 from paimon_core.schema import DataField
 from paimon_core.types import BINARY_ROOTS, NESTED_ROOTS, STRING_ROOTS, DataType, TypeRoot
 

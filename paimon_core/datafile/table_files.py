@@ -6,7 +6,7 @@ from typing import cast
 
 from paimon_core.datafile.file_layout import FileLayout
 from paimon_core.datafile.file_plan import FilePlan
-from paimon_core.datafile.parquet_writer import RollingWriter
+from paimon_core.datafile.rolling_writer import RollingWriter
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.data_file import FileSource
 from paimon_core.storage.paths import FileNames

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from paimon_core.fsck.buckets import Buckets
-from paimon_core.fsck.chain import Step, steps_of
+from paimon_core.fsck.changelog_replay import Replay
+from paimon_core.fsck.check_context import Survey
 from paimon_core.fsck.compactions import check_compaction, check_readable
-from paimon_core.fsck.files import Visit, check_files
+from paimon_core.fsck.data_file_rows import check_rows
+from paimon_core.fsck.data_files import Visit, check_files
+from paimon_core.fsck.finding_collector import Spot
 from paimon_core.fsck.hints import check_hints, check_strangers
 from paimon_core.fsck.indexes import check_indexes
-from paimon_core.fsck.live import LiveFiles
-from paimon_core.fsck.notes import Spot
+from paimon_core.fsck.live_files import LiveFiles
 from paimon_core.fsck.references import check_changelogs, check_consumers, check_tags
-from paimon_core.fsck.replay import Replay
-from paimon_core.fsck.rows import check_rows
 from paimon_core.fsck.schemas import check_schema_of, check_schemas
-from paimon_core.fsck.survey import Survey
+from paimon_core.fsck.snapshot_chain import Step, steps_of
 from paimon_core.metadata.manifest import FileKind
 from paimon_core.metadata.snapshot import Snapshot
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from itertools import pairwise
 
-from paimon_core.fsck.live import LiveFiles, Place
-from paimon_core.fsck.notes import Spot
-from paimon_core.fsck.survey import Survey
+from paimon_core.fsck.check_context import Survey
+from paimon_core.fsck.finding_collector import Spot
+from paimon_core.fsck.live_files import LiveFiles, Place
 from paimon_core.lsm.key_order import KeyOrder, key_order
 from paimon_core.metadata.data_file import DataFile
 from paimon_core.metadata.manifest import ManifestEntry

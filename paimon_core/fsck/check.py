@@ -12,12 +12,12 @@ from dataclasses import replace
 
 from paimon_core.errors import BranchNotFound, PaimonError, TableNotFound
 from paimon_core.fsck.branch import check_branch
+from paimon_core.fsck.check_context import Survey
 from paimon_core.fsck.finding import Finding, Level, Report
-from paimon_core.fsck.garbage import list_garbage
-from paimon_core.fsck.notes import Notes, Spot
-from paimon_core.fsck.survey import Survey
+from paimon_core.fsck.finding_collector import Notes, Spot
+from paimon_core.fsck.unreferenced_files import list_garbage
 from paimon_core.metadata.context import TableContext
-from paimon_core.metadata.schema_store import SchemaStore
+from paimon_core.metadata.stores.schema_store import SchemaStore
 from paimon_core.storage.fsspec_storage import confined
 from paimon_core.storage.paths import MAIN, TablePaths
 from paimon_core.storage.storage import Storage

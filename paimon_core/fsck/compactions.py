@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from paimon_core.errors import PaimonError, UnsupportedFeature
-from paimon_core.fsck.chain import Step
-from paimon_core.fsck.content import state_of
+from paimon_core.fsck.check_context import Survey
 from paimon_core.fsck.finding import Level
+from paimon_core.fsck.finding_collector import Spot
 from paimon_core.fsck.indexes import VECTORS
-from paimon_core.fsck.live import LiveFiles
-from paimon_core.fsck.notes import Spot
-from paimon_core.fsck.survey import Survey
+from paimon_core.fsck.live_files import LiveFiles
+from paimon_core.fsck.row_fingerprints import state_of
+from paimon_core.fsck.snapshot_chain import Step
 from paimon_core.lsm.lookup import holds_states
 from paimon_core.metadata.manifest import FileKind
 from paimon_core.metadata.snapshot import CommitKind

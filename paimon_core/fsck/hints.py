@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 
+from paimon_core.fsck.check_context import Survey
 from paimon_core.fsck.finding import Level
-from paimon_core.fsck.notes import Spot
-from paimon_core.fsck.survey import Survey
-from paimon_core.metadata.snapshot_store import EARLIEST, LATEST
+from paimon_core.fsck.finding_collector import Spot
+from paimon_core.metadata.stores.snapshot_store import EARLIEST, LATEST
 
 _SNAPSHOT = re.compile(r"snapshot-[1-9]\d{0,18}")
 _TEMPORARY = re.compile(r"\..*\.tmp|.*\.tmp|\.tmp.*")

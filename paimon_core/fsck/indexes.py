@@ -6,9 +6,9 @@ from typing import Any
 
 from paimon_core.codec.record_file import read_records
 from paimon_core.errors import CorruptTable
-from paimon_core.fsck.live import LiveFiles
-from paimon_core.fsck.notes import Spot
-from paimon_core.fsck.survey import Survey
+from paimon_core.fsck.check_context import Survey
+from paimon_core.fsck.finding_collector import Spot
+from paimon_core.fsck.live_files import LiveFiles
 from paimon_core.metadata.snapshot import Snapshot
 
 VECTORS = "DELETION_VECTORS"

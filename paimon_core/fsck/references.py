@@ -8,15 +8,15 @@ from dataclasses import fields
 
 from paimon_core.codec.json_text import parse_json
 from paimon_core.errors import CorruptTable
-from paimon_core.fsck.chain import entries_below
+from paimon_core.fsck.check_context import Survey
 from paimon_core.fsck.finding import Level
-from paimon_core.fsck.live import LiveFiles
-from paimon_core.fsck.notes import Spot
+from paimon_core.fsck.finding_collector import Spot
+from paimon_core.fsck.live_files import LiveFiles
 from paimon_core.fsck.schemas import check_schema_of
-from paimon_core.fsck.survey import Survey
+from paimon_core.fsck.snapshot_chain import entries_below
 from paimon_core.metadata.manifest import ManifestEntry
 from paimon_core.metadata.snapshot import CommitKind, Snapshot
-from paimon_core.metadata.tag_store import parse_tag
+from paimon_core.metadata.stores.tag_store import parse_tag
 
 _TAG, _CONSUMER = "tag-", "consumer-"
 _CORE = tuple(f.name for f in fields(Snapshot))

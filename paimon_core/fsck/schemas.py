@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from paimon_core.fsck.check_context import Survey
 from paimon_core.fsck.finding import Level
-from paimon_core.fsck.notes import Spot
-from paimon_core.fsck.survey import Survey
+from paimon_core.fsck.finding_collector import Spot
 from paimon_core.metadata.snapshot import Snapshot
-from paimon_core.options.spelling import nearest
-from paimon_core.options.supported import SUPPORTED
+from paimon_core.options.similar_names import nearest
+from paimon_core.options.supported_options import SUPPORTED
 from paimon_core.schema import TableSchema
 from paimon_core.types import DataType, TypeRoot
 

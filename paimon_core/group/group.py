@@ -31,18 +31,18 @@ from paimon_core.errors import (
     PaimonError,
     TagNotFound,
 )
-from paimon_core.group.landing import has_landed, land, user_of
 from paimon_core.group.record import GroupVersion, Intent, Mode, Part
 from paimon_core.group.store import GroupStore
+from paimon_core.group.table_commit import has_landed, land, user_of
 from paimon_core.metadata import clock
 from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.metadata.context import TableContext
-from paimon_core.metadata.latest import of_latest
+from paimon_core.metadata.latest_snapshot import of_latest
 from paimon_core.metadata.manifest import ManifestEntry
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.storage.fsspec_storage import confined
 from paimon_core.storage.storage import Storage
-from paimon_core.table.arguments import at_least_one, whole
+from paimon_core.table.argument_checks import at_least_one, whole
 from paimon_core.table.commit_request import CommitRequest
 from paimon_core.table.message_check import check_messages
 from paimon_core.table.table import Table

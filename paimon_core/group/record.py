@@ -13,7 +13,7 @@ from enum import StrEnum
 from typing import Any
 
 from paimon_core.metadata.commit_message import CommitMessage
-from paimon_core.metadata.wire import pack, unpacked
+from paimon_core.metadata.versioned_json import pack, unpacked
 
 RECORD_VERSION = 1
 

@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from paimon_core.errors import CorruptTable, InvalidRequest, NotFound
 from paimon_core.group.record import GroupVersion, Intent
-from paimon_core.storage.create import create_once
+from paimon_core.storage.exclusive_create import create_once
 from paimon_core.storage.paths import group_path
 from paimon_core.storage.storage import Storage
 

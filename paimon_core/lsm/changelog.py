@@ -16,9 +16,9 @@ import pyarrow as pa
 from paimon_core.lsm.engines.engine import MergeEngine
 from paimon_core.lsm.equality import same_rows
 from paimon_core.lsm.gather import Flags, Positions, take
-from paimon_core.lsm.groups import Groups
+from paimon_core.lsm.key_groups import Groups
 from paimon_core.lsm.lookup import at_level, states, without_older_states
-from paimon_core.lsm.order import is_add
+from paimon_core.lsm.merge_order import is_add
 from paimon_core.schema import VALUE_KIND, RowKind
 
 

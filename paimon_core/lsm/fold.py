@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 import pyarrow as pa
 
 from paimon_core.lsm.gather import take
-from paimon_core.lsm.groups import Groups
+from paimon_core.lsm.key_groups import Groups
 
 FEW_ROWS = 4096
 """Up to which the last rows of groups are taken as whole rows."""

@@ -14,10 +14,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from paimon_core.lsm.codes import order_codes
+from paimon_core.lsm.compaction.strategy import needs_lookup
 from paimon_core.lsm.gather import Flags, Positions, contiguous, take
-from paimon_core.lsm.groups import Groups
-from paimon_core.lsm.strategy import needs_lookup
+from paimon_core.lsm.key_groups import Groups
+from paimon_core.lsm.order_codes import order_codes
 from paimon_core.options import COMBINING_ENGINES, TableOptions
 
 LEVEL = "_LEVEL"

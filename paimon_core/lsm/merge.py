@@ -15,13 +15,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from paimon_core.lsm.codes import Codes, pack, parts
 from paimon_core.lsm.engines.engine import MergeEngine
 from paimon_core.lsm.gather import Positions, Rows, decoded, joined, scratch, take_rows, with_contiguous
-from paimon_core.lsm.groups import Groups, group, key_codes, last_rows
+from paimon_core.lsm.key_groups import Groups, group, key_codes, last_rows
+from paimon_core.lsm.key_windows import not_ascending, windows
 from paimon_core.lsm.lookup import LEVEL, without_older_states
-from paimon_core.lsm.order import MergeOrder, is_add, sequence_numbers
-from paimon_core.lsm.window import not_ascending, windows
+from paimon_core.lsm.merge_order import MergeOrder, is_add, sequence_numbers
+from paimon_core.lsm.order_codes import Codes, pack, parts
 from paimon_core.schema import VALUE_KIND
 
 

@@ -16,10 +16,10 @@ import pyarrow as pa
 
 from paimon_core.lsm.engines.engine import MergeEngine
 from paimon_core.lsm.gather import take, take_rows
-from paimon_core.lsm.groups import Groups, group, key_codes
+from paimon_core.lsm.key_groups import Groups, group, key_codes
+from paimon_core.lsm.key_windows import WINDOW_ROWS, windows
 from paimon_core.lsm.merge import sorted_groups
-from paimon_core.lsm.order import MergeOrder
-from paimon_core.lsm.window import WINDOW_ROWS, windows
+from paimon_core.lsm.merge_order import MergeOrder
 
 FAN_IN = 64
 """Runs that one merge reads at a time; of more, neighbours are first merged into one."""

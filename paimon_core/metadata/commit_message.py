@@ -9,7 +9,7 @@ from typing import Any
 from paimon_core.metadata.data_file import DataFile, bytes_from_plain, bytes_to_plain, from_plain, to_plain
 from paimon_core.metadata.manifest import ManifestEntry
 from paimon_core.metadata.snapshot import Snapshot
-from paimon_core.metadata.wire import pack, unpacked
+from paimon_core.metadata.versioned_json import pack, unpacked
 
 MESSAGE_VERSION = 3
 

@@ -9,14 +9,14 @@ from typing import Any
 from paimon_core.codec.binary_row import decode_row
 from paimon_core.codec.partition_text import partition_values
 from paimon_core.errors import CorruptTable
-from paimon_core.metadata.branch_store import BranchStore
-from paimon_core.metadata.carried_options import tell_ignored
-from paimon_core.metadata.changelog_store import ChangelogStore
-from paimon_core.metadata.consumer_store import ConsumerStore
-from paimon_core.metadata.manifest_store import ManifestCache, ManifestStore
-from paimon_core.metadata.schema_store import SchemaStore
-from paimon_core.metadata.snapshot_store import Publisher, SnapshotStore
-from paimon_core.metadata.tag_store import TagStore
+from paimon_core.metadata.ignored_options import tell_ignored
+from paimon_core.metadata.stores.branch_store import BranchStore
+from paimon_core.metadata.stores.changelog_store import ChangelogStore
+from paimon_core.metadata.stores.consumer_store import ConsumerStore
+from paimon_core.metadata.stores.manifest_store import ManifestCache, ManifestStore
+from paimon_core.metadata.stores.schema_store import SchemaStore
+from paimon_core.metadata.stores.snapshot_store import Publisher, SnapshotStore
+from paimon_core.metadata.stores.tag_store import TagStore
 from paimon_core.options import TableOptions
 from paimon_core.schema import TableSchema
 from paimon_core.storage.fsspec_storage import confined

@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields, replace
 from enum import IntEnum
 from typing import Any
 
-from paimon_core.metadata.stats import EMPTY_ROW, EMPTY_STATS, ColumnStats
+from paimon_core.metadata.column_stats import EMPTY_ROW, EMPTY_STATS, ColumnStats
 
 
 class FileSource(IntEnum):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import IntEnum
 
+from paimon_core.metadata.column_stats import EMPTY_STATS, ColumnStats
 from paimon_core.metadata.data_file import DataFile
-from paimon_core.metadata.stats import EMPTY_STATS, ColumnStats
 
 
 class FileKind(IntEnum):

@@ -18,10 +18,10 @@ from typing import Any
 from paimon_core.codec.avro_file import write_avro
 from paimon_core.codec.record_file import read_records
 from paimon_core.errors import CorruptTable, UnsupportedFeature
+from paimon_core.metadata.column_stats import ColumnStats
 from paimon_core.metadata.data_file import DataFile, FileSource
 from paimon_core.metadata.manifest import FileKind, ManifestEntry, ManifestFile
-from paimon_core.metadata.stats import ColumnStats
-from paimon_core.options.spelling import refuse_misspelled
+from paimon_core.options.similar_names import refuse_misspelled
 
 VERSION = 2
 """The ``_VERSION`` of entries and of list records; a permanent constant."""

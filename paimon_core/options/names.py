@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from enum import StrEnum
 
-from paimon_core.options.carried import CARRIED, CARRIED_PREFIXES
 from paimon_core.options.field_options import is_field_option
-from paimon_core.options.supported import SUPPORTED
-from paimon_core.options.unbuilt import UNBUILT
+from paimon_core.options.ignored_options import CARRIED, CARRIED_PREFIXES
+from paimon_core.options.supported_options import SUPPORTED
+from paimon_core.options.unsupported_options import UNBUILT
 
 OLDER_NAMES = {
     "first-row.ignore-delete": "ignore-delete",

@@ -12,13 +12,13 @@ from functools import partial
 from typing import Any
 
 from paimon_core.errors import InvalidOption, UnsupportedFeature
-from paimon_core.options.carried import CARRIED
 from paimon_core.options.field_options import FieldOptions, SequenceGroup, is_field_option, parse_field_option
+from paimon_core.options.ignored_options import CARRIED
 from paimon_core.options.names import KNOWN, OLDER_NAMES, TYPE, Use, current_names, is_carried, is_known
 from paimon_core.options.parsers import KINDS, with_unit
-from paimon_core.options.spelling import nearest, suggested
-from paimon_core.options.supported import SUPPORTED
-from paimon_core.options.unbuilt import UNBUILT, Stops
+from paimon_core.options.similar_names import nearest, suggested
+from paimon_core.options.supported_options import SUPPORTED
+from paimon_core.options.unsupported_options import UNBUILT, Stops
 
 _ORDINARY = "table"
 _MATERIALIZED = "materialized-table"

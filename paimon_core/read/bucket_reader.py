@@ -15,11 +15,11 @@ import pyarrow as pa
 from paimon_core.datafile.reader import read_batches
 from paimon_core.lsm.engines.choice import merge_engine
 from paimon_core.lsm.engines.engine import MergeEngine
+from paimon_core.lsm.key_windows import WINDOW_BYTES, WINDOW_ROWS, windows
 from paimon_core.lsm.lookup import holds_states, with_level
 from paimon_core.lsm.merge import RowFilter, merge_runs
-from paimon_core.lsm.order import MergeOrder
+from paimon_core.lsm.merge_order import MergeOrder
 from paimon_core.lsm.sorted_run import SortedRun
-from paimon_core.lsm.window import WINDOW_BYTES, WINDOW_ROWS, windows
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.data_file import DataFile
 from paimon_core.schema import DataField

@@ -8,9 +8,9 @@ import pyarrow as pa
 
 from paimon_core.datafile.reader import read_batches
 from paimon_core.errors import CorruptTable
-from paimon_core.lsm.window import WINDOW_ROWS
+from paimon_core.lsm.key_windows import WINDOW_ROWS
 from paimon_core.metadata.context import TableContext
-from paimon_core.metadata.presence import check_same_table
+from paimon_core.metadata.table_identity import check_same_table
 from paimon_core.predicate import Predicate
 from paimon_core.read.bucket_reader import BucketReader
 from paimon_core.scan.changes import ChangedFile, changed_files, changed_snapshot

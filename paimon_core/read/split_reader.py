@@ -13,10 +13,10 @@ import pyarrow as pa
 
 from paimon_core.errors import CorruptTable, SnapshotNotFound
 from paimon_core.lsm.merge import RowFilter
-from paimon_core.lsm.order import MergeOrder
+from paimon_core.lsm.merge_order import MergeOrder
 from paimon_core.lsm.sorted_run import SortedRun, in_sequence
 from paimon_core.metadata.context import TableContext
-from paimon_core.metadata.presence import check_same_table
+from paimon_core.metadata.table_identity import check_same_table
 from paimon_core.predicate import Predicate
 from paimon_core.read.bucket_reader import BucketReader
 from paimon_core.scan.split import Split

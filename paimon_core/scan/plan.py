@@ -17,8 +17,8 @@ from paimon_core.lsm.key_order import KeyOrder, key_order
 from paimon_core.metadata.data_file import DataFile
 from paimon_core.metadata.manifest import ManifestEntry, ManifestFile
 from paimon_core.metadata.manifest_file import live_entries
-from paimon_core.metadata.manifest_store import ManifestStore
 from paimon_core.metadata.snapshot import Snapshot
+from paimon_core.metadata.stores.manifest_store import ManifestStore
 from paimon_core.options import COMBINING_ENGINES, TableOptions
 from paimon_core.predicate import Predicate
 from paimon_core.scan.prune import PartitionPruner, Pruners, Schemas, ValuePruner

@@ -15,9 +15,9 @@ from typing import Any
 from paimon_core.codec.binary_row import row_decoder, to_array
 from paimon_core.codec.hashing import bucket_of, hash_rows
 from paimon_core.errors import CorruptTable
+from paimon_core.metadata.column_stats import ColumnStats
 from paimon_core.metadata.data_file import DataFile
 from paimon_core.metadata.manifest import ManifestEntry, ManifestFile
-from paimon_core.metadata.stats import ColumnStats
 from paimon_core.options import TableOptions
 from paimon_core.predicate import BoundPredicate, Predicate
 from paimon_core.schema import DataField, TableSchema

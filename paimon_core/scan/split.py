@@ -15,7 +15,7 @@ from paimon_core.lsm.key_order import KeyOrder
 from paimon_core.lsm.sections import intervals
 from paimon_core.lsm.sorted_run import SortedRun
 from paimon_core.metadata.data_file import DataFile, bytes_from_plain, bytes_to_plain, from_plain, to_plain
-from paimon_core.metadata.wire import pack, unpacked
+from paimon_core.metadata.versioned_json import pack, unpacked
 
 SPLIT_VERSION = 1
 Layout = tuple[tuple[tuple[int, ...], ...], ...]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from paimon_core.metadata.context import TableContext
-from paimon_core.metadata.snapshot_store import Publisher
+from paimon_core.metadata.stores.snapshot_store import Publisher
 from paimon_core.schema import TableSchema
 from paimon_core.storage.storage import Storage
 

@@ -20,17 +20,19 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from paimon_core.errors import CorruptTable, InvalidRequest
-from paimon_core.maintain import expire, orphans, quarantine
-from paimon_core.maintain.candidates import Directory, Found, Kind, candidates
-from paimon_core.maintain.plan import Plan, Protected
-from paimon_core.maintain.references import data_names
+from paimon_core.maintain.candidate_files import Directory, Found, Kind, candidates
+from paimon_core.maintain.expiry import snapshots as expire
+from paimon_core.maintain.orphans import quarantine
+from paimon_core.maintain.orphans import removal as orphans
+from paimon_core.maintain.planning.plan import Plan, Protected
+from paimon_core.maintain.references.used_files import data_names
 from paimon_core.metadata.context import TableContext
-from paimon_core.metadata.presence import table_to_change
-from paimon_core.metadata.wire import pack, unpacked
+from paimon_core.metadata.table_identity import table_to_change
+from paimon_core.metadata.versioned_json import pack, unpacked
 from paimon_core.spark.reference import TableReference
 from paimon_core.spark.tasks import run_tasks
 from paimon_core.storage.storage import FileInfo, Storage
-from paimon_core.table.arguments import as_millis
+from paimon_core.table.argument_checks import as_millis
 from paimon_core.table.table import Table
 
 _T = TypeVar("_T")

@@ -19,8 +19,8 @@ import pyarrow as pa
 
 from paimon_core.errors import PaimonError, StorageError, UnsupportedFeature
 from paimon_core.storage import local_disk
-from paimon_core.storage.bounds import Bounds
 from paimon_core.storage.storage import FileInfo, Storage
+from paimon_core.storage.symbolic_links import Bounds
 
 LOCAL = "file"
 MEMORY = "memory"

@@ -22,7 +22,7 @@ from typing import Any, TypeVar
 import pyarrow as pa
 
 from paimon_core.errors import CommitStateUnknown, StorageError
-from paimon_core.storage.bounds import link_error
+from paimon_core.storage.symbolic_links import link_error
 
 TRIES = 20
 """How often a directory that keeps disappearing is made again; the limit also ends tries in places such as /proc."""

@@ -17,10 +17,10 @@ import pyarrow.compute as pc
 from paimon_core.commit.changes import Change
 from paimon_core.commit.committer import commit_changes
 from paimon_core.errors import CommitConflict, SchemaMismatch
-from paimon_core.metadata.latest import of_latest
-from paimon_core.metadata.presence import table_to_change
+from paimon_core.metadata.latest_snapshot import of_latest
 from paimon_core.metadata.snapshot import CommitKind, Snapshot
 from paimon_core.metadata.statistics import ColumnStatistics, Statistics
+from paimon_core.metadata.table_identity import table_to_change
 from paimon_core.schema import DataField
 from paimon_core.storage.paths import FileNames
 from paimon_core.table.commit_request import CommitRequest

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from paimon_core.maintain.branch_rename import rename_branch
-from paimon_core.maintain.branches import create_branch, delete_branch
-from paimon_core.maintain.fast_forward import fast_forward
+from paimon_core.maintain.branches.fast_forward import fast_forward
+from paimon_core.maintain.branches.operations import create_branch, delete_branch
+from paimon_core.maintain.branches.rename import rename_branch
 from paimon_core.metadata.context import TableContext
-from paimon_core.metadata.presence import same_table, table_to_change
 from paimon_core.metadata.snapshot import Snapshot
+from paimon_core.metadata.table_identity import same_table, table_to_change
 
 
 @dataclass(frozen=True)

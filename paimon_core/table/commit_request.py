@@ -10,18 +10,18 @@ from dataclasses import dataclass, field
 
 from paimon_core.commit.abort import abort, abort_changelog
 from paimon_core.commit.author import Author
-from paimon_core.commit.chain import in_chain
 from paimon_core.commit.changes import changes_of
 from paimon_core.commit.committer import commit_changes
-from paimon_core.commit.history import newest_first
 from paimon_core.commit.overwrite import Overwrite
-from paimon_core.commit.reads import Reads
+from paimon_core.commit.read_set import Reads
+from paimon_core.commit.snapshot_chain import in_chain
+from paimon_core.commit.snapshot_history import newest_first
 from paimon_core.errors import CommitConflict, InvalidRequest, TableNotFound
 from paimon_core.limits import PROPERTIES_BYTES, check_limit
 from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.metadata.context import TableContext
-from paimon_core.metadata.presence import check_same_table
 from paimon_core.metadata.snapshot import BASE, BATCH_IDENTIFIER, Snapshot
+from paimon_core.metadata.table_identity import check_same_table
 
 LONGEST_USER = 200
 """Bytes of a commit user, which Paimon also makes a part of file names."""

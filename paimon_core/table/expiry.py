@@ -8,16 +8,18 @@ from dataclasses import dataclass
 from typing import Any
 
 from paimon_core.errors import InvalidRequest
-from paimon_core.maintain import changelogs, consumers, expire, partitions, tag_expiry
+from paimon_core.maintain.expiry import changelogs, consumers, partitions
+from paimon_core.maintain.expiry import snapshots as expire
+from paimon_core.maintain.expiry.configured import retentions
+from paimon_core.maintain.expiry.retention import Retention
 from paimon_core.maintain.partition_done import mark_done
-from paimon_core.maintain.plan import Plan
-from paimon_core.maintain.retention import Retention
-from paimon_core.maintain.routine import retentions
+from paimon_core.maintain.planning.plan import Plan
+from paimon_core.maintain.tags import expiry as tag_expiry
 from paimon_core.metadata import clock
-from paimon_core.metadata.consumer_store import Consumer
 from paimon_core.metadata.context import TableContext
-from paimon_core.metadata.presence import table_to_change
-from paimon_core.table.arguments import as_millis, at_least_one
+from paimon_core.metadata.stores.consumer_store import Consumer
+from paimon_core.metadata.table_identity import table_to_change
+from paimon_core.table.argument_checks import as_millis, at_least_one
 
 APPLY: Mapping[str, Callable[[TableContext, Plan], Any]] = {
     expire.OPERATION: expire.apply_snapshot_expiry,

@@ -14,10 +14,10 @@ from paimon_core.codec.binary_row import decode_row
 from paimon_core.errors import SnapshotNotFound
 from paimon_core.lsm.levels import Levels, num_levels
 from paimon_core.metadata.context import TableContext
-from paimon_core.metadata.latest import of_latest
+from paimon_core.metadata.latest_snapshot import of_latest
 from paimon_core.metadata.manifest import ManifestEntry, ManifestFile
-from paimon_core.metadata.presence import check_same_table, same_table, within_same_table
 from paimon_core.metadata.snapshot import Snapshot
+from paimon_core.metadata.table_identity import check_same_table, same_table, within_same_table
 from paimon_core.schema import DataField
 
 _TIME = pa.timestamp("ms", tz="UTC")

@@ -12,21 +12,26 @@ from paimon_core.commit.manifest_compaction import compact_manifests
 from paimon_core.errors import InvalidRequest
 from paimon_core.fsck.check import check
 from paimon_core.fsck.finding import Report
-from paimon_core.maintain import branches, hints, missing, orphans, quarantine, rollback, tags
-from paimon_core.maintain.plan import Plan
+from paimon_core.maintain.branches import operations as branches
+from paimon_core.maintain.orphans import quarantine
+from paimon_core.maintain.orphans import removal as orphans
+from paimon_core.maintain.planning.plan import Plan
+from paimon_core.maintain.repair import hints, missing_files
+from paimon_core.maintain.rollback import rollback
+from paimon_core.maintain.tags import operations as tags
 from paimon_core.metadata import clock
 from paimon_core.metadata.context import TableContext
-from paimon_core.metadata.presence import check_not_another
 from paimon_core.metadata.snapshot import Snapshot
+from paimon_core.metadata.table_identity import check_not_another
 from paimon_core.table import expiry
-from paimon_core.table.arguments import as_millis
-from paimon_core.table.refs import rollback_target
+from paimon_core.table.argument_checks import as_millis
+from paimon_core.table.tags import rollback_target
 
 APPLY: Mapping[str, Callable[[TableContext, Plan], Any]] = MappingProxyType(
     {
         orphans.OPERATION: orphans.apply_orphan_removal,
         quarantine.OPERATION: quarantine.apply_purge,
-        missing.OPERATION: missing.apply_missing_removal,
+        missing_files.OPERATION: missing_files.apply_missing_removal,
         rollback.OPERATION: rollback.apply_rollback,
         tags.OPERATION: tags.apply_tag_deletion,
         branches.OPERATION: branches.apply_branch_deletion,
@@ -86,7 +91,7 @@ class Maintenance(expiry.Expiry):
 
     def plan_missing_removal(self) -> Plan:
         """Find live files that are gone, to take their entries out of the table; their rows are lost then."""
-        return missing.plan_missing_removal(self._checked_context())
+        return missing_files.plan_missing_removal(self._checked_context())
 
     # -- what names and holds snapshots
 

@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING
 from paimon_core.commit.abort import abort, abort_changelog
 from paimon_core.commit.assembly import Assembly, time_after
 from paimon_core.commit.base import Base
-from paimon_core.commit.chain import misfit
 from paimon_core.commit.changes import changes_of
 from paimon_core.commit.draft import Draft
 from paimon_core.commit.overwrite import Overwrite
 from paimon_core.commit.publish import publish
+from paimon_core.commit.snapshot_chain import misfit
 from paimon_core.errors import (
     CommitConflict,
     CommitStateUnknown,
@@ -29,13 +29,13 @@ from paimon_core.errors import (
     SnapshotNotFound,
     TableNotFound,
 )
-from paimon_core.maintain.references import references
+from paimon_core.maintain.references.used_files import references
 from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.metadata.context import TableContext
-from paimon_core.metadata.latest import of_latest
-from paimon_core.metadata.presence import check_same_table
+from paimon_core.metadata.latest_snapshot import of_latest
 from paimon_core.metadata.snapshot import CommitKind, Snapshot
-from paimon_core.metadata.wire import pack, unpacked
+from paimon_core.metadata.table_identity import check_same_table
+from paimon_core.metadata.versioned_json import pack, unpacked
 from paimon_core.predicate import Predicate
 from paimon_core.predicate import from_json as predicate_from_json
 from paimon_core.table.commit_request import CommitRequest

@@ -12,10 +12,10 @@ import pyarrow as pa
 
 from paimon_core.errors import CorruptTable, InvalidRequest, SnapshotNotFound
 from paimon_core.metadata.context import TableContext
-from paimon_core.metadata.latest import is_missing, of_latest
-from paimon_core.metadata.presence import check_same_table
+from paimon_core.metadata.latest_snapshot import is_missing, of_latest
 from paimon_core.metadata.snapshot import Snapshot
-from paimon_core.parallel import side_by_side
+from paimon_core.metadata.table_identity import check_same_table
+from paimon_core.parallel_work import side_by_side
 from paimon_core.predicate import Predicate, parse_where
 from paimon_core.read.changes import changes_schema, read_changes
 from paimon_core.read.split_reader import read_split

@@ -10,20 +10,20 @@ from dataclasses import dataclass
 from paimon_core.compact.compactor import run_task, run_tasks
 from paimon_core.compact.task import CompactionTask
 from paimon_core.errors import PaimonError
-from paimon_core.maintain.expire import ExpireReport
-from paimon_core.maintain.rollback import rollback
-from paimon_core.maintain.routine import expire_due, expire_retained
+from paimon_core.maintain.expiry.configured import expire_due, expire_retained
+from paimon_core.maintain.expiry.snapshots import ExpireReport
+from paimon_core.maintain.rollback.rollback import rollback
 from paimon_core.metadata import clock
 from paimon_core.metadata.commit_message import CommitMessage
-from paimon_core.metadata.presence import same_table, table_to_change
 from paimon_core.metadata.snapshot import Snapshot
+from paimon_core.metadata.table_identity import same_table, table_to_change
 from paimon_core.predicate import Predicate
-from paimon_core.table import upkeep
+from paimon_core.table import compaction
 from paimon_core.table.branches import Branches
 from paimon_core.table.commit_request import CommitRequest
 from paimon_core.table.expiry import asked_retentions
 from paimon_core.table.maintenance import Maintenance
-from paimon_core.table.refs import Tags, rollback_target
+from paimon_core.table.tags import Tags, rollback_target
 from paimon_core.table.writing import TableWrites
 
 _LOG = logging.getLogger(__name__)
@@ -38,7 +38,7 @@ class Table(TableWrites):
         if written is None or self.options["write-only"]:
             return
         try:
-            upkeep.compact(self.context, CommitRequest.of(self.context, None, None, None), written=written)
+            compaction.compact(self.context, CommitRequest.of(self.context, None, None, None), written=written)
             expire_due(self.context, clock.now_millis())
         except PaimonError as error:
             _LOG.warning("table %s: snapshot %d stands, its upkeep has to wait: %s", self.name, snapshot.id, error)
@@ -52,7 +52,7 @@ class Table(TableWrites):
         be counted as one, it is committed with the properties that ``compact.history.marked`` gives.
         """
         self._check_latest("compact")
-        return upkeep.plan(same_table(self.context), full=full, where=where)
+        return compaction.plan(same_table(self.context), full=full, where=where)
 
     def run_compaction(self, task: CompactionTask) -> CommitMessage:
         """Do one planned compaction, here or in another process; commit its message with the others."""
@@ -65,7 +65,7 @@ class Table(TableWrites):
         *,
         user: str | None = None,
         properties: Mapping[str, str] | None = None,
-        work: upkeep.Work = run_tasks,
+        work: compaction.Work = run_tasks,
     ) -> Snapshot | None:
         """Merge sorted runs (or pack small files) where the options call for it; ``full``: into one run everywhere.
 
@@ -76,7 +76,7 @@ class Table(TableWrites):
         """
         self._check_latest("compact")
         request = CommitRequest.of(self.context, user, None, properties)
-        return upkeep.compact(self.context, request, full=full, where=where, work=work)
+        return compaction.compact(self.context, request, full=full, where=where, work=work)
 
     def expire_snapshots(
         self,

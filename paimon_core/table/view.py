@@ -10,14 +10,14 @@ from typing import Self
 import pyarrow as pa
 
 from paimon_core.errors import InvalidRequest, TableNotFound
-from paimon_core.metadata import travel
+from paimon_core.metadata import time_travel
 from paimon_core.metadata.context import TableContext
-from paimon_core.metadata.presence import check_same_table, same_table, within_same_table
 from paimon_core.metadata.snapshot import Snapshot
+from paimon_core.metadata.table_identity import check_same_table, same_table, within_same_table
 from paimon_core.options import TableOptions
 from paimon_core.predicate import Predicate
 from paimon_core.schema import TableSchema
-from paimon_core.table.arguments import epoch_millis, whole
+from paimon_core.table.argument_checks import epoch_millis, whole
 from paimon_core.table.inspect import Inspect
 from paimon_core.table.query import Scan, changed_rows, new_scan
 
@@ -116,11 +116,12 @@ class TableView:
             if tag is not None:
                 found = context.tags.read(tag).snapshot
             elif snapshot is not None:
-                found = travel.by_id(context, whole("snapshot", snapshot))
+                found = time_travel.by_id(context, whole("snapshot", snapshot))
             elif watermark is not None:
-                found = travel.from_watermark(context, whole("watermark", watermark))
+                found = time_travel.from_watermark(context, whole("watermark", watermark))
             elif version is not None:
-                found = travel.by_version(context, version if isinstance(version, str) else whole("version", version))
+                text = version if isinstance(version, str) else whole("version", version)
+                found = time_travel.by_version(context, text)
             else:
                 found = context.snapshots.as_of(epoch_millis(time))
         return replace(self, context=context.with_schema(context.schemas.read(found.schema_id)), pinned=found)

@@ -8,18 +8,18 @@ from dataclasses import dataclass, replace
 from typing import Any, Self
 
 from paimon_core.commit.overwrite import Overwrite
-from paimon_core.commit.reads import Reads
+from paimon_core.commit.read_set import Reads
 from paimon_core.commit.retry import tries
 from paimon_core.errors import AfterCommitFailed, InvalidRequest, ReadOutdated, SnapshotNotFound
 from paimon_core.metadata.commit_message import CommitMessage
-from paimon_core.metadata.engine_rules import check_deletes
-from paimon_core.metadata.latest import of_latest
-from paimon_core.metadata.presence import check_same_table
+from paimon_core.metadata.latest_snapshot import of_latest
+from paimon_core.metadata.rules.engine_rules import check_deletes
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.metadata.statistics import Statistics
+from paimon_core.metadata.table_identity import check_same_table
 from paimon_core.predicate import Predicate
 from paimon_core.scan.partitions import matching_partitions, partitions_with_matches
-from paimon_core.table import upkeep
+from paimon_core.table import compaction
 from paimon_core.table.analysis import analyze
 from paimon_core.table.commit_request import CommitRequest
 from paimon_core.table.message_check import check_messages
@@ -315,7 +315,7 @@ class TableWrites(TableView):
 
     def _keep_up(self, snapshot: Snapshot, written: Collection[tuple[bytes, int]] | None) -> None:
         """What the table does by itself after a commit; ``written``: buckets to look after, None to leave them."""
-        upkeep.follow_up(self.context, snapshot)
+        compaction.follow_up(self.context, snapshot)
 
     def _check_latest(self, what: str) -> None:
         if self.pinned is not None:

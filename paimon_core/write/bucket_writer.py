@@ -9,10 +9,10 @@ from typing import Protocol, cast
 import numpy as np
 import pyarrow as pa
 
-from paimon_core.datafile.parquet_writer import RollingWriter
+from paimon_core.datafile.rolling_writer import RollingWriter
 from paimon_core.datafile.table_files import rolling_writer
 from paimon_core.lsm.engines.engine import MergeEngine
-from paimon_core.lsm.order import MergeOrder
+from paimon_core.lsm.merge_order import MergeOrder
 from paimon_core.lsm.write_buffer import WriteBuffer, drain_together
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.data_file import DataFile

@@ -21,11 +21,11 @@ from paimon_core.errors import InvalidRequest, SchemaMismatch, StorageError
 from paimon_core.lsm.engines.choice import merge_engine
 from paimon_core.metadata.commit_message import CommitMessage, Position, position_of
 from paimon_core.metadata.context import TableContext
-from paimon_core.metadata.latest import of_latest
+from paimon_core.metadata.latest_snapshot import of_latest
 from paimon_core.metadata.manifest import ManifestEntry
-from paimon_core.metadata.presence import check_same_table
 from paimon_core.metadata.snapshot import Snapshot
-from paimon_core.parallel import side_by_side, thread_count
+from paimon_core.metadata.table_identity import check_same_table
+from paimon_core.parallel_work import side_by_side, thread_count
 from paimon_core.schema import RETRACTS, VALUE_KIND, RowKind
 from paimon_core.write.bucket_writer import AppendBucketWriter, BucketWriter, KeyedBucketWriter
 from paimon_core.write.bucketing import BucketRows, split_by_bucket

@@ -125,7 +125,7 @@ def test_the_help_of_the_command_line_loads_nothing_heavy():
 
 
 def test_tables_load_no_engine_and_no_other_format_before_they_are_used():
-    formats = {"pyarrow.acero", "pyarrow.dataset", "pyarrow.orc", "paimon_core.datafile.orc_file"}
+    formats = {"pyarrow.acero", "pyarrow.dataset", "pyarrow.orc", "paimon_core.datafile.orc.orc_file"}
     late = {"asyncio", "concurrent.futures", "fsspec", "importlib.metadata"}
     assert loaded_by("from paimon_core import Table, TableWriter, open_catalog", ENGINES | formats | late) == set()
 

@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 
 from paimon_core.codec.binary_row import decode_row
+from paimon_core.metadata.column_stats import ColumnStats
 from paimon_core.metadata.data_file import DataFile, FileSource
 from paimon_core.metadata.manifest import FileKind, ManifestEntry
-from paimon_core.metadata.manifest_store import ManifestStore, describe
-from paimon_core.metadata.schema_store import SchemaStore
 from paimon_core.metadata.snapshot import CommitKind, Snapshot
-from paimon_core.metadata.snapshot_store import SnapshotStore
-from paimon_core.metadata.stats import ColumnStats
-from paimon_core.metadata.tag_store import Tag, TagStore
+from paimon_core.metadata.stores.manifest_store import ManifestStore, describe
+from paimon_core.metadata.stores.schema_store import SchemaStore
+from paimon_core.metadata.stores.snapshot_store import SnapshotStore
+from paimon_core.metadata.stores.tag_store import Tag, TagStore
 from paimon_core.schema import DataField, TableSchema
 from paimon_core.storage.fsspec_storage import FsspecStorage
 from paimon_core.storage.paths import TablePaths

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from paimon_core.lsm.schedule import OffPeak
+from paimon_core.lsm.compaction.schedule import OffPeak
 from tests.support.java_picks import CASES, our_answer, unordered
 
 RECORDED = json.loads(CASES.read_text())

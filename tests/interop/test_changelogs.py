@@ -10,9 +10,9 @@ import pyarrow as pa
 import pytest
 
 import paimon_core as paimon
-from paimon_core.maintain.expire import expire
-from paimon_core.maintain.retention import Retention
-from paimon_core.maintain.tags import create_tag, delete_tag
+from paimon_core.maintain.expiry.retention import Retention
+from paimon_core.maintain.expiry.snapshots import expire
+from paimon_core.maintain.tags.operations import create_tag, delete_tag
 from tests.support.changelogs import changing
 from tests.support.fake_tables import assert_nothing_is_left_over, check_whole, files_on_storage
 from tests.support.java_rows import json_rows

@@ -12,7 +12,7 @@ from pyarrow import orc
 
 import paimon_core as paimon
 from paimon_core import col
-from paimon_core.datafile.orc_rules import check_metadata
+from paimon_core.datafile.orc.metadata_checks import check_metadata
 from tests.interop.test_java_both_ways import ALL, NANOS, agree, arrow_column, name_of
 from tests.interop.test_nested_types import ARROW, JAVA, JSON, ROWS
 from tests.support.java_rows import json_rows

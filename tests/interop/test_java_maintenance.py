@@ -10,13 +10,13 @@ import pytest
 from paimon_core.codec.binary_row import encode_row
 from paimon_core.commit.committer import commit
 from paimon_core.commit.overwrite import Overwrite
-from paimon_core.maintain.expire import expire
-from paimon_core.maintain.retention import Retention
-from paimon_core.maintain.rollback import rollback
-from paimon_core.maintain.tags import create_tag, delete_tag
+from paimon_core.maintain.expiry.retention import Retention
+from paimon_core.maintain.expiry.snapshots import expire
+from paimon_core.maintain.rollback.rollback import rollback
+from paimon_core.maintain.tags.operations import create_tag, delete_tag
 from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.metadata.context import TableContext
-from paimon_core.metadata.schema_store import SchemaStore
+from paimon_core.metadata.stores.schema_store import SchemaStore
 from paimon_core.storage.fsspec_storage import FsspecStorage
 from paimon_core.storage.paths import TablePaths
 from tests.support.fake_tables import assert_nothing_is_left_over, check_whole, files_on_storage

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from paimon_core.commit.manifest_compaction import compact_manifests
-from paimon_core.maintain.missing import apply_missing_removal, plan_missing_removal
-from paimon_core.maintain.orphans import apply_orphan_removal
-from paimon_core.maintain.quarantine import undo
+from paimon_core.maintain.orphans.quarantine import undo
+from paimon_core.maintain.orphans.removal import apply_orphan_removal
+from paimon_core.maintain.repair.missing_files import apply_missing_removal, plan_missing_removal
 from paimon_core.metadata.context import TableContext
-from paimon_core.metadata.schema_store import SchemaStore
+from paimon_core.metadata.stores.schema_store import SchemaStore
 from paimon_core.options import TableOptions
 from paimon_core.storage.fsspec_storage import FsspecStorage
 from paimon_core.storage.paths import TablePaths

@@ -9,7 +9,7 @@ import pytest
 
 import paimon_core as paimon
 from paimon_core.options import Use
-from paimon_core.options.carried import CARRIED
+from paimon_core.options.ignored_options import CARRIED
 
 FOREIGN = {
     "owner": "somebody",

@@ -11,9 +11,9 @@ import pyarrow as pa
 import pytest
 
 import paimon_core as paimon
-from paimon_core.maintain.tag_creation import create_due_tags
+from paimon_core.maintain.tags.automatic import create_due_tags
 from paimon_core.metadata.context import TableContext
-from paimon_core.metadata.schema_store import SchemaStore
+from paimon_core.metadata.stores.schema_store import SchemaStore
 from paimon_core.storage.fsspec_storage import FsspecStorage
 from paimon_core.storage.paths import TablePaths
 from tests.support.fake_tables import append, check_whole

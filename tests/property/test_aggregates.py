@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from paimon_core.errors import InvalidRequest
 from paimon_core.lsm.engines.aggregation import Aggregation
-from paimon_core.lsm.groups import Groups
+from paimon_core.lsm.key_groups import Groups
 from paimon_core.options import TableOptions
 from paimon_core.schema import DataField, TableSchema
 from paimon_core.types import parse_type

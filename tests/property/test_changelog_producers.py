@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import paimon_core as paimon
-from paimon_core.datafile import parquet_writer
+from paimon_core.datafile import rolling_writer
 from paimon_core.read import bucket_reader
 
 SCHEMA = pa.schema([("k", pa.int32()), ("a", pa.int64()), ("b", pa.string()), ("t", pa.string())])
@@ -49,7 +49,7 @@ _numbers = itertools.count()
 @pytest.fixture(autouse=True, scope="module")
 def small_windows():
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(parquet_writer, "ROW_GROUP_ROWS", 16)
+        patch.setattr(rolling_writer, "ROW_GROUP_ROWS", 16)
         patch.setattr(bucket_reader, "WINDOW_ROWS", 2)
         yield
 

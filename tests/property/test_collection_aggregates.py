@@ -17,7 +17,7 @@ from paimon_core.lsm.aggregates.maps import MergeMap, MergeMapWithKeyTime
 from paimon_core.lsm.aggregates.nested import NO_LIMIT, NestedAppend, NestedUpsert
 from paimon_core.lsm.aggregates.nested_key import NestedKey
 from paimon_core.lsm.aggregates.nested_partial import NestedPartialUpdate
-from paimon_core.lsm.groups import group
+from paimon_core.lsm.key_groups import group
 
 MANY = settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 Step = Callable[[Any, Any], Any]

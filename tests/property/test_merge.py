@@ -13,11 +13,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from paimon_core.codec.binary_row import to_array
-from paimon_core.lsm.codes import order_codes
 from paimon_core.lsm.engines.deduplicate import Deduplicate
 from paimon_core.lsm.key_order import sort_key
 from paimon_core.lsm.merge import merge_runs
-from paimon_core.lsm.order import MergeOrder
+from paimon_core.lsm.merge_order import MergeOrder
+from paimon_core.lsm.order_codes import order_codes
 from paimon_core.lsm.write_buffer import WriteBuffer
 from paimon_core.types import parse_type
 

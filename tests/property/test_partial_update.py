@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from paimon_core.errors import InvalidRequest
 from paimon_core.lsm.engines.choice import merge_engine
-from paimon_core.lsm.groups import group
+from paimon_core.lsm.key_groups import group
 from paimon_core.options import TableOptions
 from paimon_core.schema import new_schema
 from tests.support.partial_update_model import PartialUpdateModel, Refused

@@ -3,9 +3,9 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paimon_core.lsm.compaction import UniversalCompaction
-from paimon_core.lsm.schedule import EarlyFull, Moment, OffPeak
-from paimon_core.lsm.strategy import Level0, Strategy
+from paimon_core.lsm.compaction.schedule import EarlyFull, Moment, OffPeak
+from paimon_core.lsm.compaction.strategy import Level0, Strategy
+from paimon_core.lsm.compaction.universal import UniversalCompaction
 from tests.support.lsm_files import bucket
 
 SIZES = st.one_of(st.integers(1, 9), st.integers(1, 10**12))

@@ -12,9 +12,9 @@ import pyarrow as pa
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from paimon_core.lsm import window, write_buffer
+from paimon_core.lsm import key_windows, write_buffer
 from paimon_core.lsm.engines.choice import merge_engine
-from paimon_core.lsm.order import MergeOrder
+from paimon_core.lsm.merge_order import MergeOrder
 from paimon_core.lsm.write_buffer import WriteBuffer
 from paimon_core.options import TableOptions
 from paimon_core.schema import new_schema
@@ -95,7 +95,7 @@ def test_spilled_or_not_the_rows_are_the_same(rows, options, cuts, last_stays, k
     window_rows, fan_in, window_bytes, batch_bytes = limits
     with (
         mock.patch.multiple(write_buffer, WINDOW_ROWS=window_rows, FAN_IN=fan_in, BATCH_BYTES=batch_bytes),
-        mock.patch.object(window, "WINDOW_BYTES", window_bytes),
+        mock.patch.object(key_windows, "WINDOW_BYTES", window_bytes),
     ):
         for number, part in enumerate(parts):
             whole.add(part)

@@ -9,7 +9,7 @@ from paimon_core.commit import committer, duplicates, numbering
 from paimon_core.commit.base import Base
 from paimon_core.commit.publish import publish_draft
 from paimon_core.errors import CommitConflict, CommitStateUnknown
-from paimon_core.maintain.orphans import plan_orphan_removal
+from paimon_core.maintain.orphans.removal import plan_orphan_removal
 from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.write.table_writer import TableWriter
 from tests.support.reachable import assert_whole_and_clean

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 
 import paimon_core as paimon
-from paimon_core.storage.bounds import Bounds
 from paimon_core.storage.fsspec_storage import FsspecStorage, confined
+from paimon_core.storage.symbolic_links import Bounds
 
 SCHEMA = pa.schema([("p", pa.int64()), ("k", pa.int64())])
 OPTIONS = {"bucket": "1", "write-only": "true"}

@@ -10,7 +10,7 @@ import pytest
 
 import paimon_core as paimon
 from paimon_core import schema as schemas
-from paimon_core.metadata.latest import of_latest
+from paimon_core.metadata.latest_snapshot import of_latest
 from paimon_core.table import prepared
 from paimon_core.table.table import Table
 from tests.support.fake_tables import reopened

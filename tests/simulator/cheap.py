@@ -12,8 +12,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from paimon_core.errors import CorruptTable
-from paimon_core.metadata import manifest_file, manifest_store, schema_store, snapshot_store
+from paimon_core.metadata import manifest_file
 from paimon_core.metadata.manifest import ManifestEntry, ManifestFile
+from paimon_core.metadata.stores import manifest_store, schema_store, snapshot_store
 
 MODULES = (manifest_file, manifest_store, snapshot_store, schema_store)
 BYTES_PER_ENTRY = 80

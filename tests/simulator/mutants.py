@@ -14,12 +14,15 @@ from functools import partial
 from typing import Any
 
 from paimon_core.catalog import filesystem
-from paimon_core.commit import assembly, base, committer, numbering, publish, reads
+from paimon_core.commit import assembly, base, committer, numbering, publish, read_set
 from paimon_core.errors import CommitStateUnknown
 from paimon_core.fsck import check
-from paimon_core.maintain import expire, orphans, references, roots
-from paimon_core.metadata import schema_store, snapshot_store, tag_store
+from paimon_core.maintain import roots
+from paimon_core.maintain.expiry import snapshots as expire
+from paimon_core.maintain.orphans import removal as orphans
+from paimon_core.maintain.references import used_files
 from paimon_core.metadata.snapshot import Snapshot
+from paimon_core.metadata.stores import schema_store, snapshot_store, tag_store
 from paimon_core.table.commit_request import CommitRequest
 from paimon_core.write.table_writer import TableWriter
 from tests.simulator import dropping, exhaustive, metadata, real
@@ -186,7 +189,7 @@ def _orphans_without_age() -> list[Patch]:
 
 
 def _orphans_ignore_branches() -> list[Patch]:
-    return [(references, "all_roots", roots.roots_of)]
+    return [(used_files, "all_roots", roots.roots_of)]
 
 
 def _kept_beside_the_chain() -> list[Patch]:
@@ -194,7 +197,7 @@ def _kept_beside_the_chain() -> list[Patch]:
 
 
 def _delete_blind_to_others() -> list[Patch]:
-    return [(reads.Reads, "check", lambda self, base: None)]
+    return [(read_set.Reads, "check", lambda self, base: None)]
 
 
 def _numbers_of_the_writer() -> list[Patch]:

@@ -16,7 +16,7 @@ from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.manifest import FileKind, ManifestEntry
 from paimon_core.metadata.manifest_file import live_entries
 from paimon_core.metadata.snapshot import BATCH_IDENTIFIER, CommitKind, Snapshot
-from paimon_core.metadata.snapshot_store import parse_snapshot
+from paimon_core.metadata.stores.snapshot_store import parse_snapshot
 from paimon_core.storage.paths import MAIN
 from tests.simulator.store import Disk, SimStorage
 from tests.simulator.world import World

@@ -29,7 +29,7 @@ from paimon_core.errors import (
     TagNotFound,
 )
 from paimon_core.metadata.snapshot import Snapshot
-from paimon_core.metadata.snapshot_store import SnapshotStore
+from paimon_core.metadata.stores.snapshot_store import SnapshotStore
 from paimon_core.table.table import Table
 from tests.soak.gate import Gate
 from tests.soak.journal import Journal, lines_of

@@ -11,9 +11,9 @@ from pyspark.sql import functions as F
 
 import paimon_core as paimon
 from paimon_core import col
-from paimon_core.compact.history import FULL_MARK
+from paimon_core.compact.recent_compactions import FULL_MARK
 from paimon_core.spark import PaimonDataSource, compact_spark, read_spark, write_spark
-from paimon_core.table import upkeep
+from paimon_core.table import compaction
 
 SCHEMA = pa.schema([("k", pa.int64()), ("v", pa.int64()), ("w", pa.string())])
 SUM = {"merge-engine": "aggregation", "fields.v.aggregate-function": "sum"}
@@ -99,14 +99,14 @@ def test_full_compactions_are_marked_and_done_again_above_the_stop_trigger(spark
     table.write(rows(0))
     assert compact_spark(spark, table) is None
     table.write(rows(3))
-    plan, planned = upkeep.plan, []
+    plan, planned = compaction.plan, []
 
     def crowded(context, **asked):
         planned.append(asked["written"])
         tasks = plan(context, **asked)
         return [replace(task, unit=replace(task.unit, runs_left=99)) for task in tasks]
 
-    monkeypatch.setattr(upkeep, "plan", crowded)
+    monkeypatch.setattr(compaction, "plan", crowded)
     snapshot = compact_spark(spark, table, properties={"by": "spark"})
     assert snapshot.properties == {"by": "spark", FULL_MARK[0]: FULL_MARK[1]}
     assert [written and {bucket for _, bucket in written} for written in planned] == [None, {0, 1}]

@@ -7,7 +7,7 @@ import pytest
 
 import paimon_core as paimon
 from paimon_core.errors import CorruptTable, InvalidRequest
-from paimon_core.maintain import orphans
+from paimon_core.maintain.orphans import removal as orphans
 from paimon_core.spark import apply_spark, plan_orphan_removal_spark
 from paimon_core.spark.removal import SparkHands
 from tests.support.orphan_tables import three_days_on

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from paimon_core.lsm.aggregates.aggregate import Aggregate
-from paimon_core.lsm.groups import group
+from paimon_core.lsm.key_groups import group
 from paimon_core.schema import DataField
 from paimon_core.types import from_arrow, parse_type
 

@@ -5,11 +5,11 @@ import os
 import subprocess
 from pathlib import Path
 
-from paimon_core.lsm.compaction import UniversalCompaction, full_unit
+from paimon_core.lsm.compaction.rewrite_plan import Upgrade, plan_rewrite
+from paimon_core.lsm.compaction.schedule import EarlyFull, Moment, OffPeak
+from paimon_core.lsm.compaction.strategy import Level0, Strategy
+from paimon_core.lsm.compaction.universal import UniversalCompaction, full_unit
 from paimon_core.lsm.levels import Levels
-from paimon_core.lsm.rewrite import Upgrade, plan_rewrite
-from paimon_core.lsm.schedule import EarlyFull, Moment, OffPeak
-from paimon_core.lsm.strategy import Level0, Strategy
 from tests.support.lsm_files import byte_order, data_file
 from tests.support.oracle import java_command
 

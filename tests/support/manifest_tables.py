@@ -8,11 +8,11 @@ from typing import Any
 from uuid import uuid4
 
 from paimon_core.codec.binary_row import encode_row
+from paimon_core.metadata.column_stats import EMPTY_ROW, EMPTY_STATS, ColumnStats
 from paimon_core.metadata.data_file import DataFile
 from paimon_core.metadata.manifest import FileKind, ManifestEntry
-from paimon_core.metadata.manifest_store import ManifestStore
 from paimon_core.metadata.snapshot import CommitKind, Snapshot
-from paimon_core.metadata.stats import EMPTY_ROW, EMPTY_STATS, ColumnStats
+from paimon_core.metadata.stores.manifest_store import ManifestStore
 from paimon_core.options import TableOptions
 from paimon_core.predicate import Predicate
 from paimon_core.scan.plan import ScanPlan, plan_scan

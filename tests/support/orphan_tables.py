@@ -5,10 +5,10 @@ from __future__ import annotations
 import time
 import uuid
 
-from paimon_core.maintain.orphans import DAY_MILLIS, OrphanReport, apply_orphan_removal, plan_orphan_removal
-from paimon_core.maintain.plan import Plan
-from paimon_core.maintain.quarantine import quarantines
-from paimon_core.maintain.references import used_names
+from paimon_core.maintain.orphans.quarantine import quarantines
+from paimon_core.maintain.orphans.removal import DAY_MILLIS, OrphanReport, apply_orphan_removal, plan_orphan_removal
+from paimon_core.maintain.planning.plan import Plan
+from paimon_core.maintain.references.used_files import used_names
 from paimon_core.maintain.roots import all_roots, contexts_of_branches
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.data_file import DataFile

@@ -5,10 +5,10 @@ import pytest
 
 from paimon_core.errors import InvalidOption, UnsupportedFeature
 from paimon_core.options import SUPPORTED, TableOptions, Use, parse_bytes, parse_millis
-from paimon_core.options.carried import CARRIED
+from paimon_core.options.ignored_options import CARRIED
 from paimon_core.options.names import OLDER_NAMES, current_names, is_known
 from paimon_core.options.parsers import KINDS, parse_zone
-from paimon_core.options.unbuilt import UNBUILT
+from paimon_core.options.unsupported_options import UNBUILT
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "options-2.1.txt"
 

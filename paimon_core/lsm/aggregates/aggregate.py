@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from paimon_core.lsm.groups import Groups
+from paimon_core.lsm.key_groups import Groups
 from paimon_core.options import FieldOptions
 from paimon_core.schema import DataField
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from paimon_core.lsm.aggregates.aggregate import Retracts
 from paimon_core.lsm.aggregates.values import skipping_nulls
-from paimon_core.lsm.groups import Groups
+from paimon_core.lsm.key_groups import Groups
 
 
 @dataclass(frozen=True, slots=True)

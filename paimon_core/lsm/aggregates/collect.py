@@ -16,7 +16,7 @@ from paimon_core.lsm.aggregates.column_rules import check_options, check_type
 from paimon_core.lsm.aggregates.entries import Entries, after_last, by_first, entries
 from paimon_core.lsm.aggregates.value_codes import Numbers, is_valid, same_object, same_row
 from paimon_core.lsm.gather import Flags, Positions
-from paimon_core.lsm.groups import Groups
+from paimon_core.lsm.key_groups import Groups
 from paimon_core.options import FieldOptions
 from paimon_core.schema import DataField
 from paimon_core.types import TypeRoot

@@ -17,7 +17,7 @@ from paimon_core.lsm.aggregates.aggregate import Retracts
 from paimon_core.lsm.aggregates.integers import overflow
 from paimon_core.lsm.aggregates.rounds import left_to_right
 from paimon_core.lsm.aggregates.values import Numbers, Valid, column_of, raw, skipping_nulls
-from paimon_core.lsm.groups import Groups
+from paimon_core.lsm.key_groups import Groups
 
 LARGEST_COMPACT = 18
 """Digits up to which the unscaled value is kept in 64 bits."""

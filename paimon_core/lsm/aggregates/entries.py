@@ -15,7 +15,7 @@ import pyarrow as pa
 from paimon_core.lsm.aggregates.aggregate import Retracts
 from paimon_core.lsm.aggregates.value_codes import Numbers, is_valid, within_groups
 from paimon_core.lsm.gather import Flags, Positions, contiguous, offsets_of, take
-from paimon_core.lsm.groups import Groups, group
+from paimon_core.lsm.key_groups import Groups, group
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,9 +9,9 @@ import pyarrow as pa
 
 from paimon_core.lsm.aggregates.aggregate import Retracts
 from paimon_core.lsm.aggregates.values import Numbers, column_of, raw, skipping_nulls
-from paimon_core.lsm.codes import parts
 from paimon_core.lsm.gather import contiguous, offsets_of
-from paimon_core.lsm.groups import Groups
+from paimon_core.lsm.key_groups import Groups
+from paimon_core.lsm.order_codes import parts
 
 
 @dataclass(frozen=True, slots=True)

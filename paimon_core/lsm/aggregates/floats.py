@@ -13,7 +13,7 @@ import pyarrow as pa
 from paimon_core.lsm.aggregates.aggregate import Retracts
 from paimon_core.lsm.aggregates.rounds import left_to_right
 from paimon_core.lsm.aggregates.values import Numbers, column_of, raw, skipping_nulls
-from paimon_core.lsm.groups import Groups
+from paimon_core.lsm.key_groups import Groups
 
 
 @dataclass(frozen=True, slots=True)

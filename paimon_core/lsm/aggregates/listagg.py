@@ -16,7 +16,7 @@ from paimon_core.lsm.aggregates.aggregate import Aggregate, Retracts
 from paimon_core.lsm.aggregates.column_rules import check_options, check_type
 from paimon_core.lsm.aggregates.value_codes import same_object, within_groups
 from paimon_core.lsm.gather import Flags, Positions, contiguous, in_pieces, offsets_of, take
-from paimon_core.lsm.groups import Groups, group
+from paimon_core.lsm.key_groups import Groups, group
 from paimon_core.options import FieldOptions
 from paimon_core.schema import DataField
 from paimon_core.types import STRING

@@ -16,8 +16,8 @@ from paimon_core.lsm.aggregates.aggregate import Aggregate, Retracts
 from paimon_core.lsm.aggregates.column_rules import check_names, check_options, check_type
 from paimon_core.lsm.aggregates.entries import after_last, by_first, entries
 from paimon_core.lsm.aggregates.value_codes import Numbers, dense, is_valid, same_object
-from paimon_core.lsm.codes import order_codes
-from paimon_core.lsm.groups import Groups, group
+from paimon_core.lsm.key_groups import Groups, group
+from paimon_core.lsm.order_codes import order_codes
 from paimon_core.options import FieldOptions
 from paimon_core.schema import DataField
 from paimon_core.types import STRING_ROOTS, TypeRoot

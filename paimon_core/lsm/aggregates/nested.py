@@ -17,9 +17,9 @@ from paimon_core.lsm.aggregates.column_rules import check_names, check_needs_key
 from paimon_core.lsm.aggregates.entries import Entries, after_last, by_first, entries, rank_in_group, replaced
 from paimon_core.lsm.aggregates.nested_key import NestedKey
 from paimon_core.lsm.aggregates.value_codes import Numbers, dense, is_valid, same_row
-from paimon_core.lsm.codes import order_codes
 from paimon_core.lsm.gather import Flags, Positions
-from paimon_core.lsm.groups import Groups, group
+from paimon_core.lsm.key_groups import Groups, group
+from paimon_core.lsm.order_codes import order_codes
 from paimon_core.options import FieldOptions
 from paimon_core.schema import DataField
 

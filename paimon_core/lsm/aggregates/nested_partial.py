@@ -13,7 +13,7 @@ from paimon_core.lsm.aggregates.column_rules import check_names, check_options, 
 from paimon_core.lsm.aggregates.entries import by_first, entries
 from paimon_core.lsm.aggregates.nested_key import NestedKey
 from paimon_core.lsm.aggregates.value_codes import is_valid
-from paimon_core.lsm.groups import Groups
+from paimon_core.lsm.key_groups import Groups
 from paimon_core.options import FieldOptions
 from paimon_core.schema import DataField
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 from paimon_core.lsm.aggregates.aggregate import Retracts
 from paimon_core.lsm.aggregates.positions import first_where, last_where, take_or_null, valid_rows
 from paimon_core.lsm.gather import Flags, Positions
-from paimon_core.lsm.groups import Groups
+from paimon_core.lsm.key_groups import Groups
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from paimon_core.lsm.gather import Flags, Positions, take
-from paimon_core.lsm.groups import Groups
+from paimon_core.lsm.key_groups import Groups
 
 _LOOK_BACK = 4
 

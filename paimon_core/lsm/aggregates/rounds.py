@@ -12,7 +12,7 @@ import numpy as np
 from paimon_core.lsm.aggregates.aggregate import Retracts
 from paimon_core.lsm.aggregates.values import Numbers, Valid
 from paimon_core.lsm.gather import Positions
-from paimon_core.lsm.groups import Groups
+from paimon_core.lsm.key_groups import Groups
 
 Combine = Callable[[Numbers, Numbers], tuple[Numbers, Valid | None]]
 """What was folded so far and one value more, to the result and which of the results are not null (None: all)."""

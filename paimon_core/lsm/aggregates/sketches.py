@@ -22,7 +22,7 @@ from paimon_core.lsm.aggregates.bitmap64_tree import read_tree, write_tree
 from paimon_core.lsm.aggregates.column_rules import check_options, check_type
 from paimon_core.lsm.aggregates.hll_form import check_hll
 from paimon_core.lsm.gather import take
-from paimon_core.lsm.groups import Groups
+from paimon_core.lsm.key_groups import Groups
 from paimon_core.options import FieldOptions
 from paimon_core.schema import DataField
 from paimon_core.types import TypeRoot

@@ -15,8 +15,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from paimon_core.lsm.codes import Codes, Ints, order_codes, pack, parts
 from paimon_core.lsm.gather import Flags, offsets_of
+from paimon_core.lsm.order_codes import Codes, Ints, order_codes, pack, parts
 
 Numbers = npt.NDArray[np.int64]
 """One integer per element, counted from 0; small, so that a number of a group fits beside it."""

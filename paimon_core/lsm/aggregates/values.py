@@ -12,7 +12,7 @@ import pyarrow as pa
 from paimon_core.lsm.aggregates.aggregate import Retracts
 from paimon_core.lsm.aggregates.positions import valid_rows
 from paimon_core.lsm.gather import contiguous
-from paimon_core.lsm.groups import Groups
+from paimon_core.lsm.key_groups import Groups
 
 Numbers = npt.NDArray[Any]
 """One number per row or per group."""

@@ -24,7 +24,7 @@ from paimon_core.lsm.aggregates.picks import First, Last
 from paimon_core.lsm.engines.singles import with_singles
 from paimon_core.lsm.fold import fold, last
 from paimon_core.lsm.gather import Flags, contiguous
-from paimon_core.lsm.groups import Groups
+from paimon_core.lsm.key_groups import Groups
 from paimon_core.options import TableOptions
 from paimon_core.schema import VALUE_KIND, RowKind, TableSchema
 

@@ -12,8 +12,8 @@ import pyarrow as pa
 
 from paimon_core.lsm.engines.singles import ignoring_retracts
 from paimon_core.lsm.fold import fold, last
-from paimon_core.lsm.groups import Groups
-from paimon_core.lsm.order import is_add
+from paimon_core.lsm.key_groups import Groups
+from paimon_core.lsm.merge_order import is_add
 from paimon_core.schema import VALUE_KIND
 
 

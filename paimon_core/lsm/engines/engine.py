@@ -11,7 +11,7 @@ from typing import Protocol
 
 import pyarrow as pa
 
-from paimon_core.lsm.groups import Groups
+from paimon_core.lsm.key_groups import Groups
 
 
 class MergeEngine(Protocol):

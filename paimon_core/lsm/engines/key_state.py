@@ -14,7 +14,7 @@ import numpy as np
 
 from paimon_core.lsm.aggregates.positions import first_where
 from paimon_core.lsm.gather import Flags, Positions
-from paimon_core.lsm.groups import Groups
+from paimon_core.lsm.key_groups import Groups
 from paimon_core.schema import RowKind
 
 

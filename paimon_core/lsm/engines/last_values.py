@@ -8,7 +8,7 @@ import pyarrow as pa
 from paimon_core.lsm.aggregates.positions import last_where, take_or_null, valid_rows
 from paimon_core.lsm.engines.key_state import KeyState
 from paimon_core.lsm.gather import Flags, contiguous, take
-from paimon_core.lsm.groups import Groups
+from paimon_core.lsm.key_groups import Groups
 
 
 def last_values(state: KeyState, many: Flags, column: pa.ChunkedArray, groups: Groups) -> pa.ChunkedArray:

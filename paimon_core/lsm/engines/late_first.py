@@ -15,7 +15,7 @@ from paimon_core.lsm.aggregates.positions import first_where, last_where, take_o
 from paimon_core.lsm.engines.key_state import KeyState, base_rows
 from paimon_core.lsm.engines.sequence_group import Arrivals
 from paimon_core.lsm.gather import Flags, Positions, offsets_of
-from paimon_core.lsm.groups import Groups
+from paimon_core.lsm.key_groups import Groups
 
 
 def fold_first(column: pa.ChunkedArray, state: KeyState, arrived: Arrivals, *, non_null: bool) -> pa.ChunkedArray:

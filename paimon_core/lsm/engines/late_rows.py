@@ -28,7 +28,7 @@ from paimon_core.lsm.aggregates.aggregate import Aggregate
 from paimon_core.lsm.engines.key_state import KeyState
 from paimon_core.lsm.engines.sequence_group import Arrivals
 from paimon_core.lsm.gather import Flags, Positions, offsets_of, take
-from paimon_core.lsm.groups import Groups
+from paimon_core.lsm.key_groups import Groups
 from paimon_core.options import FieldOptions
 
 

@@ -26,8 +26,8 @@ from paimon_core.lsm.engines.sequence_group import arrivals, counting
 from paimon_core.lsm.engines.singles import with_singles
 from paimon_core.lsm.fold import Rule, fold, last
 from paimon_core.lsm.gather import Flags, contiguous
-from paimon_core.lsm.groups import Groups
-from paimon_core.lsm.order import is_add
+from paimon_core.lsm.key_groups import Groups
+from paimon_core.lsm.merge_order import is_add
 from paimon_core.options import SequenceGroup
 from paimon_core.schema import SEQUENCE_NUMBER, VALUE_KIND, RowKind
 

@@ -14,10 +14,10 @@ import numpy as np
 import pyarrow as pa
 
 from paimon_core.lsm.aggregates.rounds import rounds
-from paimon_core.lsm.codes import order_codes
 from paimon_core.lsm.engines.sequence_group import arrivals, counting
 from paimon_core.lsm.gather import Flags
-from paimon_core.lsm.groups import Groups
+from paimon_core.lsm.key_groups import Groups
+from paimon_core.lsm.order_codes import order_codes
 
 
 def removals(rows: pa.Table, groups: Groups, deletes: Flags, orderings: Sequence[Sequence[str]]) -> Flags:

@@ -16,9 +16,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from paimon_core.lsm.aggregates.positions import valid_rows
-from paimon_core.lsm.codes import Codes, order_codes
 from paimon_core.lsm.gather import Flags
-from paimon_core.lsm.groups import Groups
+from paimon_core.lsm.key_groups import Groups
+from paimon_core.lsm.order_codes import Codes, order_codes
 
 _WORD_BITS = 62
 

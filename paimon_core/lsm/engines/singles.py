@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from paimon_core.lsm.gather import Flags, contiguous, take
-from paimon_core.lsm.groups import Groups
+from paimon_core.lsm.key_groups import Groups
 
 
 def with_singles(column: pa.ChunkedArray, groups: Groups, many: Flags, folded: pa.ChunkedArray) -> pa.ChunkedArray:

@@ -12,7 +12,7 @@ from paimon_core.commit.committer import commit
 from paimon_core.commit.draft import Draft
 from paimon_core.commit.publish import PUBLISH_TRIES, publish
 from paimon_core.errors import CommitConflict, CommitStateUnknown, PaimonError
-from paimon_core.metadata.snapshot_store import SnapshotStore
+from paimon_core.metadata.stores.snapshot_store import SnapshotStore
 from tests.support.fake_tables import append, check_whole, fake_file, fake_table, files_on_storage, live, message
 from tests.support.fake_tables import reopened as over
 from tests.support.faulty_storage import FaultyStorage, Outcome

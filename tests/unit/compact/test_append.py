@@ -3,7 +3,7 @@ import pytest
 from paimon_core.compact.append import pick_append
 from paimon_core.compact.task import AppendUnit, CompactionTask
 from paimon_core.errors import InvalidRequest, UnsupportedFeature
-from paimon_core.lsm.compaction import CompactionUnit
+from paimon_core.lsm.compaction.universal import CompactionUnit
 from paimon_core.metadata.data_file import DataFile
 from paimon_core.options import TableOptions
 

@@ -8,8 +8,8 @@ import paimon_core as paimon
 from paimon_core.codec.binary_row import encode_row
 from paimon_core.compact.pick import Extent, pick_tasks
 from paimon_core.compact.record_expiry import RecordExpiry
+from paimon_core.metadata.column_stats import ColumnStats
 from paimon_core.metadata.manifest import FileKind, ManifestEntry
-from paimon_core.metadata.stats import ColumnStats
 from paimon_core.types import STRING, parse_type
 from tests.support.fake_tables import fake_file, fake_table, partition
 

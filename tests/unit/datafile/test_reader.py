@@ -4,7 +4,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from paimon_core.datafile import decoder, footer, parquet_file, parquet_writer
+from paimon_core.datafile import rolling_writer
+from paimon_core.datafile.parquet import decoder, footer, parquet_file
 from paimon_core.datafile.reader import read_batches
 from paimon_core.errors import CorruptTable, StorageError
 from paimon_core.schema import DataField
@@ -101,7 +102,7 @@ def test_filters_keep_what_is_true_in_order(bucket, numbers):
 
 
 def test_filters_leave_row_groups_out(bucket, monkeypatch):
-    monkeypatch.setattr(parquet_writer, "ROW_GROUP_ROWS", 100)
+    monkeypatch.setattr(rolling_writer, "ROW_GROUP_ROWS", 100)
     (file,) = bucket.write(bucket.table({"n": range(1000), "s": ["x"] * 1000}))
     damaged = bytearray(STORAGE.read(bucket.path(file)))
     damaged[4:100] = bytes(96)
@@ -112,7 +113,7 @@ def test_filters_leave_row_groups_out(bucket, monkeypatch):
 
 
 def test_filters_on_a_renamed_column_mean_the_new_name(bucket, monkeypatch):
-    monkeypatch.setattr(parquet_writer, "ROW_GROUP_ROWS", 100)
+    monkeypatch.setattr(rolling_writer, "ROW_GROUP_ROWS", 100)
     (file,) = bucket.write(bucket.table({"n": range(300), "s": ["x"] * 300}))
     swapped = [replace(bucket.schema.by_name["n"], name="s"), replace(bucket.schema.by_name["s"], name="n")]
     assert bucket.read(file, swapped, filters=pc.field("s") == 299).to_pylist() == [{"s": 299, "n": "x"}]

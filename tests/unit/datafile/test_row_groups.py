@@ -4,7 +4,7 @@ import decimal
 import pyarrow as pa
 import pytest
 
-from paimon_core.datafile import parquet_writer
+from paimon_core.datafile import rolling_writer
 from paimon_core.datafile.row_groups import KeyRange, row_group_keys
 from paimon_core.errors import CorruptTable
 from tests.support.data_files import STORAGE, Bucket, schema_of
@@ -14,7 +14,7 @@ D = decimal.Decimal
 
 def ranges(monkeypatch, types, *columns, group_rows=2):
     """What the footer of a file with these key columns says of its row groups."""
-    monkeypatch.setattr(parquet_writer, "ROW_GROUP_ROWS", group_rows)
+    monkeypatch.setattr(rolling_writer, "ROW_GROUP_ROWS", group_rows)
     names = [f"k{n}" for n in range(len(types))]
     bucket = Bucket(schema_of(dict(zip(names, types, strict=True)), keys=names, options={"bucket": "1"}))
     rows = len(columns[0])

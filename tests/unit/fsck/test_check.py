@@ -6,12 +6,12 @@ import pyarrow as pa
 import pytest
 
 import paimon_core as paimon
-from paimon_core.fsck import notes
+from paimon_core.fsck import finding_collector
 from paimon_core.fsck.check import check, check_root
 from paimon_core.fsck.finding import Level
 from paimon_core.fsck.invariants import INVARIANTS, When
 from paimon_core.metadata.context import TableContext
-from paimon_core.metadata.schema_store import SchemaStore
+from paimon_core.metadata.stores.schema_store import SchemaStore
 from paimon_core.storage.fsspec_storage import FsspecStorage
 from paimon_core.storage.paths import TablePaths
 from tests.support import broken_tables as broken
@@ -315,7 +315,7 @@ def test_a_file_that_comes_after_the_listing_is_no_finding(monkeypatch):
 
 
 def test_findings_are_bounded(monkeypatch):
-    monkeypatch.setattr(notes, "MOST_FINDINGS", 10)
+    monkeypatch.setattr(finding_collector, "MOST_FINDINGS", 10)
     context = fake_table()
     append(context, *(broken.fake_file(context) for _ in range(30)))
     context.storage.delete_directory(f"{context.paths.root}/p=a")

@@ -4,7 +4,7 @@ import pytest
 from paimon_core.lsm.changelog import Comparison
 from paimon_core.lsm.engines.deduplicate import Deduplicate
 from paimon_core.lsm.engines.first_row import FirstRow
-from paimon_core.lsm.groups import group, key_codes
+from paimon_core.lsm.key_groups import group, key_codes
 from paimon_core.lsm.lookup import LEVEL
 
 INSERT, BEFORE, AFTER, DELETE = 0, 1, 2, 3

@@ -4,7 +4,7 @@ import pytest
 
 from paimon_core.lsm import fold as module
 from paimon_core.lsm.fold import fold, last
-from paimon_core.lsm.groups import Groups
+from paimon_core.lsm.key_groups import Groups
 
 SCHEMA = pa.schema([pa.field("k", pa.int64(), nullable=False), ("s", pa.string()), ("l", pa.list_(pa.int32()))])
 ROWS = pa.concat_tables(

@@ -8,9 +8,9 @@ from paimon_core.lsm import merge
 from paimon_core.lsm.engines.deduplicate import Deduplicate
 from paimon_core.lsm.fold import fold, last
 from paimon_core.lsm.gather import take_rows
-from paimon_core.lsm.groups import group, key_codes
+from paimon_core.lsm.key_groups import group, key_codes
 from paimon_core.lsm.merge import RowFilter, merge_runs
-from paimon_core.lsm.order import MergeOrder
+from paimon_core.lsm.merge_order import MergeOrder
 
 INSERT, BEFORE, AFTER, DELETE = 0, 1, 2, 3
 

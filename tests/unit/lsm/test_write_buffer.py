@@ -3,7 +3,7 @@ import pytest
 
 from paimon_core.lsm import write_buffer
 from paimon_core.lsm.engines.deduplicate import Deduplicate
-from paimon_core.lsm.order import MergeOrder
+from paimon_core.lsm.merge_order import MergeOrder
 from paimon_core.lsm.write_buffer import WriteBuffer, drain_together
 
 

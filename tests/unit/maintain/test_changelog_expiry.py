@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from paimon_core.commit.committer import commit
-from paimon_core.maintain.rollback import rollback
-from paimon_core.maintain.tags import create_tag, delete_tag
+from paimon_core.maintain.rollback.rollback import rollback
+from paimon_core.maintain.tags.operations import create_tag, delete_tag
 from tests.support.fake_tables import (
     append,
     assert_nothing_is_left_over,

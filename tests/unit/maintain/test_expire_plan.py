@@ -9,11 +9,11 @@ import pytest
 from paimon_core.codec.avro_file import write_avro
 from paimon_core.commit.committer import commit
 from paimon_core.errors import CorruptTable, InvalidRequest, PlanOutdated, UnsupportedFeature
-from paimon_core.maintain.branches import create_branch
-from paimon_core.maintain.expire import apply_snapshot_expiry, plan_snapshot_expiry
-from paimon_core.maintain.plan import Plan, PlannedFile
-from paimon_core.maintain.rollback import rollback
-from paimon_core.maintain.tags import create_tag, delete_tag, plan_tag_deletion
+from paimon_core.maintain.branches.operations import create_branch
+from paimon_core.maintain.expiry.snapshots import apply_snapshot_expiry, plan_snapshot_expiry
+from paimon_core.maintain.planning.plan import Plan, PlannedFile
+from paimon_core.maintain.rollback.rollback import rollback
+from paimon_core.maintain.tags.operations import create_tag, delete_tag, plan_tag_deletion
 from tests.support.clones import clone
 from tests.support.fake_tables import (
     EVERYTHING,

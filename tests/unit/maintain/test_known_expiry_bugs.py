@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from paimon_core.errors import SnapshotNotFound
-from paimon_core.maintain.tags import create_tag
+from paimon_core.maintain.tags.operations import create_tag
 from tests.support.clones import clone
 from tests.support.fake_tables import (
     check_whole,

@@ -9,15 +9,15 @@ import pytest
 
 from paimon_core.commit.committer import commit
 from paimon_core.errors import CorruptTable, InvalidRequest, PlanOutdated, SnapshotNotFound
-from paimon_core.maintain.changelogs import (
+from paimon_core.maintain.expiry.changelogs import (
     apply_changelog_expiry,
     changelog_retention,
     expire_changelogs,
     plan_changelog_expiry,
 )
-from paimon_core.maintain.plan import Plan
-from paimon_core.maintain.retention import Retention
-from paimon_core.maintain.tags import create_tag
+from paimon_core.maintain.expiry.retention import Retention
+from paimon_core.maintain.planning.plan import Plan
+from paimon_core.maintain.tags.operations import create_tag
 from paimon_core.metadata.data_file import FileSource
 from paimon_core.scan.changes import changed_files, changed_snapshot, changed_snapshots
 from tests.support.clones import clone

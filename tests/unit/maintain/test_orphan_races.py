@@ -12,16 +12,17 @@ import pytest
 
 from paimon_core.commit.committer import commit
 from paimon_core.errors import CommitStateUnknown, CorruptTable, PaimonError, PlanOutdated, StorageError, TagNotFound
-from paimon_core.maintain import orphans, references
-from paimon_core.maintain.orphans import apply_orphan_removal
-from paimon_core.maintain.quarantine import quarantines, undo
-from paimon_core.maintain.references import used_names
-from paimon_core.maintain.rollback import rollback
+from paimon_core.maintain.orphans import removal as orphans
+from paimon_core.maintain.orphans.quarantine import quarantines, undo
+from paimon_core.maintain.orphans.removal import apply_orphan_removal
+from paimon_core.maintain.references import used_files
+from paimon_core.maintain.references.used_files import used_names
+from paimon_core.maintain.rollback.rollback import rollback
 from paimon_core.maintain.roots import all_roots
-from paimon_core.maintain.tags import create_tag, delete_tag
+from paimon_core.maintain.tags.operations import create_tag, delete_tag
 from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.metadata.context import TableContext
-from paimon_core.metadata.tag_store import Tag
+from paimon_core.metadata.stores.tag_store import Tag
 from paimon_core.storage.fsspec_storage import FsspecStorage
 from paimon_core.table.message_check import check_messages
 from tests.support.fake_tables import append, expire_all, fake_file, fake_table, message, reopened
@@ -380,7 +381,7 @@ def _references_first(monkeypatch: pytest.MonkeyPatch) -> None:
     listed = orphans.find_candidates
 
     def find_candidates(hands, context, places, before):
-        used = references.references(context, _All())
+        used = used_files.references(context, _All())
         stash.append(used)
         return listed(hands, context, places, before)
 

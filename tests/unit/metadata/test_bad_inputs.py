@@ -19,7 +19,7 @@ from paimon_core.errors import CorruptTable, NotFound, PaimonError, UnsupportedF
 from paimon_core.fsck.check import check_root
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.manifest_file import MANIFEST_SCHEMA
-from paimon_core.metadata.schema_store import SchemaStore
+from paimon_core.metadata.stores.schema_store import SchemaStore
 from paimon_core.storage.paths import TablePaths
 from tests.support.broken_tables import edit_json, of_file, real_table, record, rewrite
 

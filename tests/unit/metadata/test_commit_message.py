@@ -1,9 +1,9 @@
 import pytest
 
 from paimon_core.errors import InvalidRequest, UnsupportedFeature
+from paimon_core.metadata.column_stats import ColumnStats
 from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.metadata.data_file import DataFile, FileSource
-from paimon_core.metadata.stats import ColumnStats
 
 FILE = DataFile(
     "data-u-0.parquet",

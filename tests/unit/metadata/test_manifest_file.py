@@ -5,6 +5,7 @@ import pytest
 
 from paimon_core.codec.avro_file import read_avro, write_avro
 from paimon_core.errors import CorruptTable, UnsupportedFeature
+from paimon_core.metadata.column_stats import EMPTY_ROW, EMPTY_STATS, ColumnStats
 from paimon_core.metadata.data_file import DataFile, FileSource
 from paimon_core.metadata.manifest import FileKind, ManifestEntry, ManifestFile
 from paimon_core.metadata.manifest_file import (
@@ -17,7 +18,6 @@ from paimon_core.metadata.manifest_file import (
     live_entries,
     merge_entries,
 )
-from paimon_core.metadata.stats import EMPTY_ROW, EMPTY_STATS, ColumnStats
 
 FULL_FILE = DataFile(
     file_name="data-ü-0.parquet",

@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 
 from paimon_core.errors import CorruptTable
-from paimon_core.metadata.stats import ColumnStats
+from paimon_core.metadata.column_stats import ColumnStats
 from paimon_core.options import TableOptions
 from paimon_core.predicate import col
 from paimon_core.scan import prune

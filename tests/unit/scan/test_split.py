@@ -4,8 +4,8 @@ import pytest
 
 from paimon_core.errors import InvalidRequest, UnsupportedFeature
 from paimon_core.lsm.key_order import key_order
+from paimon_core.metadata.column_stats import ColumnStats
 from paimon_core.metadata.data_file import DataFile, FileSource
-from paimon_core.metadata.stats import ColumnStats
 from paimon_core.scan.split import Packing, Split, pack_append, pack_keyed
 from tests.support.manifest_tables import MB, data_file, fields_of, schema_of
 

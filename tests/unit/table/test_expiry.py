@@ -9,7 +9,7 @@ import pytest
 
 import paimon_core as paimon
 from paimon_core.errors import InvalidOption, InvalidRequest, PlanOutdated, SnapshotNotFound
-from paimon_core.maintain.plan import Plan
+from paimon_core.maintain.planning.plan import Plan
 from tests.support.reachable import assert_whole_and_clean
 
 SCHEMA = pa.schema([("dt", pa.string()), ("k", pa.int64()), ("v", pa.string())])

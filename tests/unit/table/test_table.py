@@ -12,8 +12,8 @@ import pytest
 
 import paimon_core as paimon
 from paimon_core import col
-from paimon_core.datafile.parquet_writer import RollingWriter
-from paimon_core.table import upkeep
+from paimon_core.datafile.rolling_writer import RollingWriter
+from paimon_core.table import compaction
 from paimon_core.table.commit_request import CommitRequest
 
 SCHEMA = pa.schema([("p", pa.string()), ("k", pa.int64()), ("v", pa.float64())])
@@ -359,7 +359,7 @@ def test_a_lost_compaction_leaves_no_file(keyed):
     keyed.compact(full=True)
     before = data_files(keyed)
     with pytest.raises(paimon.CommitConflict):
-        upkeep.run(keyed.context, CommitRequest.of(keyed.context, None, None, None), tasks)
+        compaction.run(keyed.context, CommitRequest.of(keyed.context, None, None, None), tasks)
     assert data_files(keyed) == before
     assert content(keyed) == [("a", 1, 2.0)]
 

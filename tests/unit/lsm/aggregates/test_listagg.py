@@ -5,7 +5,7 @@ import pytest
 from paimon_core.errors import InvalidOption
 from paimon_core.lsm.aggregates.choice import aggregate
 from paimon_core.lsm.aggregates.listagg import ListAgg, listagg
-from paimon_core.lsm.groups import Groups
+from paimon_core.lsm.key_groups import Groups
 from paimon_core.options import FieldOptions
 from tests.support.collection_columns import field_of, folded
 

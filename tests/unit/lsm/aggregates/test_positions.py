@@ -8,7 +8,7 @@ from paimon_core.lsm.aggregates.positions import (
     take_or_null,
     valid_rows,
 )
-from paimon_core.lsm.groups import Groups
+from paimon_core.lsm.key_groups import Groups
 
 COLUMN = pa.chunked_array([[1, None, None], [4, None]])
 # Groups of no row, of rows 3 and 1, of none, and of 0, 2 and 4; row 5 of the order belongs to none of them.

@@ -1,7 +1,7 @@
 import numpy as np
 
 from paimon_core.lsm.aggregates.rounds import left_to_right, rounds
-from paimon_core.lsm.groups import Groups
+from paimon_core.lsm.key_groups import Groups
 
 GROUPS = Groups(np.array([5, 0, 1, 2, 3, 4]), np.array([0, 0, 1, 4]), np.array([0, 1, 4, 6]))
 """No row; row 5; rows 0, 1, 2; rows 3, 4."""

@@ -8,7 +8,7 @@ import pytest
 from paimon_core.errors import InvalidOption, InvalidRequest
 from paimon_core.lsm.aggregates.choice import aggregate
 from paimon_core.lsm.aggregates.scalar import FUNCTIONS
-from paimon_core.lsm.groups import Groups
+from paimon_core.lsm.key_groups import Groups
 from paimon_core.options import FieldOptions
 from paimon_core.schema import DataField
 from paimon_core.types import parse_type

@@ -11,7 +11,7 @@ import pytest
 from paimon_core.errors import InvalidOption, InvalidRequest, UnsupportedFeature
 from paimon_core.lsm.aggregates import sketches
 from paimon_core.lsm.aggregates.choice import aggregate
-from paimon_core.lsm.groups import group
+from paimon_core.lsm.key_groups import group
 from paimon_core.options import FieldOptions
 from paimon_core.schema import DataField
 from paimon_core.types import parse_type

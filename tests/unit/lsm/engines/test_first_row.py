@@ -4,7 +4,7 @@ import pytest
 
 from paimon_core.errors import InvalidRequest
 from paimon_core.lsm.engines.first_row import FirstRow
-from paimon_core.lsm.groups import group
+from paimon_core.lsm.key_groups import group
 from paimon_core.options import TableOptions
 
 INSERT, BEFORE, AFTER, DELETE = 0, 1, 2, 3

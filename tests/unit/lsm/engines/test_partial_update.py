@@ -11,7 +11,7 @@ import pytest
 from paimon_core.errors import InvalidRequest
 from paimon_core.lsm.engines.choice import merge_engine
 from paimon_core.lsm.engines.engine import MergeEngine
-from paimon_core.lsm.groups import group
+from paimon_core.lsm.key_groups import group
 from paimon_core.options import TableOptions
 from paimon_core.schema import new_schema
 

@@ -1,0 +1,130 @@
+"""Removal of a table's files. After an interrupted drop the table does not exist, and the same call finishes the drop.
+
+The drop first writes a mark file beside the schemas: from then on the table does not exist. It then deletes the
+schemas, newest first, so that open handles and other engines find no table either; then the branches, everything else,
+and the mark last. When the directory of the table is a symbolic link, only the link is deleted.
+"""
+
+from __future__ import annotations
+
+import re
+
+from paimon_core.metadata.stores.schema_store import DROPPED
+from paimon_core.storage.fsspec_storage import confined
+from paimon_core.storage.paths import TablePaths
+from paimon_core.storage.storage import FileInfo, Storage
+
+_ROUNDS = 5
+"""How often the directory is listed again for files that others add during the removal."""
+_TABLE_ONLY = re.compile(r"schema|snapshot|manifest|bucket-(\d+|postpone)")
+"""Entries that lie only in the directory of a table."""
+_PREFIXED = ("tag", "branch", "changelog", "consumer")
+"""Directories of a table whose files begin with the name of the directory: ``tag/tag-x``."""
+_ALSO_IN_TABLES = re.compile(r"tag|branch|changelog|consumer|index|statistics|quarantine|_SUCCESS|\..*")
+"""Entries that the directory of a table may have, as other directories may."""
+
+
+def mark_dropped(storage: Storage, root: str) -> None:
+    """Write the mark, so that the table at ``root`` does not exist from now on; without files nothing is done."""
+    if is_link(storage, root) or not storage.list(root):
+        return
+    schemas = TablePaths(root).schema_directory
+    if is_link(storage, schemas):
+        storage.delete([schemas])
+    confined(storage, root).overwrite(f"{schemas}/{DROPPED}", b"")
+
+
+def remove_files(storage: Storage, root: str) -> None:
+    """Delete the files of a table after ``mark_dropped``, also those that others add meanwhile; may be repeated."""
+    if is_link(storage, root):
+        storage.delete_directory(root)
+        return
+    inside, paths = confined(storage, root), TablePaths(root)
+    schemas, mark = paths.schema_directory, f"{paths.schema_directory}/{DROPPED}"
+    inside.delete(f.path for f in sorted(inside.list(schemas), key=_newest_first) if _is_file(f) and f.path != mark)
+    for _ in range(_ROUNDS):
+        left = [f for f in inside.list(root) if f.path != schemas]
+        if not left:
+            break
+        for entry in sorted(left, key=lambda f: (f.path != paths.branch_directory, f.path)):
+            _remove(inside, entry)
+    for entry in inside.list(schemas):
+        if entry.path != mark:
+            _remove(inside, entry)
+    inside.delete([mark])
+    if not inside.remove_empty_directory(schemas) or not inside.remove_empty_directory(root):
+        _remove_markers(inside, root)
+
+
+def is_half_dropped(storage: Storage, root: str) -> bool:
+    """Whether ``root`` holds what an interrupted drop left of a table, and nothing else.
+
+    That is the case when the mark is there. A drop by another program leaves no mark: then there must be no schema, and
+    only entries of a table.
+    """
+    if is_link(storage, root) or not storage.exists(root):
+        return False
+    inside, paths = confined(storage, root), TablePaths(root)
+    entries = inside.list(root)
+    if not entries:
+        return True
+    schemas = [] if is_link(storage, paths.schema_directory) else inside.list(paths.schema_directory)
+    if any(f.name == DROPPED for f in schemas):
+        return True
+    if any(f.name.startswith("schema-") for f in schemas):
+        return False
+    return any(_is_of_a_table(inside, f) for f in entries) and all(
+        _ALSO_IN_TABLES.fullmatch(f.name) or _is_of_a_table(inside, f) for f in entries
+    )
+
+
+def is_marked(storage: Storage, root: str) -> bool:
+    """Whether the drop of the table at ``root`` has begun."""
+    return storage.exists(f"{TablePaths(root).schema_directory}/{DROPPED}")
+
+
+def is_free(storage: Storage, root: str) -> bool:
+    """Whether a new table may be made at ``root``: an old one left nothing there but empty directories."""
+    inside = confined(storage, root)
+    return not any(
+        _is_of_a_table(inside, f) and (f.is_link or any(not i.name.startswith(".") for i in inside.walk(f.path)))
+        for f in inside.list(root)
+        if f.is_directory
+    )
+
+
+def _is_of_a_table(storage: Storage, entry: FileInfo) -> bool:
+    if _TABLE_ONLY.fullmatch(entry.name):
+        return True
+    if entry.is_link or not entry.is_directory or not ("=" in entry.name or entry.name in _PREFIXED):
+        return False
+    first = next(iter(storage.walk(entry.path)), None)
+    below = "" if first is None else first.path.removeprefix(entry.path)
+    return "/bucket-" in below if "=" in entry.name else below.startswith(f"/{entry.name}-")
+
+
+def _remove(storage: Storage, entry: FileInfo) -> None:
+    if _is_file(entry):
+        storage.delete([entry.path])
+    else:
+        storage.delete_directory(entry.path)
+
+
+def _remove_markers(storage: Storage, root: str) -> None:
+    """Delete the objects that stand for directories on object stores, unless files were added again."""
+    if storage.exists(root) and next(iter(storage.walk(root)), None) is None:
+        storage.delete_directory(root)
+
+
+def _is_file(entry: FileInfo) -> bool:
+    return entry.is_link or not entry.is_directory
+
+
+def _newest_first(entry: FileInfo) -> tuple[int, str]:
+    number = entry.name.removeprefix("schema-")
+    return (-int(number) if number.isdecimal() else 0, entry.name)
+
+
+def is_link(storage: Storage, path: str) -> bool:
+    """Whether the path is a symbolic link, by a listing of the directory that it lies in."""
+    return any(f.is_link for f in storage.list(path.rpartition("/")[0]) if f.path == path)

@@ -1,0 +1,56 @@
+"""Reads: the rows that a commit was made from. The commit is refused when others have changed them since.
+
+A delete by predicate reads the rows that match and then commits their removal. It has not seen rows that another commit
+changed or added in between. So the commit raises ReadOutdated, and the caller reads again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from paimon_core.commit.base import Base
+from paimon_core.commit.snapshot_history import delta_of, snapshots_since, told
+from paimon_core.errors import CorruptTable, ReadOutdated, SnapshotNotFound
+from paimon_core.metadata.commit_message import position_of
+from paimon_core.metadata.snapshot import CommitKind, Snapshot
+
+
+@dataclass(frozen=True)
+class Reads:
+    """The rows of some partitions in one snapshot."""
+
+    snapshot: Snapshot | None
+    """None: the table had no snapshot."""
+    may_hold: Callable[[bytes], bool]
+    """Whether a serialized partition may hold rows that the read selects."""
+
+    def check(self, base: Base) -> None:
+        """Raises ReadOutdated when a later commit changed one of the partitions, or when this cannot be determined."""
+        if self.snapshot == base.snapshot:
+            return
+        try:
+            for snapshot in snapshots_since(base, position_of(self.snapshot)):
+                if self._is_change(base, snapshot) and any(
+                    self.may_hold(e.partition) for e in delta_of(base, snapshot)
+                ):
+                    raise self._outdated(base, f"{told(snapshot)} changed rows of the same partitions", snapshot)
+        except (SnapshotNotFound, CorruptTable) as error:
+            raise self._outdated(base, f"a snapshot since has expired or was rolled back: {error}") from error
+
+    def _is_change(self, base: Base, snapshot: Snapshot) -> bool:
+        """A compaction changes no row, unless it leaves out rows that have expired."""
+        if snapshot.commit_kind is not CommitKind.COMPACT:
+            return True
+        return base.context.options["record-level.expire-time"] is not None
+
+    def _outdated(self, base: Base, problem: str, other: Snapshot | None = None) -> ReadOutdated:
+        start = 0 if self.snapshot is None else self.snapshot.id
+        facts = {} if other is None else {"other_user": other.commit_user, "other_snapshot": other.id}
+        return ReadOutdated(
+            f"table {base.context.name}: the commit was made from snapshot {start}, and {problem}: read again and "
+            "repeat the change",
+            table=base.context.name,
+            snapshot=start,
+            **facts,
+        )

@@ -1,0 +1,78 @@
+"""History: what others committed lately, and how an error tells it.
+
+Who sits at the other side of a conflict is looked for in the newest snapshots only: an error may cost a little, and
+its fix is the same for all older ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from paimon_core.commit.base import Base
+from paimon_core.errors import CorruptTable, SnapshotNotFound
+from paimon_core.metadata.commit_message import Position
+from paimon_core.metadata.manifest import FileKind, ManifestEntry
+from paimon_core.metadata.snapshot import CommitKind, Snapshot
+from paimon_core.metadata.stores.snapshot_store import SnapshotStore
+
+SNAPSHOTS_SEARCHED = 1000
+"""Newest snapshots in whose deltas the other side of a conflict is looked for."""
+
+
+def newest_first(snapshots: SnapshotStore, start: int, above: int = 0) -> Iterator[Snapshot]:
+    """The snapshots from ``start`` down to the one after ``above`` that have not expired; ids may have gaps."""
+    snapshot_id = start
+    while snapshot_id > above:
+        try:
+            yield snapshots.read(snapshot_id)
+        except SnapshotNotFound:
+            snapshot_id = max((i for i in snapshots.ids() if i < snapshot_id), default=0)
+        else:
+            snapshot_id -= 1
+
+
+def recent_changes(base: Base, most: int = SNAPSHOTS_SEARCHED) -> Iterator[tuple[Snapshot, list[ManifestEntry]]]:
+    """The newest snapshots with their changes, ``most`` of them, as far as they have not expired."""
+    if base.snapshot is None:
+        return
+    yield base.snapshot, delta_of(base, base.snapshot)
+    for snapshot in newest_first(base.context.snapshots, base.id - 1, max(0, base.id - most)):
+        try:
+            entries = delta_of(base, snapshot)
+        except CorruptTable:
+            return  # it expired while we read it
+        yield snapshot, entries
+
+
+def snapshots_since(base: Base, after: Position) -> Iterator[Snapshot]:
+    """The snapshots after a position, up to the base, oldest first.
+
+    Raises SnapshotNotFound when the base does not continue the position, and when one of the snapshots has expired.
+    """
+    start, name = after
+    snapshots = base.context.snapshots
+    if start and (start > base.id or snapshots.read(start).delta_manifest_list != name):
+        raise SnapshotNotFound(f"snapshot {start} was rolled back", snapshot=start)
+    for snapshot_id in range(start + 1, base.id + 1):
+        at_base = base.snapshot if snapshot_id == base.id else None
+        yield at_base or snapshots.read(snapshot_id)
+
+
+def delta_of(base: Base, snapshot: Snapshot) -> list[ManifestEntry]:
+    """The entries that a snapshot added to the one before it; raises CorruptTable, also when it has expired."""
+    manifests = base.context.manifests.read_list(snapshot.delta_manifest_list, snapshot.delta_manifest_list_size)
+    return [entry for manifest in manifests for entry in base.read(manifest)]
+
+
+def changed_by(base: Base, wanted: ManifestEntry, kind: FileKind) -> Snapshot | None:
+    """The snapshot that added, or deleted, the file of an entry; None when none of the newest did."""
+    for snapshot, entries in recent_changes(base):
+        if any(e.kind is kind and e.identity == wanted.identity for e in entries):
+            return snapshot
+    return None
+
+
+def told(snapshot: Snapshot) -> str:
+    """``snapshot 7 (compaction of user x)``."""
+    kind = "compaction" if snapshot.commit_kind is CommitKind.COMPACT else f"{snapshot.commit_kind.lower()} commit"
+    return f"snapshot {snapshot.id} ({kind} of user {snapshot.commit_user})"

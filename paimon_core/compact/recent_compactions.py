@@ -1,0 +1,92 @@
+"""What the recent snapshots say about compaction: whether a full one is due, and where level 0 has waited too long.
+
+Java's writers count in memory. We keep no state between commits, so we count snapshots (format 8.3, 8.4).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from paimon_core.compact.task import CompactionTask
+from paimon_core.errors import SnapshotNotFound
+from paimon_core.lsm.compaction.strategy import gentle_interval, needs_lookup
+from paimon_core.metadata.context import TableContext
+from paimon_core.metadata.manifest import ManifestEntry
+from paimon_core.metadata.snapshot import CommitKind, Snapshot
+from paimon_core.options import TableOptions
+
+FULL_MARK = ("paimon-core.compaction", "full")
+"""The property of a snapshot that compacted every bucket fully; DO NOT CHANGE, on disk."""
+
+
+def marked(tasks: Sequence[CompactionTask], properties: Mapping[str, str]) -> dict[str, str]:
+    """The properties to commit ``tasks`` with: the mark of a full compaction is added when they are one."""
+    is_full = bool(tasks) and all(task.of_full_table for task in tasks)
+    return {**properties, **dict([FULL_MARK])} if is_full else dict(properties)
+
+
+def full_is_due(context: TableContext, latest: Snapshot | None) -> bool:
+    """Whether ``full-compaction.delta-commits`` commits came after the last full compaction.
+
+    Only marked snapshots are known as one. Where older snapshots have expired without one, it is due as soon as there
+    is a commit: at worst it comes early.
+    """
+    interval = _delta_commits(context.options)
+    if interval is None or latest is None:
+        return False
+    commits = 0
+    for snapshot in _newest_first(context, latest):
+        if snapshot is not None and snapshot.properties.get(FULL_MARK[0]) == FULL_MARK[1]:
+            return False
+        commits += snapshot is not None and _adds_rows(snapshot)
+        if commits >= interval or (snapshot is None and commits):
+            return True
+    return False
+
+
+def overdue_buckets(
+    context: TableContext, latest: Snapshot | None, entries: Sequence[ManifestEntry]
+) -> frozenset[tuple[bytes, int]]:
+    """The (partition, bucket)s with a file of level 0 that has seen as many commits as gentle compaction allows.
+
+    Where older snapshots have expired, what the earliest one held counts as old enough. Empty for other tables.
+    """
+    options = context.options
+    if latest is None or not needs_lookup(options) or options["lookup-compact"] != "gentle":
+        return frozenset()
+    waiting = {e.file.file_name: (e.partition, e.bucket) for e in entries if e.file.level == 0}
+    left = gentle_interval(options)
+    then = latest
+    for snapshot in _newest_first(context, latest) if waiting else ():
+        if snapshot is None or left == 0:
+            break
+        then = snapshot
+        left -= _adds_rows(snapshot)
+    else:
+        if left:
+            return frozenset()
+    try:
+        old = {e.file.file_name for e in context.manifests.entries_of(then) if e.file.level == 0}
+    except SnapshotNotFound:  # it expires under our hands: the next commit looks again
+        return frozenset()
+    return frozenset(place for name, place in waiting.items() if name in old)
+
+
+def _delta_commits(options: TableOptions) -> int | None:
+    given: int | None = options["full-compaction.delta-commits"]
+    return 1 if given is None and options["changelog-producer"] == "full-compaction" else given
+
+
+def _adds_rows(snapshot: Snapshot) -> bool:
+    return snapshot.commit_kind in (CommitKind.APPEND, CommitKind.OVERWRITE)
+
+
+def _newest_first(context: TableContext, latest: Snapshot) -> Iterator[Snapshot | None]:
+    """The snapshots down to the first; None, and the end, where one has expired."""
+    yield latest
+    for snapshot_id in range(latest.id - 1, 0, -1):
+        try:
+            yield context.snapshots.read(snapshot_id)
+        except SnapshotNotFound:
+            yield None
+            return

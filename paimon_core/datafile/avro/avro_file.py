@@ -1,0 +1,135 @@
+"""Avro data files (format 7.10), read and written block by block.
+
+They are slow, ten to twenty times slower than Parquet: an Avro file holds rows, and fastavro makes a dict of each,
+which Arrow turns into columns and back. There is no loop over rows here, but those two run one. Memory is that of the
+dicts of ``_STEP_BYTES`` of rows.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from paimon_core.codec.avro_file import AvroReader, AvroWriter, array_schema, decoding
+from paimon_core.datafile.avro.avro_schema import (
+    arrow_type,
+    avro_schema,
+    from_plain,
+    plain_schema,
+    plain_type,
+    to_plain,
+)
+from paimon_core.datafile.column_bounds import ColumnBounds
+from paimon_core.datafile.file_format import LEAST_BATCH_ROWS, Arrays
+from paimon_core.datafile.statistics import Bounds
+from paimon_core.limits import AVRO_BLOCK_BYTES, AVRO_RATIO, AVRO_RECORDS
+from paimon_core.schema import DataField
+from paimon_core.types import DataType
+
+_STEP_BYTES = 1 << 20
+"""Bytes of rows that are dicts at once, which take some ten times as much."""
+_BLOCK_BYTES = 64_000
+_CODECS = {"gzip": "deflate"}
+
+
+class AvroOutput:
+    """A FileOutput."""
+
+    def __init__(self, sink: pa.NativeFile, fields: Sequence[DataField], compression: str, zstd_level: int) -> None:
+        schema = avro_schema(fields)
+        codec = _CODECS.get(compression, compression)
+        self._sink = sink
+        self._writer = AvroWriter(sink, schema, codec, level=zstd_level, encoding=plain_schema(schema))
+        self._bounds = ColumnBounds(fields)
+
+    @property
+    def written_bytes(self) -> int:
+        """The bytes of whole blocks, and those of the last one before it is packed."""
+        return int(self._sink.tell()) + self._writer.held_bytes
+
+    def write(self, rows: pa.Table) -> None:
+        """Add rows."""
+        self._bounds.add(rows)
+        for batch in rows.to_batches():
+            width = max(1, batch.nbytes // max(1, len(batch)))
+            for start in range(0, len(batch), step := max(1, _STEP_BYTES // width)):
+                part = batch.slice(start, step)
+                plain = pa.RecordBatch.from_arrays([to_plain(c) for c in part.columns], names=rows.column_names)
+                records = plain.to_pylist()
+                for at in range(0, len(records), block := max(1, _BLOCK_BYTES // width)):
+                    self._writer.write(records[at : at + block])
+
+    def finish(self) -> None:
+        """Write the last block."""
+        self._writer.finish()
+
+    def bounds(self, null_counts: list[int], without: list[bool]) -> list[Bounds]:
+        """The bounds of each column."""
+        return self._bounds.bounds(null_counts, without)
+
+    def discard(self) -> None:
+        """Nothing is held open."""
+
+
+class AvroInput:
+    """A FileInput; the rows are counted as they come."""
+
+    row_count = None
+
+    def __init__(self, source: pa.NativeFile, path: str) -> None:
+        self._path = path
+        with decoding(path):
+            self._reader = AvroReader(source, source.size())
+            node = json.loads(self._reader.schema)
+            self._array = array_schema(json.dumps(plain_schema(node)).encode(), AVRO_RECORDS)
+            self.schema = pa.schema(list(arrow_type(node)))
+
+    def rows_of(self, size: int, columns: Collection[str]) -> int:
+        """Batches are of ``_STEP_BYTES`` in the file whatever they are to hold."""
+        return LEAST_BATCH_ROWS
+
+    def matching(self, filters: pc.Expression) -> list[int] | None:
+        """There is no telling."""
+        return None
+
+    def batches(
+        self,
+        wanted: Mapping[str, DataType],
+        row_groups: list[int] | None,
+        *,
+        batch_rows: int,
+        use_threads: bool,
+        verify_checksums: bool,
+    ) -> Iterator[tuple[int, Arrays]]:
+        """All rows; zstd frames that have a checksum are always checked."""
+        with decoding(self._path):
+            if not wanted:
+                while (count := self._reader.skip_block()) is not None:
+                    yield count, {}
+                return
+            types = pa.struct([self.schema.field(name) for name in wanted])
+            for records in self._steps():
+                for start in range(0, len(records), batch_rows):
+                    yield _columns(records[start : start + batch_rows], types)
+
+    def _steps(self) -> Iterator[list[dict[str, Any]]]:
+        held: list[dict[str, Any]] = []
+        size = 0
+        limit = max(AVRO_BLOCK_BYTES, AVRO_RATIO * self._reader.size)
+        while (block := self._reader.next_block(limit)) is not None:
+            held += block.records(self._array)
+            size += len(block.data)
+            if size >= _STEP_BYTES:
+                yield held
+                held, size = [], 0
+        if held:
+            yield held
+
+
+def _columns(records: list[dict[str, Any]], types: pa.StructType) -> tuple[int, Arrays]:
+    rows = pa.array(records, plain_type(types))
+    return len(records), {f.name: from_plain(rows.field(at), f.type) for at, f in enumerate(types)}

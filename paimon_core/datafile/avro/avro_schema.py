@@ -1,0 +1,185 @@
+"""What a data file looks like to Avro: its header's schema, and the Arrow types that a header stands for (format 7.10).
+
+Values pass through fastavro in their plain form: an integer for a time, bytes for a DECIMAL, a list of pairs for a map,
+which has the same bytes.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from paimon_core.datafile.avro.decimals import bytes_of_decimals, decimals_of_bytes
+from paimon_core.datafile.nested_arrays import rebuilt
+from paimon_core.errors import UnsupportedFeature
+from paimon_core.limits import AVRO_RECORDS
+from paimon_core.schema import DataField
+from paimon_core.types import BINARY_ROOTS, STRING_ROOTS, DataType, TypeRoot
+
+_NAME = re.compile(r"[^\W\d]\w*")
+_NAMESPACE = "org.apache.paimon.avro.generated"
+_SIMPLE = {
+    TypeRoot.BOOLEAN: "boolean",
+    **dict.fromkeys((TypeRoot.TINYINT, TypeRoot.SMALLINT, TypeRoot.INT), "int"),
+    TypeRoot.BIGINT: "long",
+    TypeRoot.FLOAT: "float",
+    TypeRoot.DOUBLE: "double",
+    **dict.fromkeys(STRING_ROOTS, "string"),
+    **dict.fromkeys(BINARY_ROOTS, "bytes"),
+}
+_ARROW = {
+    "boolean": pa.bool_(),
+    "int": pa.int32(),
+    "long": pa.int64(),
+    "float": pa.float32(),
+    "double": pa.float64(),
+    "string": pa.string(),
+    "bytes": pa.binary(),
+}
+_LOGICAL = {
+    ("int", "date"): pa.date32(),
+    ("int", "time-millis"): pa.time32("ms"),
+    ("long", "timestamp-millis"): pa.timestamp("ms"),
+    ("long", "timestamp-micros"): pa.timestamp("us"),
+    ("long", "local-timestamp-millis"): pa.timestamp("ms"),
+    ("long", "local-timestamp-micros"): pa.timestamp("us"),
+}
+
+
+def avro_schema(fields: Sequence[DataField]) -> dict[str, Any]:
+    """The header of a file of these columns.
+
+    Raises UnsupportedFeature naming a column that Avro cannot hold: a TIMESTAMP of more than 6 digits, a TIME of more
+    than 3, a name other than letters, digits and underscores, rows in it whose made-up names clash; also for more ROW
+    and MAP types than a reader takes.
+    """
+    records = sum(f.type.records for f in fields)
+    if records > AVRO_RECORDS:
+        raise UnsupportedFeature(f"{records} ROW and MAP types in columns, {AVRO_RECORDS} is the most")
+    taken: set[str] = set()
+    return {
+        "type": "record",
+        "name": "record",
+        "namespace": _NAMESPACE,
+        "fields": [_field(f.name, f.type, "record", f.name, taken) for f in fields],
+    }
+
+
+def _field(name: str, dtype: DataType, record: str, column: str, taken: set[str]) -> dict[str, Any]:
+    if not _NAME.fullmatch(name):
+        raise UnsupportedFeature(f"column {column!r}: Avro takes no name like {name!r}", column=column)
+    out: dict[str, Any] = {"name": name, "type": _type(dtype, f"{record}_{name}", column, taken)}
+    return out | {"default": None} if dtype.nullable else out
+
+
+def _type(dtype: DataType, record: str, column: str, taken: set[str]) -> Any:
+    """``record`` is the name of the record type that a ROW or the pairs of a MAP are to have."""
+    plain = _SIMPLE.get(dtype.root) or _complex(dtype, record, column, taken)
+    return ["null", plain] if dtype.nullable else plain
+
+
+def _complex(dtype: DataType, record: str, column: str, taken: set[str]) -> dict[str, Any]:
+    children = dtype.children
+    match dtype.root:
+        case TypeRoot.DECIMAL:
+            return _logical("bytes", "decimal") | {"precision": dtype.precision, "scale": dtype.scale}
+        case TypeRoot.DATE:
+            return _logical("int", "date")
+        case TypeRoot.TIME if dtype.precision <= 3:
+            return _logical("int", "time-millis")
+        case TypeRoot.TIMESTAMP | TypeRoot.TIMESTAMP_LTZ if dtype.precision <= 6:
+            local = "local-" if dtype.root is TypeRoot.TIMESTAMP_LTZ else ""
+            return _logical("long", f"{local}timestamp-{'millis' if dtype.precision <= 3 else 'micros'}")
+        case TypeRoot.ARRAY:
+            return {"type": "array", "items": _type(children[0].type, record, column, taken)}
+        case TypeRoot.MAP if children[0].type.root in STRING_ROOTS:
+            return {"type": "map", "values": _type(children[1].type, record, column, taken)}
+        case TypeRoot.MAP | TypeRoot.ROW:
+            if record in taken:
+                raise UnsupportedFeature(f"column {column!r}: Avro would have two types {record}", column=column)
+            taken.add(record)
+            inner = [_field(c.name, c.type, record, column, taken) for c in children]
+            row = {"type": "record", "name": record, "fields": inner}
+            return row if dtype.root is TypeRoot.ROW else _logical("array", "map") | {"items": row}
+    raise UnsupportedFeature(f"column {column!r}: Avro has no {dtype.with_nullable(True)}", column=column)
+
+
+def _logical(kind: str, name: str) -> dict[str, Any]:
+    return {"type": kind, "logicalType": name}
+
+
+# -- what a header says ------------------------------------------------------------------------------------------------
+
+
+def arrow_type(node: Any) -> pa.DataType:
+    """The Arrow type of an Avro schema's values, times without zone. Raises ValueError for what we do not write."""
+    node = _not_null(node)
+    if isinstance(node, str):
+        node = {"type": node}
+    kind, logical = node["type"], node.get("logicalType")
+    if kind == "record":
+        return pa.struct([(f["name"], arrow_type(f["type"])) for f in node["fields"]])
+    if kind == "map":
+        return pa.map_(pa.string(), arrow_type(node["values"]))
+    if kind == "array":
+        items = arrow_type(node["items"])
+        return pa.map_(items[0].type, items[1].type) if logical == "map" else pa.list_(items)
+    if (kind, logical) == ("bytes", "decimal"):
+        return pa.decimal128(int(node["precision"]), int(node.get("scale", 0)))
+    if kind not in _ARROW:
+        raise ValueError(f"its schema has a type {kind!r:.50}")
+    return _LOGICAL.get((kind, logical), _ARROW[kind])
+
+
+def _not_null(node: Any) -> Any:
+    if not isinstance(node, list):
+        return node
+    branches = [branch for branch in node if branch != "null"]
+    if len(branches) != 1 or isinstance(branches[0], list):
+        raise ValueError("its schema has a union of several types")
+    return branches[0]
+
+
+def plain_schema(node: Any, numbers: Iterator[int] | None = None) -> Any:
+    """A schema with the same bytes for fastavro: maps are arrays of pairs, records have names of ours."""
+    numbers = itertools.count() if numbers is None else numbers
+    if isinstance(node, list):
+        return [plain_schema(branch, numbers) for branch in node]
+    if not isinstance(node, dict):
+        return node
+    if node["type"] == "record":
+        fields = [{"name": f["name"], "type": plain_schema(f["type"], numbers)} for f in node["fields"]]
+        return {"type": "record", "name": f"r{next(numbers)}", "fields": fields}
+    if node["type"] == "map":
+        pair = [{"name": "key", "type": "string"}, {"name": "value", "type": node["values"]}]
+        return plain_schema({"type": "array", "items": {"type": "record", "fields": pair}}, numbers)
+    return {"type": "array", "items": plain_schema(node["items"], numbers)} if node["type"] == "array" else node["type"]
+
+
+def plain_type(dtype: pa.DataType) -> pa.DataType:
+    """The Arrow type of the plain form of values of ``dtype``."""
+    if pa.types.is_struct(dtype):
+        return pa.struct([(f.name, plain_type(f.type)) for f in dtype])
+    if pa.types.is_map(dtype):
+        return pa.list_(pa.struct([("key", plain_type(dtype.key_type)), ("value", plain_type(dtype.item_type))]))
+    if pa.types.is_list(dtype):
+        return pa.list_(plain_type(dtype.value_type))
+    if pa.types.is_decimal(dtype):
+        return pa.binary()
+    if pa.types.is_timestamp(dtype):
+        return pa.int64()
+    return pa.int32() if pa.types.is_date(dtype) or pa.types.is_time(dtype) else dtype
+
+
+def to_plain(array: pa.Array) -> pa.Array:
+    """A column as ``plain_type`` of its type."""
+    return rebuilt(array, plain_type(array.type), lambda a, t: bytes_of_decimals(a) if t == pa.binary() else a.cast(t))
+
+
+def from_plain(array: pa.Array, wanted: pa.DataType) -> pa.Array:
+    """A column in plain form as ``wanted``. Raises pa.ArrowInvalid or ValueError for values that are none of it."""
+    return rebuilt(array, wanted, lambda a, t: decimals_of_bytes(a, t) if pa.types.is_decimal(t) else a.cast(t))

@@ -1,0 +1,161 @@
+"""ORC data files (format 7.9), read and written through Arrow in bounded memory, with a checksum (``orc_seal``).
+
+What Arrow cannot do with timestamps is refused by ``orc_timestamps``, and by Arrow where it reads a far year.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+import pyarrow.orc as orc
+
+from paimon_core.datafile.column_bounds import ColumnBounds
+from paimon_core.datafile.field_ids import numbered_schema
+from paimon_core.datafile.file_format import LEAST_BATCH_ROWS, Arrays, counted_batches
+from paimon_core.datafile.nested_arrays import assembled, parts, whole
+from paimon_core.datafile.orc.file_checksum import SealingSink, verified
+from paimon_core.datafile.orc.metadata_checks import check_metadata
+from paimon_core.datafile.orc.timestamps import check_columns, check_values, leaves
+from paimon_core.datafile.statistics import Bounds
+from paimon_core.errors import UnsupportedFeature
+from paimon_core.schema import DataField
+from paimon_core.types import DataType, TypeRoot
+
+FIELD_ID = b"paimon.id"
+STRIPE_BYTES = 16 << 20
+"""What the encoded columns of a stripe take at most before it goes to the file."""
+
+_CODECS = {"gzip": "zlib", "none": "uncompressed"}
+_MAGIC = b"ORC"
+_PACKED = 3
+"""By how much columns shrink in a file, about."""
+_BUFFER_BYTES = 1 << 20
+"""What is collected before it goes to the sink; the encoder writes many small pieces."""
+_OUT_OF_RANGE = "out of range for nanosecond"
+
+
+class OrcOutput:
+    """A FileOutput."""
+
+    def __init__(self, sink: pa.NativeFile, fields: Sequence[DataField], compression: str, *, legacy_ltz: bool) -> None:
+        check_columns(fields, legacy_ltz=legacy_ltz)
+        self._sink = sink
+        self._fields = tuple(fields)
+        # A TIME is an integer in ORC.
+        self._schema = numbered_schema(
+            fields, FIELD_ID, lambda t: pa.int32() if t.root is TypeRoot.TIME else t.to_arrow()
+        )
+        codec = _CODECS.get(compression, compression)
+        self._seal = SealingSink(sink)
+        self._buffer = pa.BufferedOutputStream(pa.PythonFile(self._seal, mode="w"), _BUFFER_BYTES)
+        self._is_sealed = False
+        self._writer = orc.ORCWriter(self._buffer, compression=codec, stripe_size=STRIPE_BYTES)
+        self._bounds = ColumnBounds(fields)
+        self._unflushed = 0
+
+    @property
+    def written_bytes(self) -> int:
+        """Those in the file and a guess at those of the stripe that is being made."""
+        return int(self._sink.tell() if self._is_sealed else self._buffer.tell()) + self._unflushed // _PACKED
+
+    def write(self, rows: pa.Table) -> None:
+        """Add rows. Raises InvalidRequest naming the column for a timestamp that would not be read again."""
+        for field, column in zip(self._fields, rows.columns, strict=True):
+            for chunk in column.chunks:
+                check_values(chunk, field.name)
+        self._bounds.add(rows)
+        before = max(self._buffer.tell(), len(_MAGIC))
+        self._writer.write(rows.cast(self._schema))
+        self._unflushed = 0 if self._buffer.tell() > before else self._unflushed + rows.nbytes
+
+    def finish(self) -> None:
+        """Write the last stripe and the footer, with a checksum of the file."""
+        self._writer.close()
+        self._buffer.flush()
+        self._seal.seal()
+        self._is_sealed = True
+        self._unflushed = 0
+
+    def bounds(self, null_counts: list[int], without: list[bool]) -> list[Bounds]:
+        """The bounds of each column."""
+        return self._bounds.bounds(null_counts, without)
+
+    def discard(self) -> None:
+        """Free the stripe that is held."""
+        self._seal.drop()
+        try:
+            self._writer.close()
+        finally:
+            self._writer.is_open = False  # or it would try again when it is collected
+
+
+class OrcInput:
+    """A FileInput; it reads stripes piece by piece and is good for one pass. A checksum is verified once, before."""
+
+    def __init__(self, source: pa.NativeFile, path: str, *, legacy_ltz: bool) -> None:
+        source, is_sealed = verified(source)
+        if not is_sealed:
+            check_metadata(source)
+        file = orc.ORCFile(source)
+        self.schema: pa.Schema = file.schema
+        self.row_count: int | None = file.nrows
+        self._source = source
+        self._path = path
+        self._row_bytes = _PACKED * source.size() // max(1, file.nrows)
+        self._legacy_ltz = legacy_ltz
+
+    def rows_of(self, size: int, columns: Collection[str]) -> int:
+        """By the size of the file, of which each column has the same share."""
+        row: int = max(8 * len(columns), self._row_bytes * len(columns) // max(1, len(self.schema)))
+        return max(LEAST_BATCH_ROWS, size // max(1, row))
+
+    def matching(self, filters: pc.Expression) -> list[int] | None:
+        """There is no telling: Arrow keeps the statistics of ORC files to itself."""
+        return None
+
+    def batches(
+        self,
+        wanted: Mapping[str, DataType],
+        row_groups: list[int] | None,
+        *,
+        batch_rows: int,
+        use_threads: bool,
+        verify_checksums: bool,
+    ) -> Iterator[tuple[int, Arrays]]:
+        """All rows; a checksum was verified when the file was opened.
+
+        Raises UnsupportedFeature naming a column with timestamps that Arrow does not take, or not safely.
+        """
+        if not wanted:
+            yield from counted_batches(self.row_count or 0, batch_rows)
+            return
+        check_columns([DataField(-1, name, dtype) for name, dtype in wanted.items()], legacy_ltz=self._legacy_ltz)
+        scanner = (
+            ds.OrcFileFormat()
+            .make_fragment(self._source)
+            .scanner(columns=list(wanted), batch_size=batch_rows, use_threads=False, batch_readahead=1)
+        )
+        try:
+            for batch in scanner.to_batches():
+                yield len(batch), {name: _unpadded(batch[name], dtype) for name, dtype in wanted.items()}
+        except pa.ArrowInvalid as error:
+            if _OUT_OF_RANGE in str(error):
+                raise UnsupportedFeature(
+                    f"{self._path}: years before 1678 and after 2261 in ORC files are not supported: {error}",
+                    path=self._path,
+                ) from error
+            raise
+
+
+def _unpadded(array: pa.Array, dtype: DataType) -> pa.Array:
+    """Without the blanks that fill a CHAR, which are no part of it."""
+    if all(leaf.root is not TypeRoot.CHAR for leaf in leaves(dtype)):
+        return array
+    if dtype.root is TypeRoot.CHAR:
+        return pc.utf8_rtrim(array, " ")
+    array = whole(array)
+    inner = zip(parts(array, array.type), dtype.children, strict=True)
+    return assembled(array, [_unpadded(part, child.type) for part, child in inner], array.type)

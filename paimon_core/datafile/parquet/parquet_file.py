@@ -1,0 +1,193 @@
+"""Parquet data files (format 7.7), as the other formats are read and written."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from paimon_core.datafile.file_format import LEAST_BATCH_ROWS, Arrays
+from paimon_core.datafile.parquet.decoder import decode_columns
+from paimon_core.datafile.parquet.footer import bytes_as_int96, file_end, footer_of, read_footer
+from paimon_core.datafile.parquet.footer_checksum import sealed
+from paimon_core.datafile.parquet.int96 import INT96_AS_BYTES, int96_from_timestamps
+from paimon_core.datafile.parquet.optional_map_keys import open_metadata, with_maps
+from paimon_core.datafile.parquet.parquet_schema import ParquetShape
+from paimon_core.datafile.statistics import Bounds, column_bounds, least_and_greatest, row_groups_of
+from paimon_core.schema import DataField
+from paimon_core.types import DataType
+
+_BUFFER_BYTES = 1 << 20
+"""What is collected before it goes to the sink; the encoder writes many small pieces."""
+_VALUE_BYTES = 8
+"""What a value takes in memory at least, about; files store many in less."""
+
+
+class ParquetOutput:
+    """A FileOutput: each table that is written becomes a row group. The first one shows how to encode the columns.
+
+    ``in_memory``: the file is small, and is written to the sink at once when it is finished.
+    """
+
+    def __init__(
+        self,
+        sink: pa.NativeFile,
+        fields: Sequence[DataField],
+        shape: ParquetShape,
+        first_rows: pa.Table,
+        *,
+        in_memory: bool = False,
+    ) -> None:
+        self._sink = sink
+        self._fields = fields
+        self._shape = shape
+        self._footer: list[pq.FileMetaData] = []
+        self._finished = False
+        self._known: dict[int, tuple[Any, Any] | None] = {}
+        self._gate = None if in_memory else _Gate(sink)
+        self._buffer = (
+            pa.BufferOutputStream()
+            if self._gate is None
+            else pa.BufferedOutputStream(pa.PythonFile(self._gate, mode="w"), _BUFFER_BYTES)
+        )
+        self._writer = pq.ParquetWriter(
+            self._buffer, shape.schema, metadata_collector=self._footer, **shape.settings(first_rows)
+        )
+
+    @property
+    def written_bytes(self) -> int:
+        """Bytes of the row groups; once finished, of the file."""
+        return int(self._sink.tell() if self._finished else self._buffer.tell())
+
+    def write(self, rows: pa.Table) -> None:
+        """Write a row group: with field ids, INT96 as 12-byte values."""
+        schema, int96 = self._shape.schema, self._shape.int96
+        columns = rows.columns
+        if self._gate is None:
+            self._known = {at: least_and_greatest(columns[at]) for at in self._shape.plain}
+        if int96:
+            columns = [
+                pa.chunked_array(map(int96_from_timestamps, column.chunks), INT96_AS_BYTES) if name in int96 else column
+                for name, column in zip(schema.names, columns, strict=True)
+            ]
+        self._writer.write_table(pa.Table.from_arrays(columns, schema=schema), len(rows))
+
+    def finish(self) -> None:
+        """Write the footer, with a checksum."""
+        self._close()
+        end = self._buffer.getvalue().to_pybytes() if self._gate is None else bytes(self._gate.held)
+        before, footer = footer_of(end)
+        if self._shape.int96:
+            footer = bytes_as_int96(footer, self._shape.int96)
+        self._sink.write(before + file_end(sealed(footer)))
+        self._finished = True
+
+    def bounds(self, null_counts: list[int], without: list[bool]) -> list[Bounds]:
+        """Those of the footer, where the encoder has put them, or the same from the rows of a small file."""
+        (footer,) = self._footer
+        groups = row_groups_of(footer)
+        found = []
+        for at, (field, leaf) in enumerate(zip(self._fields, self._shape.leaves, strict=True)):
+            nulls = null_counts[at]
+            if without[at]:
+                found.append(Bounds(None, None, nulls))
+            elif (known := self._known.get(at)) is not None:
+                found.append(Bounds(*known, nulls))
+            else:
+                found.append(column_bounds(groups, leaf, field.type, nulls))
+        return found
+
+    def discard(self) -> None:
+        """Close the encoder."""
+        self._close()
+
+    def _close(self) -> None:
+        if not self._writer.is_open:
+            return
+        if self._gate is None:
+            self._writer.close()
+            return
+        self._buffer.flush()
+        self._gate.holds = True
+        self._writer.close()
+        self._buffer.flush()
+
+
+class _Gate(io.RawIOBase):
+    """Passes bytes on to the sink, which it does not close, until it ``holds`` them back: those of the footer."""
+
+    def __init__(self, sink: pa.NativeFile) -> None:
+        self._sink = sink
+        self.holds = False
+        self.held = bytearray()
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
+        if self.holds:
+            self.held += data
+        else:
+            self._sink.write(data)
+        return len(data)
+
+
+class ParquetInput:
+    """A FileInput."""
+
+    def __init__(self, source: pa.NativeFile) -> None:
+        self._source = source
+        self._raw_footer = read_footer(source)
+        self._footer, self._maps_are_lists = open_metadata(self._raw_footer)
+        schema: pa.Schema = self._footer.schema.to_arrow_schema()
+        if self._maps_are_lists:
+            schema = pa.schema([f.with_type(with_maps(f.type)) for f in schema])
+        self.schema = schema
+        self.row_count: int | None = self._footer.num_rows
+
+    def rows_of(self, size: int, columns: Collection[str]) -> int:
+        """By the sizes that the footer tells of the first row group, which may be too small for texts that repeat."""
+        if not self._footer.num_row_groups:
+            return LEAST_BATCH_ROWS
+        group = self._footer.row_group(0)
+        stored: dict[str, int] = {}
+        for chunk in map(group.column, range(group.num_columns)):
+            name = chunk.path_in_schema.partition(".")[0]
+            stored[name] = stored.get(name, 0) + chunk.total_uncompressed_size
+        row: int = sum(max(_VALUE_BYTES, stored.get(c, 0) // max(1, group.num_rows)) for c in columns)
+        return max(LEAST_BATCH_ROWS, size // max(1, row))
+
+    def matching(self, filters: pc.Expression) -> list[int] | None:
+        """By the statistics of the footer."""
+        if self._footer.num_row_groups < 2 or self._maps_are_lists:
+            return None
+        import pyarrow.dataset as ds
+
+        fragment = ds.ParquetFileFormat().make_fragment(self._source)
+        return [group.id for group in fragment.subset(filter=filters).row_groups]
+
+    def batches(
+        self,
+        wanted: Mapping[str, DataType],
+        row_groups: list[int] | None,
+        *,
+        batch_rows: int,
+        use_threads: bool,
+        verify_checksums: bool,
+    ) -> Iterator[tuple[int, Arrays]]:
+        """See ``decoder.decode_columns``."""
+        return decode_columns(
+            self._source,
+            self._footer,
+            self._raw_footer,
+            wanted,
+            row_groups,
+            batch_rows=batch_rows,
+            use_threads=use_threads,
+            verify_checksums=verify_checksums,
+            maps_are_lists=self._maps_are_lists,
+        )

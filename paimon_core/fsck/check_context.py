@@ -1,0 +1,144 @@
+"""Survey: one check of one table, as all its parts share it: what is read is read once, and told once.
+
+Memory: the files of one snapshot, a name and a number for every file that any snapshot reaches, and some listings.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, OrderedDict
+from dataclasses import dataclass, field
+
+from paimon_core.errors import CorruptTable
+from paimon_core.fsck.finding_collector import Notes, Spot
+from paimon_core.metadata.context import TableContext
+from paimon_core.metadata.manifest import FileKind, ManifestEntry, ManifestFile
+from paimon_core.storage.paths import component
+
+KEPT_LISTINGS = 1024
+
+
+@dataclass
+class Survey:
+    """What is known so far; ``context`` is the table on the branch that is being looked at."""
+
+    context: TableContext
+    notes: Notes
+    reached: set[str] = field(default_factory=set)
+    """The paths of all metadata files that something leads to."""
+    data: dict[str, int] = field(default_factory=dict)
+    """By name of a data file, or of a file beside one, what it is, as a hash."""
+    schema_ids: set[int] = field(default_factory=set)
+    """The schemas of the branch."""
+    broken: set[str] = field(default_factory=set)
+    """Names of data files whose rows cannot be read."""
+    has_vectors: bool = False
+    """Whether some snapshot has deletion vectors."""
+    _listings: OrderedDict[str, dict[str, int]] = field(default_factory=OrderedDict)
+    _manifests: set[str] = field(default_factory=set)
+
+    @property
+    def deep(self) -> bool:
+        """Whether rows are looked at."""
+        return self.notes.deep
+
+    def plain(self, name: str, spot: Spot) -> bool:
+        """Whether a file name in metadata stays in its directory (I35)."""
+        self.notes.check("I35")
+        try:
+            component(name)
+        except CorruptTable as error:
+            self.notes.find("I35", spot, f"{spot.holder}: {error}")
+            return False
+        return True
+
+    def has_file(self, path: str, spot: Spot, size: int | None = None) -> bool:
+        """Whether a file is there (I6), of the recorded size when one is given; looked up in a listing."""
+        self.notes.check("I6")
+        found = self._size(path)
+        if found is None and spot.path is not None and not self.context.storage.exists(spot.path):
+            return False  # its snapshot expired while we looked
+        if found is None:
+            self.notes.find("I6", spot, f"{spot.holder} needs {path}, which is missing", path=path)
+        elif size is not None and found != size:
+            self.notes.find(
+                "I6", spot, f"{spot.holder} needs {path}, which has {found} bytes, not {size} as recorded", path=path
+            )
+        return found == size if size is not None else found is not None
+
+    def _size(self, path: str) -> int | None:
+        directory, _, name = path.rpartition("/")
+        if directory in self._listings:
+            self._listings.move_to_end(directory)
+            if name in self._listings[directory]:
+                return self._listings[directory][name]
+            if not self.context.storage.exists(path):
+                return None  # and if it is there, it has come since the listing
+        entries = self.context.storage.list(directory)
+        self._listings[directory] = {e.name: e.size for e in entries if not e.is_directory}
+        if len(self._listings) > KEPT_LISTINGS:
+            self._listings.popitem(last=False)
+        return self._listings[directory].get(name)
+
+    def manifests_of(self, name: str | None, size: int | None, spot: Spot) -> list[ManifestFile] | None:
+        """The manifests that a manifest list names; None when it is bad, which is told once."""
+        if name is None:
+            return []
+        if not self.plain(name, spot):
+            return None
+        path = self.context.paths.manifest(name)
+        self.reached.add(path)
+        if not self.has_file(path, spot, size):
+            self.notes.incomplete = True
+            return None
+        with self.notes.guarding("I6", spot, path):
+            found = self.context.manifests.read_list(name)
+            # A name that leaves the directory is told, and its list is not followed.
+            plain = [self.plain(m.file_name, spot) for m in found]
+            return found if all(plain) else None
+        return None  # type: ignore[unreachable]  # what the guard caught
+
+    def entries(self, manifest: ManifestFile, spot: Spot) -> list[ManifestEntry] | None:
+        """The entries of a manifest; None when it is bad. What it is recorded to be is checked when it is first met."""
+        path = self.context.paths.manifest(manifest.file_name)
+        first = path not in self._manifests
+        self._manifests.add(path)
+        self.reached.add(path)
+        if first and not self.has_file(path, spot, manifest.file_size):
+            self.notes.incomplete = True
+            return None
+        try:
+            found = self.context.manifests.read_manifest(manifest.file_name)
+        except Exception as error:
+            if first:
+                with self.notes.guarding("I6", spot, path):
+                    raise error
+            return None
+        if first:
+            self._check_manifest(manifest, found, path, spot)
+        return found
+
+    def _check_manifest(self, manifest: ManifestFile, found: list[ManifestEntry], path: str, spot: Spot) -> None:
+        """The numbers and ranges that its list records of a manifest (I18, I19)."""
+        kinds = Counter(e.kind for e in found)
+        recorded = (manifest.num_added_files, manifest.num_deleted_files)
+        self.notes.check("I18")
+        if (kinds[FileKind.ADD], kinds[FileKind.DELETE]) != recorded:
+            self.notes.find(
+                "I18",
+                spot,
+                f"{path} adds {kinds[FileKind.ADD]} files and deletes {kinds[FileKind.DELETE]}, "
+                f"recorded are {recorded[0]} and {recorded[1]}",
+                path=path,
+            )
+        for what, low, high, values in (
+            ("bucket", manifest.min_bucket, manifest.max_bucket, {e.bucket for e in found}),
+            ("level", manifest.min_level, manifest.max_level, {e.file.level for e in found}),
+        ):
+            outside = sorted(v for v in values if low is not None and high is not None and not low <= v <= high)
+            if outside:
+                self.notes.find(
+                    "I19",
+                    spot,
+                    f"{path} holds {what} {outside[0]}, its list says {low} to {high}: readers may skip it",
+                    path=path,
+                )

@@ -1,0 +1,152 @@
+"""The rows of one data file against its record: it decodes, is sorted, and is what the manifest says (deep checks)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from paimon_core.codec.binary_row import decode_row, encode_rows, to_array
+from paimon_core.codec.hashing import bucket_of, hash_rows
+from paimon_core.datafile.reader import read_batches
+from paimon_core.errors import UnsupportedFeature
+from paimon_core.fsck.check_context import Survey
+from paimon_core.fsck.file_statistics import StatsCheck
+from paimon_core.fsck.finding_collector import Spot
+from paimon_core.lsm.key_order import key_order
+from paimon_core.lsm.order_codes import order_codes
+from paimon_core.metadata.manifest import ManifestEntry
+from paimon_core.schema import KIND_FIELD, SEQUENCE_FIELD, DataField, TableSchema
+
+BATCH_ROWS = 1 << 16
+
+
+def check_rows(survey: Survey, entry: ManifestEntry, path: str, spot: Spot, *, changelog: bool = False) -> None:
+    """Read the whole file; each rule is told once a file, with the first row that breaks it."""
+    notes, name = survey.notes, entry.file.file_name
+    notes.check("I6")
+    survey.broken.add(name)
+    with notes.guarding("I6", spot, path):
+        try:
+            _read(survey, entry, path, spot, changelog)
+            survey.broken.discard(name)
+        except UnsupportedFeature as error:
+            notes.skip("I6", f"some rows are not read: {error}")
+
+
+def _read(survey: Survey, entry: ManifestEntry, path: str, spot: Spot, changelog: bool) -> None:
+    context, file = survey.context, entry.file
+    if file.write_cols is not None:
+        raise UnsupportedFeature("files that hold only some columns")
+    schema = context.schemas.read(file.schema_id)
+    check = _Rows(survey, entry, schema, path, spot, changelog)
+    for batch in read_batches(
+        context.storage,
+        path,
+        file=file,
+        file_schema=schema,
+        read_fields=schema.file_fields if context.is_keyed else schema.fields,
+        batch_rows=BATCH_ROWS,
+    ):
+        check.add(batch)
+    check.finish()
+
+
+class _Rows:
+    """One pass over the rows of a file."""
+
+    def __init__(
+        self, survey: Survey, entry: ManifestEntry, schema: TableSchema, path: str, spot: Spot, changelog: bool
+    ) -> None:
+        self._survey, self._entry, self._path, self._spot = survey, entry, path, spot
+        self._keyed = survey.context.is_keyed
+        self._sorted = self._keyed and entry.bucket >= 0
+        self._changelog = changelog
+        self._keys = schema.file_key_fields if self._keyed else ()
+        self._stats = StatsCheck.of(entry.file, schema, keyed=self._keyed)
+        self._partition = self._values_of(schema.partition_fields)
+        self._hashed = self._hashed_columns(schema)
+        self._told: set[str] = set()
+        self._rows = self._deletes = 0
+        self._first: pa.RecordBatch | None = None
+        self._last: pa.RecordBatch | None = None
+        self._sequences: tuple[int, int] | None = None
+
+    def _values_of(self, fields: Sequence[DataField]) -> list[tuple[str, pa.Array]]:
+        types = [f.type for f in fields]
+        values = decode_row(self._entry.partition, types) if fields else ()
+        return [(f.name, to_array([v], f.type)) for f, v in zip(fields, values, strict=True)]
+
+    def _hashed_columns(self, schema: TableSchema) -> tuple[DataField, ...]:
+        """The columns by which rows go to buckets, as the file has them; () where that cannot be said."""
+        context, entry = self._survey.context, self._entry
+        function = context.schema.options.get("bucket-function.type", "default")
+        if entry.total_buckets < 1 or entry.bucket < 0 or function != "default" or not context.bucket_keys:
+            return ()
+        ids = {f.id: f for f in schema.fields}
+        wanted = context.schema.select(context.bucket_keys)
+        return tuple(ids[f.id] for f in wanted) if all(f.id in ids for f in wanted) else ()
+
+    def _find(self, invariant: str, message: str) -> None:
+        if message.partition(" ")[0] not in self._told:
+            self._told.add(message.partition(" ")[0])
+            self._survey.notes.find(invariant, self._spot, f"{self._path}: {message}", path=self._path)
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        """Look at some rows."""
+        for problem in self._stats.problems(batch):
+            self._find("I19", problem)
+        for name, value in self._partition:
+            same = batch[name].is_null() if value[0].as_py() is None else pc.equal(batch[name], value[0])
+            if not pc.all(pc.fill_null(same, False)).as_py():
+                self._find("I15", f"partition column {name} has another value than {value[0].as_py()!r:.60}")
+        if self._hashed:
+            hashes = hash_rows([batch[f.name] for f in self._hashed], [f.type for f in self._hashed])
+            buckets = bucket_of(hashes, self._entry.total_buckets)
+            wrong = buckets[buckets != self._entry.bucket]
+            if len(wrong):
+                self._find("I15", f"rows of bucket {wrong[0]} of {self._entry.total_buckets} lie in another one")
+        if self._keyed:
+            self._add_keyed(batch)
+        self._rows += len(batch)
+
+    def _add_keyed(self, batch: pa.RecordBatch) -> None:
+        kinds = batch[KIND_FIELD.name].to_numpy(zero_copy_only=False)
+        if ((kinds < 0) | (kinds > 3)).any():
+            self._find("I6", f"kind {kinds[(kinds < 0) | (kinds > 3)][0]} of a row is none of 0 to 3")
+        self._deletes += int(np.count_nonzero((kinds == 1) | (kinds == 3)))
+        low, high = pc.min_max(batch[SEQUENCE_FIELD.name]).values()
+        known = self._sequences or (low.as_py(), high.as_py())
+        self._sequences = (min(known[0], low.as_py()), max(known[1], high.as_py()))
+        names = [f.name for f in self._keys]
+        keys = batch.select(names)
+        self._first = keys.slice(0, 1) if self._first is None else self._first
+        joined = keys if self._last is None else pa.Table.from_batches([self._last, keys]).combine_chunks()
+        codes = order_codes([joined[name] for name in names])
+        falls = codes[1:] < codes[:-1] if self._changelog else codes[1:] <= codes[:-1]
+        if self._sorted and falls.any():
+            self._find("I12", f"keys do not ascend before row {self._rows + int(np.argmax(falls)) + 1}")
+        self._last = keys.slice(len(keys) - 1, 1)
+
+    def finish(self) -> None:
+        """What only the whole file tells."""
+        file, notes = self._entry.file, self._survey.notes
+        for invariant in ("I15", "I19", *(("I12", "I13") if self._keyed else ())):
+            notes.check(invariant)
+        for problem in self._stats.count_problems():
+            self._find("I19", problem)
+        if not self._keyed or self._first is None or self._last is None:
+            return
+        recorded = (file.min_sequence_number, file.max_sequence_number)
+        if self._sequences != recorded:
+            self._find("I13", f"sequence numbers are {self._sequences}, recorded are {recorded}")
+        if file.delete_row_count not in (None, self._deletes):
+            self._find("I18", f"deletes are {self._deletes}, recorded are {file.delete_row_count}")
+        types = [f.type for f in self._keys]
+        order = key_order(types)
+        for what, row, key in (("least", self._first, file.min_key), ("greatest", self._last, file.max_key)):
+            (found,) = encode_rows(row.columns, types)
+            if self._sorted and order(found) != order(key):
+                self._find("I12", f"{what} key is {decode_row(found, types)!r:.60}, not {decode_row(key, types)!r:.60}")

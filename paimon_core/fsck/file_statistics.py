@@ -1,0 +1,82 @@
+"""The statistics of one file against its rows (I19, format 4.5)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from paimon_core.codec.binary_row import decode_row, to_array
+from paimon_core.errors import CorruptTable, UnsupportedFeature
+from paimon_core.metadata.column_stats import ColumnStats
+from paimon_core.metadata.data_file import DataFile
+from paimon_core.schema import DataField, TableSchema
+from paimon_core.types import NESTED_ROOTS
+
+
+@dataclass
+class _Column:
+    name: str
+    low: pa.Scalar | None
+    high: pa.Scalar | None
+    nulls: int | None
+    seen_nulls: int = 0
+
+
+@dataclass
+class StatsCheck:
+    """What is recorded of each column, and what was seen of it."""
+
+    columns: list[_Column] = field(default_factory=list)
+
+    @staticmethod
+    def of(file: DataFile, schema: TableSchema, *, keyed: bool) -> StatsCheck:
+        """The recorded bounds, under the names of the file's columns. Raises CorruptTable for rows that are none."""
+        names = schema.names if file.value_stats_cols is None else file.value_stats_cols
+        unknown = [name for name in names if name not in schema.by_name]
+        if unknown:
+            raise CorruptTable(f"file {file.file_name} has statistics of {unknown[0]!r}, which is no column")
+        columns = list(_columns(schema.select(names), file.value_stats))
+        return StatsCheck(columns + (list(_columns(schema.file_key_fields, file.key_stats)) if keyed else []))
+
+    def problems(self, batch: pa.RecordBatch) -> Iterator[str]:
+        """What of these rows lies outside."""
+        for column in self.columns:
+            values = batch[column.name]
+            column.seen_nulls += values.null_count
+            for bound, compare, words in ((column.low, pc.less, "below"), (column.high, pc.greater, "above")):
+                if bound is None:
+                    continue
+                outside = values.filter(pc.fill_null(compare(values, bound), False))
+                if len(outside):
+                    found, told = outside[0].as_py(), bound.as_py()
+                    yield f"column-{column.name} has {found!r:.60}, {words} the recorded {told!r:.60}"
+
+    def count_problems(self) -> Iterator[str]:
+        """What of the null counts is wrong."""
+        for column in self.columns:
+            if column.nulls is not None and column.nulls != column.seen_nulls:
+                yield f"nulls-of-{column.name} are {column.seen_nulls}, recorded are {column.nulls}"
+
+
+def _columns(fields: Sequence[DataField], stats: ColumnStats) -> Iterator[_Column]:
+    if not any(stats.min_values[:4]):
+        return
+    types = [f.type for f in fields]
+    low, high = decode_row(stats.min_values, types), decode_row(stats.max_values, types)
+    nulls: Sequence[Any] = stats.null_counts if len(stats.null_counts) == len(fields) else [None] * len(fields)
+    for at, column in enumerate(fields):
+        if column.type.root in NESTED_ROOTS:
+            yield _Column(column.name, None, None, nulls[at])
+        else:
+            yield _Column(column.name, _scalar(low[at], column), _scalar(high[at], column), nulls[at])
+
+
+def _scalar(value: Any, column: DataField) -> pa.Scalar | None:
+    try:
+        return None if value is None else to_array([value], column.type)[0]
+    except UnsupportedFeature:  # a timestamp beyond Arrow's: such a bound says nothing about what Arrow can read
+        return None

@@ -1,0 +1,96 @@
+"""Fingerprints of rows, whatever their order: to tell whether two states of a bucket hold the same (I10, I11).
+
+A fingerprint is the number of rows and the sum of a 64-bit hash of each, so that any amount of rows takes no memory and
+changes can be added and taken away.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from paimon_core.codec.hashing import hash_rows
+from paimon_core.fsck.live_files import Place
+from paimon_core.lsm.key_order import key_order
+from paimon_core.metadata.context import TableContext
+from paimon_core.metadata.data_file import DataFile
+from paimon_core.metadata.manifest import ManifestEntry
+from paimon_core.read.split_reader import read_split
+from paimon_core.scan.plan import refuse_unread
+from paimon_core.scan.split import Packed, Packing, Split, pack_append, pack_keyed
+from paimon_core.schema import DataField
+from paimon_core.types import NESTED_ROOTS, parse_type
+
+_WRAP = 2**64
+_TEXT = parse_type("STRING")
+
+
+@dataclass(frozen=True, slots=True)
+class Fingerprint:
+    """How many rows, and the sum of their hashes."""
+
+    rows: int = 0
+    total: int = 0
+
+    def __add__(self, other: Fingerprint) -> Fingerprint:
+        return Fingerprint(self.rows + other.rows, (self.total + other.total) % _WRAP)
+
+    def __sub__(self, other: Fingerprint) -> Fingerprint:
+        return Fingerprint(self.rows - other.rows, (self.total - other.total) % _WRAP)
+
+
+def fingerprint(rows: pa.Table | pa.RecordBatch, fields: Sequence[DataField]) -> Fingerprint:
+    """That of some rows in these columns."""
+    if not len(rows) or not fields:
+        return Fingerprint(len(rows), 0)
+    columns, types = [], []
+    for field in fields:
+        column = rows[field.name]
+        if field.type.root in NESTED_ROOTS:
+            columns.append(pa.array([repr(value) for value in column.to_pylist()]))
+            types.append(_TEXT)
+        else:
+            columns.append(column)
+            types.append(field.type)
+    # The same columns in another order give another hash: together they are 64 bits.
+    high = hash_rows(columns, types).view(np.uint32).astype(np.uint64)
+    low = hash_rows([*columns[::-1], columns[0]], [*types[::-1], types[0]]).view(np.uint32).astype(np.uint64)
+    return Fingerprint(len(rows), int(((high << np.uint64(32)) | low).sum(dtype=np.uint64)))
+
+
+def bucket_rows(context: TableContext, place: Place, entries: Iterable[ManifestEntry]) -> Iterator[pa.Table]:
+    """The rows that a batch read sees of one bucket; raises as ``read_split`` and ``plan_scan``."""
+    schema, options = context.schema, context.options
+    found = list(entries)
+    for entry in found:
+        refuse_unread(entry, context.paths.root)
+    files = [e.file for e in found]
+    unique = context.is_keyed and options["merge-engine"] == "first-row"
+    if unique:
+        files = [f for f in files if f.level > 0]
+    if not files or place[1] < 0:
+        return
+    for some, layout in _packed(context, files, unique=unique):
+        split = Split(*place, found[0].total_buckets, 0, some, not layout, layout)
+        yield from read_split(context, split, schema.names)
+
+
+def _packed(context: TableContext, files: list[DataFile], *, unique: bool) -> list[Packed]:
+    packing = Packing(context.options["source.split.target-size"], context.options["source.split.open-file-cost"])
+    if not context.is_keyed or (unique and all(f.delete_row_count == 0 for f in files)):
+        return pack_append(files, packing)
+    return pack_keyed(files, key_order([f.type for f in context.schema.key_fields]), packing)
+
+
+def state_of(
+    context: TableContext, buckets: Iterable[tuple[Place, Iterable[ManifestEntry]]], fields: Sequence[DataField]
+) -> Fingerprint:
+    """The fingerprint of what a batch read sees of some buckets."""
+    total = Fingerprint()
+    for place, entries in buckets:
+        for rows in bucket_rows(context, place, entries):
+            total += fingerprint(rows, fields)
+    return total

@@ -1,0 +1,102 @@
+"""Rewrite plan: which files of a compaction are merged into new ones, and which only change their level.
+
+Format 8.5, steps 2 to 4. An upgrade keeps the file and its bytes; it is what makes large files cheap to move down.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from paimon_core.lsm.compaction.universal import CompactionUnit
+from paimon_core.lsm.key_order import KeyOrder
+from paimon_core.lsm.sections import Section, intervals
+from paimon_core.lsm.sorted_run import SortedRun
+from paimon_core.metadata.data_file import DataFile
+from paimon_core.options import TableOptions
+
+
+@dataclass(frozen=True, slots=True)
+class Upgrade:
+    """``file`` moves to the unit's output level as it is."""
+
+    file: DataFile
+
+    @property
+    def files(self) -> tuple[DataFile, ...]:
+        """The file."""
+        return (self.file,)
+
+    @property
+    def sections(self) -> tuple[Section, ...]:
+        """The file as a section of its own."""
+        return (_alone(self.file),)
+
+
+@dataclass(frozen=True, slots=True)
+class Rewrite:
+    """The sections, in key order, are merged into one rolling sequence of new files."""
+
+    sections: tuple[Section, ...]
+
+    @property
+    def files(self) -> tuple[DataFile, ...]:
+        """The files that are replaced."""
+        return tuple(file for section in self.sections for file in section.files)
+
+
+def plan_rewrite(
+    unit: CompactionUnit,
+    *,
+    key_order: KeyOrder,
+    small_file_bytes: int,
+    force_rewrite: bool = False,
+    expires: Callable[[DataFile], bool] | None = None,
+) -> list[Upgrade | Rewrite]:
+    """The steps of a unit in key order; files of the unit in no step stay where and as they are.
+
+    Overlapping files are merged, and files smaller than ``small_file_bytes`` between them join. A file that overlaps
+    nothing is upgraded, unless it may hold deletes and goes to the last level, ``expires`` says that it holds rows too
+    old to keep (format 16.5), or ``force_rewrite`` (option compaction.force-rewrite-all-files).
+    """
+    if unit.each_alone:
+        return [Rewrite((_alone(file),)) for section in intervals(unit.files, key_order) for file in section.files]
+    steps: list[Upgrade | Rewrite] = []
+    pending: list[Section] = []
+
+    def move(file: DataFile) -> None:
+        may_hold_deletes = file.delete_row_count is None or file.delete_row_count > 0
+        if force_rewrite or (unit.is_bottom and may_hold_deletes) or (expires is not None and expires(file)):
+            steps.append(Rewrite((_alone(file),)))
+        elif file.level != unit.output_level:
+            steps.append(Upgrade(file))
+
+    def flush(sections: Sequence[Section]) -> None:
+        if len(sections) == 1 and len(sections[0].runs) == 1:
+            for file in sections[0].files:
+                move(file)
+        elif sections:
+            steps.append(Rewrite(tuple(sections)))
+
+    for section in intervals(unit.files, key_order):
+        if len(section.runs) > 1:
+            pending.append(section)
+            continue
+        for file in section.files:
+            if file.file_size < small_file_bytes:
+                pending.append(_alone(file))
+            else:
+                flush(pending)
+                pending = []
+                move(file)
+    flush(pending)
+    return steps
+
+
+def small_file_bytes(options: TableOptions) -> int:
+    """Below this a file is merged rather than upgraded: target-file-size * compaction.small-file-ratio."""
+    return int(options.target_file_bytes(keyed=True) * options["compaction.small-file-ratio"])
+
+
+def _alone(file: DataFile) -> Section:
+    return Section((SortedRun(file.level, (file,)),))

@@ -1,0 +1,78 @@
+"""Strategy: everything that decides whether a bucket is compacted now, and what of it (format 8.2, 8.3)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from enum import Enum
+
+from paimon_core.lsm.compaction.schedule import EarlyFull, Moment, OffPeak
+from paimon_core.lsm.compaction.universal import CompactionUnit, UniversalCompaction, full_unit
+from paimon_core.lsm.levels import Levels
+from paimon_core.options import TableOptions
+
+
+class Level0(Enum):
+    """When level 0 is compacted although the universal rule asks for nothing."""
+
+    WHEN_PICKED = "when picked"
+    WHEN_OVERDUE = "when overdue"
+    ALWAYS = "always"
+
+
+@dataclass(frozen=True, slots=True)
+class Strategy:
+    """The rules of one table."""
+
+    universal: UniversalCompaction = field(default_factory=UniversalCompaction)
+    early: EarlyFull = field(default_factory=EarlyFull)
+    off_peak: OffPeak = field(default_factory=OffPeak)
+    level_0: Level0 = Level0.WHEN_PICKED
+
+    @staticmethod
+    def of(options: TableOptions) -> Strategy:
+        """The strategy that the table's options ask for."""
+        return Strategy(UniversalCompaction.of(options), EarlyFull.of(options), OffPeak.of(options), _level_0(options))
+
+    def pick(self, levels: Levels, moment: Moment, *, overdue: bool = False) -> CompactionUnit | None:
+        """The next compaction of a bucket, or None.
+
+        An early full compaction comes first, then the universal rule, then level 0: always, or when it is ``overdue``,
+        as ``level_0`` says. A single file that is at the output level already is nothing to do.
+        """
+        if self.early.calls_for(levels, moment):
+            return full_unit(levels)
+        more = self.off_peak.ratio_at(moment.hour)
+        universal = replace(self.universal, size_ratio=self.universal.size_ratio + more) if more else self.universal
+        unit = universal.pick(levels)
+        if unit is None and (self.level_0 is Level0.ALWAYS or (self.level_0 is Level0.WHEN_OVERDUE and overdue)):
+            unit = universal.pick_level_0(levels)
+        if unit is not None and len(unit.files) == 1 and unit.files[0].level == unit.output_level:
+            return None
+        return unit
+
+
+def needs_lookup(options: TableOptions) -> bool:
+    """Whether rows of level 0 must be looked up in the levels above before they count (format 8.3)."""
+    return bool(
+        options["merge-engine"] == "first-row" or options["changelog-producer"] == "lookup" or options["force-lookup"]
+    )
+
+
+def gentle_interval(options: TableOptions) -> int:
+    """Commits that a file of level 0 may see under lookup-compact = gentle; twice the trigger unless set."""
+    trigger: int = options["num-sorted-run.compaction-trigger"]
+    given: int | None = options["lookup-compact.max-interval"]
+    return max(trigger, 2 * trigger if given is None else given)
+
+
+def stop_trigger(options: TableOptions) -> int:
+    """Sorted runs up to which a writer need not wait for compaction; three above the trigger unless set."""
+    trigger: int = options["num-sorted-run.compaction-trigger"]
+    given: int | None = options["num-sorted-run.stop-trigger"]
+    return max(trigger, trigger + 3 if given is None else given)
+
+
+def _level_0(options: TableOptions) -> Level0:
+    if needs_lookup(options):
+        return Level0.WHEN_OVERDUE if options["lookup-compact"] == "gentle" else Level0.ALWAYS
+    return Level0.ALWAYS if options["compaction.force-up-level-0"] else Level0.WHEN_PICKED

@@ -1,0 +1,48 @@
+"""MergeOrder: which of several rows of one key comes last, and so wins (format 8.6).
+
+Rows of a key are ordered by the ``sequence.field`` columns, then by ``_SEQUENCE_NUMBER``, then retracts before adds.
+What still ties stays in the order in which the rows were given.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from paimon_core.lsm.gather import contiguous
+from paimon_core.lsm.order_codes import Codes, pack, parts
+from paimon_core.options import TableOptions
+from paimon_core.schema import SEQUENCE_NUMBER, VALUE_KIND
+
+
+@dataclass(frozen=True, slots=True)
+class MergeOrder:
+    """The ``sequence.field`` columns and their direction; a null is the smallest in either direction."""
+
+    sequence_fields: tuple[str, ...] = ()
+    descending: bool = False
+
+    @staticmethod
+    def of(options: TableOptions) -> MergeOrder:
+        """The order that the table's options ask for."""
+        fields = options["sequence.field"] or ()
+        return MergeOrder(tuple(fields), options["sequence.field.sort-order"] == "descending")
+
+    def ranks(self, rows: pa.Table) -> Codes:
+        """One comparable value per row: among rows of a key, the larger comes later."""
+        columns = [p for name in self.sequence_fields for p in parts(rows[name], descending=self.descending)]
+        return pack([*columns, sequence_numbers(rows), is_add(rows).view(np.uint8)], len(rows))
+
+
+def sequence_numbers(rows: pa.Table) -> npt.NDArray[np.int64]:
+    """The ``_SEQUENCE_NUMBER`` column."""
+    return np.asarray(contiguous(rows[SEQUENCE_NUMBER]).to_numpy())
+
+
+def is_add(rows: pa.Table) -> npt.NDArray[np.bool_]:
+    """True for rows of kind +I (0) and +U (2), false for the retracts -U (1) and -D (3)."""
+    kinds = contiguous(rows[VALUE_KIND]).to_numpy()
+    return np.asarray((kinds & 1) == 0)

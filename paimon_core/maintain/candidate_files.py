@@ -1,0 +1,129 @@
+"""Candidates: the files of a table that could be orphans, by where they lie, what they are called and how old they are.
+
+Only names that Paimon's writers make count: a random uuid and a number in the place where that kind of file lies, or
+the temporary file of one that was to be published. Anything else is somebody's own and is told, never touched.
+Directories that are symbolic links are not entered, files that are links are left. Directories can be handed out in
+chunks to several workers.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from paimon_core.maintain.planning.plan import Protected
+from paimon_core.maintain.roots import contexts_of_branches
+from paimon_core.metadata.context import TableContext
+from paimon_core.storage.storage import FileInfo
+
+NO_NAME_OF_PAIMON = "not a name of Paimon's"
+_UUID = "[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+_INDEX = rf"index-{_UUID}-\d+|[\w-]+-global-index-{_UUID}\.index"
+_TEMPORARY = re.compile(rf"\.[^/\x00-\x1f]+\.{_UUID}\.tmp")
+_PUBLISHED = re.compile(r"(snapshot|changelog)-[1-9]\d*|schema-(0|[1-9]\d*)|(tag|consumer)-.+|LATEST|EARLIEST")
+
+
+class Kind(StrEnum):
+    """What lies in a directory."""
+
+    MANIFEST = "manifest"
+    INDEX = "index"
+    STATISTICS = "statistics"
+    DATA = "data"
+    PUBLISHED = "published"
+    """Snapshots, schemas, tags and so on, which are never candidates, and what their publishing left behind."""
+    ABOVE = "above"
+    """The root, a partition: Paimon keeps no files there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Directory:
+    """A directory of the table; plain, so that it travels to workers."""
+
+    path: str
+    kind: Kind
+
+
+@dataclass
+class Found:
+    """Files old enough to be orphans, and what is nobody's business to remove."""
+
+    files: list[FileInfo] = field(default_factory=list)
+    protected: list[Protected] = field(default_factory=list)
+
+
+def directories(context: TableContext) -> Iterator[Directory]:
+    """Every directory in which orphans may lie: those of all branches, of all partitions and buckets.
+
+    Raises CorruptTable for a branch without schema.
+    """
+    paths = context.paths
+    yield Directory(paths.manifest_directory, Kind.MANIFEST)
+    yield Directory(paths.index_directory, Kind.INDEX)
+    yield Directory(paths.statistics_directory, Kind.STATISTICS)
+    for branch in contexts_of_branches(context):
+        own = branch.paths
+        yield Directory(own.snapshot_directory, Kind.PUBLISHED)
+        yield Directory(own.changelog_directory, Kind.PUBLISHED)
+        yield Directory(own.schema_directory, Kind.PUBLISHED)
+        yield Directory(own.tag_directory, Kind.PUBLISHED)
+        yield Directory(own.consumer_directory, Kind.PUBLISHED)
+    yield from _below(context, paths.root, len(context.schema.partition_keys))
+
+
+def _below(context: TableContext, directory: str, partition_keys: int) -> Iterator[Directory]:
+    """The directory itself, then the buckets under as many levels of partitions as the table has."""
+    yield Directory(directory, Kind.ABOVE)
+    for entry in context.storage.list(directory):
+        if not entry.is_directory or entry.is_link or "\\" in entry.name or not entry.name.isprintable():
+            continue
+        if partition_keys == 0 and entry.name.startswith("bucket-"):
+            yield Directory(entry.path, Kind.DATA)
+        elif partition_keys and "=" in entry.name:
+            yield from _below(context, entry.path, partition_keys - 1)
+
+
+def candidates(context: TableContext, places: Iterable[Directory], before_millis: int) -> Found:
+    """The files in these directories that Paimon made and that were last changed before ``before_millis`` (epoch)."""
+    names = _names(context)
+    found = Found()
+    for place in places:
+        for entry in context.storage.list(place.path):
+            if reason := _protection(entry, place.kind, names):
+                found.protected.append(Protected(f"file {entry.path.removeprefix(context.paths.root + '/')}", reason))
+            elif _is_candidate(entry, place.kind) and entry.modified_millis < before_millis:
+                found.files.append(entry)
+    return found
+
+
+def _is_candidate(entry: FileInfo, kind: Kind) -> bool:
+    return not entry.is_directory and not (kind is Kind.PUBLISHED and _PUBLISHED.fullmatch(entry.name))
+
+
+def _protection(entry: FileInfo, kind: Kind, names: dict[Kind, re.Pattern[str]]) -> str:
+    """Why an entry of a directory is left alone although nobody may use it; "" for no reason."""
+    if entry.is_link:
+        return "a symbolic link"
+    if not _is_candidate(entry, kind):
+        return ""
+    if not _TEMPORARY.fullmatch(entry.name) and not names[kind].fullmatch(entry.name):
+        return NO_NAME_OF_PAIMON
+    return "" if entry.modified_millis > 0 else "its age is not known"
+
+
+def _names(context: TableContext) -> dict[Kind, re.Pattern[str]]:
+    """By directory the names of Java's, pypaimon's and our own writers (format 1.1)."""
+    prefixes = {"data-", "changelog-", context.options["changelog-file.prefix"]}
+    prefixes |= {value for key, value in context.schema.options.items() if key == "data-file.prefix"}
+    either = "|".join(re.escape(p) for p in sorted(prefixes))
+    nothing = re.compile(r"(?!)")
+    return {
+        Kind.MANIFEST: re.compile(rf"(?:index-)?manifest-(?:list-)?{_UUID}(?:-\w+)?"),
+        Kind.INDEX: re.compile(_INDEX),
+        Kind.STATISTICS: re.compile(rf"stat-{_UUID}-\d+"),
+        Kind.DATA: re.compile(rf"(?:{either})(?:-u-.+-)?(?:{_UUID}-\d+-)?{_UUID}-\d+(?:\.\w+)+|{_INDEX}"),
+        Kind.PUBLISHED: nothing,
+        Kind.ABOVE: nothing,
+    }

@@ -1,0 +1,74 @@
+"""Routine: the expiry that the options of a table ask for, as one call and after each write (format 16)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from paimon_core.errors import PaimonError
+from paimon_core.maintain.expiry import consumers, partitions
+from paimon_core.maintain.expiry.changelogs import changelog_retention, expire_changelogs
+from paimon_core.maintain.expiry.retention import Retention
+from paimon_core.maintain.expiry.snapshots import ExpireReport, expire
+from paimon_core.metadata.context import TableContext
+
+
+def retentions(
+    context: TableContext,
+    now_millis: int,
+    *,
+    retain_min: int | None = None,
+    retain_max: int | None = None,
+    age_millis: int | None = None,
+    limit: int | None = None,
+) -> tuple[Retention, Retention | None]:
+    """How long snapshots stay, and changelogs where they outlive them; what is not given comes from the options."""
+    options = context.options
+    most = options["snapshot.num-retained.max"] if retain_max is None else retain_max
+    snapshots = Retention(
+        min(most, options["snapshot.num-retained.min"]) if retain_min is None else retain_min,
+        most,
+        now_millis - (options["snapshot.time-retained"] if age_millis is None else age_millis),
+        options["snapshot.expire.limit"] if limit is None else limit,
+    )
+    return snapshots, changelog_retention(context, snapshots, now_millis)
+
+
+def expire_retained(
+    context: TableContext, snapshots: Retention, changelogs: Retention | None, *, dry_run: bool = False
+) -> ExpireReport:
+    """Expire snapshots, then the changelogs that outlived theirs long enough; raises as both do."""
+    report = expire(context, snapshots, decoupled=changelogs is not None, dry_run=dry_run)
+    if changelogs is None or dry_run:
+        return report
+    also = expire_changelogs(context, changelogs)
+    return replace(
+        report,
+        removed=report.removed + also.removed,
+        protected=(*report.protected, *also.protected),
+        changelogs=also.expired,
+    )
+
+
+def expire_due(context: TableContext, now_millis: int) -> ExpireReport:
+    """What follows a write, unless write-only: partitions, then consumers, then snapshots and changelogs.
+
+    One that fails does not keep the others from their work; the first error is raised at the end.
+    """
+    failed: list[PaimonError] = []
+    try:
+        if partitions.is_due_after_write(context):
+            plan = partitions.plan_partition_expiry(context, now_millis=now_millis)
+            partitions.apply_partition_expiry(context, plan)
+    except PaimonError as error:
+        failed.append(error)
+    try:
+        if context.options[consumers.LIFETIME] is not None:
+            plan = consumers.plan_consumer_expiry(context, now_millis=now_millis)
+            if not plan.is_empty:
+                consumers.apply_consumer_expiry(context, plan)
+    except PaimonError as error:
+        failed.append(error)
+    report = expire_retained(context, *retentions(context, now_millis))
+    if failed:
+        raise failed[0]
+    return report

@@ -1,0 +1,158 @@
+"""The rules between keys, columns and options that a new table must keep; the merge engine checks its own."""
+
+from __future__ import annotations
+
+from paimon_core.errors import InvalidRequest, UnsupportedFeature
+from paimon_core.metadata.context import TableContext
+from paimon_core.metadata.partition_time import check_partition_expiry
+from paimon_core.metadata.rules.engine_rules import check_engine_options
+from paimon_core.metadata.rules.producer_rules import check_producer_options
+from paimon_core.metadata.tag_periods import check_tag_options
+from paimon_core.metadata.time_field import check_record_expiry
+from paimon_core.types import BINARY_ROOTS, STRING_ROOTS
+
+
+def check_table(context: TableContext) -> None:
+    """Raises InvalidRequest naming the option, or UnsupportedFeature, for a new table that breaks a rule."""
+    _check_buckets(context)
+    _check_partitions(context)
+    _check_order(context)
+    _check_bounds(context)
+    _check_use(context)
+    check_engine_options(context)
+    check_producer_options(context)
+    check_record_expiry(context)
+    check_tag_options(context.options)
+    check_partition_expiry(context)
+    _check_compaction(context)
+
+
+def _check_buckets(context: TableContext) -> None:
+    """How many buckets a partition has, and by which columns rows go to them."""
+    schema, buckets, keys = context.schema, context.options["bucket"], context.options["bucket-key"] or ()
+    if context.is_keyed and buckets == -1:
+        raise InvalidRequest(
+            f"table {context.name} has a primary key and needs the option bucket = N (N >= 1): "
+            "dynamic buckets (bucket = -1) are not supported",
+            option="bucket",
+        )
+    if not context.is_keyed and buckets > 0 and not keys:
+        raise InvalidRequest(
+            f"table {context.name} has bucket = {buckets} and needs the option bucket-key", option="bucket-key"
+        )
+    if keys and buckets < 1:
+        raise InvalidRequest(f"option bucket-key needs bucket = N with N >= 1, not {buckets}", option="bucket-key")
+    for key in keys:
+        if key not in schema.by_name:
+            raise InvalidRequest(f"option bucket-key names {key!r}, which is no column", option="bucket-key")
+        if key in schema.partition_keys or (schema.primary_keys and key not in schema.primary_keys):
+            raise InvalidRequest(
+                f"option bucket-key names {key!r}, which must be a primary key column and no partition key",
+                option="bucket-key",
+            )
+    if len(set(keys)) < len(keys):
+        raise InvalidRequest(f"option bucket-key = {','.join(keys)!r} names a column twice", option="bucket-key")
+
+
+def _check_partitions(context: TableContext) -> None:
+    """Partition keys have directory names, and a key lies in one partition."""
+    schema = context.schema
+    for field in schema.partition_fields:
+        if field.type.root in BINARY_ROOTS and context.options["partition.legacy-name"]:
+            raise UnsupportedFeature(
+                f"partition key {field.name!r} is {field.type}, which has no directory name "
+                "under partition.legacy-name = true",
+                column=field.name,
+            )
+    missing = [k for k in schema.partition_keys if context.is_keyed and k not in schema.primary_keys]
+    if missing:
+        raise InvalidRequest(
+            f"table {context.name}: the primary key must hold the partition key {missing[0]!r}, "
+            "or one key could lie in two partitions",
+            column=missing[0],
+        )
+
+
+def _check_order(context: TableContext) -> None:
+    """The columns that order rows and hold their kinds."""
+    schema, options = context.schema, context.options
+    sequence, kind = options["sequence.field"] or (), options["rowkind.field"]
+    for option, names in (("sequence.field", sequence), ("rowkind.field", () if kind is None else (kind,))):
+        for column in names:
+            if not context.is_keyed:
+                raise InvalidRequest(f"option {option} needs a table with a primary key", option=option)
+            if column not in schema.by_name:
+                raise InvalidRequest(f"option {option} names {column!r}, which is no column", option=option)
+    if len(set(sequence)) < len(sequence):
+        raise InvalidRequest(
+            f"option sequence.field = {','.join(sequence)!r} names a column twice", option="sequence.field"
+        )
+    if "sequence.field.sort-order" in options.values and not sequence:
+        raise InvalidRequest(
+            "option sequence.field.sort-order needs the option sequence.field", option="sequence.field.sort-order"
+        )
+    if kind is not None and schema.by_name[kind].type.root not in STRING_ROOTS:
+        raise InvalidRequest(
+            f"option rowkind.field names {kind!r}, which is {schema.by_name[kind].type} and not text",
+            option="rowkind.field",
+        )
+
+
+def _check_bounds(context: TableContext) -> None:
+    """Options that give the least and the most of something."""
+    options = context.options
+    least, most = options["snapshot.num-retained.min"], options["snapshot.num-retained.max"]
+    if least > most and "snapshot.num-retained.min" in options.values:
+        raise InvalidRequest(
+            f"option snapshot.num-retained.min = {least} is more than snapshot.num-retained.max = {most}",
+            option="snapshot.num-retained.min",
+        )
+    least, most = options["changelog.num-retained.min"], options["changelog.num-retained.max"]
+    if least is not None and most is not None and least > most:
+        raise InvalidRequest(
+            f"option changelog.num-retained.min = {least} is more than changelog.num-retained.max = {most}",
+            option="changelog.num-retained.min",
+        )
+    if options["commit.min-retry-wait"] > options["commit.max-retry-wait"]:
+        raise InvalidRequest(
+            "option commit.min-retry-wait is more than commit.max-retry-wait", option="commit.min-retry-wait"
+        )
+
+
+def _check_use(context: TableContext) -> None:
+    """Options that nothing of this table would read."""
+    values = context.options.values
+    keyed_only = [k for k in values if k.startswith("changelog-file.") or k.endswith(".per.level")]
+    for option in ("ignore-delete", "ignore-update-before", *keyed_only):
+        if option in values and not context.is_keyed:
+            raise InvalidRequest(f"option {option} needs a table with a primary key", option=option)
+    for column in context.options.fields:
+        if column and column not in context.schema.by_name:
+            raise InvalidRequest(f"an option fields.{column}.* names {column!r}, which is no column", column=column)
+
+
+def _check_compaction(context: TableContext) -> None:
+    """Options of compaction that cannot hold together, or that nothing would obey."""
+    options = context.options
+    if options["full-compaction.delta-commits"] is not None:
+        if options["changelog-producer"] == "lookup":
+            raise InvalidRequest(
+                "option full-compaction.delta-commits does not go with changelog-producer = lookup: "
+                "full-compaction is the producer that writes a changelog at intervals",
+                option="full-compaction.delta-commits",
+            )
+        if not context.is_keyed and options["bucket"] == -1:
+            raise InvalidRequest(
+                "option full-compaction.delta-commits needs a primary key or bucket = N",
+                option="full-compaction.delta-commits",
+            )
+    hours = ("compaction.offpeak.start.hour", "compaction.offpeak.end.hour")
+    unset = [hour for hour in hours if options[hour] == -1]
+    if unset and (options["compaction.offpeak-ratio"] or len(unset) == 1):
+        raise InvalidRequest(
+            f"the off-peak hours need the option {unset[0]} = 0 to 23 beside the others", option=unset[0]
+        )
+    if "lookup-compact.max-interval" in options.values and options["lookup-compact"] != "gentle":
+        raise InvalidRequest(
+            "option lookup-compact.max-interval needs lookup-compact = gentle", option="lookup-compact.max-interval"
+        )

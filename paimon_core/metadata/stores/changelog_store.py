@@ -1,0 +1,69 @@
+"""ChangelogStore: changelogs that outlive their snapshots, each a snapshot file under another name (format 16.2)."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from paimon_core.errors import CorruptTable, SnapshotNotFound
+from paimon_core.metadata.snapshot import Snapshot
+from paimon_core.metadata.stores.snapshot_store import EARLIEST, LATEST, parse_snapshot
+from paimon_core.storage.paths import TablePaths
+from paimon_core.storage.storage import Storage
+
+_NAME = re.compile(r"changelog-([1-9]\d{0,18})")
+
+
+@dataclass(frozen=True, slots=True)
+class ChangelogStore:
+    """Reads, creates and deletes the changelog files of one table; what their snapshots held besides is gone."""
+
+    storage: Storage
+    paths: TablePaths
+
+    def ids(self) -> list[int]:
+        """All ids, ascending, by listing."""
+        found = (_NAME.fullmatch(entry.name) for entry in self.storage.list(self.paths.changelog_directory))
+        return sorted(int(match.group(1)) for match in found if match)
+
+    def read(self, snapshot_id: int) -> Snapshot:
+        """One changelog; raises SnapshotNotFound for one that is not there, CorruptTable for a bad file."""
+        path = self.paths.changelog(snapshot_id)
+        try:
+            data = self.storage.read(path)
+        except FileNotFoundError:
+            raise SnapshotNotFound(
+                f"no changelog {snapshot_id} in {self.paths.root}", snapshot=snapshot_id, path=path
+            ) from None
+        changelog = parse_snapshot(data, path)
+        if changelog.id != snapshot_id:
+            raise CorruptTable(f"{path} says it is changelog {changelog.id}", path=path, snapshot=changelog.id)
+        return changelog
+
+    def create(self, snapshot: Snapshot) -> bool:
+        """Keep a snapshot's changelog under its id; False when it is kept already.
+
+        A file of that id which says something else was left by a snapshot that was rolled back: it is replaced.
+        """
+        path, data = self.paths.changelog(snapshot.id), snapshot.to_json().encode()
+        if self.storage.create_exclusive(path, data):
+            return True
+        with contextlib.suppress(SnapshotNotFound, CorruptTable):
+            if self.read(snapshot.id) == snapshot:
+                return False
+        self.storage.overwrite(path, data)
+        return True
+
+    def delete(self, ids: Iterable[int]) -> int:
+        """Delete changelog files in the order given; missing ones are no error. The number deleted."""
+        return self.storage.delete(self.paths.changelog(i) for i in ids)
+
+    def write_latest_hint(self, snapshot_id: int) -> None:
+        """Point LATEST to this id."""
+        self.storage.overwrite(self.paths.changelog_hint(LATEST), str(snapshot_id).encode())
+
+    def write_earliest_hint(self, snapshot_id: int) -> None:
+        """Point EARLIEST to this id."""
+        self.storage.overwrite(self.paths.changelog_hint(EARLIEST), str(snapshot_id).encode())

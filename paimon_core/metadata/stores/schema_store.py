@@ -1,0 +1,103 @@
+"""SchemaStore: the schemas of one table by id (format 2.1, 2.3). The latest is the one with the highest number.
+
+A schema file never changes, so every schema is read once per store.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass, field
+
+from paimon_core.codec.json_text import parse_json
+from paimon_core.errors import CorruptTable, UnsupportedFeature
+from paimon_core.schema import TableSchema
+from paimon_core.storage.exclusive_create import create_once
+from paimon_core.storage.paths import TablePaths
+from paimon_core.storage.storage import Storage
+
+DROPPED = "DROPPED"
+"""The file beside the schemas of a table that is being dropped: the table does not exist any more."""
+_NAME = re.compile(r"schema-(0|[1-9]\d{0,18})")
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaStore:
+    """Reads and publishes the schema files of one table."""
+
+    storage: Storage
+    paths: TablePaths
+    _read: dict[int, TableSchema] = field(default_factory=dict, compare=False, repr=False)
+    _held: dict[int, tuple[bytes, TableSchema]] = field(default_factory=dict, compare=False, repr=False)
+
+    def ids(self) -> list[int]:
+        """All ids, ascending, by listing; none for a table that is being dropped."""
+        names = [entry.name for entry in self.storage.list(self.paths.schema_directory)]
+        if DROPPED in names:
+            return []
+        found = map(_NAME.fullmatch, names)
+        return sorted(int(match.group(1)) for match in found if match)
+
+    def latest(self) -> TableSchema | None:
+        """The newest schema, None where there is no table."""
+        ids = self.ids()
+        return self.read(ids[-1]) if ids else None
+
+    def read(self, schema_id: int) -> TableSchema:
+        """One schema; raises CorruptTable when the file is missing or bad, UnsupportedFeature for types not built."""
+        if schema_id not in self._read:
+            path = self.paths.schema(schema_id)
+            try:
+                data = self.storage.read(path)
+            except FileNotFoundError:
+                raise CorruptTable(f"schema {schema_id} is missing: {path}", path=path, schema=schema_id) from None
+            self._read[schema_id] = _parse(data, path, schema_id)
+        return self._read[schema_id]
+
+    def holds(self, schema: TableSchema) -> bool:
+        """Whether the file of this schema has exactly this content now; reads the file once, never a cached copy.
+
+        Raises CorruptTable for a bad file.
+        """
+        path = self.paths.schema(schema.id)
+        try:
+            data = self.storage.read(path)
+        except FileNotFoundError:
+            return False
+        known = self._held.get(schema.id)
+        if known is None or known[0] != data:
+            known = self._held[schema.id] = (data, _parse(data, path, schema.id))
+        if known[1] != schema:
+            return False
+        self._read.setdefault(schema.id, known[1])
+        return True
+
+    def all(self) -> list[TableSchema]:
+        """Every schema, oldest first."""
+        return [self.read(i) for i in self.ids()]
+
+    def publish(self, schema: TableSchema) -> bool:
+        """Create the schema's file: True it stands, False somebody else took the id (format 2.3).
+
+        Raises StorageError (nothing was created) or CommitStateUnknown.
+        """
+        return create_once(self.storage, self.paths.schema(schema.id), schema.to_json().encode())
+
+
+def _parse(data: bytes, path: str, schema_id: int) -> TableSchema:
+    try:
+        schema = TableSchema.from_members(parse_json(data))
+    except UnsupportedFeature as error:
+        raise UnsupportedFeature(f"{path}: {error}", path=path, **error.facts) from error
+    except (CorruptTable, ValueError, OverflowError, RecursionError) as error:
+        raise CorruptTable(f"{path}: {error}", path=path) from error
+    if schema.id != schema_id:
+        raise CorruptTable(f"{path} says it is schema {schema.id}", path=path, schema=schema.id)
+    for what, values in (("name", schema.names), ("id", [f.id for f in schema.fields])):
+        twice = [value for value, count in Counter[int | str](values).items() if count > 1]
+        if twice:
+            raise CorruptTable(f"{path}: the field {what} {twice[0]!r} appears twice", path=path)
+    for key in (*schema.partition_keys, *schema.primary_keys):
+        if key not in schema.by_name:
+            raise CorruptTable(f"{path}: the key {key!r} is no column", path=path)
+    return schema

@@ -1,0 +1,203 @@
+"""TagStore: snapshots under names of their own, each a copy of its snapshot file (format 15.1).
+
+A tag with a retention also carries the local wall time of its creation; here that is epoch milliseconds, converted in
+this process's time zone.
+"""
+
+from __future__ import annotations
+
+import datetime
+import json
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+from typing import Any
+
+from paimon_core.codec.json_text import parse_json
+from paimon_core.errors import AlreadyExists, CorruptTable, TagNotFound
+from paimon_core.limits import metadata_text
+from paimon_core.metadata import clock
+from paimon_core.metadata.snapshot import Snapshot
+from paimon_core.metadata.stores.snapshot_store import parse_snapshot
+from paimon_core.storage.exclusive_create import create_once
+from paimon_core.storage.paths import TablePaths
+from paimon_core.storage.storage import Storage
+
+CREATED = "tagCreateTime"
+RETAINED = "tagTimeRetained"
+RENAMED_FROM = "renamedFrom"
+"""Our own member: the tag that a rename made this one from, and when that one was written. Readers ignore it."""
+_PREFIX = "tag-"
+_DURATION = re.compile(
+    r"([-+]?)P(?:([-+]?\d{1,12})D)?(?:T(?=[-+\d])(?:([-+]?\d{1,12})H)?(?:([-+]?\d{1,12})M)?(?:([-+]?\d{1,15}(?:\.\d{0,9})?)S)?)?",
+    re.IGNORECASE,
+)
+_LONGEST_MILLIS = 2**63 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Tag:
+    """A named snapshot; both times are None for a tag that is kept until it is deleted."""
+
+    name: str
+    snapshot: Snapshot
+    create_time_millis: int | None = None
+    retained_millis: int | None = None
+
+    @property
+    def expires_millis(self) -> int | None:
+        """When the tag may be dropped, in epoch milliseconds; None never (format 16.4)."""
+        if self.create_time_millis is None or self.retained_millis is None:
+            return None
+        return self.create_time_millis + self.retained_millis
+
+
+@dataclass(frozen=True, slots=True)
+class TagStore:
+    """Reads, creates and deletes the tag files of one table."""
+
+    storage: Storage
+    paths: TablePaths
+
+    def list(self) -> list[Tag]:
+        """All tags by name; raises CorruptTable for a bad file, as a tag overlooked would lose its files."""
+        tags = []
+        for entry in self.storage.list(self.paths.tag_directory):
+            if entry.name.startswith(_PREFIX) and not entry.is_directory:
+                try:
+                    data = self.storage.read(entry.path)
+                except FileNotFoundError:  # deleted since we listed
+                    continue
+                tags.append(parse_tag(entry.name.removeprefix(_PREFIX), data, entry.path))
+        return sorted(tags, key=lambda t: t.name)
+
+    def names(self) -> Iterable[str]:
+        """The names alone, by listing."""
+        found = self.storage.list(self.paths.tag_directory)
+        return sorted(e.name.removeprefix(_PREFIX) for e in found if e.name.startswith(_PREFIX) and not e.is_directory)
+
+    def exists(self, name: str) -> bool:
+        """Whether there is a tag of this name."""
+        return self.storage.exists(self.paths.tag(name))
+
+    def read(self, name: str) -> Tag:
+        """One tag; raises TagNotFound."""
+        path = self.paths.tag(name)
+        try:
+            return parse_tag(name, self.storage.read(path), path)
+        except FileNotFoundError:
+            raise _not_found(name, path) from None
+
+    def create(
+        self, name: str, snapshot: Snapshot, *, retained_millis: int | None = None, now_millis: int | None = None
+    ) -> Tag:
+        """Name a snapshot, for ``retained_millis`` or (None) until it is deleted; ``now_millis`` defaults to now.
+
+        Raises AlreadyExists, and InvalidRequest for a name that is no file name.
+        """
+        tag = new_tag(name, snapshot, retained_millis, now_millis)
+        self.add(tag)
+        return tag
+
+    def add(self, tag: Tag, renamed_from: Mapping[str, Any] | None = None) -> None:
+        """Write a tag under a name that is free, for a rename with its ``source``; raises as ``create``.
+
+        A tag without retention has no mark of its maker, so a name that was taken before is told by a look.
+        """
+        path = self.paths.tag(tag.name)
+        if self.storage.exists(path) or not create_once(self.storage, path, _json(tag, renamed_from).encode()):
+            raise AlreadyExists(f"tag {tag.name!r} exists in {self.paths.root}", tag=tag.name, path=path)
+
+    def source(self, name: str) -> dict[str, Any]:
+        """What a rename notes about the old tag: its name and when it was written; raises TagNotFound."""
+        for entry in self.storage.list(self.paths.tag_directory):
+            if entry.path == self.paths.tag(name) and not entry.is_directory:
+                return {"name": name, "modifiedMillis": entry.modified_millis}
+        raise _not_found(name, self.paths.tag(name))
+
+    def renamed_from(self, name: str) -> Any:
+        """The ``source`` that a rename noted; None for a tag that no rename made. Raises TagNotFound."""
+        path = self.paths.tag(name)
+        try:
+            data = self.storage.read(path)
+        except FileNotFoundError:
+            raise _not_found(name, path) from None
+        parse_tag(name, data, path)
+        return parse_json(data).get(RENAMED_FROM)
+
+    def put(self, tag: Tag) -> None:
+        """Write a tag in the place of the one of its name: readers see the old one or the new."""
+        self.storage.overwrite(self.paths.tag(tag.name), _json(tag).encode())
+
+    def delete(self, name: str) -> None:
+        """Remove a tag's file; raises TagNotFound."""
+        path = self.paths.tag(name)
+        if not self.storage.delete([path]):
+            raise _not_found(name, path)
+
+
+def new_tag(name: str, snapshot: Snapshot, retained_millis: int | None, now_millis: int | None = None) -> Tag:
+    """A tag made now: it notes the time only where it has a retention (format 15.1)."""
+    now = clock.now_millis(now_millis)
+    return Tag(name, snapshot, None if retained_millis is None else now, retained_millis)
+
+
+def _not_found(name: str, path: str) -> TagNotFound:
+    return TagNotFound(f"no tag {name!r}: {path} does not exist", tag=name, path=path)
+
+
+def _json(tag: Tag, renamed_from: Mapping[str, Any] | None = None) -> str:
+    members = tag.snapshot.to_members()
+    if tag.create_time_millis is not None and tag.retained_millis is not None:
+        seconds, millis = divmod(tag.create_time_millis, 1000)
+        at = datetime.datetime.fromtimestamp(seconds)
+        members[CREATED] = [at.year, at.month, at.day, at.hour, at.minute, at.second, millis * 1_000_000]
+        members[RETAINED] = tag.retained_millis / 1000
+    if renamed_from is not None:
+        members[RENAMED_FROM] = dict(renamed_from)
+    return metadata_text(json.dumps(members, indent=2, ensure_ascii=False), f"tag {tag.name!r}")
+
+
+def parse_tag(name: str, data: bytes, path: str) -> Tag:
+    """The tag in the bytes of ``path``; raises CorruptTable or UnsupportedFeature naming the path."""
+    snapshot = parse_snapshot(data, path)
+    members = parse_json(data, Decimal)
+    try:
+        created = None if members.get(CREATED) is None else _local_millis(members[CREATED])
+        retained = None if members.get(RETAINED) is None else _duration_millis(members[RETAINED])
+    except (ValueError, TypeError, OverflowError, OSError, InvalidOperation) as error:
+        raise CorruptTable(f"{path}: not the times of a tag: {error}", path=path) from error
+    return Tag(name, snapshot, created, retained)
+
+
+def _local_millis(value: Any) -> int:
+    """``[year, month, day, hour, minute(, second(, nanosecond))]`` or ISO text, in local time, as epoch millis."""
+    if isinstance(value, str):
+        at, nanos = datetime.datetime.fromisoformat(value), None
+    elif isinstance(value, list) and 5 <= len(value) <= 7 and all(type(part) is int for part in value):
+        at, nanos = datetime.datetime(*value[:6]), value[6] if len(value) == 7 else 0
+    else:
+        raise ValueError(f"{CREATED} is {value!r:.80}")
+    millis = at.microsecond // 1000 if nanos is None else nanos // 1_000_000
+    if not 0 <= millis < 1000:
+        raise ValueError(f"{CREATED} is {value!r:.80}")
+    return int(at.replace(microsecond=0).timestamp()) * 1000 + millis
+
+
+def _duration_millis(value: Any) -> int:
+    """Seconds as a number, or an ISO-8601 duration such as ``PT72H5M``, as milliseconds."""
+    if isinstance(value, str):
+        found = _DURATION.fullmatch(value)
+        if found is None or not any(found.groups()[1:]):
+            raise ValueError(f"{RETAINED} is {value!r:.80}")
+        sign, *parts = found.groups()
+        seconds = sum((Decimal(p or 0) * u for p, u in zip(parts, (86400, 3600, 60, 1), strict=True)), Decimal())
+        seconds = -seconds if sign == "-" else seconds
+    elif type(value) is int or (isinstance(value, Decimal) and value.is_finite()):
+        seconds = Decimal(value)
+    else:
+        raise ValueError(f"{RETAINED} is {value!r:.80}")
+    if abs(seconds) > _LONGEST_MILLIS:
+        raise ValueError(f"{RETAINED} is {value!r:.80}")
+    return int(seconds * 1000)

@@ -1,0 +1,153 @@
+"""Travel: from a time, a watermark, an id or a version text to the snapshot that it means (format 15.4).
+
+Commit times and watermarks never run backwards along a chain, so that one is found by halving. A snapshot without a
+watermark stands where the nearest earlier one with a watermark does. Snapshots may expire while one is looked for; then
+it is looked for again among those that are left.
+"""
+
+from __future__ import annotations
+
+import bisect
+import re
+from collections.abc import Callable
+from typing import NoReturn
+
+from paimon_core.errors import InvalidRequest, SnapshotNotFound
+from paimon_core.metadata.context import TableContext
+from paimon_core.metadata.snapshot import Snapshot
+from paimon_core.metadata.stores.snapshot_store import SnapshotStore
+
+_NONE = -(2**63)
+"""What Java writes for "no watermark yet"."""
+_TRIES = 3
+_WATERMARK = re.compile(r"watermark-(-?\d{1,19})")
+
+
+def by_id(context: TableContext, snapshot_id: int, *, tagged: bool = False) -> Snapshot:
+    """The live snapshot of this id; ``tagged``: or, when it has expired, the one that a tag holds.
+
+    Raises SnapshotNotFound naming the ids that there are.
+    """
+    try:
+        return context.snapshots.read(snapshot_id)
+    except SnapshotNotFound:
+        held = [t for t in context.tags.list() if t.snapshot.id == snapshot_id]
+        if held and tagged:
+            return held[0].snapshot
+        if held:
+            ids = context.snapshots.ids()
+            raise SnapshotNotFound(
+                f"snapshot {snapshot_id} of table {context.name} has expired"
+                + (f" (there are {ids[0]} to {ids[-1]})" if ids else "")
+                + f"; tag {held[0].name!r} still holds it",
+                snapshot=snapshot_id,
+                tag=held[0].name,
+            ) from None
+        raise
+
+
+def by_version(context: TableContext, version: str | int) -> Snapshot:
+    """A tag of that name, else ``watermark-<millis>``, else a snapshot id in digits (option ``scan.version``).
+
+    Raises InvalidRequest for a text that is none of them, TagNotFound, SnapshotNotFound.
+    """
+    text = str(version)
+    if not isinstance(version, int) and text in context.tags.names():
+        return context.tags.read(text).snapshot
+    if found := _WATERMARK.fullmatch(text):
+        return from_watermark(context, int(found.group(1)))
+    if re.fullmatch(r"[0-9]{1,19}", text):
+        return by_id(context, int(text))
+    raise InvalidRequest(
+        f"version {text!r:.80} of table {context.name} is no tag, no snapshot id and not watermark-<milliseconds>",
+        version=text,
+    )
+
+
+def from_time(context: TableContext, millis: int) -> Snapshot:
+    """The first snapshot, live or tagged, that was committed at or after a time; raises SnapshotNotFound."""
+
+    def first(snapshots: SnapshotStore) -> Snapshot | None:
+        ids = snapshots.ids()
+        at = bisect.bisect_left(ids, millis, key=lambda i: snapshots.read(i).time_millis)
+        return snapshots.read(ids[at]) if at < len(ids) else None
+
+    tagged = [t.snapshot for t in context.tags.list() if t.snapshot.time_millis >= millis]
+    found = [s for s in (_patiently(context, first), *tagged) if s is not None]
+    if not found:
+        _nothing(context, f"committed at or after {millis} ms")
+    return min(found, key=lambda s: (s.time_millis, s.id))
+
+
+def from_watermark(context: TableContext, watermark: int) -> Snapshot:
+    """The first live snapshot whose watermark is at or after this one; raises SnapshotNotFound."""
+
+    def first(snapshots: SnapshotStore) -> Snapshot | None:
+        ids = snapshots.ids()
+        at = bisect.bisect_left(ids, watermark, key=_positions(snapshots, ids))
+        return snapshots.read(ids[at]) if at < len(ids) else None
+
+    return _patiently(context, first) or _nothing(context, f"with a watermark at or after {watermark}")
+
+
+def until_watermark(context: TableContext, watermark: int) -> Snapshot:
+    """The last live snapshot whose own watermark is at or before this one; raises SnapshotNotFound."""
+
+    def last(snapshots: SnapshotStore) -> Snapshot | None:
+        ids = snapshots.ids()
+        at = bisect.bisect_right(ids, watermark, key=_positions(snapshots, ids))
+        own = (s for s in map(snapshots.read, reversed(ids[:at])) if _watermark(s) is not None)
+        return next(own, None)
+
+    return _patiently(context, last) or _nothing(context, f"with a watermark at or before {watermark}")
+
+
+def tag_source(context: TableContext, time_millis: int | None, watermark: int | None) -> Snapshot:
+    """What a tag "from" a time or a watermark names: the first snapshot there, live or tagged."""
+    if time_millis is not None:
+        return from_time(context, time_millis)
+    assert watermark is not None
+    tagged = [t.snapshot for t in context.tags.list() if (_watermark(t.snapshot) or _NONE) >= watermark]
+    try:
+        live = [from_watermark(context, watermark)]
+    except SnapshotNotFound:
+        if not tagged:
+            raise
+        live = []
+    return min([*live, *tagged], key=lambda s: (_watermark(s) or _NONE, s.id))
+
+
+def _watermark(snapshot: Snapshot) -> int | None:
+    return None if snapshot.watermark == _NONE else snapshot.watermark
+
+
+def _positions(snapshots: SnapshotStore, ids: list[int]) -> Callable[[int], int]:
+    """By id, the watermark that orders it: its own, or that of the nearest earlier snapshot that has one."""
+    known: dict[int, int | None] = {}
+
+    def position(snapshot_id: int) -> int:
+        for at in range(bisect.bisect_left(ids, snapshot_id), -1, -1):
+            if ids[at] not in known:
+                known[ids[at]] = _watermark(snapshots.read(ids[at]))
+            if (own := known[ids[at]]) is not None:
+                return own
+        return _NONE
+
+    return position
+
+
+def _patiently(context: TableContext, search: Callable[[SnapshotStore], Snapshot | None]) -> Snapshot | None:
+    for _ in range(_TRIES - 1):
+        try:
+            return search(context.snapshots)
+        except SnapshotNotFound:  # expired meanwhile
+            continue
+    return search(context.snapshots)
+
+
+def _nothing(context: TableContext, what: str) -> NoReturn:
+    ids = context.snapshots.ids()
+    raise SnapshotNotFound(
+        f"table {context.name} holds no snapshot {what}" + (f": it has {ids[0]} to {ids[-1]}" if ids else ""),
+        table=context.name,
+    )

@@ -1,0 +1,143 @@
+"""Upkeep: plan the compactions of a table and run them here, as far as its options call for (format 8.2 to 8.4)."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
+
+from paimon_core.commit.abort import abort
+from paimon_core.compact.compactor import run_tasks
+from paimon_core.compact.pick import Extent, pick_tasks
+from paimon_core.compact.recent_compactions import full_is_due, marked, overdue_buckets
+from paimon_core.compact.task import CompactionTask
+from paimon_core.errors import CommitConflict, InvalidRequest, PaimonError, TableNotFound
+from paimon_core.lsm.compaction.strategy import stop_trigger
+from paimon_core.lsm.compaction.universal import CompactionUnit
+from paimon_core.maintain.tags.automatic import tend_tags
+from paimon_core.metadata.commit_message import CommitMessage
+from paimon_core.metadata.context import TableContext
+from paimon_core.metadata.latest_snapshot import of_latest
+from paimon_core.metadata.snapshot import Snapshot
+from paimon_core.predicate import Predicate
+from paimon_core.scan.partitions import matching_partitions
+from paimon_core.table.commit_request import CommitRequest
+
+_LOG = logging.getLogger(__name__)
+_Place = tuple[bytes, int]
+Work = Callable[[TableContext, Sequence[CompactionTask]], list[CommitMessage]]
+"""Does tasks, here or in other processes, and gives their messages; when one fails, nothing of them is committed."""
+
+AFTER_COMMIT: tuple[Callable[[TableContext, Snapshot], object], ...] = (tend_tags,)
+"""What the table does by itself after a commit, unless write-only: called in order with the last snapshot of it, also
+for a commit that is found to have landed before, so each must bear to be repeated. Before compaction and expiry."""
+
+
+def follow_up(context: TableContext, snapshot: Snapshot) -> None:
+    """Do what ``AFTER_COMMIT`` lists, unless the table is write-only; a failure is logged, for the commit stands."""
+    if context.options["write-only"]:
+        return
+    for step in AFTER_COMMIT:
+        try:
+            step(context, snapshot)
+        except PaimonError as error:
+            _LOG.warning("table %s: snapshot %d stands, its upkeep has to wait: %s", context.name, snapshot.id, error)
+
+
+def plan(
+    context: TableContext,
+    *,
+    full: bool = False,
+    where: Predicate | None = None,
+    written: Collection[_Place] | None = None,
+) -> list[CompactionTask]:
+    """The compactions of the latest snapshot, largest first; ``full``: every bucket into one run.
+
+    Where ``full-compaction.delta-commits`` makes a full compaction due, all buckets that are not settled are compacted
+    fully. Otherwise what the strategy picks; ``written`` (partition, bucket)s limit it to them and to those whose
+    level 0 is overdue. ``where`` is on partition columns.
+    """
+    latest, entries = of_latest(
+        context.snapshots, lambda latest: (latest, context.manifests.entries_of(latest) if latest else [])
+    )
+    if where is not None:
+        matches = matching_partitions(context, where)
+        entries = [e for e in entries if matches(e.partition)]
+    if full or full_is_due(context, latest):
+        tasks = pick_tasks(context, entries, Extent.REWRITTEN if full else Extent.SETTLED)
+        return [replace(task, of_full_table=where is None) for task in tasks]
+    overdue = overdue_buckets(context, latest, entries)
+    if written is not None:
+        wanted = overdue.union(written)
+        entries = [e for e in entries if (e.partition, e.bucket) in wanted]
+    return pick_tasks(context, entries, overdue=overdue)
+
+
+def compact(
+    context: TableContext,
+    request: CommitRequest,
+    *,
+    full: bool = False,
+    where: Predicate | None = None,
+    written: Collection[_Place] | None = None,
+    work: Work = run_tasks,
+) -> Snapshot | None:
+    """Plan and run, and again for buckets with more runs than num-sorted-run.stop-trigger; the last snapshot.
+
+    None when there was nothing to do. Raises CommitConflict when others were faster in every bucket.
+    """
+    done = None
+    while tasks := plan(context, full=full, where=where, written=written):
+        try:
+            done = run(context, request, tasks, work)
+        except CommitConflict:
+            if done is None:
+                raise
+            return done
+        stop = stop_trigger(context.options)
+        units = [((t.partition, t.bucket), t.unit) for t in tasks]
+        written = {place for place, unit in units if isinstance(unit, CompactionUnit) and unit.runs_left >= stop}
+        if not written:
+            break
+    return done
+
+
+def run(
+    context: TableContext, request: CommitRequest, tasks: Sequence[CompactionTask], work: Work = run_tasks
+) -> Snapshot | None:
+    """Run the tasks and commit them together; when a bucket conflicts, each bucket by itself.
+
+    Raises CommitConflict when no bucket could be committed. The files of a bucket that was refused are deleted.
+    """
+    return _commit(replace(request, properties=marked(tasks, request.properties)), work(context, tasks))
+
+
+def _commit(request: CommitRequest, messages: Sequence[CommitMessage]) -> Snapshot | None:
+    if len(messages) < 2:
+        return request.commit_own(messages)
+    try:
+        return request.commit(messages)
+    except (InvalidRequest, TableNotFound):
+        abort(messages, request.context)
+        raise
+    except CommitConflict as error:
+        # No bucket is to blame: others won every race, or the snapshot was taken back and its files may go.
+        if "attempts" in error.facts or "taken_back" in error.facts:
+            abort(messages, request.context)
+            raise
+        return _one_by_one(request, messages, error)
+
+
+def _one_by_one(request: CommitRequest, messages: Sequence[CommitMessage], refused: CommitConflict) -> Snapshot | None:
+    last = None
+    for position, message in enumerate(messages):
+        try:
+            last = request.commit_own([message]) or last
+        except CommitConflict as error:
+            _LOG.info("table %s: bucket %d is left to others: %s", request.context.name, message.bucket, error)
+        except BaseException:
+            abort(messages[position + 1 :], request.context)
+            raise
+    if last is None:
+        raise refused
+    return last

@@ -1,0 +1,53 @@
+"""A snapshot beside the chain is no commit: a writer slept while its id was taken and expired, and died right after."""
+
+from dataclasses import replace
+
+import pytest
+
+from paimon_core.commit.committer import commit
+from paimon_core.commit.snapshot_chain import in_chain
+from paimon_core.table.commit_request import CommitRequest
+from tests.support.fake_tables import append, expire_all, fake_file, fake_table, live, message
+
+pytestmark = pytest.mark.usefixtures("fake_rows")
+
+
+def stray(context):
+    """Snapshot 2 of user "sleeper", whose place in the chain was another's, and has expired."""
+    append(context)
+    file = fake_file(context)
+    wanted = append(context, file, user="sleeper", identifier=7)
+    context.snapshots.delete([2])
+    for _ in range(3):
+        append(context)
+    expire_all(context, retain_min=2)
+    assert context.snapshots.ids() == [3, 4]
+    assert context.snapshots.create(wanted)
+    return file
+
+
+def test_a_redo_does_not_take_a_stray_for_its_commit():
+    context = fake_table()
+    file = stray(context)
+    assert not in_chain(context, context.snapshots.read(2))
+    assert CommitRequest.of(context, "sleeper", 7, None).landed() is None
+    (landed,) = commit([message(context, file)], context=context, user="sleeper", identifier=7)
+    assert landed.id == 5
+    assert file.file_name in {name for _, _, name in live(context)}
+
+
+def test_the_lowest_snapshot_of_a_chain_is_known():
+    context = fake_table()
+    for number in range(4):
+        append(context, user="u", identifier=number)
+    expire_all(context, retain_min=2)
+    lowest = context.snapshots.read(context.snapshots.ids()[0])
+    assert in_chain(context, lowest)
+    assert CommitRequest.of(context, "u", lowest.commit_identifier, None).newest().id == 4
+    context.snapshots.delete([4])
+    assert CommitRequest.of(context, "u", lowest.commit_identifier, None).landed() == lowest
+
+
+def test_a_lone_snapshot_is_the_chain():
+    context = fake_table()
+    assert in_chain(context, replace(append(context), uuid=None))

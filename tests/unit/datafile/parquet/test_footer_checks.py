@@ -1,0 +1,88 @@
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from paimon_core.datafile.parquet.footer import footer_of
+from paimon_core.datafile.parquet.footer_checks import check_footer
+from paimon_core.datafile.parquet.thrift import BINARY, I32, I64, LIST, STRUCT, Struct, parse_struct
+
+TABLE = pa.table(
+    {
+        "n": pa.array([1, None, 3], pa.int32()),
+        "s": ["a", None, "c"],
+        "l": [[1, 2], None, [3]],
+        "r": [{"x": 1, "y": {"z": "a"}}, None, {"x": 2, "y": None}],
+    }
+)
+ROOT, NUMBER = 0, 1
+
+
+def footer(**settings) -> tuple[Struct, int]:
+    sink = pa.BufferOutputStream()
+    pq.write_table(TABLE, sink, row_group_size=2, **settings)
+    before, raw = footer_of(sink.getvalue().to_pybytes())
+    return parse_struct(raw), len(before)
+
+
+def element(tree: Struct, number: int) -> Struct:
+    return tree[2][1][1][number]
+
+
+def group(tree: Struct, number: int = 0) -> Struct:
+    return tree[4][1][1][number]
+
+
+def chunk(tree: Struct, column: int = 0, number: int = 0) -> Struct:
+    return group(tree, number)[1][1][1][column][3][1]
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"version": "1.0", "data_page_version": "2.0", "compression": "zstd", "use_dictionary": False},
+        {"write_page_index": True, "sorting_columns": [pq.SortingColumn(0)], "write_statistics": ["n"]},
+        {"store_schema": False, "use_byte_stream_split": False, "column_encoding": None},
+    ],
+)
+def test_a_footer_of_another_writer_is_taken(settings):
+    check_footer(*footer(**settings))
+
+
+FAULTS = {
+    "encrypted": lambda t: t.update({8: (STRUCT, {})}),
+    "lacks field 2": lambda t: t.pop(2),
+    "lacks field 4": lambda t: t.pop(4),
+    "lacks field 3": lambda t: t.pop(3),
+    "field 3 of the file": lambda t: t.update({3: (BINARY, b"3")}),
+    "4 rows, and 3": lambda t: t.update({3: (I64, 4)}),
+    "no tree": lambda t: element(t, ROOT).update({5: (I32, 5)}),
+    "schema that is no tree": lambda t: element(t, ROOT).update({5: (I32, 3)}),
+    "schema of -1 columns": lambda t: element(t, ROOT).update({5: (I32, -1)}),
+    "repetition 3": lambda t: element(t, NUMBER).update({3: (I32, 3)}),
+    "type 8": lambda t: element(t, NUMBER).update({1: (I32, 8)}),
+    "another in a row group": lambda t: element(t, NUMBER).update({4: (BINARY, b"m")}),
+    "can't decode": lambda t: element(t, NUMBER).update({4: (BINARY, b"\xff")}),
+    "4 chunks for 5": lambda t: group(t)[1][1][1].pop(),
+    "-2 rows": lambda t: group(t).update({3: (I64, -2)}),
+    "another file": lambda t: group(t)[1][1][1][0].update({1: (BINARY, b"x")}),
+    "3 values in 2": lambda t: chunk(t).update({5: (I64, 3)}),
+    "codec 8": lambda t: chunk(t).update({4: (I32, 8)}),
+    "encodings": lambda t: chunk(t).update({2: (LIST, (I32, [99]))}),
+    "behind its data": lambda t: chunk(t).update({11: (I64, 10**6)}),
+    "where another is": lambda t: chunk(t).update({7: (I64, -1)}),
+    "ends at": lambda t: chunk(t, 4, 1).update({7: (I64, 10**6)}),
+    "histogram": lambda t: chunk(t).update({16: (STRUCT, {3: (LIST, (I64, [1, 1, 0]))})}),
+    "3 nulls of 2": lambda t: chunk(t)[12][1].update({3: (I64, 3)}),
+    "not of 4 bytes": lambda t: chunk(t)[12][1].update({5: (BINARY, b"\0" * 8)}),
+    "two least": lambda t: chunk(t)[12][1].update({6: (BINARY, b"\0" * 4)}),
+    "above the greatest": lambda t: chunk(t, 1)[12][1].update({6: (BINARY, b"z")}),
+}
+
+
+@pytest.mark.parametrize("said", FAULTS)
+def test_a_fault_is_named(said):
+    tree, end = footer()
+    FAULTS[said](tree)
+    with pytest.raises(ValueError, match=said):
+        check_footer(tree, end)

@@ -1,0 +1,49 @@
+import pytest
+
+from paimon_core.datafile.parquet.thrift import (
+    BINARY,
+    DOUBLE,
+    FALSE,
+    I32,
+    I64,
+    LIST,
+    STRUCT,
+    TRUE,
+    parse_struct,
+    serialize_struct,
+)
+
+TREE = {
+    1: (I32, -1),
+    2: (BINARY, b"name"),
+    3: (TRUE, None),
+    4: (FALSE, None),
+    20: (I64, 2**63 - 1),
+    21: (DOUBLE, b"\x00" * 8),
+    22: (LIST, (I32, list(range(20)))),
+    23: (LIST, (STRUCT, [{1: (I32, 5)}, {}])),
+    1000: (STRUCT, {5: (LIST, (BINARY, [b""]))}),
+}
+
+
+def test_a_tree_survives_its_bytes():
+    assert parse_struct(serialize_struct(TREE)) == TREE
+
+
+def test_the_bytes_of_a_small_struct():
+    assert serialize_struct({1: (I32, 3), 2: (BINARY, b"a"), 20: (I32, -1)}) == b"\x15\x06\x18\x01a\x05\x28\x01\x00"
+
+
+@pytest.mark.parametrize("end", range(len(serialize_struct(TREE))))
+def test_cut_short_it_is_refused(end):
+    with pytest.raises(ValueError, match="cut short"):
+        parse_struct(serialize_struct(TREE)[:end])
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [(b"\x1b\x00\x00", "thrift type 11"), (b"\x1c" * 200, "nested too deeply"), (b"\x19" * 200, "deeply")],
+)
+def test_maps_and_endless_nesting_are_refused(data, said):
+    with pytest.raises(ValueError, match=said):
+        parse_struct(data)

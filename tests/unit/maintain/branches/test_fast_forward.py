@@ -1,0 +1,188 @@
+"""Fast-forward: main takes over a branch, adding only; what would lose a commit is refused."""
+
+import dataclasses
+
+import pytest
+
+from paimon_core.errors import BranchNotFound, CommitConflict, InvalidRequest
+from paimon_core.maintain.branches.fast_forward import fast_forward
+from paimon_core.maintain.branches.operations import create_branch
+from paimon_core.maintain.rollback.rollback import rollback
+from paimon_core.maintain.tags.operations import create_tag
+from tests.support.fake_tables import append, check_whole, expire_all, fake_table, live, reopened
+from tests.support.faulty_storage import Died, FaultyStorage, Outcome
+
+
+def branched(commits=2):
+    """Main with two snapshots, and a branch from the second with commits and a tag of its own."""
+    context = fake_table()
+    append(context)
+    append(context)
+    create_tag(context, "base", context.snapshots.read(2))
+    branch = create_branch(context, "dev", "base")
+    for _ in range(commits):
+        append(branch)
+    create_tag(branch, "audited", branch.snapshots.latest())
+    return context, branch
+
+
+def test_main_is_then_where_the_branch_is():
+    context, branch = branched()
+    assert fast_forward(context, "dev") == branch.snapshots.read(4)
+    assert context.snapshots.ids() == [1, 2, 3, 4]
+    assert live(context) == live(branch)
+    assert [t.name for t in context.tags.list()] == ["audited", "base"]
+    assert context.storage.read(context.paths.hint("LATEST")) == b"4"
+    for i in (2, 3, 4):
+        assert context.snapshots.read(i) == branch.snapshots.read(i)
+    check_whole(context)
+    check_whole(branch)
+
+
+def test_nothing_new_is_no_error_and_the_branch_may_go_on():
+    context, branch = branched()
+    fast_forward(context, "dev")
+    assert fast_forward(context, "dev").id == 4
+    append(branch)
+    assert fast_forward(context, "dev").id == 5
+    assert append(context).id == 6
+    check_whole(context)
+
+
+def test_stale_hints_change_nothing():
+    for hint in ("1", "9", "x", ""):
+        context, _ = branched()
+        context.storage.overwrite(context.paths.hint("LATEST"), hint.encode())
+        assert fast_forward(context, "dev").id == 4
+        assert context.snapshots.latest_id() == 4
+
+
+@pytest.mark.parametrize("empty", [False, True])
+def test_commits_to_main_are_named_and_not_lost(empty):
+    context, branch = branched()
+    if empty:
+        append(branch := create_branch(context, "other"))
+    else:
+        append(context, user="night")
+        append(context, user="day")
+    name, before = branch.branch, live(context)
+    who = "1 of user u, 2 of user u" if empty else "3 of user night, 4 of user day"
+    with pytest.raises(CommitConflict, match=f"{name}'.* would be lost: {who}. Nothing is lost"):
+        fast_forward(context, name)
+    assert live(context) == before
+    check_whole(context)
+    check_whole(branch)
+
+
+def test_an_empty_main_takes_over_a_branch_that_began_empty():
+    context = fake_table()
+    branch = create_branch(context, "dev")
+    append(branch)
+    append(branch)
+    assert fast_forward(context, "dev").id == 2
+    assert live(context) == live(branch)
+
+
+def test_a_commit_that_wins_the_race_for_an_id_keeps_it():
+    for snapshot in (3, 4):
+        context, branch = branched()
+        storage = FaultyStorage(context.storage)
+        storage.before("create_exclusive", f"t/snapshot/snapshot-{snapshot}", lambda c=context: append(c, user="fast"))
+        with pytest.raises(CommitConflict, match=f"snapshot {snapshot} was committed here meanwhile"):
+            fast_forward(reopened(context, storage), "dev")
+        assert context.snapshots.latest().commit_user == "fast"
+        assert context.snapshots.latest_id() == snapshot
+        check_whole(context)
+        assert len(live(branch)) == 4
+        with pytest.raises(CommitConflict, match=f"{snapshot} of user fast"):
+            fast_forward(context, "dev")
+
+
+@pytest.mark.parametrize("after", [False, True])
+def test_a_crash_anywhere_leaves_main_whole_and_the_next_finishes(after):
+    for die_at in range(30):
+        context, branch = branched(commits=3)
+        states = [live(context, branch.snapshots.read(i)) for i in (2, 3, 4, 5)]
+        storage = FaultyStorage(context.storage, die_at=die_at, die_after=after)
+        try:
+            fast_forward(reopened(context, storage), "dev")
+        except Died:
+            assert live(context) in states
+            check_whole(context)
+            fast_forward(context, "dev")
+        assert live(context) == states[-1]
+        assert [t.name for t in context.tags.list()] == ["audited", "base"]
+        check_whole(context)
+        if not storage.dead:
+            break
+    assert die_at > 5
+
+
+def test_a_publish_whose_answer_was_lost_is_found_by_the_next():
+    context, branch = branched()
+    storage = FaultyStorage(context.storage)
+    storage.on("create_exclusive", "t/snapshot/snapshot-3", Outcome.EXISTS)
+    assert fast_forward(reopened(context, storage), "dev").id == 4
+    assert live(context) == live(branch)
+
+
+def test_what_has_expired_on_the_branch_leaves_no_gap():
+    context, branch = branched(commits=3)
+    branch.snapshots.delete([2])
+    assert fast_forward(context, "dev").id == 5  # the branch's copy of the tag tells where it began
+    append(branch)
+    append(branch)
+    branch.snapshots.delete([3, 4, 5, 6])
+    with pytest.raises(CommitConflict, match="snapshots 6 to 6 of the branch have expired, which would be a gap"):
+        fast_forward(context, "dev")
+    branch.tags.delete("audited")
+    with pytest.raises(CommitConflict, match="cannot be told whether the branch has its commits"):
+        fast_forward(context, "dev")
+
+
+def test_main_that_went_back_goes_forward_again():
+    context, branch = branched()
+    fast_forward(context, "dev")
+    rollback(context, context.snapshots.read(2))
+    assert fast_forward(context, "dev").id == 4
+    assert live(context) == live(branch)
+
+
+def test_what_expires_on_main_does_not_matter():
+    context, _ = branched()
+    expire_all(context)
+    assert context.snapshots.ids() == [2]
+    assert fast_forward(context, "dev").id == 4
+    check_whole(context)
+
+
+def test_schemas_go_along_and_a_change_of_schema_on_main_is_not_lost():
+    context, branch = branched()
+    newer = dataclasses.replace(branch.schema, id=1, comment="theirs")
+    branch.schemas.publish(newer)
+    append(branch.reopened(newer))
+    fast_forward(context, "dev")
+    assert context.schemas.latest() == newer
+    branch.schemas.publish(dataclasses.replace(newer, id=2))
+    context.schemas.publish(dataclasses.replace(newer, id=2, comment="ours"))
+    with pytest.raises(CommitConflict, match="schema 2 was made here"):
+        fast_forward(reopened(context, context.storage), "dev")
+
+
+def test_tags_of_one_name_on_two_snapshots_are_told():
+    context, _ = branched()
+    create_tag(context, "audited", context.snapshots.read(1))
+    with pytest.raises(CommitConflict, match="tag 'audited' names another snapshot here"):
+        fast_forward(context, "dev")
+    assert context.snapshots.ids() == [1, 2]
+
+
+def test_what_cannot_be_gone_forward_to():
+    context, branch = branched()
+    create_branch(context, "empty")
+    with pytest.raises(InvalidRequest, match="has no snapshot"):
+        fast_forward(context, "empty")
+    with pytest.raises(InvalidRequest, match="to itself"):
+        fast_forward(branch, "dev")
+    with pytest.raises(BranchNotFound):
+        fast_forward(context, "none")

@@ -1,0 +1,340 @@
+"""Branches: whole or not there, each with a history of its own, and the files that one needs stay for it."""
+
+import pytest
+
+from paimon_core.errors import AlreadyExists, BranchNotFound, CorruptTable, InvalidRequest, PlanOutdated, TagNotFound
+from paimon_core.maintain.branches.operations import (
+    apply_branch_deletion,
+    create_branch,
+    delete_branch,
+    plan_branch_deletion,
+)
+from paimon_core.maintain.branches.rename import rename_branch
+from paimon_core.maintain.planning.plan import Plan
+from paimon_core.maintain.roots import all_roots, contexts_of_branches
+from paimon_core.maintain.tags.operations import create_tag, delete_tag
+from tests.support.fake_tables import (
+    append,
+    check_whole,
+    compacted,
+    data_files,
+    expire_all,
+    fake_table,
+    live,
+    reopened,
+)
+from tests.support.faulty_storage import Died, FaultyStorage, Outcome
+
+
+def tagged(number=2):
+    """A table of two snapshots, and a tag on one."""
+    context = fake_table()
+    append(context)
+    append(context)
+    create_tag(context, "t", context.snapshots.read(number))
+    return context
+
+
+def names_of(context, name):
+    return sorted(path for path, _ in context.branches.files(name))
+
+
+# -- create
+
+
+def test_an_empty_branch_has_the_schemas_and_no_rows():
+    context = tagged()
+    branch = create_branch(context, "dev")
+    assert (branch.name, branch.schema, branch.snapshots.ids()) == ("db.t$branch_dev", context.schema, [])
+    assert names_of(context, "dev") == ["schema/schema-0"]
+    assert append(branch).id == 1
+    assert len(live(context)) == 2
+
+
+def test_a_branch_from_a_tag_has_its_snapshot_and_goes_its_own_way():
+    context = tagged(number=1)
+    branch = create_branch(context, "dev", "t")
+    assert names_of(context, "dev") == ["schema/schema-0", "snapshot/snapshot-1", "tag/tag-t"]
+    assert branch.snapshots.latest() == context.snapshots.read(1)
+    for paths in ("snapshot", "tag"):
+        of = {"snapshot": lambda c: c.paths.snapshot(1), "tag": lambda c: c.paths.tag("t")}[paths]
+        assert branch.storage.read(of(branch)) == context.storage.read(of(context))
+    append(branch)
+    append(branch)
+    assert (branch.snapshots.ids(), context.snapshots.ids()) == ([1, 2, 3], [1, 2])
+    assert (len(live(branch)), len(live(context))) == (3, 2)
+    assert context.branches.names() == ["dev"]
+
+
+def test_9044_a_branch_from_a_tag_whose_snapshot_has_expired():
+    context, (a, *_) = compacted()
+    create_tag(context, "t", context.snapshots.read(1))
+    expire_all(context)
+    branch = create_branch(context, "dev", "t")
+    assert live(branch) == {("p=a/bucket-0", 0, a)}
+    check_whole(branch)
+
+
+def test_9867_the_tags_of_a_branch_and_its_snapshots_hold_their_files():
+    """Also 3787, 8748, 4454: the table's own maintenance must not take what a branch reads."""
+    context, (a, b, c, d) = compacted()
+    create_tag(context, "t", context.snapshots.read(2))
+    branch = create_branch(context, "dev", "t")
+    append(branch)
+    create_tag(branch, "later", branch.snapshots.read(2))
+    expire_all(context)
+    delete_tag(context, "t")
+    assert data_files(context) >= {a, b, c, d}
+    check_whole(branch)
+    expire_all(branch)
+    assert data_files(context) >= {a, b, c, d}
+    check_whole(branch)
+    delete_tag(branch, "later")
+    delete_tag(branch, "t")
+    assert data_files(context) >= {a, b, c, d}  # they are live on the branch
+    check_whole(branch)
+
+
+def test_the_last_tag_that_held_a_file_takes_it_along_whichever_branch_it_is_on():
+    context, (a, _, c, d) = compacted()
+    create_tag(context, "t", context.snapshots.read(1))
+    branch = create_branch(context, "dev", "t")
+    expire_all(context)
+    delete_tag(context, "t")
+    assert a in data_files(context)
+    append(branch)
+    delete_tag(branch, "t")
+    assert a in data_files(context)
+    delete_branch(context, "dev")
+    assert data_files(context) >= {a, c, d}  # an orphan now
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("main", "must not be"),
+        ("Main", "by case only"),
+        ("12", "digits only"),
+        ("a.b", "a dot"),
+        (" ", "not blank"),
+        ("", "not blank"),
+        ("../../evilb", "'/'"),
+        ("a/b", "'/'"),
+        ("x$y", r"'\$'"),
+        ("DEV", "differs from branch 'dev' by case only"),
+        ("x" * 201, "201 bytes long"),
+    ],
+)
+def test_names_that_no_branch_may_have(name, why):
+    context = tagged()
+    create_branch(context, "dev")
+    with pytest.raises(InvalidRequest, match=why):
+        create_branch(context, name, "t")
+    with pytest.raises(InvalidRequest, match=why):
+        rename_branch(context, "dev", name)
+    assert context.branches.names() == ["dev"]
+
+
+def test_what_is_not_there_or_is_there_already_is_told():
+    context = tagged()
+    with pytest.raises(TagNotFound):
+        create_branch(context, "dev", "none")
+    assert context.branches.names() == []
+    create_branch(context, "dev", "t")
+    with pytest.raises(AlreadyExists, match=r"'dev' of table db\.t exists"):
+        create_branch(context, "dev", "t")
+    assert not context.branches.is_hidden("dev")
+    with pytest.raises(BranchNotFound, match="branches: dev"):
+        context.on_branch("other")
+    with pytest.raises(BranchNotFound):
+        delete_branch(context, "other")
+    with pytest.raises(BranchNotFound):
+        rename_branch(context, "other", "more")
+    for name in ("main", "dev"):
+        with pytest.raises(InvalidRequest, match="cannot be deleted from itself"):
+            delete_branch(context.on_branch("dev"), name)
+
+
+def test_a_tag_that_goes_away_while_a_branch_is_made_takes_the_branch_along():
+    context, _ = compacted()
+    create_tag(context, "t", context.snapshots.read(1))
+    expire_all(context)
+    storage = FaultyStorage(context.storage)
+    storage.before("overwrite", "schema-0", lambda: context.tags.delete("t"))
+    with pytest.raises(TagNotFound, match="went away while branch 'dev' was made"):
+        create_branch(reopened(context, storage), "dev", "t")
+    assert context.branches.names() == []
+
+
+def test_a_tag_that_is_deleted_while_a_branch_is_made_leaves_its_files_to_it():
+    context, (a, *_) = compacted()
+    create_tag(context, "t", context.snapshots.read(1))
+    expire_all(context)
+    storage = FaultyStorage(context.storage)
+    storage.before("delete", "tag-t", lambda: create_branch(context, "dev", "t"))
+    delete_tag(reopened(context, storage), "t")
+    assert a in data_files(context)
+    check_whole(context.on_branch("dev"))
+
+
+@pytest.mark.parametrize("after", [False, True])
+@pytest.mark.parametrize("tag", [None, "t"])
+def test_a_crash_while_making_leaves_no_branch_and_the_same_call_finishes(tag, after):
+    for die_at in range(20):
+        context = tagged()
+        storage = FaultyStorage(context.storage, die_at=die_at, die_after=after)
+        try:
+            create_branch(reopened(context, storage), "dev", tag)
+        except Died:
+            check_whole(context)
+            if context.branches.names() and context.branches.is_hidden("dev"):
+                with pytest.raises(BranchNotFound):
+                    context.on_branch("dev")
+                with pytest.raises(CorruptTable, match="half made or half deleted"):
+                    list(all_roots(context))
+                with pytest.raises(AlreadyExists, match="unfinished"):
+                    create_branch(context, "dev", None if tag else "t")
+            try:
+                create_branch(context, "dev", tag)
+            except AlreadyExists:
+                assert (after, storage.calls[-1][0]) == (True, "delete")  # it was done
+        branch = context.on_branch("dev")
+        assert branch.snapshots.ids() == ([2] if tag else [])
+        check_whole(branch)
+        if not storage.dead:
+            break
+    assert die_at > 2
+
+
+# -- delete
+
+
+def test_deleting_a_branch_deletes_its_own_files_only():
+    context = tagged()
+    branch = create_branch(context, "dev", "t")
+    append(branch)
+    plan = Plan.from_bytes(plan_branch_deletion(context, "dev").to_bytes())
+    assert (plan.subjects, len(plan.files)) == (("branch dev",), 5)
+    assert all("/branch-dev/" in f.path for f in plan.files)
+    files = data_files(context)
+    assert apply_branch_deletion(context, plan) == "dev"
+    assert (context.branches.names(), data_files(context)) == ([], files)
+    check_whole(context)
+
+
+def test_a_plan_to_delete_a_branch_is_outdated_by_a_commit_to_it():
+    context = tagged()
+    branch = create_branch(context, "dev", "t")
+    plan = plan_branch_deletion(context, "dev")
+    append(branch)
+    with pytest.raises(PlanOutdated, match="snapshot-3 came"):
+        apply_branch_deletion(context, plan)
+    assert branch.snapshots.ids() == [2, 3]
+
+
+@pytest.mark.parametrize("after", [False, True])
+def test_a_crash_while_deleting_leaves_no_part_of_a_branch_to_readers(after):
+    for die_at in range(20):
+        context = tagged()
+        append(create_branch(context, "dev", "t"))
+        storage = FaultyStorage(context.storage, die_at=die_at, die_after=after)
+        try:
+            delete_branch(reopened(context, storage), "dev")
+        except Died:
+            if die_at or after:
+                with pytest.raises(BranchNotFound):
+                    context.on_branch("dev")
+            if context.branches.names():
+                delete_branch(context, "dev")
+        assert context.branches.names() == []
+        check_whole(context)
+        if not storage.dead:
+            break
+    assert die_at > 4
+
+
+# -- rename
+
+
+def test_a_branch_under_another_name_is_the_same():
+    context = tagged()
+    branch = create_branch(context, "dev", "t")
+    append(branch)
+    want = live(branch)
+    renamed = rename_branch(context, "dev", "prod")
+    assert (context.branches.names(), renamed.snapshots.ids(), live(renamed)) == (["prod"], [2, 3], want)
+    create_branch(context, "dev")
+    with pytest.raises(AlreadyExists):
+        rename_branch(context, "dev", "prod")
+    assert context.branches.mark("dev") is None
+
+
+def test_commits_that_land_while_a_branch_is_renamed_are_carried_over():
+    for verb, part in (("overwrite", "branch-prod/snapshot"), ("delete", "branch-prod/UNFINISHED")):
+        context = tagged()
+        branch = create_branch(context, "dev", "t")
+        storage = FaultyStorage(context.storage)
+        storage.before(verb, part, lambda branch=branch: append(branch))
+        renamed = rename_branch(reopened(context, storage), "dev", "prod")
+        assert renamed.snapshots.ids() == [2, 3]
+        assert context.branches.names() == ["prod"]
+
+
+@pytest.mark.parametrize("after", [False, True])
+def test_a_crash_while_renaming_leaves_one_or_both_and_the_same_call_finishes(after):
+    for die_at in range(40):
+        context = tagged()
+        branch = create_branch(context, "dev", "t")
+        append(branch)
+        want = live(branch)
+        storage = FaultyStorage(context.storage, die_at=die_at, die_after=after)
+        try:
+            rename_branch(reopened(context, storage), "dev", "prod")
+        except Died:
+            there = [n for n in context.branches.names() if not context.branches.is_hidden(n)]
+            assert there
+            assert all(live(context.on_branch(name)) == want for name in there)
+            if "dev" in context.branches.names():
+                rename_branch(context, "dev", "prod")
+        assert context.branches.names() == ["prod"]
+        assert live(context.on_branch("prod")) == want
+        assert context.branches.mark("prod") is None
+        if not storage.dead:
+            break
+    assert die_at > 8
+
+
+def test_a_mark_that_does_not_read_is_told():
+    context = tagged()
+    create_branch(context, "dev")
+    for text in (b"[", b"[]", b"{}"):
+        context.storage.overwrite(context.paths.branch_mark("dev"), text)
+        with pytest.raises(CorruptTable, match="does not say what is being done"):
+            context.on_branch("dev")
+
+
+def test_an_error_of_the_storage_leaves_a_branch_to_be_finished():
+    context = tagged()
+    storage = FaultyStorage(context.storage)
+    storage.on("overwrite", "snapshot-2", Outcome.FAIL)
+    with pytest.raises(OSError, match="injected"):
+        create_branch(reopened(context, storage), "dev", "t")
+    assert create_branch(context, "dev", "t").snapshots.ids() == [2]
+
+
+def test_a_branch_that_is_deleted_while_it_is_opened_is_not_there():
+    context = fake_table()
+    create_branch(context, "b")
+    storage = FaultyStorage(context.storage)
+    storage.before("read", "branch-b/schema/schema-0", lambda: delete_branch(context, "b"))
+    with pytest.raises(BranchNotFound):
+        reopened(context, storage).on_branch("b")
+
+
+def test_a_branch_that_is_deleted_while_branches_are_opened_is_left_out():
+    context = fake_table()
+    append(context)
+    create_branch(context, "b")
+    storage = FaultyStorage(context.storage)
+    storage.before("read", "branch-b/schema/schema-0", lambda: delete_branch(context, "b"))
+    assert [c.branch for c in contexts_of_branches(reopened(context, storage))] == ["main"]

@@ -1,0 +1,126 @@
+"""Removal of missing files: entries whose files are gone leave the table in one commit, others never."""
+
+from __future__ import annotations
+
+import pytest
+
+from paimon_core.errors import CommitConflict, PlanOutdated
+from paimon_core.maintain.orphans.quarantine import undo
+from paimon_core.maintain.planning.plan import Plan
+from paimon_core.maintain.repair.missing_files import apply_missing_removal, plan_missing_removal
+from paimon_core.metadata.snapshot import CommitKind
+from tests.support.fake_tables import append, check_whole, commit, fake_file, fake_table, live, message, reopened
+from tests.support.faulty_storage import Died, FaultyStorage
+from tests.support.orphan_tables import clean, path_of
+
+
+def table():
+    """Files a and b in one commit, c in another."""
+    context = fake_table()
+    a, b, c = fake_file(context), fake_file(context), fake_file(context)
+    append(context, a, b)
+    append(context, c)
+    return context, (a, b, c)
+
+
+def test_nothing_is_missing():
+    context, _ = table()
+    assert plan_missing_removal(context).is_empty
+    assert plan_missing_removal(fake_table()).is_empty
+    assert apply_missing_removal(context, plan_missing_removal(context)).snapshot is None
+
+
+def test_missing_files_leave_the_table_and_the_rest_is_whole():
+    context, (a, b, c) = table()
+    context.storage.delete([path_of(context, a), path_of(context, c)])
+    found = Plan.from_bytes(plan_missing_removal(context).to_bytes())
+    assert {f.path for f in found.files} == {path_of(context, a), path_of(context, c)}
+    assert found.subjects == ("20 rows of 2 files that are gone",)
+    report = apply_missing_removal(context, found)
+    assert (report.rows, len(report.removed)) == (20, 2)
+    assert report.snapshot.commit_kind is CommitKind.OVERWRITE
+    assert {name for _, _, name in live(context)} == {b.file_name}
+    assert report.snapshot.total_record_count == 10
+    context.snapshots.delete([1, 2])
+    check_whole(context)
+
+
+def test_a_file_that_is_back_refuses_the_plan():
+    context, (a, _, _) = table()
+    context.storage.delete([path_of(context, a)])
+    found = plan_missing_removal(context)
+    context.storage.write(path_of(context, a), b"rows")
+    with pytest.raises(PlanOutdated, match="again"):
+        apply_missing_removal(context, found)
+    assert len(live(context)) == 3
+
+
+def test_a_listing_that_does_not_show_a_file_yet_is_not_believed():
+    context, (a, _, _) = table()
+    storage = FaultyStorage(context.storage)
+    stale = [e for e in context.storage.list(context.paths.bucket("p=a", 0)) if e.name != a.file_name]
+    real = storage.list
+    storage.list = lambda d: list(stale) if "bucket-0" in d else real(d)
+    assert plan_missing_removal(reopened(context, storage)).is_empty
+
+
+def test_a_file_in_quarantine_is_not_missing():
+    context = fake_table()
+    append(context)
+    file = fake_file(context)
+    quarantine = clean(context).quarantine
+    append(context, file)  # no check that its file is there, as a foreign writer may do
+    found = plan_missing_removal(context)
+    assert found.is_empty
+    assert {p.by for p in found.protected} == {f"quarantine {quarantine}: undo it"}
+    undo(context, quarantine)
+    check_whole(context)
+    assert plan_missing_removal(context).protected == ()
+
+
+def test_a_commit_that_comes_between():
+    context, (a, _, _) = table()
+    context.storage.delete([path_of(context, a)])
+    found = plan_missing_removal(context)
+    append(context)
+    assert apply_missing_removal(context, found).snapshot.id == 4
+    context, (a, _, _) = table()
+    context.storage.delete([path_of(context, a)])
+    found = plan_missing_removal(context)
+    commit([message(context, deleted=(a,))], context=context, user="other")
+    with pytest.raises(PlanOutdated):
+        apply_missing_removal(context, found)
+
+
+def test_a_commit_that_takes_the_entry_in_the_last_moment_wins():
+    context, (a, _, _) = table()
+    context.storage.delete([path_of(context, a)])
+    found = plan_missing_removal(context)
+    storage = FaultyStorage(context.storage)
+    storage.before(
+        "create_exclusive", "snapshot-3", lambda: commit([message(context, deleted=(a,))], context=context, user="o")
+    )
+    with pytest.raises(CommitConflict, match="no longer"):
+        apply_missing_removal(reopened(context, storage), found)
+    assert context.snapshots.ids() == [1, 2, 3]
+
+
+def test_a_crash_anywhere_leaves_the_table_as_it_was_or_repaired():
+    for after in (False, True):
+        number = 0
+        while True:
+            context, (a, b, c) = table()
+            context.storage.delete([path_of(context, a)])
+            found = plan_missing_removal(context)
+            storage = FaultyStorage(context.storage, die_at=number, die_after=after)
+            try:
+                apply_missing_removal(reopened(context, storage), found)
+            except Died:
+                number += 1
+            else:
+                break
+            assert len(live(context)) in (2, 3)
+            if len(live(context)) == 3:
+                apply_missing_removal(context, plan_missing_removal(context))
+            assert {name for _, _, name in live(context)} == {b.file_name, c.file_name}
+        assert number >= 4

@@ -1,0 +1,242 @@
+"""rollback: an older snapshot is the latest again, from wherever the last rollback was cut short."""
+
+import pytest
+
+from paimon_core.errors import CommitConflict, PlanOutdated, SnapshotNotFound
+from paimon_core.maintain.branches.operations import create_branch
+from paimon_core.maintain.planning.plan import Plan
+from paimon_core.maintain.rollback.rollback import apply_rollback, plan_rollback, rollback
+from paimon_core.maintain.tags.operations import create_tag, delete_tag
+from tests.support.fake_tables import (
+    append,
+    check_whole,
+    compacted,
+    data_files,
+    expire_all,
+    fake_file,
+    fake_table,
+    live,
+    reopened,
+)
+from tests.support.faulty_storage import Died, FaultyStorage, Outcome
+
+
+def five():
+    context = fake_table()
+    for number in range(1, 6):
+        append(context, now_millis=number)
+    return context, [context.snapshots.read(i) for i in range(1, 6)]
+
+
+def test_newer_snapshots_and_their_tags_are_gone():
+    context, s = five()
+    for tagged in (2, 3, 4):
+        create_tag(context, f"t{tagged}", s[tagged - 1])
+    plan = plan_rollback(context, s[2])
+    assert (plan.subjects, plan.files) == (("snapshot 5", "snapshot 4", "tag t4"), ())
+    assert rollback(context, s[2]) == s[2]
+    assert context.snapshots.ids() == [1, 2, 3]
+    assert context.snapshots.latest() == s[2]
+    assert context.storage.read(context.paths.hint("LATEST")) == b"3"
+    assert [t.name for t in context.tags.list()] == ["t2", "t3"]
+    check_whole(context)
+
+
+def test_later_commits_go_on_from_there():
+    context, s = five()
+    rollback(context, s[1])
+    new = fake_file(context)
+    assert append(context, new).id == 3
+    assert len(live(context)) == 3
+    assert context.snapshots.read(3) != s[2]
+    check_whole(context)
+    with pytest.raises(SnapshotNotFound, match="holds no snapshot 3"):
+        rollback(context, s[2])
+    with pytest.raises(SnapshotNotFound, match="it has 1 to 3"):
+        rollback(context, s[4])
+    assert context.snapshots.ids() == [1, 2, 3]
+
+
+def test_to_the_latest_changes_nothing():
+    context, s = five()
+    rollback(context, s[4])
+    assert context.snapshots.ids() == [1, 2, 3, 4, 5]
+
+
+def test_an_expired_snapshot_comes_back_from_its_tag():
+    context, (a, *_) = compacted()
+    first = context.snapshots.read(1)
+    create_tag(context, "t", first)
+    expire_all(context)
+    assert plan_rollback(context, first).arguments["restores"]
+    rollback(context, first)
+    assert context.snapshots.ids() == [1]
+    assert (context.snapshots.latest(), context.snapshots.earliest_id()) == (first, 1)
+    assert context.storage.read(context.paths.hint("EARLIEST")) == b"1"
+    assert live(context) == {("p=a/bucket-0", 0, a)}
+    assert [t.name for t in context.tags.list()] == ["t"]
+    append(context)
+    check_whole(context)
+
+
+@pytest.mark.parametrize("restores", [False, True])
+@pytest.mark.parametrize("after", [False, True])
+def test_a_crash_anywhere_is_finished_by_the_next(restores, after):
+    for die_at in range(20):
+        context, _ = compacted()
+        target = context.snapshots.read(1 if restores else 2)
+        create_tag(context, "t", target)
+        create_tag(context, "newer", context.snapshots.read(4))
+        if restores:
+            expire_all(context, limit=2)
+        storage = FaultyStorage(context.storage, die_at=die_at, die_after=after)
+        try:
+            rollback(reopened(context, storage), target)
+        except Died:
+            assert live(context)
+            if not restores:
+                check_whole(context)
+            rollback(context, target)
+        assert context.snapshots.latest() == target
+        assert [t.name for t in context.tags.list()] == ["t"]
+        check_whole(context)
+        if not storage.dead:
+            break
+    assert die_at > 3
+
+
+def test_a_commit_that_lands_meanwhile_is_given_up_too():
+    context, s = five()
+    storage = FaultyStorage(context.storage)
+    storage.before("delete", "snapshot-5", lambda: append(context))
+    rollback(reopened(context, storage), s[2])
+    assert context.snapshots.ids() == [1, 2, 3]
+
+
+def test_a_target_that_an_expiry_removes_meanwhile_is_put_back():
+    context, s = five()
+    storage = FaultyStorage(context.storage)
+    storage.before("delete", "snapshot-4", lambda: context.snapshots.delete([1, 2, 3]))
+    rollback(reopened(context, storage), s[2])
+    assert (context.snapshots.ids(), context.snapshots.earliest_id()) == ([3], 3)
+    check_whole(context)
+
+
+@pytest.mark.parametrize("at", [4, 5])
+def test_a_rollback_that_died_after_its_target_expired_is_finished_by_the_next(at):
+    """It slept, an expiry took the target, it woke and died half way: only its own tag holds the target then."""
+    context, s = five()
+    storage = FaultyStorage(context.storage)
+    storage.before("delete", f"snapshot-{at}", lambda: expire_all(context))
+    storage.on("delete", f"snapshot-{at}", Outcome.DIE_AFTER)
+    with pytest.raises(Died):
+        rollback(reopened(context, storage), s[2])
+    rollback(context, s[2])
+    assert context.snapshots.latest() == s[2]
+    assert context.snapshots.ids()[-1] == 3
+    check_whole(context)
+
+
+@pytest.mark.parametrize("at", ["tag-paimon-core-rollback", "LATEST", "snapshot-5", "snapshot-4"])
+def test_an_expiry_at_any_moment_of_a_rollback_leaves_a_table(at):
+    """Known bug #4947's kin: the expiry takes the target while the rollback takes all above it."""
+    for verb in ("overwrite", "delete"):
+        context, _ = compacted()
+        target = context.snapshots.read(2)
+        storage = FaultyStorage(context.storage)
+        storage.before(verb, at, lambda context=context: expire_all(context))
+        try:
+            rollback(reopened(context, storage), target)
+        except SnapshotNotFound:
+            assert context.snapshots.ids() == [5]
+        assert context.snapshots.latest() is not None
+        check_whole(context)
+
+
+def test_a_target_that_expires_before_it_is_held_is_told_and_nothing_happens():
+    context, s = five()
+    storage = FaultyStorage(context.storage)
+    storage.before("overwrite", "tag-", lambda: context.snapshots.delete([1, 2, 3]))
+    with pytest.raises(SnapshotNotFound, match="snapshot 3 has expired"):
+        rollback(reopened(context, storage), s[2])
+    assert (context.snapshots.ids(), context.tags.list()) == ([4, 5], [])
+
+
+def test_commits_that_never_stop_are_told():
+    context, s = five()
+
+    class Busy(FaultyStorage):
+        def list(self, directory):
+            if directory.endswith("/tag") and self.mutations:
+                append(context)
+            return super().list(directory)
+
+    with pytest.raises(
+        CommitConflict, match=r"kept being removed, or commits kept landing.*tag 'paimon-core-rollback-3'"
+    ):
+        rollback(reopened(context, Busy(context.storage)), s[2])
+    rollback(context, s[2])
+    assert (context.snapshots.ids(), context.tags.list()) == ([1, 2, 3], [])
+
+
+def test_the_hint_moves_before_snapshots_go():
+    """Known bug #4331: LATEST that points at a snapshot that is gone is believed by readers that look one further."""
+    context, s = five()
+    storage = FaultyStorage(context.storage)
+    rollback(reopened(context, storage), s[2])
+    moves = [(verb, path.rsplit("/", 1)[1]) for verb, path in storage.calls if verb in ("overwrite", "delete")]
+    assert moves[1:4] == [("overwrite", "LATEST"), ("delete", "snapshot-5"), ("delete", "snapshot-4")]
+
+
+def test_an_expired_snapshot_is_restored_whole_and_stays_after_the_next_expiry():
+    """Known bugs #8450 and #5712: what a rollback to a tag restored had lost its files, or lost them later."""
+    context, (a, b, _, _) = compacted()
+    create_tag(context, "t", context.snapshots.read(2))
+    expire_all(context)
+    rollback(context, context.tags.read("t").snapshot)
+    delete_tag(context, "t")
+    append(context)
+    expire_all(context)
+    assert {a, b} <= data_files(context)
+    check_whole(context)
+
+
+def test_a_reader_sees_the_new_snapshot_of_a_reused_id():
+    """Known bug #4966: a cache by id served the snapshot that was rolled back."""
+    context, s = five()
+    assert context.snapshots.read(4) == s[3]
+    rollback(context, s[2])
+    again = append(context)
+    assert (again.id, context.snapshots.read(4)) == (4, again)
+
+
+def test_changelogs_that_outlived_newer_snapshots_go_too():
+    context, s = five()
+    for snapshot in s[:4]:
+        context.changelogs.create(snapshot)
+    context.snapshots.delete([1])
+    assert plan_rollback(context, s[2]).subjects == ("snapshot 5", "snapshot 4", "changelog 4")
+    rollback(context, s[2])
+    assert context.changelogs.ids() == [1, 2, 3]
+    assert context.storage.read(context.paths.changelog_hint("LATEST")) == b"3"
+
+
+def test_a_plan_is_applied_to_the_table_that_it_saw():
+    context, s = five()
+    plan = Plan.from_bytes(plan_rollback(context, s[2]).to_bytes())
+    assert plan.sentence().startswith("rollback db.t: snapshot 5, snapshot 4")
+    append(context)
+    with pytest.raises(PlanOutdated, match="latest snapshot is 6, not 5"):
+        apply_rollback(context, plan)
+    assert len(context.snapshots.ids()) == 6
+    assert apply_rollback(context, plan_rollback(context, s[2])) == s[2]
+    assert context.snapshots.ids() == [1, 2, 3]
+
+
+def test_a_branch_is_rolled_back_by_itself():
+    context, s = five()
+    create_tag(context, "t", s[1])
+    branch = create_branch(context, "b", "t")
+    append(branch)
+    rollback(branch, s[1])
+    assert (branch.snapshots.ids(), len(context.snapshots.ids())) == ([2], 5)

@@ -1,0 +1,121 @@
+import json
+import pickle
+import uuid
+
+import pyarrow as pa
+import pytest
+
+from paimon_core.errors import CorruptTable, UnsupportedFeature
+from paimon_core.metadata.stores.schema_store import SchemaStore
+from paimon_core.schema import TableSchema, new_schema
+from paimon_core.storage.fsspec_storage import FsspecStorage
+from paimon_core.storage.paths import TablePaths
+
+FIRST = new_schema(
+    pa.schema([("k", pa.int32()), ("p", pa.date32()), ("v", pa.string())]),
+    primary_key=["k", "p"],
+    partition_by=["p"],
+    options={"bucket": "2"},
+    comment="ü",
+)
+
+
+def numbered(number):
+    return TableSchema(number, FIRST.fields, FIRST.highest_field_id, ("p",), ("k", "p"), {"bucket": str(number)})
+
+
+@pytest.fixture
+def store():
+    storage, root = FsspecStorage("memory"), f"/{uuid.uuid4()}"
+    yield SchemaStore(storage, TablePaths(root))
+    storage.delete_directory(root)
+
+
+def test_the_latest_is_the_highest_number(store):
+    assert store.latest() is None
+    for number in (0, 9, 10):
+        assert store.publish(numbered(number))
+    store.storage.write(f"{store.paths.schema_directory}/schema-011", b"x")
+    store.storage.write(f"{store.paths.schema_directory}/.schema-12.u.tmp", b"x")
+    assert store.latest() == numbered(10)
+    assert store.all() == [numbered(0), numbered(9), numbered(10)]
+    assert store.ids() == [0, 9, 10]
+
+
+def test_an_id_is_taken_once(store):
+    assert store.publish(FIRST)
+    assert not store.publish(numbered(0))
+    assert store.read(0) == FIRST
+
+
+def test_schemas_are_read_once(store, monkeypatch):
+    store.publish(FIRST)
+    assert store.read(0) == FIRST
+    copy = pickle.loads(pickle.dumps(store))  # noqa: S301
+    monkeypatch.setattr(FsspecStorage, "read", lambda *args: pytest.fail("read again"))
+    assert store.read(0) == FIRST
+    assert copy.read(0) == FIRST
+
+
+def test_a_missing_schema_is_named(store):
+    with pytest.raises(CorruptTable, match=r"schema 3 is missing.*schema/schema-3"):
+        store.read(3)
+
+
+GOOD = json.loads(FIRST.to_json())
+FIELD = GOOD["fields"][2]
+
+
+def with_field(**change):
+    return {"fields": [*GOOD["fields"][:2], FIELD | change]}
+
+
+BAD = [
+    b"",
+    b"{",
+    b"[]",
+    b"null",
+    b"\xff",
+    b"[" * 100_000,
+    FIRST.to_json()[:-9].encode(),
+    *(
+        json.dumps(GOOD | change).encode()
+        for change in (
+            {"id": 1},
+            {"id": "x"},
+            {"id": float("inf")},
+            {"highestFieldId": []},
+            {"fields": None},
+            {"fields": [7]},
+            {"fields": [{}]},
+            with_field(type="NUMBER"),
+            with_field(type=7),
+            with_field(type="DECIMAL(99, 1)"),
+            with_field(name="k"),
+            with_field(id=0),
+            {"options": ["bucket"]},
+            {"partitionKeys": ["q"]},
+            {"primaryKeys": ["k", "z"]},
+            {"primaryKeys": 7},
+            {"version": "x"},
+            {"timeMillis": "noon"},
+        )
+    ),
+]
+
+
+@pytest.mark.parametrize("data", BAD, ids=lambda data: repr(data[:30]))
+def test_a_bad_file_is_named(store, data):
+    store.storage.write(store.paths.schema(0), data)
+    with pytest.raises(CorruptTable, match="schema/schema-0"):
+        store.read(0)
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [({"version": 4}, "version 4"), (with_field(type={"type": "MULTISET", "element": "INT"}), "MULTISET")],
+)
+def test_what_is_not_built_is_named(store, change, named):
+    store.storage.write(store.paths.schema(0), json.dumps(GOOD | change).encode())
+    with pytest.raises(UnsupportedFeature, match=f"schema-0.*{named}"):
+        store.read(0)

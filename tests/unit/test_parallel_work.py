@@ -1,0 +1,52 @@
+import threading
+
+import pytest
+
+from paimon_core import parallel_work
+from paimon_core.parallel_work import side_by_side
+
+
+def test_results_come_in_the_order_of_the_items(monkeypatch):
+    monkeypatch.setattr(parallel_work, "thread_count", lambda items: 3)
+    assert side_by_side(lambda n: n * n, range(50)) == [n * n for n in range(50)]
+    assert side_by_side(str, []) == []
+
+
+def test_several_threads_work_at_once(monkeypatch):
+    monkeypatch.setattr(parallel_work, "thread_count", lambda items: 2)
+    both = threading.Barrier(2)
+    # neither item is done before the other has begun
+    assert sorted(side_by_side(lambda _: both.wait(timeout=60), "ab")) == [0, 1]
+
+
+def test_a_failure_is_raised_once_the_others_are_done(monkeypatch):
+    monkeypatch.setattr(parallel_work, "thread_count", lambda items: 2)
+    both, done = threading.Barrier(2), []
+
+    def work(item):
+        both.wait(timeout=60)
+        if item == "fails":
+            raise ValueError(item)
+        done.append(item)
+
+    with pytest.raises(ValueError, match="fails"):
+        side_by_side(work, ["fails", "works"])
+    assert done == ["works"]
+
+
+def test_after_a_failure_no_item_is_begun(monkeypatch):
+    monkeypatch.setattr(parallel_work, "thread_count", lambda items: 1)
+    begun = []
+
+    def work(item):
+        begun.append(item)
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        side_by_side(work, range(9))
+    assert begun == [0]
+
+
+def test_one_processor_means_one_thread(monkeypatch):
+    monkeypatch.setattr(parallel_work.os, "cpu_count", lambda: 1)
+    assert side_by_side(lambda _: threading.get_ident(), range(3)) == [threading.get_ident()] * 3
