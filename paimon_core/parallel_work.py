@@ -16,7 +16,7 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
-def side_by_side(work: Callable[[Item], Result], items: Iterable[Item]) -> list[Result]:
+def run_parallel(work: Callable[[Item], Result], items: Iterable[Item]) -> list[Result]:
     """The result of ``work`` for each item, in the order of the items; the calling thread takes part.
 
     After a failure no further item is started; the first failure is raised when all threads have ended.

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from functools import cached_property
 
-from paimon_core.commit.snapshot_chain import misfit
+from paimon_core.commit.snapshot_chain import chain_break
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.manifest import FileKind, ManifestEntry, ManifestFile
 from paimon_core.metadata.manifest_file import merge_entries
@@ -60,4 +60,4 @@ class Base:
 
     def may_be_followed(self, tried: int) -> bool:
         """Whether a commit, tried so often before, may build on this: it stands as read, and continues the chain."""
-        return self.is_current() and (self.snapshot is None or misfit(self.context, self.snapshot, tried) is None)
+        return self.is_current() and (self.snapshot is None or chain_break(self.context, self.snapshot, tried) is None)

@@ -25,8 +25,8 @@ from paimon_core.commit.overwrite import Overwrite
 from paimon_core.commit.publish import publish_draft
 from paimon_core.commit.read_set import Reads
 from paimon_core.commit.retry import tries
-from paimon_core.commit.snapshot_chain import in_chain, misfit
-from paimon_core.commit.snapshot_history import newest_first, told
+from paimon_core.commit.snapshot_chain import chain_break, in_chain
+from paimon_core.commit.snapshot_history import describe, newest_first
 from paimon_core.errors import CommitConflict, CommitStateUnknown, CorruptTable, PaimonError, SnapshotNotFound
 from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.metadata.context import TableContext
@@ -145,7 +145,7 @@ class _Commit:
                 return
             draft.discard()
             lost += 1
-        if base.snapshot is not None and (problem := misfit(context, base.snapshot, lost)) is not None:
+        if base.snapshot is not None and (problem := chain_break(context, base.snapshot, lost)) is not None:
             raise self.stray(change, base.snapshot, problem)
         raise self.lost(change, lost, winner)
 
@@ -182,7 +182,7 @@ class _Commit:
     def lost(self, change: Change, lost: int, winner: Snapshot | None) -> CommitConflict:
         """The error after the last try; it names who was faster, as far as that is known."""
         table, author = self.assembly.context.name, self.assembly.author
-        who = f", the last we saw to {told(winner)}" if winner is not None else ""
+        who = f", the last we saw to {describe(winner)}" if winner is not None else ""
         facts = {} if winner is None else {"other_user": winner.commit_user, "other_snapshot": winner.id}
         return CommitConflict(
             f"table {table}: {change.kind} by user {author.user} lost {lost} races in a row for the next snapshot"

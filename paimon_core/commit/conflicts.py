@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 
 from paimon_core.commit.base import Base
 from paimon_core.commit.duplicates import added_before
-from paimon_core.commit.snapshot_history import changed_by, told
+from paimon_core.commit.snapshot_history import changed_by, describe
 from paimon_core.errors import CommitConflict
 from paimon_core.lsm.key_order import key_order
 from paimon_core.metadata import clock
@@ -42,7 +42,7 @@ def check_append(base: Base, entries: Sequence[ManifestEntry], *, fresh: bool = 
     if fresh:
         return
     for entry, snapshot in added_before(base, entries):
-        by = f": {told(snapshot)} added it" if snapshot else ", or was"
+        by = f": {describe(snapshot)} added it" if snapshot else ", or was"
         _conflict(base, entry, f"is already in the table{by}{_COMMITTED_BEFORE}", snapshot)
 
 
@@ -59,7 +59,7 @@ def check_changes(base: Base, kind: CommitKind, entries: Sequence[ManifestEntry]
         if entry.kind is FileKind.ADD:
             if entry.identity in live:
                 by = changed_by(base, entry, FileKind.ADD)
-                how = f": {told(by)} added it" if by else ""
+                how = f": {describe(by)} added it" if by else ""
                 _conflict(base, entry, f"is already in the table{how}{_COMMITTED_BEFORE}", by)
             live[entry.identity] = entry
         elif live.pop(entry.identity, None) is None:
@@ -107,7 +107,7 @@ def _check_levels(base: Base, live: Iterable[ManifestEntry], touched: set[tuple[
         for left, right in pairwise(run):
             if order(left.file.max_key) >= order(right.file.min_key):
                 by = changed_by(base, left, FileKind.ADD) or changed_by(base, right, FileKind.ADD)
-                who = f", {told(by)}," if by else ""
+                who = f", {describe(by)}," if by else ""
                 _conflict(
                     base,
                     right,
@@ -136,7 +136,7 @@ def _newest_of_each_partition(base: Base, entries: Sequence[ManifestEntry]) -> I
 
 def _conflict_of_removed(base: Base, kind: CommitKind, entry: ManifestEntry) -> NoReturn:
     by = changed_by(base, entry, FileKind.DELETE)
-    who = "" if by is None else f": {told(by)} removed it"
+    who = "" if by is None else f": {describe(by)} removed it"
     if is_expired_by_value(base.context, entry.partition, clock.now_millis()):
         advice = (
             f"; partition {base.context.partition_path(entry.partition)} has expired (option "

@@ -25,7 +25,7 @@ from paimon_core.metadata.commit_message import CommitMessage, Position, positio
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.data_file import DataFile, FileSource
 from paimon_core.metadata.manifest import FileKind, ManifestEntry
-from paimon_core.parallel_work import side_by_side
+from paimon_core.parallel_work import run_parallel
 from paimon_core.schema import SEQUENCE_NUMBER
 from paimon_core.storage.paths import FileNames
 
@@ -133,7 +133,7 @@ class Numbering:
             flush, file, shift = item
             self._note(flush, file, renumber(self.context, flush, file, shift))
 
-        side_by_side(rewrite, [(flush, file, shift) for flush, files, shift in late for file in files])
+        run_parallel(rewrite, [(flush, file, shift) for flush, files, shift in late for file in files])
 
     def _note(self, flush: Flush, file: DataFile, files: tuple[DataFile, ...]) -> None:
         self._files[file.file_name] = files

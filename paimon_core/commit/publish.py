@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from paimon_core.commit.base import Base
 from paimon_core.commit.draft import Draft
 from paimon_core.commit.retry import pauses
-from paimon_core.commit.snapshot_chain import holds
+from paimon_core.commit.snapshot_chain import descends_from
 from paimon_core.errors import (
     CommitConflict,
     CommitStateUnknown,
@@ -152,13 +152,13 @@ def _is_built_on(base: Base, snapshot: Snapshot) -> bool:
     ids = snapshots.ids()
     above, below = [i for i in ids if i > snapshot.id], [i for i in ids if i < snapshot.id]
     if snapshot.id not in ids:
-        if above and holds(base.context, snapshots.read(above[0]), snapshot):
+        if above and descends_from(base.context, snapshots.read(above[0]), snapshot):
             return True  # it has expired since
         raise CorruptTable(f"snapshot {snapshot.id} is gone right after it was created")
     if not _is_ours(snapshots, snapshot):
         return False
     if above and (above[0] == snapshot.id + 1 or not below):
-        return above[0] == snapshot.id + 1 and holds(base.context, snapshots.read(above[0]), snapshot)
+        return above[0] == snapshot.id + 1 and descends_from(base.context, snapshots.read(above[0]), snapshot)
     if not below:
         return True
     if _has_ancestor(base.context, snapshot, below) or _has_grown(snapshots, snapshot, below):
@@ -173,7 +173,7 @@ def _has_ancestor(context: TableContext, snapshot: Snapshot, ids: Sequence[int])
     """
     for snapshot_id in dict.fromkeys((*ids[: -LOOKS - 1 : -1], ids[0])):
         try:
-            if holds(context, snapshot, context.snapshots.read(snapshot_id)):
+            if descends_from(context, snapshot, context.snapshots.read(snapshot_id)):
                 return True
         except CorruptTable as error:  # this one added no file to know it by
             if is_missing(error):
@@ -223,7 +223,7 @@ def _delete_own(context: TableContext, snapshot: Snapshot) -> None:
         raise SnapshotNotFound(f"others have removed snapshot {snapshot.id}, and perhaps files that it names")
     if any(tag.snapshot.is_same_commit(snapshot) for tag in context.tags.list()):
         raise CorruptTable(f"a tag was made on snapshot {snapshot.id} while it was taken back")
-    if snapshots.exists(snapshot.id + 1) and holds(context, snapshots.read(snapshot.id + 1), snapshot):
+    if snapshots.exists(snapshot.id + 1) and descends_from(context, snapshots.read(snapshot.id + 1), snapshot):
         raise CorruptTable(f"snapshot {snapshot.id + 1} was built on it while it was taken back")
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from paimon_core.commit.base import Base
-from paimon_core.commit.snapshot_history import delta_of, snapshots_since, told
+from paimon_core.commit.snapshot_history import delta_of, describe, snapshots_since
 from paimon_core.errors import CorruptTable, ReadOutdated, SnapshotNotFound
 from paimon_core.metadata.commit_message import position_of
 from paimon_core.metadata.snapshot import CommitKind, Snapshot
@@ -34,7 +34,7 @@ class Reads:
                 if self._is_change(base, snapshot) and any(
                     self.may_hold(e.partition) for e in delta_of(base, snapshot)
                 ):
-                    raise self._outdated(base, f"{told(snapshot)} changed rows of the same partitions", snapshot)
+                    raise self._outdated(base, f"{describe(snapshot)} changed rows of the same partitions", snapshot)
         except (SnapshotNotFound, CorruptTable) as error:
             raise self._outdated(base, f"a snapshot since has expired or was rolled back: {error}") from error
 

@@ -25,7 +25,7 @@ def in_chain(context: TableContext, snapshot: Snapshot) -> bool:
         if not above:
             return True
         try:
-            return holds(context, context.snapshots.read(above[0]), snapshot)
+            return descends_from(context, context.snapshots.read(above[0]), snapshot)
         except SnapshotNotFound:  # expired meanwhile: look at what follows it
             continue
         except CorruptTable:
@@ -33,7 +33,7 @@ def in_chain(context: TableContext, snapshot: Snapshot) -> bool:
     return True
 
 
-def misfit(context: TableContext, snapshot: Snapshot, tried: int = 0) -> str | None:
+def chain_break(context: TableContext, snapshot: Snapshot, tried: int = 0) -> str | None:
     """Why a commit must not build on the latest snapshot; None when it may.
 
     A writer that slept may make a snapshot on one that was rolled back, and takes it back as soon as it looks. Whoever
@@ -60,7 +60,7 @@ def misfit(context: TableContext, snapshot: Snapshot, tried: int = 0) -> str | N
     return f"it was built on another snapshot {below.id} than that of user {below.commit_user}, as before a rollback"
 
 
-def holds(context: TableContext, following: Snapshot, ours: Snapshot) -> bool:
+def descends_from(context: TableContext, following: Snapshot, ours: Snapshot) -> bool:
     """Whether a later snapshot grew out of ours; raises CorruptTable when that cannot be told."""
     if following.id == ours.id + 1 and (linked := following.is_built_on(ours)) is not None:
         return linked

@@ -72,7 +72,7 @@ def changed_by(base: Base, wanted: ManifestEntry, kind: FileKind) -> Snapshot | 
     return None
 
 
-def told(snapshot: Snapshot) -> str:
+def describe(snapshot: Snapshot) -> str:
     """``snapshot 7 (compaction of user x)``."""
     kind = "compaction" if snapshot.commit_kind is CommitKind.COMPACT else f"{snapshot.commit_kind.lower()} commit"
     return f"snapshot {snapshot.id} ({kind} of user {snapshot.commit_user})"

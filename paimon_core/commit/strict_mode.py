@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 from paimon_core.codec.record_file import read_records
 from paimon_core.commit.base import Base
-from paimon_core.commit.snapshot_history import told
+from paimon_core.commit.snapshot_history import describe
 from paimon_core.errors import CommitConflict, SnapshotNotFound
 from paimon_core.metadata.manifest import ManifestFile
 from paimon_core.metadata.snapshot import CommitKind, Snapshot
@@ -27,8 +27,8 @@ def check_strict(base: Base, user: str, kind: CommitKind, partitions: Collection
         snapshot = _read(base, snapshot_id)
         if snapshot.commit_user != user and _clashes(base, snapshot, kind, partitions):
             raise CommitConflict(
-                f"table {base.context.name}: {told(snapshot)} changed partitions of this {kind} commit of user {user} "
-                f"after snapshot {safe}, the last safe one (option {_OPTION}): look at what it did, then set the "
+                f"table {base.context.name}: {describe(snapshot)} changed partitions of this {kind} commit of user "
+                f"{user} after snapshot {safe}, the last safe one (option {_OPTION}): check what it did, then set the "
                 f"option to {snapshot.id} or more and commit again",
                 table=base.context.name,
                 other_user=snapshot.commit_user,

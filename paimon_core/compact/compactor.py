@@ -29,7 +29,7 @@ from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.data_file import DataFile, FileSource
 from paimon_core.metadata.latest_snapshot import latest_entries
-from paimon_core.parallel_work import side_by_side
+from paimon_core.parallel_work import run_parallel
 from paimon_core.read.bucket_reader import BucketReader
 
 
@@ -78,7 +78,7 @@ def run_tasks(context: TableContext, tasks: Sequence[CompactionTask]) -> list[Co
         return message
 
     try:
-        return side_by_side(run, tasks)
+        return run_parallel(run, tasks)
     except BaseException:
         abort(done, context)
         raise

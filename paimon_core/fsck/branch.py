@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from paimon_core.fsck.buckets import Buckets
 from paimon_core.fsck.changelog_replay import Replay
-from paimon_core.fsck.check_context import Survey
+from paimon_core.fsck.check_context import CheckRun
 from paimon_core.fsck.compactions import check_compaction, check_readable
 from paimon_core.fsck.data_file_rows import check_rows
 from paimon_core.fsck.data_files import Visit, check_files
-from paimon_core.fsck.finding_collector import Spot
-from paimon_core.fsck.hints import check_hints, check_strangers
+from paimon_core.fsck.finding_collector import Location
+from paimon_core.fsck.hints import check_hints, check_unknown_files
 from paimon_core.fsck.indexes import check_indexes
 from paimon_core.fsck.live_files import LiveFiles
 from paimon_core.fsck.references import check_changelogs, check_consumers, check_tags
@@ -19,56 +19,56 @@ from paimon_core.metadata.manifest import FileKind
 from paimon_core.metadata.snapshot import Snapshot
 
 
-def check_branch(survey: Survey) -> None:
+def check_branch(run: CheckRun) -> None:
     """Check the branch of the survey's context."""
-    context = survey.context
-    spot = Spot(context.branch, holder=f"branch {context.branch}")
-    check_schemas(survey, spot)
-    check_hints(survey, spot)
-    check_strangers(survey, spot)
-    buckets, replay = Buckets(survey), Replay(survey)
+    context = run.context
+    location = Location(context.branch, holder=f"branch {context.branch}")
+    check_schemas(run, location)
+    check_hints(run, location)
+    check_unknown_files(run, location)
+    buckets, replay = Buckets(run), Replay(run)
     earliest: int | None = None
     last: Step | None = None
-    for last in steps_of(survey):
+    for last in steps_of(run):
         earliest = last.snapshot.id if earliest is None else earliest
-        _check_step(survey, last, buckets)
-        if survey.deep:
-            with survey.notes.guarding("I11", last.spot):
-                check_compaction(survey, last)
-            with survey.notes.guarding("I20", last.spot):
+        _check_step(run, last, buckets)
+        if run.deep:
+            with run.collector.guarding("I11", last.location):
+                check_compaction(run, last)
+            with run.collector.guarding("I20", last.location):
                 replay.add(last)
-    if survey.deep and last is not None:
-        with survey.notes.guarding("I10", last.spot):
+    if run.deep and last is not None:
+        with run.collector.guarding("I10", last.location):
             replay.finish()
-            check_readable(survey, last.files, last.spot)
+            check_readable(run, last.files, last.location)
 
-    def held(files: LiveFiles, snapshot: Snapshot, spot: Spot) -> None:
-        check_files(survey, files.entries.values(), spot, _visit(survey, spot))
-        check_indexes(survey, files, snapshot, spot)
+    def held(files: LiveFiles, snapshot: Snapshot, location: Location) -> None:
+        check_files(run, files.entries.values(), location, _visit(run, location))
+        check_indexes(run, files, snapshot, location)
 
-    check_tags(survey, held)
-    check_changelogs(survey, lambda found, at: check_files(survey, found, at, _visit(survey, at, changelog=True)))
-    check_consumers(survey, earliest)
+    check_tags(run, held)
+    check_changelogs(run, lambda found, at: check_files(run, found, at, _visit(run, at, changelog=True)))
+    check_consumers(run, earliest)
 
 
-def _visit(survey: Survey, spot: Spot, *, changelog: bool = False) -> Visit | None:
+def _visit(run: CheckRun, location: Location, *, changelog: bool = False) -> Visit | None:
     """What a deep check does with each file that it meets."""
-    if not survey.deep:
+    if not run.deep:
         return None
-    return lambda entry, path: check_rows(survey, entry, path, spot, changelog=changelog)
+    return lambda entry, path: check_rows(run, entry, path, location, changelog=changelog)
 
 
-def _check_step(survey: Survey, step: Step, buckets: Buckets) -> None:
-    spot = step.spot
-    check_schema_of(survey, step.snapshot, spot)
+def _check_step(run: CheckRun, step: Step, buckets: Buckets) -> None:
+    location = step.location
+    check_schema_of(run, step.snapshot, location)
     here = step.files.entries
     added = list(here.values()) if step.before is None else [e for e in step.delta if e.identity in here]
     added = [e for e in added if e.kind is FileKind.ADD]
-    check_files(survey, added, spot, _visit(survey, spot))
-    check_files(survey, step.changelog or (), spot, _visit(survey, spot, changelog=True))
-    buckets.check(step.files, added, spot)
+    check_files(run, added, location, _visit(run, location))
+    check_files(run, step.changelog or (), location, _visit(run, location, changelog=True))
+    buckets.check(step.files, added, location)
     # The same vectors fit the same files; only a file that went could leave one behind.
     before, now = step.before, step.snapshot
     same = before is not None and (before.index_manifest, before.statistics) == (now.index_manifest, now.statistics)
     if not same or any(e.kind is FileKind.DELETE for e in step.delta):
-        check_indexes(survey, step.files, now, spot)
+        check_indexes(run, step.files, now, location)

@@ -8,9 +8,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from paimon_core.errors import PaimonError
-from paimon_core.fsck.check_context import Survey
+from paimon_core.fsck.check_context import CheckRun
 from paimon_core.fsck.finding import Level
-from paimon_core.fsck.finding_collector import Spot
+from paimon_core.fsck.finding_collector import Location
 from paimon_core.fsck.live_files import LiveFiles, Place
 from paimon_core.fsck.row_fingerprints import Fingerprint, fingerprint, state_of
 from paimon_core.fsck.snapshot_chain import Step
@@ -30,28 +30,28 @@ _ADDS, _REMOVES = [0, 2], [1, 3]
 class Replay:
     """The changes told since a state that is known, for tables whose producer tells all of them."""
 
-    survey: Survey
+    run: CheckRun
     known: Fingerprint | None = None
     """The state with which the replay begins; None: at the next settled snapshot."""
     since: int = 0
     told: Fingerprint = field(default_factory=Fingerprint)
-    last: tuple[Snapshot, Spot, Fingerprint] | None = None
+    last: tuple[Snapshot, Location, Fingerprint] | None = None
     """The last settled snapshot, and what was told until it."""
 
     def reason_against(self) -> str | None:
         """Why this table's changelog cannot be replayed."""
-        context, survey = self.survey.context, self.survey
+        context, run = self.run.context, self.run
         producer = context.options["changelog-producer"] if context.is_keyed else "none"
         if producer not in ("lookup", "full-compaction"):
             return f"changelog-producer = {producer} does not promise a whole changelog"
         if context.options["record-level.expire-time"] is not None:
             return "compactions drop expired records of this table and do not tell"
-        return "deletion vectors are not read" if survey.has_vectors else None
+        return "deletion vectors are not read" if run.has_vectors else None
 
     @property
     def fields(self) -> tuple[DataField, ...]:
         """The columns that are compared: changes of the others need not be told."""
-        schema, options = self.survey.context.schema, self.survey.context.options
+        schema, options = self.run.context.schema, self.run.context.options
         ignored = options["changelog-producer.row-deduplicate-ignore-fields"] or ()
         # Under row-deduplicate a zero that changes its sign is no change, nor is another order in a map (format 10.7).
         loose = NESTED_ROOTS | _FLOATS if options["changelog-producer.row-deduplicate"] else frozenset()
@@ -73,18 +73,18 @@ class Replay:
         if self.known is None:
             self.known, self.since = self._state(step.files.buckets), step.snapshot.id
         else:
-            self.last = (step.snapshot, step.spot, self.told)
+            self.last = (step.snapshot, step.location, self.told)
 
     def finish(self) -> None:
         """Compare what is left, and say why nothing was compared."""
         if reason := self.reason_against():
-            self.survey.notes.skip("I20", reason)
+            self.run.collector.skip("I20", reason)
         else:
             self._compare()
 
     def _settled(self, files: LiveFiles) -> bool:
         """Whether all that the state holds has been told."""
-        options = self.survey.context.options
+        options = self.run.context.options
         if options["changelog-producer"] == "lookup":
             return all(e.file.level > 0 for e in files.entries.values())
         levels = {e.file.level for e in files.entries.values()}
@@ -92,13 +92,13 @@ class Replay:
 
     def _state(self, buckets: dict[Place, dict[object, ManifestEntry]]) -> Fingerprint | None:
         try:
-            return state_of(self.survey.context, ((p, e.values()) for p, e in buckets.items()), self.fields)
+            return state_of(self.run.context, ((p, e.values()) for p, e in buckets.items()), self.fields)
         except PaimonError as error:
-            self.survey.notes.skip("I20", str(error))
+            self.run.collector.skip("I20", str(error))
             return None
 
     def _tell(self, changelog: list[ManifestEntry]) -> None:
-        context = self.survey.context
+        context = self.run.context
         try:
             for entry in changelog:
                 reader = BucketReader(context, entry.partition, entry.bucket)
@@ -107,26 +107,26 @@ class Replay:
                     self.told += fingerprint(batch.filter(pc.is_in(kinds, pa.array(_ADDS, pa.int8()))), self.fields)
                     self.told -= fingerprint(batch.filter(pc.is_in(kinds, pa.array(_REMOVES, pa.int8()))), self.fields)
         except PaimonError as error:
-            self.survey.notes.skip("I20", str(error))
+            self.run.collector.skip("I20", str(error))
             self.known = None
 
     def _compare(self) -> None:
         if self.known is None or self.last is None:
             return
-        snapshot, spot, told = self.last
+        snapshot, location, told = self.last
         files = LiveFiles()
-        with self.survey.notes.guarding("I20", spot):
-            for entry in self.survey.context.manifests.entries_of(snapshot):
+        with self.run.collector.guarding("I20", location):
+            for entry in self.run.context.manifests.entries_of(snapshot):
                 files.buckets[entry.partition, entry.bucket][entry.identity] = entry
         found = self._state(files.buckets)
         if found is None:
             return
-        self.survey.notes.check("I20")
+        self.run.collector.check("I20")
         if self.known + told != found:
-            combines = self.survey.context.options["merge-engine"] in COMBINING_ENGINES
-            self.survey.notes.find(
+            combines = self.run.context.options["merge-engine"] in COMBINING_ENGINES
+            self.run.collector.find(
                 "I20",
-                spot,
+                location,
                 f"the changelog from snapshot {self.since} to {snapshot.id} leads to {(self.known + told).rows} rows, "
                 f"the table has {found.rows}" + (" of other values" if (self.known + told).rows == found.rows else ""),
                 # What engines that fold tell may differ from what they later fold (format 10.6).

@@ -12,10 +12,10 @@ from dataclasses import replace
 
 from paimon_core.errors import BranchNotFound, PaimonError, TableNotFound
 from paimon_core.fsck.branch import check_branch
-from paimon_core.fsck.check_context import Survey
+from paimon_core.fsck.check_context import CheckRun
 from paimon_core.fsck.finding import Finding, Level, Report
-from paimon_core.fsck.finding_collector import Notes, Spot
-from paimon_core.fsck.unreferenced_files import list_garbage
+from paimon_core.fsck.finding_collector import FindingCollector, Location
+from paimon_core.fsck.unreferenced_files import list_unreferenced_files
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.stores.schema_store import SchemaStore
 from paimon_core.storage.fsspec_storage import confined
@@ -69,30 +69,30 @@ def _marks(context: TableContext) -> Hashable:
 
 
 def _check(context: TableContext, *, deep: bool) -> Report:
-    notes = Notes(context.name, deep)
-    here = Spot(MAIN, holder=f"table {context.name}")
-    survey = Survey(context, notes)
+    collector = FindingCollector(context.name, deep)
+    here = Location(MAIN, holder=f"table {context.name}")
+    run = CheckRun(context, collector)
     names = [MAIN]
-    with notes.guarding("I22", here):
+    with collector.guarding("I22", here):
         names += context.branches.names()
     for name in names:
-        notes.check("I22")
-        spot = Spot(name, holder=f"branch {name}")
-        with notes.guarding("I22", spot):
+        collector.check("I22")
+        location = Location(name, holder=f"branch {name}")
+        with collector.guarding("I22", location):
             if name != MAIN and context.branches.is_hidden(name):
                 message = f"branch {name} is being made or deleted, or somebody died over it: delete it to end that"
-                notes.find("I22", spot, message, level=Level.INFO, path=context.paths.branch_mark(name))
+                collector.find("I22", location, message, level=Level.INFO, path=context.paths.branch_mark(name))
                 continue
             try:
-                survey.context = context.on_branch(name)
+                run.context = context.on_branch(name)
             except BranchNotFound:
-                notes.incomplete = True
-                notes.find("I22", spot, f"branch {name} has no schema: it is half made or half deleted")
+                collector.incomplete = True
+                collector.find("I22", location, f"branch {name} has no schema: it is half made or half deleted")
                 continue
-            check_branch(survey)
-    survey.context = context
-    list_garbage(survey, here)
-    return notes.report()
+            check_branch(run)
+    run.context = context
+    list_unreferenced_files(run, here)
+    return collector.report()
 
 
 def check_root(name: str, storage: Storage, root: str, *, deep: bool = False) -> Report:

@@ -9,7 +9,7 @@ from collections import Counter, OrderedDict
 from dataclasses import dataclass, field
 
 from paimon_core.errors import CorruptTable
-from paimon_core.fsck.finding_collector import Notes, Spot
+from paimon_core.fsck.finding_collector import FindingCollector, Location
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.manifest import FileKind, ManifestEntry, ManifestFile
 from paimon_core.storage.paths import component
@@ -18,11 +18,11 @@ KEPT_LISTINGS = 1024
 
 
 @dataclass
-class Survey:
+class CheckRun:
     """What is known so far; ``context`` is the table on the branch that is being looked at."""
 
     context: TableContext
-    notes: Notes
+    collector: FindingCollector
     reached: set[str] = field(default_factory=set)
     """The paths of all metadata files that something leads to."""
     data: dict[str, int] = field(default_factory=dict)
@@ -39,29 +39,32 @@ class Survey:
     @property
     def deep(self) -> bool:
         """Whether rows are looked at."""
-        return self.notes.deep
+        return self.collector.deep
 
-    def plain(self, name: str, spot: Spot) -> bool:
+    def plain(self, name: str, location: Location) -> bool:
         """Whether a file name in metadata stays in its directory (I35)."""
-        self.notes.check("I35")
+        self.collector.check("I35")
         try:
             component(name)
         except CorruptTable as error:
-            self.notes.find("I35", spot, f"{spot.holder}: {error}")
+            self.collector.find("I35", location, f"{location.holder}: {error}")
             return False
         return True
 
-    def has_file(self, path: str, spot: Spot, size: int | None = None) -> bool:
+    def has_file(self, path: str, location: Location, size: int | None = None) -> bool:
         """Whether a file is there (I6), of the recorded size when one is given; looked up in a listing."""
-        self.notes.check("I6")
+        self.collector.check("I6")
         found = self._size(path)
-        if found is None and spot.path is not None and not self.context.storage.exists(spot.path):
+        if found is None and location.path is not None and not self.context.storage.exists(location.path):
             return False  # its snapshot expired while we looked
         if found is None:
-            self.notes.find("I6", spot, f"{spot.holder} needs {path}, which is missing", path=path)
+            self.collector.find("I6", location, f"{location.holder} needs {path}, which is missing", path=path)
         elif size is not None and found != size:
-            self.notes.find(
-                "I6", spot, f"{spot.holder} needs {path}, which has {found} bytes, not {size} as recorded", path=path
+            self.collector.find(
+                "I6",
+                location,
+                f"{location.holder} needs {path}, which has {found} bytes, not {size} as recorded",
+                path=path,
             )
         return found == size if size is not None else found is not None
 
@@ -79,53 +82,55 @@ class Survey:
             self._listings.popitem(last=False)
         return self._listings[directory].get(name)
 
-    def manifests_of(self, name: str | None, size: int | None, spot: Spot) -> list[ManifestFile] | None:
+    def manifests_of(self, name: str | None, size: int | None, location: Location) -> list[ManifestFile] | None:
         """The manifests that a manifest list names; None when it is bad, which is told once."""
         if name is None:
             return []
-        if not self.plain(name, spot):
+        if not self.plain(name, location):
             return None
         path = self.context.paths.manifest(name)
         self.reached.add(path)
-        if not self.has_file(path, spot, size):
-            self.notes.incomplete = True
+        if not self.has_file(path, location, size):
+            self.collector.incomplete = True
             return None
-        with self.notes.guarding("I6", spot, path):
+        with self.collector.guarding("I6", location, path):
             found = self.context.manifests.read_list(name)
             # A name that leaves the directory is told, and its list is not followed.
-            plain = [self.plain(m.file_name, spot) for m in found]
+            plain = [self.plain(m.file_name, location) for m in found]
             return found if all(plain) else None
         return None  # type: ignore[unreachable]  # what the guard caught
 
-    def entries(self, manifest: ManifestFile, spot: Spot) -> list[ManifestEntry] | None:
+    def entries(self, manifest: ManifestFile, location: Location) -> list[ManifestEntry] | None:
         """The entries of a manifest; None when it is bad. What it is recorded to be is checked when it is first met."""
         path = self.context.paths.manifest(manifest.file_name)
         first = path not in self._manifests
         self._manifests.add(path)
         self.reached.add(path)
-        if first and not self.has_file(path, spot, manifest.file_size):
-            self.notes.incomplete = True
+        if first and not self.has_file(path, location, manifest.file_size):
+            self.collector.incomplete = True
             return None
         try:
             found = self.context.manifests.read_manifest(manifest.file_name)
         except Exception as error:
             if first:
-                with self.notes.guarding("I6", spot, path):
+                with self.collector.guarding("I6", location, path):
                     raise error
             return None
         if first:
-            self._check_manifest(manifest, found, path, spot)
+            self._check_manifest(manifest, found, path, location)
         return found
 
-    def _check_manifest(self, manifest: ManifestFile, found: list[ManifestEntry], path: str, spot: Spot) -> None:
+    def _check_manifest(
+        self, manifest: ManifestFile, found: list[ManifestEntry], path: str, location: Location
+    ) -> None:
         """The numbers and ranges that its list records of a manifest (I18, I19)."""
         kinds = Counter(e.kind for e in found)
         recorded = (manifest.num_added_files, manifest.num_deleted_files)
-        self.notes.check("I18")
+        self.collector.check("I18")
         if (kinds[FileKind.ADD], kinds[FileKind.DELETE]) != recorded:
-            self.notes.find(
+            self.collector.find(
                 "I18",
-                spot,
+                location,
                 f"{path} adds {kinds[FileKind.ADD]} files and deletes {kinds[FileKind.DELETE]}, "
                 f"recorded are {recorded[0]} and {recorded[1]}",
                 path=path,
@@ -136,9 +141,9 @@ class Survey:
         ):
             outside = sorted(v for v in values if low is not None and high is not None and not low <= v <= high)
             if outside:
-                self.notes.find(
+                self.collector.find(
                     "I19",
-                    spot,
+                    location,
                     f"{path} holds {what} {outside[0]}, its list says {low} to {high}: readers may skip it",
                     path=path,
                 )

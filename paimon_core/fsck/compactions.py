@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from paimon_core.errors import PaimonError, UnsupportedFeature
-from paimon_core.fsck.check_context import Survey
+from paimon_core.fsck.check_context import CheckRun
 from paimon_core.fsck.finding import Level
-from paimon_core.fsck.finding_collector import Spot
+from paimon_core.fsck.finding_collector import Location
 from paimon_core.fsck.indexes import VECTORS
 from paimon_core.fsck.live_files import LiveFiles
 from paimon_core.fsck.row_fingerprints import state_of
@@ -16,13 +16,13 @@ from paimon_core.metadata.snapshot import CommitKind
 from paimon_core.options import COMBINING_ENGINES
 
 
-def check_compaction(survey: Survey, step: Step) -> None:
+def check_compaction(run: CheckRun, step: Step) -> None:
     """Compare what each touched bucket held before a compaction with what it holds after."""
-    context, notes = survey.context, survey.notes
+    context, collector = run.context, run.collector
     if step.snapshot.commit_kind is not CommitKind.COMPACT or step.before is None:
         return
-    if reason := _incomparable(survey, step):
-        notes.skip("I11", reason)
+    if reason := _incomparable(run, step):
+        collector.skip("I11", reason)
         return
     fields = context.schema.fields
     for place in {(e.partition, e.bucket) for e in step.delta}:
@@ -35,21 +35,21 @@ def check_compaction(survey: Survey, step: Step) -> None:
         try:
             states = [state_of(context, [(place, entries.values())], fields) for entries in (before, after)]
         except UnsupportedFeature as error:
-            notes.skip("I11", str(error))
+            collector.skip("I11", str(error))
             continue
         except PaimonError as error:
-            if not {e.file.file_name for e in (*before.values(), *after.values())} & survey.broken:
-                notes.find("I10", step.spot, f"{step.spot.holder}: {error}", path=error.facts.get("path"))
+            if not {e.file.file_name for e in (*before.values(), *after.values())} & run.broken:
+                collector.find("I10", step.location, f"{step.location.holder}: {error}", path=error.facts.get("path"))
             continue
-        notes.check("I10", 2)
-        notes.check("I11")
+        collector.check("I10", 2)
+        collector.check("I11")
         if states[0] != states[1]:
             where = "/".join(filter(None, (context.partition_path(place[0]), f"bucket-{place[1]}")))
             combines = context.is_keyed and context.options["merge-engine"] in COMBINING_ENGINES
-            notes.find(
+            collector.find(
                 "I11",
-                step.spot,
-                f"{step.spot.holder} is a compaction and changes {where}: "
+                step.location,
+                f"{step.location.holder} is a compaction and changes {where}: "
                 f"{states[0].rows} rows before, {states[1].rows} after"
                 + (", or other values" if states[0].rows == states[1].rows else ""),
                 # Engines that fold values may give another result when they fold in other steps (format 9.4).
@@ -57,29 +57,31 @@ def check_compaction(survey: Survey, step: Step) -> None:
             )
 
 
-def _incomparable(survey: Survey, step: Step) -> str | None:
-    context = survey.context
+def _incomparable(run: CheckRun, step: Step) -> str | None:
+    context = run.context
     if context.is_keyed and context.options["merge-engine"] == "first-row":
         return "readers of a first-row table see rows once they are compacted"
     if context.options["record-level.expire-time"] is not None:
         return "compactions drop expired records of this table"
     if context.is_keyed and context.options["merge-engine"] in COMBINING_ENGINES and holds_states(context.options):
         return "lookups of this merge engine change rows that nobody has told of yet (format 10.6)"
-    if survey.has_vectors:
+    if run.has_vectors:
         return f"snapshots have {VECTORS}, which are not read"
     return None
 
 
-def check_readable(survey: Survey, files: LiveFiles, spot: Spot) -> None:
+def check_readable(run: CheckRun, files: LiveFiles, location: Location) -> None:
     """Read a whole state as readers do, merged."""
-    if survey.has_vectors:
-        survey.notes.skip("I10", f"snapshots have {VECTORS}, which are not read")
+    if run.has_vectors:
+        run.collector.skip("I10", f"snapshots have {VECTORS}, which are not read")
         return
     try:
-        state_of(survey.context, ((place, e.values()) for place, e in files.buckets.items()), ())
-        survey.notes.check("I10")
+        state_of(run.context, ((place, e.values()) for place, e in files.buckets.items()), ())
+        run.collector.check("I10")
     except UnsupportedFeature as error:
-        survey.notes.skip("I10", str(error))
+        run.collector.skip("I10", str(error))
     except PaimonError as error:
-        if not survey.broken:
-            survey.notes.find("I10", spot, f"{spot.holder} cannot be read: {error}", path=error.facts.get("path"))
+        if not run.broken:
+            run.collector.find(
+                "I10", location, f"{location.holder} cannot be read: {error}", path=error.facts.get("path")
+            )

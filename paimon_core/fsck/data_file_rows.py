@@ -12,9 +12,9 @@ from paimon_core.codec.binary_row import decode_row, encode_rows, to_array
 from paimon_core.codec.hashing import bucket_of, hash_rows
 from paimon_core.datafile.reader import read_batches
 from paimon_core.errors import UnsupportedFeature
-from paimon_core.fsck.check_context import Survey
+from paimon_core.fsck.check_context import CheckRun
 from paimon_core.fsck.file_statistics import StatsCheck
-from paimon_core.fsck.finding_collector import Spot
+from paimon_core.fsck.finding_collector import Location
 from paimon_core.lsm.key_order import key_order
 from paimon_core.lsm.order_codes import order_codes
 from paimon_core.metadata.manifest import ManifestEntry
@@ -23,25 +23,25 @@ from paimon_core.schema import KIND_FIELD, SEQUENCE_FIELD, DataField, TableSchem
 BATCH_ROWS = 1 << 16
 
 
-def check_rows(survey: Survey, entry: ManifestEntry, path: str, spot: Spot, *, changelog: bool = False) -> None:
+def check_rows(run: CheckRun, entry: ManifestEntry, path: str, location: Location, *, changelog: bool = False) -> None:
     """Read the whole file; each rule is told once a file, with the first row that breaks it."""
-    notes, name = survey.notes, entry.file.file_name
-    notes.check("I6")
-    survey.broken.add(name)
-    with notes.guarding("I6", spot, path):
+    collector, name = run.collector, entry.file.file_name
+    collector.check("I6")
+    run.broken.add(name)
+    with collector.guarding("I6", location, path):
         try:
-            _read(survey, entry, path, spot, changelog)
-            survey.broken.discard(name)
+            _read(run, entry, path, location, changelog)
+            run.broken.discard(name)
         except UnsupportedFeature as error:
-            notes.skip("I6", f"some rows are not read: {error}")
+            collector.skip("I6", f"some rows are not read: {error}")
 
 
-def _read(survey: Survey, entry: ManifestEntry, path: str, spot: Spot, changelog: bool) -> None:
-    context, file = survey.context, entry.file
+def _read(run: CheckRun, entry: ManifestEntry, path: str, location: Location, changelog: bool) -> None:
+    context, file = run.context, entry.file
     if file.write_cols is not None:
         raise UnsupportedFeature("files that hold only some columns")
     schema = context.schemas.read(file.schema_id)
-    check = _Rows(survey, entry, schema, path, spot, changelog)
+    check = _Rows(run, entry, schema, path, location, changelog)
     for batch in read_batches(
         context.storage,
         path,
@@ -58,10 +58,10 @@ class _Rows:
     """One pass over the rows of a file."""
 
     def __init__(
-        self, survey: Survey, entry: ManifestEntry, schema: TableSchema, path: str, spot: Spot, changelog: bool
+        self, run: CheckRun, entry: ManifestEntry, schema: TableSchema, path: str, location: Location, changelog: bool
     ) -> None:
-        self._survey, self._entry, self._path, self._spot = survey, entry, path, spot
-        self._keyed = survey.context.is_keyed
+        self._survey, self._entry, self._path, self._spot = run, entry, path, location
+        self._keyed = run.context.is_keyed
         self._sorted = self._keyed and entry.bucket >= 0
         self._changelog = changelog
         self._keys = schema.file_key_fields if self._keyed else ()
@@ -92,7 +92,7 @@ class _Rows:
     def _find(self, invariant: str, message: str) -> None:
         if message.partition(" ")[0] not in self._told:
             self._told.add(message.partition(" ")[0])
-            self._survey.notes.find(invariant, self._spot, f"{self._path}: {message}", path=self._path)
+            self._survey.collector.find(invariant, self._spot, f"{self._path}: {message}", path=self._path)
 
     def add(self, batch: pa.RecordBatch) -> None:
         """Look at some rows."""
@@ -132,9 +132,9 @@ class _Rows:
 
     def finish(self) -> None:
         """What only the whole file tells."""
-        file, notes = self._entry.file, self._survey.notes
+        file, collector = self._entry.file, self._survey.collector
         for invariant in ("I15", "I19", *(("I12", "I13") if self._keyed else ())):
-            notes.check(invariant)
+            collector.check(invariant)
         for problem in self._stats.count_problems():
             self._find("I19", problem)
         if not self._keyed or self._first is None or self._last is None:

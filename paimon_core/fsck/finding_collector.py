@@ -15,7 +15,7 @@ MOST_FINDINGS = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Spot:
+class Location:
     """Where in the table a check is: a branch, and the snapshot of it whose file is ``path``."""
 
     branch: str
@@ -26,7 +26,7 @@ class Spot:
 
 
 @dataclass
-class Notes:
+class FindingCollector:
     """The makings of a report."""
 
     table: str
@@ -43,20 +43,22 @@ class Notes:
         self.checked[invariant] += count
 
     def find(
-        self, invariant: str, spot: Spot, message: str, *, level: Level = Level.ERROR, path: str | None = None
+        self, invariant: str, location: Location, message: str, *, level: Level = Level.ERROR, path: str | None = None
     ) -> None:
         """Something is not as it should be."""
         if len(self.findings) >= MOST_FINDINGS:
             self.left_out += 1
             return
-        self.findings.append(Finding(invariant, level, message, path or spot.path, spot.snapshot, spot.branch))
+        self.findings.append(
+            Finding(invariant, level, message, path or location.path, location.snapshot, location.branch)
+        )
 
     def skip(self, invariant: str, reason: str) -> None:
         """Something could not be checked; the first reason counts."""
         self.skipped.setdefault(invariant, reason)
 
     @contextlib.contextmanager
-    def guarding(self, invariant: str, spot: Spot, path: str | None = None) -> Iterator[None]:
+    def guarding(self, invariant: str, location: Location, path: str | None = None) -> Iterator[None]:
         """What fails within is a finding, and the check goes on; a snapshot that expires meanwhile is none."""
         try:
             yield
@@ -64,13 +66,13 @@ class Notes:
             self.incomplete = True
         except UnsupportedFeature as error:
             self.incomplete = True
-            self.find(invariant, spot, f"not known here: {error}", level=Level.WARNING, path=path)
+            self.find(invariant, location, f"not known here: {error}", level=Level.WARNING, path=path)
         except PaimonError as error:
             self.incomplete = True
-            self.find(invariant, spot, str(error), path=error.facts.get("path") or path)
+            self.find(invariant, location, str(error), path=error.facts.get("path") or path)
         except Exception as error:  # metadata is untrusted, and no file of it may end the check
             self.incomplete = True
-            self.find(invariant, spot, f"{path or spot.path}: {error!r:.200}", path=path)
+            self.find(invariant, location, f"{path or location.path}: {error!r:.200}", path=path)
 
     def report(self) -> Report:
         """All of it; what was neither checked nor skipped by name is accounted for."""

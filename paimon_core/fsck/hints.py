@@ -4,29 +4,29 @@ from __future__ import annotations
 
 import re
 
-from paimon_core.fsck.check_context import Survey
+from paimon_core.fsck.check_context import CheckRun
 from paimon_core.fsck.finding import Level
-from paimon_core.fsck.finding_collector import Spot
+from paimon_core.fsck.finding_collector import Location
 from paimon_core.metadata.stores.snapshot_store import EARLIEST, LATEST
 
 _SNAPSHOT = re.compile(r"snapshot-[1-9]\d{0,18}")
 _TEMPORARY = re.compile(r"\..*\.tmp|.*\.tmp|\.tmp.*")
 
 
-def check_hints(survey: Survey, spot: Spot) -> None:
+def check_hints(run: CheckRun, location: Location) -> None:
     """A hint that is behind costs readers a listing; one beside a gap would lead them astray."""
-    context, notes = survey.context, survey.notes
+    context, collector = run.context, run.collector
     ids = context.snapshots.ids()
     for name, right, beside in ((LATEST, ids[-1:], 1), (EARLIEST, ids[:1], -1)):
         path = context.paths.hint(name)
-        survey.reached.add(path)
-        notes.check("I24")
+        run.reached.add(path)
+        collector.check("I24")
         try:
             text = context.storage.read(path)
         except FileNotFoundError:
             continue
         except OSError as error:
-            notes.find("I24", spot, f"{path} cannot be read: {error}", level=Level.WARNING, path=path)
+            collector.find("I24", location, f"{path} cannot be read: {error}", level=Level.WARNING, path=path)
             continue
         if text == b"".join(b"%d" % i for i in right):
             continue
@@ -38,21 +38,23 @@ def check_hints(survey: Survey, spot: Spot) -> None:
             level = Level.WARNING if hint is None else Level.INFO
             then = "readers list the directory instead; repair hints"
         told = right[0] if right else "none"
-        notes.find("I24", spot, f"{path} holds {text[:40]!r}, the right id is {told}: {then}", level=level, path=path)
+        collector.find(
+            "I24", location, f"{path} holds {text[:40]!r}, the right id is {told}: {then}", level=level, path=path
+        )
 
 
-def check_strangers(survey: Survey, spot: Spot) -> None:
+def check_unknown_files(run: CheckRun, location: Location) -> None:
     """Entries of the snapshot directory that no reader looks at."""
-    context = survey.context
+    context = run.context
     for entry in context.storage.list(context.paths.snapshot_directory):
         is_snapshot = _SNAPSHOT.fullmatch(entry.name) is not None
         if not entry.is_directory and (is_snapshot or entry.name in (LATEST, EARLIEST)):
-            survey.reached.add(entry.path)
+            run.reached.add(entry.path)
             continue
         leftover = _TEMPORARY.fullmatch(entry.name) is not None
-        survey.notes.find(
+        run.collector.find(
             "I24",
-            spot,
+            location,
             f"{entry.path} is no snapshot: readers pass it over",
             level=Level.INFO if leftover else Level.WARNING,
             path=entry.path,

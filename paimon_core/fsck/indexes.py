@@ -6,56 +6,58 @@ from typing import Any
 
 from paimon_core.codec.record_file import read_records
 from paimon_core.errors import CorruptTable
-from paimon_core.fsck.check_context import Survey
-from paimon_core.fsck.finding_collector import Spot
+from paimon_core.fsck.check_context import CheckRun
+from paimon_core.fsck.finding_collector import Location
 from paimon_core.fsck.live_files import LiveFiles
 from paimon_core.metadata.snapshot import Snapshot
 
 VECTORS = "DELETION_VECTORS"
 
 
-def check_indexes(survey: Survey, files: LiveFiles, snapshot: Snapshot, spot: Spot) -> None:
+def check_indexes(run: CheckRun, files: LiveFiles, snapshot: Snapshot, location: Location) -> None:
     """Each index file is there; each deletion vector is of one live file of its bucket, and not larger than that."""
-    context, notes = survey.context, survey.notes
-    if snapshot.statistics is not None and survey.plain(snapshot.statistics, spot):
+    context, collector = run.context, run.collector
+    if snapshot.statistics is not None and run.plain(snapshot.statistics, location):
         path = context.paths.statistics(snapshot.statistics)
-        survey.reached.add(path)
-        survey.has_file(path, spot)
+        run.reached.add(path)
+        run.has_file(path, location)
     name = snapshot.index_manifest
-    if name is None or not survey.plain(name, spot):
+    if name is None or not run.plain(name, location):
         return
     path = context.paths.manifest(name)
-    survey.reached.add(path)
-    if not survey.has_file(path, spot):
+    run.reached.add(path)
+    if not run.has_file(path, location):
         return
-    with notes.guarding("I6", spot, path):
+    with collector.guarding("I6", location, path):
         told: dict[str, str] = {}
         for record in read_records(context.storage.read(path), path):
-            _check_index(survey, record, path, spot)
+            _check_index(run, record, path, location)
             if record.get("_INDEX_TYPE") == VECTORS:
-                survey.has_vectors = True
-                _check_vectors(survey, files, record, told, spot)
+                run.has_vectors = True
+                _check_vectors(run, files, record, told, location)
 
 
-def _check_index(survey: Survey, record: dict[str, Any], path: str, spot: Spot) -> None:
+def _check_index(run: CheckRun, record: dict[str, Any], path: str, location: Location) -> None:
     try:
         name, size = record["_FILE_NAME"], record["_FILE_SIZE"]
     except KeyError as error:
         raise CorruptTable(f"{path}: its records have no field {error}", path=path) from None
-    if record.get("_EXTERNAL_PATH") is None and survey.plain(name, spot):
-        index = survey.context.paths.index(name)
-        survey.reached.add(index)
-        survey.has_file(index, spot, size)
+    if record.get("_EXTERNAL_PATH") is None and run.plain(name, location):
+        index = run.context.paths.index(name)
+        run.reached.add(index)
+        run.has_file(index, location, size)
 
 
-def _check_vectors(survey: Survey, files: LiveFiles, record: dict[str, Any], told: dict[str, str], spot: Spot) -> None:
+def _check_vectors(
+    run: CheckRun, files: LiveFiles, record: dict[str, Any], told: dict[str, str], location: Location
+) -> None:
     place = (record["_PARTITION"], record["_BUCKET"])
     live = {e.file.file_name: e.file for e in files.buckets.get(place, {}).values()}
     for invariant in ("I16", "I17"):
-        survey.notes.skip(invariant, "the positions in deletion vectors are not read")
+        run.collector.skip(invariant, "the positions in deletion vectors are not read")
     for item in record.get("_DELETIONS_VECTORS_RANGES") or ():
         name, count = item["f0"], item.get("_CARDINALITY")
-        survey.notes.check("I16")
+        run.collector.check("I16")
         problem = None
         if name in told:
             problem = f"has two: in {told[name]} and in {record['_FILE_NAME']}"
@@ -65,4 +67,4 @@ def _check_vectors(survey: Survey, files: LiveFiles, record: dict[str, Any], tol
             problem = f"has {live[name].row_count} rows, {count} of them deleted"
         told[name] = record["_FILE_NAME"]
         if problem is not None:
-            survey.notes.find("I16", spot, f"{spot.holder}: deletion vector for {name}: the file {problem}")
+            run.collector.find("I16", location, f"{location.holder}: deletion vector for {name}: the file {problem}")

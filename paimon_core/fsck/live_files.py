@@ -11,8 +11,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from paimon_core.fsck.check_context import Survey
-from paimon_core.fsck.finding_collector import Spot
+from paimon_core.fsck.check_context import CheckRun
+from paimon_core.fsck.finding_collector import Location
 from paimon_core.metadata.manifest import FileKind, ManifestEntry, ManifestFile
 
 Place = tuple[bytes, int]
@@ -28,24 +28,26 @@ class LiveFiles:
     buckets: defaultdict[Place, dict[Any, ManifestEntry]] = field(default_factory=lambda: defaultdict(dict))
     rows: int = 0
 
-    def apply(self, survey: Survey, entries: Iterable[ManifestEntry], spot: Spot) -> None:
+    def apply(self, run: CheckRun, entries: Iterable[ManifestEntry], location: Location) -> None:
         """Add and delete in order (I8)."""
         for entry in entries:
-            survey.notes.check("I8")
+            run.collector.check("I8")
             identity, place = entry.identity, (entry.partition, entry.bucket)
             if entry.kind is FileKind.ADD:
                 if identity in self.entries:
-                    survey.notes.find("I8", spot, f"{spot.holder} adds {_named(entry)}, which is there already")
+                    run.collector.find(
+                        "I8", location, f"{location.holder} adds {_named(entry)}, which is there already"
+                    )
                     continue
                 self.entries[identity] = self.buckets[place][identity] = entry
                 self.rows += entry.file.row_count
             elif (gone := self.entries.pop(identity, None)) is None:
-                survey.notes.find("I8", spot, f"{spot.holder} deletes {_named(entry)}, which is not there")
+                run.collector.find("I8", location, f"{location.holder} deletes {_named(entry)}, which is not there")
             else:
                 del self.buckets[place][identity]
                 self.rows -= gone.file.row_count
 
-    def load(self, survey: Survey, manifests: Iterable[ManifestFile], spot: Spot) -> bool:
+    def load(self, run: CheckRun, manifests: Iterable[ManifestFile], location: Location) -> bool:
         """Begin with these manifests; False when one of them is bad.
 
         Deletes come before their adds too: the order of merged manifests is not that of time.
@@ -54,18 +56,18 @@ class LiveFiles:
         net: Counter[Any] = Counter()
         added: dict[Any, ManifestEntry] = {}
         for manifest in self.manifests:
-            found = survey.entries(manifest, spot)
+            found = run.entries(manifest, location)
             if found is None:
                 return False
             _count(found, 1, net, added)
         for identity, count in net.items():
             if count not in (0, 1):
                 name, times = identity[3], f"{count} times more than" if count > 0 else "less often than"
-                survey.notes.find("I8", spot, f"{spot.holder}: file {name} is added {times} it is deleted")
-        self.apply(survey, (added[i] for i, count in net.items() if count > 0), spot)
+                run.collector.find("I8", location, f"{location.holder}: file {name} is added {times} it is deleted")
+        self.apply(run, (added[i] for i, count in net.items() if count > 0), location)
         return True
 
-    def follow(self, survey: Survey, base: list[ManifestFile], spot: Spot) -> bool:
+    def follow(self, run: CheckRun, base: list[ManifestFile], location: Location) -> bool:
         """Check that the manifests of the next snapshot's base have the effect of ours (I7); False when one is bad."""
         ours, theirs = {m.file_name for m in self.manifests}, {m.file_name for m in base}
         net: Counter[Any] = Counter()
@@ -74,11 +76,11 @@ class LiveFiles:
             for manifest in manifests:
                 if manifest.file_name in others:
                     continue
-                found = survey.entries(manifest, spot)
+                found = run.entries(manifest, location)
                 if found is None:
                     return False
                 _count(found, sign, net, added if sign > 0 else {})
-        survey.notes.check("I7")
+        run.collector.check("I7")
         for words, names in (
             ("has", [i[3] for i, count in net.items() if count > 0]),
             ("lacks", [i[3] for i, count in net.items() if count < 0]),
@@ -86,10 +88,10 @@ class LiveFiles:
         ):
             if names:
                 more = f" and {len(names) - 3} more" if names[3:] else ""
-                survey.notes.find(
+                run.collector.find(
                     "I7",
-                    spot,
-                    f"{spot.holder} does not start from what the snapshot before it ended with: "
+                    location,
+                    f"{location.holder} does not start from what the snapshot before it ended with: "
                     f"it {words} {', '.join(sorted(names)[:3])}{more}",
                 )
         self.manifests = list(base)

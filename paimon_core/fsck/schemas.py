@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from paimon_core.fsck.check_context import Survey
+from paimon_core.fsck.check_context import CheckRun
 from paimon_core.fsck.finding import Level
-from paimon_core.fsck.finding_collector import Spot
+from paimon_core.fsck.finding_collector import Location
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.options.similar_names import nearest
 from paimon_core.options.supported_options import SUPPORTED
@@ -14,53 +14,56 @@ from paimon_core.schema import TableSchema
 from paimon_core.types import DataType, TypeRoot
 
 
-def check_schemas(survey: Survey, spot: Spot) -> None:
+def check_schemas(run: CheckRun, location: Location) -> None:
     """Read every schema of the branch, and remember which there are."""
-    context, notes = survey.context, survey.notes
-    survey.schema_ids = set()
+    context, collector = run.context, run.collector
+    run.schema_ids = set()
     before: TableSchema | None = None
     ids = context.schemas.ids()
     if ids and ids != list(range(ids[0], ids[-1] + 1)):
         missing = min(set(range(ids[0], ids[-1] + 1)) - set(ids))
-        notes.find("I25", spot, f"schema {missing} is missing: there are {ids[0]} to {ids[-1]}")
+        collector.find("I25", location, f"schema {missing} is missing: there are {ids[0]} to {ids[-1]}")
     for schema_id in ids:
         path = context.paths.schema(schema_id)
-        survey.reached.add(path)
-        survey.schema_ids.add(schema_id)
-        notes.check("I25")
-        with notes.guarding("I25", spot, path):
+        run.reached.add(path)
+        run.schema_ids.add(schema_id)
+        collector.check("I25")
+        with collector.guarding("I25", location, path):
             schema = context.schemas.read(schema_id)
-            _check_ids(survey, before, schema, path, spot)
-            _check_options(survey, schema, path, spot)
+            _check_ids(run, before, schema, path, location)
+            _check_options(run, schema, path, location)
             before = schema
 
 
-def _check_ids(survey: Survey, before: TableSchema | None, schema: TableSchema, path: str, spot: Spot) -> None:
+def _check_ids(run: CheckRun, before: TableSchema | None, schema: TableSchema, path: str, location: Location) -> None:
     names = dict(_field_ids(schema))
     highest = max(names, default=-1)
     if highest > schema.highest_field_id:
-        survey.notes.find(
-            "I25", spot, f"{path}: field id {highest} is above its highestFieldId {schema.highest_field_id}", path=path
+        run.collector.find(
+            "I25",
+            location,
+            f"{path}: field id {highest} is above its highestFieldId {schema.highest_field_id}",
+            path=path,
         )
     if before is None or before.id + 1 != schema.id:
         return
     for field_id in sorted(names.keys() - dict(_field_ids(before)).keys()):
         if field_id <= before.highest_field_id:
-            survey.notes.find(
+            run.collector.find(
                 "I25",
-                spot,
+                location,
                 f"{path}: field {names[field_id]!r} has the id {field_id}, which another field had before schema "
                 f"{schema.id}: files of that one would be read for it",
                 path=path,
             )
 
 
-def _check_options(survey: Survey, schema: TableSchema, path: str, spot: Spot) -> None:
+def _check_options(run: CheckRun, schema: TableSchema, path: str, location: Location) -> None:
     """An unknown option that is a known one but for a letter: readers pass it over, and what it said is lost."""
     for option in schema.options.keys() - SUPPORTED.keys():
         if (known := nearest(option, SUPPORTED)) is not None:
             message = f"{path}: option {option!r:.80} is unknown and one letter away from {known!r}"
-            survey.notes.find("I25", spot, message, level=Level.WARNING, path=path)
+            run.collector.find("I25", location, message, level=Level.WARNING, path=path)
 
 
 def _field_ids(schema: TableSchema) -> Iterator[tuple[int, str]]:
@@ -77,8 +80,8 @@ def _nested(dtype: DataType) -> Iterator[tuple[int, str]]:
         yield from _nested(child.type)
 
 
-def check_schema_of(survey: Survey, snapshot: Snapshot, spot: Spot) -> None:
+def check_schema_of(run: CheckRun, snapshot: Snapshot, location: Location) -> None:
     """A snapshot's schema is there."""
-    survey.notes.check("I25")
-    if snapshot.schema_id not in survey.schema_ids:
-        survey.notes.find("I25", spot, f"{spot.holder} has schema {snapshot.schema_id}, which is missing")
+    run.collector.check("I25")
+    if snapshot.schema_id not in run.schema_ids:
+        run.collector.find("I25", location, f"{location.holder} has schema {snapshot.schema_id}, which is missing")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from paimon_core.fsck.check_context import Survey
+from paimon_core.fsck.check_context import CheckRun
 from paimon_core.fsck.finding import Level
-from paimon_core.fsck.finding_collector import Spot
+from paimon_core.fsck.finding_collector import Location
 from paimon_core.fsck.live_files import LiveFiles
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.manifest import FileKind, ManifestEntry
@@ -18,7 +18,7 @@ from paimon_core.metadata.snapshot import Snapshot
 class Step:
     """One snapshot: where, what it did, the files after it, and the snapshot before it if that was whole."""
 
-    spot: Spot
+    location: Location
     snapshot: Snapshot
     delta: list[ManifestEntry]
     changelog: list[ManifestEntry] | None
@@ -27,37 +27,37 @@ class Step:
     before: Snapshot | None
 
 
-def spot_of(context: TableContext, snapshot_id: int) -> Spot:
+def location_of(context: TableContext, snapshot_id: int) -> Location:
     """The place of a snapshot, in words with its branch where that is not main."""
     where = "" if context.branch == "main" else f" of branch {context.branch}"
     path = context.paths.snapshot(snapshot_id)
-    return Spot(context.branch, snapshot_id, path, f"snapshot {snapshot_id}{where}")
+    return Location(context.branch, snapshot_id, path, f"snapshot {snapshot_id}{where}")
 
 
-def snapshots_of(survey: Survey) -> Iterator[Snapshot]:
+def snapshots_of(run: CheckRun) -> Iterator[Snapshot]:
     """The snapshots of the branch that can be read, oldest first; gaps and bad files are told (I1)."""
-    context, notes = survey.context, survey.notes
+    context, collector = run.context, run.collector
     ids = context.snapshots.ids()
     for before, snapshot_id in zip([None, *ids], ids, strict=False):
-        spot = spot_of(context, snapshot_id)
-        notes.check("I1")
+        location = location_of(context, snapshot_id)
+        collector.check("I1")
         if before is not None and snapshot_id != before + 1:
             missing = f"{before + 1} to {snapshot_id - 1}" if snapshot_id > before + 2 else str(before + 1)
-            notes.find("I1", spot, f"snapshot {missing} is missing between {before} and {snapshot_id}")
-        with notes.guarding("I6", spot, spot.path):
+            collector.find("I1", location, f"snapshot {missing} is missing between {before} and {snapshot_id}")
+        with collector.guarding("I6", location, location.path):
             yield context.snapshots.read(snapshot_id)
 
 
-def steps_of(survey: Survey) -> Iterator[Step]:
+def steps_of(run: CheckRun) -> Iterator[Step]:
     """The branch's snapshots as steps; the files of a step change with the next one, so use them before that."""
     files: LiveFiles | None = None
     before: Snapshot | None = None
-    for snapshot in snapshots_of(survey):
-        spot = spot_of(survey.context, snapshot.id)
+    for snapshot in snapshots_of(run):
+        location = location_of(run.context, snapshot.id)
         follows = before is not None and before.id + 1 == snapshot.id
         if before is not None:
-            _check_times(survey, before, snapshot, spot)
-        step = _step(survey, snapshot, before if follows else None, files if follows else None, spot)
+            _check_times(run, before, snapshot, location)
+        step = _step(run, snapshot, before if follows else None, files if follows else None, location)
         files = None if step is None else step.files
         before = snapshot
         if step is not None:
@@ -65,52 +65,54 @@ def steps_of(survey: Survey) -> Iterator[Step]:
 
 
 def _step(
-    survey: Survey, snapshot: Snapshot, before: Snapshot | None, files: LiveFiles | None, spot: Spot
+    run: CheckRun, snapshot: Snapshot, before: Snapshot | None, files: LiveFiles | None, location: Location
 ) -> Step | None:
-    base = survey.manifests_of(snapshot.base_manifest_list, snapshot.base_manifest_list_size, spot)
-    delta = survey.manifests_of(snapshot.delta_manifest_list, snapshot.delta_manifest_list_size, spot)
+    base = run.manifests_of(snapshot.base_manifest_list, snapshot.base_manifest_list_size, location)
+    delta = run.manifests_of(snapshot.delta_manifest_list, snapshot.delta_manifest_list_size, location)
     changelog = None
-    if before is not None or not _changelog_has_expired(survey, snapshot, spot):
-        changelog = entries_below(survey, snapshot.changelog_manifest_list, snapshot.changelog_manifest_list_size, spot)
-    changes = [] if delta is None else [survey.entries(m, spot) for m in delta]
+    if before is not None or not _changelog_has_expired(run, snapshot, location):
+        changelog = entries_below(
+            run, snapshot.changelog_manifest_list, snapshot.changelog_manifest_list_size, location
+        )
+    changes = [] if delta is None else [run.entries(m, location) for m in delta]
     if base is None or delta is None or any(c is None for c in changes):
         return None
     known = files is not None
-    if files is None or not files.follow(survey, base, spot):
+    if files is None or not files.follow(run, base, location):
         files, known = LiveFiles(), False
-        if not files.load(survey, base, spot):
+        if not files.load(run, base, location):
             return None
     entries = [e for found in changes for e in found or ()]
-    files.apply(survey, entries, spot)
+    files.apply(run, entries, location)
     files.manifests += delta
-    _check_counts(survey, snapshot, files.rows, entries, changelog, spot)
-    return Step(spot, snapshot, entries, changelog, files, before if known else None)
+    _check_counts(run, snapshot, files.rows, entries, changelog, location)
+    return Step(location, snapshot, entries, changelog, files, before if known else None)
 
 
-def _changelog_has_expired(survey: Survey, first: Snapshot, spot: Spot) -> bool:
+def _changelog_has_expired(run: CheckRun, first: Snapshot, location: Location) -> bool:
     """A branch's first snapshot may have come back from a tag, or with one: its changelog went with its first life."""
-    name, paths = first.changelog_manifest_list, survey.context.paths
-    if name is None or not survey.plain(name, spot) or survey.context.storage.exists(paths.manifest(name)):
+    name, paths = first.changelog_manifest_list, run.context.paths
+    if name is None or not run.plain(name, location) or run.context.storage.exists(paths.manifest(name)):
         return False
-    message = f"{spot.holder} came from a tag: its changelog {name} has expired, and its changes cannot be read"
-    survey.notes.find("I6", spot, message, level=Level.WARNING, path=paths.manifest(name))
+    message = f"{location.holder} came from a tag: its changelog {name} has expired, and its changes cannot be read"
+    run.collector.find("I6", location, message, level=Level.WARNING, path=paths.manifest(name))
     return True
 
 
-def entries_below(survey: Survey, name: str | None, size: int | None, spot: Spot) -> list[ManifestEntry] | None:
+def entries_below(run: CheckRun, name: str | None, size: int | None, location: Location) -> list[ManifestEntry] | None:
     """All entries below a manifest list, None when some cannot be read."""
-    manifests = survey.manifests_of(name, size, spot)
-    found = None if manifests is None else [survey.entries(m, spot) for m in manifests]
+    manifests = run.manifests_of(name, size, location)
+    found = None if manifests is None else [run.entries(m, location) for m in manifests]
     return None if found is None or any(f is None for f in found) else [e for f in found for e in f or ()]
 
 
 def _check_counts(
-    survey: Survey,
+    run: CheckRun,
     snapshot: Snapshot,
     rows: int,
     delta: list[ManifestEntry],
     changelog: list[ManifestEntry] | None,
-    spot: Spot,
+    location: Location,
 ) -> None:
     change = sum(e.file.row_count if e.kind is FileKind.ADD else -e.file.row_count for e in delta)
     told = None if changelog is None else sum(e.file.row_count for e in changelog)
@@ -119,21 +121,23 @@ def _check_counts(
         ("deltaRecordCount", snapshot.delta_record_count, change),
         ("changelogRecordCount", snapshot.changelog_record_count or 0, told),
     ):
-        survey.notes.check("I18")
+        run.collector.check("I18")
         if counted is not None and recorded != counted:
-            survey.notes.find("I18", spot, f"{spot.holder} records {what} {recorded}, its files hold {counted}")
+            run.collector.find(
+                "I18", location, f"{location.holder} records {what} {recorded}, its files hold {counted}"
+            )
 
 
-def _check_times(survey: Survey, before: Snapshot, snapshot: Snapshot, spot: Spot) -> None:
+def _check_times(run: CheckRun, before: Snapshot, snapshot: Snapshot, location: Location) -> None:
     for what, earlier, later in (
         ("timeMillis", before.time_millis, snapshot.time_millis),
         ("watermark", before.watermark, snapshot.watermark),
     ):
-        survey.notes.check("I31")
+        run.collector.check("I31")
         if earlier is not None and later is not None and later < earlier:
-            survey.notes.find(
+            run.collector.find(
                 "I31",
-                spot,
-                f"{spot.holder} has {what} {later}, less than the {earlier} of snapshot {before.id}",
+                location,
+                f"{location.holder} has {what} {later}, less than the {earlier} of snapshot {before.id}",
                 level=Level.WARNING,
             )

@@ -1,0 +1,4 @@
+"""Groups: several tables that publish one version together.
+
+Import `Group`.
+"""

@@ -37,7 +37,7 @@ from paimon_core.group.table_commit import has_landed, land, user_of
 from paimon_core.metadata import clock
 from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.metadata.context import TableContext
-from paimon_core.metadata.latest_snapshot import of_latest
+from paimon_core.metadata.latest_snapshot import read_latest
 from paimon_core.metadata.manifest import ManifestEntry
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.storage.fsspec_storage import confined
@@ -264,7 +264,7 @@ class Group:
             context = self.catalog.table(name).context
             entries = [e for change in changes_of(part.messages) for e in change.entries]
             added = partial(_added_before, context, entries)
-            for entry in of_latest(context.snapshots, added):
+            for entry in read_latest(context.snapshots, added):
                 raise InvalidRequest(
                     f"group {self.name}: file {entry.file.file_name} is in table {name} already, or was: these "
                     "messages were committed before; a token makes a publish happen once while its version is kept",

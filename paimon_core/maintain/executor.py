@@ -15,7 +15,7 @@ from paimon_core.maintain.candidate_files import Directory, Found, candidates
 from paimon_core.metadata.context import TableContext
 
 
-class Hands(Protocol):
+class WorkExecutor(Protocol):
     """Others who work for a clean-up; without them it does everything itself, one after the other."""
 
     def candidates(self, context: TableContext, places: Sequence[Directory], before_millis: int) -> Found:
@@ -36,17 +36,17 @@ class Hands(Protocol):
 
 
 def find_candidates(
-    hands: Hands | None, context: TableContext, places: Iterable[Directory], before_millis: int
+    executor: WorkExecutor | None, context: TableContext, places: Iterable[Directory], before_millis: int
 ) -> Found:
     """``candidates``, by others or here."""
-    if hands is None:
+    if executor is None:
         return candidates(context, places, before_millis)
-    return hands.candidates(context, list(places), before_millis)
+    return executor.candidates(context, list(places), before_millis)
 
 
-def delete_files(hands: Hands | None, context: TableContext, paths: Sequence[str]) -> None:
+def delete_files(executor: WorkExecutor | None, context: TableContext, paths: Sequence[str]) -> None:
     """Delete files that are decided on, by others or here."""
-    if hands is None:
+    if executor is None:
         context.storage.delete(paths)
     else:
-        hands.delete(context, paths)
+        executor.delete(context, paths)

@@ -12,7 +12,7 @@ TRIES = 4
 _T = TypeVar("_T")
 
 
-def look_again(look: Callable[[], _T]) -> _T:
+def retry_when_vanished(look: Callable[[], _T]) -> _T:
     """What ``look`` gives once nothing vanishes under it; raises what its last try raised.
 
     Vanished is a snapshot that is not found and a file that is missing; anything else is raised at once.

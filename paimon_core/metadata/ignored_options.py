@@ -10,7 +10,7 @@ _LOG = logging.getLogger(__name__)
 _told: set[tuple[str, tuple[str, ...]]] = set()
 
 
-def tell_ignored(name: str, root: str, options: TableOptions) -> None:
+def log_ignored_options(name: str, root: str, options: TableOptions) -> None:
     """Log the names of the ignored options of the table at ``root``, once; their values may be secret."""
     if not options.ignored or (root, options.ignored) in _told:
         return

@@ -22,7 +22,7 @@ LOOKS = 5
 _T = TypeVar("_T")
 
 
-def of_latest(snapshots: SnapshotStore, read: Callable[[Snapshot | None], _T]) -> _T:
+def read_latest(snapshots: SnapshotStore, read: Callable[[Snapshot | None], _T]) -> _T:
     """The result of ``read`` for the latest snapshot (None: there is none); it may be called for several in turn.
 
     Raises what ``read`` raised: at once unless a snapshot or a file was missing and a newer snapshot exists, otherwise
@@ -46,7 +46,7 @@ def latest_entries(context: TableContext, among: Collection[bytes] | None = None
 
     Raises CorruptTable.
     """
-    return of_latest(
+    return read_latest(
         context.snapshots, lambda latest: [] if latest is None else context.manifests.entries_of(latest, among)
     )
 

@@ -60,7 +60,7 @@ def plan_orphan_removal_spark(
         older_than_millis=as_millis("older_than", older_than),
         mode=mode,
         without_snapshots=without_snapshots,
-        hands=SparkHands(spark),
+        executor=SparkExecutor(spark),
     )
 
 
@@ -71,11 +71,11 @@ def apply_spark(spark: SparkSession, table: Table, plan: Plan) -> Any:
     """
     if not isinstance(plan, Plan) or plan.operation not in APPLY:
         raise InvalidRequest(f"Spark applies plans to {', '.join(sorted(APPLY))}, not {plan!r:.80}")
-    return APPLY[plan.operation](table_to_change(table.maintenance.context), plan, hands=SparkHands(spark))
+    return APPLY[plan.operation](table_to_change(table.maintenance.context), plan, executor=SparkExecutor(spark))
 
 
 @dataclass(frozen=True)
-class SparkHands:
+class SparkExecutor:
     """``maintain.hands.Hands`` of a Spark session; a task takes so many directories, manifests or files."""
 
     spark: SparkSession

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from paimon_core.commit.changes import Change
 from paimon_core.commit.committer import commit_changes
 from paimon_core.errors import CommitConflict, SchemaMismatch
-from paimon_core.metadata.latest_snapshot import of_latest
+from paimon_core.metadata.latest_snapshot import read_latest
 from paimon_core.metadata.snapshot import CommitKind, Snapshot
 from paimon_core.metadata.statistics import ColumnStatistics, Statistics
 from paimon_core.metadata.table_identity import table_to_change
@@ -54,7 +54,7 @@ def analyze(request: CommitRequest, columns: Sequence[str] | None) -> Snapshot |
     view = TableView(request.context).refresh()
     context = view.context
     chosen = _chosen(view, columns)
-    statistics = of_latest(
+    statistics = read_latest(
         context.snapshots,
         lambda latest: None if latest is None else statistics_of(TableView(context, latest), latest, chosen),
     )

@@ -14,10 +14,10 @@ from paimon_core.compact.task import CompactionTask
 from paimon_core.errors import CommitConflict, InvalidRequest, PaimonError, TableNotFound
 from paimon_core.lsm.compaction.strategy import stop_trigger
 from paimon_core.lsm.compaction.universal import CompactionUnit
-from paimon_core.maintain.tags.automatic import tend_tags
+from paimon_core.maintain.tags.automatic import create_and_expire_tags
 from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.metadata.context import TableContext
-from paimon_core.metadata.latest_snapshot import of_latest
+from paimon_core.metadata.latest_snapshot import read_latest
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.predicate import Predicate
 from paimon_core.scan.partitions import matching_partitions
@@ -28,7 +28,7 @@ _Place = tuple[bytes, int]
 Work = Callable[[TableContext, Sequence[CompactionTask]], list[CommitMessage]]
 """Does tasks, here or in other processes, and gives their messages; when one fails, nothing of them is committed."""
 
-AFTER_COMMIT: tuple[Callable[[TableContext, Snapshot], object], ...] = (tend_tags,)
+AFTER_COMMIT: tuple[Callable[[TableContext, Snapshot], object], ...] = (create_and_expire_tags,)
 """What the table does by itself after a commit, unless write-only: called in order with the last snapshot of it, also
 for a commit that is found to have landed before, so each must bear to be repeated. Before compaction and expiry."""
 
@@ -57,7 +57,7 @@ def plan(
     fully. Otherwise what the strategy picks; ``written`` (partition, bucket)s limit it to them and to those whose
     level 0 is overdue. ``where`` is on partition columns.
     """
-    latest, entries = of_latest(
+    latest, entries = read_latest(
         context.snapshots, lambda latest: (latest, context.manifests.entries_of(latest) if latest else [])
     )
     if where is not None:

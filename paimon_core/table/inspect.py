@@ -14,7 +14,7 @@ from paimon_core.codec.binary_row import decode_row
 from paimon_core.errors import SnapshotNotFound
 from paimon_core.lsm.levels import Levels, num_levels
 from paimon_core.metadata.context import TableContext
-from paimon_core.metadata.latest_snapshot import of_latest
+from paimon_core.metadata.latest_snapshot import read_latest
 from paimon_core.metadata.manifest import ManifestEntry, ManifestFile
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.metadata.table_identity import check_same_table, same_table, within_same_table
@@ -39,7 +39,7 @@ class Inspect:
 
     def _of_snapshot(self, read: Callable[[Snapshot | None], _T]) -> _T:
         with within_same_table(self.context):
-            return of_latest(self.context.snapshots, read) if self.pinned is None else read(self.pinned)
+            return read_latest(self.context.snapshots, read) if self.pinned is None else read(self.pinned)
 
     def _entries(self) -> list[ManifestEntry]:
         return self._of_snapshot(lambda s: self.context.manifests.entries_of(s) if s else [])

@@ -21,7 +21,7 @@ from paimon_core.commit.changes import changes_of
 from paimon_core.commit.draft import Draft
 from paimon_core.commit.overwrite import Overwrite
 from paimon_core.commit.publish import publish
-from paimon_core.commit.snapshot_chain import misfit
+from paimon_core.commit.snapshot_chain import chain_break
 from paimon_core.errors import (
     CommitConflict,
     CommitStateUnknown,
@@ -32,7 +32,7 @@ from paimon_core.errors import (
 from paimon_core.maintain.references.used_files import references
 from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.metadata.context import TableContext
-from paimon_core.metadata.latest_snapshot import of_latest
+from paimon_core.metadata.latest_snapshot import read_latest
 from paimon_core.metadata.snapshot import CommitKind, Snapshot
 from paimon_core.metadata.table_identity import check_same_table
 from paimon_core.metadata.versioned_json import pack, unpacked
@@ -191,7 +191,9 @@ class Prepared:
 
     def _is_on_latest(self) -> bool:
         context = self._table.context
-        return context.snapshots.latest() == self.base and (self.base is None or misfit(context, self.base) is None)
+        return context.snapshots.latest() == self.base and (
+            self.base is None or chain_break(context, self.base) is None
+        )
 
     @property
     def _base_id(self) -> int:
@@ -304,7 +306,7 @@ def prepare(
         return _prepare(table, _counted(request), Base(request.context, latest), messages, overwrite, where)
 
     try:
-        return of_latest(request.context.snapshots, on)
+        return read_latest(request.context.snapshots, on)
     except (CommitConflict, InvalidRequest, TableNotFound):
         if own:
             abort(messages, request.context)

@@ -12,10 +12,10 @@ import pyarrow as pa
 
 from paimon_core.errors import CorruptTable, InvalidRequest, SnapshotNotFound
 from paimon_core.metadata.context import TableContext
-from paimon_core.metadata.latest_snapshot import is_missing, of_latest
+from paimon_core.metadata.latest_snapshot import is_missing, read_latest
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.metadata.table_identity import check_same_table
-from paimon_core.parallel_work import side_by_side
+from paimon_core.parallel_work import run_parallel
 from paimon_core.predicate import Predicate, parse_where
 from paimon_core.read.changes import changes_schema, read_changes
 from paimon_core.read.split_reader import read_split
@@ -62,7 +62,7 @@ class Scan:
             check_same_table(self.context)
             if self.pinned or self.context.snapshots.latest() == self.snapshot:
                 raise
-        return of_latest(self.context.snapshots, self._plan)
+        return read_latest(self.context.snapshots, self._plan)
 
     def _plan(self, snapshot: Snapshot | None) -> ScanPlan:
         context = self.context
@@ -125,7 +125,7 @@ class Scan:
         if self.limit is not None or len(splits) < 2:
             return self.to_batches().read_all()
         schema = self.schema
-        parts = side_by_side(
+        parts = run_parallel(
             lambda s: [_typed(t, schema) for t in read_split(self.context, s, self.columns, self.where, threads=False)],
             splits,
         )

@@ -12,7 +12,7 @@ from paimon_core.maintain.tags.expiry import expire_tags
 from paimon_core.maintain.tags.operations import create_tag, delete_tag, rename_tag, replace_tag
 from paimon_core.metadata import clock, time_travel
 from paimon_core.metadata.context import TableContext
-from paimon_core.metadata.latest_snapshot import of_latest
+from paimon_core.metadata.latest_snapshot import read_latest
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.metadata.stores.tag_store import Tag
 from paimon_core.metadata.table_identity import same_table, table_to_change, within_same_table
@@ -118,7 +118,7 @@ class Tags:
         if self.pinned is not None:
             return name(self.pinned)
         with within_same_table(self.context):
-            return of_latest(self.context.snapshots, latest)
+            return read_latest(self.context.snapshots, latest)
 
     def _retained(self, name: str, keep_for: datetime.timedelta | None) -> int | None:
         if keep_for is None:

@@ -12,7 +12,7 @@ from paimon_core.commit.read_set import Reads
 from paimon_core.commit.retry import tries
 from paimon_core.errors import AfterCommitFailed, InvalidRequest, ReadOutdated, SnapshotNotFound
 from paimon_core.metadata.commit_message import CommitMessage
-from paimon_core.metadata.latest_snapshot import of_latest
+from paimon_core.metadata.latest_snapshot import read_latest
 from paimon_core.metadata.rules.engine_rules import check_deletes
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.metadata.statistics import Statistics
@@ -271,7 +271,7 @@ class TableWrites(TableView):
         """What the last ``analyze`` found, as far as it still holds; None without."""
         if self.pinned is not None:
             return self._statistics(self.pinned)
-        return of_latest(self.context.snapshots, self._statistics)
+        return read_latest(self.context.snapshots, self._statistics)
 
     def _statistics(self, snapshot: Snapshot | None) -> Statistics | None:
         check_same_table(self.context)

@@ -21,11 +21,11 @@ from paimon_core.errors import InvalidRequest, SchemaMismatch, StorageError
 from paimon_core.lsm.engines.choice import merge_engine
 from paimon_core.metadata.commit_message import CommitMessage, Position, position_of
 from paimon_core.metadata.context import TableContext
-from paimon_core.metadata.latest_snapshot import of_latest
+from paimon_core.metadata.latest_snapshot import read_latest
 from paimon_core.metadata.manifest import ManifestEntry
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.metadata.table_identity import check_same_table
-from paimon_core.parallel_work import side_by_side, thread_count
+from paimon_core.parallel_work import run_parallel, thread_count
 from paimon_core.schema import RETRACTS, VALUE_KIND, RowKind
 from paimon_core.write.bucket_writer import AppendBucketWriter, BucketWriter, KeyedBucketWriter
 from paimon_core.write.bucketing import BucketRows, split_by_bucket
@@ -220,7 +220,7 @@ class TableWriter:
         if not unknown:
             return
         context = self._context
-        for entry in of_latest(context.snapshots, partial(self._entries, unknown)):
+        for entry in read_latest(context.snapshots, partial(self._entries, unknown)):
             self._bucket_counts[entry.partition] = entry.total_buckets
             key = (entry.partition, entry.bucket)
             self._existing[key] = max(self._existing.get(key, -1), entry.file.max_sequence_number)
@@ -288,7 +288,7 @@ class TableWriter:
     def _each(self, items: Sequence[_Item], work: Callable[[_Item], object]) -> None:
         """Do ``work`` on each item, buckets side by side: Arrow and numpy leave the interpreter lock."""
         try:
-            side_by_side(work, items)
+            run_parallel(work, items)
         except BaseException:
             self._failed = True
             raise

@@ -73,7 +73,7 @@ def catalog(server, tmp_path):
     )
 
 
-def side_by_side(server, tmp_path, key, code, count):
+def run_parallel(server, tmp_path, key, code, count):
     """What two processes print, each with a name of its own."""
     code = code.replace('{"lock.enabled": "true"}', f'{{"lock.enabled": "true", "catalog-key": {key!r}}}')
     command = [sys.executable, "-c", code, str(tmp_path / "lake"), server.uri()]
@@ -91,7 +91,7 @@ def test_two_processes_commit_under_the_lock_and_nothing_is_lost(server, catalog
     catalog.create_database("db")
     options = {"write-only": "true", "commit.max-retries": "1000"}
     table = catalog.create_table("db.t", SCHEMA, options=options)
-    side_by_side(server, tmp_path, catalog.names.key, COMMIT, COMMITS)
+    run_parallel(server, tmp_path, catalog.names.key, COMMIT, COMMITS)
     snapshots = table.inspect.snapshots()
     assert snapshots["snapshot_id"].to_pylist() == list(range(1, 2 * COMMITS + 1))
     made = zip(snapshots["commit_user"].to_pylist(), snapshots["commit_identifier"].to_pylist(), strict=True)
@@ -104,7 +104,7 @@ def test_two_processes_commit_under_the_lock_and_nothing_is_lost(server, catalog
 
 def test_of_two_that_make_one_table_one_wins(server, catalog, tmp_path):
     count = 6
-    printed = side_by_side(server, tmp_path, catalog.names.key, CREATE, count)
+    printed = run_parallel(server, tmp_path, catalog.names.key, CREATE, count)
     for what in ("database", "table"):
         winners = [line for lines in printed for line in lines if line.startswith(what)]
         assert sorted(winners) == sorted(f"{what} {number}" for number in range(count))

@@ -10,7 +10,7 @@ import pytest
 
 import paimon_core as paimon
 from paimon_core import schema as schemas
-from paimon_core.metadata.latest_snapshot import of_latest
+from paimon_core.metadata.latest_snapshot import read_latest
 from paimon_core.table import prepared
 from paimon_core.table.table import Table
 from tests.support.fake_tables import reopened
@@ -168,9 +168,9 @@ def test_a_prepare_that_finds_its_table_dropped_deletes_the_files_that_it_wrote(
 
     def dropped_first(snapshots, read):
         shutil.rmtree(Path(table.location) / "schema")
-        return of_latest(snapshots, read)
+        return read_latest(snapshots, read)
 
-    monkeypatch.setattr(prepared, "of_latest", dropped_first)
+    monkeypatch.setattr(prepared, "read_latest", dropped_first)
     with pytest.raises(paimon.TableNotFound):
         table.prepare(rows(9))
     assert set(Path(table.location).rglob("data-*")) == data_files

@@ -182,8 +182,8 @@ def _stale_base_on_retry() -> list[Patch]:
 def _orphans_without_age() -> list[Patch]:
     find_candidates = orphans.find_candidates
 
-    def ageless(hands: Any, context: Any, places: Any, before_millis: int) -> Any:
-        return find_candidates(hands, context, places, 2**62)
+    def ageless(executor: Any, context: Any, places: Any, before_millis: int) -> Any:
+        return find_candidates(executor, context, places, 2**62)
 
     return [(orphans, "find_candidates", ageless)]
 
@@ -213,7 +213,7 @@ def _one_look_at_the_latest() -> list[Patch]:
         return read(snapshots.latest())
 
     modules = [module for name, module in sorted(sys.modules.items()) if name.startswith("paimon_core.")]
-    return [(module, "of_latest", once) for module in modules if hasattr(module, "of_latest")]
+    return [(module, "read_latest", once) for module in modules if hasattr(module, "read_latest")]
 
 
 def _one_look_of_fsck() -> list[Patch]:

@@ -149,9 +149,11 @@ class Oracle:
     def refused(self, call: Call, error: Exception) -> None:
         """The call failed for certain: nothing of it is visible, but for what the error tells."""
         self._end(call, f"failed: {type(error).__name__}")
-        told = set(getattr(error, "facts", {}).get("committed", ()))
+        describe = set(getattr(error, "facts", {}).get("committed", ()))
         made = {v.snapshot.id for v in call.created if not v.rolled_back}
-        if made - told or (told - {v.snapshot.id for v in call.created} and call.identifier == BATCH_IDENTIFIER):
+        if made - describe or (
+            describe - {v.snapshot.id for v in call.created} and call.identifier == BATCH_IDENTIFIER
+        ):
             self.fail(call, f"I5: failed with {error!r}, but snapshots {sorted(made)} of it were made")
 
     def undecided(self, call: Call) -> None:

@@ -9,7 +9,7 @@ import paimon_core as paimon
 from paimon_core.errors import CorruptTable, InvalidRequest
 from paimon_core.maintain.orphans import removal as orphans
 from paimon_core.spark import apply_spark, plan_orphan_removal_spark
-from paimon_core.spark.removal import SparkHands
+from paimon_core.spark.removal import SparkExecutor
 from tests.support.orphan_tables import three_days_on
 
 YEAR = datetime.timedelta(days=365)
@@ -39,11 +39,11 @@ def files(table):
 
 
 def test_a_plan_lists_the_same_and_apply_can_be_undone(spark, table):
-    hands = SparkHands(spark, directories_per_task=2, manifests_per_task=1, files_per_task=1)
+    executor = SparkExecutor(spark, directories_per_task=2, manifests_per_task=1, files_per_task=1)
     later = three_days_on()
     before = files(table)
     alone = orphans.plan_orphan_removal(table.context, now_millis=later)
-    plan = orphans.plan_orphan_removal(table.context, now_millis=later, hands=hands)
+    plan = orphans.plan_orphan_removal(table.context, now_millis=later, executor=executor)
     assert len(plan.files) == 2
     assert sorted(plan.files, key=str) == sorted(alone.files, key=str)
     assert sorted(plan.protected, key=str) == sorted(alone.protected, key=str)
@@ -61,7 +61,7 @@ def test_nothing_is_planned_when_a_manifest_is_gone(spark, warehouse, table):
     table.context.storage.delete([table.context.paths.manifest(live)])
     context = paimon.open_catalog(warehouse).table("db.t").context  # with nothing remembered
     with pytest.raises(CorruptTable, match=f"{live} is missing"):
-        orphans.plan_orphan_removal(context, now_millis=three_days_on(), hands=SparkHands(spark))
+        orphans.plan_orphan_removal(context, now_millis=three_days_on(), executor=SparkExecutor(spark))
 
 
 def test_young_files_stay_and_files_can_be_deleted_at_once(spark, table):
@@ -91,5 +91,5 @@ def test_other_plans_are_refused(spark, table):
 def test_a_file_that_is_gone_is_not_told_as_moved(table):
     one, other = (f.path for f in orphans.plan_orphan_removal(table.context, now_millis=three_days_on()).files)
     table.context.storage.delete([one])
-    moved = SparkHands(None).move(table.context, [(one, f"{one}.moved"), (other, f"{other}.moved")])
+    moved = SparkExecutor(None).move(table.context, [(one, f"{one}.moved"), (other, f"{other}.moved")])
     assert moved == [False, True]

@@ -3,20 +3,20 @@ import threading
 import pytest
 
 from paimon_core import parallel_work
-from paimon_core.parallel_work import side_by_side
+from paimon_core.parallel_work import run_parallel
 
 
 def test_results_come_in_the_order_of_the_items(monkeypatch):
     monkeypatch.setattr(parallel_work, "thread_count", lambda items: 3)
-    assert side_by_side(lambda n: n * n, range(50)) == [n * n for n in range(50)]
-    assert side_by_side(str, []) == []
+    assert run_parallel(lambda n: n * n, range(50)) == [n * n for n in range(50)]
+    assert run_parallel(str, []) == []
 
 
 def test_several_threads_work_at_once(monkeypatch):
     monkeypatch.setattr(parallel_work, "thread_count", lambda items: 2)
     both = threading.Barrier(2)
     # neither item is done before the other has begun
-    assert sorted(side_by_side(lambda _: both.wait(timeout=60), "ab")) == [0, 1]
+    assert sorted(run_parallel(lambda _: both.wait(timeout=60), "ab")) == [0, 1]
 
 
 def test_a_failure_is_raised_once_the_others_are_done(monkeypatch):
@@ -30,7 +30,7 @@ def test_a_failure_is_raised_once_the_others_are_done(monkeypatch):
         done.append(item)
 
     with pytest.raises(ValueError, match="fails"):
-        side_by_side(work, ["fails", "works"])
+        run_parallel(work, ["fails", "works"])
     assert done == ["works"]
 
 
@@ -43,10 +43,10 @@ def test_after_a_failure_no_item_is_begun(monkeypatch):
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        side_by_side(work, range(9))
+        run_parallel(work, range(9))
     assert begun == [0]
 
 
 def test_one_processor_means_one_thread(monkeypatch):
     monkeypatch.setattr(parallel_work.os, "cpu_count", lambda: 1)
-    assert side_by_side(lambda _: threading.get_ident(), range(3)) == [threading.get_ident()] * 3
+    assert run_parallel(lambda _: threading.get_ident(), range(3)) == [threading.get_ident()] * 3

@@ -1,0 +1,1 @@
+"""Avro data files, their schemas and decimals (format 7.10)."""

@@ -1,0 +1,1 @@
+"""ORC: files, their checksum and the checks of their metadata (format 7.9)."""

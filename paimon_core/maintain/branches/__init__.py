@@ -1,0 +1,1 @@
+"""Creates, renames, deletes and fast-forwards branches (format 15.2)."""

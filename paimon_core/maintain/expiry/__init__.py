@@ -1,0 +1,1 @@
+"""Expires snapshots, changelogs, partitions and consumers (format 16)."""

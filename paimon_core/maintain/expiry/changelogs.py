@@ -18,13 +18,13 @@ from paimon_core.maintain.expiry.retention import (
     choose_changelogs,
     refuse_unread_options,
 )
-from paimon_core.maintain.expiry.still_due import chosen_again, of_plan, outdated_when_gone
+from paimon_core.maintain.expiry.still_due import only_planned, plan_outdated_when_missing, recheck_chosen
 from paimon_core.maintain.planning.existing_files import existing_files
 from paimon_core.maintain.planning.plan import Plan, PlannedFile, Protected
 from paimon_core.maintain.planning.table_state import TableState
 from paimon_core.maintain.references.protected_files import Seen, keep_branches, keep_tags, seen_now, used_since
-from paimon_core.maintain.references.removable_files import Garbage, Removal
-from paimon_core.maintain.retry_when_vanished import look_again
+from paimon_core.maintain.references.removable_files import RemovableFiles, Removal
+from paimon_core.maintain.retry_when_vanished import retry_when_vanished
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.snapshot import Snapshot
 
@@ -111,9 +111,9 @@ def apply_changelog_expiry(context: TableContext, plan: Plan) -> ChangelogReport
     plan.check(context, OPERATION)
     if plan.is_empty:
         return ChangelogReport(context.name, protected=plan.protected)
-    with outdated_when_gone(context):
-        work = _work(context, chosen_again(context, plan, "changelogs", context.changelogs))
-    data, metadata = of_plan(plan, work.data), of_plan(plan, work.metadata)
+    with plan_outdated_when_missing(context):
+        work = _work(context, recheck_chosen(context, plan, "changelogs", context.changelogs))
+    data, metadata = only_planned(plan, work.data), only_planned(plan, work.metadata)
     work = replace(work, data=data, metadata=metadata, protected=plan.protected)
     return _carry_out(context, work, seen)
 
@@ -126,7 +126,7 @@ def _worked_out(context: TableContext, retention: Retention) -> tuple[Chosen, _W
         chosen = _chosen(context, retention)
         return chosen, _work(context, chosen) if chosen.expired else None
 
-    return look_again(look)
+    return retry_when_vanished(look)
 
 
 def _chosen(context: TableContext, retention: Retention) -> Chosen:
@@ -142,18 +142,18 @@ def _chosen(context: TableContext, retention: Retention) -> Chosen:
 def _work(context: TableContext, chosen: Chosen) -> _Work:
     first_kept = chosen.first_kept
     assert first_kept is not None
-    garbage = Garbage(context)
+    removable = RemovableFiles(context)
     for changelog in chosen.expired:
-        garbage.add_changelog(changelog)
+        removable.add_changelog(changelog)
         # Without a producer, what was appended and the lists that tell of it stayed for the changelog. With one, or
         # after an earlier run, they are gone, or what they name is: only what is left here is taken.
-        garbage.add_deleted(changelog)
-        garbage.add_lists(changelog)
-    garbage.keep(_states(context))
-    by_tags, _ = keep_tags(garbage)
-    by_branches = keep_branches(garbage)
-    garbage.keep_lists(first_kept)
-    data, metadata = garbage.files()
+        removable.add_deleted(changelog)
+        removable.add_lists(changelog)
+    removable.keep(_states(context))
+    by_tags, _ = keep_tags(removable)
+    by_branches = keep_branches(removable)
+    removable.keep_lists(first_kept)
+    data, metadata = removable.files()
     return _Work(chosen.expired, first_kept, tuple(data), tuple(metadata), (*chosen.protected, *by_tags, *by_branches))
 
 

@@ -24,7 +24,7 @@ from paimon_core.maintain.planning.plan import Plan, PlannedFile, Protected
 from paimon_core.maintain.planning.table_state import TableState
 from paimon_core.metadata.commit_message import CommitMessage, deletions
 from paimon_core.metadata.context import TableContext
-from paimon_core.metadata.latest_snapshot import latest_entries, of_latest
+from paimon_core.metadata.latest_snapshot import latest_entries, read_latest
 from paimon_core.metadata.local_time import epoch_millis
 from paimon_core.metadata.manifest import ManifestEntry
 from paimon_core.metadata.manifest_file import live_entries
@@ -173,7 +173,7 @@ def _partitions(context: TableContext) -> tuple[_Live, dict[bytes, int | None]]:
 
     Files that are deleted already count for the update as long as the manifests tell of them, as in Java.
     """
-    entries = of_latest(context.snapshots, lambda latest: _entries(context, latest))
+    entries = read_latest(context.snapshots, lambda latest: _entries(context, latest))
     live: _Live = defaultdict(list)
     for entry in live_entries(entries):
         live[entry.partition].append(entry)

@@ -23,7 +23,7 @@ from dataclasses import dataclass, field, replace
 
 from paimon_core.errors import PlanOutdated
 from paimon_core.maintain.empty_directories import remove_emptied
-from paimon_core.maintain.executor import Hands, delete_files
+from paimon_core.maintain.executor import WorkExecutor, delete_files
 from paimon_core.maintain.expiry.retention import (
     Bound,
     Chosen,
@@ -32,7 +32,7 @@ from paimon_core.maintain.expiry.retention import (
     choose_snapshots,
     refuse_unread_options,
 )
-from paimon_core.maintain.expiry.still_due import chosen_again, of_plan, outdated_when_gone
+from paimon_core.maintain.expiry.still_due import only_planned, plan_outdated_when_missing, recheck_chosen
 from paimon_core.maintain.planning.existing_files import existing_files
 from paimon_core.maintain.planning.plan import Plan, PlannedFile, Protected
 from paimon_core.maintain.planning.table_state import TableState
@@ -44,8 +44,8 @@ from paimon_core.maintain.references.protected_files import (
     seen_now,
     used_since,
 )
-from paimon_core.maintain.references.removable_files import Garbage, Removal
-from paimon_core.maintain.retry_when_vanished import look_again
+from paimon_core.maintain.references.removable_files import RemovableFiles, Removal
+from paimon_core.maintain.retry_when_vanished import retry_when_vanished
 from paimon_core.maintain.rollback.rollback_guard import delete_below
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.data_file import FileSource
@@ -147,7 +147,7 @@ def plan_snapshot_expiry(
     )
 
 
-def apply_snapshot_expiry(context: TableContext, plan: Plan, *, hands: Hands | None = None) -> ExpireReport:
+def apply_snapshot_expiry(context: TableContext, plan: Plan, *, executor: WorkExecutor | None = None) -> ExpireReport:
     """Do what the plan says, and nothing that is not found due again: plans travel, and are not trusted.
 
     Raises PlanOutdated when the table moved, InvalidRequest for a plan of something else, CorruptTable.
@@ -157,11 +157,11 @@ def apply_snapshot_expiry(context: TableContext, plan: Plan, *, hands: Hands | N
     if plan.is_empty:
         return ExpireReport(context.name, protected=plan.protected)
     delta, decoupled = plan.argument("first_kept_delta", str), plan.argument("decoupled", bool)
-    with outdated_when_gone(context):
-        work = _work(context, chosen_again(context, plan, "snapshots", context.snapshots), decoupled)
-    data, metadata = of_plan(plan, work.data), of_plan(plan, work.metadata)
+    with plan_outdated_when_missing(context):
+        work = _work(context, recheck_chosen(context, plan, "snapshots", context.snapshots), decoupled)
+    data, metadata = only_planned(plan, work.data), only_planned(plan, work.metadata)
     work = replace(work, data=data, metadata=metadata, protected=plan.protected)
-    report = _carry_out(context, work, seen, hands) if work.first_kept.delta_manifest_list == delta else None
+    report = _carry_out(context, work, seen, executor) if work.first_kept.delta_manifest_list == delta else None
     if report is None or not report.expired:
         raise PlanOutdated(
             f"table {context.name}: snapshot {work.first_kept.id} was taken back; plan again", table=context.name
@@ -180,7 +180,7 @@ def _worked_out(
         chosen = _chosen(context, retention, protected, decoupled)
         return chosen, _work(context, chosen, decoupled) if chosen.expired else None
 
-    return look_again(look)
+    return retry_when_vanished(look)
 
 
 def _chosen(context: TableContext, retention: Retention, protected: tuple[int, ...], decoupled: bool) -> Chosen:
@@ -197,22 +197,22 @@ def _chosen(context: TableContext, retention: Retention, protected: tuple[int, .
 def _work(context: TableContext, chosen: Chosen, decoupled: bool) -> _Work:
     first_kept = chosen.first_kept
     assert first_kept is not None
-    garbage = Garbage(context)
+    removable = RemovableFiles(context)
     told_by_delta = decoupled and context.options["changelog-producer"] == "none"
     for snapshot in chosen.expired:
-        garbage.add_deleted(snapshot, only=_merged if told_by_delta else _any)
-        garbage.add_metadata(snapshot, lists=not told_by_delta)
+        removable.add_deleted(snapshot, only=_merged if told_by_delta else _any)
+        removable.add_metadata(snapshot, lists=not told_by_delta)
         if not decoupled:
-            garbage.add_changelog(snapshot)
-    garbage.add_deleted(first_kept, only=_merged if told_by_delta else _any)
+            removable.add_changelog(snapshot)
+    removable.add_deleted(first_kept, only=_merged if told_by_delta else _any)
     latest = context.snapshots.latest()
     # What a later snapshot took up again, as going back to an old state as a new one does, is live in the latest.
-    garbage.keep([first_kept, *([latest] if latest is not None and latest != first_kept else [])])
-    by_tags, kept_by_tags = keep_tags(garbage)
-    by_branches = keep_branches(garbage)
+    removable.keep([first_kept, *([latest] if latest is not None and latest != first_kept else [])])
+    by_tags, kept_by_tags = keep_tags(removable)
+    by_branches = keep_branches(removable)
     if not told_by_delta:
-        keep_own_changelogs(garbage)
-    data, metadata = garbage.files()
+        keep_own_changelogs(removable)
+    data, metadata = removable.files()
     protected = (*chosen.protected, *by_tags, *by_branches)
     return _Work(chosen.expired, first_kept, tuple(data), tuple(metadata), kept_by_tags, protected, decoupled)
 
@@ -226,7 +226,7 @@ def _any(entry: ManifestEntry) -> bool:
     return True
 
 
-def _carry_out(context: TableContext, work: _Work, seen: Seen, hands: Hands | None = None) -> ExpireReport:
+def _carry_out(context: TableContext, work: _Work, seen: Seen, executor: WorkExecutor | None = None) -> ExpireReport:
     """Snapshots first, then what only they used; ``seen`` are the tags and branches that the work respects."""
     if not context.snapshots.is_live(work.first_kept):
         return ExpireReport(context.name, protected=work.protected)
@@ -247,7 +247,7 @@ def _carry_out(context: TableContext, work: _Work, seen: Seen, hands: Hands | No
         metadata=tuple(f for f in work.metadata if f.path not in used),
         kept_by_tags=work.kept_by_tags + len(work.data) - len(data),
     ).report(context)
-    delete_files(hands, context, done.removed.paths)
+    delete_files(executor, context, done.removed.paths)
     if context.options["snapshot.clean-empty-directories"]:
         remove_emptied(context, [f.path for f in data])
     return done

@@ -16,7 +16,7 @@ from paimon_core.metadata.stores.changelog_store import ChangelogStore
 from paimon_core.metadata.stores.snapshot_store import SnapshotStore
 
 
-def chosen_again(context: TableContext, plan: Plan, kind: str, store: SnapshotStore | ChangelogStore) -> Chosen:
+def recheck_chosen(context: TableContext, plan: Plan, kind: str, store: SnapshotStore | ChangelogStore) -> Chosen:
     """What the plan expires, read anew; ``kind`` is "snapshots" or "changelogs", and the argument that names them.
 
     Raises PlanOutdated unless they are all those before the first that the plan keeps, InvalidRequest for a mistyped
@@ -34,7 +34,7 @@ def chosen_again(context: TableContext, plan: Plan, kind: str, store: SnapshotSt
 
 
 @contextlib.contextmanager
-def outdated_when_gone(context: TableContext) -> Iterator[None]:
+def plan_outdated_when_missing(context: TableContext) -> Iterator[None]:
     """Raises PlanOutdated where the body finds a snapshot gone."""
     try:
         yield
@@ -42,7 +42,7 @@ def outdated_when_gone(context: TableContext) -> Iterator[None]:
         raise PlanOutdated(f"{error}; nothing was done, plan again", table=context.name) from error
 
 
-def of_plan(plan: Plan, files: Iterable[PlannedFile]) -> tuple[PlannedFile, ...]:
+def only_planned(plan: Plan, files: Iterable[PlannedFile]) -> tuple[PlannedFile, ...]:
     """Those of the files found now that the plan names too."""
     planned = {f.path for f in plan.files}
     return tuple(f for f in files if f.path in planned)

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from paimon_core.errors import CorruptTable, InvalidRequest, NotFound, PlanOutdated
-from paimon_core.maintain.executor import Hands, delete_files
+from paimon_core.maintain.executor import WorkExecutor, delete_files
 from paimon_core.maintain.planning.plan import Plan, PlannedFile, Protected
 from paimon_core.maintain.planning.table_state import TableState
 from paimon_core.maintain.references.used_files import references
@@ -55,7 +55,11 @@ class UndoReport:
 
 
 def isolate(
-    context: TableContext, plan_id: str, files: Sequence[PlannedFile], now_millis: int, hands: Hands | None = None
+    context: TableContext,
+    plan_id: str,
+    files: Sequence[PlannedFile],
+    now_millis: int,
+    executor: WorkExecutor | None = None,
 ) -> list[str]:
     """Move files (absolute paths) into the quarantine of a plan; those that were still there.
 
@@ -68,9 +72,11 @@ def isolate(
         raise PlanOutdated(
             f"table {context.name}: plan {plan_id} was applied before; plan again, or undo it", table=context.name
         )
-    if hands is not None:
+    if executor is not None:
         ways = [(paths.below(relative), paths.quarantined(plan_id, relative)) for relative, _ in moves]
-        return [relative for (relative, _), is_there in zip(moves, hands.move(context, ways), strict=True) if is_there]
+        return [
+            relative for (relative, _), is_there in zip(moves, executor.move(context, ways), strict=True) if is_there
+        ]
     moved = []
     for relative, _ in moves:
         with contextlib.suppress(FileNotFoundError):  # an expiry, or another clean-up, was faster
@@ -138,12 +144,12 @@ def plan_purge(context: TableContext, older_than_millis: int, now_millis: int) -
     )
 
 
-def apply_purge(context: TableContext, plan: Plan, *, hands: Hands | None = None) -> tuple[str, ...]:
+def apply_purge(context: TableContext, plan: Plan, *, executor: WorkExecutor | None = None) -> tuple[str, ...]:
     """Delete what the plan lists; the ids that are gone. PlanOutdated also when one of their files is used by now."""
     plan.check(context, OPERATION, expiry_harms=False)
     going = [q for i in plan.argument("ids", list, str) if (q := _read(context, i)) is not None]
     names = {_name(f.path) for q in going for f in q.files}
-    used = references(context, names, hands=hands)
+    used = references(context, names, executor=executor)
     for quarantine in going:
         if needed := _needed(quarantine, used.names):
             raise PlanOutdated(
@@ -152,7 +158,7 @@ def apply_purge(context: TableContext, plan: Plan, *, hands: Hands | None = None
                 table=context.name,
             )
     for quarantine in going:
-        delete_files(hands, context, [context.paths.quarantined(quarantine.id, f.path) for f in quarantine.files])
+        delete_files(executor, context, [context.paths.quarantined(quarantine.id, f.path) for f in quarantine.files])
         _close(context, quarantine.id)
     return tuple(q.id for q in going)
 

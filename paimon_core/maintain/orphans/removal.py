@@ -25,7 +25,7 @@ from dataclasses import dataclass
 
 from paimon_core.errors import InvalidRequest, PaimonError
 from paimon_core.maintain.candidate_files import directories
-from paimon_core.maintain.executor import Hands, delete_files, find_candidates
+from paimon_core.maintain.executor import WorkExecutor, delete_files, find_candidates
 from paimon_core.maintain.orphans.quarantine import isolate, undo
 from paimon_core.maintain.planning.plan import Plan, PlannedFile, Protected
 from paimon_core.maintain.planning.table_state import TableState
@@ -62,7 +62,7 @@ def plan_orphan_removal(
     now_millis: int | None = None,
     mode: str = "quarantine",
     without_snapshots: bool = False,
-    hands: Hands | None = None,
+    executor: WorkExecutor | None = None,
 ) -> Plan:
     """Find the orphans last changed more than ``older_than_millis`` ago, in all branches; nothing is changed.
 
@@ -80,8 +80,8 @@ def plan_orphan_removal(
         )
     now = clock.now_millis(now_millis)
     state = TableState.of(context)
-    found = find_candidates(hands, context, directories(context), now - older_than_millis)
-    used = references(context, {f.name for f in found.files}, frozenset(), hands)
+    found = find_candidates(executor, context, directories(context), now - older_than_millis)
+    used = references(context, {f.name for f in found.files}, frozenset(), executor)
     orphans = [f for f in found.files if f.name not in used.names]
     protected = found.protected
     if not used.roots and not without_snapshots:
@@ -103,7 +103,7 @@ def plan_orphan_removal(
 
 
 def apply_orphan_removal(
-    context: TableContext, plan: Plan, *, now_millis: int | None = None, hands: Hands | None = None
+    context: TableContext, plan: Plan, *, now_millis: int | None = None, executor: WorkExecutor | None = None
 ) -> OrphanReport:
     """Remove what the plan lists and is still an orphan; commits and expiries since the plan do no harm.
 
@@ -116,17 +116,17 @@ def apply_orphan_removal(
     quarantine_id, mode = plan.argument("id", str), plan.argument("mode", str)
     if mode not in MODES:
         raise InvalidRequest(f"mode {mode!r:.40} of the plan is not one of {', '.join(MODES)}", mode=mode)
-    found = _still_there(context, plan, hands)
-    used = references(context, {f.name for f in found}, frozenset(), hands)
+    found = _still_there(context, plan, executor)
+    used = references(context, {f.name for f in found}, frozenset(), executor)
     going = [PlannedFile(f.path, f.size) for f in found if f.name not in used.names]
     moved: list[str] = []
     quarantine: str | None = None
     if going and mode == "delete":
-        delete_files(hands, context, [f.path for f in going])
+        delete_files(executor, context, [f.path for f in going])
         moved = [context.paths.relative(f.path) for f in going]
     elif going:
         quarantine = quarantine_id
-        moved = isolate(context, quarantine, going, now, hands)
+        moved = isolate(context, quarantine, going, now, executor)
         moved = _bring_back(context, quarantine, moved, used)
     removed = frozenset(moved)
     return OrphanReport(
@@ -138,12 +138,12 @@ def apply_orphan_removal(
     )
 
 
-def _still_there(context: TableContext, plan: Plan, hands: Hands | None) -> list[FileInfo]:
+def _still_there(context: TableContext, plan: Plan, executor: WorkExecutor | None) -> list[FileInfo]:
     """The files of the plan that are candidates now too: the plan itself is not believed."""
     planned = {f.path: f.size for f in plan.files}
     parents = {path.rsplit("/", 1)[0] for path in planned}
     places = (d for d in directories(context) if d.path in parents) if planned else ()
-    found = find_candidates(hands, context, places, plan.argument("before_millis", int))
+    found = find_candidates(executor, context, places, plan.argument("before_millis", int))
     return [f for f in found.files if planned.get(f.path) == f.size]
 
 

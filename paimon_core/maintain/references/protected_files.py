@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from paimon_core.maintain.planning.plan import PlannedFile, Protected
-from paimon_core.maintain.references.removable_files import Garbage
+from paimon_core.maintain.references.removable_files import RemovableFiles
 from paimon_core.maintain.references.used_files import used_names
 from paimon_core.maintain.roots import Holder, Root, contexts_of_branches, roots_of
 from paimon_core.metadata.context import TableContext
@@ -29,45 +29,45 @@ def seen_now(context: TableContext) -> Seen:
     return Seen(frozenset(c.branch for c in contexts), frozenset(_mark(root) for c in contexts for root in _tags_of(c)))
 
 
-def keep_tags(garbage: Garbage) -> tuple[list[Protected], int]:
+def keep_tags(removable: RemovableFiles) -> tuple[list[Protected], int]:
     """Keep what the tags of the table's own branch use: which tags held what, and the number of data files.
 
     Raises CorruptTable when a tag cannot be read whole.
     """
-    held = [(root, garbage.keep([root.snapshot])) for root in _tags_of(garbage.context)]
+    held = [(root, removable.keep([root.snapshot])) for root in _tags_of(removable.context)]
     return [_files(count, f"tag {root.name}") for root, count in held if count], sum(count for _, count in held)
 
 
-def keep_branches(garbage: Garbage) -> list[Protected]:
+def keep_branches(removable: RemovableFiles) -> list[Protected]:
     """Keep what all other branches use, their tags and the changes of their snapshots too: which branches held what.
 
     Raises CorruptTable when one cannot be read whole, SnapshotNotFound when it expires meanwhile.
     """
-    own, held = garbage.context.branch, []
-    for context in contexts_of_branches(garbage.context) if garbage.context.branches.names() else ():
+    own, held = removable.context.branch, []
+    for context in contexts_of_branches(removable.context) if removable.context.branches.names() else ():
         if context.branch == own:
             continue
         count, by_delta = 0, told_by_delta_once(context)
         for root in roots_of(context):
             if root.holder is not Holder.CHANGELOG:
-                count += garbage.keep([root.snapshot])
+                count += removable.keep([root.snapshot])
             if root.holder is not Holder.TAG:
-                count += garbage.keep_changes([root.snapshot], by_delta=by_delta)
+                count += removable.keep_changes([root.snapshot], by_delta=by_delta)
         if count:
             held.append(_files(count, f"branch {context.branch}"))
     return held
 
 
-def keep_own_changelogs(garbage: Garbage) -> int:
+def keep_own_changelogs(removable: RemovableFiles) -> int:
     """Keep what tells the changes of the branch's own lasting changelogs; how many data files.
 
     Where a producer always wrote changelog files, those are all, and nothing else uses them: then nothing is read.
     """
-    context = garbage.context
+    context = removable.context
     ids = context.changelogs.ids()
     if not ids or not told_by_delta_once(context):
         return 0
-    return garbage.keep_changes(map(context.changelogs.read, ids), by_delta=True)
+    return removable.keep_changes(map(context.changelogs.read, ids), by_delta=True)
 
 
 def told_by_delta_once(context: TableContext) -> bool:

@@ -51,7 +51,7 @@ class Removal:
 
 
 @dataclass
-class Garbage:
+class RemovableFiles:
     """Candidates for deletion; what is used leaves the set again by ``keep`` and ``keep_changes``."""
 
     context: TableContext

@@ -19,7 +19,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from paimon_core.errors import CorruptTable, PlanOutdated, SnapshotNotFound
-from paimon_core.maintain.executor import Hands
+from paimon_core.maintain.executor import WorkExecutor
 from paimon_core.maintain.roots import Holder, Root, all_roots, contexts_of_branches
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.index_names import index_file_names
@@ -99,7 +99,10 @@ def data_names(context: TableContext, manifests: Mapping[str, bool], among: Coll
 
 
 def references(
-    context: TableContext, among: Collection[str], read: Collection[str] = frozenset(), hands: Hands | None = None
+    context: TableContext,
+    among: Collection[str],
+    read: Collection[str] = frozenset(),
+    executor: WorkExecutor | None = None,
 ) -> Used:
     """What the whole table uses now, of data files the names ``among``.
 
@@ -112,7 +115,7 @@ def references(
         roots: list[Root] = []
         try:
             roots.extend(all_roots(context))
-            _read_into(used, context, roots, among, hands)
+            _read_into(used, context, roots, among, executor)
         except SnapshotNotFound:
             continue
         except CorruptTable as error:
@@ -130,14 +133,14 @@ def references(
 
 
 def _read_into(
-    used: Used, context: TableContext, roots: list[Root], among: Collection[str], hands: Hands | None
+    used: Used, context: TableContext, roots: list[Root], among: Collection[str], executor: WorkExecutor | None
 ) -> None:
     """Manifests count as read one by one, so that a scan which starts again goes on; lists only with all they name."""
     reached = metadata_names(context, roots, used.read)
     used.names |= reached.names
     unread = {name: must for name, must in reached.manifests.items() if name not in used.read}
-    if hands is not None:
-        used.names |= hands.data_names(context, unread, among)
+    if executor is not None:
+        used.names |= executor.data_names(context, unread, among)
         used.read |= unread.keys()
     else:
         for name, must in unread.items():

@@ -37,7 +37,7 @@ def create_due_tags(context: TableContext, snapshot: Snapshot | None = None) -> 
     return _period_tags(context) if mode in BY_PERIOD else []
 
 
-def tend_tags(context: TableContext, snapshot: Snapshot) -> None:
+def create_and_expire_tags(context: TableContext, snapshot: Snapshot) -> None:
     """What a commit does for tags: make the due ones, then drop those whose time is over."""
     create_due_tags(context, snapshot)
     if context.options["tag.time-expire-enabled"]:

@@ -14,19 +14,19 @@ from dataclasses import replace
 from paimon_core.maintain.planning.existing_files import existing_files
 from paimon_core.maintain.planning.plan import PlannedFile
 from paimon_core.maintain.references.protected_files import keep_branches, keep_own_changelogs, seen_now, used_since
-from paimon_core.maintain.references.removable_files import Garbage, Removal, patient_entries
-from paimon_core.maintain.retry_when_vanished import look_again
+from paimon_core.maintain.references.removable_files import RemovableFiles, Removal, patient_entries
+from paimon_core.maintain.retry_when_vanished import retry_when_vanished
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.manifest_file import live_entries
 from paimon_core.metadata.stores.tag_store import Tag
 
 
-def only_of(context: TableContext, *tags: Tag) -> Garbage:
+def only_of(context: TableContext, *tags: Tag) -> RemovableFiles:
     """The files that only these tags use; none of one whose snapshot is live.
 
     Raises CorruptTable for anything that stands and cannot be read whole.
     """
-    return look_again(lambda: _only_of(context, tags))
+    return retry_when_vanished(lambda: _only_of(context, tags))
 
 
 def release(
@@ -43,12 +43,12 @@ def release(
     still there.
     """
     seen = seen_now(context)
-    garbage = only_of(context, tag)
+    removable = only_of(context, tag)
     if becomes is not None:
-        garbage.keep([becomes.snapshot])
+        removable.keep([becomes.snapshot])
         mark = (context.branch, becomes.name, becomes.snapshot.delta_manifest_list)
         seen = replace(seen, tags=seen.tags | {mark})
-    data, metadata = garbage.files()
+    data, metadata = removable.files()
     drop()
     if not data and not metadata:
         return Removal()
@@ -64,11 +64,11 @@ def release(
     return removal
 
 
-def _only_of(context: TableContext, tags: tuple[Tag, ...]) -> Garbage:
-    garbage = Garbage(context)
+def _only_of(context: TableContext, tags: tuple[Tag, ...]) -> RemovableFiles:
+    removable = RemovableFiles(context)
     expired = [tag.snapshot for tag in tags if not context.snapshots.is_live(tag.snapshot)]
     if not expired:
-        return garbage
+        return removable
     for snapshot in expired:
         entries = (
             entry
@@ -76,16 +76,16 @@ def _only_of(context: TableContext, tags: tuple[Tag, ...]) -> Garbage:
             for entry in patient_entries(context, list_name)
         )
         for entry in live_entries(entries):
-            garbage.add_file(entry)
-        garbage.add_metadata(snapshot)
+            removable.add_file(entry)
+        removable.add_metadata(snapshot)
     ids = context.snapshots.ids()
     near = set(ids[-1:])
     for snapshot in expired:
         at = bisect.bisect(ids, snapshot.id)
         near.update(ids[max(at - 1, 0) : at + 1])
-    garbage.keep(map(context.snapshots.read, sorted(near)))
+    removable.keep(map(context.snapshots.read, sorted(near)))
     names = {tag.name for tag in tags}
-    garbage.keep(t.snapshot for t in context.tags.list() if t.name not in names)
-    keep_branches(garbage)
-    keep_own_changelogs(garbage)
-    return garbage
+    removable.keep(t.snapshot for t in context.tags.list() if t.name not in names)
+    keep_branches(removable)
+    keep_own_changelogs(removable)
+    return removable

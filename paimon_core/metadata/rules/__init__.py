@@ -1,0 +1,1 @@
+"""The rules that keys, columns and options of a new table must keep."""

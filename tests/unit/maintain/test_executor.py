@@ -56,38 +56,38 @@ def context():
 
 
 def test_the_listing_is_complete_before_references_are_read_each_time(context):
-    lost, hands = stray(context), Noted()
-    found = plan(context, hands=hands)
+    lost, executor = stray(context), Noted()
+    found = plan(context, executor=executor)
     assert planned(found) == {lost.file_name}
-    assert hands.calls == ["candidates", "data_names"]
+    assert executor.calls == ["candidates", "data_names"]
     assert found.files == plan(context).files
-    report = apply_orphan_removal(context, found, hands=hands)
-    assert hands.calls[2:] == ["candidates", "data_names", "move"]
+    report = apply_orphan_removal(context, found, executor=executor)
+    assert executor.calls[2:] == ["candidates", "data_names", "move"]
     assert [path.rsplit("/", 1)[1] for path in report.removed] == [lost.file_name]
-    assert apply_purge(context, plan_purge(context, 0, three_days_on()), hands=hands) == (report.quarantine,)
-    assert hands.calls[5:] == ["data_names", "delete"]
+    assert apply_purge(context, plan_purge(context, 0, three_days_on()), executor=executor) == (report.quarantine,)
+    assert executor.calls[5:] == ["data_names", "delete"]
 
 
 def test_what_fails_elsewhere_fails_here_and_nothing_is_touched(context):
     lost = stray(context)
     with pytest.raises(StorageError, match="a worker died"):
-        plan(context, hands=Failing())
+        plan(context, executor=Failing())
     with pytest.raises(StorageError, match="a worker died"):
-        apply_orphan_removal(context, plan(context), hands=Failing())
+        apply_orphan_removal(context, plan(context), executor=Failing())
     assert context.storage.exists(path_of(context, lost))
 
 
 def test_deletions_are_handed_out_too(context):
-    lost, hands = stray(context), Noted()
-    apply_orphan_removal(context, plan(context, mode="delete"), hands=hands)
-    assert hands.calls == ["candidates", "data_names", "delete"]
+    lost, executor = stray(context), Noted()
+    apply_orphan_removal(context, plan(context, mode="delete"), executor=executor)
+    assert executor.calls == ["candidates", "data_names", "delete"]
     assert not context.storage.exists(path_of(context, lost))
 
 
 def test_an_expiry_hands_out_its_deletions_only(context):
-    hands, now = Noted(), time.time_ns() // 1_000_000
+    executor, now = Noted(), time.time_ns() // 1_000_000
     found = plan_snapshot_expiry(context, Retention(1, 1, now, 10))
-    assert apply_snapshot_expiry(context, found, hands=hands).expired == (1,)
-    assert hands.calls == ["delete"]
+    assert apply_snapshot_expiry(context, found, executor=executor).expired == (1,)
+    assert executor.calls == ["delete"]
     assert not any(context.storage.exists(f.path) for f in found.files)
     assert len(data_files(context)) == 2

@@ -380,10 +380,10 @@ def _references_first(monkeypatch: pytest.MonkeyPatch) -> None:
     stash: list[Any] = []
     listed = orphans.find_candidates
 
-    def find_candidates(hands, context, places, before):
+    def find_candidates(executor, context, places, before):
         used = used_files.references(context, _All())
         stash.append(used)
-        return listed(hands, context, places, before)
+        return listed(executor, context, places, before)
 
     monkeypatch.setattr(orphans, "find_candidates", find_candidates)
     monkeypatch.setattr(orphans, "references", lambda *_: stash[-1])

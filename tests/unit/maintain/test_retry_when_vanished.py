@@ -3,7 +3,7 @@
 import pytest
 
 from paimon_core.errors import CorruptTable, SnapshotNotFound
-from paimon_core.maintain.retry_when_vanished import TRIES, look_again
+from paimon_core.maintain.retry_when_vanished import TRIES, retry_when_vanished
 
 
 def looks(*errors):
@@ -21,19 +21,19 @@ def looks(*errors):
 
 def test_what_vanishes_is_looked_for_again():
     look, asked = looks(SnapshotNotFound("gone"), CorruptTable("no file", missing=True), SnapshotNotFound("gone"))
-    assert look_again(look) == 7
+    assert retry_when_vanished(look) == 7
     assert len(asked) == TRIES
 
 
 def test_what_keeps_vanishing_is_told():
     look, asked = looks(*[SnapshotNotFound(f"gone {i}") for i in range(TRIES + 1)])
     with pytest.raises(SnapshotNotFound, match=f"gone {TRIES - 1}"):
-        look_again(look)
+        retry_when_vanished(look)
     assert len(asked) == TRIES
 
 
 def test_what_does_not_read_is_told_at_once():
     look, asked = looks(CorruptTable("torn"))
     with pytest.raises(CorruptTable, match="torn"):
-        look_again(look)
+        retry_when_vanished(look)
     assert len(asked) == 1

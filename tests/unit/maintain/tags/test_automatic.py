@@ -6,7 +6,7 @@ import time
 import pytest
 
 from paimon_core.errors import InvalidRequest
-from paimon_core.maintain.tags.automatic import create_due_tags, tend_tags
+from paimon_core.maintain.tags.automatic import create_and_expire_tags, create_due_tags
 from paimon_core.maintain.tags.operations import create_tag
 from tests.support.fake_tables import append, check_whole, expire_all, fake_table, reopened
 from tests.support.faulty_storage import Died, FaultyStorage
@@ -133,14 +133,14 @@ def test_a_retention_is_given_and_over_at_a_later_commit():
     (made,) = create_due_tags(context)
     assert made.retained_millis == 1
     create_tag(context, "old", made.snapshot, 1, now_millis=1000)
-    tend_tags(context, made.snapshot)
+    create_and_expire_tags(context, made.snapshot)
     assert "old" not in tags(context)
 
 
 def test_tags_are_not_expired_by_commits_when_the_option_says_so():
     context = table({"tag.time-expire-enabled": "false"}, "2024-01-15T10:10")
     create_tag(context, "old", context.snapshots.read(1), 1, now_millis=1000)
-    tend_tags(context, context.snapshots.read(1))
+    create_and_expire_tags(context, context.snapshots.read(1))
     assert tags(context) == {"old": 1}
 
 
