@@ -12,7 +12,7 @@ export PYSPARK_PYTHON := $(CURDIR)/$(BIN)/python
 export PYSPARK_DRIVER_PYTHON := $(PYSPARK_PYTHON)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-java demo ui test check lint types layers format bench bench-commits clean
+.PHONY: help setup setup-java setup-run demo ui test test-long check lint types layers format docs bench bench-commits clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -23,14 +23,20 @@ setup: ## make .venv and install what the project uses
 setup-java:
 	@scripts/setup.sh --java
 
-demo: setup-java ## run the main job: build, maintain and query a lake under ./lake
+setup-run:
+	@scripts/setup.sh --java --run
+
+demo: setup-run ## run the main job: build, maintain and query a lake under ./lake
 	@$(BIN)/python -m assets.demo $(ARGS)
 
-ui: setup-java ## open Dagster on the lake that `make demo` built
+ui: setup-run ## open Dagster on the lake that `make demo` built
 	@$(BIN)/python -m assets.ui --port "$(PORT)"
 
-test: setup-java ## run the tests
-	@$(BIN)/python -m pytest --numprocesses 2 --dist loadfile $(ARGS)
+test: setup-java ## run the tests but for the long ones
+	@$(BIN)/python -m pytest --numprocesses 2 --dist loadfile -m "not long" $(ARGS)
+
+test-long: setup-java ## run the long tests
+	@$(BIN)/python -m pytest --numprocesses 2 --dist loadfile -m long $(ARGS)
 
 check: lint types layers ## lint, formatting, types and layers
 
@@ -47,6 +53,9 @@ layers: setup
 format: setup ## write the code as `make check` wants it
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
+
+docs: setup ## write docs/options.md and docs/errors.md
+	@$(BIN)/python scripts/reference_pages.py
 
 bench: setup ## time writing, reading, compaction, planning and commits beside Java Paimon
 	@$(BIN)/python -m benchmarks.run $(ARGS)

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Makes .venv with everything the project uses; run again, it ends at once unless something changed.
-#   scripts/setup.sh            what lint and type checks need
-#   scripts/setup.sh --java     also checks that Java is there, which Spark needs
+# Makes .venv; run again, it ends at once unless something changed.
+#   scripts/setup.sh            installs everything, for checks and tests
+#   scripts/setup.sh --run      installs what the demo and the user interface need
+#   scripts/setup.sh --java     also checks that Java is installed, which Spark needs
 # PYTHON=... names the Python to use; without it the newest suitable one is found.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -76,8 +77,13 @@ make_venv() {
 }
 
 install() {
-  local what=(-c constraints.txt --group dev --group pipeline -e ".[spark,polars,pandas]")
-  echo "Installing the packages of constraints.txt (about 600 MB to fetch the first time)."
+  local what=(-c constraints.txt --group pipeline)
+  if [ "$1" = run ]; then
+    what+=(-e ".[spark]")
+  else
+    what+=(--group dev -e ".[spark,polars,pandas]")
+  fi
+  echo "Installing packages in the versions of constraints.txt."
   if [ -n "$uv" ]; then
     "$uv" pip install --quiet --python .venv/bin/python "${what[@]}"
   else
@@ -88,8 +94,14 @@ install() {
 }
 
 main() {
-  [ "${1:-}" != "--java" ] || check_java
-  local key found="" uv="" wanted
+  local scope=all key found="" uv="" wanted option
+  for option in "$@"; do
+    case "$option" in
+    --java) check_java ;;
+    --run) scope=run ;;
+    *) fail "scripts/setup.sh: unknown option $option" ;;
+    esac
+  done
   key="$(cat pyproject.toml constraints.txt scripts/setup.sh | cksum) $(pwd -P)"
   if [ -n "${PYTHON:-}" ]; then
     find_python
@@ -98,7 +110,7 @@ main() {
     wanted=$(python_version .venv/bin/python)
   fi
   if [ -x .venv/bin/python ] && suitable "$wanted" && [ "$(python_version .venv/bin/python)" = "$wanted" ] &&
-    [ "$(cat .venv/setup-done 2>/dev/null)" = "$key" ]; then
+    case "$(cat .venv/setup-done 2>/dev/null)" in "$key all" | "$key $scope") true ;; *) false ;; esac; then
     return
   fi
   [ -n "$found" ] || find_python
@@ -107,8 +119,8 @@ main() {
   if ! [ -x .venv/bin/python ] || [ "$(python_version .venv/bin/python)" != "${wanted:-none}" ] || ! made_here; then
     make_venv
   fi
-  install
-  printf '%s\n' "$key" >.venv/setup-done
+  install "$scope"
+  printf '%s\n' "$key $scope" >.venv/setup-done
   echo "Ready."
 }
 
