@@ -1,6 +1,6 @@
 """Change one token of the core at a time, and run the quick tests: ``python -m tests.mutation --count 150``.
 
-A mutant that no test kills is printed with its line. Each mutant runs in a copy of the source tree: first the tests that
+A mutant that no test kills is printed with its line. Each mutant runs in a copy of the sources: first the tests that
 mirror the module, then those of its package, then those of packages that use it. A test run that takes longer than the
 limit kills the mutant too, because a mutant may loop for ever.
 """
