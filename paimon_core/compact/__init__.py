@@ -1,4 +1,4 @@
-"""Compaction of one bucket: what to compact, and the rewriting of its files (format 8).
+"""Compaction of one bucket: picks what to compact and rewrites the files (format 8).
 
-Import `pick_tasks` and `run_tasks`; a `CompactionTask` is the value that travels between processes.
+Import `pick_tasks` and `run_tasks`; a `CompactionTask` is a value that can be sent to another process.
 """

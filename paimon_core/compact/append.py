@@ -1,4 +1,4 @@
-"""Pack the small files of an append bucket into larger ones (format 18, append-table compaction)."""
+"""Append compaction: packs the small files of an append bucket into larger ones (format 18)."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from paimon_core.read.bucket_reader import BucketReader
 
 
 def pick_append(files: Sequence[DataFile], options: TableOptions, *, full: bool, ordered: bool) -> AppendUnit | None:
-    """Groups of at least two small files that together reach the target size or ``compaction.min.file-num`` files.
+    """Return groups of at least two small files to pack; None if there are none.
 
-    ``full`` packs small files from two on. ``ordered`` buckets keep the order of their sequence numbers: only
-    neighbours are packed.
+    A group has ``compaction.min.file-num`` files (two if ``full``) or reaches twice the target size. In an ``ordered``
+    bucket, only files that are adjacent in sequence number order are packed, to keep that order.
     """
     target = options.target_file_bytes(keyed=False)
     small_below = int(target * options["compaction.small-file-ratio"])
@@ -47,7 +47,10 @@ def pick_append(files: Sequence[DataFile], options: TableOptions, *, full: bool,
 def rewrite_append(
     context: TableContext, partition: bytes, bucket: int, unit: AppendUnit
 ) -> tuple[list[DataFile], list[DataFile]]:
-    """The files removed and added by rewriting each group in order; sequence numbers span those of the inputs."""
+    """Rewrite each group in order; return the files removed and the files added.
+
+    The sequence numbers of the new files stay within the range of their inputs.
+    """
     reader = BucketReader(context, partition, bucket)
     after: list[DataFile] = []
     writers = []

@@ -1,7 +1,7 @@
-"""Changelog producers: compactions that show what they change, or look keys up in levels above (format 10.5, 10.6).
+"""Changelog producers: compactions that write changelog files or use lookups in higher levels (format 10.5, 10.6).
 
-A lookup reads files that the compaction leaves alone, and another compaction may replace them meanwhile. That is no
-harm: a compaction without files of level 0 changes what no key holds. One with files of level 0 takes all of them, so
+A lookup reads files that this compaction does not replace, but a concurrent compaction may. This is safe: a compaction
+without files of level 0 does not change the row of any key. A compaction with files of level 0 takes all of them, so
 two such compactions, or one and an overwrite, delete the same files, and the later commit conflicts (format 10.8).
 """
 
@@ -34,7 +34,7 @@ from paimon_core.schema import TableSchema
 
 
 class Move(Enum):
-    """What moving a file to the output level takes."""
+    """What has to be done to move a file to the output level."""
 
     PLAIN = "nothing"
     READ = "its rows are read for the changelog"
@@ -42,29 +42,32 @@ class Move(Enum):
 
 
 class ChangelogProducer(Protocol):
-    """How the rows of one compaction are merged; steps that do not concern it are ordinary merges."""
+    """Merges the rows of one compaction; steps that do not concern it are ordinary merges."""
 
     @property
     def writes_changelog(self) -> bool:
-        """Whether there are changelog rows to write."""
+        """Whether ``merged`` returns changelog rows to write."""
 
     def concerns(self, files: Sequence[DataFile]) -> bool:
-        """Whether a rewrite of these files goes through ``merged``."""
+        """Whether a rewrite of these files must use ``merged``."""
 
     def move(self, file: DataFile) -> Move:
-        """What an upgrade of this file takes; all but PLAIN goes through ``merged``."""
+        """Return how to upgrade this file; every answer but PLAIN uses ``merged``."""
 
     def merged(self, section: Section, move: Move) -> Iterator[Merged]:
-        """The rows of a section, window by window in key order, of any kind; sections are asked for in key order.
+        """Yield the rows of a section, of any kind, window by window in key order; call it for sections in key order.
 
-        ``move`` READ: they stay as they are, and their changelog shows what the file holds.
+        ``move`` READ: the stored rows do not change, and the changelog shows the rows of the file.
         """
 
 
 def changelog_producer(
     reader: BucketReader, unit: CompactionUnit, higher: Sequence[DataFile]
 ) -> ChangelogProducer | None:
-    """What the table's options ask for; None: every step is ordinary. ``higher``: the files above the output level."""
+    """Return the producer that the table's options define; None: every step is an ordinary merge.
+
+    ``higher``: the files above the output level.
+    """
     context = reader.context
     if context.options["changelog-producer"] == "full-compaction":
         return FullCompaction(reader, unit.output_level) if unit.is_bottom else None
@@ -77,26 +80,26 @@ def changelog_producer(
 
 @dataclass(frozen=True, slots=True)
 class FullCompaction:
-    """Producer full-compaction, in a compaction into the last level."""
+    """Producer full-compaction, for a compaction into the last level."""
 
     reader: BucketReader
     last_level: int
 
     @property
     def writes_changelog(self) -> bool:
-        """Always."""
+        """Always true."""
         return True
 
     def concerns(self, files: Sequence[DataFile]) -> bool:
-        """Every rewrite."""
+        """Always true: every rewrite may change the last level."""
         return True
 
     def move(self, file: DataFile) -> Move:
-        """The rows that arrive at the last level are new there."""
+        """Always READ: rows that are moved to the last level are new there."""
         return Move.READ
 
     def merged(self, section: Section, move: Move) -> Iterator[Merged]:
-        """Rows before: those of the last level."""
+        """Merge the section; the rows before are those of the last level."""
         comparison = _comparison(self.reader.context.schema, self.reader.context.options)
         for pieces in _windows(self.reader, section):
             yield comparison.by_last_level(*_arranged(self.reader, pieces), self.last_level)
@@ -104,7 +107,7 @@ class FullCompaction:
 
 @dataclass(frozen=True, slots=True)
 class Lookup:
-    """Producer lookup, or option force-lookup alone: which looks keys up and writes no changelog."""
+    """Producer lookup, or only option force-lookup, which uses lookups but writes no changelog."""
 
     reader: BucketReader
     unit: CompactionUnit
@@ -112,17 +115,17 @@ class Lookup:
 
     @property
     def writes_changelog(self) -> bool:
-        """Unless a lookup is only forced."""
+        """True for producer lookup, false when lookups are only forced."""
         return bool(self.reader.context.options["changelog-producer"] == "lookup")
 
     def concerns(self, files: Sequence[DataFile]) -> bool:
-        """A rewrite with rows of level 0; the others change nothing."""
+        """Whether the rewrite includes files of level 0; other rewrites do not change the row of any key."""
         return any(f.level == 0 for f in files)
 
     def move(self, file: DataFile) -> Move:
-        """A file of level 0 may only keep its rows where they need not be merged with what lies above.
+        """Return REWRITE for a file of level 0 whose rows must be merged with the rows of higher levels.
 
-        Nor where the levels have formats of their own.
+        Also when the file formats of the two levels differ.
         """
         options = self.reader.context.options
         if file.level != 0:
@@ -134,9 +137,9 @@ class Lookup:
         return Move.REWRITE
 
     def merged(self, section: Section, move: Move) -> Iterator[Merged]:
-        """Rows before: the state of a key in the section, or else in the higher levels.
+        """Merge the section; the row before is the state of a key in the section, or else in the higher levels.
 
-        The single-record rule does not hold where rows are rewritten.
+        For rewrites, the single-record rule does not apply.
         """
         context = self.reader.context
         comparison = _comparison(context.schema, context.options, merges_lone=move is Move.REWRITE)
@@ -150,10 +153,10 @@ class Lookup:
 
 @dataclass(frozen=True, slots=True)
 class FirstRow(Lookup):
-    """Merge engine first-row: rows of level 0 whose keys lie above are dropped."""
+    """Merge engine first-row: rows of level 0 whose keys exist in higher levels are dropped."""
 
     def merged(self, section: Section, move: Move) -> Iterator[Merged]:
-        """Rows that were there, and the first of each new key."""
+        """Merge the section: existing rows, and the first row of each new key."""
         comparison = _comparison(self.reader.context.schema, self.reader.context.options)
         for pieces in _windows(self.reader, section):
             rows, groups = _arranged(self.reader, pieces)
@@ -183,7 +186,7 @@ def _arranged(reader: BucketReader, pieces: Sequence[pa.Table]) -> tuple[pa.Tabl
 
 
 def _without_state(reader: BucketReader, rows: pa.Table, groups: Groups) -> tuple[pa.Table, Flags]:
-    """The keys without a row of a level above 0, and one boolean per group: whether its key is one of them."""
+    """Return the keys without a row of a level above 0, and one boolean per group: whether its key is one of them."""
     missing = states(rows, groups) < 0
     return keys_of(rows, groups, missing, _key(reader)), missing
 

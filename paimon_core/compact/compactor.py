@@ -1,7 +1,7 @@
-"""Run one compaction of one bucket: read sections, merge, write, hand back a message (format 8.5).
+"""Compactor: runs one compaction of one bucket and returns a commit message (format 8.5).
 
-A task is a plain value made on the driver and run anywhere; nothing is visible until its message is committed. Memory
-is that of the bucket reader and one row group of the writer, whatever the size of the bucket.
+A task is a plain value that is created on the driver and can run in any process. Nothing is visible until its message
+is committed. Memory use is that of the bucket reader and one row group of the writer, whatever the size of the bucket.
 """
 
 from __future__ import annotations
@@ -34,9 +34,10 @@ from paimon_core.read.bucket_reader import BucketReader
 
 
 def run_task(context: TableContext, task: CompactionTask) -> CommitMessage:
-    """Do the work of ``task``; on an error every file that it wrote is deleted.
+    """Run ``task`` and return its message; on an error, every file that it has written is deleted.
 
-    Raises CommitConflict when others have compacted its files away since it was planned, and expiry has deleted them.
+    Raises CommitConflict when a concurrent commit has removed its input files since it was planned and expiry has
+    deleted them.
     """
     changelog: list[DataFile] = []
     try:
@@ -47,8 +48,8 @@ def run_task(context: TableContext, task: CompactionTask) -> CommitMessage:
     except CorruptTable as error:
         if error.facts.get("missing") and not _is_live(context, task):
             raise CommitConflict(
-                f"table {context.name}: the files of a compaction of bucket {task.bucket} have gone since it was "
-                f"planned: {error}",
+                f"table {context.name}: input files of the compaction of bucket {task.bucket} were deleted after it "
+                f"was planned, run the compaction again: {error}",
                 table=context.name,
                 bucket=task.bucket,
             ) from error
@@ -64,13 +65,13 @@ def run_task(context: TableContext, task: CompactionTask) -> CommitMessage:
 
 
 def _is_live(context: TableContext, task: CompactionTask) -> bool:
-    """Whether all files that the task reads are in the table still."""
+    """Whether all files that the task reads are still in the latest snapshot."""
     live = {e.file.file_name for e in latest_entries(context)}
     return all(f.file_name in live for f in (*task.unit.files, *task.higher))
 
 
 def run_tasks(context: TableContext, tasks: Sequence[CompactionTask]) -> list[CommitMessage]:
-    """Do all tasks, as many at once as there are processors; when one fails, the files of all are deleted."""
+    """Run all tasks, as many in parallel as there are processors; if one fails, the files of all are deleted."""
     done: list[CommitMessage] = []
 
     def run(task: CompactionTask) -> CommitMessage:
@@ -87,7 +88,7 @@ def run_tasks(context: TableContext, tasks: Sequence[CompactionTask]) -> list[Co
 def _rewrite(
     context: TableContext, task: CompactionTask, unit: CompactionUnit
 ) -> tuple[list[DataFile], list[DataFile], list[DataFile]]:
-    """The files that go, those that come, and the changelog files."""
+    """Return the files removed, the files added and the changelog files."""
     before: list[DataFile] = []
     after: list[DataFile] = []
     changelog: list[DataFile] = []
@@ -149,7 +150,7 @@ def _merged(
     producer: ChangelogProducer | None,
     move: Move,
 ) -> Iterator[Merged]:
-    """What becomes of the rows of a step: those to store, and of some compactions their changelog."""
+    """Yield the merged rows of a step: rows to store and, for compactions with a producer, changelog rows."""
     if producer is None or (isinstance(step, Rewrite) and not producer.concerns(step.files)):
         yield from map(Merged, _ordinary(reader, unit, step))
         return

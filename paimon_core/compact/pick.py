@@ -1,4 +1,4 @@
-"""pick_tasks: which buckets to compact now, and what in each (format 8.2 to 8.4)."""
+"""Picking: which buckets to compact now, and which files of each (format 8.2 to 8.4)."""
 
 from __future__ import annotations
 
@@ -37,9 +37,10 @@ def pick_tasks(
     overdue: Collection[tuple[bytes, int]] = (),
     now_millis: int | None = None,
 ) -> list[CompactionTask]:
-    """The compactions that the live ``entries`` call for at an epoch time (None: now), largest first.
+    """Return the compactions that the live ``entries`` require at an epoch time (None: now), largest first.
 
-    ``overdue``: the (partition, bucket)s whose level 0 has waited too long for gentle compaction (format 8.3).
+    ``overdue``: the (partition, bucket)s whose level 0 has waited too long under gentle compaction (format 8.3). Raises
+    UnsupportedFeature for a file with an external path or a file index.
     """
     context.options.check_writable(context.name)
     buckets: dict[tuple[bytes, int], list[ManifestEntry]] = {}
@@ -79,17 +80,17 @@ def _pick(
 def _higher(
     context: TableContext, of_bucket: Sequence[ManifestEntry], unit: CompactionUnit | AppendUnit
 ) -> tuple[DataFile, ...]:
-    """The files above the output level, for compactions that look keys up (format 10)."""
+    """Return the files above the output level, for compactions that use lookups (format 10)."""
     if isinstance(unit, AppendUnit) or not needs_lookup(context.options):
         return ()
     return tuple(e.file for e in of_bucket if e.file.level > unit.output_level)
 
 
 def last_full_millis(files: Sequence[DataFile], num_levels: int) -> int | None:
-    """When a bucket was last compacted fully, in epoch milliseconds, or None: no file says so.
+    """Return the time of a bucket's last full compaction in epoch milliseconds, or None if it is not known.
 
-    It is taken to be when the newest file of the last of ``num_levels`` levels was made, as Java does when it opens a
-    bucket (format 8.2, step 0).
+    This is the creation time of the newest file in the last of ``num_levels`` levels, as in Java when it opens a bucket
+    (format 8.2, step 0).
     """
     created = [f.creation_time_millis for f in files if f.level == num_levels - 1]
     known = [t for t in map(epoch_millis, (c for c in created if c is not None)) if t is not None]

@@ -1,6 +1,6 @@
-"""What the recent snapshots say about compaction: whether a full one is due, and where level 0 has waited too long.
+"""Recent compactions: whether a full compaction is due and which buckets are overdue, computed from recent snapshots.
 
-Java's writers count in memory. We keep no state between commits, so we count snapshots (format 8.3, 8.4).
+Java's writers count in memory. Here no state is kept between commits, so snapshots are counted (format 8.3, 8.4).
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ FULL_MARK = ("paimon-core.compaction", "full")
 
 
 def marked(tasks: Sequence[CompactionTask], properties: Mapping[str, str]) -> dict[str, str]:
-    """The properties to commit ``tasks`` with: the mark of a full compaction is added when they are one."""
+    """Return the properties to commit ``tasks`` with; the mark is added if they are a full compaction of the table."""
     is_full = bool(tasks) and all(task.of_full_table for task in tasks)
     return {**properties, **dict([FULL_MARK])} if is_full else dict(properties)
 
 
 def full_is_due(context: TableContext, latest: Snapshot | None) -> bool:
-    """Whether ``full-compaction.delta-commits`` commits came after the last full compaction.
+    """Whether at least ``full-compaction.delta-commits`` commits came after the last full compaction.
 
-    Only marked snapshots are known as one. Where older snapshots have expired without one, it is due as soon as there
-    is a commit: at worst it comes early.
+    Only marked snapshots count as full compactions. If older snapshots have expired and no mark was found, one is due
+    as soon as there is a commit: at worst it runs early.
     """
     interval = _delta_commits(context.options)
     if interval is None or latest is None:
@@ -47,9 +47,10 @@ def full_is_due(context: TableContext, latest: Snapshot | None) -> bool:
 def overdue_buckets(
     context: TableContext, latest: Snapshot | None, entries: Sequence[ManifestEntry]
 ) -> frozenset[tuple[bytes, int]]:
-    """The (partition, bucket)s with a file of level 0 that has seen as many commits as gentle compaction allows.
+    """Return the (partition, bucket)s with a file of level 0 that is as many commits old as gentle compaction allows.
 
-    Where older snapshots have expired, what the earliest one held counts as old enough. Empty for other tables.
+    If older snapshots have expired, the files of the earliest snapshot count as old enough. Empty for tables without
+    gentle compaction.
     """
     options = context.options
     if latest is None or not needs_lookup(options) or options["lookup-compact"] != "gentle":
@@ -67,7 +68,7 @@ def overdue_buckets(
             return frozenset()
     try:
         old = {e.file.file_name for e in context.manifests.entries_of(then) if e.file.level == 0}
-    except SnapshotNotFound:  # it expires under our hands: the next commit looks again
+    except SnapshotNotFound:  # it expired concurrently: the next commit checks again
         return frozenset()
     return frozenset(place for name, place in waiting.items() if name in old)
 
@@ -82,7 +83,7 @@ def _adds_rows(snapshot: Snapshot) -> bool:
 
 
 def _newest_first(context: TableContext, latest: Snapshot) -> Iterator[Snapshot | None]:
-    """The snapshots down to the first; None, and the end, where one has expired."""
+    """Yield the snapshots from the latest to the first; yields None and stops at a snapshot that has expired."""
     yield latest
     for snapshot_id in range(latest.id - 1, 0, -1):
         try:

@@ -1,7 +1,7 @@
-"""RecordExpiry: rows that compaction leaves out because they are too old (format 16.5).
+"""Record expiry: compaction drops rows that are older than the table's expire time (format 16.5).
 
-A row is as old as its ``record-level.time-field`` says, in whole seconds; a row without a time never expires. Expired
-rows are left out before the merge, so that an older row of the same key that has not expired comes forth again.
+The age of a row is computed from its ``record-level.time-field``, in whole seconds; a row without a time never expires.
+Expired rows are dropped before the merge, so an older row of the same key that has not expired becomes visible again.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ class RecordExpiry:
 
     @staticmethod
     def of(context: TableContext, now_millis: int | None = None) -> RecordExpiry | None:
-        """The rule at an epoch time (None: now), or None for a table whose rows do not expire.
+        """Return the rule at an epoch time (None: now), or None for a table whose rows do not expire.
 
-        Raises InvalidRequest naming the option when the time field is missing or of another type.
+        Raises InvalidRequest naming the option when the time field is missing or has an unsupported type.
         """
         field = time_field(context)
         if field is None:
@@ -46,14 +46,14 @@ class RecordExpiry:
         return RecordExpiry(context, field, now // 1000 - context.options["record-level.expire-time"] // 1000)
 
     def __call__(self, rows: pa.RecordBatch) -> pa.RecordBatch:
-        """The rows that have not expired; rows read without the time field are passed on whole."""
+        """Return the rows that have not expired; without the time field among the columns, all rows."""
         if self.field.name not in rows.schema.names:
             return rows
         fresh = _fresh(rows[self.field.name], self.field.type, self.oldest)
         return rows if pc.all(fresh).as_py() else rows.filter(fresh)
 
     def may_concern(self, file: DataFile) -> bool:
-        """Whether a row of the file has expired, by its statistics; without statistics: no, as Java has it."""
+        """Whether a row of the file has expired according to its statistics; false without statistics, as in Java."""
         old = self.context.schemas.read(file.schema_id) if file.schema_id != self.context.schema.id else None
         fields = (old or self.context.schema).fields
         if file.value_stats_cols is not None:
@@ -64,7 +64,7 @@ class RecordExpiry:
         try:
             least = row_decoder(tuple(f.type for f in fields))(file.value_stats.min_values)[place]
         except CorruptTable as error:
-            raise CorruptTable(f"the statistics of {file.file_name} do not decode: {error}") from error
+            raise CorruptTable(f"the value statistics of file {file.file_name} cannot be decoded: {error}") from error
         return least is not None and least < _threshold(least, fields[place].type, self.oldest)
 
 
@@ -78,9 +78,9 @@ def _fresh(column: pa.Array, dtype: DataType, oldest: int) -> pa.BooleanArray:
 
 
 def _threshold(value: int, dtype: DataType, oldest: int) -> int:
-    """The least storage value, of the kind that ``value`` is, that has not expired.
+    """Return the smallest storage value that has not expired, in the unit of ``value``.
 
-    Seconds are cut towards zero, so that below zero the last second reaches back to the one before.
+    Java rounds seconds towards zero, so from second zero downwards a second includes the values before it.
     """
     per_second = 1
     if dtype.root in TIMESTAMP_ROOTS:

@@ -1,4 +1,4 @@
-"""CompactionTask: what one bucket should rewrite, as a value that travels between processes."""
+"""Compaction task: the files of one bucket to rewrite, as a value that can be sent to another process."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ TASK_VERSION = 2
 
 @dataclass(frozen=True, slots=True)
 class AppendUnit:
-    """Groups of small files of an append bucket, each to be rewritten as one run of files in its order."""
+    """Groups of small files of an append bucket; each group is rewritten in order as one sequence of new files."""
 
     groups: tuple[tuple[DataFile, ...], ...]
 
@@ -26,7 +26,7 @@ class AppendUnit:
 
 @dataclass(frozen=True, slots=True)
 class CompactionTask:
-    """One bucket's compaction, picked on the driver and run anywhere."""
+    """The compaction of one bucket, picked on the driver and run in any process."""
 
     partition: bytes
     bucket: int
@@ -35,15 +35,15 @@ class CompactionTask:
     of_full_table: bool = False
     """Whether it is part of a full compaction of all buckets (format 8.4)."""
     higher: tuple[DataFile, ...] = ()
-    """The bucket's files above the output level, for a compaction that looks keys up in them (format 10.6)."""
+    """The bucket's files above the output level, for a compaction that uses lookups in them (format 10.6)."""
 
     @property
     def input_bytes(self) -> int:
-        """The size of the files that go in."""
+        """The total size of the input files in bytes."""
         return sum(f.file_size for f in self.unit.files)
 
     def to_bytes(self) -> bytes:
-        """Versioned JSON."""
+        """Return the task as versioned JSON."""
         out: dict[str, Any] = {
             "partition": bytes_to_plain(self.partition),
             "bucket": self.bucket,
@@ -65,7 +65,7 @@ class CompactionTask:
 
     @staticmethod
     def from_bytes(data: bytes) -> CompactionTask:
-        """The inverse of ``to_bytes``.
+        """Return the task that ``to_bytes`` encoded.
 
         Raises InvalidRequest for other bytes, UnsupportedFeature for a newer version.
         """

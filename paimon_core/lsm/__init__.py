@@ -1,4 +1,4 @@
-"""The LSM tree of one bucket: sorted runs, merging by windows of keys, the write buffer (format 8).
+"""LSM tree: sorted runs, merging by key windows and the write buffer of one bucket (format 8).
 
-Pure: no module here reads or writes storage.
+No module here reads or writes storage.
 """

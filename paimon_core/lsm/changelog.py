@@ -1,7 +1,8 @@
-"""Changelog rows: what became of each key, from its row before and its row after (format 10.7).
+"""Changelog rows: how the row of each key changes, computed from the row before and the row after (format 10.7).
 
-A key that appears gives +I, one that goes -D, one that changes -U with the row before and then +U with the row after.
-Every changelog row is a whole row: key, sequence number and values are those of the row it shows.
+A key that is new gives +I. A key that is deleted gives -D. A key that changes gives -U with the row before, then +U
+with the row after. Each changelog row is a full row: it has the key, sequence number and values of the row that it
+shows.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from paimon_core.schema import VALUE_KIND, RowKind
 
 @dataclass(frozen=True, slots=True)
 class Merged:
-    """What a merge step makes of some rows: ``rows`` to store, one per key and of any kind, and ``changelog`` rows."""
+    """The result of a merge step: ``rows`` to store, one per key and of any kind, and the ``changelog`` rows."""
 
     rows: pa.Table
     changelog: pa.Table | None = None
@@ -32,9 +33,10 @@ class Merged:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """``engine`` makes rows of ``columns``; ``compared`` are those in which a row must differ to count as changed.
+    """Merges rows with ``engine`` and compares them with the rows before; ``columns`` are the columns of the result.
 
-    ``compared`` None: every row that is written counts (option changelog-producer.row-deduplicate).
+    A row counts as changed when it differs in the columns ``compared``. ``compared`` None: every row that is written
+    counts as changed (option changelog-producer.row-deduplicate is not set).
     """
 
     engine: MergeEngine
@@ -42,9 +44,9 @@ class Comparison:
     compared: tuple[str, ...] | None = None
 
     def by_last_level(self, rows: pa.Table, groups: Groups, last_level: int) -> Merged:
-        """A full compaction: the row of ``last_level`` is the one before, the merged row the one after.
+        """Merge the rows of a full compaction; the row before is that of ``last_level``, the row after the merged row.
 
-        A key that has a row there and nowhere else is as it was.
+        A key whose only row is in the last level has not changed.
         """
         before = at_level(rows, groups, last_level)
         merged, after = self._merge(rows, groups)
@@ -52,10 +54,10 @@ class Comparison:
         return Merged(merged, changes(rows, before[touched], merged, after[touched], self.compared))
 
     def by_state(self, rows: pa.Table, groups: Groups, *, changelog: bool) -> Merged:
-        """A compaction with lookups: the state of a key is the row before, merged with those of level 0 the one after.
+        """Merge the rows of a compaction with lookups; the state of a key is the row before.
 
-        The states found in higher levels are among ``rows``; ``changelog``: keys with a row of level 0 get
-        changelog rows.
+        The row after is the state merged with the rows of level 0. ``rows`` contain the states found in higher levels.
+        With ``changelog``, keys that have a row of level 0 get changelog rows.
         """
         before = states(rows, groups)
         merged, after = self._merge(rows, without_older_states(rows, groups, before))
@@ -65,17 +67,17 @@ class Comparison:
         return Merged(merged, changes(rows, before[touched], merged, after[touched], self.compared))
 
     def by_first(self, rows: pa.Table, groups: Groups, known: Flags, *, changelog: bool) -> Merged:
-        """A compaction of merge engine first-row: a key with a state keeps its row, one that is new gets its first.
+        """Merge the rows of a compaction with merge engine first-row: keep states, and the first rows of new keys.
 
-        ``known``: the groups whose keys higher levels hold; their rows of level 0 come too late. ``changelog``: new
-        rows are changelog rows too, as they are.
+        ``known``: the groups whose keys exist in higher levels; their rows of level 0 are dropped. With ``changelog``,
+        the first rows of new keys are the changelog rows, unchanged.
         """
         held = states(rows, groups) >= 0
         merged, _ = self._merge(rows, groups.keep(held | ~known))
         return Merged(merged, self._merge(rows, groups.keep(~held & ~known))[0] if changelog else None)
 
     def _merge(self, rows: pa.Table, groups: Groups) -> tuple[pa.Table, Positions]:
-        """The merged rows, and for each group the number of its row among them; -1: it has none."""
+        """Return the merged rows and, for each group, the position of its row among them; -1 when it has none."""
         kept = self.engine.survivors(rows, groups, drop_deletes=False)
         merged = self.engine.fold(rows, kept, self.columns)
         if len(kept) == len(groups):
@@ -91,10 +93,11 @@ class Comparison:
 def changes(
     rows: pa.Table, before: Positions, merged: pa.Table, after: Positions, compared: Sequence[str] | None
 ) -> pa.Table:
-    """The changelog of some keys in key order, with the columns of ``merged``.
+    """Return the changelog rows of some keys in key order, with the columns of ``merged``.
 
-    ``before`` gives for each key its old row in ``rows``, ``after`` its new one in ``merged``, -1 for none; rows of
-    kind -U and -D count as none. With ``compared``, a row that is the same in these columns gives no pair.
+    For each key, ``before`` is the position of its old row in ``rows`` and ``after`` that of its new row in ``merged``;
+    -1 means no row. Rows of kind -U and -D count as no row. With ``compared``, a row that is the same in these columns
+    gives no -U and +U.
     """
     had, has = _adds(rows, before), _adds(merged, after)
     updated = had & has
@@ -115,7 +118,7 @@ def changes(
 
 
 def _adds(rows: pa.Table, positions: Positions) -> Flags:
-    """Whether there is a row, and it is of kind +I or +U."""
+    """Whether each position refers to a row, and the row is of kind +I or +U."""
     out = positions >= 0
     out[out] = is_add(rows)[positions[out]]
     return out

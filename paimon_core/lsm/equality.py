@@ -1,7 +1,7 @@
-"""Equality of rows as changelog-producer.row-deduplicate sees it (format 10.7).
+"""Row equality: how changelog-producer.row-deduplicate compares two rows (format 10.7).
 
-Null equals null, but not as an element of an array or a value of a map. -0.0 equals 0.0, NaN equals nothing, itself
-included: such rows always count as changed. The entries of a map have no order.
+Null equals null, except as an element of an array or a value of a map. -0.0 equals 0.0. NaN equals nothing, not even
+itself, so rows with NaN always count as changed. The order of the entries of a map does not matter.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from paimon_core.lsm.gather import Flags, contiguous
 
 
 def same_rows(left: pa.Table, right: pa.Table, columns: Sequence[str]) -> Flags:
-    """One boolean per row: whether the two tables of as many rows agree in all of ``columns``."""
+    """Return one boolean per row: whether the two tables, of equal length, have equal values in all of ``columns``."""
     same = np.ones(len(left), np.bool_)
     for name in columns:
         same &= _same(contiguous(left[name]), contiguous(right[name]))

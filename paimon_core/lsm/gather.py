@@ -1,7 +1,7 @@
-"""Gather: a column in one piece, and the values at given positions.
+"""Gather: makes columns contiguous and takes their values at given positions.
 
 Taking from one contiguous array is several times faster than taking from chunks, so columns are made contiguous first.
-Text of more than 1 GiB goes through Arrow's large types, since one plain array holds no more than 2 GiB.
+Text of more than 1 GiB is converted to Arrow's large types, because one plain array holds at most 2 GiB.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 Positions = npt.NDArray[np.int64]
-"""Numbers of rows."""
+"""Row positions."""
 Rows = npt.NDArray[Any]
-"""Numbers of rows, in integers of any width."""
+"""Row positions, as integers of any width."""
 Flags = npt.NDArray[np.bool_]
 """One boolean per row."""
 _LARGE = {pa.string(): pa.large_string(), pa.binary(): pa.large_binary()}
@@ -26,22 +26,22 @@ _PIECE_BYTES = 1 << 30
 
 
 def scratch(rows: int, kind: npt.DTypeLike) -> npt.NDArray[Any]:
-    """An array of any values in the memory of Arrow's pool.
+    """Return an uninitialized array of ``rows`` values in the memory of Arrow's pool.
 
-    The pool keeps what it gets back for a while. numpy's own memory of this size goes back to the system at once, and
-    each window of a merge would pay for new pages.
+    The pool keeps freed memory for a while. numpy returns memory of this size to the system at once, so each window of
+    a merge would have to allocate new pages.
     """
     dtype = np.dtype(kind)
     return np.frombuffer(pa.allocate_buffer(rows * dtype.itemsize), dtype)
 
 
 def offsets_of(lengths: Positions | Flags) -> Positions:
-    """Where runs of these lengths begin when they lie end to end, and where the last one ends; a flag counts as 1."""
+    """Return the start of each run of these lengths, placed end to end, and the end of the last; a flag counts as 1."""
     return np.append(np.zeros(1, np.int64), np.cumsum(lengths, dtype=np.int64))
 
 
 def contiguous(column: pa.Array | pa.ChunkedArray) -> pa.Array:
-    """The column as one array; string and binary beyond 1 GiB come as large_string and large_binary."""
+    """Return the column as one array; string and binary above 1 GiB become large_string and large_binary."""
     if isinstance(column, pa.Array):
         return column
     if column.num_chunks == 1:
@@ -53,9 +53,9 @@ def contiguous(column: pa.Array | pa.ChunkedArray) -> pa.Array:
 
 
 def take(column: pa.ChunkedArray, positions: Rows) -> pa.ChunkedArray:
-    """The values at ``positions``, in that order, in as many chunks as the column's type needs.
+    """Return the values at ``positions``, in that order, in as many chunks as the column's type needs.
 
-    Those of a dictionary come decoded.
+    Dictionary columns are decoded.
     """
     if pa.types.is_dictionary(column.type):
         return _take_decoded(column, positions)
@@ -64,19 +64,19 @@ def take(column: pa.ChunkedArray, positions: Rows) -> pa.ChunkedArray:
 
 
 def take_rows(rows: pa.Table, positions: Rows, columns: Sequence[str]) -> pa.Table:
-    """``columns`` of the rows at ``positions``, in that order."""
+    """Return ``columns`` of the rows at ``positions``, in that order."""
     rows = rows.select(columns)
     return pa.Table.from_arrays([take(column, positions) for column in rows.columns], schema=_decoded(rows.schema))
 
 
 def decoded(rows: pa.Table) -> pa.Table:
-    """The rows without dictionaries."""
+    """Return the rows with dictionary columns decoded."""
     schema = _decoded(rows.schema)
     return rows if schema == rows.schema else rows.cast(schema)
 
 
 def joined(tables: Sequence[pa.Table]) -> pa.Table:
-    """The rows of tables with the same columns; one that is a dictionary in some tables only is one in none."""
+    """Concatenate tables with the same columns; when their schemas differ, dictionary columns are decoded."""
     if any(table.schema != tables[0].schema for table in tables[1:]):
         tables = [decoded(table) for table in tables]
     return pa.concat_tables(tables)
@@ -89,7 +89,7 @@ def _decoded(schema: pa.Schema) -> pa.Schema:
 
 
 def _take_decoded(column: pa.ChunkedArray, positions: Rows) -> pa.ChunkedArray:
-    """The dictionaries of the chunks are put end to end: that asks for no comparison of their values."""
+    """Take from a dictionary column. The dictionaries of the chunks are concatenated, which compares no values."""
     kind = column.type.value_type
     numbers, dictionaries, before = [], [], 0
     for chunk in column.chunks:
@@ -106,7 +106,10 @@ def _take_decoded(column: pa.ChunkedArray, positions: Rows) -> pa.ChunkedArray:
 
 
 def with_contiguous(rows: pa.Table, columns: Sequence[str]) -> pa.Table:
-    """The rows; ``columns``, which are needed more than once, each in one piece where it fits one of its type."""
+    """Return the rows with each of ``columns`` in one chunk, unless it is too large for one array of its type.
+
+    Used for columns that are read more than once.
+    """
     for name in columns:
         whole = contiguous(rows[name])
         if whole.type == rows[name].type:
@@ -116,7 +119,7 @@ def with_contiguous(rows: pa.Table, columns: Sequence[str]) -> pa.Table:
 
 
 def in_pieces(values: pa.Array, kind: pa.DataType) -> pa.ChunkedArray:
-    """Large text as chunks of the plain type ``kind``, none of which holds much more than 1 GiB."""
+    """Return large text as chunks of the plain type ``kind``, each of not much more than 1 GiB."""
     ends = np.cumsum(pc.fill_null(pc.binary_length(values), 0).to_numpy())
     pieces = int(ends[-1]) // _PIECE_BYTES + 1 if len(ends) else 1
     cuts = [0, *(int(np.searchsorted(ends, i * _PIECE_BYTES)) for i in range(1, pieces)), len(values)]

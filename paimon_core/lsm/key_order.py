@@ -1,6 +1,6 @@
 """Key order: serialized keys and single values as Python tuples that compare as Paimon orders keys (format 7.3).
 
-The scalar twin of ``codes``: for the few keys of manifests and window cuts, where ``codes`` serves whole columns.
+Used for the few keys of manifests and window cuts; ``order_codes`` does the same for whole columns.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ from paimon_core.codec.binary_row import decode_row
 from paimon_core.types import DataType
 
 SortKey = tuple[tuple[int, Any], ...]
-"""One ``(0, None)`` for null or ``(1, value)`` per column."""
+"""One pair per column: ``(0, None)`` for null, ``(1, value)`` otherwise."""
 KeyOrder = Callable[[bytes], SortKey]
-"""A serialized key as its sort key."""
+"""Maps a serialized key to its sort key."""
 
 _NAN_CODE = 0x7FF8000000000000
 
 
 def key_order(types: Sequence[DataType]) -> KeyOrder:
-    """The order of serialized rows of ``types``, for ``DataFile.min_key`` and ``max_key``; decoded keys are kept.
+    """Return the order of serialized rows of ``types``, such as ``DataFile.min_key`` and ``max_key``.
 
-    The function returned raises CorruptTable for bytes that are no such row.
+    The returned function caches decoded keys. It raises CorruptTable for bytes that are not a row of these types.
     """
     kinds = tuple(types)
 
@@ -36,7 +36,7 @@ def key_order(types: Sequence[DataType]) -> KeyOrder:
 
 
 def sort_key(values: Iterable[Any]) -> SortKey:
-    """Storage values of one key as a tuple that compares as the key does; text compares by its UTF-8 bytes."""
+    """Return the storage values of one key as a tuple that compares as the key does; text compares by UTF-8 bytes."""
     return tuple((0, None) if value is None else (1, _comparable(value)) for value in values)
 
 

@@ -12,17 +12,17 @@ from paimon_core.options import TableOptions
 
 @dataclass(frozen=True, slots=True)
 class Levels:
-    """``runs`` newest to oldest: each file of level 0 is a run of its own, then each level that has files is one."""
+    """``runs``, newest to oldest: each file of level 0 is a run, then each higher level that has files is one run."""
 
     runs: tuple[SortedRun, ...]
     num_levels: int
 
     @staticmethod
     def of(files: Iterable[DataFile], num_levels: int) -> Levels:
-        """Arrange the live files of a bucket; files above ``num_levels`` raise the number of levels.
+        """Arrange the live files of a bucket; a file at or above level ``num_levels`` raises the number of levels.
 
-        Level 0 is ordered by largest sequence number, descending; ties by smallest sequence number, creation time and
-        name, ascending. Within a higher level the files keep the order given.
+        Level 0 is sorted by largest sequence number, descending; ties by smallest sequence number, creation time and
+        name, ascending. Within a higher level the files keep the given order.
         """
         by_level: dict[int, list[DataFile]] = {}
         for file in files:
@@ -42,12 +42,12 @@ class Levels:
 
     @property
     def max_level(self) -> int:
-        """The bottom level, where nothing is older."""
+        """The last level; no level has older rows."""
         return self.num_levels - 1
 
     @property
     def highest_level(self) -> int:
-        """The highest level that has files; -1: the bucket is empty."""
+        """The highest level that has files; -1 when the bucket is empty."""
         return self.runs[-1].level if self.runs else -1
 
     @property
@@ -57,6 +57,6 @@ class Levels:
 
 
 def num_levels(options: TableOptions) -> int:
-    """Option num-levels, or one more than num-sorted-run.compaction-trigger (format 8.1)."""
+    """Return option num-levels, or num-sorted-run.compaction-trigger plus one when it is not set (format 8.1)."""
     given: int | None = options["num-levels"]
     return int(options["num-sorted-run.compaction-trigger"]) + 1 if given is None else given

@@ -1,9 +1,9 @@
-"""Lookup: what a key was before the rows of level 0 came (format 10.6).
+"""Lookup: the row that a key had before the rows of level 0 were written (format 10.6).
 
-In a table whose compactions look keys up, a row of a level above 0 is a *state*: it holds all that the levels above say
-of its key. So of several rows of a key only the state of the lowest level counts, beside the rows of level 0; the other
-states are older forms of it and must not be merged again. ``LEVEL`` tells rows apart: a column that exists while files
-are read together, never in a file.
+In a table whose compactions use lookups, a row of a level above 0 is a *state*: it already includes the rows of its key
+in all higher-numbered levels. So of the rows of a key only those of level 0 and the state of the lowest level above 0
+count. The other states are older versions of it and must not be merged again. The column ``LEVEL`` contains the level
+of each row; it exists only while files are read together, never in a file.
 """
 
 from __future__ import annotations
@@ -27,18 +27,21 @@ _ABOVE_ALL = np.int8(127)
 def holds_states(options: TableOptions) -> bool:
     """Whether merges of a table must leave out the older states of a key.
 
-    With deduplicate and first-row the order of the rows leads to the same result.
+    With deduplicate and first-row this is not needed: the order of the rows leads to the same result.
     """
     return options["merge-engine"] in COMBINING_ENGINES and needs_lookup(options)
 
 
 def with_level(batch: pa.RecordBatch, level: int) -> pa.RecordBatch:
-    """The rows of a file of ``level``, with the column ``LEVEL``."""
+    """Return the rows of a file of ``level`` with the column ``LEVEL`` added."""
     return batch.append_column(LEVEL, pa.array(np.full(len(batch), level, np.int8)))
 
 
 def states(rows: pa.Table, groups: Groups) -> Positions:
-    """For each group the row of the lowest level above 0; -1 where all rows are of level 0. No group may be empty."""
+    """Return for each group the row of the lowest level above 0, -1 if all rows are of level 0.
+
+    No group may be empty.
+    """
     found = np.full(len(groups), -1, np.int64)
     if len(groups) == 0:
         return found
@@ -52,7 +55,7 @@ def states(rows: pa.Table, groups: Groups) -> Positions:
 
 
 def at_level(rows: pa.Table, groups: Groups, level: int) -> Positions:
-    """For each group the row of this level; -1 where there is none."""
+    """Return for each group the row of this level; -1 if there is none."""
     groups = groups.compact()
     found = np.full(len(groups), -1, np.int64)
     chosen = _levels(rows)[groups.order] == level
@@ -61,7 +64,7 @@ def at_level(rows: pa.Table, groups: Groups, level: int) -> Positions:
 
 
 def without_older_states(rows: pa.Table, groups: Groups, kept: Positions | None = None) -> Groups:
-    """The groups without the states that are not ``kept`` (None: those that ``states`` finds)."""
+    """Return the groups without the states that are not ``kept`` (None: those that ``states`` finds)."""
     kept = states(rows, groups) if kept is None else kept
     counts = _levels(rows) <= 0
     counts[kept[kept >= 0]] = True
@@ -69,13 +72,13 @@ def without_older_states(rows: pa.Table, groups: Groups, kept: Positions | None 
 
 
 def keys_of(rows: pa.Table, groups: Groups, chosen: Flags, key: Sequence[str]) -> pa.Table:
-    """The ``key`` columns of the groups chosen by one boolean each, in key order."""
+    """Return the ``key`` columns of the groups for which ``chosen``, one boolean per group, is true, in key order."""
     positions = groups.first[chosen]
     return pa.table({name: take(rows[name], positions) for name in key})
 
 
 def places(keys: pa.Table, rows: pa.Table | pa.RecordBatch, names: Sequence[str]) -> Positions:
-    """For each of ``rows`` the number of its key among ``keys``, which ascend strictly; -1 where it is none of them."""
+    """Return for each of ``rows`` the position of its key among ``keys``, which strictly ascend; -1 if not found."""
     both = [pa.chunked_array([contiguous(keys[name]), contiguous(rows[name])]) for name in names]
     codes = order_codes(both)
     known, asked = codes[: len(keys)], codes[len(keys) :]

@@ -1,8 +1,8 @@
-"""Merge: sorted runs become one, a row per key (format 8.6, 9.1).
+"""Merge: combines sorted runs into one, with one row per key (format 8.6, 9.1).
 
-The merge is whole-column: a window's keys are sorted once, each key's rows put into merge order, and the merge engine
-chooses or combines them. The heavy steps run in numpy and Arrow without the interpreter's lock, so buckets can be
-merged in threads.
+The merge works on whole columns: the keys of a window are sorted once, the rows of each key are put into merge order,
+and the merge engine selects or combines them. The expensive steps run in numpy and Arrow without Python's global
+interpreter lock, so that threads can merge buckets in parallel.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ class RowFilter:
     columns: tuple[str, ...]
 
     def kept(self, rows: pa.Table) -> pa.Table:
-        """The rows, in order, that are kept of merged ones."""
+        """Return those of the merged rows that are kept, in order."""
         return rows.filter(self.expression)
 
     def positions(self, rows: pa.Table, positions: Rows) -> Rows:
-        """Those of ``positions``, in order, whose rows are kept: only their ``columns`` are gathered."""
-        row = "".join(("_", *self.columns))  # longer than each of the names, so none of them
+        """Return those of ``positions`` whose rows are kept, in order; only their ``columns`` are gathered."""
+        row = "".join(("_", *self.columns))  # longer than each of the names, so equal to none
         tested = take_rows(rows, positions, self.columns).append_column(row, pa.array(positions))
         return np.asarray(tested.filter(self.expression)[row].to_numpy())
 
@@ -54,20 +54,21 @@ def merge_runs(
     columns: Sequence[str] | None = None,
     keep: RowFilter | None = None,
 ) -> Iterator[pa.Table]:
-    """Merge ``runs``, given oldest first, into Tables that are sorted by ``key`` and hold one row per key.
+    """Merge ``runs``, given oldest first, into Tables that are sorted by ``key`` and contain one row per key.
 
     Every batch has the ``key`` columns, ``_SEQUENCE_NUMBER``, ``_VALUE_KIND``, the sequence fields and the engine's
-    inputs, in one schema; ``columns`` are those to emit (all by default). The rows of a key go through ``engine`` in
-    ``order``, of full ties the later run last; then ``drop_deletes`` drops results of kind -U and -D, and ``keep``,
-    whose columns are among those to emit, what it does not keep. A single run is passed on without a merge.
+    inputs, in one schema. ``columns`` are the columns of the result (all by default). ``engine`` merges the rows of a
+    key in ``order``; on full ties the later run comes last. Then ``drop_deletes`` drops results of kind -U and -D, and
+    ``keep``, which may use only result columns, drops the rows that it does not select. A single run is passed on
+    without a merge.
 
-    ``order`` None: the runs are ``in_sequence``, the later run wins, and no sequence number is needed; nor are kinds,
-    unless rows of kind -U or -D are among them. Where batches have the column ``LEVEL``, last, of the states of a key
-    only the newest is merged (``lsm.lookup``); ``columns`` must then be given.
+    ``order`` None: the runs are ``in_sequence``, the later run wins, and sequence numbers are not needed; kinds are
+    needed only if there are rows of kind -U or -D. When batches have the column ``LEVEL``, as their last, only the
+    newest state of a key is merged (``lsm.lookup``); ``columns`` must then be given.
 
-    Where the engine keeps the last row, columns that decide nothing may come as dictionaries, in all batches or some:
-    they are decoded in the result. Memory is that of ``windows``. Raises CorruptTable when the keys of a run are seen
-    not to ascend.
+    If the engine keeps the last row, columns that decide nothing may be dictionaries, in all batches or some; they are
+    decoded in the result. Memory is bounded as in ``windows``. Raises CorruptTable when the keys of a run do not
+    ascend.
     """
     pieces: Iterator[list[pa.Table]] = (
         ([pa.Table.from_batches([batch])] for batch in runs[0]) if len(runs) == 1 else windows(runs, key, window_rows)
@@ -95,16 +96,16 @@ def merge_runs(
 def _last(
     pieces: Sequence[pa.Table], key: Sequence[str], order: MergeOrder | None, *, drop_deletes: bool
 ) -> tuple[pa.Table, Rows]:
-    """The rows of one window as one table, and where the last row of each key is, in key order."""
-    rows, pieces, codes, ranks = _lined_up(pieces, key, order)
+    """Return the rows of one window as one table, and the position of the last row of each key, in key order."""
+    rows, pieces, codes, ranks = _joined_pieces(pieces, key, order)
     last = last_rows(codes, [len(piece) for piece in pieces]) if ranks is None else group(codes, ranks).last
     return rows, last[is_add(rows)[last]] if drop_deletes and VALUE_KIND in rows.column_names else last
 
 
 def sorted_groups(rows: pa.Table, key: Sequence[str], order: MergeOrder, buckets: Positions | None = None) -> Groups:
-    """Rows in arrival order, grouped by ``key`` in merge order.
+    """Group rows, given in arrival order, by ``key`` in merge order.
 
-    ``buckets``: the ascending numbers of the buckets of the rows, which come before the key.
+    ``buckets``: the bucket numbers of the rows, ascending; rows are then grouped by bucket first.
     """
     ranks = None
     if buckets is None:
@@ -118,17 +119,18 @@ def sorted_groups(rows: pa.Table, key: Sequence[str], order: MergeOrder, buckets
 
 
 def arrange(pieces: Sequence[pa.Table], key: Sequence[str], order: MergeOrder | None) -> tuple[pa.Table, Groups]:
-    """The rows of one window as one table and their groups; ``pieces`` are the runs' parts, oldest first."""
-    rows, _, codes, ranks = _lined_up(pieces, key, order)
+    """Return the rows of one window as one table, and their groups; ``pieces`` are the runs' parts, oldest first."""
+    rows, _, codes, ranks = _joined_pieces(pieces, key, order)
     return rows, group(codes, ranks)
 
 
-def _lined_up(
+def _joined_pieces(
     pieces: Sequence[pa.Table], key: Sequence[str], order: MergeOrder | None
 ) -> tuple[pa.Table, Sequence[pa.Table], Codes, Codes | None]:
-    """The pieces as one table, in what order they came to lie there, and its key codes.
+    """Return the pieces as one table, the pieces in the order in which they were joined, the key codes and the ranks.
 
-    Last the ranks, None when the rows of each key lie in merge order. Raises CorruptTable unless each piece ascends.
+    The ranks are None when the rows of each key are in merge order. Raises CorruptTable unless the keys of each piece
+    ascend.
     """
     in_sequence = pieces if order is None else None if order.sequence_fields else _by_sequence(pieces)
     rows = with_contiguous(joined(in_sequence or pieces), key)
@@ -138,7 +140,7 @@ def _lined_up(
 
 
 def _by_sequence(pieces: Sequence[pa.Table]) -> list[pa.Table] | None:
-    """The pieces in order of their sequence numbers, when these do not overlap: then no row needs to be compared."""
+    """Return the pieces in order of sequence number if their ranges do not overlap, so that no rows need comparing."""
     numbers = [sequence_numbers(piece) for piece in pieces]
     ranges = sorted((int(n.min()), int(n.max()), position) for position, n in enumerate(numbers))
     if any(later[0] <= earlier[1] for earlier, later in pairwise(ranges)):
@@ -162,6 +164,6 @@ def _ascending(values: Codes) -> bool:
 
 
 def adds(rows: pa.Table) -> pa.Table:
-    """The rows of kind +I and +U; without a copy when that is all of them."""
+    """Return the rows of kind +I and +U; without a copy when all rows are."""
     adds = is_add(rows)
     return rows if adds.all() else rows.filter(pa.array(adds))

@@ -1,7 +1,7 @@
-"""MergeOrder: which of several rows of one key comes last, and so wins (format 8.6).
+"""Merge order: which of several rows of one key comes last and so wins (format 8.6).
 
 Rows of a key are ordered by the ``sequence.field`` columns, then by ``_SEQUENCE_NUMBER``, then retracts before adds.
-What still ties stays in the order in which the rows were given.
+Remaining ties keep the order in which the rows were given.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ from paimon_core.schema import SEQUENCE_NUMBER, VALUE_KIND
 
 @dataclass(frozen=True, slots=True)
 class MergeOrder:
-    """The ``sequence.field`` columns and their direction; a null is the smallest in either direction."""
+    """The ``sequence.field`` columns and their direction; null is the smallest in both directions."""
 
     sequence_fields: tuple[str, ...] = ()
     descending: bool = False
 
     @staticmethod
     def of(options: TableOptions) -> MergeOrder:
-        """The order that the table's options ask for."""
+        """Return the order that the table's options define."""
         fields = options["sequence.field"] or ()
         return MergeOrder(tuple(fields), options["sequence.field.sort-order"] == "descending")
 
     def ranks(self, rows: pa.Table) -> Codes:
-        """One comparable value per row: among rows of a key, the larger comes later."""
+        """Return one comparable value per row: among the rows of a key, the larger value comes later."""
         columns = [p for name in self.sequence_fields for p in parts(rows[name], descending=self.descending)]
         return pack([*columns, sequence_numbers(rows), is_add(rows).view(np.uint8)], len(rows))
 

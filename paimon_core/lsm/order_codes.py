@@ -1,11 +1,11 @@
-"""Order codes: whole key columns become one numpy array that sorts and compares as Paimon orders them (format 7.3).
+"""Order codes: key columns as one numpy array that sorts and compares as Paimon orders keys (format 7.3).
 
-``order_codes`` promises: for rows i and j of the columns given, ``codes[i] < codes[j]`` exactly when row i comes first,
-and ``codes[i] == codes[j]`` exactly when the columns are equal. Codes are meaningful only among the rows of one call:
-ranges are reduced to the values present, which is what makes most keys fit one 64-bit word.
+``order_codes`` guarantees for rows i and j of the given columns: ``codes[i] < codes[j]`` exactly when row i comes
+first, and ``codes[i] == codes[j]`` exactly when the columns are equal. Codes are comparable only within one call:
+ranges are reduced to the values present, so that most keys fit into one 64-bit word.
 
-Order: null first, false before true, numbers and times by value, text and binary by unsigned bytes, floats with
--0.0 before 0.0 and NaN above all (one value, whatever its bits).
+Order: null first, false before true, numbers and times by value, text and binary by unsigned bytes, floats with -0.0
+before 0.0 and NaN last (all NaNs are equal, whatever their bits).
 """
 
 from __future__ import annotations
@@ -26,22 +26,25 @@ Codes = npt.NDArray[Any]
 """One comparable value per row: integers, or fixed-width bytes (dtype S)."""
 
 WIDEST_TEXT = 64
-"""Bytes up to which text is compared as padded words; longer text is ranked by a sort."""
+"""Text up to this many bytes is compared as padded words; longer text is ranked by a sort."""
 _LARGEST_BUFFER = 2**31 - 1
 _CANONICAL_NAN = 0x7FF8000000000000
 _WORD = 8
 _FEW_ROWS = 4096
 _Part = tuple[Ints, int, int]
-"""Integers, the least of them, and the bits of their range."""
+"""One integer per row, the smallest of them, and the number of bits of their range."""
 
 
 def order_codes(columns: Sequence[pa.Array | pa.ChunkedArray]) -> Codes:
-    """One code per row; the first column is the most significant. Columns have equal length."""
+    """Return one code per row; the first column is the most significant. Columns have equal length."""
     return pack([part for column in columns for part in parts(column)], len(columns[0]))
 
 
 def parts(column: pa.Array | pa.ChunkedArray, *, descending: bool = False) -> list[Ints]:
-    """A column as integer arrays that order it lexicographically; ``descending`` reverses all but the nulls."""
+    """Return a column as integer arrays that sort lexicographically as the column does.
+
+    ``descending`` reverses the order of all values except null.
+    """
     array = contiguous(column)
     flags: list[Ints] = []
     if array.null_count:
@@ -53,11 +56,12 @@ def parts(column: pa.Array | pa.ChunkedArray, *, descending: bool = False) -> li
 
 
 def pack(columns: Sequence[Ints], rows: int) -> Codes:
-    """Integer arrays, most significant first, as one code per row.
+    """Combine integer arrays, most significant first, into one code per row.
 
-    Constant parts vanish, a single part left is returned as it is, and parts of up to 64 bits together become uint64.
-    So do the leading parts when they tell all rows apart that differ. More become big-endian bytes of one width, so
-    that trailing zeros, which numpy takes for padding, compare as well.
+    Constant parts are dropped, a single remaining part is returned unchanged, and parts of up to 64 bits together
+    become uint64. The leading parts alone become uint64 if rows that are equal in them are equal in all parts. Anything
+    longer becomes big-endian bytes of one width; numpy treats trailing zeros as padding, which does not matter at equal
+    width.
     """
     varying: list[_Part] = []
     for part in columns:
@@ -82,7 +86,7 @@ def pack(columns: Sequence[Ints], rows: int) -> Codes:
 
 
 def _leading_word(varying: list[_Part]) -> tuple[Ints, list[Ints]]:
-    """As many of the leading parts as fit into 64 bits, as one number per row, and the parts that are left."""
+    """Combine as many leading parts as fit into 64 bits; return one number per row and the remaining parts."""
     (part, low, used), *others = varying
     code = _reduced(part, low)
     for number, (part, low, bits) in enumerate(others):
@@ -94,7 +98,7 @@ def _leading_word(varying: list[_Part]) -> tuple[Ints, list[Ints]]:
 
 
 def _decides(leading: Ints, rest: list[Ints]) -> bool:
-    """Whether rows that are equal in ``leading`` are equal in all; a few rows are asked before all are."""
+    """Whether rows that are equal in ``leading`` are equal in all parts; a few rows are checked before all rows are."""
     for rows in (slice(_FEW_ROWS), slice(None)):
         some = leading[rows]
         order = np.argsort(some, kind="stable")
@@ -106,7 +110,7 @@ def _decides(leading: Ints, rest: list[Ints]) -> bool:
 
 
 def float_code(bits: Ints) -> Ints:
-    """The int64 bits of doubles as integers of the same order: -0.0 below 0.0, every NaN equal and largest."""
+    """Map the int64 bits of doubles to integers of the same order: -0.0 below 0.0, the canonical NaN largest."""
     code: Ints = bits ^ ((bits >> 63) & np.int64(2**63 - 1))
     return code
 
@@ -116,7 +120,7 @@ def _reduced(part: Ints, low: int) -> npt.NDArray[np.uint64]:
 
 
 def _values(array: pa.Array) -> list[Ints]:
-    """The parts of the values; a null has any value, the flags decide."""
+    """Return the parts of the values; a null gets an arbitrary value, since the validity flags decide."""
     kind = array.type
     if pa.types.is_string(kind) or pa.types.is_binary(kind):
         return _text(array.cast(pa.binary()))
@@ -144,7 +148,7 @@ def _numpy(array: pa.Array) -> Ints:
 
 
 def _decimal(array: pa.Array) -> list[Ints]:
-    """The unscaled value: one signed word up to 18 digits, else a signed high and an unsigned low word."""
+    """Return the unscaled value: one signed word up to 18 digits, else a signed high and an unsigned low word."""
     words = np.frombuffer(array.buffers()[1], np.int64)[2 * array.offset :][: 2 * len(array)].reshape(-1, 2)
     if array.null_count:
         words = np.where(pc.is_valid(array).to_numpy(zero_copy_only=False)[:, None], words, 0)
@@ -155,7 +159,7 @@ def _decimal(array: pa.Array) -> list[Ints]:
 
 
 def _rank(array: pa.Array) -> Ints:
-    """The dense rank of each value by a sort; a null's rank is any."""
+    """Return the dense rank of each value, by a sort; the rank of a null is arbitrary."""
     ranks = pc.rank(array.drop_null() if array.null_count else array, tiebreaker="dense").to_numpy()
     if not array.null_count:
         return np.asarray(ranks)
@@ -165,9 +169,9 @@ def _rank(array: pa.Array) -> Ints:
 
 
 def _text(array: pa.Array) -> list[Ints]:
-    """The bytes, zero-padded, as big-endian words, then the length, which tells padding from zero bytes.
+    """Return the bytes, zero-padded, as big-endian words, then the length, which distinguishes padding from zero bytes.
 
-    What all rows share costs nothing: ``pack`` drops constant words and constant leading bits.
+    A common prefix costs nothing: ``pack`` drops constant words and constant leading bits.
     """
     if array.null_count:
         array = pc.fill_null(array, b"")
@@ -178,7 +182,7 @@ def _text(array: pa.Array) -> list[Ints]:
         return [_rank(array)]
     if width == 0:
         return []
-    # Padding is offered for text only but works on bytes; the view skips the check that they are UTF-8.
+    # Arrow pads only text, but the kernel works on bytes; this view avoids the check for valid UTF-8.
     text = pa.Array.from_buffers(pa.string(), len(array), array.buffers(), offset=array.offset)
     image = pc.ascii_rpad(text, padded, "\0").buffers()[2]
     words = np.frombuffer(image, ">u8", count=len(array) * padded // _WORD).reshape(len(array), -1)

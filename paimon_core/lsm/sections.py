@@ -1,4 +1,4 @@
-"""Sections: files that overlap in key are merged together, those that do not are kept apart (format 8.5, step 2)."""
+"""Sections: files with overlapping key ranges are merged together, disjoint files stay apart (format 8.5)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from paimon_core.metadata.data_file import DataFile
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """Files of one key interval as the fewest sorted runs, oldest first; no other section shares a key with it."""
+    """Files of one key range as the fewest sorted runs, oldest first; no other section has a key in common with it."""
 
     runs: tuple[SortedRun, ...]
 
@@ -24,10 +24,11 @@ class Section:
 
 
 def intervals(files: Sequence[DataFile], key_order: KeyOrder) -> list[Section]:
-    """Cut the files of a bucket, of any levels, into sections in key order.
+    """Divide the files of a bucket, of any levels, into sections in key order.
 
-    A section ends where the next file begins above every key so far. Inside it each file, in key order, joins the run
-    that ends first if that ends below the file, or opens a run. Raises CorruptTable for keys that do not decode.
+    A section ends where the next file starts above every key so far. Within it each file, in key order, joins the run
+    that ends first if that run ends below the file, or starts a new run. Raises CorruptTable for keys that do not
+    decode.
     """
     sections: list[Section] = []
     open_files: list[DataFile] = []

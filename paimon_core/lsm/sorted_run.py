@@ -1,4 +1,4 @@
-"""SortedRun: files of one bucket whose key ranges do not overlap: one after the other they are sorted (format 8.1)."""
+"""Sorted run: files of one bucket with disjoint key ranges, which are sorted when read in order (format 8.1)."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from paimon_core.metadata.data_file import DataFile
 
 @dataclass(frozen=True, slots=True)
 class SortedRun:
-    """Files with disjoint key ranges; in a section, where levels mix, ``level`` is the highest of its files."""
+    """Files with disjoint key ranges; in a section, a run may mix levels, and ``level`` is the highest of its files."""
 
     level: int
     files: tuple[DataFile, ...]
 
     @property
     def size(self) -> int:
-        """The bytes of all files."""
+        """The total size of the files in bytes."""
         return sum(file.file_size for file in self.files)
 
 
 def in_sequence(runs: Sequence[SortedRun]) -> tuple[SortedRun, ...] | None:
-    """The runs oldest first when no sequence number of one lies between those of another; else None.
+    """Return the runs oldest first if their sequence number ranges do not overlap; else None.
 
-    Then of two rows of one key the one of the later run wins, and no sequence number has to be read.
+    The row of the later run then wins for each key, and no sequence number has to be read.
     """
     ranges = sorted(
         (
@@ -42,5 +42,5 @@ def in_sequence(runs: Sequence[SortedRun]) -> tuple[SortedRun, ...] | None:
 
 
 def by_key(files: Sequence[DataFile], key_order: KeyOrder) -> list[DataFile]:
-    """The files in order of their smallest, then their largest key."""
+    """Return the files in order of their smallest, then their largest key."""
     return sorted(files, key=lambda file: (key_order(file.min_key), key_order(file.max_key)))

@@ -1,7 +1,7 @@
-"""WriteBuffer: rows of one bucket in arrival order, until they become files of level 0 (format 7.3, 10).
+"""Write buffer: collects rows of one bucket in arrival order until they become files of level 0 (format 7.3, 10).
 
-What memory does not hold waits in sorted runs elsewhere. ``drain`` merges all rows at once, as if they had never left
-memory: runs are given in order of arrival, and the rows of a key stay in merge order in each.
+Rows that do not fit in memory are spilled to sorted runs. ``drain`` merges all rows as if they had stayed in memory:
+the runs are read in order of arrival, and each run keeps the rows of a key in merge order.
 """
 
 from __future__ import annotations
@@ -22,47 +22,47 @@ from paimon_core.lsm.merge import sorted_groups
 from paimon_core.lsm.merge_order import MergeOrder
 
 FAN_IN = 64
-"""Runs that one merge reads at a time; of more, neighbours are first merged into one."""
+"""Number of runs that one merge reads; if there are more, adjacent runs are merged into one first."""
 BATCH_BYTES = 1 << 20
-"""Bytes of a batch of a run: a merge holds some of every run."""
+"""Bytes per batch of a run; a merge keeps some batches of every run in memory."""
 
 
 class StoredRun(Protocol):
-    """Sorted rows that wait outside of memory."""
+    """A sorted run that is stored outside of memory."""
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """The rows, as they were put."""
+        """Return the rows in the order in which they were put."""
 
     def delete(self) -> None:
-        """Give up their room."""
+        """Delete the run and free its storage."""
 
 
 class RunStore(Protocol):
-    """Where sorted runs wait; shared by the buffers of a writer."""
+    """Stores sorted runs outside of memory; the buffers of a writer share it."""
 
     @property
     def has_room(self) -> bool:
-        """Whether a run may be put."""
+        """Whether another run may be put."""
 
     def put(self, schema: pa.Schema, batches: Iterator[pa.RecordBatch]) -> StoredRun:
-        """Keep a run."""
+        """Store a run."""
 
 
 @dataclass(frozen=True, slots=True)
 class Drained:
-    """Some keys of a buffer."""
+    """The rows of some keys of a buffer."""
 
     merged: pa.Table
-    """Their rows, one per key, of any kind; sorted by key."""
+    """One row per key, of any kind, sorted by key."""
     raw: pa.Table | None
-    """Every row that was added, sorted by key and in merge order within a key; None unless asked for."""
+    """Every row that was added, sorted by key and in merge order within a key; None unless requested."""
 
 
 class WriteBuffer:
-    """Holds tables, without copying them; ``spill`` and ``drain`` need about as much memory again for their result.
+    """Stores tables without copying them; ``spill`` and ``drain`` need about the same memory again for their result.
 
-    ``keeps_raw``: ``drain`` gives the raw rows too. ``folds_early``: merging some rows of a key and then their result
-    with the rest comes to the same as merging all at once, so that runs need a row per key only.
+    ``keeps_raw``: ``drain`` also returns the raw rows. ``folds_early``: merging some rows of a key first and their
+    result with the rest gives the same as merging all at once, so a run stores only one row per key.
     """
 
     def __init__(
@@ -93,11 +93,11 @@ class WriteBuffer:
 
     @property
     def nbytes(self) -> int:
-        """The bytes of the rows in memory."""
+        """The size of the rows in memory, in bytes."""
         return self._bytes
 
     def spill(self) -> bool:
-        """Put the rows in memory into the store as a run; False, with nothing done, when there is no room for one."""
+        """Move the rows in memory to the store as a run; return False, without any change, if the store has no room."""
         if self._store is None or not self._store.has_room:
             return False
         if self._tables:
@@ -106,7 +106,7 @@ class WriteBuffer:
         return True
 
     def drain(self) -> Iterator[Drained]:
-        """All rows, by ascending keys; nothing when empty. Empties the buffer once it is read to the end."""
+        """Yield all rows by ascending key; nothing if empty. The buffer is empty once the iterator is exhausted."""
         if not self._runs:
             if self._tables:
                 yield self._drained(*self._grouped())
@@ -117,27 +117,27 @@ class WriteBuffer:
             runs.append(_batches(self._chunk()))
         for rows in self._windows(runs):
             yield self._drained(rows, self._groups(rows))
-        self._give_up(self._runs)
+        self._delete(self._runs)
         self._runs = []
 
     @property
     def drains_together(self) -> bool:
-        """Whether ``drain_together`` takes it."""
+        """Whether the buffer may be passed to ``drain_together``."""
         return self._engine.keeps_last and not self._keeps_raw and not self._runs and bool(self._tables)
 
     def discard(self) -> None:
-        """Drop all rows."""
-        self._give_up(self._runs)
+        """Delete all rows."""
+        self._delete(self._runs)
         self._tables, self._bytes, self._runs = [], 0, []
 
     def _grouped(self) -> tuple[pa.Table, Groups]:
-        """The rows in memory, which leave the buffer, and their groups."""
+        """Remove the rows in memory from the buffer and return them with their groups."""
         rows = pa.concat_tables(self._tables)
         self._tables, self._bytes = [], 0
         return rows, sorted_groups(rows, self._key, self._order)
 
     def _chunk(self) -> pa.Table:
-        """The rows in memory, which leave the buffer, as a run has them."""
+        """Remove the rows in memory from the buffer and return them as the rows of a run."""
         return self._run_rows(*self._grouped())
 
     def _run_rows(self, rows: pa.Table, groups: Groups) -> pa.Table:
@@ -154,16 +154,19 @@ class WriteBuffer:
         return self._engine.fold(rows, self._engine.survivors(rows, groups, drop_deletes=False), rows.column_names)
 
     def _windows(self, runs: Sequence[Iterator[pa.RecordBatch]]) -> Iterator[pa.Table]:
-        """The rows of runs, given in order of arrival, window by window."""
+        """Yield the rows of runs, which are given in order of arrival, window by window."""
         for pieces in windows(runs, self._key, WINDOW_ROWS, repeats=not self._folds_early):
             yield pa.concat_tables(pieces)
 
     def _groups(self, rows: pa.Table) -> Groups:
-        """Of the rows of several runs; sequence numbers ascend from run to run: only sequence fields are compared."""
+        """Return the groups of rows of several runs.
+
+        Sequence numbers ascend from run to run, so only the sequence fields need comparing.
+        """
         return group(key_codes(rows, self._key), self._order.ranks(rows) if self._order.sequence_fields else None)
 
     def _join_runs(self) -> None:
-        """Merge neighbours until one merge can read all runs; in the last round only as many as that needs."""
+        """Merge adjacent runs until one merge can read all runs; the last round merges only as many as needed."""
         while (excess := len(self._runs) - FAN_IN + 1) > 1:
             end = excess if excess <= FAN_IN else len(self._runs)
             groups = [self._runs[first : min(first + FAN_IN, end)] for first in range(0, end, FAN_IN)]
@@ -176,19 +179,19 @@ class WriteBuffer:
         first = next(tables)
         batches = (batch for part in ([first], tables) for table in part for batch in _batches(table))
         joined = self._store.put(first.schema, batches)
-        self._give_up(runs)
+        self._delete(runs)
         return joined
 
     @staticmethod
-    def _give_up(runs: Sequence[StoredRun]) -> None:
+    def _delete(runs: Sequence[StoredRun]) -> None:
         for run in runs:
             run.delete()
 
 
 def drain_together(buffers: Sequence[WriteBuffer]) -> list[pa.Table]:
-    """The merged rows of each of some small buffers of one table, sorted by key, as ``drain`` gives them; empties all.
+    """Empty several small buffers of one table and return the merged rows of each, as ``drain`` gives them.
 
-    One sort and one copy for all: of a few rows the calls cost more than the rows.
+    The rows of all buffers are sorted and copied once, because for few rows the calls cost more than the rows.
     """
     one = buffers[0]
     lengths = np.array([sum(map(len, buffer._tables)) for buffer in buffers])
@@ -203,10 +206,10 @@ def drain_together(buffers: Sequence[WriteBuffer]) -> list[pa.Table]:
 
 
 def _arranged(rows: pa.Table, groups: Groups) -> pa.Table:
-    """All rows in the order of their groups."""
+    """Return all rows in the order of their groups."""
     return pa.Table.from_arrays([take(column, groups.order) for column in rows.columns], schema=rows.schema)
 
 
 def _batches(rows: pa.Table) -> Iterator[pa.RecordBatch]:
-    """The rows in batches of about BATCH_BYTES."""
+    """Return the rows in batches of about BATCH_BYTES."""
     return iter(rows.to_batches(max(1, len(rows) * BATCH_BYTES // max(1, rows.nbytes))))

@@ -1,6 +1,7 @@
-"""Rewrite plan: which files of a compaction are merged into new ones, and which only change their level.
+"""Rewrite plan: which files of a compaction are merged into new files, and which only change their level.
 
-Format 8.5, steps 2 to 4. An upgrade keeps the file and its bytes; it is what makes large files cheap to move down.
+Format 8.5, steps 2 to 4. An upgrade changes the level of a file and none of its bytes, so large files move to higher
+levels at little cost.
 """
 
 from __future__ import annotations
@@ -18,13 +19,13 @@ from paimon_core.options import TableOptions
 
 @dataclass(frozen=True, slots=True)
 class Upgrade:
-    """``file`` moves to the unit's output level as it is."""
+    """``file`` moves to the unit's output level unchanged."""
 
     file: DataFile
 
     @property
     def files(self) -> tuple[DataFile, ...]:
-        """The file."""
+        """The file to upgrade."""
         return (self.file,)
 
     @property
@@ -35,7 +36,7 @@ class Upgrade:
 
 @dataclass(frozen=True, slots=True)
 class Rewrite:
-    """The sections, in key order, are merged into one rolling sequence of new files."""
+    """The sections, in key order, are merged into one sequence of new files."""
 
     sections: tuple[Section, ...]
 
@@ -53,11 +54,12 @@ def plan_rewrite(
     force_rewrite: bool = False,
     expires: Callable[[DataFile], bool] | None = None,
 ) -> list[Upgrade | Rewrite]:
-    """The steps of a unit in key order; files of the unit in no step stay where and as they are.
+    """Return the steps of a unit in key order; files of the unit that are in no step remain unchanged.
 
-    Overlapping files are merged, and files smaller than ``small_file_bytes`` between them join. A file that overlaps
-    nothing is upgraded, unless it may hold deletes and goes to the last level, ``expires`` says that it holds rows too
-    old to keep (format 16.5), or ``force_rewrite`` (option compaction.force-rewrite-all-files).
+    Overlapping files are merged, together with adjacent files smaller than ``small_file_bytes``. A file that overlaps
+    no other is upgraded. It is rewritten instead if it may contain deletes and goes to the last level, if ``expires``
+    returns that it contains expired rows (format 16.5), or with ``force_rewrite`` (option
+    compaction.force-rewrite-all-files).
     """
     if unit.each_alone:
         return [Rewrite((_alone(file),)) for section in intervals(unit.files, key_order) for file in section.files]
@@ -94,7 +96,7 @@ def plan_rewrite(
 
 
 def small_file_bytes(options: TableOptions) -> int:
-    """Below this a file is merged rather than upgraded: target-file-size * compaction.small-file-ratio."""
+    """Return target-file-size * compaction.small-file-ratio; smaller files are merged rather than upgraded."""
     return int(options.target_file_bytes(keyed=True) * options["compaction.small-file-ratio"])
 
 

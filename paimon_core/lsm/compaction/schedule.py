@@ -1,6 +1,6 @@
-"""What the clock and the size of a bucket add to the universal rule: early full compactions and off-peak hours.
+"""Compaction schedule: early full compactions and off-peak hours, which extend the universal rule.
 
-Format 8.2, step 0. The time is a value that the caller passes in, so that every pick can be repeated.
+Format 8.2, step 0. The caller passes the time as a value, so that every pick can be reproduced.
 """
 
 from __future__ import annotations
@@ -13,18 +13,18 @@ from paimon_core.options import TableOptions
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """When a bucket is looked at."""
+    """The time at which a compaction is picked for a bucket."""
 
     epoch_millis: int
     hour: int
-    """Of the local day, 0 to 23."""
+    """Hour of the local day, 0 to 23."""
     last_full_millis: int | None = None
     """Epoch milliseconds of the bucket's last full compaction; None: there was none."""
 
 
 @dataclass(frozen=True, slots=True)
 class EarlyFull:
-    """Full compactions that do not wait for the number of runs; None: the option is not set."""
+    """Conditions for a full compaction regardless of the number of runs; None: the option is not set."""
 
     interval_millis: int | None = None
     total_bytes: int | None = None
@@ -32,7 +32,7 @@ class EarlyFull:
 
     @staticmethod
     def of(options: TableOptions) -> EarlyFull:
-        """What the table's options ask for."""
+        """Return the conditions that the table's options define."""
         return EarlyFull(
             options["compaction.optimization-interval"],
             options["compaction.total-size-threshold"],
@@ -40,10 +40,10 @@ class EarlyFull:
         )
 
     def calls_for(self, levels: Levels, moment: Moment) -> bool:
-        """Whether all runs are to become one now; never for a single run.
+        """Whether to compact all runs into one now; never for a single run.
 
-        When more than the interval has passed since the last time, when all runs together are smaller than the total,
-        or when those outside of the last level are larger than the increment.
+        True when more than the interval has passed since the last full compaction, when all runs together are smaller
+        than the total, or when the runs outside of the last level are larger than the increment.
         """
         if len(levels.runs) < 2:
             return False
@@ -59,16 +59,16 @@ class EarlyFull:
 
 @dataclass(frozen=True, slots=True)
 class OffPeak:
-    """Hours of the local day in which runs may be larger by ``ratio`` percent and still be taken."""
+    """Hours of the local day in which ``ratio`` percent is added to the size ratio, so that larger runs join."""
 
     start: int = -1
     end: int = -1
-    """The first hour after; smaller than ``start``: the hours span midnight."""
+    """The first hour after the period; if it is smaller than ``start``, the period spans midnight."""
     ratio: int = 0
 
     @staticmethod
     def of(options: TableOptions) -> OffPeak:
-        """What the table's options ask for."""
+        """Return the hours that the table's options define."""
         return OffPeak(
             options["compaction.offpeak.start.hour"],
             options["compaction.offpeak.end.hour"],
@@ -76,7 +76,10 @@ class OffPeak:
         )
 
     def ratio_at(self, hour: int) -> int:
-        """Percent to add at this hour; 0 outside, when an end is not set (-1), and when both are the same."""
+        """Return the percent to add at this hour; 0 outside of the period.
+
+        Also 0 if a bound is not set (-1) or both bounds are equal.
+        """
         if -1 in (self.start, self.end) or self.start == self.end:
             return 0
         inside = self.start <= hour < self.end if self.start < self.end else hour < self.end or self.start <= hour

@@ -1,4 +1,4 @@
-"""Strategy: everything that decides whether a bucket is compacted now, and what of it (format 8.2, 8.3)."""
+"""Strategy: decides whether a bucket is compacted now, and which of its runs (format 8.2, 8.3)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from paimon_core.options import TableOptions
 
 
 class Level0(Enum):
-    """When level 0 is compacted although the universal rule asks for nothing."""
+    """When level 0 is compacted although the universal rule picks nothing."""
 
     WHEN_PICKED = "when picked"
     WHEN_OVERDUE = "when overdue"
@@ -21,7 +21,7 @@ class Level0(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Strategy:
-    """The rules of one table."""
+    """The compaction rules of one table."""
 
     universal: UniversalCompaction = field(default_factory=UniversalCompaction)
     early: EarlyFull = field(default_factory=EarlyFull)
@@ -30,14 +30,14 @@ class Strategy:
 
     @staticmethod
     def of(options: TableOptions) -> Strategy:
-        """The strategy that the table's options ask for."""
+        """Return the strategy that the table's options define."""
         return Strategy(UniversalCompaction.of(options), EarlyFull.of(options), OffPeak.of(options), _level_0(options))
 
     def pick(self, levels: Levels, moment: Moment, *, overdue: bool = False) -> CompactionUnit | None:
-        """The next compaction of a bucket, or None.
+        """Return the next compaction of a bucket, or None.
 
-        An early full compaction comes first, then the universal rule, then level 0: always, or when it is ``overdue``,
-        as ``level_0`` says. A single file that is at the output level already is nothing to do.
+        An early full compaction comes first, then the universal rule. Then level 0 is picked if ``level_0`` requires
+        it: always, or when it is ``overdue``. A single file that is already at the output level is not compacted.
         """
         if self.early.calls_for(levels, moment):
             return full_unit(levels)
@@ -52,21 +52,27 @@ class Strategy:
 
 
 def needs_lookup(options: TableOptions) -> bool:
-    """Whether rows of level 0 must be looked up in the levels above before they count (format 8.3)."""
+    """Whether compactions must look up rows of level 0 in the higher levels before these rows count (format 8.3)."""
     return bool(
         options["merge-engine"] == "first-row" or options["changelog-producer"] == "lookup" or options["force-lookup"]
     )
 
 
 def gentle_interval(options: TableOptions) -> int:
-    """Commits that a file of level 0 may see under lookup-compact = gentle; twice the trigger unless set."""
+    """Return the number of commits after which a file of level 0 is overdue under lookup-compact = gentle.
+
+    Twice the compaction trigger unless set; never less than the trigger.
+    """
     trigger: int = options["num-sorted-run.compaction-trigger"]
     given: int | None = options["lookup-compact.max-interval"]
     return max(trigger, 2 * trigger if given is None else given)
 
 
 def stop_trigger(options: TableOptions) -> int:
-    """Sorted runs up to which a writer need not wait for compaction; three above the trigger unless set."""
+    """Return the number of sorted runs up to which a writer need not wait for compaction.
+
+    Three more than the compaction trigger unless set; never less than the trigger.
+    """
     trigger: int = options["num-sorted-run.compaction-trigger"]
     given: int | None = options["num-sorted-run.stop-trigger"]
     return max(trigger, trigger + 3 if given is None else given)

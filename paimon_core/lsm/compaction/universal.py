@@ -1,7 +1,7 @@
-"""UniversalCompaction: which sorted runs of a bucket to merge, and into which level (format 8.2, 8.4).
+"""Universal compaction: which sorted runs of a bucket to merge, and into which level (format 8.2, 8.4).
 
-Runs are taken newest first and without gaps, so an older row never passes a newer one. Level 0 is never an output:
-whatever is picked takes all of the levels 0 and 1 with it.
+Runs are picked newest first and without gaps, so the order of old and new rows is kept. Level 0 is never the output:
+every pick includes all runs of levels 0 and 1.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ from paimon_core.options import TableOptions
 
 @dataclass(frozen=True, slots=True)
 class CompactionUnit:
-    """The files to compact, newest run first, and the level they go to."""
+    """The files to compact, newest run first, and their output level."""
 
     output_level: int
     files: tuple[DataFile, ...]
     drop_delete: bool
-    """Nothing older than the output remains, so deletes need not be kept (format 8.5, step 1)."""
+    """Whether to drop deletes: nothing older than the output remains (format 8.5, step 1)."""
     each_alone: bool = False
-    """Rewrite every file on its own: the full rewrite of a bucket that is already compact."""
+    """Rewrite each file separately: the full rewrite of a bucket that is already one run at the last level."""
     runs_left: int = 0
-    """Sorted runs of the bucket beside those that are compacted."""
+    """Number of sorted runs of the bucket that are not compacted."""
 
     @property
     def is_bottom(self) -> bool:
-        """Whether the output level is the last one: it is when no run is left."""
+        """Whether the output level is the last one, which is so when no run is left."""
         return self.runs_left == 0
 
 
@@ -44,7 +44,7 @@ class UniversalCompaction:
 
     @staticmethod
     def of(options: TableOptions) -> UniversalCompaction:
-        """The rule with the table's options."""
+        """Return the rule with the table's options."""
         return UniversalCompaction(
             options["num-sorted-run.compaction-trigger"],
             options["compaction.max-size-amplification-percent"],
@@ -52,19 +52,19 @@ class UniversalCompaction:
         )
 
     def pick(self, levels: Levels) -> CompactionUnit | None:
-        """The next compaction, or None: too few runs, or nothing to gain."""
+        """Return the next compaction; None if there are too few runs or none joins."""
         picked = self._picked(levels.runs)
         if picked == 0:
             return None
         return _unit(levels, levels.runs[:picked])
 
     def pick_level_0(self, levels: Levels) -> CompactionUnit | None:
-        """All of level 0 and the runs of similar size after it, whatever their number (format 8.3)."""
+        """Return a compaction of level 0 and the runs of similar size after it, whatever their number (format 8.3)."""
         count = sum(run.level == 0 for run in levels.runs)
         return _unit(levels, levels.runs[: self._by_ratio(levels.runs, count, triggered=True)]) if count else None
 
     def _picked(self, runs: tuple[SortedRun, ...]) -> int:
-        """How many of the newest runs to compact: by size amplification, by size ratio, then by their number."""
+        """Return how many of the newest runs to compact: by size amplification, by size ratio, then by their number."""
         if not runs or len(runs) < self.compaction_trigger:
             return 0
         newer = sum(run.size for run in runs[:-1])
@@ -76,9 +76,10 @@ class UniversalCompaction:
         return by_ratio
 
     def _by_ratio(self, runs: tuple[SortedRun, ...], count: int, *, triggered: bool) -> int:
-        """``count`` runs and those after them that are not larger than all before together.
+        """Return ``count`` plus the number of next runs that join; 0 if none joins and ``triggered`` is false.
 
-        Once ``triggered``, or when a run has joined, runs of the levels 0 and 1 join whatever their size. 0: neither.
+        A run joins if it is at most ``size_ratio`` percent larger than all runs before it together. If ``triggered``,
+        or once a run has joined, runs of levels 0 and 1 join whatever their size.
         """
         size = sum(run.size for run in runs[:count])
         for run in runs[count:]:
@@ -93,9 +94,10 @@ class UniversalCompaction:
 def full_unit(
     levels: Levels, *, force_rewrite: bool = False, expires: Callable[[DataFile], bool] | None = None
 ) -> CompactionUnit | None:
-    """All runs into the last level; where that is how they are, the files to rewrite, or None (format 8.4).
+    """Return the compaction of all runs into the last level; None if there is nothing to do (format 8.4).
 
-    Those are all under ``force_rewrite``, else the ones that hold rows too old to keep, as ``expires`` says.
+    If the bucket already is one run at the last level, only some files are rewritten: all of them with
+    ``force_rewrite``, else those that contain expired rows according to ``expires``.
     """
     if not levels.runs:
         return None
@@ -106,7 +108,7 @@ def full_unit(
 
 
 def _unit(levels: Levels, runs: tuple[SortedRun, ...]) -> CompactionUnit:
-    """The newest ``runs`` into the level above the next run's, or the last level when they are all."""
+    """Return the compaction of the newest ``runs``, into the level before the next run's or else the last level."""
     rest = levels.runs[len(runs) :]
     output_level = rest[0].level - 1 if rest else levels.max_level
     files = tuple(file for run in runs for file in run.files)

@@ -21,7 +21,7 @@ def test_a_task_whose_files_others_compacted_and_expired_is_a_conflict(table):
     (task,) = table.plan_compaction(full=True)
     table.compact(full=True)
     table.expire_snapshots(keep_last=1, keep_max=1)
-    with pytest.raises(CommitConflict, match=r"table db\.t: the files of a compaction of bucket 0 have gone"):
+    with pytest.raises(CommitConflict, match=r"table db\.t: input files of the compaction of bucket 0 were deleted"):
         table.run_compaction(task)
 
 
