@@ -1,1 +1,1 @@
-"""The aggregate functions: what makes the values of one column in the rows of one key one value (format 9.3)."""
+"""Aggregate functions: how the values of one column in the rows of one key become one value (format 9.5 to 9.7)."""

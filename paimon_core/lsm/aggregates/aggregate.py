@@ -1,4 +1,4 @@
-"""Aggregate: the rule that folds a column's values of one key into one (format 9.5)."""
+"""Aggregate: the interface of a function that folds the values of one key in a column into one (format 9.5)."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ class Aggregate(Protocol):
 
     @property
     def can_retract(self) -> bool:
-        """Whether rows of kind -U and -D can be taken back."""
+        """Whether the function can retract values, for rows of kind -U and -D."""
 
     def __call__(self, column: pa.ChunkedArray, groups: Groups, retracts: Retracts | None) -> pa.ChunkedArray:
-        """One value per group, of the column's type; an empty group gives null. ``retracts`` None: no row is one.
+        """Return one value per group, of the column's type; null for an empty group. ``retracts`` None: no row is one.
 
         Never called with retracts unless ``can_retract``. Raises InvalidRequest naming the function where Java would
         fail, such as a sum that overflows.
@@ -34,16 +34,16 @@ class Aggregate(Protocol):
 
 
 Factory = Callable[[DataField, FieldOptions], Aggregate]
-"""Makes the function for a column; raises InvalidOption naming the column for a type or option that does not fit."""
+"""Creates the function for a column; raises InvalidOption naming the column for an unsupported type or option."""
 
 
 @dataclass(frozen=True, slots=True)
 class IgnoreRetract:
-    """A function that does not see retracts (option ``fields.<f>.ignore-retract``)."""
+    """A function that ignores retracts (option ``fields.<f>.ignore-retract``)."""
 
     inner: Aggregate
     can_retract: bool = True
 
     def __call__(self, column: pa.ChunkedArray, groups: Groups, retracts: Retracts | None) -> pa.ChunkedArray:
-        """The fold of the rows that are added."""
+        """Return the fold of the rows that are not retracts."""
         return self.inner(column, groups if retracts is None else groups.where(~retracts), None)

@@ -1,7 +1,7 @@
-"""64-bit roaring bitmaps as containers, and their portable form, which C libraries take.
+"""64-bit roaring bitmaps: their containers, and the portable format, which C libraries read.
 
-A container holds the values that share their high 48 bits. The forms of a bitmap differ in what lies around the
-containers, not in the containers' bytes (format 9.6), so one form becomes the other without a look at the values.
+A container has the values that share their high 48 bits. The formats of a bitmap differ only in the bytes around the
+containers (format 9.6), so one format is converted to another without reading the values.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import groupby
 
 RUNS, BITS, VALUES = range(3)
-"""Kinds of a container; DO NOT CHANGE, on disk: runs of values, one bit per value, the values one by one."""
+"""Container kinds: runs of values, one bit per value, single values. DO NOT CHANGE, on disk."""
 
 BITS_BYTES = 8192
 _MOST_VALUES = 4096
@@ -22,7 +22,7 @@ _OFFSETS_FROM = 4
 
 @dataclass(frozen=True, slots=True)
 class Container:
-    """The values of one bitmap that share their high 48 bits, ``count`` of them."""
+    """The values of one bitmap that share their high 48 bits; ``count`` is their number."""
 
     high: int
     kind: int
@@ -31,7 +31,7 @@ class Container:
 
 
 def body_bytes(data: bytes, at: int, kind: int, count: int) -> int:
-    """How many bytes the body of a container at ``at`` takes; raises struct.error past the end."""
+    """Return the size in bytes of the body of a container at ``at``; raises struct.error past the end of the data."""
     if kind == RUNS:
         (runs,) = struct.unpack_from("<H", data, at)
         return int(2 + 4 * runs)
@@ -39,7 +39,7 @@ def body_bytes(data: bytes, at: int, kind: int, count: int) -> int:
 
 
 def to_portable(containers: Sequence[Container]) -> bytes:
-    """The portable form of containers whose high bits ascend. Loops over the containers."""
+    """Return the portable format of containers whose high bits ascend. Loops over the containers."""
     parts = [list(group) for _, group in groupby(containers, key=lambda c: c.high >> 16)]
     out = [struct.pack("<Q", len(parts))]
     for part in parts:
@@ -66,7 +66,7 @@ def _portable32(part: Sequence[Container]) -> Iterator[bytes]:
 
 
 def from_portable(data: bytes) -> list[Container]:
-    """The containers of a valid portable form, in order. Loops over the containers."""
+    """Return the containers of a valid portable format, in order. Loops over the containers."""
     (count,) = struct.unpack_from("<Q", data)
     at = 8
     out: list[Container] = []
@@ -77,7 +77,7 @@ def from_portable(data: bytes) -> list[Container]:
 
 
 def _read32(data: bytes, at: int, high: int, out: list[Container]) -> int:
-    """Append the containers of the 32-bit bitmap at ``at``; gives its end."""
+    """Append the containers of the 32-bit bitmap at ``at`` to ``out``; return the position of its end."""
     (cookie,) = struct.unpack_from("<I", data, at)
     at += 4
     flags = 0

@@ -1,7 +1,7 @@
-"""The form of a 64-bit roaring bitmap in a table: a radix tree over the high 48 bits, then the containers (format 9.6).
+"""Table format of a 64-bit roaring bitmap: a radix tree over the high 48 bits, then the containers (format 9.6).
 
-A tree node is a kind, a number of children, a common prefix and the byte that leads to each child; a leaf holds all six
-bytes of its key and the number of its container.
+A tree node consists of a kind, a number of children, a common prefix and the byte that leads to each child. A leaf
+contains all six bytes of its key and the number of its container.
 """
 
 from __future__ import annotations
@@ -20,18 +20,19 @@ _UNTRIMMED = 0xFE
 
 
 def read_tree(data: bytes) -> list[Container]:
-    """The containers of a bitmap, their high bits ascending. Loops over nodes and containers.
+    """Return the containers of a bitmap, their high bits ascending. Loops over nodes and containers.
 
-    Raises ValueError or struct.error for bytes that are no such bitmap; the containers' bodies are not looked into.
+    Raises ValueError or struct.error for bytes that are not such a bitmap; the bodies of the containers are not
+    checked.
     """
     if data == b"\0":
         return []
     if data[:1] != b"\1":
-        raise ValueError("it begins with neither 0 nor 1")
+        raise ValueError("its first byte is neither 0 nor 1")
     (count,) = struct.unpack_from("<q", data, 1)
     leaves, at = _leaves(data, 9)
     if len(leaves) != count:
-        raise ValueError(f"it has {len(leaves)} keys and speaks of {count}")
+        raise ValueError(f"it has {len(leaves)} keys, but its header states {count}")
     bodies = _bodies(data, at)
     try:
         return [Container(key, *bodies[place]) for key, place in sorted(leaves)]
@@ -40,7 +41,7 @@ def read_tree(data: bytes) -> list[Container]:
 
 
 def _leaves(data: bytes, at: int) -> tuple[list[tuple[int, int]], int]:
-    """Key and container number of each leaf below the node at ``at``, and where the tree ends."""
+    """Return key and container number of each leaf below the node at ``at``, and the position of the tree's end."""
     leaves = []
     waiting = 1
     while waiting:
@@ -60,7 +61,7 @@ def _leaves(data: bytes, at: int) -> tuple[list[tuple[int, int]], int]:
 
 
 def _bodies(data: bytes, at: int) -> dict[int, tuple[int, int, bytes]]:
-    """Kind, number of values and body of each container, by its number."""
+    """Return kind, number of values and body of each container, by its number."""
     bodies = {}
     (arrays,) = struct.unpack_from("<I", data, at)
     at += 4
@@ -82,7 +83,7 @@ def _bodies(data: bytes, at: int) -> dict[int, tuple[int, int, bytes]]:
 
 
 def write_tree(containers: Sequence[Container]) -> bytes:
-    """The bytes of a bitmap of these containers, whose high bits ascend. Loops over nodes and containers."""
+    """Return the bytes of a bitmap of these containers, whose high bits ascend. Loops over nodes and containers."""
     if not containers:
         return b"\0"
     keys = [c.high.to_bytes(_KEY_BYTES, "big") for c in containers]
@@ -96,7 +97,7 @@ def write_tree(containers: Sequence[Container]) -> bytes:
 
 
 def _write_node(keys: Sequence[bytes], start: int, end: int, depth: int, out: list[bytes]) -> None:
-    """The node over ``keys[start:end]``, which agree in their first ``depth`` bytes."""
+    """Append the node over ``keys[start:end]``, which are equal in their first ``depth`` bytes."""
     if end - start == 1:
         out += (struct.pack("<BHB", _LEAF, 0, 0), keys[start], struct.pack("<Q", start))
         return
@@ -116,7 +117,7 @@ def _first_difference(one: bytes, other: bytes) -> int:
 
 
 def _leads(kind: int, leads: bytes) -> bytes:
-    """The bytes that lead to the children, as each kind of node keeps them: big-endian words, stored little-endian."""
+    """Return the bytes that lead to the children, as the node kind stores them: big-endian words, little-endian."""
     if kind == _NODE256:
         return sum(1 << byte for byte in leads).to_bytes(32, "little")
     if kind == _NODE48:

@@ -1,4 +1,4 @@
-"""Aggregate functions bool_and and bool_or over BOOLEAN; nulls do not count (format 9.5)."""
+"""Aggregate functions bool_and and bool_or over BOOLEAN; they ignore nulls (format 9.5)."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from paimon_core.lsm.key_groups import Groups
 
 @dataclass(frozen=True, slots=True)
 class Connective:
-    """True where ``every`` value is, or where any is."""
+    """With ``every``, true if all values are true; otherwise true if any value is."""
 
     every: bool
     can_retract: bool = False
 
     def __call__(self, column: pa.ChunkedArray, groups: Groups, retracts: Retracts | None) -> pa.ChunkedArray:
-        """And, or or, of each group's values."""
+        """Return the conjunction or disjunction of each group's values."""
         return skipping_nulls(column, groups, None, self._step)
 
     def _step(self, array: pa.Array, groups: Groups, retracts: Retracts | None) -> pa.Array:

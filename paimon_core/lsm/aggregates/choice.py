@@ -1,4 +1,4 @@
-"""aggregate: the aggregate function of a column, by its name in the options (format 9.5)."""
+"""Function choice: creates the aggregate function of a column by its name in the options (format 9.5)."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ FUNCTIONS: Mapping[str, Factory] = {**scalar.FUNCTIONS, **collections.FUNCTIONS,
 
 
 def aggregate(function: str, field: DataField, options: FieldOptions) -> Aggregate:
-    """The function ``function`` for ``field``.
+    """Return the function named ``function`` for ``field``.
 
-    Raises InvalidOption naming the column and the option for a type or an option that does not fit.
+    Raises InvalidOption naming the column and the option for an unsupported type or option, UnsupportedFeature for an
+    unknown function.
     """
     factory = FUNCTIONS.get(function)
     if factory is None:

@@ -1,7 +1,7 @@
-"""collect: the elements of all arrays in one, or each element once (format 9.7).
+"""collect: joins all arrays into one, optionally without duplicate elements (format 9.7).
 
-A retract takes back one of each element that it names, the earliest first; what is not there cannot be taken back.
-Distinct elements come in the order in which they were first seen; Java's order is that of a hash table.
+A retract removes, for each of its elements, one equal element, the earliest first; an element that is not in the array
+is ignored. Distinct elements are in the order in which they were first seen; Java's order is that of a hash table.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Collect:
     can_retract: bool = True
 
     def __call__(self, column: pa.ChunkedArray, groups: Groups, retracts: Retracts | None) -> pa.ChunkedArray:
-        """The array of each group; null when all arrays that are added are null."""
+        """Return the array of each group; null when all added arrays are null."""
         found = entries(column, groups, retracts)
         if self.distinct:
             same = after_last(found.same(_equality_of_sets(found.values)), found.retracted)
@@ -41,10 +41,10 @@ class Collect:
 
 
 def _left(found: Entries) -> Flags:
-    """Whether each entry is added and not taken back.
+    """Return whether each entry is added and not retracted later.
 
-    Elements that are equal form a queue. How many are left follows from the running balance of adds and retracts,
-    which never falls below zero; those left are the last ones added.
+    Equal elements form a queue. The number of remaining elements follows from the running balance of adds and retracts,
+    which never falls below zero; the remaining ones are the last ones added.
     """
     same = found.same(_equality_of_lists(found.values))
     adds = ~found.retracted[same.order]
@@ -63,14 +63,14 @@ def _equality_of_sets(elements: pa.Array) -> Numbers:
 
 
 def _equality_of_lists(elements: pa.Array) -> Numbers:
-    """As objects; single byte strings are never the same object in Java, so a retract takes back none of them."""
+    """Compare as objects; two byte strings are never the same object in Java, so a retract removes none of them."""
     if not pa.types.is_binary(elements.type):
         return same_object(elements)
     return np.where(is_valid(elements), np.arange(len(elements)) + 1, 0)
 
 
 def collect(field: DataField, options: FieldOptions) -> Aggregate:
-    """collect of a column of type ARRAY; raises InvalidOption naming the column and what does not fit."""
+    """Return collect for a column of type ARRAY; raises InvalidOption naming the column and what is not allowed."""
     check_type("collect", field, field.type.root is TypeRoot.ARRAY, "ARRAY")
     check_options("collect", field, options, ("distinct",))
     return Collect(options.distinct)

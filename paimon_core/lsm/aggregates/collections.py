@@ -1,4 +1,4 @@
-"""Aggregate functions: listagg, collect, merge_map and nested rows (format 9.7)."""
+"""Aggregate functions of collections and text: listagg, collect, merge_map and nested rows (format 9.7)."""
 
 from __future__ import annotations
 

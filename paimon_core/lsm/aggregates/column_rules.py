@@ -1,4 +1,4 @@
-"""What an aggregate function demands of its column: the type, and the options that it knows (format 9.5)."""
+"""Column rules: checks the type and the options of a column for an aggregate function (format 9.5)."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _OF_EVERY_FUNCTION = frozenset({"aggregate_function", "ignore_retract", "stats_m
 
 
 def check_options(function: str, field: DataField, options: FieldOptions, known: Sequence[str] = ()) -> None:
-    """Refuses what the options say of the column and ``function`` does not know.
+    """Raises InvalidOption for an option of the column that ``function`` does not have.
 
-    ``known`` are attributes of FieldOptions. Raises InvalidOption naming the column, the option and its value.
+    ``known`` are the allowed attributes of FieldOptions. The error names the column, the option and its value.
     """
     for attribute in fields(options):
         value = getattr(options, attribute.name)
@@ -27,7 +27,7 @@ def check_options(function: str, field: DataField, options: FieldOptions, known:
 
 
 def check_type(function: str, field: DataField, fits: bool, wanted: str) -> None:
-    """Raises InvalidOption naming the column, its type and the type ``wanted`` unless it ``fits``."""
+    """Raises InvalidOption naming the column, its type and the type ``wanted`` unless ``fits``."""
     if not fits:
         raise InvalidOption(
             f"column {field.name!r}: aggregate function {function!r} takes {wanted}, not {field.type}",
@@ -38,7 +38,7 @@ def check_type(function: str, field: DataField, fits: bool, wanted: str) -> None
 
 
 def row_of_table(function: str, field: DataField) -> DataType:
-    """The ROW of a column of type ARRAY of ROW; raises InvalidOption naming the column for other types."""
+    """Return the ROW of a column of type ARRAY of ROW; raises InvalidOption naming the column for other types."""
     inner = field.type.children[0].type if field.type.root is TypeRoot.ARRAY else field.type
     is_table = inner is not field.type and inner.root is TypeRoot.ROW
     check_type(function, field, is_table, "ARRAY of ROW")
@@ -54,7 +54,7 @@ def check_names(field: DataField, option: str, names: Sequence[str], row: DataTy
 
 
 def check_needs_key(field: DataField, option: str, value: object, nested_key: Sequence[str] | None) -> None:
-    """Raises InvalidOption when ``option`` is set and the option nested-key, on which it depends, is not."""
+    """Raises InvalidOption when ``option`` is set but the option nested-key, which it requires, is not."""
     if value is not None and not nested_key:
         raise _refused(field, option, value, f"it needs fields.{field.name}.nested-key")
 

@@ -1,8 +1,9 @@
-"""Sum and product of DECIMAL, in unscaled values (format 9.5).
+"""Sum and product of DECIMAL, computed on unscaled values (format 9.5).
 
-Results keep the column's precision and scale. From 19 digits on a sum that needs more than the precision is null, and
-the fold goes on from there; up to 18 digits it is null only beyond 64 bits, and a result between the two, which the
-type cannot hold, is an error here. A product is rounded half up to the scale, and null beyond the precision.
+Results keep the column's precision and scale. With 19 or more digits, a sum that exceeds the precision becomes null,
+and the fold continues from there. With up to 18 digits, a sum becomes null only when it exceeds 64 bits; a final result
+between the two limits, which the type cannot represent, is an error here. A product is rounded half up to the scale,
+and null if it exceeds the precision.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from paimon_core.lsm.aggregates.values import Numbers, Valid, column_of, raw, sk
 from paimon_core.lsm.key_groups import Groups
 
 LARGEST_COMPACT = 18
-"""Digits up to which the unscaled value is kept in 64 bits."""
+"""Up to this number of digits, the unscaled value has 64 bits."""
 _HALF = np.int64(32)
 _LOW = np.int64(2**32 - 1)
 
@@ -33,7 +34,7 @@ class DecimalSum:
     can_retract: bool = True
 
     def __call__(self, column: pa.ChunkedArray, groups: Groups, retracts: Retracts | None) -> pa.ChunkedArray:
-        """Raises InvalidRequest for a result of a column of up to 18 digits that needs more than its precision."""
+        """Raises InvalidRequest for a result that exceeds the precision of a column of up to 18 digits."""
         return skipping_nulls(column, groups, retracts, self._step)
 
     def _step(self, array: pa.Array, groups: Groups, retracts: Retracts | None) -> pa.Array:
@@ -56,13 +57,13 @@ class DecimalSum:
 
 @dataclass(frozen=True, slots=True)
 class DecimalProduct:
-    """The product of the values; retracts divide. Exact integers of any size, one after the other: slow."""
+    """The product of the values; retracts divide. Slow: integers of any size, one value after the other."""
 
     column: str
     can_retract: bool = True
 
     def __call__(self, column: pa.ChunkedArray, groups: Groups, retracts: Retracts | None) -> pa.ChunkedArray:
-        """Raises InvalidRequest for a division by zero and for one whose digits do not end."""
+        """Raises InvalidRequest for a division by zero and for a quotient with infinitely many digits."""
         return skipping_nulls(column, groups, retracts, self._step)
 
     def _step(self, array: pa.Array, groups: Groups, retracts: Retracts | None) -> pa.Array:
@@ -73,10 +74,10 @@ class DecimalProduct:
 
         def divide(folded: Numbers, more: Numbers) -> tuple[Numbers, Valid]:
             if not more.all():
-                raise InvalidRequest(f"column {self.column!r}: product takes back a zero", column=self.column)
+                raise InvalidRequest(f"column {self.column!r}: product cannot retract 0", column=self.column)
             if (10**127 % (abs(more) // np.gcd(folded, more)) != 0).any():
                 raise InvalidRequest(
-                    f"column {self.column!r}: product takes back a factor that leaves digits without end",
+                    f"column {self.column!r}: product cannot retract a factor: the quotient has infinitely many digits",
                     column=self.column,
                 )
             return _within(_half_up(folded * unit, more), limit)
@@ -87,7 +88,7 @@ class DecimalProduct:
 
 
 def _may_pass(limit: int, words: Numbers, unit: float, groups: Groups) -> Valid:
-    """The groups of which a sum on the way may be larger than ``limit``, by the sizes of their leading words."""
+    """Return the groups in which an intermediate sum may exceed ``limit``, judged by the leading words."""
     depth = int(groups.lengths.max(initial=0))
     largest = max(int(words.max(initial=0)), -int(words.min(initial=0))) + 1
     if largest * unit * depth < limit * 0.999:
@@ -97,14 +98,14 @@ def _may_pass(limit: int, words: Numbers, unit: float, groups: Groups) -> Valid:
 
 
 def _sum_of_one_word(low: Numbers, signs: Numbers | None, groups: Groups) -> Numbers:
-    """Sums modulo 2**64 of values that fit a word, as two words."""
+    """Return sums modulo 2**64 of values that fit into one word, as two words."""
     values = low if signs is None else low * signs
     sums = np.add.reduceat(values, groups.starts) if len(groups) else np.zeros(0, np.int64)
     return np.stack([sums, sums >> 63], axis=1)
 
 
 def _sum_of_two_words(low: Numbers, high: Numbers, signs: Numbers | None, groups: Groups) -> Numbers:
-    """Sums modulo 2**128: each 32-bit piece for itself, which cannot overflow, then the carries."""
+    """Return sums modulo 2**128: 32-bit pieces are summed separately, which cannot overflow, then carries are added."""
     carry = np.zeros(len(groups), np.int64)
     pieces = []
     for piece in (low & _LOW, (low >> _HALF) & _LOW, high & _LOW, high >> _HALF):
@@ -116,7 +117,7 @@ def _sum_of_two_words(low: Numbers, high: Numbers, signs: Numbers | None, groups
 
 
 def _sum_in_order(words: Numbers, groups: Groups, retracts: Retracts | None, limit: int) -> tuple[Numbers, Valid]:
-    """The sums as exact integers; a sum on the way whose size passes ``limit`` makes the fold null."""
+    """Return the sums as exact integers; an intermediate sum that exceeds ``limit`` makes the fold null."""
     return left_to_right(
         _integers(words),
         groups,
@@ -132,21 +133,21 @@ def _within(values: Numbers, limit: int) -> tuple[Numbers, Valid]:
 
 
 def _half_up(values: Numbers, divisors: Numbers) -> Numbers:
-    """The quotients, rounded to the nearest integer, halves away from zero."""
+    """Return the quotients, rounded to the nearest integer, halves away from zero."""
     size, by = abs(values), abs(divisors)
     rounded = (2 * size + by) // (2 * by)
     return np.asarray(np.where((values < 0) == (divisors < 0), rounded, -rounded))
 
 
 def _integers(words: Numbers) -> Numbers:
-    """Two words a value, the low one first, as Python integers."""
+    """Convert two words per value, the low one first, to Python integers."""
     high: Numbers = words[:, 1].astype(object) * 2**64
     low: Numbers = np.ascontiguousarray(words[:, 0]).view(np.uint64).astype(object)
     return np.asarray(high + low)
 
 
 def _words(values: Numbers) -> Numbers:
-    """Python integers as two words a value; those that 128 bits cannot hold, which are null, get any."""
+    """Convert Python integers to two words per value; values of more than 128 bits, which are null, are arbitrary."""
     low = (values & (2**64 - 1)).astype(np.uint64).view(np.int64)
     high = (values >> 64 & (2**64 - 1)).astype(np.uint64).view(np.int64)
     return np.stack([low, high], axis=1)

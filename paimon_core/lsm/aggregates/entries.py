@@ -1,7 +1,7 @@
-"""Entries: the elements of a list or map column, laid out one after the other by group and merge order.
+"""Entries: the elements of a list or map column, in one array ordered by group and merge order.
 
-The fold of a collection is a choice among these entries: which of them stay, and in which order. ``Entries.same``
-arranges them by group and by equality; what happens to one element over time is then one run of entries.
+The fold of a collection selects among these entries: which of them remain, and in which order. ``Entries.same``
+arranges them by group and by equality, so that the history of one element is one sequence of entries.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from paimon_core.lsm.key_groups import Groups, group
 
 @dataclass(frozen=True, slots=True)
 class Entries:
-    """All arrays but ``present`` have one value per entry; entries are in order of group, row and place in the row."""
+    """All arrays but ``present`` have one value per entry; entries are ordered by group, row and place in the row."""
 
     kind: pa.DataType
     """The type of the column."""
@@ -30,14 +30,14 @@ class Entries:
     """The keys of a map."""
     group_of: Positions
     retracted: Flags
-    """Whether the entry is of a retracted row."""
+    """Whether the entry belongs to a retracted row."""
     present: Flags
-    """One per group: whether it has a collection at all; retracts from nothing leave nothing."""
+    """One per group: whether its result is a collection at all; retracts alone leave null."""
     begun: Flags
     """Whether the group has a collection before the entry's row."""
 
     def keep(self, chosen: Flags) -> Entries:
-        """The entries chosen by one boolean per entry."""
+        """Return the entries for which ``chosen``, one boolean per entry, is true."""
         if chosen.all():
             return self
         at = np.flatnonzero(chosen)
@@ -53,15 +53,15 @@ class Entries:
         )
 
     def same(self, numbers: Numbers) -> Groups:
-        """The entries arranged by group and by ``numbers``, in merge order within each."""
+        """Arrange the entries by group and by ``numbers``, in merge order within each."""
         return group(self.identities(numbers), None)
 
     def identities(self, numbers: Numbers) -> Numbers:
-        """One integer per pair of group and number."""
+        """Return one integer per pair of group and number."""
         return within_groups(self.group_of, numbers)
 
     def column(self, at: Positions, values: pa.Array | None = None) -> pa.ChunkedArray:
-        """The column of the entries at these positions, ascending by group; ``values`` stand in for their values."""
+        """Return the column of the entries at these positions, ascending by group; ``values`` replace their values."""
         lengths = np.bincount(self.group_of[at], minlength=len(self.present))
         offsets = pa.array(offsets_of(lengths), pa.int32())
         taken = pa.array(at)
@@ -75,7 +75,7 @@ class Entries:
 
 
 def entries(column: pa.ChunkedArray, groups: Groups, retracts: Retracts | None) -> Entries:
-    """The entries of the groups' rows; null collections have none."""
+    """Return the entries of the groups' rows; null collections have none."""
     groups = groups.compact()
     rows = contiguous(take(column, groups.order))
     valid = is_valid(rows)
@@ -97,7 +97,7 @@ def entries(column: pa.ChunkedArray, groups: Groups, retracts: Retracts | None) 
 
 
 def after_last(same: Groups, event: Flags) -> Groups:
-    """What comes after the last entry with an ``event`` in each group of equal entries, where anything does."""
+    """Return the entries after the last one with an ``event`` in each group of equal entries, without empty groups."""
     if not event.any():
         return same
     places = np.where(event[same.order], np.arange(len(same.order)), -1)
@@ -106,20 +106,20 @@ def after_last(same: Groups, event: Flags) -> Groups:
 
 
 def by_first(same: Groups, chosen: Positions) -> Positions:
-    """``chosen``, one entry for each group of equal entries, in the order in which their groups began."""
+    """Order ``chosen``, one entry for each group of equal entries, by the first entries of the groups."""
     return chosen[np.argsort(same.first, kind="stable")]
 
 
 def rank_in_group(group_of: Positions) -> Positions:
-    """The number, from 0, of each entry within its group; ``group_of`` ascends."""
+    """Return the number, from 0, of each entry within its group; ``group_of`` ascends."""
     first = np.searchsorted(group_of, group_of)
     return np.arange(len(group_of)) - first
 
 
 def replaced(at: Positions, group_of: Positions, groups: Flags, by: Callable[[int], list[int]]) -> Positions:
-    """``at`` with what ``by`` gives for each of the chosen groups in place of what it has for them.
+    """Return ``at`` with the positions of each of the chosen groups replaced by the result of ``by``.
 
-    A loop over these groups, which are those that no whole-column rule covers.
+    Loops over these groups, which are those that no whole-column rule can handle.
     """
     if not groups.any():
         return at

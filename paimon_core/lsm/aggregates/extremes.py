@@ -1,4 +1,4 @@
-"""Aggregate functions max and min over every comparable type, in the order of format 7.3; nulls do not count."""
+"""Aggregate functions max and min over every comparable type, in the order of format 7.3; they ignore nulls."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Extreme:
     can_retract: bool = False
 
     def __call__(self, column: pa.ChunkedArray, groups: Groups, retracts: Retracts | None) -> pa.ChunkedArray:
-        """Numbers and times are reduced as they are; other types by their order codes, one part after the other."""
+        """Return each group's extreme: numbers and times compare by value, other types by order codes, part by part."""
         kind = column.type
         if pa.types.is_integer(kind) or pa.types.is_temporal(kind) or pa.types.is_floating(kind):
             return skipping_nulls(column, groups, None, self._of_numbers)
@@ -40,7 +40,7 @@ class Extreme:
         return column_of(_order_of_floats(self._reduced(_order_of_floats(bits), groups)), array.type)
 
     def _of_codes(self, array: pa.Array, codes: list[Numbers], groups: Groups) -> pa.Array:
-        """Keep the rows that lead by the first part, of these the ones that lead by the second, and so on."""
+        """Keep the rows with the best first part, of these the rows with the best second part, and so on."""
         for part in codes if len(groups) else ():
             values = part[groups.order]
             leads = values == np.repeat(self._reduced(values, groups), groups.lengths)
@@ -55,5 +55,5 @@ class Extreme:
 
 
 def _order_of_floats(bits: Numbers) -> Numbers:
-    """Bits of floats as integers of the same order, -0.0 below 0.0, and back again: it undoes itself."""
+    """Map bits of floats to integers of the same order, -0.0 below 0.0; applying it twice gives the bits again."""
     return np.asarray(bits ^ ((bits >> (8 * bits.itemsize - 1)) & np.iinfo(bits.dtype).max))

@@ -1,6 +1,6 @@
 """Sum and product of FLOAT and DOUBLE, strictly from first to last in the column's own width (format 9.5).
 
-The order of floating-point steps shows in the last bits, so no reduction that pairs values may be used.
+The order of floating-point operations affects the last bits, so reductions that combine values pairwise cannot be used.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class FloatSum:
     can_retract: bool = True
 
     def __call__(self, column: pa.ChunkedArray, groups: Groups, retracts: Retracts | None) -> pa.ChunkedArray:
-        """Infinities and NaN are results like others."""
+        """Return the sum of each group; infinities and NaN are ordinary results."""
         return skipping_nulls(column, groups, retracts, self._step)
 
     def _step(self, array: pa.Array, groups: Groups, retracts: Retracts | None) -> pa.Array:
@@ -40,7 +40,7 @@ class FloatProduct:
     can_retract: bool = True
 
     def __call__(self, column: pa.ChunkedArray, groups: Groups, retracts: Retracts | None) -> pa.ChunkedArray:
-        """Infinities and NaN are results like others."""
+        """Return the product of each group; infinities and NaN are ordinary results."""
         return skipping_nulls(column, groups, retracts, self._step)
 
     def _step(self, array: pa.Array, groups: Groups, retracts: Retracts | None) -> pa.Array:
@@ -55,7 +55,7 @@ class FloatProduct:
 
 
 def _in_order(operation: np.ufunc, values: Numbers, groups: Groups) -> Numbers:
-    """One result per group of ``values``, which come in the order of the compact groups, none of them empty."""
+    """Return one result per group of ``values``, given in the order of the compact groups, none of them empty."""
     folded = values[groups.starts]
     rest = np.ones(len(values), np.bool_)
     rest[groups.starts] = False

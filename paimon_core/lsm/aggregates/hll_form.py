@@ -1,8 +1,8 @@
-"""The form of a serialized HyperLogLog sketch, checked before the library that trusts it reads it (format 9.6).
+"""HyperLogLog form: checks a serialized sketch, because the library that reads it does not (format 9.6).
 
 Eight bytes: length of the preamble in ints, version, family, log2 of the registers, log2 of the table, flags, a count,
-mode and type. Then, by mode, a list or a set of coupons (value and slot), or the registers: 4, 6 or 8 bits each, where
-a 4-bit register of 15 has its value in a table of exceptions.
+mode and type. Then, depending on the mode, a list or a set of coupons (value and slot), or the registers of 4, 6 or 8
+bits each. The value of a 4-bit register of 15 is in a table of exceptions.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ _EXCEPTION = 15
 
 
 def check_hll(data: bytes) -> None:
-    """Raises ValueError or struct.error for bytes that are no whole and sound sketch of one of the three modes."""
+    """Raises ValueError or struct.error for bytes that are not a complete, valid sketch of one of the three modes."""
     preamble, version, family, log_k, log_table, flags, count, mode_byte = struct.unpack_from("<8B", data)
     mode, register_type = mode_byte & 3, mode_byte >> 2
     if (version, family) != (_VERSION, _FAMILY) or preamble != _PREAMBLE_INTS.get(mode) or register_type > 2:
-        raise ValueError("it is no HyperLogLog sketch of version 1")
+        raise ValueError("it is not a HyperLogLog sketch of version 1")
     if log_k not in _REGISTER_LOGS:
         raise ValueError(f"it has 2^{log_k} registers")
     compact = bool(flags & _IS_COMPACT)
@@ -43,7 +43,7 @@ def check_hll(data: bytes) -> None:
     _check_size(data, 4 * preamble + 4 * slots)
     coupons = np.frombuffer(data, "<u4", slots, 4 * preamble)
     if np.count_nonzero(np.unique(coupons)) != count or np.count_nonzero(coupons) != count:
-        raise ValueError(f"it has not the {count} coupons that it speaks of")
+        raise ValueError(f"its table does not contain the {count} coupons that its header states")
 
 
 def _check_registers(data: bytes, log_k: int, log_table: int, kind: int, *, low: int, compact: bool) -> None:
@@ -62,12 +62,12 @@ def _check_registers(data: bytes, log_k: int, log_table: int, kind: int, *, low:
 
 
 def _check_exceptions(body: npt.NDArray[np.uint8], table: npt.NDArray[np.uint32], low: int) -> None:
-    """Every 4-bit register of 15 has one exception, and no other has."""
+    """Check that every 4-bit register of 15 has one exception, and no other register has one."""
     registers = np.column_stack([body & _EXCEPTION, body >> 4]).ravel()
     entries = table[table != 0]
     slots = np.sort(entries & (len(registers) - 1))
     if not np.array_equal(slots, np.flatnonzero(registers == _EXCEPTION)) or low > _MOST_VALUE - _EXCEPTION:
-        raise ValueError("its exceptions are not those of its registers")
+        raise ValueError("its table of exceptions does not match its registers")
 
 
 def _check_size(data: bytes, size: int) -> None:

@@ -22,7 +22,7 @@ class IntegerSum:
     can_retract: bool = True
 
     def __call__(self, column: pa.ChunkedArray, groups: Groups, retracts: Retracts | None) -> pa.ChunkedArray:
-        """Raises InvalidRequest when a sum, or a sum on the way to it, does not fit the type."""
+        """Raises InvalidRequest when the sum or an intermediate sum does not fit into the type."""
         return skipping_nulls(column, groups, retracts, self._step)
 
     def _step(self, array: pa.Array, groups: Groups, retracts: Retracts | None) -> pa.Array:
@@ -40,7 +40,7 @@ class IntegerSum:
     def _exact(
         self, values: Numbers, changes: Numbers, minus: Numbers | None, groups: Groups, kind: np.dtype
     ) -> Numbers:
-        """The sums, after a look at every sum on the way; sums of 64 bits wrap, and show it by their signs."""
+        """Return the sums and check every intermediate sum; a 64-bit overflow is detected by the signs."""
         totals = np.cumsum(changes)
         after = totals - np.repeat(totals[groups.starts] - changes[groups.starts], groups.lengths)
         before = after - changes
@@ -57,13 +57,13 @@ class IntegerSum:
 
 @dataclass(frozen=True, slots=True)
 class IntegerProduct:
-    """The product of the values; retracts divide, and what is left of the division is dropped."""
+    """The product of the values; retracts divide, and the remainder is dropped."""
 
     column: str
     can_retract: bool = True
 
     def __call__(self, column: pa.ChunkedArray, groups: Groups, retracts: Retracts | None) -> pa.ChunkedArray:
-        """Raises InvalidRequest when a product on the way does not fit the type, and for a division by zero."""
+        """Raises InvalidRequest when an intermediate product does not fit into the type, and for a division by zero."""
         return skipping_nulls(column, groups, retracts, self._step)
 
     def _step(self, array: pa.Array, groups: Groups, retracts: Retracts | None) -> pa.Array:
@@ -72,7 +72,7 @@ class IntegerProduct:
         limits = np.iinfo(kind)
         if retracts is None and len(groups):
             ordered = values[groups.order]
-            # Zeros count as ones: an overflow before a zero is one all the same.
+            # Zeros count as ones here, because an overflow before a zero is an error too.
             with np.errstate(over="ignore"):
                 bounds = np.multiply.reduceat(np.maximum(np.abs(ordered.astype(np.float64)), 1), groups.starts)
             if bounds.max() < limits.max * 0.999:
@@ -89,7 +89,7 @@ class IntegerProduct:
 
         def divide(folded: Numbers, more: Numbers) -> tuple[Numbers, None]:
             if not more.all():
-                raise InvalidRequest(f"column {self.column!r}: product takes back a zero", column=self.column)
+                raise InvalidRequest(f"column {self.column!r}: product cannot retract 0", column=self.column)
             if ((folded == limits.min) & (more == -1)).any():
                 raise overflow(self.column, "product", kind)
             down = folded // more
@@ -100,5 +100,5 @@ class IntegerProduct:
 
 
 def overflow(column: str, function: str, kind: object) -> InvalidRequest:
-    """The error of a result that its column cannot hold."""
+    """Return the error for a result that its column cannot represent."""
     return InvalidRequest(f"column {column!r}: {function} overflows {kind}", column=column, function=function)

@@ -1,7 +1,7 @@
-"""listagg: texts joined by a delimiter, first to last (format 9.7).
+"""listagg: joins texts by a delimiter, first to last (format 9.7).
 
-A text of white space only, or none, does not count. With ``distinct`` the first text stays as it is, and of the others
-those parts between delimiters are added that are not blank and not there yet.
+Texts that are null, empty or only white space do not count. With ``distinct``, the first text stays unchanged. Of the
+other texts, only parts between delimiters are added that are neither blank nor already present.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ _BLANKS = (
     "\t\n\v\f\r\x1c\x1d\x1e\x1f \u1680\u2000\u2001\u2002\u2003\u2004\u2005"
     "\u2006\u2008\u2009\u200a\u2028\u2029\u205f\u3000"
 )
-"""White space as Java counts it: no-break spaces are none."""
+"""White space as Java defines it, without no-break spaces."""
 
 
 @dataclass(frozen=True, slots=True)
 class ListAgg:
-    """``delimiter`` stands between the texts; ``distinct``: each part once."""
+    """``delimiter`` is put between the texts; ``distinct``: each part once."""
 
     delimiter: str = ","
     distinct: bool = False
     can_retract: bool = False
 
     def __call__(self, column: pa.ChunkedArray, groups: Groups, retracts: Retracts | None) -> pa.ChunkedArray:
-        """The joined text of each group; null where no text counts."""
+        """Return the joined text of each group; null when no text counts."""
         groups = groups.where(counting_texts(contiguous(column)))
         texts = contiguous(take(column, groups.order)).cast(pa.large_string())
         lists = _lists(texts, groups.lengths)
@@ -51,7 +51,7 @@ class ListAgg:
         return in_pieces(pc.if_else(pa.array(groups.lengths > 0), joined, nothing), column.type)
 
     def _distinct(self, texts: pa.Array, groups: Groups) -> pa.Array:
-        """The parts that stay, a list for each group: all of the first text, of the others what is new."""
+        """Return a list of the remaining parts for each group: all of the first text, new ones of the other texts."""
         split = pc.split_pattern(texts, self.delimiter)
         parts = split.flatten()
         text_of = np.repeat(np.arange(len(texts)), np.diff(split.offsets.to_numpy()))
@@ -65,11 +65,11 @@ class ListAgg:
         return _lists(pc.take(parts, pa.array(kept)), np.bincount(group_of[kept], minlength=len(groups)))
 
     def _distinct_by_steps(self, lists: pa.Array) -> pa.Array:
-        """The same, group by group, for a delimiter that may be found across the seam of two texts.
+        """Like ``_distinct``, group by group, for a delimiter that may occur across the boundary of two texts.
 
-        A loop over the texts: what is there already is known only by splitting what was joined so far. All but the end
-        of it stays split as it is, whatever follows, so only the end is looked at again. Only delimiters that begin as
-        they end, such as ``||``, and the empty one need it.
+        Loops over the texts, because the present parts are known only after splitting the text joined so far. Of that
+        text only the last part can still change, so only that part is split again. This is needed only for delimiters
+        whose end is also their beginning, such as ``||``, and for the empty one.
         """
         out = []
         for texts in lists.to_pylist():
@@ -90,31 +90,31 @@ class ListAgg:
 
 
 def _split(text: str, delimiter: str) -> list[str]:
-    """The parts of a text; without a delimiter Java splits at spaces."""
+    """Return the parts of a text; if the delimiter is empty, Java splits at spaces."""
     return text.split(delimiter or " ")
 
 
 def _separable(delimiter: str) -> bool:
-    """Whether joined texts split into just their own parts: no end of the delimiter is a beginning of it."""
+    """Whether joined texts split into exactly their own parts: no end of the delimiter is also a beginning of it."""
     return bool(delimiter) and not any(delimiter.startswith(delimiter[i:]) for i in range(1, len(delimiter)))
 
 
 def counting_texts(texts: pa.Array) -> Flags:
-    """Whether a text is there and not blank."""
+    """Return whether each text is neither null nor blank."""
     trimmed = pc.binary_length(pc.utf8_ltrim(texts, characters=_BLANKS))
     counts: Flags = pc.fill_null(pc.greater(trimmed, 0), False).to_numpy(zero_copy_only=False)
     return counts
 
 
 def _lists(values: pa.Array, lengths: Positions) -> pa.Array:
-    """One list of texts for each group."""
+    """Return one list of texts for each group."""
     return pa.LargeListArray.from_arrays(pa.array(offsets_of(lengths)), values)
 
 
 def listagg(field: DataField, options: FieldOptions) -> Aggregate:
-    """listagg of a column of type STRING; VARCHAR(n) and CHAR(n) could not hold the result.
+    """Return listagg for a column of type STRING; VARCHAR(n) and CHAR(n) might be too short for the result.
 
-    Raises InvalidOption naming the column and what does not fit.
+    Raises InvalidOption naming the column and what is not allowed.
     """
     check_type("listagg", field, field.type.with_nullable(True) == STRING, "STRING")
     check_options("listagg", field, options, ("distinct", "list_agg_delimiter"))

@@ -1,6 +1,6 @@
-"""merge_map and merge_map_with_keytime: the entries of all maps in one (format 9.7).
+"""merge_map and merge_map_with_keytime: merge the entries of all maps into one map (format 9.7).
 
-Keys come in the order in which they were first put; Java's order is that of a hash table.
+Keys are in the order in which they were first put; Java's order is that of a hash table.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ from paimon_core.schema import DataField
 from paimon_core.types import STRING_ROOTS, TypeRoot
 
 _FIRST_OF_THREE_BYTES = (0xEE, 0xEF)
-"""The first bytes of the code points from U+E000 on, which UTF-16 orders above those of four bytes."""
+"""First UTF-8 bytes of the code points from U+E000 to U+FFFF, which UTF-16 orders above those of four bytes."""
 
 
 @dataclass(frozen=True, slots=True)
 class MergeMap:
-    """The later value of a key wins, a null too; a retract takes back the keys of its map, whatever their values."""
+    """The later value of a key wins, even null; a retract removes the keys of its map, whatever their values."""
 
     can_retract: bool = True
 
     def __call__(self, column: pa.ChunkedArray, groups: Groups, retracts: Retracts | None) -> pa.ChunkedArray:
-        """The map of each group; null when all maps that are added are null."""
+        """Return the map of each group; null when all added maps are null."""
         found = entries(column, groups, retracts)
         same = after_last(found.same(same_object(found.keys)), found.retracted)
         return found.column(by_first(same, same.order[same.ends - 1]))
@@ -41,35 +41,35 @@ class MergeMap:
 
 @dataclass(frozen=True, slots=True)
 class MergeMapWithKeyTime:
-    """Of a key the value with the greatest time stays, the earlier of two equal ones; the values are rows.
+    """The value with the greatest time of a key wins, the earlier of two equal ones; the values are rows.
 
-    ``time``: the field of the row that holds the time, text in the order of UTF-16. The first map counts as it is. Of
-    the maps after it a null value takes back its key, and a value without a time does not count.
+    ``time``: the field of the row that contains the time, text in UTF-16 order. The first map is used unchanged. In
+    later maps, a null value removes its key, and a value without a time does not count.
     """
 
     time: str
     can_retract: bool = False
 
     def __call__(self, column: pa.ChunkedArray, groups: Groups, retracts: Retracts | None) -> pa.ChunkedArray:
-        """The map of each group; null when all maps are null."""
+        """Return the map of each group; null when all maps are null."""
         found = entries(column, groups, retracts)
         times = pc.struct_field(found.values, [self.time])
         counts = ~found.begun | ~is_valid(found.values) | is_valid(times)
         found, times = found.keep(counts), times.filter(pa.array(counts))
         ids = found.identities(same_object(found.keys))
-        # A null in the first map is a value that any other replaces, a value without a time comes next.
+        # In the first map, any value replaces a null, and any value with a time one without.
         ranks = np.where(is_valid(times), 2 + _time_codes(times), is_valid(found.values).astype(np.int64))
         same = after_last(group(ids, None), found.begun & ~is_valid(found.values))
         alive = np.zeros(len(ids), np.bool_)
         alive[same.compact().order] = True
-        # Backwards in time, so that the earliest of the greatest comes last.
+        # In reverse order, so that the earliest of several greatest values comes last.
         backwards = np.flatnonzero(alive)[::-1]
         winners = backwards[group(ids[backwards], ranks[backwards]).last]
         return found.column(by_first(same, winners))
 
 
 def _time_codes(times: pa.Array) -> Numbers:
-    """The times as integers in the order of their UTF-16 units, which is how Java compares text."""
+    """Return the times as integers in the order of their UTF-16 units, which is how Java compares text."""
     image = times.cast(pa.binary())
     text = np.frombuffer(image.buffers()[2] or b"", np.uint8)
     if (text >= 0xF0).any():
@@ -80,16 +80,17 @@ def _time_codes(times: pa.Array) -> Numbers:
 
 
 def merge_map(field: DataField, options: FieldOptions) -> Aggregate:
-    """merge_map of a column of type MAP; raises InvalidOption naming the column and what does not fit."""
+    """Return merge_map for a column of type MAP; raises InvalidOption naming the column and what is not allowed."""
     check_type("merge_map", field, field.type.root is TypeRoot.MAP, "MAP")
     check_options("merge_map", field, options)
     return MergeMap()
 
 
 def merge_map_with_keytime(field: DataField, options: FieldOptions) -> Aggregate:
-    """merge_map_with_keytime of a map to rows of two fields or more, the last of which is the time by default.
+    """Return merge_map_with_keytime for a map to rows of at least two fields; by default the last field is the time.
 
-    Raises InvalidOption naming the column and what does not fit; Java finds a time that is no text only in a merge.
+    Raises InvalidOption naming the column and what is not allowed. Java reports a time that is not text only in a
+    merge.
     """
     name = "merge_map_with_keytime"
     row = field.type.children[1].type if field.type.root is TypeRoot.MAP else field.type

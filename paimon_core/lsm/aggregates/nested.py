@@ -1,6 +1,6 @@
-"""nested_update: an array of rows as a table within a row, which grows or is upserted by a key of its own (format 9.7).
+"""nested_update: treats an array of rows as a table that grows or is upserted by its own key (format 9.7).
 
-Null elements do not count. Rows of a key come in the order in which their keys were first seen; Java's order is that
+Null elements do not count. Rows with a key are in the order in which their keys were first seen; Java's order is that
 of a hash table.
 """
 
@@ -28,16 +28,16 @@ NO_LIMIT = 2**31 - 1
 
 @dataclass(frozen=True, slots=True)
 class NestedAppend:
-    """Rows are added while there are fewer than ``limit``; a retract takes back all rows that equal one of its own."""
+    """Adds rows while there are fewer than ``limit``; a retract removes all rows that equal one of its own."""
 
     limit: int = NO_LIMIT
     can_retract: bool = True
 
     def __call__(self, column: pa.ChunkedArray, groups: Groups, retracts: Retracts | None) -> pa.ChunkedArray:
-        """The rows of each group; null when all arrays that are added are null.
+        """Return the rows of each group; null when all added arrays are null.
 
-        Whole columns at once, but for groups with retracts whose added rows exceed the limit: there it matters what
-        is there at the time, and each is a loop.
+        Works on whole columns, except for groups with retracts whose added rows exceed the limit: for these, the result
+        depends on the number of rows at each step, so each group is a loop.
         """
         found = entries(column, groups, retracts)
         found = found.keep(is_valid(found.values))
@@ -54,7 +54,7 @@ class NestedAppend:
         return at[rank_in_group(found.group_of[at]) < self.limit]
 
     def _step(self, found: Entries, numbers: Numbers, number: int) -> list[int]:
-        """The entries that are left of one group."""
+        """Return the remaining entries of one group."""
         left: list[int] = []
         for at in _entries_of(found, number):
             if found.retracted[at]:
@@ -66,9 +66,9 @@ class NestedAppend:
 
 @dataclass(frozen=True, slots=True)
 class NestedUpsert:
-    """Of a key the last row stays, or the last of those greatest by the fields ``sequence``, null smallest.
+    """Keeps the last row of a key, or the last of those with the greatest ``sequence`` fields, null smallest.
 
-    A new key comes in while there are fewer than ``limit``; a retract takes back the keys of its rows.
+    New keys are added while there are fewer than ``limit``; a retract removes the keys of its rows.
     """
 
     key: NestedKey
@@ -77,10 +77,11 @@ class NestedUpsert:
     can_retract: bool = True
 
     def __call__(self, column: pa.ChunkedArray, groups: Groups, retracts: Retracts | None) -> pa.ChunkedArray:
-        """The rows of each group; null when all arrays that are added are null.
+        """Return the rows of each group; null when all added arrays are null.
 
-        Whole columns at once, but for groups with retracts whose keys exceed the limit: there it matters what is
-        there at the time, and each is a loop. Raises InvalidRequest for a null in a key that must have none.
+        Works on whole columns, except for groups with retracts whose keys exceed the limit: for these, the result
+        depends on the number of keys at each step, so each group is a loop. Raises InvalidRequest for a null in a key
+        if the option nested-key-null-strategy is error.
         """
         found = self.key.rows(entries(column, groups, retracts))
         ids = found.identities(self.key.numbers(found.values))
@@ -102,7 +103,7 @@ class NestedUpsert:
         )
 
     def _ranks(self, rows: pa.Array) -> Numbers | None:
-        """The rank of each row by the sequence fields, in which -0.0 and 0.0 are equal."""
+        """Return the rank of each row by the sequence fields; -0.0 and 0.0 are equal."""
         if not self.sequence:
             return None
         columns = [pc.struct_field(rows, [name]) for name in self.sequence]
@@ -111,7 +112,7 @@ class NestedUpsert:
         return dense(order_codes(columns))
 
     def _step(self, found: Entries, ids: Numbers, ranks: Numbers | None, number: int) -> list[int]:
-        """The entries that are left of one group."""
+        """Return the remaining entries of one group."""
         left: dict[int, int] = {}
         for at in _entries_of(found, number):
             key = int(ids[at])
@@ -126,23 +127,23 @@ class NestedUpsert:
 
 
 def _with_retracts(found: Entries) -> Flags:
-    """Whether each group has an entry that is taken back."""
+    """Return whether each group has a retracted entry."""
     flags = np.zeros(len(found.present), np.bool_)
     flags[found.group_of[found.retracted]] = True
     return flags
 
 
 def _entries_of(found: Entries, number: int) -> range:
-    """The entries of one group."""
+    """Return the entries of one group."""
     ends: Positions = np.searchsorted(found.group_of, [number, number + 1])
     return range(int(ends[0]), int(ends[1]))
 
 
 def nested_update(field: DataField, options: FieldOptions) -> Aggregate:
-    """nested_update of a column of type ARRAY of ROW.
+    """Return nested_update for a column of type ARRAY of ROW.
 
-    Raises InvalidOption naming the column and what does not fit: nested-sequence-field and nested-key-null-strategy
-    need a nested-key.
+    Raises InvalidOption naming the column and what is not allowed: nested-sequence-field and nested-key-null-strategy
+    require a nested-key.
     """
     row = row_of_table("nested_update", field)
     known = ("nested_key", "nested_sequence_field", "nested_key_null_strategy", "count_limit")

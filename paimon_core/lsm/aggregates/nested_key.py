@@ -1,4 +1,4 @@
-"""NestedKey: the key of the rows within an array of rows (options nested-key and nested-key-null-strategy)."""
+"""Nested key: the key of the rows in an array of rows (options nested-key and nested-key-null-strategy)."""
 
 from __future__ import annotations
 
@@ -16,18 +16,20 @@ from paimon_core.lsm.gather import Flags
 
 @dataclass(frozen=True, slots=True)
 class NestedKey:
-    """``fields`` of the rows in column ``column``; ``nulls``: rows with a null in the key are merged like others
-    (merge), left out (ignore) or refused (error)."""
+    """The key consists of ``fields`` of the rows in column ``column``.
+
+    ``nulls``: rows with a null in the key are merged like other rows (merge), left out (ignore) or refused (error).
+    """
 
     column: str
     fields: tuple[str, ...]
     nulls: str = "merge"
 
     def rows(self, found: Entries) -> Entries:
-        """The rows that count; null elements do not.
+        """Return the rows that count; null elements do not.
 
-        Raises InvalidRequest naming the column for a null in a key that must have none; a retract from nothing is not
-        looked at.
+        Raises InvalidRequest naming the column for a null in a key if ``nulls`` is error, except in a retract before
+        any add.
         """
         counts = is_valid(found.values)
         if self.nulls == "merge":
@@ -43,7 +45,7 @@ class NestedKey:
         return found.keep(counts & ~incomplete)
 
     def numbers(self, rows: pa.Array) -> Numbers:
-        """Numbers that are equal where the keys of two rows are."""
+        """Return one number per row; the numbers of two rows are equal if their keys are."""
         columns = self._columns(rows)
         return same_object(pa.StructArray.from_arrays(columns, list(self.fields)))
 

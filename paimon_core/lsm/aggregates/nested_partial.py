@@ -1,4 +1,4 @@
-"""nested_partial_update: rows of an array are merged by a key of their own, field by field (format 9.7)."""
+"""nested_partial_update: merges the rows of an array by their own key, field by field (format 9.7)."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from paimon_core.schema import DataField
 
 @dataclass(frozen=True, slots=True)
 class NestedPartialUpdate:
-    """Of each field of a key the last value that is not null stays; null elements do not count.
+    """Keeps the last non-null value of each field of a key; null elements do not count.
 
-    Rows come in the order in which their keys were first seen; Java's order is that of a hash table.
+    Rows are in the order in which their keys were first seen; Java's order is that of a hash table.
     """
 
     key: NestedKey
     can_retract: bool = False
 
     def __call__(self, column: pa.ChunkedArray, groups: Groups, retracts: Retracts | None) -> pa.ChunkedArray:
-        """The rows of each group; null when all arrays are null.
+        """Return the rows of each group; null when all arrays are null.
 
-        Raises InvalidRequest for a null in a key that must have none.
+        Raises InvalidRequest for a null in a key if the option nested-key-null-strategy is error.
         """
         found = self.key.rows(entries(column, groups, retracts))
         same = found.same(self.key.numbers(found.values))
@@ -49,9 +49,9 @@ class NestedPartialUpdate:
 
 
 def nested_partial_update(field: DataField, options: FieldOptions) -> Aggregate:
-    """nested_partial_update of a column of type ARRAY of ROW, which needs a nested-key.
+    """Return nested_partial_update for a column of type ARRAY of ROW, which needs a nested-key.
 
-    Raises InvalidOption naming the column and what does not fit.
+    Raises InvalidOption naming the column and what is not allowed.
     """
     name = "nested_partial_update"
     row = row_of_table(name, field)

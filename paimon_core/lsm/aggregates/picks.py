@@ -1,6 +1,6 @@
 """Aggregate functions that pick one row's value: last_value, last_non_null_value, first_value, first_non_null_value.
 
-All types are allowed (format 9.5). Each function first chooses rows, then takes their values once.
+All types are allowed (format 9.5). Each function first chooses rows, then takes their values in one call.
 """
 
 from __future__ import annotations
@@ -18,33 +18,33 @@ from paimon_core.lsm.key_groups import Groups
 
 @dataclass(frozen=True, slots=True)
 class Last:
-    """The last value, or with ``non_null`` the last that is not null; null when a retract brought it."""
+    """The last value, or with ``non_null`` the last non-null one; null when it is the value of a retract."""
 
     non_null: bool
     can_retract: bool = True
 
     def __call__(self, column: pa.ChunkedArray, groups: Groups, retracts: Retracts | None) -> pa.ChunkedArray:
-        """The value of the row that decides, which is the same row for adds and retracts."""
+        """Return the value of the last row that counts, or null if that row is a retract."""
         rows = last_where(valid_rows(column) if self.non_null else None, groups)
         return take_or_null(column, rows if retracts is None else _unless(retracts, rows))
 
 
 @dataclass(frozen=True, slots=True)
 class First:
-    """The first value, or with ``non_null`` the first that is not null."""
+    """The first value, or with ``non_null`` the first non-null one."""
 
     non_null: bool
     can_retract: bool = False
 
     def __call__(self, column: pa.ChunkedArray, groups: Groups, retracts: Retracts | None) -> pa.ChunkedArray:
-        """The first value of each group."""
+        """Return the first value of each group."""
         return take_or_null(column, first_where(self._candidates(column), groups))
 
     def after_deletes(self, column: pa.ChunkedArray, whole: Groups, since: Groups, deletes: Flags) -> pa.ChunkedArray:
-        """The value when ``deletes``, one boolean per row, put a row in place of what was folded (format 9.5).
+        """Return the value when each row in ``deletes`` (one boolean per row) replaces what was folded (format 9.5).
 
-        ``since`` are the groups ``whole`` from their last delete on, that row included. A first value that was seen
-        before the delete makes the deleted row's value stay; otherwise the first that comes after it counts.
+        ``since`` are the groups ``whole`` from their last delete on, including that row. If a first value was found
+        before the delete, the deleted row's value stays; otherwise the first value after the delete counts.
         """
         candidates = self._candidates(column)
         adds = ~deletes if candidates is None else candidates & ~deletes
@@ -57,5 +57,5 @@ class First:
 
 
 def _unless(retracts: Retracts, rows: Positions) -> Positions:
-    """The rows, with -1 for those that are retracts."""
+    """Return the rows, with -1 for those that are retracts."""
     return np.where((rows >= 0) & retracts[rows], -1, rows)

@@ -1,7 +1,7 @@
-"""Positions: which row of each group a value comes from (format 9.5); groups may be empty and need not be compact.
+"""Positions: the row of each group that provides a value (format 9.5); groups may be empty and need not be compact.
 
-A position is a row of the table, -1 for none. Choosing positions first and taking values once keeps the cost of a
-column independent of its type.
+A position is a row of the table, or -1 for none. Positions are chosen first and the values taken once, so that the cost
+does not depend on the column's type.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _LOOK_BACK = 4
 
 
 def valid_rows(column: pa.ChunkedArray) -> Flags | None:
-    """True for the rows whose value is not null; None: for all of them."""
+    """Return true for the rows whose value is not null; None: all values are non-null."""
     if not column.null_count:
         return None
     flags: Flags = column.is_valid().to_numpy()
@@ -24,9 +24,9 @@ def valid_rows(column: pa.ChunkedArray) -> Flags | None:
 
 
 def last_where(rows: Flags | None, groups: Groups) -> Positions:
-    """The last row of each group for which ``rows`` is true (None: for all), or -1.
+    """Return the last row of each group for which ``rows`` is true (None: for all), or -1.
 
-    Looks back from each group's end for a few rows, since most groups end there, and then through all that is left.
+    Checks a few rows from each group's end first, because most groups have their result there, and then all other rows.
     """
     places = groups.ends - 1
     inside = places >= groups.starts
@@ -54,7 +54,7 @@ def last_where(rows: Flags | None, groups: Groups) -> Positions:
 
 
 def first_where(rows: Flags | None, groups: Groups) -> Positions:
-    """The first row of each group for which ``rows`` is true (None: for all), or -1."""
+    """Return the first row of each group for which ``rows`` is true (None: for all), or -1."""
     places = groups.starts
     if rows is not None and len(groups):
         chosen = rows[groups.order]
@@ -65,13 +65,13 @@ def first_where(rows: Flags | None, groups: Groups) -> Positions:
 
 
 def take_or_null(column: pa.ChunkedArray, positions: Positions) -> pa.ChunkedArray:
-    """The values at ``positions``, in that order; null at -1."""
+    """Return the values at ``positions``, in that order; null at -1."""
     missing = positions < 0
     return take(column, pa.array(positions, mask=missing) if missing.any() else positions)
 
 
 def _rows(places: Positions, found: Flags, groups: Groups) -> Positions:
-    """The rows at those places of the order that are ``found``, else -1."""
+    """Return the rows at those places of the order that are ``found``, else -1."""
     if found.all():
         return groups.order[places]
     rows = np.full(len(groups), -1, np.int64)

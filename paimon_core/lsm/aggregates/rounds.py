@@ -1,6 +1,6 @@
-"""Rounds: folds that must go strictly from first to last, as whole-column steps over a place in all groups at once.
+"""Rounds: folds that must run strictly from first to last; each round handles one place of all groups at once.
 
-A fold takes as many steps as its longest group has rows; it serves where no reduction gives the same result.
+A fold needs as many rounds as its longest group has rows; it is used where no reduction gives the same result.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from paimon_core.lsm.gather import Positions
 from paimon_core.lsm.key_groups import Groups
 
 Combine = Callable[[Numbers, Numbers], tuple[Numbers, Valid | None]]
-"""What was folded so far and one value more, to the result and which of the results are not null (None: all)."""
+"""Maps the fold so far and the next value to the result, and which of the results are not null (None: all)."""
 
 
 def rounds(groups: Groups) -> Iterator[tuple[Positions, Positions]]:
-    """For each place 0, 1, ... in a group: the numbers of the groups that have it, and their rows at that place."""
+    """Yield for each place 0, 1, ... the numbers of the groups that have a row there, and these rows."""
     longest_first = np.argsort(-groups.lengths, kind="stable")
     lengths = groups.lengths[longest_first]
     for place in range(int(lengths[0]) if len(lengths) else 0):
@@ -37,9 +37,9 @@ def left_to_right(
     take_back: Combine,
     open_with_retract: Callable[[Numbers], Numbers] | None = None,
 ) -> tuple[Numbers, Valid]:
-    """Fold ``values``, one per row, from null; gives one result per group and which of them are not null.
+    """Fold ``values``, one per row, starting from null; return one result per group and which of them are not null.
 
-    An added value opens an empty fold as it is; a retracted one by ``open_with_retract``, or not at all.
+    An added value starts an empty fold unchanged. A retracted value starts it by ``open_with_retract``, or not at all.
     """
     folded = np.zeros(len(groups), values.dtype)
     known = np.zeros(len(groups), np.bool_)

@@ -1,4 +1,4 @@
-"""Aggregate functions: sum, product, max, min, first, last, bool_and and bool_or (format 9.5)."""
+"""Scalar aggregate functions: sum, product, max, min, first, last, bool_and and bool_or (format 9.5)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _TAKES = {
 
 
 def _checked(function: str, takes: str, make: Callable[[DataField], Aggregate]) -> Factory:
-    """A factory that takes columns of these types, without options of other functions."""
+    """Return a factory that accepts columns of these types and no options of other functions."""
 
     def made(field: DataField, options: FieldOptions) -> Aggregate:
         check_type(function, field, field.type.root in _TAKES[takes], takes)

@@ -1,7 +1,7 @@
-"""Aggregate functions: hll_sketch, theta_sketch, rbm32 and rbm64 (format 9.5, 9.6).
+"""Sketch functions: hll_sketch, theta_sketch, rbm32 and rbm64 (format 9.5, 9.6).
 
-Each value is a serialized sketch or bitmap, and so is their union. The libraries that know them come with the extra
-``sketches`` and are asked for when two values first meet.
+Each value is a serialized sketch or bitmap, and so is their union. The libraries that read them are in the extra
+``sketches`` and are imported when two values are united for the first time.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ from paimon_core.schema import DataField
 from paimon_core.types import TypeRoot
 
 _REFUSALS = (ValueError, IndexError, OverflowError, RuntimeError, MemoryError, struct.error)
-"""What the libraries raise for bytes that are not theirs."""
+"""The errors that the libraries raise for bytes that are not a valid sketch."""
 _SAMPLING_RATE, _SINGLE_ITEM, _NO_SEED = struct.pack("<f", 1.0), 0x20, bytes(2)
-"""What Java writes into a theta sketch where the C++ library writes something else; both read either."""
+"""Bytes that Java writes into a theta sketch where the C++ library writes others; both can read either."""
 _COMPRESSED = b"\x04"
-"""The version of compressed theta sketches."""
+"""The version byte of compressed theta sketches."""
 
 
 @dataclass(frozen=True, slots=True)
 class Union:
-    """The union of a group's values that are not null; a single one keeps its bytes, none gives null."""
+    """The union of a group's non-null values; a single value keeps its bytes, no value gives null."""
 
     column: str
     function: str
@@ -46,10 +46,10 @@ class Union:
     can_retract: bool = False
 
     def __call__(self, column: pa.ChunkedArray, groups: Groups, retracts: Retracts | None) -> pa.ChunkedArray:
-        """One union per group. Loops over the groups of two values or more.
+        """Return one union per group. Loops over the groups of two or more values.
 
-        Raises InvalidRequest naming the column for bytes that are no such sketch, UnsupportedFeature when the library
-        is missing.
+        Raises InvalidRequest naming the column for bytes that are not such a sketch, UnsupportedFeature when the
+        library is missing.
         """
         present = groups.where(column.is_valid().to_numpy())
         places = np.full(len(present), len(column))
@@ -89,7 +89,7 @@ class Union:
 
 
 def _hll(library: Any, values: Sequence[bytes]) -> bytes:
-    """HyperLogLog in the compact form; one after the other, since the estimate depends a little on the order."""
+    """Return the compact HyperLogLog union; united in order, because the order slightly affects the estimate."""
     for value in values:
         check_hll(value)
     first, *others = map(library.hll_sketch.deserialize, values)
@@ -102,7 +102,7 @@ def _hll(library: Any, values: Sequence[bytes]) -> bytes:
 
 
 def _theta(library: Any, values: Sequence[bytes]) -> bytes:
-    """Theta sketches of any size with the default seed, united into 4096 entries."""
+    """Unite theta sketches of any size with the default seed into one of 4096 entries."""
     union = library.theta_union()
     for value in values:
         _check_theta(value)
@@ -119,7 +119,7 @@ def _theta(library: Any, values: Sequence[bytes]) -> bytes:
 
 
 def _check_theta(data: bytes) -> None:
-    """Raises ValueError for a compressed sketch that claims more entries than its bytes can hold."""
+    """Raises ValueError for a compressed sketch that states more entries than its bytes can contain."""
     if data[1:2] != _COMPRESSED:
         return
     preamble, _, _, entry_bits, count_bytes = struct.unpack_from("<5B", data)

@@ -1,9 +1,9 @@
-"""Value codes: elements of any type as integers, equal where Java takes two elements for equal (format 9.7).
+"""Value codes: elements of any type as integers that are equal when Java considers two elements equal (format 9.7).
 
-Java compares in two ways. ``same_object`` is the equality of single objects, as hash tables use it: every NaN is one
-value, -0.0 is not 0.0. ``same_row`` is that of the comparing code it generates for rows and what they hold: -0.0 equals
-0.0, and a value with a NaN, or with a null inside a list or a map, equals nothing, not even itself. In both a null is
-equal to a null. Maps compare without regard to the order of their entries.
+Java compares in two ways. ``same_object`` is the equality of objects, as hash tables use it: NaN equals NaN, -0.0 does
+not equal 0.0. ``same_row`` is the equality of the code that Java generates for rows and their contents: -0.0 equals
+0.0, and a value with a NaN, or with a null inside a list or a map, equals nothing, not even itself. In both, null
+equals null, and the order of the entries of a map does not matter.
 """
 
 from __future__ import annotations
@@ -19,27 +19,27 @@ from paimon_core.lsm.gather import Flags, offsets_of
 from paimon_core.lsm.order_codes import Codes, Ints, order_codes, pack, parts
 
 Numbers = npt.NDArray[np.int64]
-"""One integer per element, counted from 0; small, so that a number of a group fits beside it."""
+"""One integer per element, counted from 0; small, so that it can be combined with a group number."""
 
 
 def dense(codes: Codes) -> Numbers:
-    """The codes as integers counted from 0 without gaps, in the same order."""
+    """Return the codes as integers counted from 0 without gaps, in the same order."""
     numbers: Numbers = np.unique(codes, return_inverse=True)[1].astype(np.int64)
     return numbers
 
 
 def within_groups(group_of: Numbers, numbers: Numbers) -> Numbers:
-    """One integer per pair of group and number."""
+    """Return one integer per pair of group and number."""
     return group_of * (int(numbers.max(initial=0)) + 1) + numbers
 
 
 def same_object(array: pa.Array) -> Numbers:
-    """Numbers that are equal where the elements are equal as objects."""
+    """Return numbers that are equal where the elements are equal as objects."""
     return _numbers(array, None)
 
 
 def same_row(array: pa.Array) -> Numbers:
-    """Numbers that are equal where the elements are equal as rows are; an element equal to nothing has its own."""
+    """Return numbers that are equal where the elements are equal as rows; one that equals nothing has its own."""
     never = np.zeros(len(array), np.bool_)
     numbers = _numbers(array, never)
     never &= is_valid(array)
@@ -48,13 +48,13 @@ def same_row(array: pa.Array) -> Numbers:
 
 
 def is_valid(array: pa.Array) -> Flags:
-    """Whether each element is no null."""
+    """Return whether each element is not null."""
     flags: Flags = pc.is_valid(array).to_numpy(zero_copy_only=False)
     return flags
 
 
 def _numbers(array: pa.Array, never: Flags | None) -> Numbers:
-    """Numbers of equality; ``never``, if given, is set for elements that equal nothing, and rows compare as rows."""
+    """Return numbers of equality; if ``never`` is given, rows compare as rows, and elements that equal nothing set it."""
     if len(array) == 0:
         return np.zeros(0, np.int64)
     kind = array.type
@@ -103,12 +103,12 @@ def _of_maps(array: pa.Array, never: Flags | None) -> Numbers:
 
 
 def _spread(never: Flags, unequal: Flags, lengths: npt.NDArray[Any]) -> None:
-    """Marks the lists that hold an element which equals nothing."""
+    """Mark the lists with an element that equals nothing."""
     never[np.repeat(np.arange(len(lengths)), lengths)[unequal]] = True
 
 
 def _of_sequences(valid: Flags, lengths: npt.NDArray[Any], columns: list[Numbers]) -> Numbers:
-    """Numbers of rows of integers of different lengths: their bytes compare as text does."""
+    """Return numbers of sequences of integers of different lengths, which are compared as byte strings."""
     words = np.stack(columns, axis=1).astype(np.uint32)
     ends = offsets_of(lengths) * words.itemsize * words.shape[1]
     buffers = [None, pa.py_buffer(ends), pa.py_buffer(np.ascontiguousarray(words))]
@@ -117,12 +117,12 @@ def _of_sequences(valid: Flags, lengths: npt.NDArray[Any], columns: list[Numbers
 
 
 def _distinct(codes: Codes) -> Numbers:
-    """Numbers of codes, in any order: a hash table is quicker than a sort where it takes the codes."""
+    """Return numbers of codes, in any order; a hash table, where possible, is faster than a sort."""
     return dense(codes) if codes.dtype.kind == "S" else _hashed(pa.array(codes))
 
 
 def _hashed(array: pa.Array) -> Numbers:
-    """Numbers of values other than floats, in the order in which they are first seen; a null has one of its own."""
+    """Return numbers of values other than floats, in the order of their first occurrence; null has its own number."""
     encoded = array.dictionary_encode()
     indices = pc.fill_null(encoded.indices, len(encoded.dictionary))
     numbers: Numbers = indices.to_numpy(zero_copy_only=False).astype(np.int64)

@@ -1,4 +1,4 @@
-"""Fixed-width values as numpy sees them, and the way of a fold that skips nulls (format 9.5)."""
+"""Fixed-width values as numpy arrays, and folds that skip nulls (format 9.5)."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ Numbers = npt.NDArray[Any]
 Valid = npt.NDArray[np.bool_]
 """One boolean per group: whether it has a value."""
 Step = Callable[[pa.Array, Groups, Retracts | None], pa.Array]
-"""A column, groups without nulls or empty ones, and the retracts, to one value per group."""
+"""Maps a column, non-empty groups without nulls, and the retracts to one value per group."""
 
 
 def raw(array: pa.Array, dtype: npt.DTypeLike, words: int = 1) -> Numbers:
-    """The values of a fixed-width array without a copy, each of ``words`` numbers; a null has any value."""
+    """Return the values of a fixed-width array without a copy, each of ``words`` numbers; nulls are arbitrary."""
     width = np.dtype(dtype).itemsize * words
     buffer = array.buffers()[1] if len(array) else None
     if buffer is None:
@@ -32,7 +32,7 @@ def raw(array: pa.Array, dtype: npt.DTypeLike, words: int = 1) -> Numbers:
 
 
 def column_of(values: Numbers, kind: pa.DataType, valid: Valid | None = None) -> pa.Array:
-    """An array of the type around the values; null where ``valid`` is false."""
+    """Return an array of the type over the values; null where ``valid`` is false."""
     values = np.ascontiguousarray(values)
     nulls = None if valid is None or valid.all() else pa.array(valid).buffers()[1]
     length = values.nbytes * 8 // kind.bit_width
@@ -40,7 +40,7 @@ def column_of(values: Numbers, kind: pa.DataType, valid: Valid | None = None) ->
 
 
 def skipping_nulls(column: pa.ChunkedArray, groups: Groups, retracts: Retracts | None, step: Step) -> pa.ChunkedArray:
-    """The fold of the values that are not null; null for groups without one."""
+    """Return the fold of the non-null values; null for groups without any."""
     rows = valid_rows(column)
     groups = groups.compact() if rows is None else groups.where(rows)
     filled = groups.lengths > 0

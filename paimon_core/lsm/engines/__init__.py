@@ -1,1 +1,1 @@
-"""The merge engines: what makes several rows of one key one row (format 9)."""
+"""Merge engines: how several rows of one key become one row (format 9)."""

@@ -1,8 +1,7 @@
-"""Aggregation: each column of a key's rows is folded by a function of its own (format 9.5).
+"""Aggregation: each column of a key's rows is folded by its own aggregate function (format 9.5).
 
-The folded row is of kind +I and has the last row's sequence number. With aggregation.remove-record-on-delete a -D
-puts its own row in place of what was folded before: the fold begins again with it, and the result is of kind -D when
-no row follows.
+The result is of kind +I and has the last row's sequence number. With aggregation.remove-record-on-delete, a -D row
+replaces what was folded before it and the fold restarts from that row. The result is of kind -D when no row follows.
 """
 
 from __future__ import annotations
@@ -34,21 +33,21 @@ _REMOVE = "aggregation.remove-record-on-delete"
 
 @dataclass(frozen=True, slots=True)
 class Aggregation:
-    """``functions`` by column; columns without one, such as keys, take the last row's value."""
+    """``functions`` by column; columns without a function, such as keys, take the last row's value."""
 
     keeps_last: ClassVar[bool] = False
     functions: Mapping[str, Aggregate]
     remove_on_delete: bool = False
     not_null: frozenset[str] = frozenset()
     merges_lone: bool = False
-    """Fold keys with one row too (``merge_engine``)."""
+    """Also fold keys with only one row (``merge_engine``)."""
 
     @staticmethod
     def of(schema: TableSchema, options: TableOptions) -> Aggregation:
-        """The functions that the options choose.
+        """Return the engine with the functions that the options choose.
 
-        Raises InvalidOption naming the column and the option for a function on a sequence column, a type that a
-        function does not take, or options that exclude each other.
+        Raises InvalidOption naming the column and the option for a function on a sequence column, a column type that
+        the function does not support, or options that exclude each other.
         """
         sequence = options["sequence.field"] or ()
         functions = {}
@@ -67,11 +66,11 @@ class Aggregation:
         return Aggregation(functions, options[_REMOVE], not_null)
 
     def inputs(self, columns: Sequence[str]) -> tuple[str, ...]:
-        """The columns themselves."""
+        """Return the columns themselves."""
         return tuple(dict.fromkeys(columns))
 
     def survivors(self, rows: pa.Table, groups: Groups, *, drop_deletes: bool) -> Groups:
-        """All groups; with ``drop_deletes`` not those of a lone retract, nor those that end in a -D that removes."""
+        """Return all groups; ``drop_deletes`` leaves out single retracts and groups whose last row is a removing -D."""
         if not drop_deletes or VALUE_KIND not in rows.column_names:
             return groups
         kinds = _kinds(rows)[groups.last]
@@ -79,7 +78,7 @@ class Aggregation:
         return groups.keep((kinds & 1 == 0) | (((groups.lengths > 1) | self.merges_lone) & ~removed))
 
     def fold(self, rows: pa.Table, groups: Groups, columns: Sequence[str]) -> pa.Table:
-        """Each column by its function; key columns and sequence numbers are those of the last row."""
+        """Fold each column by its function; key columns and sequence numbers are those of the last row."""
         whole = groups.compact()
         since, deletes, retracts = whole, None, None
         if VALUE_KIND in rows.column_names:
@@ -108,7 +107,7 @@ class Aggregation:
         if folding.retracts is not None and not function.can_retract:
             raise self._no_retract(name)
         if isinstance(function, First | Last) and folding.retracts is None and folding.deletes is None:
-            return function(column, groups, None)  # of one row they are that row's value, so all groups go at once
+            return function(column, groups, None)  # for one row this gives its value, so all groups go in one call
         if isinstance(function, First) and folding.deletes is not None:
             folded = function.after_deletes(column, folding.whole, folding.dense, folding.deletes)
         else:
@@ -120,7 +119,10 @@ class Aggregation:
         return with_singles(column, groups, folding.many, folded)
 
     def check_retract(self, kinds: Collection[int]) -> None:
-        """A -D that removes is always taken; else every function must take retracts and may leave no forbidden null."""
+        """Accept a -D that removes the record; for other retracts, check every function.
+
+        Raises InvalidRequest naming the column when its function cannot retract or would set a NOT NULL column to null.
+        """
         if self.remove_on_delete and set(kinds) <= {RowKind.DELETE}:
             return
         for name, function in self.functions.items():
@@ -128,48 +130,48 @@ class Aggregation:
                 raise self._no_retract(name)
             if isinstance(function, Last) and name in self.not_null:
                 raise InvalidRequest(
-                    f"rows of kind -U and -D are refused: they would leave null in column {name!r}, which is NOT NULL; "
-                    f"the option fields.{name}.ignore-retract = true lets the column keep its value",
+                    f"rows of kind -U and -D are refused: they would set column {name!r}, which is NOT NULL, to null; "
+                    f"set the option fields.{name}.ignore-retract = true to keep the column's value",
                     column=name,
                 )
 
     def check_rows(self, rows: pa.Table) -> None:
-        """What listagg joins must not be blank where its column is NOT NULL: blank texts alone make null."""
+        """Raises InvalidRequest for a blank text in a NOT NULL column with listagg: listagg of blank texts is null."""
         for name in self.not_null.intersection(self.functions):
             function = self.functions[name]
             inner = function.inner if isinstance(function, IgnoreRetract) else function
             if isinstance(inner, ListAgg) and not counting_texts(contiguous(rows[name])).all():
                 raise InvalidRequest(
-                    f"column {name!r} is NOT NULL, but a text to write is blank, which listagg makes null",
+                    f"column {name!r} is NOT NULL, but a text to write is blank, and listagg of blank texts is null",
                     column=name,
                 )
 
     def _no_retract(self, name: str) -> InvalidRequest:
         return InvalidRequest(
-            f"rows of kind -U and -D are refused: the aggregate function of column {name!r} cannot take a value back; "
-            f"the option fields.{name}.ignore-retract = true leaves the column as it is, {_REMOVE} = true lets -D "
-            "remove the row",
+            f"rows of kind -U and -D are refused: the aggregate function of column {name!r} cannot retract values; "
+            f"set the option fields.{name}.ignore-retract = true to keep the column's value, or {_REMOVE} = true to "
+            "let -D remove the row",
             column=name,
         )
 
 
 @dataclass(frozen=True, slots=True)
 class _Folding:
-    """The groups of one fold: ``since`` their last removing -D all groups, ``dense`` those of several rows."""
+    """The groups of one fold: ``since`` are all groups from their last removing -D on, ``dense`` the folded ones."""
 
     whole: Groups
-    """The groups of ``dense`` with what came before that -D."""
+    """The groups of ``dense`` including the rows before the last removing -D."""
     since: Groups
     dense: Groups
     many: Flags
     """One boolean per group of ``since``: whether it is in ``dense``."""
     deletes: Flags | None
-    """One boolean per row: whether it removes; None when no row of the groups does."""
+    """One boolean per row: whether it removes the record; None when no row of the groups does."""
     retracts: Retracts | None
 
 
 def _since_last(deletes: Flags, whole: Groups) -> Groups:
-    """The groups from their last row that ``deletes`` on; the same groups when no row does."""
+    """Return the groups from their last row in ``deletes`` on; the same groups when there is no such row."""
     found = deletes[whole.order]
     if not found.any():
         return whole

@@ -1,4 +1,4 @@
-"""merge_engine: the engine that a table's options choose, checked against its schema."""
+"""Engine choice: creates the merge engine that a table's options choose and checks it against the schema."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from paimon_core.types import NESTED_ROOTS
 
 
 def merge_engine(schema: TableSchema, options: TableOptions, *, merges_lone: bool = False) -> MergeEngine:
-    """The merge engine of a table with a primary key (option ``merge-engine``).
+    """Return the merge engine of a table with a primary key (option ``merge-engine``).
 
-    ``merges_lone``: without the single-record rule, as compactions with lookups merge (format 10.6): a lone row passes
-    through the engine's rules as well. To deduplicate and first-row it is all the same.
+    ``merges_lone``: the single-record rule does not apply, as in compactions with lookups (format 10.6), so the
+    engine's rules are applied to single rows too. For deduplicate and first-row this makes no difference.
 
     Raises InvalidRequest naming the option and the column for options that do not fit the schema or each other,
-    UnsupportedFeature for what is not built.
+    UnsupportedFeature for features that are not supported.
     """
     for field in schema.select(options["sequence.field"] or ()):
         if field.type.root in NESTED_ROOTS:
             raise UnsupportedFeature(
-                f"option sequence.field names {field.name!r}, which is {field.type}: it gives rows no order here",
+                f"option sequence.field names {field.name!r}, which is {field.type}: its values cannot be ordered",
                 option="sequence.field",
                 column=field.name,
             )

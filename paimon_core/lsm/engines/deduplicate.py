@@ -1,6 +1,6 @@
-"""Deduplicate: the last row of a key stays, whole (format 9.2).
+"""Deduplicate: keeps the last row of a key, with all its columns (format 9.2).
 
-It decides on the key, sequence and kind columns alone; every other column is read only at the rows that win.
+Only the key, sequence and kind columns decide; all other columns are read only at the rows that are kept.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ from paimon_core.schema import VALUE_KIND
 
 @dataclass(frozen=True, slots=True)
 class Deduplicate:
-    """``ignore_delete``: of several rows, those of kind -U and -D do not count (option ignore-delete)."""
+    """``ignore_delete``: rows of kind -U and -D do not count if a key has several rows (option ignore-delete)."""
 
     ignore_delete: bool = False
 
     @property
     def keeps_last(self) -> bool:
-        """Unless some rows do not count."""
+        """True unless ``ignore_delete`` excludes rows."""
         return not self.ignore_delete
 
     def inputs(self, columns: Sequence[str]) -> tuple[str, ...]:
-        """The columns themselves."""
+        """Return the columns themselves."""
         return tuple(dict.fromkeys(columns))
 
     def survivors(self, rows: pa.Table, groups: Groups, *, drop_deletes: bool) -> Groups:
-        """The groups with a row; with ``drop_deletes`` those whose last row is no retract."""
+        """Return the groups with a row that counts; with ``drop_deletes`` only those whose last row is no retract."""
         if not (drop_deletes or self.ignore_delete) or VALUE_KIND not in rows.column_names:
             return groups
         adds = is_add(rows)
@@ -42,11 +42,11 @@ class Deduplicate:
         return groups.keep(adds[groups.last]) if drop_deletes else groups
 
     def fold(self, rows: pa.Table, groups: Groups, columns: Sequence[str]) -> pa.Table:
-        """The last row of each group."""
+        """Return the last row of each group."""
         return fold(rows, groups, dict.fromkeys(columns, last))
 
     def check_retract(self, kinds: Collection[int]) -> None:
-        """Every kind of row is taken."""
+        """Accepts every kind of row."""
 
     def check_rows(self, rows: pa.Table) -> None:
-        """Every row is taken."""
+        """Accepts every row."""

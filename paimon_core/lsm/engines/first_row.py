@@ -1,7 +1,7 @@
-"""First-row: the first row of a key stays, whatever comes after it (format 9.3).
+"""First-row: keeps the first row of a key (format 9.3).
 
-It decides on the key, sequence and kind columns alone. Rows of level 0 are not seen by batch reads: whether a key is
-new is known only when a compaction has looked it up.
+Only the key, sequence and kind columns decide. Batch reads skip rows of level 0: whether a key is new is known only
+after a compaction has looked it up.
 """
 
 from __future__ import annotations
@@ -25,35 +25,35 @@ _PRODUCERS = ("none", "lookup")
 
 @dataclass(frozen=True, slots=True)
 class FirstRow:
-    """``ignore_delete``: of several rows, those of kind -U and -D do not count (option ignore-delete)."""
+    """``ignore_delete``: rows of kind -U and -D do not count if a key has several rows (option ignore-delete)."""
 
     keeps_last: ClassVar[bool] = False
     ignore_delete: bool = False
 
     @staticmethod
     def of(options: TableOptions) -> FirstRow:
-        """The engine of a table; raises InvalidRequest for options that do not go with it."""
+        """Return the engine of a table; raises InvalidRequest for options that first-row does not allow."""
         if options["sequence.field"]:
             raise InvalidRequest(
-                "option sequence.field does not go with merge-engine = first-row, whose order is that of arrival",
+                "option sequence.field is not allowed with merge-engine = first-row, which uses the order of arrival",
                 option="sequence.field",
             )
         producer = options["changelog-producer"]
         if producer not in _PRODUCERS:
             raise InvalidRequest(
-                f"option changelog-producer = {producer} does not go with merge-engine = first-row, "
-                f"only {' and '.join(_PRODUCERS)} do",
+                f"option changelog-producer = {producer} is not allowed with merge-engine = first-row, "
+                f"only {' and '.join(_PRODUCERS)} are",
                 option="changelog-producer",
                 value=producer,
             )
         return FirstRow(options["ignore-delete"])
 
     def inputs(self, columns: Sequence[str]) -> tuple[str, ...]:
-        """The columns themselves."""
+        """Return the columns themselves."""
         return tuple(dict.fromkeys(columns))
 
     def survivors(self, rows: pa.Table, groups: Groups, *, drop_deletes: bool) -> Groups:
-        """The groups with a row that counts; with ``drop_deletes`` those whose first such row is no retract."""
+        """Return the groups that have a row that counts; with ``drop_deletes`` only those whose first is no retract."""
         if VALUE_KIND not in rows.column_names:
             return groups
         adds = is_add(rows)
@@ -64,7 +64,7 @@ class FirstRow:
         return groups.keep(adds[groups.first]) if drop_deletes else groups
 
     def fold(self, rows: pa.Table, groups: Groups, columns: Sequence[str]) -> pa.Table:
-        """The first row of each group."""
+        """Return the first row of each group."""
         return fold(rows, groups, dict.fromkeys(columns, first))
 
     def check_retract(self, kinds: Collection[int]) -> None:
@@ -73,7 +73,7 @@ class FirstRow:
             raise _refused()
 
     def check_rows(self, rows: pa.Table) -> None:
-        """Every row is taken."""
+        """Accepts every row."""
 
 
 def _check_kinds(rows: pa.Table, groups: Groups) -> None:
@@ -84,6 +84,6 @@ def _check_kinds(rows: pa.Table, groups: Groups) -> None:
 
 def _refused() -> InvalidRequest:
     return InvalidRequest(
-        "merge-engine = first-row takes no rows of kind -U and -D: set the option ignore-delete = true to drop them",
+        "merge-engine = first-row accepts no rows of kind -U and -D: set the option ignore-delete = true to drop them",
         option="ignore-delete",
     )

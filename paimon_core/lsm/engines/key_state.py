@@ -1,8 +1,8 @@
-"""KeyState: where the state of each key begins, and what the rows after that may do to it (format 9.4).
+"""Key state: the row that each key's state starts with, and which rows change it (format 9.4).
 
-A key's state begins empty. It becomes a row as it stands, all columns of it, when the first row of the key is a
-retract, and at every row that removes the record. The latter cut the rows of a key into segments; only the last one
-bears on the result's values.
+A key's state starts empty. Two kinds of rows replace the state by all of their columns: a retract that is the first row
+of the key, and every row that removes the record. Removing rows divide the rows of a key into segments; only the last
+segment affects the values of the result.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from paimon_core.schema import RowKind
 
 @dataclass(frozen=True)
 class KeyState:
-    """The rows of some keys; groups are compact and none is empty."""
+    """The rows of some keys; the groups are compact and none is empty."""
 
     whole: Groups
     """All rows that count for the keys."""
     retracts: Flags | None = None
-    """One boolean per row of the table: kind -U or -D; None when no row is one."""
+    """One boolean per row of the table: whether its kind is -U or -D; None when there is no such row."""
     removed: Flags | None = None
-    """One boolean per row of the table: it removes the record; None when no row does."""
-    still: Flags | None = None
-    """One boolean per row of the table: it may be the state a segment begins with, and does nothing else."""
+    """One boolean per row of the table: whether it removes the record; None when no row does."""
+    inert: Flags | None = None
+    """One boolean per row of the table: whether it does nothing, except that it may be a segment's first state."""
 
     @cached_property
     def segments(self) -> Groups:
-        """The groups, cut before each row that removes the record."""
+        """The groups, divided before each row that removes the record."""
         if self.removed is None:
             return self.whole
         opens = self.removed[self.whole.order]
@@ -56,12 +56,12 @@ class KeyState:
 
     @cached_property
     def base(self) -> Positions:
-        """The row that each key's last segment begins with as its state, or -1: it begins empty."""
+        """The row that is the first state of each key's last segment; -1 when it starts empty."""
         return base_rows(self.final, self.retracts)
 
     @cached_property
-    def carrying(self) -> Groups:
-        """The rows whose values that are not null stay: the base, and the adds after it. Groups may be empty."""
+    def value_rows(self) -> Groups:
+        """The rows whose non-null values count: the base and the adds after it. Groups may be empty."""
         if self.retracts is None:
             return self.final
         carries = ~self.retracts
@@ -80,7 +80,7 @@ class KeyState:
 
 
 def base_rows(segments: Groups, retracts: Flags | None) -> Positions:
-    """The first row of each segment where that is a retract, else -1."""
+    """Return the first row of each segment if it is a retract, else -1."""
     if retracts is None:
         return np.full(len(segments), -1, np.int64)
     return np.where(retracts[segments.first], segments.first, -1)

@@ -1,4 +1,4 @@
-"""The columns of a partial update that no sequence group orders: values, kinds and sequence numbers (format 9.4)."""
+"""Last values: values, kinds and sequence numbers of a partial update outside of sequence groups (format 9.4)."""
 
 from __future__ import annotations
 
@@ -12,27 +12,28 @@ from paimon_core.lsm.key_groups import Groups
 
 
 def last_values(state: KeyState, many: Flags, column: pa.ChunkedArray, groups: Groups) -> pa.ChunkedArray:
-    """The last value that is not null of each group, among the rows that carry values.
+    """Return the last non-null value of each group, among the rows whose values count.
 
-    ``many`` are the groups of several rows, those of ``state``; a lone row carries its value, whatever its kind.
+    ``many`` marks the groups of several rows, which ``state`` describes; a single row keeps its value, whatever its
+    kind.
     """
     valid = valid_rows(column)
     if state.retracts is None:
         return take_or_null(column, groups.last if valid is None else last_where(valid, groups))
     rows = groups.last.copy()
-    rows[many] = last_where(valid, state.carrying)
+    rows[many] = last_where(valid, state.value_rows)
     return take_or_null(column, rows)
 
 
 def result_kinds(state: KeyState, many: Flags, column: pa.ChunkedArray, groups: Groups) -> pa.ChunkedArray:
-    """A lone row's own kind, else the kind that the state ends with."""
+    """Return the kind of a single row itself, else the kind of the final state."""
     kinds = contiguous(take(column, groups.last)).to_numpy().copy()
     kinds[many] = state.kinds
     return pa.chunked_array([pa.array(kinds, column.type)])
 
 
 def last_add_numbers(state: KeyState, many: Flags, column: pa.ChunkedArray, groups: Groups) -> pa.ChunkedArray:
-    """Where deletes are ignored: the sequence number of the last add, 0 for keys of several deletes and no add."""
+    """Return the sequence number of the last add if deletes are ignored; 0 for keys with several deletes and no add."""
     rows = groups.last.copy()
     rows[many] = last_where(None if state.retracts is None else ~state.retracts, state.whole)
     numbers = contiguous(take(column, rows.clip(min=0))).to_numpy().copy()

@@ -1,9 +1,9 @@
-"""First values in a sequence group: first_value and first_non_null_value with late rows (format 9.4, 9.5).
+"""First values with late rows: first_value and first_non_null_value in a sequence group (format 9.4, 9.5).
 
-These functions remember that they have begun, and the memory outlives the removal of the record. Until they begin, a
-late row stands in only where the state has no value (first_value: never); they begin with the first newer row (that is
-not null, for first_non_null_value) or with the first late row that finds a value. From then on newer rows change
-nothing, and every late row, null or not, takes the place.
+These functions remember whether they have begun, even after the record is removed. Before they begin, a late row sets
+the value only if the state has none (first_value: never). They begin with the first newer row (first_non_null_value:
+the first that is not null) or with the first late row that finds a value. After that, newer rows change nothing, and
+every late row replaces the value, even by null.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from paimon_core.lsm.key_groups import Groups
 
 
 def fold_first(column: pa.ChunkedArray, state: KeyState, arrived: Arrivals, *, non_null: bool) -> pa.ChunkedArray:
-    """One value per key; retracts change nothing."""
+    """Return one value per key; retracts change nothing."""
     adds = arrived.counts if state.retracts is None else arrived.counts & ~state.retracts
     valid = valid_rows(column) if non_null else None
     whole = state.segments
@@ -35,28 +35,28 @@ def fold_first(column: pa.ChunkedArray, state: KeyState, arrived: Arrivals, *, n
 
 
 def _fold(segments: Groups, newer: Flags, late: Flags, base: Positions, valid: Flags | None) -> tuple[Positions, Flags]:
-    """For segments in which the function has not begun: the row each takes its value from or -1, and whether it begins.
+    """Fold segments in which the function has not begun: return each segment's row or -1, and whether it begins there.
 
-    ``valid`` None: null is a value like any other.
+    ``valid`` None: null counts as a value.
     """
     places = np.empty(len(newer), np.int64)
     places[segments.order] = np.arange(len(segments.order))
     never = len(segments.order)
     usable = newer if valid is None else newer & valid
     first_newer = _place(first_where(usable, segments), places, never)
-    stand_in, stands = base, segments.starts - 1
+    stand_in_rows, stand_in_places = base, segments.starts - 1
     if valid is not None:
         filling = first_where(late & valid, segments)
         has_base = (base >= 0) & valid[base]
-        stand_in = np.where(has_base, base, filling)
-        stands = np.where(has_base, segments.starts, _place(filling, places, never))
+        stand_in_rows = np.where(has_base, base, filling)
+        stand_in_places = np.where(has_base, segments.starts, _place(filling, places, never))
     after = late.copy()
     in_order = segments.order
-    after[in_order] &= np.arange(never) > stands[segments.numbers]
+    after[in_order] &= np.arange(never) > stand_in_places[segments.numbers]
     first_late = _place(first_where(after, segments), places, never)
     by_newer = first_newer < first_late
     begins = np.where(by_newer, first_newer, first_late)
-    at_begin = np.where(by_newer, in_order[begins.clip(max=never - 1)], stand_in)
+    at_begin = np.where(by_newer, in_order[begins.clip(max=never - 1)], stand_in_rows)
     last_late = last_where(late, segments)
     return np.where(_place(last_late, places, -1) > begins, last_late, at_begin), begins < never
 

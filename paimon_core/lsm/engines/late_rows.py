@@ -1,17 +1,17 @@
 """Late rows: aggregate functions in a sequence group, whose rows may arrive late (format 9.4, 9.5).
 
-A newer row is folded as agg(state, value). A late one is folded the other way round, agg(value, state), as if it had
-come first; a retract, late or not, is taken back where it arrives. What that means depends on the function:
+A newer row is folded as agg(state, value). A late row is folded in the opposite order, agg(value, state), as if it had
+come first. A retract, late or not, is applied at the place where it arrives. The consequences depend on the function:
 
-* sum, product, max, min, bool_and, bool_or and the sketches: nothing, agg is symmetric. ``collect`` keeps the order
-  of arrival by its own rule, unless it ignores retracts. All rows are folded in order of arrival.
+* sum, product, max, min, bool_and, bool_or and the sketches: no difference, because agg is symmetric. ``collect`` keeps
+  the order of arrival by its own rule, unless it ignores retracts. All rows are folded in order of arrival.
 * last_value: a late row changes nothing; it is left out.
 * last_non_null_value, listagg, merge_map, nested_update and nested_partial_update are associative: late rows are put
-  before all others, the last of them first, and everything is folded in one pass. Only keys in which a late row
-  follows a retract need several passes, one per such place, all keys at once.
-* merge_map_with_keytime (null removes an entry) and nested_update with a count limit are not associative: one pass for
-  each late row of the key that has most of them, all keys at once.
-* first_value and first_non_null_value remember that they have begun: see ``late_first``.
+  before all other rows, the last of them first, and everything is folded in one pass. Only keys in which a late row
+  follows a retract need several passes, one for each such place, with all keys in parallel.
+* merge_map_with_keytime (null removes an entry) and nested_update with a count limit are not associative: they need one
+  pass for each late row of the key with the most late rows, with all keys in parallel.
+* first_value and first_non_null_value remember whether they have begun: see ``late_first``.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from paimon_core.options import FieldOptions
 
 
 class Late(Enum):
-    """How a function takes late rows."""
+    """How a function handles late rows."""
 
     IN_PLACE = "as any other row"
     LEFT_OUT = "not at all"
@@ -47,7 +47,7 @@ _FIRST = ("first_value", "first_non_null_value", "first_not_null_value")
 
 
 def late(function: str, options: FieldOptions) -> Late:
-    """How the function takes late rows, as the module tells."""
+    """Return how the function handles late rows, as described in the module docstring."""
     if function in _FIRST:
         return Late.FIRST
     if function == "last_value":
@@ -61,27 +61,30 @@ def late(function: str, options: FieldOptions) -> Late:
 
 @dataclass(frozen=True)
 class Events:
-    """What is folded for each key, in order of arrival: ``rows`` of the table under compact ``groups`` of 0, 1, ..."""
+    """The rows that are folded for each key, in order of arrival.
+
+    ``rows`` are rows of the table; the compact ``groups`` and all flags refer to places in ``rows``.
+    """
 
     rows: Positions
     groups: Groups
     late: Flags
     retracts: Flags
     bases: Flags
-    """The rows that the states begin with, which come first."""
+    """One boolean per event: whether it is the row that the state starts with, which comes first."""
 
     @staticmethod
     def of(state: KeyState, arrived: Arrivals, *, retracts: bool) -> Events:
-        """The events of the last segments; ``retracts`` False leaves the retracts out."""
+        """Return the events of the last segments; ``retracts`` False leaves the retracts out."""
         final = state.final
         acts = arrived.counts.copy()
-        if state.still is not None:
-            acts &= ~state.still
+        if state.inert is not None:
+            acts &= ~state.inert
         if state.retracts is not None and not retracts:
             acts &= ~state.retracts
         places = np.flatnonzero(acts[final.order])
         begun = np.flatnonzero(state.base >= 0)
-        # A row that is both comes twice: what the state begins with goes before all that happens to it.
+        # A base row that also acts is listed twice: first as the state, then as an event.
         order = np.argsort(np.append(2 * final.starts[begun], 2 * places + 1), kind="stable")
         rows = np.append(state.base[begun], final.order[places])[order]
         bases = order < len(begun)
@@ -92,14 +95,14 @@ class Events:
         return Events(rows, groups, arrived.late[rows] & ~bases & ~back, back, bases)
 
     def where(self, kept: Flags) -> Events:
-        """The events for which ``kept``, one boolean per event, is true."""
+        """Return the events for which ``kept``, one boolean per event, is true."""
         groups = self.groups.where(kept)
         groups = Groups(np.arange(len(groups.order)), groups.starts, groups.ends)
         return Events(self.rows[kept], groups, self.late[kept], self.retracts[kept], self.bases[kept])
 
 
 def fold_events(column: pa.ChunkedArray, events: Events, function: Aggregate, rule: Late) -> pa.ChunkedArray:
-    """One value per key; ``rule`` is not FIRST."""
+    """Return one value per key; ``rule`` is not FIRST."""
     if rule is Late.LEFT_OUT:
         events = events.where(~events.late)
     values = take(column, events.rows)
@@ -114,14 +117,14 @@ def fold_events(column: pa.ChunkedArray, events: Events, function: Aggregate, ru
     untouched = np.flatnonzero((events.groups.lengths == 1) & _any(events.bases, events.groups))
     if not len(untouched):
         return folded
-    # A state that nothing happens to stays as it stands: a function might bring even a single value into its own form.
+    # A state without other events is kept unchanged: a function might reformat even a single value.
     places = np.arange(len(events.groups))
     places[untouched] = len(folded) + np.arange(len(untouched))
     return _chosen([folded, take(values, events.groups.starts[untouched])], places)
 
 
 def _stepwise(values: pa.ChunkedArray, events: Events, cuts: Flags, function: Aggregate) -> pa.ChunkedArray:
-    """Fold the events before each key's first cut, then those from there to the second upon that result, and so on."""
+    """Fold the events before each key's first cut, then those up to its second cut on top of that result, and so on."""
     numbers = events.groups.numbers
     steps = _steps(events, cuts)
     by_step = np.argsort(steps, kind="stable")
@@ -149,12 +152,12 @@ def _stepwise(values: pa.ChunkedArray, events: Events, cuts: Flags, function: Ag
 
 
 def _chosen(columns: Sequence[pa.ChunkedArray], places: Positions) -> pa.ChunkedArray:
-    """The values at those places of the columns, laid end to end."""
+    """Return the values at these places of the columns, which are placed end to end."""
     return take(pa.chunked_array([chunk for column in columns for chunk in column.chunks], columns[0].type), places)
 
 
 def _after_retract(events: Events) -> Flags:
-    """True for the late events between which and the late event before, or the key's first event, a retract lies."""
+    """Return true for late events with a retract between them and the late event before, or the key's first event."""
     before: Positions = np.cumsum(events.retracts) - events.retracts
     late = np.flatnonzero(events.late)
     numbers = events.groups.numbers[late]
@@ -166,7 +169,7 @@ def _after_retract(events: Events) -> Flags:
 
 
 def _steps(events: Events, cuts: Flags) -> Positions:
-    """For each event the number of cuts in its key up to it, itself included."""
+    """Return for each event the number of cuts in its key up to and including the event."""
     seen = offsets_of(cuts)
     steps: Positions = seen[1:] - seen[events.groups.starts][events.groups.numbers]
     return steps

@@ -1,4 +1,4 @@
-"""The columns of one sequence group: which row gives them their values, or what their functions make of the rows."""
+"""Ordered columns: values of the columns of one sequence group, from the newest row or their functions."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ from paimon_core.lsm.gather import Flags, Positions
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """A column's aggregate function and how it takes rows; ``name`` and ``ignores_retracts`` as the options say."""
+    """A column's aggregate function and how it handles late rows.
+
+    ``name`` and ``ignores_retracts`` are the values of the options.
+    """
 
     name: str
     fold: Aggregate
@@ -28,10 +31,10 @@ class Function:
     ignores_retracts: bool = False
 
     def cannot_retract(self, column: str) -> InvalidRequest:
-        """The error for a retract that the function of this column cannot take back."""
+        """Return the error for a retract that the function of this column cannot apply."""
         return InvalidRequest(
-            f"column {column!r}: the aggregate function {self.name} cannot take back rows of kind -U and -D; "
-            f"fields.{column}.ignore-retract = true makes it pass them over",
+            f"column {column!r}: the aggregate function {self.name} cannot retract rows of kind -U and -D; "
+            f"set the option fields.{column}.ignore-retract = true to ignore them",
             column=column,
             function=self.name,
         )
@@ -45,15 +48,15 @@ class OrderedColumns:
     arrived: Arrivals
 
     def ordering(self, column: pa.ChunkedArray) -> pa.ChunkedArray:
-        """One of the columns that order the group: as the last newer row has it, of whatever kind."""
+        """Return an ordering column of the group: its value in the last newer row, of any kind."""
         return take_or_null(column, self._newest)
 
     def protected(self, column: pa.ChunkedArray) -> pa.ChunkedArray:
-        """A column without function: as the last newer row has it, null when that is a retract."""
+        """Return a column without function: its value in the last newer row, null if that row is a retract."""
         return take_or_null(column, self._winners)
 
     def folded(self, name: str, column: pa.ChunkedArray, function: Function) -> pa.ChunkedArray:
-        """The column ``name`` by its function; raises InvalidRequest for a retract that it cannot take back."""
+        """Fold the column ``name`` by its function; raises InvalidRequest for a retract that it cannot apply."""
         state, arrived = self.state, self.arrived
         if state.retracts is None and not self._any_late:
             counted = state.final if arrived.counts.all() else state.final.where(arrived.counts)
@@ -77,13 +80,13 @@ class OrderedColumns:
 
     @cached_property
     def _winners(self) -> Positions:
-        """The last newer row that acts, -1 when it is a retract; the base where no newer row follows it."""
+        """The last newer row that acts, -1 when it is a retract; the base when no newer row follows it."""
         state = self.state
         if state.retracts is None:
             return self._newest
         rows = self._newest
-        if state.still is not None:
-            rows = last_where(self.arrived.newer & ~state.still, state.final)
+        if state.inert is not None:
+            rows = last_where(self.arrived.newer & ~state.inert, state.final)
         return np.where(rows < 0, state.base, np.where(state.retracts[rows], -1, rows))
 
     @cached_property
@@ -101,11 +104,11 @@ class OrderedColumns:
 
     @cached_property
     def _any_retract(self) -> bool:
-        """Whether a retract reaches the functions, if only before the record was removed."""
+        """Whether the functions receive a retract, even one before the record was removed."""
         state = self.state
         if state.retracts is None:
             return False
         acts = state.retracts & self.arrived.counts
-        if state.still is not None:
-            acts &= ~state.still
+        if state.inert is not None:
+            acts &= ~state.inert
         return bool(acts[state.whole.order].any())

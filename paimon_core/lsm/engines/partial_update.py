@@ -1,10 +1,10 @@
-"""Partial update: values that are not null replace those before them, column by column (format 9.4).
+"""Partial update: non-null values replace earlier values, column by column (format 9.4).
 
-Of several rows of a key, a column keeps its last value that is not null. Columns in a sequence group follow the order
-of their group instead (``sequence_group``): a newer row sets all of them, null or not, or folds them by their
-aggregate function; a late row only reaches the functions (``late_rows``). Retracts do what the options say and nothing
-else: nothing at all (ignore-delete), remove the record, or set back the columns of a sequence group. Columns without
-null cost what the last row costs.
+A column keeps the last non-null value of a key's rows. The columns of a sequence group follow the order of their group
+instead (``sequence_group``): a newer row sets all of them, even to null, or folds them by their aggregate functions; a
+late row affects only columns with a function (``late_rows``). The options define what retracts do: nothing
+(ignore-delete), remove the record, or reset the columns of a sequence group. A column without nulls is as fast as
+taking the last row.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from paimon_core.options import SequenceGroup
 from paimon_core.schema import SEQUENCE_NUMBER, VALUE_KIND, RowKind
 
 _REFUSED = (
-    "a partial-update table takes no rows of kind -U and -D unless an option says what they do: ignore-delete, "
+    "a partial-update table accepts rows of kind -U and -D only if an option defines their effect: ignore-delete, "
     "partial-update.remove-record-on-delete or fields.<columns>.sequence-group"
 )
 
@@ -43,21 +43,21 @@ class PartialUpdate:
 
     keeps_last: ClassVar[bool] = False
     columns: frozenset[str] = frozenset()
-    """The columns that are not in the primary key; every other name takes the last row's value."""
+    """The columns that are not in the primary key; all other columns take the last row's value."""
     required: frozenset[str] = frozenset()
-    """Those of them that are NOT NULL."""
+    """Those of ``columns`` that are NOT NULL."""
     groups: tuple[SequenceGroup, ...] = ()
     functions: Mapping[str, Function] = field(default_factory=dict)
-    """By column of a sequence group."""
+    """Functions of the columns of sequence groups, by column name."""
     ignore_delete: bool = False
     remove_on_delete: bool = False
     removing: tuple[tuple[str, ...], ...] = ()
     """The ordering columns of the sequence groups in which a -D row removes the record."""
     merges_lone: bool = False
-    """Merge keys with one row too (``merge_engine``)."""
+    """Also merge keys with only one row (``merge_engine``)."""
 
     def inputs(self, columns: Sequence[str]) -> tuple[str, ...]:
-        """The columns, the ordering columns of their sequence groups, and those that decide on removal."""
+        """Return the columns, the ordering columns of their sequence groups, and the columns that decide on removal."""
         wanted = dict.fromkeys(columns)
         for group in self.groups:
             if group.ordering in self.removing or wanted.keys() & {*group.ordering, *group.protected}:
@@ -65,7 +65,7 @@ class PartialUpdate:
         return tuple(wanted)
 
     def survivors(self, rows: pa.Table, groups: Groups, *, drop_deletes: bool) -> Groups:
-        """All groups; with ``drop_deletes`` those whose result is no -D. Raises InvalidRequest as ``fold`` does."""
+        """Return all groups; ``drop_deletes`` leaves out those with result -D. Raises InvalidRequest like ``fold``."""
         if not drop_deletes or VALUE_KIND not in rows.column_names:
             return groups
         adds = is_add(rows)
@@ -77,10 +77,10 @@ class PartialUpdate:
         return groups.keep(alive)
 
     def fold(self, rows: pa.Table, groups: Groups, columns: Sequence[str]) -> pa.Table:
-        """The columns of the results, as the module tells.
+        """Return the columns of the results, as described in the module docstring.
 
-        Raises InvalidRequest naming the options for a retract that none allows, naming column and function for one that
-        the column's function cannot take back, and naming the column for a null that would come to a NOT NULL column.
+        Raises InvalidRequest naming the options for a retract that no option allows, naming column and function for a
+        retract that the function cannot apply, and naming the column for a null in a NOT NULL column.
         """
         many = groups.lengths > (0 if self.merges_lone else 1)
         state = self._state(rows, groups.keep(many))
@@ -96,7 +96,10 @@ class PartialUpdate:
         return folded
 
     def check_retract(self, kinds: Collection[int]) -> None:
-        """Retracts need an option that says what they do, functions that take them back, columns that may be null."""
+        """Check that an option defines what retracts do, and that the columns of sequence groups allow them.
+
+        Raises InvalidRequest when a function cannot retract or a NOT NULL column could become null.
+        """
         if self.ignore_delete or self.remove_on_delete:
             return
         if not self.groups:
@@ -114,18 +117,21 @@ class PartialUpdate:
                     raise _leaves_null(name)
 
     def check_rows(self, rows: pa.Table) -> None:
-        """A column of a sequence group that is NOT NULL needs rows that count for the group: others leave it empty."""
+        """Raises InvalidRequest when a row does not count for a sequence group that has a NOT NULL column.
+
+        Such a row would leave the column empty.
+        """
         for group in self.groups:
             for name in group.protected:
                 if name in self.required and not counting(rows, group.ordering).all():
                     raise InvalidRequest(
-                        f"column {name!r} is NOT NULL, but its sequence group does not take it from rows with null in "
+                        f"column {name!r} is NOT NULL, but its sequence group ignores rows with null in "
                         f"{', '.join(group.ordering)}",
                         column=name,
                     )
 
     def _state(self, rows: pa.Table, groups: Groups) -> KeyState:
-        """The state of keys with several rows; compact unless there are neither retracts nor sequence groups."""
+        """Return the state of keys with several rows; compact unless there are neither retracts nor sequence groups."""
         if self.groups:
             groups = groups.compact()
         if VALUE_KIND not in rows.column_names:
@@ -137,22 +143,22 @@ class PartialUpdate:
         if not retracts[groups.order].any():
             return KeyState(groups)
         if self.ignore_delete:
-            # A first row that is a retract is the state all the same, as in Java.
+            # A retract that is the key's first row is still the first state, as in Java.
             counts = ~retracts
             counts[groups.first] = True
-            return KeyState(groups.where(counts), retracts, still=retracts)
+            return KeyState(groups.where(counts), retracts, inert=retracts)
         deletes = contiguous(rows[VALUE_KIND]).to_numpy() == RowKind.DELETE
         if self.remove_on_delete:
             return KeyState(groups, retracts, removed=deletes)
         if self.removing:
             removed = removals(rows, groups, deletes, self.removing)
-            return KeyState(groups, retracts, removed=removed, still=removed)
+            return KeyState(groups, retracts, removed=removed, inert=removed)
         if not self.groups:
             raise InvalidRequest(_REFUSED)
         return KeyState(groups, retracts)
 
     def _plain(self, name: str, state: KeyState, many: Flags) -> Rule:
-        """The rule of a column in no sequence group."""
+        """Return the rule of a column that is in no sequence group."""
         if name in self.columns:
             return partial(last_values, state, many)
         if name == VALUE_KIND:
@@ -176,17 +182,17 @@ class PartialUpdate:
         return with_singles(column, groups, many, result(column))
 
     def _check_required(self, name: str, given: pa.ChunkedArray, result: pa.ChunkedArray, state: KeyState) -> None:
-        """Null may come to a NOT NULL column neither from a row, which only old files hold, nor from a retract."""
+        """Check that neither a retract nor a row, which only old files may contain, sets a NOT NULL column to null."""
         if result.null_count:
             raise _leaves_null(name)
         valid = None if self.groups else valid_rows(given)
-        if valid is not None and not valid[state.carrying.compact().order].all():
+        if valid is not None and not valid[state.value_rows.compact().order].all():
             raise InvalidRequest(f"column {name!r} is NOT NULL, but a row to merge has null there", column=name)
 
 
 def _leaves_null(name: str) -> InvalidRequest:
     return InvalidRequest(
-        f"column {name!r} is NOT NULL, but a row of kind -U or -D, or one outside of its sequence group, would leave "
-        "null there",
+        f"column {name!r} is NOT NULL, but a row of kind -U or -D, or one outside of its sequence group, would set "
+        "it to null",
         column=name,
     )

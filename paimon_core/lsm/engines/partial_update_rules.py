@@ -1,4 +1,4 @@
-"""The rules between the options and the columns of a partial-update table (format 9.4), and the engine they give."""
+"""Partial update rules: checks the options of a partial-update table and creates its engine (format 9.4)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _NO_GROUP_NEEDED = "last_non_null_value"
 
 
 def partial_update(schema: TableSchema, options: TableOptions) -> PartialUpdate:
-    """The engine of a table; raises InvalidRequest naming the option, the column and the rule that they break."""
+    """Return the engine of a table; raises InvalidRequest naming the option, the column and the violated rule."""
     for group in options.sequence_groups:
         _check_group(schema, group)
     _check_once(options.sequence_groups)
@@ -61,14 +61,14 @@ def _check_group(schema: TableSchema, group: SequenceGroup) -> None:
     for name in group.ordering:
         if pa.types.is_nested(schema.by_name[name].type.to_arrow()):
             raise InvalidRequest(
-                f"option {option} orders by {name!r}, which is {schema.by_name[name].type} and has no order",
+                f"option {option} orders by {name!r}, which is {schema.by_name[name].type} and cannot be ordered",
                 option=option,
                 column=name,
             )
 
 
 def _check_once(groups: tuple[SequenceGroup, ...]) -> None:
-    """A column is in one group, once; it may be listed among the columns that it orders itself."""
+    """Check that a column is in at most one group, and once; a column that orders a group may also be listed in it."""
     seen: dict[str, str] = {}
     for group in groups:
         option = _option(group)
@@ -105,7 +105,7 @@ def _check_removal(options: TableOptions) -> None:
 
 
 def _function(schema: TableSchema, options: TableOptions, name: str) -> Function | None:
-    """The function of a column that needs one: those outside sequence groups take the last value not null anyway."""
+    """Return the function of a column in a sequence group; other columns take the last non-null value anyway."""
     if name in schema.primary_keys:
         return None
     own = options.of_field(name)

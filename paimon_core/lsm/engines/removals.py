@@ -1,9 +1,9 @@
-"""Removals: the -D rows that remove the whole record of a key (option remove-record-on-sequence-group; format 9.4).
+"""Removals: the -D rows that remove the record of a key (option remove-record-on-sequence-group; format 9.4).
 
-A -D row removes the record when it is newer for one of the listed sequence groups. With one such group no step depends
-on another: the row that removes the record is the largest, before as well as after. With several, a removal may set
-another group's order back, so rows are taken one after the other, all keys at once: as many steps as the longest of
-the keys that hold a -D has rows.
+A -D row removes the record when it is newer for one of the listed sequence groups. With one such group, rows can be
+checked independently: a removing row has the largest order before and after the removal. With several, a removal may
+lower another group's order, so rows are processed one after the other, for all keys in parallel: as many steps as the
+longest key that has a -D has rows.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from paimon_core.lsm.order_codes import order_codes
 
 
 def removals(rows: pa.Table, groups: Groups, deletes: Flags, orderings: Sequence[Sequence[str]]) -> Flags:
-    """One boolean per row: it removes its key's record.
+    """Return one boolean per row: whether it removes its key's record.
 
-    ``deletes`` are the rows of kind -D; ``orderings`` the ordering columns of the listed groups. ``groups`` are compact
-    and none is empty.
+    ``deletes`` marks the rows of kind -D; ``orderings`` are the ordering columns of the listed groups. ``groups`` are
+    compact and none is empty.
     """
     removed = np.zeros(len(rows), np.bool_)
     if len(groups):

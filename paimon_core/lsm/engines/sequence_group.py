@@ -1,8 +1,8 @@
-"""Sequence groups: for each group of columns, which rows of a key are newer than all before them (format 9.4).
+"""Sequence groups: which rows of a key are newer than all rows before them, for each sequence group (format 9.4).
 
-A row counts for a group unless all of its ordering columns are null. It is newer when its ordering columns, compared
-one after the other, ascending, null smallest, are at least those of the key's state: the largest seen so far. A row
-that counts and is not newer is late.
+A row counts for a group unless all of its ordering columns are null. A row is newer when its ordering columns are at
+least those of the key's state, the largest seen so far; columns are compared one after the other, ascending, null
+smallest. A row that counts and is not newer is late.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _WORD_BITS = 62
 
 @dataclass(frozen=True, slots=True)
 class Arrivals:
-    """What the rows of a table are to one sequence group, one boolean per row."""
+    """The relation of each row of a table to one sequence group, one boolean per row."""
 
     counts: Flags
     newer: Flags
@@ -38,7 +38,7 @@ class Arrivals:
 
 
 def counting(rows: pa.Table, ordering: Sequence[str]) -> Flags:
-    """The rows that have a value in one of the ordering columns at least."""
+    """Return true for the rows that have a value in at least one of the ordering columns."""
     counts = np.zeros(len(rows), np.bool_)
     for name in ordering:
         valid = valid_rows(rows[name])
@@ -49,32 +49,35 @@ def counting(rows: pa.Table, ordering: Sequence[str]) -> Flags:
 
 
 def arrivals(rows: pa.Table, ordering: Sequence[str], segments: Groups) -> Arrivals:
-    """The arrivals for the group with these ordering columns.
+    """Return the arrivals for the group with these ordering columns.
 
-    ``segments`` are compact, none is empty, and each begins a new state: its first row is compared with nothing.
-    Rows in no segment have any value.
+    ``segments`` are compact, none is empty, and each starts a new state: its first row is compared with nothing. Rows
+    that are in no segment get an arbitrary value.
     """
     counts = counting(rows, ordering)
     return Arrivals(counts, counts & ~_below_maximum(order_codes([rows[name] for name in ordering]), segments))
 
 
 def _below_maximum(codes: Codes, segments: Groups) -> Flags:
-    """True for the rows whose code is below that of a row before them in their segment."""
+    """Return true for the rows whose code is below that of an earlier row in their segment."""
     below = np.zeros(len(codes), np.bool_)
     in_order = codes[segments.order]
-    falls = np.zeros(len(in_order), np.bool_)
-    falls[1:] = in_order[1:] < in_order[:-1]
-    falls[segments.starts] = False
-    if not falls.any():
+    decreases = np.zeros(len(in_order), np.bool_)
+    decreases[1:] = in_order[1:] < in_order[:-1]
+    decreases[segments.starts] = False
+    if not decreases.any():
         return below
-    # Rows that arrive in order are the rule: only the segments in which a code falls need the running maximum.
-    wrong = segments.keep(np.logical_or.reduceat(falls, segments.starts)).compact()
-    below[wrong.order] = _falls_behind(codes[wrong.order], wrong)
+    # Most rows arrive in order: only the segments in which a code decreases need the running maximum.
+    wrong = segments.keep(np.logical_or.reduceat(decreases, segments.starts)).compact()
+    below[wrong.order] = _below_running_maximum(codes[wrong.order], wrong)
     return below
 
 
-def _falls_behind(codes: Codes, segments: Groups) -> Flags:
-    """For codes in the order of the segments: one word that puts the segment first makes one running maximum of all."""
+def _below_running_maximum(codes: Codes, segments: Groups) -> Flags:
+    """Compare codes, given in the order of the segments, with the running maximum of their segment.
+
+    Each code becomes one word with the segment number in front, so that one running maximum serves all segments.
+    """
     small: npt.NDArray[Any] = np.zeros(0, np.int64)
     if codes.dtype.kind in "iub":
         low, high = int(codes.min()), int(codes.max())

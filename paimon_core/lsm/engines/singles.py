@@ -1,6 +1,6 @@
-"""The single-record rule: a key with one row in a merge keeps that row as it is (format 9.1).
+"""Single-record rule: a key with one row in a merge keeps that row unchanged (format 9.1).
 
-With ignore-delete that holds for a lone retract too; among several rows retracts do not count.
+With ignore-delete this also holds for a single retract; among several rows, retracts do not count.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from paimon_core.lsm.key_groups import Groups
 
 
 def with_singles(column: pa.ChunkedArray, groups: Groups, many: Flags, folded: pa.ChunkedArray) -> pa.ChunkedArray:
-    """One value per group: the only row's where ``many`` is false, else the next of ``folded``, in their order."""
+    """Return one value per group: that of the only row if ``many`` is false, else the next of ``folded``."""
     if many.all():
         return folded
     if not many.any():
@@ -30,7 +30,7 @@ def with_singles(column: pa.ChunkedArray, groups: Groups, many: Flags, folded: p
 
 
 def ignoring_retracts(groups: Groups, adds: Flags) -> Groups:
-    """The groups' lone rows, and of several those that are ``adds``; groups without such a row are left out."""
+    """Return the groups without retracts, except single ones; groups without a remaining row are left out."""
     counts = adds.copy()
     counts[groups.last[groups.lengths == 1]] = True
     groups = groups.where(counts)

@@ -49,7 +49,7 @@ def test_a_column_is_read_alone_in_the_order_of_another(table):
 def test_retracts_that_could_not_be_merged_are_refused_at_write(table):
     made = table()
     for kind in ("-U", "-D"):
-        with pytest.raises(InvalidRequest, match="the aggregate function of column 'most' cannot take a value back"):
+        with pytest.raises(InvalidRequest, match="the aggregate function of column 'most' cannot retract values"):
             made.write(rows((1, 5, "a", 1)), kinds=pa.array([kind]))
     assert made.scan().count() == 0
 
