@@ -1,8 +1,8 @@
-"""Times commits of one row on tables with long histories and many files, beside Java, and counts what they read.
+"""Times commits of one row on tables with long histories and many files, next to Java, and counts their reads.
 
-Each table is made once, by commits of metadata with empty data files, and copied for each side, so both commit to the
-same table. Reported are the median seconds of a commit of one row (its Parquet file included), and of our side the
-calls and bytes of one commit. Last, the expiry of all snapshots but ten.
+Each table is created once, by metadata commits with empty data files, and copied for each side, so that both commit to
+the same table. The report states the median seconds of a commit of one row (including its Parquet file) and, for
+paimon_core, the calls and bytes of one commit. The last measure is the expiry of all snapshots but ten.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ import pyarrow as pa
 
 import paimon_core
 from benchmarks.java_side import JavaSide
-from benchmarks.run import MANY, say, timed
+from benchmarks.run import MANY, log, timed
 from paimon_core.codec.binary_row import encode_row
 from paimon_core.commit.committer import commit
 from paimon_core.maintain.expiry.retention import Retention
@@ -43,7 +43,7 @@ OPTIONS = {"bucket": "1", "write-only": "true"}
 
 @dataclass
 class CountingStorage(Storage):
-    """Another storage, with a count of the calls of each verb and of the bytes read and written."""
+    """Wraps a storage and counts the calls of each method and the bytes read and written."""
 
     inner: Storage
     calls: Counter[str] = field(default_factory=Counter)
@@ -112,14 +112,14 @@ class CountingStorage(Storage):
         self.calls[verb] += 1
         self.bytes["read" if verb == "read" else "written"] += size
 
-    def told(self) -> str:
-        """What was counted, as one line."""
+    def summary(self) -> str:
+        """Return the counts as one line."""
         verbs = ", ".join(f"{count} {verb}" for verb, count in sorted(self.calls.items()) if count)
         return f"{verbs}; {self.bytes['read']:,} bytes read, {self.bytes['written']:,} written (data files left out)"
 
 
-class Maker:
-    """Makes tables of metadata in one warehouse."""
+class TableBuilder:
+    """Creates tables that consist of metadata, in one warehouse."""
 
     def __init__(self, warehouse: str) -> None:
         self.catalog = paimon_core.open_catalog(warehouse)
@@ -146,14 +146,14 @@ class Maker:
             level,
             key,
             key,
-            min_sequence_number=number,  # above those before: a commit has no rows to number again
+            min_sequence_number=number,  # above all earlier ones, so that no commit has to renumber rows
             max_sequence_number=number,
             creation_time_millis=time.time_ns() // 10**6,
             delete_row_count=0,
         )
 
     def history(self, name: str, snapshots: int) -> None:
-        """Appends and the compactions that merge them, in turns: a long history, few live files."""
+        """Commit appends and compactions that merge them in turn: a long history, few live files."""
         context = self.table(name).context
         partition = encode_row([0], [parse_type("INT NOT NULL")])
         merged: tuple[DataFile, ...] = ()
@@ -165,7 +165,7 @@ class Maker:
             merged = (after,)
 
     def files(self, name: str, count: int) -> None:
-        """Many live files, a thousand a partition and commit."""
+        """Commit many live files, a thousand per partition and commit."""
         context = self.table(name).context
         for number in range(max(1, count // FILES_A_COMMIT)):
             partition = encode_row([number], [parse_type("INT NOT NULL")])
@@ -184,11 +184,11 @@ def our_commits(warehouse: str, table: str, commits: int) -> list[float]:
 
 
 def counted_commit(warehouse: str, table: str) -> str:
-    """One commit by a process that knows nothing of the table yet."""
+    """Return the counts of one commit by a process that has not read the table before."""
     context = paimon_core.open_catalog(warehouse).table(f"db.{table}").context
     storage = CountingStorage(context.storage)
     Table(TableContext.of(context.name, storage, context.paths.root, context.schema)).write(row(10**9))
-    return storage.told()
+    return storage.summary()
 
 
 def expired(warehouse: str, table: str, left: int) -> float:
@@ -197,10 +197,10 @@ def expired(warehouse: str, table: str, left: int) -> float:
 
 
 class Run:
-    """One run: tables, their copies, and the lines of the report."""
+    """One run: the tables, their copies, and the lines of the report."""
 
-    def __init__(self, words: argparse.Namespace, folder: Path, java: JavaSide | None) -> None:
-        self.words, self.folder, self.java = words, folder, java
+    def __init__(self, args: argparse.Namespace, folder: Path, java: JavaSide | None) -> None:
+        self.args, self.folder, self.java = args, folder, java
         self.lines = [
             f"commits of one row; {os.cpu_count()} processors, load {os.getloadavg()[0]:.1f} at the start; medians",
             f"{'':44}{'paimon_core':>12}{'Java':>10}{'ratio':>9}",
@@ -219,16 +219,16 @@ class Run:
         return places[0], places[1]
 
     def commits(self, made: Path, table: str, name: str) -> None:
-        say(f"commits on {name}")
+        log(f"commits on {name}")
         ours_at, java_at = self.copies(made, table)
-        count = self.words.commits
+        count = self.args.commits
         ours = median(our_commits(ours_at, table, count))
         java = self.java.seconds("more", java_at, table, count + 1, 0)[1:] if self.java else []
         self.line(name, ours, median(java) if java else None)
         self.lines.append(f"  {counted_commit(ours_at, table)}")
 
     def expiry(self, made: Path, table: str, snapshots: int) -> None:
-        say(f"expiry of {snapshots:,} snapshots")
+        log(f"expiry of {snapshots:,} snapshots")
         for side in ("ours", "java"):
             shutil.rmtree(self.folder / side)
         ours_at, java_at = self.copies(made, table)
@@ -238,41 +238,41 @@ class Run:
 
     def all(self) -> None:
         made = self.folder / "made"
-        maker = Maker(str(made))
-        for count in self.words.snapshots:
-            say(f"making {count:,} snapshots")
-            maker.history(f"s{count}", count)
+        builder = TableBuilder(str(made))
+        for count in self.args.snapshots:
+            log(f"creating {count:,} snapshots")
+            builder.history(f"s{count}", count)
             self.commits(made, f"s{count}", f"table of {count:,} snapshots")
-        if self.words.files:
-            say(f"making {self.words.files:,} files")
-            maker.files("files", self.words.files)
-            self.commits(made, "files", f"table of {self.words.files:,} live files")
-        if self.words.expire:
-            maker.history("expire", self.words.expire + 10)
-            self.expiry(made, "expire", self.words.expire + 10)
+        if self.args.files:
+            log(f"creating {self.args.files:,} files")
+            builder.files("files", self.args.files)
+            self.commits(made, "files", f"table of {self.args.files:,} live files")
+        if self.args.expire:
+            builder.history("expire", self.args.expire + 10)
+            self.expiry(made, "expire", self.args.expire + 10)
 
 
-def arguments(words: list[str] | None = None) -> argparse.Namespace:
+def arguments(args: list[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="benchmarks.commits", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--snapshots", type=int, nargs="*", default=[10, 1_000, 10_000], help="lengths of histories")
     parser.add_argument("--files", type=int, default=100_000, help="live files of another table; 0: none")
     parser.add_argument("--commits", type=int, default=20, help="commits that are timed")
     parser.add_argument("--expire", type=int, default=1_000, help="snapshots that expire; 0: none")
-    parser.add_argument("--skip-java", action="store_true", help="our side alone")
-    return parser.parse_args(words)
+    parser.add_argument("--skip-java", action="store_true", help="time paimon_core alone")
+    return parser.parse_args(args)
 
 
-def report(words: argparse.Namespace) -> str:
-    """Run all of it in a temporary folder; the report."""
+def report(args: argparse.Namespace) -> str:
+    """Run all measures in a temporary folder and return the report."""
     java: JavaSide | None = None
-    if not words.skip_java:
+    if not args.skip_java:
         try:
             java = JavaSide()
         except OracleUnavailable as reason:
-            say(f"without Java: {reason}")
+            log(f"without Java: {reason}")
     try:
         with tempfile.TemporaryDirectory() as folder:
-            run = Run(words, Path(folder), java)
+            run = Run(args, Path(folder), java)
             run.all()
             return "\n".join(run.lines)
     finally:
@@ -280,8 +280,8 @@ def report(words: argparse.Namespace) -> str:
             java.close()
 
 
-def main(words: Any = None) -> None:
-    sys.stdout.write(report(arguments(words)) + "\n")
+def main(args: Any = None) -> None:
+    sys.stdout.write(report(arguments(args)) + "\n")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Apache Paimon's Java code under the clock: one warm JVM that runs tests/oracle/PaimonBench.java's commands."""
+"""Timings of Apache Paimon's Java code: one warm JVM that runs the commands of tests/oracle/PaimonBench.java."""
 
 import json
 from typing import Any
@@ -9,24 +9,24 @@ ANSWER_SECONDS = 3600
 
 
 class JavaSide:
-    """Runs one command at a time; idle between them, so that the other side has the machine to itself."""
+    """Runs one command at a time; the JVM is idle in between, so that it does not slow down the other side."""
 
     def __init__(self) -> None:
         self._server = JavaServer("PaimonBench")
 
-    def run(self, *words: object) -> list[dict[str, Any]]:
-        """The timings that the command printed, each with ``op``, ``rows`` and ``seconds``."""
+    def run(self, *command: object) -> list[dict[str, Any]]:
+        """Return the timings that the command printed, each with ``op``, ``rows`` and ``seconds``."""
         lines = self._server.ask(
-            "\t".join(map(str, words)), lambda line: line.startswith(('{"done"', '{"error"')), ANSWER_SECONDS
+            "\t".join(map(str, command)), lambda line: line.startswith(('{"done"', '{"error"')), ANSWER_SECONDS
         )
         *timings, end = map(json.loads, lines)
-        assert "error" not in end, f"PaimonBench {words}: {end['error']}"
+        assert "error" not in end, f"PaimonBench {command}: {end['error']}"
         return timings
 
-    def seconds(self, *words: object) -> list[float]:
-        """The seconds of each timing that the command printed."""
-        return [timing["seconds"] for timing in self.run(*words)]
+    def seconds(self, *command: object) -> list[float]:
+        """Return the seconds of each timing that the command printed."""
+        return [timing["seconds"] for timing in self.run(*command)]
 
     def close(self) -> None:
-        """Ends the JVM."""
+        """Stop the JVM."""
         self._server.close()

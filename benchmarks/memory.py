@@ -1,6 +1,6 @@
-"""Peak memory of a large write to one bucket and of its compaction, above that of a process that has imported all.
+"""Peak memory of a large write to one bucket and of its compaction, above that of a process after all imports.
 
-Each case runs in a process of its own, on the rows of ``benchmarks.workload`` in batches of 250,000:
+Each case runs in its own process, on the rows of ``benchmarks.workload`` in batches of 250,000:
 
 write     all rows by one writer, one commit
 compact   a full compaction of the same rows in several commits, written by another process
@@ -29,7 +29,7 @@ OPTIONS = {"bucket": "1", "write-only": "true"}
 
 
 def status(name: str) -> int:
-    """Bytes of one line of /proc/self/status."""
+    """Return the bytes of one line of /proc/self/status."""
     for line in Path("/proc/self/status").read_text().splitlines():
         if line.startswith(f"{name}:"):
             return int(line.split()[1]) * 1024
@@ -37,7 +37,7 @@ def status(name: str) -> int:
 
 
 def stream(rows: int, first: int, batch_rows: int, keys: int) -> pa.RecordBatchReader:
-    """``rows`` rows from batch number ``first`` on, made as they are asked for."""
+    """Return ``rows`` rows from batch number ``first`` on, created when they are read."""
 
     def batches() -> Iterator[pa.RecordBatch]:
         for k in range(rows // batch_rows):
@@ -46,17 +46,17 @@ def stream(rows: int, first: int, batch_rows: int, keys: int) -> pa.RecordBatchR
     return pa.RecordBatchReader.from_batches(workload.SCHEMA, batches())
 
 
-def case(words: argparse.Namespace) -> dict[str, float]:
-    """Run one case here; peak bytes above import and seconds."""
-    (rows,) = words.rows
-    catalog = paimon_core.open_catalog(words.folder)
-    name = f"db.{words.case}"
+def case(args: argparse.Namespace) -> dict[str, float]:
+    """Run one case in this process; return peak bytes above the imports and seconds."""
+    (rows,) = args.rows
+    catalog = paimon_core.open_catalog(args.folder)
+    name = f"db.{args.case}"
     before = status("VmRSS")
     start = time.perf_counter()
-    if words.case == "compact":
+    if args.case == "compact":
         catalog.table("db.fill").compact(full=True)
     else:
-        commits = words.commits if words.case == "fill" else 1
+        commits = args.commits if args.case == "fill" else 1
         catalog.create_database("db", ignore_if_exists=True)
         table = catalog.create_table(name, workload.SCHEMA, primary_key=["id"], options=OPTIONS)
         batch_rows = min(BATCH_ROWS, rows // commits)
@@ -70,9 +70,9 @@ def case(words: argparse.Namespace) -> dict[str, float]:
     }
 
 
-def measured(name: str, rows: int, folder: str, words: argparse.Namespace) -> dict[str, float]:
+def measured(name: str, rows: int, folder: str, args: argparse.Namespace) -> dict[str, float]:
     command = [sys.executable, "-m", "benchmarks.memory", "--case", name, "--rows", str(rows), "--folder", folder]
-    command += ["--commits", str(words.commits)]
+    command += ["--commits", str(args.commits)]
     done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
     return dict(json.loads(done.stdout))
 
@@ -80,25 +80,25 @@ def measured(name: str, rows: int, folder: str, words: argparse.Namespace) -> di
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="benchmarks.memory", description=__doc__.splitlines()[0])
     parser.add_argument("--rows", type=int, nargs="+", default=[1_000_000, 5_000_000, 20_000_000])
-    parser.add_argument("--commits", type=int, default=4, help="commits, each a run, of what is compacted")
+    parser.add_argument("--commits", type=int, default=4, help="commits of the table to compact, each a sorted run")
     parser.add_argument("--only", nargs="*", default=["write", "compact"], help="the cases")
-    parser.add_argument("--folder", default=None, help="where the temporary warehouse is made")
+    parser.add_argument("--folder", default=None, help="folder for the temporary warehouse")
     parser.add_argument("--case", help=argparse.SUPPRESS)
     return parser.parse_args()
 
 
 def main() -> int:
-    words = arguments()
-    if words.case:
-        print(json.dumps(case(words)))
+    args = arguments()
+    if args.case:
+        print(json.dumps(case(args)))
         return 0
     print(f"{'':10}{'rows':>12}{'peak MB':>10}{'Arrow MB':>10}{'seconds':>9}")
-    for rows in words.rows:
-        for name in words.only:
-            with tempfile.TemporaryDirectory(prefix="paimon-memory-", dir=words.folder) as folder:
+    for rows in args.rows:
+        for name in args.only:
+            with tempfile.TemporaryDirectory(prefix="paimon-memory-", dir=args.folder) as folder:
                 if name == "compact":
-                    measured("fill", rows, folder, words)
-                found = measured(name, rows, folder, words)
+                    measured("fill", rows, folder, args)
+                found = measured(name, rows, folder, args)
             megabytes = f"{found['peak'] / 2**20:10.0f}{found['arrow'] / 2**20:10.0f}"
             print(f"{name:10}{rows:12,}{megabytes}{found['seconds']:9.1f}", flush=True)
     return 0

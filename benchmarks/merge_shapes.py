@@ -1,16 +1,17 @@
-"""Processor time of merge on read beside decoding the same files, for tables of several widths and numbers of runs.
+"""Processor time of merge on read next to decoding the same files, for several table widths and numbers of runs.
 
 Each shape is a table in a temporary folder: upserts whose keys are drawn from twice the rows of a batch, 2 buckets, not
-compacted. Per shape, each measure beside pyarrow decoding the columns that it has to decode from the same files (key,
-sequence number, kind and what is asked for), its page checksums verified as ours are (``--unverified``: not):
+compacted. Each measure is compared with pyarrow decoding the columns that the read needs from the same files (key,
+sequence number, kind and the requested columns). pyarrow verifies page checksums, as paimon_core does (not with
+``--unverified``).
 
 merged      every column
 projected   one value column
 filtered    every column, of the rows that satisfy a predicate on a value column, about one in a hundred
 both        one value column of the rows that satisfy the predicate
 
-The measures take turns. Each figure is the median, in milliseconds of processor time, user|system.
-``python -m benchmarks.merge_shapes --columns 2 8 --runs 5``
+The two sides alternate. Each figure is the median, in milliseconds of processor time, user|system. ``python -m
+benchmarks.merge_shapes --columns 2 8 --runs 5``
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ class Cost:
 
 
 def cost(work: Callable[[], object]) -> Cost:
-    """What ``work`` took of this process, all threads, its result freed."""
+    """Return the cost of ``work`` in this process, over all threads, including freeing its result."""
     before = resource.getrusage(resource.RUSAGE_SELF)
     work()
     after = resource.getrusage(resource.RUSAGE_SELF)
@@ -69,7 +70,7 @@ def cost(work: Callable[[], object]) -> Cost:
 
 
 def batch(k: int, rows: int, columns: int, *, sparse: bool) -> pa.Table:
-    """Batch ``k``: the first columns of the workload, which repeat under other names where that is too few."""
+    """Return batch ``k``: the first columns of the workload, repeated under other names if there are too few."""
     held = workload.batch(k, rows, 2 * rows)
     made = {"id": held["id"]}
     if sparse:
@@ -84,7 +85,7 @@ def batch(k: int, rows: int, columns: int, *, sparse: bool) -> pa.Table:
 
 
 def filled(folder: Path, columns: int, runs: int, rows: int, *, sparse: bool) -> paimon_core.Table:
-    """A table of ``runs`` commits with ``rows`` rows in total."""
+    """Create a table of ``runs`` commits with ``rows`` rows in total."""
     catalog = paimon_core.open_catalog(str(folder))
     catalog.create_database("db", ignore_if_exists=True)
     first = batch(0, rows // runs, columns, sparse=sparse)
@@ -99,7 +100,7 @@ def filled(folder: Path, columns: int, runs: int, rows: int, *, sparse: bool) ->
 
 @dataclass(frozen=True)
 class Measure:
-    """A read, and the decoding that it cannot do without."""
+    """A read, and the decoding that it needs in any case."""
 
     name: str
     read: Callable[[], object]
@@ -109,7 +110,7 @@ class Measure:
 def decoding(
     files: Sequence[Path], asked: Sequence[str], where: pc.Expression | None, *, verify: bool
 ) -> Callable[[], object]:
-    """Whole files by one thread of pyarrow each, as many at a time as there are processors; all rows are kept."""
+    """Return a function that decodes whole files, each in one thread, one per processor; all rows are kept."""
     names = list(dict.fromkeys([*MERGE_COLUMNS, *asked]))
 
     def whole(file: Path) -> pa.Table:
@@ -124,7 +125,7 @@ def decoding(
 
 
 def measures(table: paimon_core.Table, files: Sequence[Path], *, verify: bool) -> Iterator[Measure]:
-    """``b`` lies evenly between 0 and 2 ** 56."""
+    """Yield the measures of a table; the values of ``b`` are evenly distributed from 0 to 2 ** 56."""
     names = table.schema.names
     few = (1 << 56) // ONE_IN
     selective, condition = col("b") < few, pc.field("b") < few
@@ -145,7 +146,7 @@ def times(costs: Sequence[Cost]) -> str:
 
 
 def report(shape: str, measure: Measure, repeats: int) -> None:
-    """One line: both sides, the ratio of the medians and of the least, and the page faults."""
+    """Print one line: both sides, the ratio of the medians and of the minima, and the page faults."""
     measure.read()
     measure.decode()
     ours: list[Cost] = []
@@ -163,27 +164,27 @@ def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="benchmarks.merge_shapes", description=__doc__.splitlines()[0])
     parser.add_argument("--columns", type=int, nargs="+", default=[2, 8, 100])
     parser.add_argument("--runs", type=int, nargs="+", default=[2, 5, 20])
-    parser.add_argument("--rows", type=int, default=2_000_000, help="of all runs; a fifth of it for wide tables")
+    parser.add_argument("--rows", type=int, default=2_000_000, help="rows of all runs; a fifth of them for wide tables")
     parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--sparse", action="store_true", help="keys spread over 63 bits, not the numbers from 0")
+    parser.add_argument("--sparse", action="store_true", help="keys spread over 63 bits instead of the numbers from 0")
     parser.add_argument("--unverified", action="store_true", help="decoding alone does not verify page checksums")
     parser.add_argument("--only", nargs="*", default=None, help="the measures, all by default")
-    parser.add_argument("--folder", default=None, help="where the temporary warehouses are made")
+    parser.add_argument("--folder", default=None, help="folder for the temporary warehouses")
     return parser.parse_args()
 
 
 def main() -> int:
-    words = arguments()
+    args = arguments()
     print(f"{'columns, runs':18}{'':11}{'decoding alone':>16}{'ours':>16}{'ratio':>7}{'least':>7}{'faults':>20}")
-    for columns in words.columns:
-        rows = words.rows if columns <= FEW_COLUMNS else words.rows // WIDE_SHARE
-        for runs in words.runs:
-            with tempfile.TemporaryDirectory(prefix="paimon-shapes-", dir=words.folder) as folder:
-                table = filled(Path(folder), columns, runs, rows, sparse=words.sparse)
+    for columns in args.columns:
+        rows = args.rows if columns <= FEW_COLUMNS else args.rows // WIDE_SHARE
+        for runs in args.runs:
+            with tempfile.TemporaryDirectory(prefix="paimon-shapes-", dir=args.folder) as folder:
+                table = filled(Path(folder), columns, runs, rows, sparse=args.sparse)
                 files = sorted(Path(folder, "db.db", "t").rglob("*.parquet"))
-                for measure in measures(table, files, verify=not words.unverified):
-                    if words.only is None or measure.name in words.only:
-                        report(f"{columns}, {runs}", measure, words.repeats)
+                for measure in measures(table, files, verify=not args.unverified):
+                    if args.only is None or measure.name in args.only:
+                        report(f"{columns}, {runs}", measure, args.repeats)
     return 0
 
 

@@ -1,7 +1,7 @@
-"""Another Python library under the clock, in its own environment: run by that environment's interpreter.
+"""Times another Python library; run by the Python interpreter of that library's environment.
 
 ``peer_side.py rust|pypaimon WAREHOUSE TABLE ROWS BATCHES KEYS REPEATS`` writes the batches of the workload to an empty
-table, a commit each, then reads all columns, and prints one JSON object with the seconds of each and the rows read.
+table, one commit each, then reads all columns. It prints one JSON object with the seconds of each and the rows read.
 """
 
 import json

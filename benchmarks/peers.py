@@ -1,4 +1,4 @@
-"""The other Python libraries that write and read these tables, each in an environment of its own made with uv."""
+"""Other Python libraries that write and read these tables, each in its own environment, created with uv."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _SECONDS = 3600
 
 
 def run_peer(library: str, warehouse: str, table: str, *numbers: int) -> dict[str, Any]:
-    """The seconds of each ``write`` and ``read``, and the ``rows`` read; RuntimeError says what went wrong."""
+    """Return the seconds of each ``write`` and ``read``, and the ``rows`` read; raises RuntimeError with the cause."""
     command = [_python(library), "-W", "ignore", str(_SCRIPT), library, warehouse, table, *map(str, numbers)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=_SECONDS, check=False)
     if done.returncode:
@@ -39,11 +39,11 @@ def _python(library: str) -> str:
     if not complete.exists() or complete.read_text() != wanted:
         uv = shutil.which("uv") or str(Path(sys.executable).with_name("uv"))
         shutil.rmtree(folder, ignore_errors=True)
-        for words in (
+        for arguments in (
             ["venv", "-q", "--python", sys.executable, str(folder)],
             ["pip", "install", "-q", "--python", str(python), *REQUIREMENTS[library]],
         ):
-            done = subprocess.run([uv, *words], capture_output=True, text=True, check=False)
+            done = subprocess.run([uv, *arguments], capture_output=True, text=True, check=False)
             if done.returncode:
                 raise RuntimeError(f"{NAMES[library]} cannot be installed: {done.stderr[-400:]}")
         complete.write_text(wanted)

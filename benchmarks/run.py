@@ -1,17 +1,17 @@
-"""Times paimon_core beside Apache Paimon's Java code on the same rows, in one run, and prints the ratios.
+"""Times paimon_core next to Apache Paimon's Java code on the same rows, in one run, and prints the ratios.
 
-Both sides are warm (their first runs are not counted), take turns, and keep a table of their own in a temporary folder;
-each then reads the other's table, and one checksum must come out of all four reads. Five measures:
+Both sides are warm (their first runs are not counted), alternate, and have their own tables in a temporary folder. Each
+side then reads the other's table, and all four reads must have the same checksum. The measures:
 
-write     one batch of upserts, rows at hand; what Java spends on making its rows is measured alone and taken off
-peers     with --peers: the same writes and reads by other Python libraries, beside ours in their column
-decode    the same files by pyarrow alone, every column, nothing merged: what a read cannot be quicker than
-read      every column of every batch's run, merged
-compact   all of it, to the top level, on copies of the table
+write     one batch of upserts, rows in memory; the time in which Java creates its rows is measured and subtracted
+peers     with --peers: the same writes and reads by other Python libraries, in the column of paimon_core
+decode    the same files decoded by pyarrow alone, every column, without a merge: the lower limit of a read
+read      every column of all sorted runs, merged
+compact   a full compaction into the last level, on copies of the table
 plan      the splits of a table of many small files, by a new catalog, and again by the same one
 commit    one row, written and committed
 
-``--table`` takes other keys and merge engines than a deduplicated table with a BIGINT key.
+``--table`` selects other keys and merge engines than a deduplicate table with a BIGINT key.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ MANY = pa.schema(
 
 @dataclass
 class Measure:
-    """What one line of the report says: warm seconds of each side, in the order they were taken."""
+    """One line of the report: the warm seconds of each side, in the order in which they were measured."""
 
     name: str
     ours: list[float] = field(default_factory=list)
@@ -72,18 +72,18 @@ def timed(work: Callable[[], Any]) -> float:
     return time.perf_counter() - start
 
 
-def say(text: str) -> None:
+def log(text: str) -> None:
     print(f"  {text} ...", file=sys.stderr, flush=True)
 
 
 class Run:
-    """One run of the benchmark: a folder, a catalog, a JVM and the measures taken so far."""
+    """One run of the benchmark: a folder, a catalog, a JVM and the measures so far."""
 
-    def __init__(self, words: argparse.Namespace, folder: Path, java: JavaSide | None) -> None:
-        self.words = words
-        self.ours, self.javas = str(folder / "ours"), str(folder / "java")
+    def __init__(self, args: argparse.Namespace, folder: Path, java: JavaSide | None) -> None:
+        self.args = args
+        self.our_warehouse, self.java_warehouse = str(folder / "ours"), str(folder / "java")
         self.java = java
-        self.catalog = paimon_core.open_catalog(self.ours)
+        self.catalog = paimon_core.open_catalog(self.our_warehouse)
         self.catalog.create_database("db")
         self.measures: list[Measure] = []
         self.checksums: dict[str, int] = {}
@@ -94,116 +94,118 @@ class Run:
         return self.measures[-1]
 
     def create(self, table: str, *, java: bool = True) -> Any:
-        key, more = TABLES[self.words.table]
+        key, more = TABLES[self.args.table]
         options = OPTIONS | more
         if self.java and java:
-            words = (f"{name}={value}" for name, value in options.items())
-            self.java.run("create", self.javas, table, f"pk:{','.join(key)}", *words)
+            settings = (f"{name}={value}" for name, value in options.items())
+            self.java.run("create", self.java_warehouse, table, f"pk:{','.join(key)}", *settings)
         return self.catalog.create_table(f"db.{table}", workload.SCHEMA, primary_key=key, options=options)
 
     def batch(self, k: int) -> pa.Table:
-        return workload.batch(k, self.words.rows, self.words.keys, holes=self.words.table == "partial-update")
+        return workload.batch(k, self.args.rows, self.args.keys, holes=self.args.table == "partial-update")
 
     def write(self) -> None:
-        """Batch k by us, batch k by Java; both have written other tables before."""
-        rows, keys = self.words.rows, self.words.keys
+        """Batch k by paimon_core, then batch k by Java; both have written other tables before."""
+        rows, keys = self.args.rows, self.args.keys
         made = 0.0
-        say("warming both sides")
+        log("warming both sides")
         warm = self.create("warm")
         warm.write(self.batch(0))
         warm.scan().to_arrow()
         if self.java:
-            made = median(self.java.seconds("rows", self.javas, "warm", rows, 5, keys)[1:])
-            self.java.run("write", self.javas, "warm", rows, 2, keys)
+            made = median(self.java.seconds("rows", self.java_warehouse, "warm", rows, 5, keys)[1:])
+            self.java.run("write", self.java_warehouse, "warm", rows, 2, keys)
         table = self.create("t")
         taken = self.measure("write a batch")
-        for k in range(self.words.batches):
-            say(f"write, batch {k + 1} of {self.words.batches}")
+        for k in range(self.args.batches):
+            log(f"write, batch {k + 1} of {self.args.batches}")
             batch = self.batch(k)
             taken.ours.append(timed(lambda batch=batch: table.write(batch)))
             if self.java:
-                (seconds,) = self.java.seconds("write", self.javas, "t", rows, 1, keys, k)
+                (seconds,) = self.java.seconds("write", self.java_warehouse, "t", rows, 1, keys, k)
                 taken.java.append(seconds - made)
 
     def read(self) -> None:
-        """Every column, merged; Java sums them on as many threads as there are processors."""
-        taken = self.measure(f"merge on read of {self.words.batches} runs")
+        """Every column, merged; Java sums the rows with as many threads as there are processors."""
+        taken = self.measure(f"merge on read of {self.args.batches} runs")
         threads = os.cpu_count() or 1
         table = self.catalog.table("db.t")
-        say("read, warming")
+        log("read, warming")
         self.checksums["our table, read by us"] = workload.checksum(table.scan().to_arrow())
         if self.java:
-            self.java.run("read", self.javas, "t", threads)
-        for repeat in range(self.words.repeats):
-            say(f"read, {repeat + 1} of {self.words.repeats}")
+            self.java.run("read", self.java_warehouse, "t", threads)
+        for repeat in range(self.args.repeats):
+            log(f"read, {repeat + 1} of {self.args.repeats}")
             # Java reads three times a call: the best of three on both sides.
             taken.ours.append(min(timed(lambda: table.scan().to_arrow()) for _ in range(3)))
             if self.java:
-                timings = self.java.run("read", self.javas, "t", threads)
+                timings = self.java.run("read", self.java_warehouse, "t", threads)
                 taken.java.append(min(timing["seconds"] for timing in timings))
                 self.checksums["Java's table, read by Java"] = timings[-1]["checksum"]
         self.decode()
         if self.java:
-            say("each reads the other's table")
-            self.checksums["our table, read by Java"] = self.java.run("read", self.ours, "t", threads)[-1]["checksum"]
-            theirs = paimon_core.open_catalog(self.javas).table("db.t")
+            log("each reads the other's table")
+            self.checksums["our table, read by Java"] = self.java.run("read", self.our_warehouse, "t", threads)[-1][
+                "checksum"
+            ]
+            theirs = paimon_core.open_catalog(self.java_warehouse).table("db.t")
             self.checksums["Java's table, read by us"] = workload.checksum(theirs.scan().to_arrow())
 
     def decode(self) -> None:
-        """Each file of our table by one thread of pyarrow, two files at a time, as a merge reads two buckets."""
+        """Decode each file of our table in one thread of pyarrow, one file per processor at a time."""
         taken = self.measure("decoding alone, by pyarrow")
-        files = sorted(Path(self.ours, "db.db", "t").rglob("*.parquet"))
+        files = sorted(Path(self.our_warehouse, "db.db", "t").rglob("*.parquet"))
         names = workload.SCHEMA.names
 
         def whole(file: Path) -> int:
             return int(pq.ParquetFile(file).read(names, use_threads=False).num_rows)
 
         with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
-            for _ in range(self.words.repeats):
+            for _ in range(self.args.repeats):
                 taken.ours.append(min(timed(lambda: list(pool.map(whole, files))) for _ in range(3)))
 
     def peers(self) -> None:
-        """Other Python libraries, one after the other, on empty tables that we made for them."""
-        words = self.words
+        """Other Python libraries, one after the other, on empty tables that paimon_core has created."""
+        args = self.args
         rows = self.catalog.table("db.t").scan(["id"]).to_arrow().num_rows
-        for library in words.peers:
-            say(f"{NAMES[library]} writes and reads")
+        for library in args.peers:
+            log(f"{NAMES[library]} writes and reads")
             for table in (library, f"{library}_warm"):
                 self.create(table, java=False)
-            found = run_peer(library, self.ours, library, words.rows, words.batches, words.keys, words.repeats)
+            found = run_peer(library, self.our_warehouse, library, args.rows, args.batches, args.keys, args.repeats)
             if found["rows"] != rows:
                 raise RuntimeError(f"{NAMES[library]} read {found['rows']} rows, not {rows}")
             self.measure(f"{NAMES[library]}: write a batch").ours += found["write"]
             self.measure(f"{NAMES[library]}: merge on read").ours += found["read"]
 
     def compact(self) -> None:
-        """Copies of each side's table; the first one warms."""
-        taken = self.measure(f"full compaction of {self.words.batches} runs")
-        for repeat in range(self.words.repeats + 1):
-            say(f"compact, {repeat} of {self.words.repeats}" if repeat else "compact, warming")
+        """Compact copies of each side's table; the first copy is the warm-up."""
+        taken = self.measure(f"full compaction of {self.args.batches} runs")
+        for repeat in range(self.args.repeats + 1):
+            log(f"compact, {repeat} of {self.args.repeats}" if repeat else "compact, warming")
             copy = f"copy{repeat}"
-            for warehouse in (self.ours, self.javas) if self.java else (self.ours,):
+            for warehouse in (self.our_warehouse, self.java_warehouse) if self.java else (self.our_warehouse,):
                 shutil.copytree(Path(warehouse, "db.db", "t"), Path(warehouse, "db.db", copy))
             table = self.catalog.table(f"db.{copy}")
             ours = timed(lambda table=table: table.compact(full=True))
-            java = self.java.seconds("compact", self.javas, copy) if self.java else []
+            java = self.java.seconds("compact", self.java_warehouse, copy) if self.java else []
             if repeat:
                 taken.ours.append(ours)
                 taken.java += java
             else:
                 self.checksums["our table, compacted by us"] = workload.checksum(table.scan().to_arrow())
-            for warehouse in (self.ours, self.javas):
+            for warehouse in (self.our_warehouse, self.java_warehouse):
                 shutil.rmtree(Path(warehouse, "db.db", copy), ignore_errors=True)
 
     def plan(self) -> None:
-        """The same table for both: Java's where it is there."""
-        partitions = commits = max(1, round(self.words.files**0.5))
-        say(f"making a table of {partitions * commits:,} files")
+        """Plan the same table on both sides: Java's if Java runs."""
+        partitions = commits = max(1, round(self.args.files**0.5))
+        log(f"creating a table of {partitions * commits:,} files")
         warehouse = self.many("many", partitions, commits)
         fresh = self.measure(f"plan {partitions * commits:,} files, new catalog")
         again = self.measure(f"plan {partitions * commits:,} files, again")
-        for repeat in range(self.words.repeats + 1):
-            say(f"plan, {repeat} of {self.words.repeats}" if repeat else "plan, warming")
+        for repeat in range(self.args.repeats + 1):
+            log(f"plan, {repeat} of {self.args.repeats}" if repeat else "plan, warming")
             catalog = paimon_core.open_catalog(warehouse)
             ours = [timed(lambda catalog=catalog: catalog.table("db.many").scan().splits()) for _ in range(3)]
             java = self.java.seconds("plan", warehouse, "many", 3) if self.java else []
@@ -214,15 +216,15 @@ class Run:
                 again.java += java[-1:]
 
     def many(self, table: str, partitions: int, commits: int) -> str:
-        """The warehouse with a table of ``partitions * commits`` files."""
+        """Return the warehouse with a table of ``partitions * commits`` files."""
         if self.java:
-            self.java.run("many", self.javas, table, partitions, commits)
-            return self.javas
+            self.java.run("many", self.java_warehouse, table, partitions, commits)
+            return self.java_warehouse
         self.many_commits(table, partitions, commits)
-        return self.ours
+        return self.our_warehouse
 
     def many_commits(self, name: str, partitions: int, commits: int) -> list[float]:
-        """Seconds of each commit of one row per partition, by us."""
+        """Return the seconds of each commit of one row per partition, by paimon_core."""
         options = {"bucket": "1", "write-only": "true"}
         table = self.catalog.create_table(
             f"db.{name}", MANY, primary_key=["p", "id"], partition_by=["p"], options=options
@@ -233,19 +235,19 @@ class Run:
         return [timed(lambda batch=batch: table.write(batch)) for batch in batches]
 
     def commit(self) -> None:
-        """One row a commit; the first half warms."""
+        """Commit one row at a time; the first half of the commits is the warm-up."""
         taken = self.measure("commit of one row")
-        count = self.words.commits
-        say(f"{count} commits of one row")
+        count = self.args.commits
+        log(f"{count} commits of one row")
         taken.ours += self.many_commits("one", 1, count)[count // 2 :]
         if self.java:
-            taken.java += self.java.seconds("many", self.javas, "one", 1, count)[count // 2 :]
+            taken.java += self.java.seconds("many", self.java_warehouse, "one", 1, count)[count // 2 :]
 
     def report(self) -> str:
-        words = self.words
+        args = self.args
         head = (
-            f"{words.rows:,} rows x {len(workload.SCHEMA)} columns a batch, {words.batches} batches, "
-            f"keys from {words.keys:,}, {BUCKETS} buckets, table {words.table}\n"
+            f"{args.rows:,} rows x {len(workload.SCHEMA)} columns a batch, {args.batches} batches, "
+            f"keys from {args.keys:,}, {BUCKETS} buckets, table {args.table}\n"
             f"{os.cpu_count()} processors, load {self.load:.1f} at the start; medians of warm runs"
         )
         lines = [head, "", f"{'':34}{'paimon_core':>12}{'Java':>10}{'ratio':>9}   (ours | Java)"]
@@ -261,7 +263,11 @@ class Run:
         return "\n".join(lines)
 
     def sides(self) -> list[tuple[str, str]]:
-        return [("ours", self.ours), ("Java's", self.javas)] if self.java else [("ours", self.ours)]
+        return (
+            [("ours", self.our_warehouse), ("Java's", self.java_warehouse)]
+            if self.java
+            else [("ours", self.our_warehouse)]
+        )
 
 
 def spread(seconds: list[float]) -> str:
@@ -275,12 +281,12 @@ def size_mb(folder: Path) -> float:
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="benchmarks.run", description=__doc__.splitlines()[0])
     parser.add_argument("--rows", type=int, default=1_000_000, help="rows of a batch")
-    parser.add_argument("--batches", type=int, default=5, help="batches, each a run of the table")
+    parser.add_argument("--batches", type=int, default=5, help="batches, each a sorted run of the table")
     parser.add_argument("--keys", type=int, default=2_000_000, help="keys are drawn from this many")
     parser.add_argument("--files", type=int, default=10_000, help="files of the table that is planned")
     parser.add_argument("--commits", type=int, default=60, help="commits of one row")
     parser.add_argument("--repeats", type=int, default=3, help="counted repeats of read, compaction and plan")
-    parser.add_argument("--table", choices=list(TABLES), default="plain", help="its key and merge engine")
+    parser.add_argument("--table", choices=list(TABLES), default="plain", help="key and merge engine to time")
     parser.add_argument("--peers", nargs="*", choices=list(NAMES), default=[], help="Python libraries to time as well")
     parser.add_argument("--skip-java", action="store_true", help="time paimon_core alone")
     parser.add_argument(
@@ -290,15 +296,15 @@ def arguments() -> argparse.Namespace:
 
 
 def main() -> int:
-    words = arguments()
+    args = arguments()
     java = None
-    if not words.skip_java:
+    if not args.skip_java:
         try:
             java = JavaSide()
         except OracleUnavailable as reason:
             print(f"Java is left out: {reason}", file=sys.stderr)
     with tempfile.TemporaryDirectory(prefix="paimon-bench-") as folder:
-        run = Run(words, Path(folder), java)
+        run = Run(args, Path(folder), java)
         steps = {
             "write": run.write,
             "read": run.read,
@@ -308,7 +314,7 @@ def main() -> int:
             "commit": run.commit,
         }
         for name, step in steps.items():
-            if name in words.only or (name == "write" and {"read", "peers", "compact"} & set(words.only)):
+            if name in args.only or (name == "write" and {"read", "peers", "compact"} & set(args.only)):
                 step()
         if java:
             java.close()

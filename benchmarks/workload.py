@@ -1,4 +1,4 @@
-"""The rows of tests/oracle/PaimonBench.java as Arrow tables: batch k of n rows, keys drawn from [0, keys)."""
+"""Workload: the rows of tests/oracle/PaimonBench.java as Arrow tables: batch k of n rows, keys drawn from [0, keys)."""
 
 import numpy as np
 import pyarrow as pa
@@ -19,7 +19,7 @@ SCHEMA = pa.schema(
 
 
 def mix(z: np.ndarray) -> np.ndarray:
-    """The splitmix64 finaliser on uint64."""
+    """Return the splitmix64 finaliser of uint64 values."""
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return z ^ (z >> np.uint64(31))
@@ -30,7 +30,7 @@ def text(prefix: str, ints: np.ndarray) -> pa.Array:
 
 
 def batch(k: int, n: int, keys: int, *, holes: bool = False) -> pa.Table:
-    """``holes``: every fourth row lacks the columns a, c and name, every fourth b, d and city."""
+    """Return batch ``k``; with ``holes``, every fourth row has null in a, c and name, every fourth in b, d and city."""
     h = mix(np.arange(n, dtype=np.uint64) + np.uint64(k * 1_000_003 * n % 2**64))
     key = (h % np.uint64(keys)).astype(np.int64)
     city = ((h >> np.uint64(3)) % np.uint64(1000)).astype(np.int64)
@@ -58,7 +58,7 @@ def batch(k: int, n: int, keys: int, *, holes: bool = False) -> pa.Table:
 
 
 def checksum(rows: pa.Table) -> int:
-    """The checksum that PaimonBench's `read` prints, as a signed 64-bit integer."""
+    """Return the checksum that PaimonBench's `read` prints, as a signed 64-bit integer."""
     total = sum(int(pc.sum(pc.cast(rows[c], pa.int64(), safe=False)).as_py() or 0) for c in ("id", "a", "b"))
     total += sum(int(np.trunc(rows[c].fill_null(0).to_numpy()).astype(np.int64).sum()) for c in ("c", "d"))
     total += sum(pc.sum(pc.binary_length(rows[c])).as_py() or 0 for c in ("name", "city"))

@@ -1,11 +1,11 @@
-"""benchmarks.commits: a small run of our side reports every table, and counts what a commit reads."""
+"""benchmarks.commits: a small run without Java reports every table and counts the reads of a commit."""
 
 from benchmarks.commits import arguments, report
 
 
 def test_a_small_run_reports_every_table_and_lists_no_history():
-    words = ["--snapshots", "4", "40", "--files", "3", "--commits", "2", "--expire", "6", "--skip-java"]
-    lines = report(arguments(words)).splitlines()
+    args = ["--snapshots", "4", "40", "--files", "3", "--commits", "2", "--expire", "6", "--skip-java"]
+    lines = report(arguments(args)).splitlines()
     assert [line.split("  ")[0] for line in lines[2:] if not line.startswith("  ")] == [
         "table of 4 snapshots",
         "table of 40 snapshots",

@@ -5,9 +5,9 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def bench(*words):
+def bench(*args):
     small = ["--rows", "500", "--keys", "700", "--batches", "2", "--files", "4", "--commits", "4", "--repeats", "1"]
-    command = [sys.executable, "-W", "error", "-m", "benchmarks.run", *small, *words]
+    command = [sys.executable, "-W", "error", "-m", "benchmarks.run", *small, *args]
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
 
 

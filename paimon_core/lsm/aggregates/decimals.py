@@ -77,7 +77,7 @@ class DecimalProduct:
                 raise InvalidRequest(f"column {self.column!r}: product cannot retract 0", column=self.column)
             if (10**127 % (abs(more) // np.gcd(folded, more)) != 0).any():
                 raise InvalidRequest(
-                    f"column {self.column!r}: product cannot retract a factor: the quotient has infinitely many digits",
+                    f"column {self.column!r}: product cannot retract a factor if the quotient has no last digit",
                     column=self.column,
                 )
             return _within(_half_up(folded * unit, more), limit)

@@ -54,7 +54,7 @@ def is_valid(array: pa.Array) -> Flags:
 
 
 def _numbers(array: pa.Array, never: Flags | None) -> Numbers:
-    """Return numbers of equality; if ``never`` is given, rows compare as rows, and elements that equal nothing set it."""
+    """Return numbers of equality; with ``never``, rows compare as rows, and elements that equal nothing are marked."""
     if len(array) == 0:
         return np.zeros(0, np.int64)
     kind = array.type

@@ -131,9 +131,7 @@ def test_a_decimal_product_is_rounded_half_up_and_null_beyond_its_precision():
         None,
     ]
     assert of("product", "DECIMAL(3, 1)", [D("0.1"), Back(D("2.0"))]) == [D("0.1")]
-    with pytest.raises(
-        InvalidRequest, match="'v': product cannot retract a factor: the quotient has infinitely many digits"
-    ):
+    with pytest.raises(InvalidRequest, match="'v': product cannot retract a factor if the quotient has no last digit"):
         of("product", "DECIMAL(3, 1)", [D("1.0"), Back(D("3.0"))])
 
 
