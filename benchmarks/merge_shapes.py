@@ -71,15 +71,15 @@ def cost(work: Callable[[], object]) -> Cost:
 
 def batch(k: int, rows: int, columns: int, *, sparse: bool) -> pa.Table:
     """Return batch ``k``: the first columns of the workload, repeated under other names if there are too few."""
-    held = workload.batch(k, rows, 2 * rows)
-    made = {"id": held["id"]}
+    source = workload.batch(k, rows, 2 * rows)
+    made = {"id": source["id"]}
     if sparse:
-        keys = workload.mix(held["id"].to_numpy().astype(np.uint64)) >> np.uint64(1)
+        keys = workload.mix(source["id"].to_numpy().astype(np.uint64)) >> np.uint64(1)
         made["id"] = pa.chunked_array([pa.array(keys.astype(np.int64))])
     names = ["b", "a", "c", "d", "name", "city", "ts"]
     for number in range(columns - 1):
         name = names[number % len(names)]
-        made[name if number < len(names) else f"{name}{number}"] = held[name]
+        made[name if number < len(names) else f"{name}{number}"] = source[name]
     schema = pa.schema([pa.field(name, column.type, nullable=name != "id") for name, column in made.items()])
     return pa.table(list(made.values()), schema=schema)
 

@@ -50,9 +50,9 @@ def batch(k: int, n: int, keys: int, *, holes: bool = False) -> pa.Table:
     if not holes:
         return rows
     for rest, names in ((1, ("a", "c", "name")), (2, ("b", "d", "city"))):
-        gone = pa.array(h & np.uint64(3) == rest)
+        missing = pa.array(h & np.uint64(3) == rest)
         for name in names:
-            kept = pc.if_else(gone, pa.scalar(None, rows[name].type), rows[name])
+            kept = pc.if_else(missing, pa.scalar(None, rows[name].type), rows[name])
             rows = rows.set_column(SCHEMA.get_field_index(name), SCHEMA.field(name), kept)
     return rows
 

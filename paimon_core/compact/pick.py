@@ -24,9 +24,9 @@ from paimon_core.metadata.manifest import ManifestEntry
 class Extent(Enum):
     """How much of a bucket is compacted."""
 
-    AS_NEEDED = "what the options call for"
-    SETTLED = "everything, unless it is one run at the last level already"
-    REWRITTEN = "everything; under compaction.force-rewrite-all-files also what is settled"
+    AS_NEEDED = "what the options require"
+    SETTLED = "everything, unless it is already one run at the last level"
+    REWRITTEN = "everything; with compaction.force-rewrite-all-files also a bucket that is already one run there"
 
 
 def pick_tasks(

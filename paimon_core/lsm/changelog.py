@@ -72,9 +72,9 @@ class Comparison:
         ``known``: the groups whose keys exist in higher levels; their rows of level 0 are dropped. With ``changelog``,
         the first rows of new keys are the changelog rows, unchanged.
         """
-        held = states(rows, groups) >= 0
-        merged, _ = self._merge(rows, groups.keep(held | ~known))
-        return Merged(merged, self._merge(rows, groups.keep(~held & ~known))[0] if changelog else None)
+        has_state = states(rows, groups) >= 0
+        merged, _ = self._merge(rows, groups.keep(has_state | ~known))
+        return Merged(merged, self._merge(rows, groups.keep(~has_state & ~known))[0] if changelog else None)
 
     def _merge(self, rows: pa.Table, groups: Groups) -> tuple[pa.Table, Positions]:
         """Return the merged rows and, for each group, the position of its row among them; -1 when it has none."""

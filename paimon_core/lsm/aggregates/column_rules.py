@@ -49,8 +49,8 @@ def check_names(field: DataField, option: str, names: Sequence[str], row: DataTy
     """Raises InvalidOption unless ``names``, the value of the column's ``option``, are fields of the nested row."""
     for name in names:
         if name not in (child.name for child in row.children):
-            held = ", ".join(child.name for child in row.children)
-            raise _refused(field, option, ",".join(names), f"the row has no field {name!r}, only {held}")
+            known_names = ", ".join(child.name for child in row.children)
+            raise _refused(field, option, ",".join(names), f"the row has no field {name!r}, only {known_names}")
 
 
 def check_needs_key(field: DataField, option: str, value: object, nested_key: Sequence[str] | None) -> None:

@@ -65,12 +65,12 @@ class Entries:
         lengths = np.bincount(self.group_of[at], minlength=len(self.present))
         offsets = pa.array(offsets_of(lengths), pa.int32())
         taken = pa.array(at)
-        held = self.values.take(taken) if values is None else values
+        content = self.values.take(taken) if values is None else values
         absent = pa.array(~self.present)
         if self.keys is None:
-            made = pa.ListArray.from_arrays(offsets, held, type=self.kind, mask=absent)
+            made = pa.ListArray.from_arrays(offsets, content, type=self.kind, mask=absent)
         else:
-            made = pa.MapArray.from_arrays(offsets, self.keys.take(taken), held, type=self.kind, mask=absent)
+            made = pa.MapArray.from_arrays(offsets, self.keys.take(taken), content, type=self.kind, mask=absent)
         return pa.chunked_array([made], self.kind)
 
 

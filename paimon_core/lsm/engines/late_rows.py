@@ -35,10 +35,10 @@ from paimon_core.options import FieldOptions
 class Late(Enum):
     """How a function handles late rows."""
 
-    IN_PLACE = "as any other row"
+    IN_PLACE = "like any other row"
     LEFT_OUT = "not at all"
-    BEFORE_ALL = "before all others"
-    ONE_BY_ONE = "each before what was folded until then"
+    BEFORE_ALL = "before all other rows"
+    ONE_BY_ONE = "each before everything that was folded so far"
     FIRST = "by the rules of late_first"
 
 

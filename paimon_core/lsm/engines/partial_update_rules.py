@@ -115,7 +115,7 @@ def _function(schema: TableSchema, options: TableOptions, name: str) -> Function
     if chosen is not None and (orders or name in (options["sequence.field"] or ())):
         raise InvalidRequest(
             f"option fields.{name}.aggregate-function: a column of sequence.field or one that orders a sequence group "
-            "has no aggregate function",
+            "cannot have an aggregate function",
             option=f"fields.{name}.aggregate-function",
             column=name,
         )

@@ -1,4 +1,4 @@
-"""Compactions that write changelog files, at the level of the message that they hand to the commit."""
+"""Compactions that write changelog files, tested on the message that they pass to the commit."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _numbers = itertools.count()
 
 
 def table_of(**options):
-    """A table that is not compacted by writes."""
+    """Create a table whose writes do not compact."""
     catalog = paimon.open_catalog(f"memory://compacted-{next(_numbers)}")
     catalog.create_database("db")
     options = {"bucket": "1", "write-only": "true"} | {k.replace("_", "-"): v for k, v in options.items()}
@@ -29,13 +29,13 @@ def table_of(**options):
 
 
 def write(table, *rows):
-    """Rows of (kind, key, value)."""
+    """Write rows of (kind, key, value)."""
     kinds, keys, values = zip(*rows, strict=True)
     table.write(pa.table([list(keys), list(values), [""] * len(rows)], schema=SCHEMA), pa.array(kinds))
 
 
 def write_base(table):
-    """Level 5 gets the keys 0, 10, ... 3990 with v = key, too many bytes for small compactions to join."""
+    """Write the keys 0, 10, ... 3990 with v = key to level 5, too large for small compactions to include."""
     letters = random.Random(0)
     keys = list(range(0, 4000, 10))
     texts = [f"{letters.getrandbits(256):064x}" for _ in keys]
@@ -44,13 +44,13 @@ def write_base(table):
 
 
 def compacted(table, *, full=False):
-    """The message of the one compaction that is due, after a journey of its task."""
+    """Return the message of the one compaction that is due; its task is encoded and decoded first."""
     (task,) = table.plan_compaction(full=full)
     return run_task(table.context, CompactionTask.from_bytes(task.to_bytes()))
 
 
 def rows_of(table, files):
-    """(kind, key, value, sequence number) of these files."""
+    """Return (kind, key, value, sequence number) of the rows of these files."""
     reader = BucketReader(table.context, b"\0" * 12, 0)
     rows = [row for f in files for b in reader.file(f, table.schema.file_fields) for row in b.to_pylist()]
     return [(KINDS[row["_VALUE_KIND"]], row["k"], row["v"], row["_SEQUENCE_NUMBER"]) for row in rows]
@@ -68,7 +68,7 @@ def test_a_lookup_rewrites_a_lone_file_into_the_format_of_its_level(producer, fo
     assert rows_of(table, [after]) == rows_of(table, message.compact_changelog) == [("+I", 1, 10, 0)]
 
 
-def test_a_lone_file_moves_and_is_told():
+def test_a_single_file_is_upgraded_and_shown_in_the_changelog():
     for producer in ("lookup", "full-compaction"):
         table = table_of(changelog_producer=producer)
         write(table, ("+I", 2, 20), ("+U", 1, 10))
@@ -108,7 +108,7 @@ def test_a_lookup_reads_the_levels_above():
         ({"sequence.field": "v", "changelog-producer.row-deduplicate": "true"}, ("+I", 10, 10, 1), []),
     ],
 )
-def test_rows_that_merge_with_what_lies_above_are_rewritten(options, stored, told):
+def test_rows_that_merge_with_higher_levels_are_rewritten(options, stored, told):
     table = table_of(changelog_producer="lookup", **options)
     write_base(table)
     write(table, ("+I", 10, 4))
@@ -122,7 +122,7 @@ def test_rows_that_merge_with_what_lies_above_are_rewritten(options, stored, tol
     assert row[:3] == ("+U", 10, {"aggregation": 25}.get(options.get("merge-engine", ""), 11))
 
 
-def test_a_forced_lookup_tells_nothing():
+def test_a_forced_lookup_writes_no_changelog():
     table = table_of(force_lookup="true", merge_engine="partial-update")
     write_base(table)
     write(table, ("+I", 10, 4))
@@ -131,7 +131,7 @@ def test_a_forced_lookup_tells_nothing():
     assert message.compact_changelog == ()
 
 
-def test_a_key_without_state_passes_the_rules_of_the_engine_alone():
+def test_the_rules_of_the_engine_apply_to_a_single_row_without_state():
     table = table_of(
         **{"changelog-producer": "lookup", "merge-engine": "aggregation", "fields.v.aggregate-function": "sum"}
     )
@@ -142,7 +142,7 @@ def test_a_key_without_state_passes_the_rules_of_the_engine_alone():
 
 
 @pytest.mark.parametrize("producer", ["none", "lookup"])
-def test_first_row_drops_what_comes_too_late(producer):
+def test_first_row_drops_later_rows_of_known_keys(producer):
     table = table_of(changelog_producer=producer, merge_engine="first-row")
     write_base(table)
     write(table, ("+I", 10, 4), ("+I", 15, 5), ("+U", 17, 6), ("+I", 17, 7))
@@ -158,7 +158,7 @@ def test_first_row_drops_what_comes_too_late(producer):
     assert message.compact_changelog == ()
 
 
-def test_nothing_may_be_left_to_store():
+def test_a_merge_may_leave_no_row_to_store():
     table = table_of(merge_engine="first-row")
     write_base(table)
     write(table, ("+I", 10, 4))
@@ -166,7 +166,7 @@ def test_nothing_may_be_left_to_store():
     assert (len(message.compact_before), message.compact_after, message.compact_changelog) == (1, (), ())
 
 
-def test_a_full_compaction_tells_what_changed_since_the_last():
+def test_a_full_compaction_writes_the_changes_since_the_last():
     table = table_of(changelog_producer="full-compaction")
     write_base(table)
     write(table, ("+U", 10, 1), ("-D", 20, 0), ("+I", 25, 2))
@@ -176,7 +176,7 @@ def test_a_full_compaction_tells_what_changed_since_the_last():
     assert sum(f.row_count for f in message.compact_after) == 399
 
 
-def test_only_the_last_level_is_told_by_full_compaction():
+def test_full_compaction_writes_a_changelog_only_at_the_last_level():
     table = table_of(
         **{
             "changelog-producer": "full-compaction",

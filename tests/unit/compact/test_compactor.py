@@ -17,7 +17,7 @@ def table(warehouse):
     return table
 
 
-def test_a_task_whose_files_others_compacted_and_expired_is_a_conflict(table):
+def test_input_files_deleted_after_a_concurrent_compaction_are_a_conflict(table):
     (task,) = table.plan_compaction(full=True)
     table.compact(full=True)
     table.expire_snapshots(keep_last=1, keep_max=1)
@@ -25,7 +25,7 @@ def test_a_task_whose_files_others_compacted_and_expired_is_a_conflict(table):
         table.run_compaction(task)
 
 
-def test_a_file_that_the_table_still_names_is_not(table):
+def test_a_missing_file_that_is_still_live_is_no_conflict(table):
     (task,) = table.plan_compaction(full=True)
     (lost, *_) = task.unit.files
     table.context.storage.delete([f"{table.location}/bucket-0/{lost.file_name}"])

@@ -28,13 +28,13 @@ def test_due_after_as_many_commits():
     file = fake_file(context)
     append(context, file)
     append(context)
-    compact(context, file)  # no commit of rows, and no mark
+    compact(context, file)  # neither a commit of rows nor marked
     assert not due(context)
     append(context)
     assert due(context)
 
 
-def test_a_full_compaction_begins_the_count_anew():
+def test_a_full_compaction_restarts_the_count():
     context = fake_table(**{"full-compaction.delta-commits": "2"})
     file = fake_file(context)
     append(context, file)
@@ -63,7 +63,7 @@ def test_a_table_without_the_option_is_never_due():
     assert not due(context)
 
 
-def test_a_history_cut_short_makes_it_come_early():
+def test_expired_snapshots_make_it_due_early():
     context = fake_table(**{"full-compaction.delta-commits": "9"})
     for _ in range(3):
         append(context)
@@ -90,7 +90,7 @@ def test_level_0_is_overdue_after_the_gentle_interval():
     assert overdue(context) == {(partition("a"), 0), (partition("a"), 1)}
 
 
-def test_what_the_earliest_snapshot_holds_is_old_enough():
+def test_files_of_the_earliest_snapshot_are_old_enough():
     context = fake_table(**GENTLE)
     append(context)
     append(context)

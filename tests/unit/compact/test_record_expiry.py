@@ -19,7 +19,7 @@ NOW = 1_700_000_000
 
 
 def expiry(type_text="INT", lifetime="100 s"):
-    """The rule of a table whose column v has this type, at NOW."""
+    """Return the rule of a table whose column v has this type, at NOW."""
     context = fake_table(**{"record-level.expire-time": lifetime, "record-level.time-field": "v"})
     rule = RecordExpiry.of(context, NOW_MILLIS)
     field = dataclasses.replace(rule.field, type=parse_type(type_text))
@@ -130,7 +130,7 @@ def content(table):
     return sorted(tuple(r.values()) for r in table.scan().to_arrow().to_pylist())
 
 
-def test_compaction_drops_expired_rows_and_an_older_one_comes_forth(table):
+def test_compaction_drops_expired_rows_and_an_older_one_is_visible_again(table):
     write(table, (1, LATER, "kept"), (2, LATER, "hidden"), (3, LONG_AGO, "gone"), (4, None, "timeless"))
     write(table, (2, LONG_AGO, "newer but expired"))
     assert content(table)[1] == (2, LONG_AGO, "newer but expired")
@@ -138,7 +138,7 @@ def test_compaction_drops_expired_rows_and_an_older_one_comes_forth(table):
     assert content(table) == [(1, LATER, "kept"), (2, LATER, "hidden"), (4, None, "timeless")]
 
 
-def test_a_bucket_of_which_everything_expired_becomes_empty(table):
+def test_a_bucket_whose_rows_have_all_expired_becomes_empty(table):
     write(table, (1, LONG_AGO, "a"))
     table.compact(full=True)
     assert content(table) == []

@@ -12,7 +12,7 @@ COLUMNS = ("_KEY_k", "_SEQUENCE_NUMBER", "_VALUE_KIND", "v")
 
 
 def arranged(*values):
-    """Rows of (key, sequence number, kind, value, level), those of a key in merge order, and their groups."""
+    """Return rows of (key, sequence number, kind, value, level), those of a key in merge order, and their groups."""
     types = (pa.int64(), pa.int64(), pa.int8(), pa.string(), pa.int8())
     columns = zip(*values, strict=True) if values else [()] * 5
     rows = pa.table([pa.array(c, t) for c, t in zip(columns, types, strict=True)], names=[*COLUMNS, LEVEL])
@@ -102,7 +102,7 @@ def test_rows_that_stay_the_same_may_give_no_pair():
         assert plain(step((1, 0, INSERT, "a", 5), (1, 1, AFTER, "b", 0), compared=[]).changelog) == []
 
 
-def test_keys_that_an_engine_drops_are_gone():
+def test_keys_that_an_engine_drops_give_no_rows():
     step = Comparison(Deduplicate(ignore_delete=True), COLUMNS)
     merged = step.by_state(
         *arranged((1, 0, DELETE, "a", 0), (1, 1, DELETE, "b", 0), (2, 2, INSERT, "c", 0)), changelog=True
@@ -110,7 +110,7 @@ def test_keys_that_an_engine_drops_are_gone():
     assert plain(merged.rows) == plain(merged.changelog) == [(2, 2, INSERT, "c")]
 
 
-def test_the_first_row_of_a_new_key_is_told_as_it_is():
+def test_the_first_row_of_a_new_key_is_its_changelog_row():
     rows, groups = arranged(
         (1, 0, INSERT, "old", 3),
         (1, 4, INSERT, "late", 0),

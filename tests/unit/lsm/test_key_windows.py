@@ -22,7 +22,7 @@ def test_all_runs_are_cut_at_the_smallest_last_key():
     ]
 
 
-def test_a_run_that_has_ended_waits_too():
+def test_rows_of_a_finished_run_wait_for_their_window():
     assert cut(run([8]), run([1], [2], [9]), rows=2) == [[[1, 2]], [[8], [9]]]
 
 
@@ -41,7 +41,7 @@ def test_a_large_row_fills_a_window_alone(monkeypatch):
     assert cut(run([1], [3]), run([2], [4]), rows=100) == [[[1]], [[2]], [[3]], [[4]]]
 
 
-def test_nanoseconds_are_told_apart():
+def test_nanoseconds_are_distinguished():
     ns = pa.timestamp("ns")
     runs = [pa.record_batch({"k": pa.array(k, pa.int64()).cast(ns)}) for k in ([1, 3], [2, 4])]
     found = list(windows([iter([b]) for b in runs], ["k"], 1))

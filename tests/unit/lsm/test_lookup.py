@@ -67,5 +67,5 @@ def test_every_row_of_a_file_has_its_level():
         ("first-row", "lookup", False),
     ],
 )
-def test_older_states_are_left_out_where_merging_them_again_would_tell(engine, producer, expected):
+def test_older_states_are_left_out_where_merging_them_again_would_differ(engine, producer, expected):
     assert holds_states(TableOptions.parse({"merge-engine": engine, "changelog-producer": producer})) is expected

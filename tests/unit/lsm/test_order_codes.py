@@ -8,7 +8,7 @@ from paimon_core.lsm.order_codes import WIDEST_TEXT, order_codes, parts
 
 
 def ordered(*columns):
-    """The row numbers in code order; rows of equal code form one list."""
+    """Return the row numbers in code order; rows of equal code form one list."""
     codes = order_codes(columns)
     return [np.flatnonzero(codes == code).tolist() for code in np.unique(codes)]
 
@@ -99,7 +99,7 @@ def test_no_rows():
 
 @pytest.mark.parametrize("rows", [6, 9000])
 @pytest.mark.parametrize("decides", [True, False])
-def test_leading_columns_that_tell_all_rows_apart_are_enough(rows, decides):
+def test_leading_columns_that_decide_the_order_are_enough(rows, decides):
     numbers = np.random.default_rng(5).integers(0, 2**62, rows // 3).repeat(3)
     texts = [f"a long text {n}" for n in numbers]
     if not decides:

@@ -19,7 +19,7 @@ def rows(keys, first, *, kinds=None, **columns):
 
 
 class Shelf:
-    """A RunStore in memory with room for ``size`` runs; ``runs`` are those not deleted."""
+    """A RunStore in memory for at most ``size`` runs; ``runs`` are those that are not deleted."""
 
     def __init__(self, size=100):
         self.size = size
@@ -108,7 +108,7 @@ def test_without_a_store_or_room_nothing_is_spilled():
         assert sequences(d.merged for d in held.drain()) == [[0]]
 
 
-def test_spilled_rows_and_those_in_memory_are_merged_and_given_up():
+def test_spilled_rows_and_those_in_memory_are_merged_and_deleted():
     shelf = Shelf()
     held = buffer(store=shelf)
     held.add(rows([5, 3, 5], first=0))
@@ -158,7 +158,7 @@ def test_many_runs_are_joined_before_the_merge(monkeypatch):
     assert shelf.runs == []
 
 
-def test_what_is_discarded_is_gone():
+def test_discard_deletes_all_rows():
     shelf = Shelf()
     held = buffer(store=shelf)
     held.add(rows([1], first=0))

@@ -1,4 +1,4 @@
-"""The hex literals are what Java's RoaringBitmap64 of Apache Paimon 1.4.2 writes for the values that stand beside."""
+"""The hex literals were written by Java's RoaringBitmap64 of Apache Paimon 1.4.2, for the values next to them."""
 
 import struct
 

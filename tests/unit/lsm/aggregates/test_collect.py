@@ -47,15 +47,15 @@ def test_floats_within_rows_are_equal_as_numbers():
     assert str([row["a"] for row in found]) == "[nan, 0.0, nan, None]"
 
 
-def test_a_retract_takes_back_one_of_each_element_the_earliest_first():
+def test_a_retract_removes_one_of_each_element_the_earliest_first():
     assert folded(ALL, INTS, [[1, 2, 1], [None, None], Back([1, None, 7])]) == [[2, 1, None]]
 
 
-def test_what_is_not_there_yet_cannot_be_taken_back():
+def test_an_absent_element_cannot_be_retracted():
     assert folded(ALL, INTS, [Back([1]), [1]], [[1], Back([1, 1]), [1]]) == [[1], [1]]
 
 
-def test_taking_back_all_leaves_an_empty_array_and_nothing_from_nothing():
+def test_retracting_all_leaves_an_empty_array_and_retracts_alone_leave_null():
     assert folded(ALL, INTS, [[1], Back([1])], [Back([1]), Back(None)], [[1], Back(None)]) == [[], None, [1]]
 
 
@@ -63,7 +63,7 @@ def test_distinct_retracts():
     assert folded(ONCE, INTS, [[1, 2], [1], Back([1]), [3], [1]], [[1], Back([1])]) == [[2, 3, 1], []]
 
 
-def test_byte_strings_are_taken_back_only_when_distinct():
+def test_byte_strings_are_retracted_only_when_distinct():
     kind = pa.list_(pa.binary())
     assert folded(ALL, kind, [[b"a", None], Back([b"a", None])]) == [[b"a"]]
     assert folded(ONCE, kind, [[b"a", b"a"], Back([b"a"])]) == [[]]

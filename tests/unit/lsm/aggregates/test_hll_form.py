@@ -58,7 +58,7 @@ def test_sketches_of_every_mode_and_type_are_sound(values, log_k, kind):
         (sketch(3000, kind=2).serialize_compact()[:-1], "of 296 bytes"),
     ],
 )
-def test_what_the_library_would_trip_over_is_refused(data, said):
+def test_invalid_sketches_are_refused_before_the_library_reads_them(data, said):
     with pytest.raises(ValueError, match=said):
         check_hll(data)
 

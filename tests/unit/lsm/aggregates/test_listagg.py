@@ -39,7 +39,7 @@ def test_distinct_adds_parts_that_are_new():
     ("delimiter", "texts", "joined"),
     [
         (", ", ["a,", "b, a"], "a,, b, a"),
-        # Java splits what it has joined: "a|" and "b" with "||" between them are "a" and "|b".
+        # Java splits the joined text: "a|" and "b", joined by "||", are split into "a" and "|b".
         ("||", ["a|", "b||a||c", "|b||c"], "a|||b||a||c"),
         # Without a delimiter the parts are words.
         ("", ["a b", "c d", "d bc a"], "a bcddbc"),
@@ -50,7 +50,7 @@ def test_distinct_by_delimiters_of_other_lengths(delimiter, texts, joined):
 
 
 def test_many_texts_between_such_delimiters():
-    # Splitting all that was joined so far for each text would take minutes here.
+    # Splitting the whole joined text again for each text would take minutes here.
     texts = [f"t{number}" for number in range(50_000)]
     assert folded(ListAgg("||", distinct=True), TEXT, [*texts, "t7||t8"]) == ["||".join(texts)]
 

@@ -24,7 +24,7 @@ def test_no_map_and_an_empty_map():
     assert folded(MergeMap(), MAP, [None, None], [None, []], [[("a", 1)], []]) == [None, [], [("a", 1)]]
 
 
-def test_a_retract_takes_back_keys_whatever_their_values():
+def test_a_retract_removes_keys_whatever_their_values():
     assert folded(MergeMap(), MAP, [[("a", 1), ("b", 2)], Back([("a", 9), ("z", 9)])]) == [[("b", 2)]]
     assert folded(MergeMap(), MAP, [[("a", 1)], Back([("a", 1)])], [Back([("a", 1)]), Back(None)]) == [[], None]
     assert folded(MergeMap(), MAP, [[("a", 1), ("b", 1)], Back([("a", 1)]), [("a", 2)]]) == [[("b", 1), ("a", 2)]]
@@ -41,7 +41,7 @@ def test_bytes_as_keys():
 
 
 def timed(*rows):
-    """What is left of maps of keys to (time, value) or None."""
+    """Return the merge of maps of keys to (time, value) or None."""
     maps = [
         None if row is None else [(k, None if v is None else {"t": v[0], "v": v[1]}) for k, v in row.items()]
         for row in rows
@@ -60,7 +60,7 @@ def test_the_first_map_counts_as_it_is():
     assert timed(None, None) is None
 
 
-def test_later_nulls_take_back_and_values_without_a_time_do_not_count():
+def test_later_nulls_remove_keys_and_values_without_a_time_do_not_count():
     assert timed({"a": ("1", 1), "b": ("1", 1)}, {"a": None, "b": (None, 2), "c": (None, 2)}) == {"b": ("1", 1)}
     assert timed({"a": ("9", 1)}, {"a": None}, {"a": ("1", 2)}) == {"a": ("1", 2)}
 

@@ -19,7 +19,7 @@ def rows(*values):
 
 
 def left(made, *history):
-    """The rows of one group, as tuples."""
+    """Return the rows of one group, as tuples."""
     (found,) = folded(made, ROWS, history)
     return None if found is None else [tuple(row.values()) for row in found]
 
@@ -39,7 +39,7 @@ def test_no_more_rows_than_the_limit():
     assert left(NestedAppend(limit=2), rows(None, A), rows(B, C)) == [A, B]
 
 
-def test_a_retract_takes_back_all_equal_rows():
+def test_a_retract_removes_all_equal_rows():
     assert left(NestedAppend(), rows(A, B, A), Back(rows(A, None, D)), rows(C)) == [B, C]
     assert left(NestedAppend(), rows(A), Back(rows(A))) == []
     assert left(NestedAppend(), Back(rows(A)), Back(None)) is None
@@ -64,7 +64,7 @@ def test_the_last_row_of_a_key_stays():
     assert left(BY_KEY, rows(A, B), None, rows(C, newer, None)) == [newer, B, C]
 
 
-def test_a_retract_takes_back_keys():
+def test_a_retract_removes_keys():
     assert left(BY_KEY, rows(A, B), Back(rows(("a", 7.0, 7), None))) == [B]
     assert left(BY_KEY, rows(A), Back(rows(A))) == []
     assert left(BY_KEY, Back(rows(A)), Back(rows(B))) is None
@@ -76,7 +76,7 @@ def test_the_greatest_sequence_stays_and_the_later_of_two_equal_ones():
     assert left(made, rows(("a", 2.0, 1)), rows(("a", 1.0, 2)), rows(("a", 2.0, 3))) == [("a", 2.0, 3)]
     assert left(made, rows(("a", None, 1), ("a", -1.0, 2)), rows(("a", None, 3))) == [("a", -1.0, 2)]
     assert left(made, rows(("a", 0.0, 1)), rows(("a", -0.0, 2))) == [("a", 0.0, 2)]
-    # What was taken back is forgotten, its sequence too.
+    # A retracted row leaves nothing behind, not even its sequence.
     assert left(made, rows(("a", 9.0, 1)), Back(rows(("a", 0.0, 1))), rows(("a", 1.0, 2))) == [("a", 1.0, 2)]
 
 
@@ -120,7 +120,7 @@ def test_the_options():
         (FieldOptions(distinct=True), "distinct = True is refused"),
     ],
 )
-def test_what_the_options_must_not_say(options, message):
+def test_options_that_are_refused(options, message):
     with pytest.raises(InvalidOption, match=f"column 'v': option fields.v.{message}"):
         nested_update(field_of(ROWS), options)
 

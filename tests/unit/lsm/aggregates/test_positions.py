@@ -11,7 +11,7 @@ from paimon_core.lsm.aggregates.positions import (
 from paimon_core.lsm.key_groups import Groups
 
 COLUMN = pa.chunked_array([[1, None, None], [4, None]])
-# Groups of no row, of rows 3 and 1, of none, and of 0, 2 and 4; row 5 of the order belongs to none of them.
+# Four groups: no rows; rows 3 and 1; no rows; rows 0, 2 and 4. Row 5 of the order is in no group.
 GROUPS = Groups(np.array([3, 1, 1, 0, 2, 4]), np.array([0, 0, 2, 3]), np.array([0, 2, 2, 6]))
 
 
@@ -42,7 +42,7 @@ def test_no_groups_and_no_nulls():
 
 
 @pytest.mark.parametrize("kind", [pa.list_(pa.int8()), pa.struct([("a", pa.int8())])])
-def test_nested_values_are_taken_too(kind):
+def test_values_of_nested_types_are_taken(kind):
     value = [7] if pa.types.is_list(kind) else {"a": 7}
     column = pa.chunked_array([pa.array([value, None], kind)])
     assert take_or_null(column, np.array([-1, 0, 1])).to_pylist() == [None, value, None]

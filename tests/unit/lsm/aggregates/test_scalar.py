@@ -18,14 +18,14 @@ NAN = math.nan
 
 
 class Back:
-    """A value that is taken back."""
+    """A retracted value."""
 
     def __init__(self, value):
         self.value = value
 
 
 def of(function, kind, *groups, **options):
-    """The function's result for each list of values; ``Back`` marks retracts."""
+    """Return the function's result for each list of values; ``Back`` marks retracts."""
     field = DataField(0, "v", parse_type(kind))
     cells = [cell for group in groups for cell in group]
     values = [cell.value if isinstance(cell, Back) else cell for cell in cells]
@@ -187,7 +187,7 @@ def test_retracts_can_be_left_out():
     assert of("sum", "INT", [1, Back(5)], ignore_retract=True) == [1]
 
 
-def test_which_functions_take_a_value_back():
+def test_which_functions_can_retract():
     field = DataField(0, "v", parse_type("BOOLEAN"))
     number = DataField(0, "v", parse_type("INT"))
     able = {

@@ -1,4 +1,4 @@
-"""The hex literals are what Java made: the sketch utilities of Apache Paimon 1.4.2 for the values that stand beside."""
+"""The hex literals were written by Java: the sketch utilities of Apache Paimon 1.4.2, for the values next to them."""
 
 from functools import partial
 

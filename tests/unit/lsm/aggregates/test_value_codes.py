@@ -10,7 +10,7 @@ NAN = math.nan
 
 
 def classes(numbers):
-    """For each element the place of the first that equals it."""
+    """Return for each element the position of the first element that equals it."""
     return [numbers.tolist().index(number) for number in numbers]
 
 

@@ -47,7 +47,7 @@ def test_level_0_always_goes_up_when_forced():
     assert picked(forced, bucket()) is None
 
 
-def test_gently_level_0_waits_until_it_is_overdue():
+def test_with_gentle_compaction_level_0_waits_until_it_is_overdue():
     gentle = Strategy(level_0=Level0.WHEN_OVERDUE)
     assert picked(gentle, bucket((0, 1), (5, 7))) is None
     assert picked(gentle, bucket((0, 1), (5, 7)), overdue=True) == ([1], 4)

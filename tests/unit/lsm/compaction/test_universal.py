@@ -10,7 +10,7 @@ def picked(unit):
 
 
 def flush_and_compact(flushes, merged_size):
-    """The bucket as (level, size) after each flush of size 1; ``merged_size`` of the sizes that a compaction took."""
+    """Return the bucket as (level, size) after each flush of size 1; ``merged_size`` computes a compaction's output."""
     runs: list[tuple[int, int]] = []
     history = []
     for _ in range(flushes):

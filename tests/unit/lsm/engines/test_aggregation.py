@@ -15,7 +15,7 @@ REMOVE = {"aggregation.remove-record-on-delete": "true"}
 
 
 def engine_of(columns="INT", **functions):
-    """An engine over column ``k`` (the key) and the columns given by name or text; ``v`` when only a type is given."""
+    """Return an engine with the key ``k`` and the columns given by name or text; ``v`` when only a type is given."""
     types = {"k": "INT NOT NULL"} | (columns if isinstance(columns, dict) else {"v": columns})
     fields = tuple(DataField(i, n, parse_type(t)) for i, (n, t) in enumerate(types.items()))
     options = {"merge-engine": "aggregation"} | {name.replace("_", "-"): text for name, text in functions.items()}
@@ -29,7 +29,7 @@ def v_is(function, columns="INT", **options):
 
 
 def result(engine, *keys, kind=None, drop_deletes=False):
-    """The merged rows of keys 0, 1, ... as (key, kind, sequence number, value), each key given as [(kind, value)]."""
+    """Return the merged rows of keys 0, 1, ... as (key, kind, sequence number, value) from [(kind, value)] per key."""
     cells = [(key, *cell) for key, rows in enumerate(keys) for cell in rows]
     table = pa.table(
         {
@@ -73,7 +73,7 @@ def test_nested_columns_are_folded_and_passed_on():
     assert [value for *_, value in rows] == [[1], [2], [3, 4]]
 
 
-def test_a_delete_that_removes_lets_the_fold_begin_again():
+def test_a_removing_delete_restarts_the_fold():
     engine = v_is("sum", **REMOVE)
     keys = [
         [("+I", 1), ("-D", 10)],
@@ -155,7 +155,7 @@ def test_options_that_do_not_fit_are_refused(options, message):
         engine_of(**options)
 
 
-def test_blank_texts_do_not_come_to_a_not_null_column_that_joins_them():
+def test_blank_texts_are_refused_for_a_not_null_column_with_listagg():
     for options in ({}, {"fields.v.ignore-retract": "true"}):
         engine = v_is("listagg", "STRING NOT NULL", **options)
         engine.check_rows(pa.table({"k": [1], "v": ["a"]}))

@@ -11,7 +11,7 @@ INSERT, BEFORE, AFTER, DELETE = 0, 1, 2, 3
 
 
 def merged(keys, kinds, *, engine=FirstRow(), drop_deletes=False):  # noqa: B008
-    """The numbers of the rows that are left."""
+    """Return the numbers of the remaining rows."""
     rows = pa.table({"_VALUE_KIND": pa.array(kinds, pa.int8()), "number": np.arange(len(keys))})
     groups = engine.survivors(rows, group(np.array(keys), None), drop_deletes=drop_deletes)
     return engine.fold(rows, groups, ["number"])["number"].to_pylist()
@@ -53,10 +53,10 @@ def test_a_lone_retract_is_kept_as_it_is_and_may_be_dropped():
         ({"changelog-producer": "full-compaction"}, "changelog-producer = full-compaction"),
     ],
 )
-def test_options_that_do_not_go_with_it(options, named):
+def test_options_that_first_row_refuses(options, named):
     with pytest.raises(InvalidRequest, match=named):
         FirstRow.of(TableOptions.parse(options))
 
 
-def test_options_that_do():
+def test_options_that_first_row_accepts():
     assert FirstRow.of(TableOptions.parse({"ignore-delete": "true", "changelog-producer": "lookup"})) == FirstRow(True)

@@ -1,4 +1,4 @@
-"""Partial update of small literal rows; the rules in full are in tests/property/test_partial_update.py."""
+"""Partial update of small literal rows; tests/property/test_partial_update.py checks all rules."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ REMOVE = "partial-update.remove-record-on-sequence-group"
 
 
 def engine_for(options: dict[str, str], **columns: pa.DataType | pa.Field) -> MergeEngine:
-    """The engine of a table with the key k and these columns, a field for one that is NOT NULL."""
+    """Return the engine of a table with the key k and these columns, given as a field if NOT NULL."""
     fields = [pa.field("k", INT, nullable=False)]
     fields += [kind if isinstance(kind, pa.Field) else pa.field(name, kind) for name, kind in columns.items()]
     options = {"merge-engine": "partial-update", "bucket": "1"} | options
@@ -30,7 +30,7 @@ def engine_for(options: dict[str, str], **columns: pa.DataType | pa.Field) -> Me
 
 
 def merge(engine: MergeEngine, names: str, *rows: tuple[Any, ...], drop_deletes: bool = False) -> list[tuple[Any, ...]]:
-    """Merge rows (kind, k, values...) in order of arrival; results have the same form, numbered by the last row."""
+    """Merge rows (kind, k, values...) in order of arrival; results have the same form, plus the last row's number."""
     columns = ["k", *names]
     table = pa.table(
         {
@@ -55,7 +55,7 @@ def test_values_overwrite_and_nulls_keep():
     assert merge(PLAIN, "ab", *rows) == [(INSERT, 1, 2, 5), (INSERT, 2, None, None)]
 
 
-def test_a_value_may_lie_many_rows_back():
+def test_the_last_value_may_be_many_rows_before_the_end():
     rows = [(INSERT, 1, 7, None)] + [(INSERT, 1, None, number) for number in range(20)]
     assert merge(PLAIN, "ab", *rows) == [(INSERT, 1, 7, 19)]
 
@@ -81,7 +81,7 @@ def test_a_delete_removes_the_record_and_adds_go_on_from_its_row():
     assert merge(REMOVING, "ab", *rows) == [(DELETE, 1, 9, None)]
     assert merge(REMOVING, "ab", *rows, drop_deletes=True) == []
     assert merge(REMOVING, "ab", *rows, (INSERT, 1, None, 3)) == [(INSERT, 1, 9, 3)]
-    # A -U does nothing, not even to what the delete left; but the delete was not the last row then.
+    # A -U does not change the row that the delete left, but the delete is then not the last row.
     assert merge(REMOVING, "ab", *rows, (BEFORE, 1, 5, 5)) == [(INSERT, 1, 9, None)]
 
 
@@ -90,7 +90,7 @@ def test_keys_without_an_add_stay_deletes():
     assert merge(IGNORING, "ab", (DELETE, 1, 1, None), (DELETE, 1, 2, 2)) == [(DELETE, 1, 1, None)]
 
 
-def test_ignored_deletes_do_nothing_but_to_come_first():
+def test_ignored_deletes_only_matter_as_the_first_row():
     assert merge(IGNORING, "ab", (INSERT, 1, 1, 1), (DELETE, 1, 2, 2)) == [(INSERT, 1, 1, 1)]
     assert merge(IGNORING, "ab", (DELETE, 1, 1, 8), (INSERT, 1, 2, None)) == [(INSERT, 1, 2, 8)]
 
@@ -107,12 +107,12 @@ def test_sequence_groups_go_by_their_own_order():
     assert merge(GROUPS, "gahbc", *rows) == [(INSERT, 1, 3, None, 6, 60, 600)]
 
 
-def test_a_retract_sets_its_groups_back():
+def test_a_retract_resets_its_groups():
     rows = [(INSERT, 1, 2, 20, 5, 50, 500), (DELETE, 1, 2, 7, 4, 7, 7)]
     assert merge(GROUPS, "gahbc", *rows) == [(INSERT, 1, 2, None, 5, 50, 500)]
-    # What a late row brings was superseded already; an equal one is newer.
+    # The values of a late row are ignored; a row with equal order counts as newer.
     assert merge(GROUPS, "gahbc", *rows, (INSERT, 1, 1, 1, 5, 51, None)) == [(INSERT, 1, 2, None, 5, 51, 500)]
-    # A retract that comes first is the state, but for the groups that it orders.
+    # A retract that is the first row becomes the state, except in the groups that it orders.
     assert merge(GROUPS, "gahbc", (DELETE, 1, 2, 7, None, 8, 9), (INSERT, 1, None, 1, None, 1, None)) == [
         (INSERT, 1, 2, None, None, 8, 9)
     ]
@@ -136,14 +136,14 @@ def test_a_newer_delete_of_a_listed_group_removes_the_record():
     assert merge(engine, "gahbc", first, (DELETE, 1, 3, 1, 1, 1, None)) == [(DELETE, 1, 3, 1, 1, 1, None)]
     assert merge(engine, "gahbc", first, (DELETE, 1, 1, 1, 1, 1, 1)) == [first]
     assert merge(engine, "gahbc", first, (BEFORE, 1, 3, 1, 1, 1, 1)) == [(INSERT, 1, 3, None, 5, 50, 500)]
-    # The other group's order went back with the removal.
+    # The removal lowered the other group's order.
     rows = [first, (DELETE, 1, 3, 1, 1, 1, None), (INSERT, 1, None, 9, 2, 22, None)]
     assert merge(engine, "gahbc", *rows) == [(INSERT, 1, 3, 1, 2, 22, None)]
 
 
-def test_several_listed_groups_may_set_each_other_back():
+def test_several_listed_groups_may_lower_each_others_order():
     rows = [(INSERT, 1, 5, 1, 5, 1, 1), (DELETE, 1, 6, 2, 0, 2, 2), (DELETE, 1, 0, 3, 1, 3, 3)]
-    # The second delete is newer for h only because the first one took h back to 0; then g is 0.
+    # The second delete is newer for h only because the first one lowered h to 0; then g is 0.
     rows += [(INSERT, 1, 1, 4, 0, 4, None)]
     assert merge(removing_engine("g,h"), "gahbc", *rows) == [(INSERT, 1, 1, 4, 1, 3, 3)]
     assert merge(removing_engine("g"), "gahbc", *rows) == [(INSERT, 1, 6, 2, 1, None, 2)]
@@ -172,11 +172,11 @@ def test_late_rows_are_folded_the_other_way_round(name, found):
     assert merge(functions(name), "ga", *rows) == [(INSERT, 1, 6, found)]
 
 
-def test_functions_take_retracts_back_where_they_arrive():
+def test_functions_apply_retracts_where_they_arrive():
     rows = [(INSERT, 1, 5, 10), (DELETE, 1, 3, 4), (INSERT, 1, 2, 1)]
     assert merge(functions("sum"), "ga", *rows) == [(INSERT, 1, 5, 7)]
     assert merge(functions("last_value"), "ga", *rows) == [(INSERT, 1, 5, None)]
-    # The late row finds nothing after the retract, and fills in.
+    # After the retract the state has no value, so the late row sets it.
     assert merge(functions("last_non_null_value"), "ga", *rows) == [(INSERT, 1, 5, 1)]
     assert merge(functions("last_non_null_value", ignore_retract=True), "ga", *rows) == [(INSERT, 1, 5, 10)]
     assert merge(functions("max", ignore_retract=True), "ga", *rows) == [(INSERT, 1, 5, 10)]
@@ -192,7 +192,7 @@ def test_a_late_null_takes_the_place_of_a_first_value():
     assert merge(functions("last_non_null_value"), "ga", *rows) == [(INSERT, 1, 5, 1)]
 
 
-def test_no_null_comes_to_a_column_that_is_not_null():
+def test_a_not_null_column_is_never_set_to_null():
     required = pa.field("a", INT, nullable=False)
     engine = engine_for({"fields.g.sequence-group": "a"}, g=INT, a=required)
     with pytest.raises(InvalidRequest, match="'a' is NOT NULL"):
