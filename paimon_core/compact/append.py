@@ -1,4 +1,4 @@
-"""Append compaction: packs the small files of an append bucket into larger ones (format 18)."""
+"""Append compaction: packs small files of an append bucket into larger ones (format 18, append-table compaction)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sections: files with overlapping key ranges are merged together, disjoint files stay apart (format 8.5)."""
+"""Sections: overlapping files are merged together, files with disjoint key ranges stay apart (format 8.5, step 2)."""
 
 from __future__ import annotations
 
