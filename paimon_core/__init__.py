@@ -1,10 +1,10 @@
-"""Apache Paimon tables in Python: Arrow in, files out.
+"""Apache Paimon tables in Python: read and write tables as Arrow data.
 
 >>> import paimon_core as paimon
 >>> catalog = paimon.open_catalog("lake")          # doctest: +SKIP
 >>> catalog.table("ods.flights").scan(limit=10).to_arrow()          # doctest: +SKIP
 
-Names are loaded when they are first used, so that the import alone costs next to nothing.
+Each public name is imported when it is first used, so that ``import paimon_core`` itself is fast.
 """
 
 from __future__ import annotations
@@ -149,7 +149,7 @@ _NAMES_OF = {
 }
 _MODULE_OF = {name: f"{__name__}.{module}" for module, names in _NAMES_OF.items() for name in names}
 
-if not TYPE_CHECKING:  # or every name would be one that the module has
+if not TYPE_CHECKING:  # otherwise type checkers would accept any attribute name
 
     def __getattr__(name: str) -> Any:
         if name not in _MODULE_OF:

@@ -1,4 +1,4 @@
-"""The command line: ``python -m paimon_core fsck sales.orders --warehouse /data``."""
+"""Run the command line: ``python -m paimon_core fsck sales.orders --warehouse /data``."""
 
 import sys
 

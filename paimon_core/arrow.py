@@ -1,7 +1,8 @@
-"""Anything with an Arrow stream → batches conformed to a schema, once, at the border.
+"""Arrow input: opens the data that a caller passes as an Arrow stream and converts it to a table's columns.
 
-Columns are matched by name; a missing nullable column becomes null; an unknown column, a null in a NOT NULL column, a
-value outside its type (overflow, a text longer than VARCHAR(n)) is refused with an error naming the column.
+Data is converted and checked once, when it enters the library. Columns are matched by name, and a missing nullable
+column becomes null. An unknown column, a null in a NOT NULL column and a value outside its type (overflow, a text
+longer than VARCHAR(n)) raise an error that names the column.
 """
 
 from __future__ import annotations
@@ -22,7 +23,10 @@ _PANDAS_INDEX = re.compile(r"__index_level_\d+__")
 
 
 def open_stream(data: Any) -> pa.RecordBatchReader:
-    """A reader over a Table, batch, reader, dataset, DataFrame (Arrow PyCapsule stream) or list of batches."""
+    """Return a reader of ``data``: a Table, batch, reader, dataset, DataFrame (Arrow PyCapsule stream) or list.
+
+    A list may contain record batches or dicts. Raises InvalidRequest for data of any other type.
+    """
     if isinstance(data, pa.RecordBatch):
         return pa.RecordBatchReader.from_batches(data.schema, [data])
     if isinstance(data, pa.Table):
@@ -40,22 +44,24 @@ def open_stream(data: Any) -> pa.RecordBatchReader:
             names = dict.fromkeys(name for row in data for name in row)
             return pa.table({name: [row.get(name) for row in data] for name in names}).to_reader()
     except (pa.ArrowException, TypeError, OverflowError) as error:
-        raise InvalidRequest(f"the data is no stream of record batches of one schema: {error}") from error
+        raise InvalidRequest(f"the data is not a stream of record batches with one schema: {error}") from error
     raise InvalidRequest(f"data must export an Arrow stream (Table, DataFrame, reader), not {type(data).__name__}")
 
 
 def conform(data: pa.Table | pa.RecordBatch, fields: Sequence[DataField], *, extra: Sequence[str] = ()) -> pa.Table:
-    """``data`` as a Table of exactly ``fields`` in their Arrow types, plus the ``extra`` columns unchanged.
+    """Return ``data`` as a Table of exactly ``fields`` in their Arrow types, plus the ``extra`` columns unchanged.
 
-    Raises SchemaMismatch naming the column.
+    Raises SchemaMismatch, which names the column, when a column or value does not fit.
     """
     table = pa.Table.from_batches([data]) if isinstance(data, pa.RecordBatch) else data
     known = {f.name for f in fields}
-    # The row labels that pandas hands over with a frame are no column of it.
+    # pandas exports the row labels of a DataFrame as an extra column.
     table = table.drop_columns([n for n in table.column_names if _PANDAS_INDEX.fullmatch(n) and n not in known])
     for name in table.column_names:
         if name not in known and name not in extra:
-            raise SchemaMismatch(f"no column {name!r}; the columns are {', '.join(sorted(known))}", column=name)
+            raise SchemaMismatch(
+                f"the table has no column {name!r}; the columns are {', '.join(sorted(known))}", column=name
+            )
         if table.column_names.count(name) > 1:
             raise SchemaMismatch(f"column {name!r} appears twice in the data", column=name)
     columns = []
@@ -91,7 +97,7 @@ def _conform_column(column: pa.ChunkedArray, field: DataField) -> pa.ChunkedArra
         _check_cast(column.type, field)
         try:
             if pa.types.is_integer(column.type) and pa.types.is_decimal(target):
-                # Arrow asks for room for every integer of the type; only the values at hand need to fit.
+                # Arrow requires a precision that fits every integer of the type; only the actual values need to fit.
                 column = column.cast(pa.decimal128(38, target.scale))
             narrowed = pa.types.is_floating(column.type) and pa.types.is_floating(target)
             finite = pc.sum(pc.is_finite(column)).as_py() if narrowed else None
@@ -107,7 +113,10 @@ def _conform_column(column: pa.ChunkedArray, field: DataField) -> pa.ChunkedArra
 
 
 def loose(kind: DataType) -> DataType:
-    """The type with nullable members: below a null row there are nulls, and Arrow casts them to no NOT NULL member."""
+    """Return the type with all nested members nullable.
+
+    The members of a null row are null, and Arrow refuses to cast these nulls to a NOT NULL member.
+    """
     members = (replace(c, type=replace(loose(c.type), nullable=True)) for c in kind.children)
     return replace(kind, children=tuple(members))
 
@@ -117,13 +126,13 @@ def _labelled(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
 
 
 def labelled(array: pa.Array, kind: pa.DataType) -> pa.Array:
-    """The array, its buffers as they are, as a type that differs only in what may be null; nothing is checked."""
+    """Return the array with the type ``kind``, which may differ only in nullability; shares the buffers, no checks."""
     return array if array.type == kind else pa.array(_Labelled(array, kind))
 
 
 @dataclass(frozen=True, slots=True)
 class _Labelled:
-    """What ``labelled`` shows to Arrow."""
+    """An array that exports its buffers to Arrow under another type; used by ``labelled``."""
 
     array: pa.Array
     kind: pa.DataType
@@ -164,7 +173,7 @@ _FAMILIES = (
 
 
 def _inner_types(source: pa.DataType, kind: DataType) -> list[pa.DataType] | None:
-    """The Arrow types that a nested Arrow type holds for the children of ``kind``; None when it is another family."""
+    """Return the Arrow types of the children of ``kind`` in a nested Arrow type; None when the types do not match."""
     if kind.root is TypeRoot.MAP and pa.types.is_map(source):
         return [source.key_type, source.item_type]
     listed = pa.types.is_list(source) or pa.types.is_large_list(source) or pa.types.is_fixed_size_list(source)
@@ -180,7 +189,7 @@ def _names(kind: DataType) -> list[str]:
 
 
 def _inner_columns(column: pa.ChunkedArray, kind: DataType) -> list[pa.ChunkedArray]:
-    """The values that a nested column holds for the children of its type, without those below a null."""
+    """Return one column for each child of a nested type, without the values inside null rows."""
     if kind.root is TypeRoot.ARRAY:
         return [pc.list_flatten(column)]
     if kind.root is TypeRoot.MAP:
@@ -192,7 +201,10 @@ def _inner_columns(column: pa.ChunkedArray, kind: DataType) -> list[pa.ChunkedAr
 
 
 def _check_cast(source: pa.DataType, field: DataField) -> None:
-    """Only casts inside a family are silent: text to number, or a zone that appears from nowhere, are mistakes."""
+    """Raise SchemaMismatch for a cast between families of types, such as text to number or adding a time zone.
+
+    Casts within one family are made without an error; casts between families are most often mistakes of the caller.
+    """
     inner = _inner_types(source, field.type) if field.type.root in NESTED_ROOTS else None
     for held, child in zip(inner or (), field.type.children, strict=False):
         _check_cast(held, DataField(-1, f"{field.name}.{child.name}", child.type))
@@ -200,14 +212,14 @@ def _check_cast(source: pa.DataType, field: DataField) -> None:
         return
     for is_member, roots in _FAMILIES:
         if pa.types.is_floating(source) and field.type.root is TypeRoot.DECIMAL:
-            break  # 1.005 has no exact double: the caller must say how to round
+            break  # 1.005 has no exact double: the caller must choose the rounding
         if is_member(source) and field.type.root in roots:
             zoned = pa.types.is_timestamp(source) and (source.tz is not None) != (
                 field.type.root is TypeRoot.TIMESTAMP_LTZ
             )
             if not zoned:
                 return
-    raise SchemaMismatch(f"column {field.name!r} is {field.type} and does not take {source}", column=field.name)
+    raise SchemaMismatch(f"column {field.name!r} is {field.type} and does not accept {source}", column=field.name)
 
 
 def _check_values(column: pa.ChunkedArray, field: DataField) -> None:
@@ -226,7 +238,7 @@ def _check_values(column: pa.ChunkedArray, field: DataField) -> None:
             column.validate(full=True)
         except pa.ArrowInvalid as error:
             raise SchemaMismatch(
-                f"column {field.name!r} holds bytes that are no UTF-8: {error}", column=field.name
+                f"column {field.name!r} contains bytes that are not valid UTF-8: {error}", column=field.name
             ) from None
     if kind.root in STRING_ROOTS and kind.length < 2**31 - 1:
         longest = pc.max(pc.utf8_length(column)).as_py() or 0
@@ -235,27 +247,32 @@ def _check_values(column: pa.ChunkedArray, field: DataField) -> None:
     else:
         return
     if longest > kind.length:
-        raise SchemaMismatch(f"column {field.name!r} is {kind} but a value is {longest} long", column=field.name)
+        raise SchemaMismatch(f"column {field.name!r} is {kind} but a value has the length {longest}", column=field.name)
 
 
 def _check_clock(column: pa.ChunkedArray, field: DataField) -> None:
-    """Times lie in a day, and no value has more digits of a second than its type."""
+    """Raise SchemaMismatch for a TIME outside one day, or for more fractional digits than the type's precision."""
     kind = field.type
     held = 3 if kind.root is TypeRoot.TIME else {"ms": 3, "us": 6, "ns": 9}[kind.timestamp_unit]
     numbers = column.cast(pa.int32() if kind.root is TypeRoot.TIME else pa.int64())
     if kind.root is TypeRoot.TIME:
         ends = pc.min_max(numbers).as_py()
         if ends["min"] is not None and not 0 <= ends["min"] <= ends["max"] < 86_400_000:
-            raise SchemaMismatch(f"column {field.name!r} has a time outside of a day", column=field.name)
+            raise SchemaMismatch(f"column {field.name!r} contains a time outside of a day", column=field.name)
     step = 10 ** max(0, held - kind.precision)
     if step > 1 and len(numbers) > numbers.null_count:
         whole = pc.multiply(pc.divide(numbers, step), step)
         if not pc.all(pc.equal(whole, numbers)).as_py():
-            raise SchemaMismatch(f"column {field.name!r} is {kind} but a value has more digits", column=field.name)
+            raise SchemaMismatch(
+                f"column {field.name!r} is {kind} but a value has more digits of a second", column=field.name
+            )
 
 
 def one_nan(rows: pa.Table, columns: Sequence[str]) -> pa.Table:
-    """``rows`` with one bit pattern for NaN in these columns: equal keys must have equal bytes, which are hashed."""
+    """Return ``rows`` with a single bit pattern for all NaN values in these columns.
+
+    The bytes of keys are hashed, so equal keys must have equal bytes.
+    """
     for name in dict.fromkeys(columns):
         column = rows[name]
         if pa.types.is_floating(column.type):
@@ -268,7 +285,7 @@ GATHER_BYTES = 256 << 20
 
 
 def gather(batches: Iterable[pa.RecordBatch], table_bytes: int = GATHER_BYTES) -> Iterator[pa.Table]:
-    """Batches put together to tables of about ``table_bytes``: large enough for columns, small enough for memory."""
+    """Combine batches into tables of about ``table_bytes``: large enough for column operations, bounded in memory."""
     held: list[pa.RecordBatch] = []
     size = 0
     for batch in batches:

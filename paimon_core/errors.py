@@ -1,24 +1,24 @@
-"""The tree of errors, grouped by what the caller does next.
+"""Errors: the exception classes of the library, grouped by what the caller should do next.
 
 PaimonError
-├── InvalidRequest (ValueError)     fix the call
+├── InvalidRequest (ValueError)     correct the call
 │   ├── InvalidOption
 │   ├── SchemaMismatch
-│   └── UnsupportedFeature          the thing is real, but not built here
-│       └── ConditionalWriteUnsupported   the store cannot carry commits
-├── NotFound (LookupError)          fix the name
+│   └── UnsupportedFeature          Paimon has this feature, this library does not
+│       └── ConditionalWriteUnsupported   the store cannot be used for commits
+├── NotFound (LookupError)          correct the name
 │   ├── DatabaseNotFound, TableNotFound, SnapshotNotFound, TagNotFound, BranchNotFound
-├── AlreadyExists                   fix the name
-├── CommitConflict                  re-plan and retry: someone else changed the same files
-│   └── ReadOutdated                read again: the rows that the change was made from have changed
-├── PlanOutdated                    plan again: the table moved since the plan was made
-├── CommitStateUnknown              look, then decide: the answer of the publish was lost
-├── AfterCommitFailed               the commit stands: repeat what was to follow it
+├── AlreadyExists                   choose another name
+├── CommitConflict                  plan and retry: a concurrent commit changed the same files
+│   └── ReadOutdated                read and retry: a concurrent commit changed the rows that were read
+├── PlanOutdated                    create a new plan: the table has changed since the plan was made
+├── CommitStateUnknown              check whether the snapshot exists: the response of the publish was lost
+├── AfterCommitFailed               the commit succeeded: repeat only the step after it
 ├── StorageError (OSError)          retry later
-└── CorruptTable                    repair: a file is missing or does not decode
+└── CorruptTable                    repair the table: a file is missing or does not decode
 
-Every error has a stable ``kind`` (the class name in kebab case) and keyword ``facts`` that name the
-objects it speaks of (table, path, snapshot, option, value). Errors pickle, so Spark workers can raise them.
+Every error has a stable ``kind`` (the class name in kebab case) and ``facts``: keyword arguments that name the
+objects in the message (table, path, snapshot, option, value). Errors can be pickled, so Spark workers can raise them.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from typing import Any
 
 
 class PaimonError(Exception):
-    """The root; ``facts`` are the named objects the message speaks of."""
+    """The base class of all errors; ``facts`` are the objects that the message names."""
 
     def __init__(self, message: str, **facts: Any) -> None:
         super().__init__(message)
@@ -37,7 +37,7 @@ class PaimonError(Exception):
 
     @property
     def kind(self) -> str:
-        """The class name in kebab case: ``commit-conflict``."""
+        """The class name in kebab case, for example ``commit-conflict``."""
         return re.sub(r"(?<=[a-z])(?=[A-Z])", "-", type(self).__name__).lower()
 
     def __str__(self) -> str:
@@ -52,23 +52,23 @@ def _rebuild(cls: type[PaimonError], message: str, facts: dict[str, Any]) -> Pai
 
 
 class InvalidRequest(PaimonError, ValueError):
-    """The call is wrong: fix it; nothing was written."""
+    """The call is invalid and must be corrected; nothing was written."""
 
 
 class InvalidOption(InvalidRequest):
-    """An option has an unknown name or a value outside its rule."""
+    """An option has an unknown name or an invalid value."""
 
 
 class SchemaMismatch(InvalidRequest):
-    """Data or a column name does not fit the table's schema."""
+    """The data or a column name does not match the table's schema."""
 
 
 class UnsupportedFeature(InvalidRequest):
-    """Paimon has it, this library does not build it (yet): it is refused by name."""
+    """Paimon has this feature, but this library does not support it."""
 
 
 class ConditionalWriteUnsupported(UnsupportedFeature):
-    """The store does not heed the condition of an exclusive creation: commits there would be lost."""
+    """The store ignores the condition of a conditional write, so concurrent commits would overwrite each other."""
 
 
 class NotFound(PaimonError, LookupError):
@@ -76,52 +76,52 @@ class NotFound(PaimonError, LookupError):
 
 
 class DatabaseNotFound(NotFound):
-    """No such database in the catalog."""
+    """The catalog has no database of this name."""
 
 
 class TableNotFound(NotFound):
-    """No such table in the database."""
+    """The database has no table of this name."""
 
 
 class SnapshotNotFound(NotFound):
-    """No such snapshot: never made, or expired."""
+    """The snapshot does not exist: it was never created, or it has expired."""
 
 
 class TagNotFound(NotFound):
-    """No such tag."""
+    """The table has no tag of this name."""
 
 
 class BranchNotFound(NotFound):
-    """No such branch."""
+    """The table has no branch of this name."""
 
 
 class AlreadyExists(PaimonError):
-    """A database, table or tag of that name exists."""
+    """A database, table, tag or branch of this name already exists."""
 
 
 class CommitConflict(PaimonError):
-    """Another commit changed the same files or levels: plan again and retry."""
+    """A concurrent commit changed the same files or levels: plan and retry."""
 
 
 class ReadOutdated(CommitConflict):
-    """Another commit changed what this change was made from: read again, and make the change anew."""
+    """A concurrent commit changed the rows that this change was computed from: read, compute and commit again."""
 
 
 class PlanOutdated(PaimonError):
-    """The table is not any more as the plan saw it: nothing was done; plan again."""
+    """The table has changed since the plan was made; the plan was not applied. Create a new plan."""
 
 
 class CommitStateUnknown(PaimonError):
-    """The publish was sent and its answer lost: nothing was deleted; look before retrying."""
+    """The publish was sent but its response was lost; nothing was deleted. Check for the snapshot before a retry."""
 
 
 class AfterCommitFailed(PaimonError):
-    """The commit stands, and a callback that was to run after it failed: do not write the rows again."""
+    """The commit succeeded, but a callback after it failed: do not write the rows again."""
 
 
 class StorageError(PaimonError, OSError):
-    """The store failed; the same call may succeed later."""
+    """The storage system failed; the same call may succeed later."""
 
 
 class CorruptTable(PaimonError):
-    """A file that metadata names is missing, or does not decode."""
+    """A file that the metadata references is missing or does not decode."""

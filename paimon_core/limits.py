@@ -1,6 +1,7 @@
-"""The limits of what this library reads and writes: one set, so that no writer makes a file that a reader refuses.
+"""Limits: the largest sizes and depths that this library reads and writes.
 
-A reader raises CorruptTable for a file beyond a limit. A writer raises InvalidRequest before it writes such a file.
+Readers and writers use the same limits, so no writer creates a file that a reader refuses. A reader raises CorruptTable
+for a file beyond a limit. A writer raises InvalidRequest before it writes such a file.
 """
 
 from __future__ import annotations
@@ -8,46 +9,49 @@ from __future__ import annotations
 from paimon_core.errors import InvalidRequest
 
 METADATA_BYTES = 16 << 20
-"""Bytes of a JSON metadata file (snapshot, schema, tag, statistics); common ones have a few thousand."""
+"""Bytes of a JSON metadata file (snapshot, schema, tag, statistics); typical files have a few thousand."""
 PROPERTIES_BYTES = METADATA_BYTES // 2
-"""Bytes of the properties of a snapshot; the rest of the file is left for its other members and those of a tag."""
+"""Bytes of a snapshot's properties; the rest of METADATA_BYTES is reserved for the other members and those of a tag."""
 TYPE_DEPTH = 32
-"""How many levels a nested type may have, counting the outermost type as one."""
+"""Levels of a nested type; the outermost type counts as one."""
 METADATA_DEPTH = 3 * TYPE_DEPTH + 8
-"""Levels of nested objects and arrays in a JSON metadata file; a ROW in a schema takes three."""
+"""Levels of nested objects and arrays in a JSON metadata file; a ROW in a schema uses three."""
 AVRO_HEADER_BYTES = METADATA_BYTES
-"""Bytes of the header of an Avro file, which holds its schema."""
+"""Bytes of the header of an Avro file, which contains the schema."""
 AVRO_DEPTH = 4 * TYPE_DEPTH
-"""Levels of nested schemas in an Avro file; a MAP takes four: a union, an array, a record and a value."""
+"""Levels of nested schemas in an Avro file; a MAP uses four: a union, an array, a record and a value."""
 AVRO_RECORDS = 1 << 12
-"""Named types in the schema of an Avro data file: each ROW and each MAP is one."""
+"""Named types in the schema of an Avro data file; each ROW and each MAP counts as one."""
 MANIFEST_RECORDS = 64
-"""Named types in the schema of a manifest; a type may refer to another one by its name, which nests them."""
+"""Named types in the schema of a manifest; a reference by name nests a type in another one."""
 AVRO_RATIO = 256
-"""The highest ratio of unpacked to packed bytes in Avro; smaller data than the next two limits may exceed it."""
+"""The highest ratio of unpacked to packed bytes in Avro; data within the next two limits may exceed it."""
 MANIFEST_BYTES = 64 << 20
 """Unpacked bytes of all blocks of a manifest or manifest list."""
 AVRO_BLOCK_BYTES = 256 << 20
-"""Unpacked bytes of a block of an Avro data file; a block holds one row or more."""
+"""Unpacked bytes of a block of an Avro data file; a block contains one row or more."""
 STORED_DEPTH = 2 * TYPE_DEPTH + 2
-"""Levels of nested groups in the schema of a Parquet file; an ARRAY or a MAP takes two."""
+"""Levels of nested groups in the schema of a Parquet or ORC file; in Parquet an ARRAY or a MAP uses two."""
 FILTER_COMPARISONS = 1 << 14
-"""Comparisons in a filter; an ``is_in`` counts as one, whatever its number of values."""
+"""Comparisons in a filter; an ``is_in`` counts as one, regardless of its number of values."""
 FILTER_DEPTH = 32
 """Levels of nested ``&`` and ``|`` in a filter."""
 
 
 def check_limit(what: str, found: int, limit: int, unit: str) -> None:
-    """Raises InvalidRequest when ``found`` exceeds the limit; the message names ``what`` and both numbers."""
+    """Raise InvalidRequest, which names ``what`` and both numbers, when ``found`` exceeds ``limit``."""
     if found > limit:
         raise InvalidRequest(f"{what} has {found} {unit}, {limit} is the most", found=found, limit=limit)
 
 
 def metadata_text(text: str, what: str) -> str:
-    """``text``, the content of a JSON metadata file; raises InvalidRequest when readers would refuse it."""
+    """Return ``text``, the content of a JSON metadata file, unchanged.
+
+    Raises InvalidRequest when it is not valid Unicode or longer than METADATA_BYTES; ``what`` names it in the message.
+    """
     try:
         size = len(text.encode())
     except UnicodeEncodeError as error:
-        raise InvalidRequest(f"{what} holds {text[error.start]!r}, which is not valid Unicode text") from None
+        raise InvalidRequest(f"{what} contains {text[error.start]!r}, which is not valid Unicode text") from None
     check_limit(what, size, METADATA_BYTES, "bytes")
     return text

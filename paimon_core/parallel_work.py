@@ -1,7 +1,7 @@
-"""side_by_side: the same work on many items, in as many threads as there are processors.
+"""run_parallel: calls one function for many items, in as many threads as there are processors.
 
-Threads help, as Arrow and numpy release the interpreter lock and storage calls wait for I/O. Each thread takes the next
-item from one queue, since a pool that is given each item by another thread is slow for thousands of small items.
+Threads are useful because Arrow and numpy release the interpreter lock and storage calls wait for I/O. All threads take
+their items from one shared queue: a thread pool that passes each item to a worker is slow for thousands of small items.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ Result = TypeVar("Result")
 
 
 def run_parallel(work: Callable[[Item], Result], items: Iterable[Item]) -> list[Result]:
-    """The result of ``work`` for each item, in the order of the items; the calling thread takes part.
+    """Return the result of ``work`` for each item, in the order of the items; the calling thread works too.
 
-    After a failure no further item is started; the first failure is raised when all threads have ended.
+    After an exception no further item is started. The first exception is raised when all threads have ended.
     """
     waiting = deque(enumerate(items))
     results: dict[int, Result] = {}
     failures: list[BaseException] = []
 
-    def take() -> None:
+    def work_on_items() -> None:
         while waiting and not failures:
             try:
                 number, item = waiting.popleft()
@@ -36,19 +36,19 @@ def run_parallel(work: Callable[[Item], Result], items: Iterable[Item]) -> list[
             except BaseException as error:
                 failures.append(error)
 
-    others = [threading.Thread(target=take, daemon=True) for _ in range(thread_count(len(waiting)) - 1)]
-    begun = []
+    threads = [threading.Thread(target=work_on_items, daemon=True) for _ in range(thread_count(len(waiting)) - 1)]
+    started = []
     try:
-        for thread in others:
+        for thread in threads:
             thread.start()
-            begun.append(thread)
-        take()
-    except BaseException as error:  # an interrupt between two items, or no further thread to be had
+            started.append(thread)
+        work_on_items()
+    except BaseException as error:  # an interrupt between two items, or the system cannot start another thread
         failures.append(error)
-    while begun:
+    while started:
         try:
-            begun[-1].join()
-            begun.pop()
+            started[-1].join()
+            started.pop()
         except BaseException as error:
             failures.append(error)
     if failures:
@@ -57,5 +57,5 @@ def run_parallel(work: Callable[[Item], Result], items: Iterable[Item]) -> list[
 
 
 def thread_count(items: int) -> int:
-    """How many threads to use for this number of items."""
+    """Return the number of threads for this number of items: at most one per processor."""
     return min(items, os.cpu_count() or 1)

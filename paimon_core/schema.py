@@ -1,4 +1,4 @@
-"""TableSchema: the fields, keys and options that one schema file holds (format 2.1). Pure: no storage."""
+"""TableSchema: the fields, keys and options of one schema file (format 2.1). This module does no I/O."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ RESERVED_NAMES = frozenset({SEQUENCE_NUMBER, VALUE_KIND, "_LEVEL", "rowkind", "_
 CURRENT_VERSION = 3
 _LAST_LOCK = threading.Lock()
 _last_millis = [0]
-"""The newest time that this process gave to a schema."""
+"""The newest ``time_millis`` that this process has given to a schema."""
 
 
 class RowKind(IntEnum):
-    """What a row does to its key, as ``_VALUE_KIND`` holds it (format 7.2). DO NOT CHANGE, on disk."""
+    """What a row does to its key, as stored in ``_VALUE_KIND`` (format 7.2). DO NOT CHANGE: the values are on disk."""
 
     INSERT = 0
     UPDATE_BEFORE = 1
@@ -40,9 +40,9 @@ class RowKind(IntEnum):
 
 
 ROW_KINDS = ("+I", "-U", "+U", "-D")
-"""The row kinds as text, each at the place that is its value."""
+"""The row kinds as text; the index of each is its ``RowKind`` value."""
 RETRACTS = frozenset({RowKind.UPDATE_BEFORE, RowKind.DELETE})
-"""The kinds that take a row back; the others add one."""
+"""The kinds that retract a row; the other kinds add one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class DataField:
         return pa.field(self.name, self.type.to_arrow(), nullable=self.type.nullable)
 
     def to_json(self) -> dict[str, Any]:
-        """The member of ``fields`` in a schema file; absent members are left out."""
+        """Return the member of ``fields`` in a schema file; members without a value are left out."""
         out: dict[str, Any] = {"id": self.id, "name": self.name, "type": self.type.to_json()}
         if self.description is not None:
             out["description"] = self.description
@@ -71,7 +71,7 @@ class DataField:
 
     @staticmethod
     def from_json(value: Mapping[str, Any]) -> DataField:
-        """Parse one member of ``fields``; raises UnsupportedFeature naming the column for types that are not built."""
+        """Parse one member of ``fields``; raises UnsupportedFeature, which names the column, for unsupported types."""
         try:
             kind = parse_type(value["type"])
         except UnsupportedFeature as error:
@@ -102,7 +102,7 @@ class TableSchema:
 
     @cached_property
     def by_name(self) -> dict[str, DataField]:
-        """The fields by their name."""
+        """The fields by name."""
         return {f.name: f for f in self.fields}
 
     @property
@@ -111,10 +111,12 @@ class TableSchema:
         return [f.name for f in self.fields]
 
     def select(self, names: Sequence[str]) -> tuple[DataField, ...]:
-        """The fields of these names, in the order asked; raises SchemaMismatch for an unknown one."""
+        """Return the fields of these names, in the order of ``names``; raises SchemaMismatch for an unknown name."""
         for name in names:
             if name not in self.by_name:
-                raise SchemaMismatch(f"no column {name!r}; the columns are {', '.join(self.names)}", column=name)
+                raise SchemaMismatch(
+                    f"the table has no column {name!r}; the columns are {', '.join(self.names)}", column=name
+                )
         return tuple(self.by_name[name] for name in names)
 
     @property
@@ -124,22 +126,22 @@ class TableSchema:
 
     @cached_property
     def trimmed_primary_keys(self) -> tuple[str, ...]:
-        """The primary key without the partition keys: what orders a bucket (format, conventions)."""
+        """The primary key without the partition keys: the sort order of a bucket (format, conventions)."""
         return tuple(k for k in self.primary_keys if k not in self.partition_keys)
 
     @cached_property
     def key_fields(self) -> tuple[DataField, ...]:
-        """The trimmed primary key's fields under their table names; () for an append table."""
+        """The fields of the trimmed primary key, under their table names; () for an append table."""
         return self.select(self.trimmed_primary_keys)
 
     @cached_property
     def file_key_fields(self) -> tuple[DataField, ...]:
-        """The columns ``_KEY_*`` of a data file, which repeat ``key_fields``; () for an append table (format 7.2)."""
+        """The ``_KEY_*`` columns of a data file, which repeat ``key_fields``; () for an append table (format 7.2)."""
         return tuple(DataField(KEY_FIELD_ID_START + f.id, KEY_PREFIX + f.name, f.type) for f in self.key_fields)
 
     @cached_property
     def file_fields(self) -> tuple[DataField, ...]:
-        """The columns of a data file: for a primary-key table ``_KEY_*``, sequence, kind, then all (format 7.2)."""
+        """The columns of a data file; a primary-key table has ``_KEY_*``, sequence and kind first (format 7.2)."""
         return (*self.file_key_fields, SEQUENCE_FIELD, KIND_FIELD, *self.fields) if self.primary_keys else self.fields
 
     @cached_property
@@ -148,7 +150,7 @@ class TableSchema:
         return pa.schema([f.arrow for f in self.fields])
 
     def to_json(self) -> str:
-        """The text of the schema file; raises InvalidRequest for what readers refuse."""
+        """Return the text of the schema file; raises InvalidRequest for a text that readers would refuse."""
         out: dict[str, Any] = {
             "version": CURRENT_VERSION,
             "id": self.id,
@@ -165,7 +167,7 @@ class TableSchema:
 
     @staticmethod
     def from_json(text: str | bytes) -> TableSchema:
-        """Parse a schema file; raises as ``from_members``, and CorruptTable for text that is no JSON."""
+        """Parse a schema file; raises the errors of ``from_members``, and CorruptTable for invalid JSON."""
         try:
             value = json.loads(text)
         except ValueError as error:
@@ -174,15 +176,18 @@ class TableSchema:
 
     @staticmethod
     def from_members(value: Any) -> TableSchema:
-        """From parsed JSON; applies the defaults of versions 1 and 2 (format 2.1).
+        """Create a schema from parsed JSON, with the defaults of versions 1 and 2 (format 2.1).
 
-        Raises CorruptTable for what is no schema, UnsupportedFeature for a newer version and for columns of types not
-        built.
+        Raises CorruptTable for JSON that is not a schema, UnsupportedFeature for a newer version and for unsupported
+        column types.
         """
         try:
             version = int(value.get("version", 1))
             if version > CURRENT_VERSION:
-                raise UnsupportedFeature(f"schema version {version} is newer than {CURRENT_VERSION}", version=version)
+                raise UnsupportedFeature(
+                    f"schema version {version} is newer than {CURRENT_VERSION}, the newest supported version",
+                    version=version,
+                )
             options = {str(k): str(v) for k, v in value["options"].items()}
             if version == 1:
                 options.setdefault("bucket", "1")
@@ -211,10 +216,10 @@ def new_schema(
     comment: str | None = None,
     types: Mapping[str, str] | None = None,
 ) -> TableSchema:
-    """Schema 0 of a new table from an Arrow schema; ``types`` gives single columns an exact type text.
+    """Create schema 0 of a new table from an Arrow schema; ``types`` maps column names to an exact type text.
 
-    Field ids count from 0 in column order, those of nested rows after their column's; primary key columns become NOT
-    NULL. Raises InvalidRequest (names, keys), UnsupportedFeature (types).
+    Field ids count from 0 in column order; the fields of a nested ROW are numbered directly after their column. Primary
+    key columns become NOT NULL. Raises InvalidRequest (names, keys), UnsupportedFeature (types).
     """
     ids = itertools.count()
     fields = []
@@ -224,7 +229,7 @@ def new_schema(
         fields.append(DataField(number, column.name, kind))
     for name in types or {}:
         if name not in arrow.names:
-            raise InvalidRequest(f"types names {name!r}, which is no column", column=name)
+            raise InvalidRequest(f"types names {name!r}, which is not a column", column=name)
     schema = TableSchema(
         id=0,
         fields=tuple(
@@ -242,7 +247,10 @@ def new_schema(
 
 
 def _new_time_millis() -> int:
-    """The time now, later than all times given before in this process: tables of one name are told apart by it."""
+    """Return the current time in milliseconds, later than every time that this process returned before.
+
+    The time distinguishes tables that were created one after the other under the same name.
+    """
     with _LAST_LOCK:
         _last_millis[0] = max(time.time_ns() // 1_000_000, _last_millis[0] + 1)
         return _last_millis[0]
@@ -262,7 +270,7 @@ def _column_type(column: pa.Field, text: str | None) -> DataType:
 
 
 def check_schema(schema: TableSchema) -> None:
-    """The rules of format 2.2 on names and keys; raises InvalidRequest naming the column and the rule."""
+    """Check the rules for names and keys (format 2.2); raises InvalidRequest, which names the column and the rule."""
     names = schema.names
     if not names:
         raise InvalidRequest("a table needs at least one column")
@@ -281,6 +289,8 @@ def check_schema(schema: TableSchema) -> None:
             if keys.count(key) > 1:
                 raise InvalidRequest(f"{role} {key!r} appears twice", column=key)
             if schema.by_name[key].type.root in NESTED_ROOTS:
-                raise InvalidRequest(f"{role} {key!r} is {schema.by_name[key].type}, which is no key type", column=key)
+                raise InvalidRequest(
+                    f"{role} {key!r} is {schema.by_name[key].type}; nested types cannot be keys", column=key
+                )
     if schema.primary_keys and not schema.trimmed_primary_keys:
         raise InvalidRequest("the primary key needs a column that is not a partition key", keys=schema.primary_keys)

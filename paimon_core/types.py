@@ -1,8 +1,7 @@
-"""Paimon's data types: parsed from and written as the schema file's text (format 2.2), mapped to Arrow.
+"""Data types: Paimon's types, their text in schema files (format 2.2) and their Arrow types.
 
-A ``DataType`` is a frozen value of a root, its parameters, its children and nullability. MULTISET, VARIANT, BLOB,
-VECTOR and the geo types are refused by name. ``to_arrow`` gives the one Arrow type in which this library holds a
-column:
+A ``DataType`` is a frozen value: root, parameters, children and nullability. MULTISET, VARIANT, BLOB, VECTOR and the
+geo types raise UnsupportedFeature. ``to_arrow`` returns the one Arrow type that a column of this type has in memory:
 
 ======================  =============================================
 CHAR, VARCHAR, STRING   string
@@ -80,18 +79,18 @@ TIMESTAMP_ROOTS = frozenset({TypeRoot.TIMESTAMP, TypeRoot.TIMESTAMP_LTZ})
 
 @dataclass(frozen=True, slots=True)
 class Child:
-    """What a nested type holds: the element of an ARRAY, the key and value of a MAP, a field of a ROW."""
+    """One member of a nested type: the element of an ARRAY, the key or value of a MAP, or a field of a ROW."""
 
     name: str
     type: DataType
     id: int = -1
-    """The field id of a ROW's field; -1 for others, and before a new schema has given it one."""
+    """The field id of a ROW's field; -1 for other members, and until a new schema assigns an id."""
     description: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class DataType:
-    """One type; ``precision`` serves DECIMAL, TIME and TIMESTAMP, ``length`` the strings and binaries."""
+    """One type; ``precision`` applies to DECIMAL, TIME and TIMESTAMP, ``length`` to strings and binaries."""
 
     root: TypeRoot
     nullable: bool = True
@@ -102,7 +101,7 @@ class DataType:
 
     @property
     def sql(self) -> str:
-        """The canonical text, ``DECIMAL(10, 2) NOT NULL``; that of a nested type, ``ARRAY<INT>``, is for people."""
+        """The canonical text, ``DECIMAL(10, 2) NOT NULL``; for a nested type, ``ARRAY<INT>``, for messages only."""
         return self._base() + ("" if self.nullable else " NOT NULL")
 
     def _base(self) -> str:
@@ -126,7 +125,7 @@ class DataType:
         return str(self.root)
 
     def to_json(self) -> Any:
-        """The value of a schema file: the text, or for a nested type an object (format 2.2)."""
+        """Return the value in a schema file: the text, or an object for a nested type (format 2.2)."""
         if self.root not in NESTED_ROOTS:
             return self.sql
         out: dict[str, Any] = {"type": f"{self.root}{'' if self.nullable else ' NOT NULL'}"}
@@ -137,7 +136,7 @@ class DataType:
         return out
 
     def with_ids(self, ids: Iterator[int]) -> DataType:
-        """The type with field ids for the fields of its rows, depth first (format 2.1)."""
+        """Return the type with field ids for all fields of its ROWs, assigned depth first (format 2.1)."""
         if self.root not in NESTED_ROOTS:
             return self
         children = []
@@ -150,26 +149,26 @@ class DataType:
         return self.sql
 
     def with_nullable(self, nullable: bool) -> DataType:
-        """The same type with this nullability."""
+        """Return the same type with this nullability."""
         return replace(self, nullable=nullable)
 
     @property
     def depth(self) -> int:
-        """How many levels of nested types it has, counting itself as one."""
+        """The number of levels of nested types; the type itself counts as one."""
         return 1 + max((c.type.depth for c in self.children), default=0)
 
     @property
     def records(self) -> int:
-        """How many ROW and MAP types it contains, itself included."""
+        """The number of ROW and MAP types in this type, including itself."""
         return (self.root in (TypeRoot.ROW, TypeRoot.MAP)) + sum(c.type.records for c in self.children)
 
     @property
     def timestamp_unit(self) -> str:
-        """The Arrow unit that holds a TIMESTAMP of this precision: ms, us or ns."""
+        """The Arrow unit of a TIMESTAMP of this precision: ms, us or ns."""
         return "ms" if self.precision <= 3 else "us" if self.precision <= 6 else "ns"
 
     def to_arrow(self) -> pa.DataType:
-        """The Arrow type in which the library holds a column of this type."""
+        """Return the Arrow type of a column of this type in memory."""
         match self.root:
             case TypeRoot.DECIMAL:
                 return pa.decimal128(self.precision, self.scale)
@@ -206,9 +205,9 @@ _ALIASES = {
 
 
 def parse_type(value: Any) -> DataType:
-    """The type that a schema file's ``type`` member names (format 2.2).
+    """Parse the ``type`` member of a field in a schema file (format 2.2).
 
-    Raises UnsupportedFeature for types that are not built, InvalidRequest for what is no type.
+    Raises UnsupportedFeature for types that are not supported, InvalidRequest for a value that is not a type.
     """
     if isinstance(value, dict):
         return _parse_nested(value)
@@ -219,7 +218,9 @@ def parse_type(value: Any) -> DataType:
     if word in _UNBUILT:
         raise UnsupportedFeature(f"type {value} is not supported", type=value)
     if word in NESTED_ROOTS:
-        raise InvalidRequest(f"type {value} must be given as an object, or by an Arrow schema", type=value)
+        raise InvalidRequest(
+            f"type {value} is nested: it must be given as an object or by an Arrow schema, not as a text", type=value
+        )
     found = _WORDS.match(text)
     if found is None:
         raise InvalidRequest(f"{value!r} is not a data type", type=value)
@@ -254,17 +255,21 @@ def _parse_nested(value: Mapping[str, Any]) -> DataType:
 
 
 def _nested(root: TypeRoot, children: tuple[Child, ...]) -> DataType:
-    """Checked: rows have fields of distinct names, and nothing inside is finer than a microsecond."""
+    """Return the nested type after checks.
+
+    Raises InvalidRequest for blank or repeated names, UnsupportedFeature for too many levels and for timestamps finer
+    than a microsecond.
+    """
     names = [c.name for c in children]
     if not names or len(set(names)) < len(names) or not all(name.strip() for name in names):
-        raise InvalidRequest(f"a {root} needs fields of distinct names that are not blank, not {names}")
-    made = DataType(root, children=children)
-    if made.depth > TYPE_DEPTH:
-        raise UnsupportedFeature(f"a {root} has {made.depth} levels of nested types, {TYPE_DEPTH} is the most")
+        raise InvalidRequest(f"a {root} needs at least one field, with distinct names that are not blank, not {names}")
+    nested = DataType(root, children=children)
+    if nested.depth > TYPE_DEPTH:
+        raise UnsupportedFeature(f"a {root} has {nested.depth} levels of nested types, {TYPE_DEPTH} is the most")
     for child in children:
         if child.type.root in TIMESTAMP_ROOTS and child.type.timestamp_unit == "ns":
             raise UnsupportedFeature(f"type {child.type} inside of a {root} is not supported", type=child.type.sql)
-    return made
+    return nested
 
 
 def _build(name: str, first: str | None, second: str | None, zone: str | None, text: str) -> DataType:
@@ -296,7 +301,7 @@ def _build(name: str, first: str | None, second: str | None, zone: str | None, t
 
 
 def decimal(precision: int, scale: int) -> DataType:
-    """DECIMAL(precision, scale), 1 <= precision <= 38, 0 <= scale <= precision."""
+    """Return DECIMAL(precision, scale); raises InvalidRequest unless 1 <= precision <= 38, 0 <= scale <= precision."""
     if not (1 <= precision <= 38 and 0 <= scale <= precision):
         raise InvalidRequest(
             f"DECIMAL({precision}, {scale}) needs 1 <= precision <= 38 and 0 <= scale <= precision",
@@ -326,9 +331,9 @@ _UNIT_PRECISION = {"s": 0, "ms": 3, "us": 6, "ns": 9}
 
 
 def from_arrow(arrow: pa.DataType, nullable: bool = True) -> DataType:
-    """The Paimon type for an Arrow type; dictionary types stand for their values.
+    """Return the Paimon type for an Arrow type; a dictionary type is mapped as the type of its values.
 
-    Raises UnsupportedFeature naming the Arrow type where there is none (unsigned, half float, duration ...).
+    Raises UnsupportedFeature, which names the Arrow type, when no type matches (unsigned, half float, duration ...).
     """
     return _from_arrow(arrow).with_nullable(nullable)
 

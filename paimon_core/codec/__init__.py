@@ -1,4 +1,4 @@
-"""Encodings without storage: BinaryRow, Avro files, bucket hashes, partition texts and time formats.
+"""Encodings: BinaryRow, Avro files, bucket hashes, partition texts and time formats. They do no storage I/O.
 
-Every module may be imported on its own; none knows tables.
+Each module can be imported on its own; none depends on tables.
 """

@@ -1,4 +1,4 @@
-"""The compression codecs of Avro blocks: bytes to fewer bytes and back, never to more than the caller allows."""
+"""Avro codecs: compress and decompress Avro blocks, up to a limit of unpacked bytes that the caller sets."""
 
 from __future__ import annotations
 
@@ -19,29 +19,29 @@ ZSTD_LEVEL = 1
 
 @dataclass(frozen=True, slots=True)
 class Codec:
-    """``pack`` a block; ``unpack(packed, limit)`` it, raising when there are more than ``limit`` bytes."""
+    """``pack(block)`` compresses; ``unpack(packed, limit)`` decompresses, and fails for more than ``limit`` bytes."""
 
     pack: Callable[[bytes], bytes]
     unpack: Callable[[bytes, int], bytes]
 
 
-def _bounded(block: bytes, whole: bool, limit: int) -> bytes:
+def _checked(block: bytes, whole: bool, limit: int) -> bytes:
     if len(block) > limit:
         raise ValueError(f"its blocks unpack to more than {limit} bytes")
     if not whole:
-        raise ValueError("a packed block is cut short")
+        raise ValueError("a packed block is truncated")
     return block
 
 
 def pack_zstandard(block: bytes, level: int = ZSTD_LEVEL) -> bytes:
-    """A frame with a content checksum, so that a flipped bit is found."""
+    """Compress into a frame with a content checksum, so that a flipped bit is detected."""
     parameter = zstd.CompressionParameter
     return zstd.compress(block, options={parameter.compression_level: level, parameter.checksum_flag: 1})
 
 
 def _unpack_zstandard(packed: bytes, limit: int) -> bytes:
     stream = zstd.ZstdDecompressor()
-    return _bounded(stream.decompress(packed, max_length=limit + 1), stream.eof and not stream.unused_data, limit)
+    return _checked(stream.decompress(packed, max_length=limit + 1), stream.eof and not stream.unused_data, limit)
 
 
 def _pack_deflate(block: bytes) -> bytes:
@@ -50,9 +50,9 @@ def _pack_deflate(block: bytes) -> bytes:
 
 
 def _unpack_deflate(packed: bytes, limit: int) -> bytes:
-    # Some writers leave part of zlib's trailer behind the stream: bytes after its end are not an error.
+    # Some writers leave part of zlib's trailer after the stream: bytes after its end are not an error.
     stream = zlib.decompressobj(-zlib.MAX_WBITS)
-    return _bounded(stream.decompress(packed, limit + 1), stream.eof, limit)
+    return _checked(stream.decompress(packed, limit + 1), stream.eof, limit)
 
 
 def _pack_snappy(block: bytes) -> bytes:

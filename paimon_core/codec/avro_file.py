@@ -1,8 +1,9 @@
-"""Avro object container files, those of manifests (format 4.1) and of Avro data files: bytes to records and back.
+"""Avro container files: reads and writes the files of manifests (format 4.1) and Avro data files.
 
-Records are dicts by the writer schema's field names, in plain values: a logical type stays the number it is stored as.
-zstd frames are written with a content checksum, so a flipped bit in them is found. A file that is torn, holds garbage,
-nests without end or unpacks to far more than its size raises CorruptTable before memory is spent on it.
+Records are dicts by the field names of the writer's schema. Values are plain: a logical type stays the number that is
+stored. zstd frames are written with a content checksum, so that a flipped bit is detected. A file that is truncated,
+contains garbage, is nested too deeply or unpacks to far more than its size raises CorruptTable before it uses much
+memory.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ from paimon_core.limits import (
 _MAGIC = b"Obj\x01"
 _SYNC_BYTES = 16
 _BLOCK_BYTES = 64_000
-_RECORDS_A_STEP = 64
+_RECORDS_PER_WRITE = 64
 
 _PAIMON_NAMES = {"zstd": "zstandard", "none": "null"}
 _FOREIGN_CODECS = ("bzip2", "xz", "lz4")
@@ -43,14 +44,14 @@ _SIZES = {"null": 0, "boolean": 1, "int": 1, "long": 1, "float": 4, "double": 8,
 
 
 def write_avro(schema: dict[str, Any], records: Iterable[dict[str, Any]], codec: str = "zstandard") -> bytes:
-    """The container file of ``records``; ``codec`` is zstandard (zstd), deflate, snappy or null (none).
+    """Return the container file of ``records``; ``codec`` is zstandard (zstd), deflate, snappy or null (none).
 
-    Raises InvalidOption for another codec, InvalidRequest for more than readers unpack.
+    Raises InvalidOption for another codec, InvalidRequest for more unpacked bytes than readers accept.
     """
     out = io.BytesIO()
     writer = AvroWriter(out, schema, codec)
     source = iter(records)
-    while chunk := list(islice(source, _RECORDS_A_STEP)):
+    while chunk := list(islice(source, _RECORDS_PER_WRITE)):
         writer.write(chunk)
     writer.finish()
     check_limit("an Avro file", writer.unpacked_bytes, max(MANIFEST_BYTES, AVRO_RATIO * out.tell()), "unpacked bytes")
@@ -58,10 +59,10 @@ def write_avro(schema: dict[str, Any], records: Iterable[dict[str, Any]], codec:
 
 
 class AvroWriter:
-    """Streams records into a container file, in blocks of ``_BLOCK_BYTES`` and what one ``write`` adds.
+    """Writes records to a container file, in blocks of ``_BLOCK_BYTES`` plus at most one ``write`` call.
 
-    ``encoding`` is what fastavro writes by where that is not the header's ``schema``: one that gives the same bytes.
-    Raises InvalidOption for a codec that is not built here.
+    ``schema`` is written to the header. ``encoding`` is the schema that fastavro encodes with, if it is another one; it
+    must produce the same bytes. Raises InvalidOption for an unsupported codec.
     """
 
     def __init__(
@@ -83,7 +84,7 @@ class AvroWriter:
         self._block = bytearray()
         self._pending = 0
         self.unpacked_bytes = 0
-        """Bytes of the blocks that are written, before they were packed."""
+        """Bytes of the blocks written so far, before compression."""
         out = [_MAGIC, _long(2)]
         for key, value in ((b"avro.schema", json.dumps(schema).encode()), (b"avro.codec", codec.encode())):
             out += [_long(len(key)), key, _long(len(value)), value]
@@ -91,21 +92,24 @@ class AvroWriter:
 
     @property
     def held_bytes(self) -> int:
-        """Bytes of the block that is being filled, before they are packed."""
+        """Bytes of the unfinished block, before compression."""
         return len(self._block)
 
     def write(self, records: list[dict[str, Any]]) -> None:
-        """Add records, few enough for one block."""
+        """Add records to the current block; the caller must pass only as many as fit one block."""
         body = io.BytesIO()
         fastavro.schemaless_writer(body, self._array, records)
-        # An Avro array is its count, its items and a zero: the items alone are a block's records.
+        # An Avro array is encoded as its count, its items and a zero; the items are the records of a block.
         self._block += body.getbuffer()[len(_long(len(records))) : -1]
         self._pending += len(records)
         if len(self._block) >= _BLOCK_BYTES:
             self.finish()
 
     def finish(self) -> None:
-        """Write what is held as a block; the sink stays open. Raises InvalidRequest for one that readers refuse."""
+        """Write the pending records as a block; the sink stays open.
+
+        Raises InvalidRequest for a block that is larger than readers accept.
+        """
         if self._pending:
             packed = self._pack(bytes(self._block))
             self.unpacked_bytes += len(self._block)
@@ -120,9 +124,9 @@ class AvroWriter:
 
 
 def read_avro(data: bytes, path: str) -> list[dict[str, Any]]:
-    """The records of a container file; ``path`` names it in errors.
+    """Return the records of a container file; ``path`` is used in error messages.
 
-    Raises CorruptTable for a file that does not decode, UnsupportedFeature for a codec that is not built here.
+    Raises CorruptTable for a file that does not decode, UnsupportedFeature for an unsupported codec.
     """
     with decoding(path):
         reader = AvroReader(io.BytesIO(data), len(data))
@@ -136,7 +140,10 @@ def read_avro(data: bytes, path: str) -> list[dict[str, Any]]:
 
 
 def unpacked_blocks(data: bytes, path: str) -> list[bytes]:
-    """The unpacked blocks of a container file, to search in; raises as ``read_avro`` does, but for the records."""
+    """Return the unpacked blocks of a container file, to search for names; raises as ``read_avro`` does.
+
+    The records are not decoded, so invalid records raise no error.
+    """
     with decoding(path):
         reader = AvroReader(io.BytesIO(data), len(data))
         budget = max(MANIFEST_BYTES, AVRO_RATIO * len(data))
@@ -149,16 +156,16 @@ def unpacked_blocks(data: bytes, path: str) -> list[bytes]:
 
 @contextlib.contextmanager
 def decoding(path: str) -> Iterator[None]:
-    """Whatever fails in the bytes of the Avro file at ``path`` becomes CorruptTable; errors of the store stay."""
+    """Convert any decoding error of the Avro file at ``path`` to CorruptTable; storage errors pass unchanged."""
     try:
         yield
     except UnsupportedFeature as error:
         raise UnsupportedFeature(f"{path}: {error.message}", path=path, **error.facts) from None
-    except Exception as error:  # garbage meets six decoders, each with errors of its own
+    except Exception as error:  # each of the six decoders raises errors of its own for invalid bytes
         if isinstance(error, PaimonError) or (isinstance(error, OSError) and error.errno is not None):
             raise
         raise CorruptTable(
-            f"{path} is not a whole Avro file: {str(error) or type(error).__name__}",
+            f"{path} is not a complete Avro file: {str(error) or type(error).__name__}",
             path=path,
             reason=type(error).__name__,
         ) from error
@@ -166,24 +173,30 @@ def decoding(path: str) -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True)
 class AvroBlock:
-    """The unpacked records of a block, and how many it claims to hold."""
+    """The unpacked bytes of a block, and the record count that the block states."""
 
     count: int
     data: bytes
 
     def records(self, array: Any) -> list[dict[str, Any]]:
-        """Them as dicts; ``array`` is ``array_schema`` of the file's schema, or of one with the same bytes."""
+        """Return the records as dicts. Raises ValueError when they do not match the count or one is null.
+
+        ``array`` is ``array_schema`` of the file's schema, or of a schema with the same encoding.
+        """
         source = io.BytesIO(b"".join((_long(self.count), self.data, b"\0")))
         found: list[dict[str, Any]] = fastavro.schemaless_reader(source, array, None) if self.count else []
         if len(found) != self.count or source.read(1 if self.count else 0):
-            raise ValueError(f"a block of {len(self.data)} bytes holds more than the {self.count} records it claims")
+            raise ValueError(f"a block of {len(self.data)} bytes contains more than its stated {self.count} records")
         if isinstance(array["items"], list) and None in found:
             raise ValueError("one of its records is null")
         return found
 
 
 class AvroReader:
-    """An open container file: its header, then its blocks one by one. Raises ValueError for bytes that are none."""
+    """Reads an open container file: the header first, then one block at a time.
+
+    Raises ValueError for bytes that are not a container file, UnsupportedFeature for an unsupported codec.
+    """
 
     def __init__(self, source: Any, size: int) -> None:
         self._cursor = cursor = _Cursor(source, size)
@@ -203,20 +216,20 @@ class AvroReader:
         self.size = size
 
     def next_block(self, limit: int) -> AvroBlock | None:
-        """The next block, of at most ``limit`` bytes when unpacked; None at the end."""
+        """Return the next block; None at the end. Raises ValueError if it unpacks to more than ``limit`` bytes."""
         cursor = self._cursor
         if cursor.at >= cursor.size:
             return None
         count = cursor.long()
         block = self._unpack(cursor.take(cursor.long()), limit)
         self._check_sync()
-        # Every record takes a byte or more, so a count beyond the bytes is a lie.
+        # Each record takes at least one byte, so the count cannot exceed the number of bytes.
         if not 0 <= count <= len(block) or bool(count) != bool(block):
-            raise ValueError(f"a block of {len(block)} bytes claims {count} records")
+            raise ValueError(f"a block of {len(block)} bytes states {count} records")
         return AvroBlock(count, block)
 
     def skip_block(self) -> int | None:
-        """The number of records that the next block claims, without a look at them; None at the end."""
+        """Skip the next block without unpacking it; return the record count that it states, None at the end."""
         cursor = self._cursor
         if cursor.at >= cursor.size:
             return None
@@ -244,7 +257,7 @@ def _metadata(cursor: _Cursor) -> dict[str, bytes]:
 
 
 class _Cursor:
-    """A place in an open file that moves forward."""
+    """A read position in an open file that only moves forward. Raises ValueError at the end of the file."""
 
     def __init__(self, source: Any, size: int) -> None:
         self._source = source
@@ -266,7 +279,7 @@ class _Cursor:
 
     def _check(self, size: int) -> None:
         if not 0 <= size <= self.size - self.at:
-            raise ValueError(f"{size} bytes at {self.at} leave the {self.size} that are there")
+            raise ValueError(f"{size} bytes at {self.at} exceed the {self.size} bytes of the file")
 
     def long(self) -> int:
         value = shift = 0
@@ -280,7 +293,7 @@ class _Cursor:
 
 
 def _long(value: int) -> bytes:
-    """A non-negative number as Avro writes a long: zigzag, then 7 bits a byte."""
+    """Encode a non-negative number as an Avro long: zigzag, then 7 bits per byte."""
     out = bytearray()
     value <<= 1
     while value > 0x7F:
@@ -295,16 +308,17 @@ def _long(value: int) -> bytes:
 
 @lru_cache(maxsize=16)
 def array_schema(text: bytes, records_limit: int = MANIFEST_RECORDS) -> Any:
-    """fastavro's schema for an array of the records, without logical types: a block is one call. Raises ValueError.
+    """Return fastavro's schema for an array of the file's records, without logical types; one call decodes a block.
 
     Older versions of Paimon wrote a union of null and the record, and the branch before every record (format 4.1).
+    Raises ValueError for a schema that is not a record or exceeds the limits.
     """
     schema = json.loads(text)
     root = schema
     if isinstance(schema, list) and len(schema) == 2 and "null" in schema:
         root = next((branch for branch in schema if branch != "null"), None)
     if not isinstance(root, dict) or root.get("type") != "record":
-        raise ValueError("its schema is no record")
+        raise ValueError("its schema is not a record")
     known: dict[str, int] = {}
     record, _ = _plain(schema, 0, known)
     if len(known) > records_limit:
@@ -313,14 +327,17 @@ def array_schema(text: bytes, records_limit: int = MANIFEST_RECORDS) -> Any:
 
 
 def _plain(schema: Any, depth: int, known: dict[str, int]) -> tuple[Any, int]:
-    """The schema without logical types, and the least bytes of a value; refuses what a decoder could not bound."""
+    """Return the schema without logical types, and the minimum bytes of a value.
+
+    Raises ValueError for a schema whose decoded size cannot be bounded.
+    """
     if depth > AVRO_DEPTH:
         raise ValueError(f"its schema nests deeper than {AVRO_DEPTH}")
     if isinstance(schema, list):
         return [_plain(s, depth + 1, known)[0] for s in schema], 1
     if isinstance(schema, str):
         size = _SIZES[schema] if schema in _SIZES else known.get(schema.rpartition(".")[2])
-        if size is None:  # a name is known once its definition is complete
+        if size is None:  # a name is added to ``known`` when its definition is complete
             raise ValueError(f"type {schema} is unknown, or contains itself")
         return schema, size
     kind = schema["type"]

@@ -1,8 +1,8 @@
-"""BinaryRow: the bytes of partitions, keys and statistics (format 5), for one row and for whole columns.
+"""BinaryRow: encodes and decodes partitions, keys and statistics (format 5), for one row and for whole columns.
 
-Serialized rows carry a 4-byte big-endian arity (format 5.7); images, which hashing reads, do not. Both ways of encoding
-give the same bytes. Bytes from a file are not trusted: whatever they hold, ``decode_row`` returns values of the types
-asked for or raises CorruptTable.
+Serialized rows begin with a 4-byte big-endian arity (format 5.7); images, which are hashed, do not. A row and a column
+encoder produce the same bytes. Bytes from a file are not trusted: ``decode_row`` returns values of the requested types
+or raises CorruptTable.
 """
 
 from __future__ import annotations
@@ -55,12 +55,12 @@ _DAY_MILLIS = 86_400_000
 
 
 def encode_row(values: Sequence[Any], types: Sequence[DataType]) -> bytes:
-    """One serialized row of storage values. Raises SchemaMismatch naming the value that does not fit its type."""
+    """Return one serialized row of storage values; raises SchemaMismatch, which names a value that does not fit."""
     return row_encoder(tuple(types))(values)
 
 
 def decode_row(data: bytes, types: Sequence[DataType]) -> tuple[Any, ...]:
-    """The storage values of one serialized row. Raises CorruptTable for bytes that are no row of these types."""
+    """Return the storage values of one serialized row; raises CorruptTable for bytes that are not such a row."""
     return row_decoder(tuple(types))(data)
 
 
@@ -69,7 +69,7 @@ def decode_row(data: bytes, types: Sequence[DataType]) -> tuple[Any, ...]:
 
 @lru_cache(maxsize=256)
 def row_encoder(types: tuple[DataType, ...]) -> Encode:
-    """``encode_row`` for these types, prepared once."""
+    """Return ``encode_row`` prepared for these types."""
     layout = _layout(types)
     prefix = len(types).to_bytes(_ARITY_BYTES, "big")
     writers = [(_writer(t), _reserved(t), b"" if _is_text(t) else 0) for t in types]
@@ -107,7 +107,7 @@ def row_encoder(types: tuple[DataType, ...]) -> Encode:
 
 @lru_cache(maxsize=256)
 def row_decoder(types: tuple[DataType, ...]) -> Decode:
-    """``decode_row`` for these types, prepared once: for callers that decode many rows."""
+    """Return ``decode_row`` prepared for these types, for callers that decode many rows."""
     layout = _layout(types)
     prefix = len(types).to_bytes(_ARITY_BYTES, "big")
     readers = [(at, read) for at, t in enumerate(types) if (read := _reader(t)) is not None]
@@ -116,8 +116,8 @@ def row_decoder(types: tuple[DataType, ...]) -> Decode:
     def decode(data: bytes) -> tuple[Any, ...]:
         if data[:_ARITY_BYTES] != prefix or len(data) < least:
             raise CorruptTable(
-                f"a BinaryRow of {len(types)} fields has at least {least} bytes and starts with its arity, "
-                f"but here are {len(data)} bytes starting with {bytes(data[:_ARITY_BYTES]).hex() or 'nothing'}",
+                f"a BinaryRow of {len(types)} fields must have at least {least} bytes and start with its arity; "
+                f"found {len(data)} bytes that start with {bytes(data[:_ARITY_BYTES]).hex() or 'nothing'}",
                 arity=len(types),
             )
         head, *values = layout.unpack_from(data, _ARITY_BYTES)
@@ -128,7 +128,7 @@ def row_decoder(types: tuple[DataType, ...]) -> Decode:
                     values[at] = read(data, values[at])
                 except ValueError as error:
                     raise CorruptTable(
-                        f"field {at} of a BinaryRow is no {types[at]}: {error}", field=at, type=types[at].sql
+                        f"field {at} of a BinaryRow is not a valid {types[at]}: {error}", field=at, type=types[at].sql
                     ) from None
         if nulls:
             for at in range(len(types)):
@@ -140,7 +140,10 @@ def row_decoder(types: tuple[DataType, ...]) -> Decode:
 
 
 def _layout(types: Sequence[DataType]) -> struct.Struct:
-    """Header and slots; texts as 8 bytes, wide decimals and fine timestamps as the pointer in one number."""
+    """Return the layout of header and slots.
+
+    A text slot is 8 bytes; the slot of a wide decimal or a fine timestamp is one number that contains the offset.
+    """
     slots = ("8s" if _is_text(t) else "Q" if _reserved(t) else _SLOT.get(t.root, "Q") for t in types)
     return struct.Struct(f"<{null_bytes(len(types))}s{''.join(slots)}")
 
@@ -150,7 +153,7 @@ def _is_text(dtype: DataType) -> bool:
 
 
 def _reserved(dtype: DataType) -> int:
-    """The variable bytes that a field takes even when it is null (format 5.3)."""
+    """Return the variable bytes that a field reserves even when it is null (format 5.3)."""
     if dtype.root is TypeRoot.DECIMAL and dtype.precision > COMPACT_DECIMAL:
         return 16
     if dtype.root in TIMESTAMP_ROOTS and dtype.precision > COMPACT_TIMESTAMP:
@@ -159,7 +162,7 @@ def _reserved(dtype: DataType) -> int:
 
 
 def _writer(dtype: DataType) -> Callable[[Any, int], tuple[Any, bytes]] | None:
-    """A function of (value, offset of the variable part) to (slot, variable part); None where the value is the slot."""
+    """Return a function (value, offset of variable part) -> (slot, variable part); None if the slot is the value."""
     root, wide = dtype.root, bool(_reserved(dtype))
     if _is_text(dtype):
         text = root in STRING_ROOTS
@@ -207,7 +210,7 @@ def _writer(dtype: DataType) -> Callable[[Any, int], tuple[Any, bytes]] | None:
 
 
 def _reader(dtype: DataType) -> Callable[[bytes, Any], Any] | None:
-    """A function of (serialized row, slot) to the value, raising ValueError; None where the slot is the value."""
+    """Return a function (serialized row, slot) -> value, which may raise ValueError; None if the slot is the value."""
     root, wide = dtype.root, bool(_reserved(dtype))
     if _is_text(dtype):
         text = root in STRING_ROOTS
@@ -217,7 +220,7 @@ def _reader(dtype: DataType) -> Callable[[bytes, Any], Any] | None:
             if mark & 0x80:
                 size = mark & 0x7F
                 if size > INLINE_BYTES:
-                    raise ValueError(f"{size} bytes do not lie in a slot")
+                    raise ValueError(f"{size} bytes do not fit in a slot")
                 found = slot[:size]
             else:
                 found = _variable(data, *_POINTER.unpack(slot))
@@ -253,7 +256,7 @@ def _reader(dtype: DataType) -> Callable[[bytes, Any], Any] | None:
 
         def read_time(data: bytes, slot: int) -> int:
             if not 0 <= slot < _DAY_MILLIS:
-                raise ValueError(f"{slot} is no millisecond of a day")
+                raise ValueError(f"{slot} is not a millisecond of a day")
             return slot
 
         return read_time
@@ -263,7 +266,7 @@ def _reader(dtype: DataType) -> Callable[[bytes, Any], Any] | None:
 def _variable(data: bytes, size: int, offset: int) -> bytes:
     start = _ARITY_BYTES + offset
     if start + size > len(data):
-        raise ValueError(f"offset {offset} and length {size} leave the row of {len(data) - _ARITY_BYTES} bytes")
+        raise ValueError(f"offset {offset} and length {size} exceed the row of {len(data) - _ARITY_BYTES} bytes")
     return data[start : start + size]
 
 
@@ -271,7 +274,7 @@ def _variable(data: bytes, size: int, offset: int) -> bytes:
 
 
 def storage_values(array: pa.Array | pa.ChunkedArray, dtype: DataType) -> list[Any]:
-    """A column's values as BinaryRow holds them: DATE days, TIME millis, TIMESTAMP ints in its unit; null is None."""
+    """Return a column as storage values: DATE in days, TIME in milliseconds, TIMESTAMP in its unit; None for null."""
     array = one_array(array, dtype)
     if dtype.root in (TypeRoot.DATE, TypeRoot.TIME):
         array = array.cast(pa.int32())
@@ -282,9 +285,9 @@ def storage_values(array: pa.Array | pa.ChunkedArray, dtype: DataType) -> list[A
 
 
 def to_array(values: Sequence[Any], dtype: DataType) -> pa.Array:
-    """Storage values as an Arrow array of ``dtype.to_arrow()``.
+    """Return storage values as an Arrow array of ``dtype.to_arrow()``.
 
-    Raises UnsupportedFeature for a TIMESTAMP that BinaryRow holds but Arrow does not (year 9999 in nanoseconds).
+    Raises UnsupportedFeature for a TIMESTAMP that fits BinaryRow but not Arrow (year 9999 in nanoseconds).
     """
     try:
         return pa.array(values, dtype.to_arrow())
@@ -296,7 +299,7 @@ def to_array(values: Sequence[Any], dtype: DataType) -> pa.Array:
 
 
 def encode_rows(columns: Sequence[pa.Array | pa.ChunkedArray], types: Sequence[DataType]) -> list[bytes]:
-    """One serialized row per row of the columns, equal to ``encode_row``'s; for few rows, such as distinct keys."""
+    """Return each row of the columns serialized as by ``encode_row``; for few rows, such as distinct keys."""
     flat, offsets = row_images(columns, types)
     prefix = len(types).to_bytes(_ARITY_BYTES, "big")
     data, ends = flat.tobytes(), offsets.tolist()
@@ -306,5 +309,5 @@ def encode_rows(columns: Sequence[pa.Array | pa.ChunkedArray], types: Sequence[D
 def row_images(
     columns: Sequence[pa.Array | pa.ChunkedArray], types: Sequence[DataType]
 ) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
-    """The rows of n-row columns without arity prefix: their bytes in one array, and the n + 1 offsets of the rows."""
+    """Return the n rows of the columns without arity prefix: their bytes in one array, and the n + 1 row offsets."""
     return images_of([encode_column(c, t) for c, t in zip(columns, types, strict=True)])

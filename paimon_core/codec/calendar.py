@@ -1,4 +1,4 @@
-"""The calendar in any year, also those that Python's dates do not reach: proleptic Gregorian, as Java counts."""
+"""Calendar: day numbers in the proleptic Gregorian calendar of Java, also for years outside Python's 1 to 9999."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ _LENGTHS = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 
 
 def is_leap(year: int) -> bool:
-    """Whether the year has a 29 February."""
+    """Whether ``year`` is a leap year."""
     return year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
 
 
 def days_in_month(year: int, month: int) -> int:
-    """The days of a month from 1 to 12."""
+    """Return the number of days in ``month`` (1 to 12) of ``year``."""
     return 29 if month == 2 and is_leap(year) else _LENGTHS[month - 1]
 
 
 def day_number(year: int, month: int, day: int) -> int:
-    """Days since 1970-01-01; ``day`` may lie outside of the month."""
+    """Return the days since 1970-01-01; ``month`` is 1 to 12, ``day`` may lie outside the month."""
     before = year - 1
     leaps = before // 4 - before // 100 + before // 400
     in_year = sum(_LENGTHS[: month - 1]) + (1 if month > 2 and is_leap(year) else 0)

@@ -1,7 +1,7 @@
-"""Cells: one Arrow column as the 8-byte slots and variable words of its BinaryRow field (format 5.2, 5.3).
+"""Cells: encodes an Arrow column as the 8-byte slots and variable words of its BinaryRow field (format 5.2, 5.3).
 
-Whole columns at once, in numpy: no Python runs per row. A cell's slot is complete but for the offset of its variable
-part, which depends on the columns before it; the caller adds it where ``counts`` is not zero.
+Whole columns are encoded with numpy; there is no Python loop over rows. A slot lacks only the offset of its variable
+part, which depends on the columns before it; the caller adds the offset where ``counts`` is not zero.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ Counts = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 
 COMPACT_DECIMAL = 18
-"""The widest DECIMAL whose unscaled value is the slot itself."""
+"""The highest precision of a DECIMAL whose unscaled value is stored in the slot."""
 COMPACT_TIMESTAMP = 3
-"""The finest TIMESTAMP whose milliseconds are the slot itself."""
+"""The highest precision of a TIMESTAMP whose milliseconds are stored in the slot."""
 INLINE_BYTES = 7
-"""The longest text or binary that lies in the slot itself."""
+"""The length of the longest text or binary that is stored in the slot."""
 
 _UNITS_PER_MILLI = {"ms": 1, "us": 1_000, "ns": 1_000_000}
 _RAW: dict[TypeRoot, np.dtype[Any]] = {
@@ -41,28 +41,28 @@ _RAW: dict[TypeRoot, np.dtype[Any]] = {
 
 @dataclass(frozen=True, slots=True)
 class Cells:
-    """A column of n cells: ``slots`` (n words) and, row after row, ``counts`` variable words each out of ``words``."""
+    """A column of n cells: ``slots`` (n words), and in ``words`` the variable words of each row, in row order."""
 
     slots: Words
     nulls: Mask | None
-    """True where the cell is null; None: nowhere."""
+    """True where the cell is null; None when no cell is null."""
     counts: int | Counts
-    """Variable words per row; an int when all rows have as many."""
+    """Variable words per row; an int when all rows have the same number."""
     words: Words
 
 
 def units_per_milli(dtype: DataType) -> int:
-    """How many of a TIMESTAMP's storage units make a millisecond: 1, 1000 or 1000000."""
+    """Return how many storage units of a TIMESTAMP make a millisecond: 1, 1000 or 1000000."""
     return _UNITS_PER_MILLI[dtype.timestamp_unit]
 
 
 def encode_column(array: pa.Array | pa.ChunkedArray, dtype: DataType) -> Cells:
-    """The cells of a column; a column not held in ``dtype.to_arrow()`` is cast to it first (pa.ArrowInvalid)."""
+    """Return the cells of a column, cast to ``dtype.to_arrow()`` if needed; the cast may raise pa.ArrowInvalid."""
     array = one_array(array, dtype)
     root = dtype.root
     nulls = array.is_null().to_numpy(zero_copy_only=False) if array.null_count else None
     if root in STRING_ROOTS or root in BINARY_ROOTS:
-        return _text(array, nulls)
+        return _text_cells(array, nulls)
     if root is TypeRoot.DECIMAL:
         pairs = _zeroed(_raw(array, np.dtype("<u8"), 2).reshape(-1, 2), nulls)
         low, high = pairs[:, 0], pairs[:, 1]
@@ -79,14 +79,14 @@ def encode_column(array: pa.Array | pa.ChunkedArray, dtype: DataType) -> Cells:
 
 
 def one_array(array: pa.Array | pa.ChunkedArray, dtype: DataType) -> pa.Array:
-    """The column as one Arrow array of ``dtype.to_arrow()``."""
+    """Return the column as a single Arrow array of the type ``dtype.to_arrow()``."""
     if isinstance(array, pa.ChunkedArray):
         array = array.combine_chunks()
     return array if array.type == dtype.to_arrow() else array.cast(dtype.to_arrow())
 
 
 def _raw(array: pa.Array, dtype: np.dtype[Any], per_row: int = 1) -> npt.NDArray[Any]:
-    """The values buffer as numpy, whatever lies under nulls included."""
+    """Return the values buffer as numpy; the values under nulls are undefined."""
     buffer = array.buffers()[1]
     if buffer is None or len(array) == 0:
         return np.zeros(len(array) * per_row, dtype)
@@ -110,19 +110,22 @@ def _fixed(slots: npt.NDArray[Any], nulls: Mask | None) -> Cells:
 
 
 def _fine_timestamp(units: npt.NDArray[np.int64], per_milli: int, nulls: Mask | None) -> Cells:
-    """Milliseconds rounded down go to the variable part, the nanoseconds above them to the slot; null reserves too."""
+    """Encode milliseconds, rounded down, into the variable part and the remaining nanoseconds into the slot.
+
+    A null also reserves a variable word.
+    """
     millis, rest = np.divmod(units, per_milli)
     nanos = rest * (1_000_000 // per_milli)
     return Cells(nanos.view(np.uint64), nulls, 1, millis.view(np.uint64))
 
 
 def _wide_decimal(low: Words, high: Words, nulls: Mask | None) -> Cells:
-    """Big-endian two's complement of the fewest bytes, left-aligned in 16; null reserves the 16 with length 0."""
+    """Encode as the shortest big-endian two's complement, left-aligned in 16 bytes; null also reserves the 16 bytes."""
     sign = (high.view(np.int64) >> 63).view(np.uint64)
     bare_low, bare_high = low ^ sign, high ^ sign
     lengths = np.ones(len(low), np.uint64)
     for size in range(1, 16):
-        # One byte more where the magnitude needs the sign bit of `size` bytes.
+        # The length is one byte more where the magnitude needs the sign bit of `size` bytes.
         if size <= 8:
             lengths += (bare_high != 0) | (bare_low >= np.uint64(1 << (8 * size - 1)))
         else:
@@ -136,18 +139,18 @@ def _wide_decimal(low: Words, high: Words, nulls: Mask | None) -> Cells:
 
 
 def _shift_left(low: Words, high: Words, shift: Words) -> Words:
-    """The upper word of a 128-bit value shifted left by 0 to 127 bits."""
+    """Return the upper word of a 128-bit value shifted left by 0 to 127 bits."""
     near = (high << shift) | _right(low, np.uint64(64) - shift)
     return np.where(shift < 64, near, low << (shift & np.uint64(63)))
 
 
 def _right(values: Words, shift: Words) -> Words:
-    """``values >> shift`` where a shift of 64 or more gives 0."""
+    """Return ``values >> shift``; a shift of 64 or more returns 0."""
     return np.where(shift < 64, values >> (shift & np.uint64(63)), np.uint64(0))
 
 
-def _text(array: pa.Array, nulls: Mask | None) -> Cells:
-    """Up to 7 bytes lie in the slot under 0x80 | length; longer ones in the variable part, padded to 8 bytes."""
+def _text_cells(array: pa.Array, nulls: Mask | None) -> Cells:
+    """Encode up to 7 bytes into the slot with the marker 0x80 | length, longer values into whole variable words."""
     ends = _raw_offsets(array)
     starts = ends[:-1] - ends[0]
     lengths = _zeroed(np.diff(ends), nulls)
@@ -175,7 +178,7 @@ def _raw_offsets(array: pa.Array) -> Counts:
 
 
 def _aligned(array: pa.Array, start: int, end: int) -> Words:
-    """The text bytes [start, end) as words, and enough spare for an unaligned load at ``end``."""
+    """Return the text bytes [start, end) as words, with padding for an unaligned load at ``end``."""
     words = np.zeros((end - start) // 8 + 2, np.uint64)
     if end > start:
         words.view(np.uint8)[: end - start] = np.frombuffer(array.buffers()[2], np.uint8, end - start, start)
@@ -183,11 +186,11 @@ def _aligned(array: pa.Array, start: int, end: int) -> Words:
 
 
 def _load(source: Words, positions: Counts, sizes: Counts) -> Words:
-    """The ``sizes`` (0 to 8) bytes at byte ``positions``, the rest of each word zero."""
+    """Return words with the ``sizes`` (0 to 8) bytes at the byte ``positions``; the other bytes of a word are zero."""
     index = positions >> 3
     shift = ((positions & 7) << 3).view(np.uint64)
     words: Words = source[index] >> shift
-    # Twice, by at most 63: a shift by 64 bits is not defined.
+    # Two shifts of at most 63 bits each: a shift by 64 bits is undefined.
     words |= (source[index + 1] << (np.uint64(63) - shift)) << np.uint64(1)
     unused = ((8 - sizes) << 3).view(np.uint64)
     words &= (np.uint64(2**64 - 1) >> np.minimum(unused, np.uint64(63))) * (unused < 64)
@@ -201,7 +204,7 @@ def _inline(source: Words, starts: Counts, lengths: Counts, nulls: Mask | None) 
 
 
 def _gather(source: Words, starts: Counts, lengths: Counts) -> Words:
-    """The bytes of each row, padded with zeros to whole words, row after row."""
+    """Return the bytes of each row in row order; each row is padded with zeros to whole words."""
     counts = (lengths + 7) >> 3
     before = (np.cumsum(counts) - counts) << 3
     at = np.arange(int(counts.sum()), dtype=np.int64) << 3

@@ -1,7 +1,7 @@
-"""Murmur hash of BinaryRow images and the bucket of a row (format 6.2), whole columns at once.
+"""Hashing: the Murmur hash of BinaryRow images and the bucket of a row (format 6.2), for whole columns.
 
-Rows of one length are hashed word column by word column without ever being laid out; rows of many lengths are laid out,
-ordered by length, and hashed the same way. Work is cut into blocks that stay in the processor's cache.
+Rows of equal length are hashed directly from their columns, one word of all rows at a time. Rows of different lengths
+are first written as images and ordered by length. Rows are processed in blocks that fit the processor's cache.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _C1, _C2, _STEP = np.uint32(0xCC9E2D51), np.uint32(0x1B873593), np.uint32(0xE654
 
 
 def hash_rows(columns: Sequence[pa.Array | pa.ChunkedArray], types: Sequence[DataType]) -> Hashes:
-    """The hash of each row of n-row columns: int32[n]. No columns give no rows."""
+    """Return the hash of each row of n-row columns, int32[n]; an empty array when there are no columns."""
     cells = [encode_column(c, t) for c, t in zip(columns, types, strict=True)]
     words = uniform_words(cells) if cells else None
     if words is None:
@@ -45,7 +45,7 @@ def hash_rows(columns: Sequence[pa.Array | pa.ChunkedArray], types: Sequence[Dat
 
 
 def hash_images(flat: npt.NDArray[np.uint8], offsets: npt.NDArray[np.int64]) -> Hashes:
-    """The hash of each row image, int32[n]; ``offsets`` (n + 1) are multiples of 4 into ``flat``."""
+    """Return the hash of each row image, int32[n]; ``offsets`` (n + 1) are bytes in ``flat``, multiples of 4."""
     words = flat.view(np.uint32)
     starts, counts = offsets[:-1] >> 2, np.diff(offsets) >> 2
     order = np.argsort(counts, kind="stable")[::-1]
@@ -54,7 +54,7 @@ def hash_images(flat: npt.NDArray[np.uint8], offsets: npt.NDArray[np.int64]) -> 
     for a in range(0, len(counts), _BLOCK_ROWS):
         sizes, at = counts[a : a + _BLOCK_ROWS], starts[a : a + _BLOCK_ROWS]
         hashes = np.full(len(sizes), _SEED, np.uint32)
-        # Longest first: the rows that have a word number `step` are the first `live` ones.
+        # The longest rows come first: the first `live` rows have a word with the number `step`.
         for step, live in enumerate(np.searchsorted(-sizes, -np.arange(int(sizes[0])), side="left").tolist()):
             _mix(hashes[:live], words[at[:live] + step])
         out[order[a : a + _BLOCK_ROWS]] = _finish(hashes, (sizes << 2).astype(np.uint32))
@@ -62,7 +62,7 @@ def hash_images(flat: npt.NDArray[np.uint8], offsets: npt.NDArray[np.int64]) -> 
 
 
 def _mix(hashes: _U32, words: _U32 | None) -> None:
-    """One 4-byte word of every row into its hash, in place; None: a word of zeros."""
+    """Add one 4-byte word of each row to its hash, in place; None stands for a word of zeros."""
     if words is not None:
         mixed = words * _C1
         mixed = _rotated(mixed, 15)
@@ -90,7 +90,10 @@ def _finish(hashes: _U32, sizes: _U32 | np.uint32) -> _U32:
 
 
 def bucket_of(hashes: Hashes, buckets: int) -> Hashes:
-    """The bucket of each hash: the remainder rounded toward zero, without its sign; int32[n] in [0, buckets)."""
+    """Return the bucket of each hash: the absolute value of the truncated remainder, int32[n] in [0, buckets).
+
+    Raises InvalidRequest when ``buckets`` is less than 1.
+    """
     if buckets < 1:
-        raise InvalidRequest(f"a row has a bucket only out of 1 or more, not {buckets}", buckets=buckets)
+        raise InvalidRequest(f"the number of buckets must be 1 or more, not {buckets}", buckets=buckets)
     return np.abs(np.fmod(hashes, np.int32(buckets)))

@@ -1,6 +1,6 @@
-"""Row images: cells side by side, as BinaryRow bytes without the arity prefix (format 5.1).
+"""Row images: combines the cells of columns into BinaryRow bytes without the arity prefix (format 5.1).
 
-Rows that are all equally long need not be laid out to be hashed: ``uniform_words`` gives them word by word.
+Rows of equal length can be hashed without images: ``uniform_words`` returns each word of all rows as one array.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from paimon_core.codec.cells import Cells, Counts, Words
 
 
 def null_bytes(arity: int) -> int:
-    """The length of header and null bits (format 5.1), a multiple of 8."""
+    """Return the bytes of the header and the null bits of a row (format 5.1), a multiple of 8."""
     return (arity + 63 + 8) // 64 * 8
 
 
 def images_of(cells: Sequence[Cells]) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
-    """The bytes of all rows in one array, and the n + 1 offsets of the rows; no columns give no rows."""
+    """Return the bytes of all rows in one array, and the n + 1 byte offsets of the rows; no columns means no rows."""
     if not cells:
         return np.zeros(0, np.uint8), np.zeros(1, np.int64)
     uniform = uniform_words(cells)
@@ -41,14 +41,14 @@ def images_of(cells: Sequence[Cells]) -> tuple[npt.NDArray[np.uint8], npt.NDArra
             words[row + at] = bits
     cursor: int | Counts = fixed
     for at, cell in enumerate(cells):
-        words[row + (len(head) + at)] = _pointing(cell, cursor)
+        words[row + (len(head) + at)] = _with_offsets(cell, cursor)
         _scatter(words, row + cursor, cell)
         cursor = cursor + cell.counts
     return words.view(np.uint8), starts * 8
 
 
 def uniform_words(cells: Sequence[Cells]) -> list[Words | None] | None:
-    """The rows as 8-byte words, one array per word of the row, when all rows are equally long; else None.
+    """Return the 8-byte words of the rows, one array for each word; None when the rows have different lengths.
 
     A None in the list stands for a word that is zero in every row.
     """
@@ -58,14 +58,14 @@ def uniform_words(cells: Sequence[Cells]) -> list[Words | None] | None:
     for cell in cells:
         if not isinstance(cell.counts, int):
             return None
-        out.append(_pointing(cell, cursor))
+        out.append(_with_offsets(cell, cursor))
         tail.extend(cell.words[at :: cell.counts] for at in range(cell.counts))
         cursor += cell.counts
     return out + tail
 
 
 def _null_words(cells: Sequence[Cells]) -> list[Words | None]:
-    """Row kind 0 and the null bits (format 5.1); None where a word is zero in every row."""
+    """Return the words with the row kind 0 and the null bits (format 5.1); None where a word is zero in every row."""
     out: list[Words | None] = [None] * (null_bytes(len(cells)) // 8)
     for at, cell in enumerate(cells):
         if cell.nulls is not None:
@@ -76,8 +76,8 @@ def _null_words(cells: Sequence[Cells]) -> list[Words | None]:
     return out
 
 
-def _pointing(cell: Cells, cursor: int | Counts) -> Words:
-    """The slots with the offset of the variable part, which starts ``cursor`` words into the row."""
+def _with_offsets(cell: Cells, cursor: int | Counts) -> Words:
+    """Return the slots with the offset of the variable part, which starts ``cursor`` words after the row's start."""
     if isinstance(cell.counts, int) and cell.counts == 0:
         return cell.slots
     offsets = np.asarray(cursor, np.int64) << 35
@@ -87,7 +87,7 @@ def _pointing(cell: Cells, cursor: int | Counts) -> Words:
 
 
 def _scatter(words: Words, at: Counts, cell: Cells) -> None:
-    """Put each row's variable words at its place."""
+    """Copy the variable words of each row to the word position ``at`` of the row."""
     if isinstance(cell.counts, int):
         for step in range(cell.counts):
             words[at + step] = cell.words[step :: cell.counts]

@@ -1,4 +1,4 @@
-"""JSON of files that others wrote: strict, and bounded before memory is spent on it."""
+"""JSON text: a strict parser for untrusted metadata files, with limits on length and nesting."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from paimon_core.limits import METADATA_BYTES, METADATA_DEPTH
 
 
 def parse_json(data: bytes, parse_float: Callable[[str], Any] = float) -> Any:
-    """The value of a UTF-8 text.
+    """Return the value of a JSON text in UTF-8.
 
-    Raises ValueError for text that is none, that is too long or nests too deep, names a member twice, holds NaN or an
-    infinity, or begins with a byte order mark.
+    Raises ValueError for text that is not JSON, is longer than METADATA_BYTES, is nested deeper than METADATA_DEPTH,
+    contains a member twice, NaN or an infinity, or begins with a byte order mark.
     """
     if len(data) > METADATA_BYTES:
-        raise ValueError(f"{len(data)} bytes are more than the {METADATA_BYTES} of a metadata file")
+        raise ValueError(f"{len(data)} bytes are more than the {METADATA_BYTES} that a metadata file may have")
     if data.startswith(b"\xef\xbb\xbf"):
         raise ValueError("it begins with a byte order mark")
     try:
         value = json.loads(
             data.decode(), object_pairs_hook=_members, parse_constant=_refuse_constant, parse_float=parse_float
         )
-        return _bounded(value)
+        return _check_depth(value)
     except RecursionError:
         raise ValueError(f"it nests deeper than {METADATA_DEPTH}") from None
 
@@ -38,10 +38,10 @@ def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _refuse_constant(text: str) -> NoReturn:
-    raise ValueError(f"{text} is no JSON number")
+    raise ValueError(f"{text} is not a JSON number")
 
 
-def _bounded(value: Any) -> Any:
+def _check_depth(value: Any) -> Any:
     layer = [value]
     for _ in range(METADATA_DEPTH + 1):
         nested = [part for part in layer if isinstance(part, dict | list)]

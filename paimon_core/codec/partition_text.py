@@ -1,7 +1,7 @@
-"""The text of partition values in directory names, before escaping (format 1.2).
+"""Partition text: the text of partition values in directory names, before escaping (format 1.2).
 
-Two spellings exist, chosen by the table option ``partition.legacy-name``; both are one-way: values are read from
-metadata, never from a path. A TIMESTAMP with local time zone is spelled in UTC.
+There are two forms, selected by the table option ``partition.legacy-name``. The text is never parsed: values are read
+from metadata, not from paths. A TIMESTAMP with local time zone is written in UTC.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from paimon_core.types import BINARY_ROOTS, TIMESTAMP_ROOTS, DataType, TypeRoot
 
 _EPOCH_ORDINAL = date(1970, 1, 1).toordinal()
 _DAYS_PER_CYCLE = 146_097
-"""Days of 400 years, after which the calendar repeats."""
+"""Days in 400 years, after which the calendar repeats."""
 _NANOS_PER_UNIT = {"ms": 1_000_000, "us": 1_000, "ns": 1}
 _NANOS_PER_SECOND = 1_000_000_000
 _SECONDS_PER_DAY = 86_400
 _EXACT = Context(prec=80)
-# Narrower than str.isspace: the no-break spaces and U+0085 are text.
+# Fewer characters than str.isspace: the no-break spaces and U+0085 count as text.
 _WHITESPACE = frozenset(
     "\t\n\x0b\x0c\r\x1c\x1d\x1e\x1f \u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2008\u2009\u200a"
     "\u2028\u2029\u205f\u3000"
@@ -33,9 +33,9 @@ _WHITESPACE = frozenset(
 def partition_values(
     values: Sequence[Any], types: Sequence[DataType], *, legacy: bool, default_name: str
 ) -> tuple[str, ...]:
-    """The directory text of each storage value; ``default_name`` for null and for text that is empty or blank.
+    """Return the directory text of each storage value; ``default_name`` for null and for empty or blank text.
 
-    Raises UnsupportedFeature for a BINARY value under legacy names: the format gives it no stable text.
+    Raises UnsupportedFeature for a binary value with legacy names: the format defines no stable text for it.
     """
     out = []
     for value, dtype in zip(values, types, strict=True):
@@ -58,7 +58,7 @@ def _text(value: Any, dtype: DataType, legacy: bool) -> str:
     if root in BINARY_ROOTS:
         if legacy:
             raise UnsupportedFeature(
-                f"a {dtype} partition has no directory name under partition.legacy-name=true", type=dtype.sql
+                f"a {dtype} partition has no directory name with partition.legacy-name=true", type=dtype.sql
             )
         return bytes(value).decode(errors="replace")
     if root is TypeRoot.DATE and not legacy:
@@ -69,9 +69,10 @@ def _text(value: Any, dtype: DataType, legacy: bool) -> str:
 
 
 def _float(value: np.floating[Any]) -> str:
-    """The fewest digits that read back as the value; plain from 0.001 up to 10000000, else ``d.dE±n``.
+    """Return the shortest decimal text that parses to the value; ``d.dE±n`` outside 0.001 to 10000000.
 
-    Of two digits, where one would do, the nearest: 4.9E-324. Java before 19 writes more digits for some values.
+    Where one digit would be enough, two digits closest to the value are used: 4.9E-324. Java before 19 writes more
+    digits for some values.
     """
     if np.isnan(value):
         return "NaN"
@@ -93,14 +94,14 @@ def _float(value: np.floating[Any]) -> str:
 
 
 def _civil(days: int) -> tuple[int, int, int]:
-    """Year, month and day of a day number, in any year."""
+    """Return year, month and day of a day number, for any year."""
     cycles, rest = divmod(days + _EPOCH_ORDINAL - 1, _DAYS_PER_CYCLE)
     day = date.fromordinal(rest + 1)
     return day.year + 400 * cycles, day.month, day.day
 
 
 def _four_digits(year: int) -> str:
-    """The last four digits of a year; before year 0 the digits count down from "0", as the format has it."""
+    """Return the last four digits of a year; before year 0 each digit is subtracted from "0", as in the format."""
     return "".join(chr(ord("0") + (int(d) if year >= 0 else -int(d))) for d in f"{abs(year) % 10_000:04}")
 
 
@@ -110,7 +111,7 @@ def _date(days: int) -> str:
 
 
 def _time(millis: int, precision: int) -> str:
-    """``HH:MM:SS`` and the milliseconds without zeros at their end, cut to ``precision`` digits."""
+    """Return ``HH:MM:SS`` and the milliseconds without trailing zeros, cut to ``precision`` digits."""
     seconds, millis = divmod(millis, 1000)
     text = f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}"
     if precision == 0:
@@ -119,14 +120,14 @@ def _time(millis: int, precision: int) -> str:
 
 
 def _clock(value: int, dtype: DataType) -> tuple[int, int, int]:
-    """Day number, second of the day and nanosecond of a TIMESTAMP."""
+    """Return the day number, the second of the day and the nanosecond of the second of a TIMESTAMP."""
     seconds, nanos = divmod(value * _NANOS_PER_UNIT[dtype.timestamp_unit], _NANOS_PER_SECOND)
     days, seconds = divmod(seconds, _SECONDS_PER_DAY)
     return days, seconds, nanos
 
 
 def _timestamp(value: int, dtype: DataType) -> str:
-    """``YYYY-MM-DD HH:MM:SS`` and the fraction, at least as many digits as the precision."""
+    """Return ``YYYY-MM-DD HH:MM:SS`` and the fraction, with at least as many digits as the precision."""
     days, seconds, nanos = _clock(value, dtype)
     fraction = f"{nanos:09}"
     while len(fraction) > dtype.precision and fraction.endswith("0"):
@@ -135,7 +136,7 @@ def _timestamp(value: int, dtype: DataType) -> str:
 
 
 def _timestamp_legacy(value: int, dtype: DataType) -> str:
-    """ISO with ``T``: no seconds where they are 0, the fraction in 3, 6 or 9 digits."""
+    """Return ISO text with ``T``, without seconds and fraction where both are 0; the fraction has 3, 6 or 9 digits."""
     days, seconds, nanos = _clock(value, dtype)
     year, month, day = _civil(days)
     sign = "+" if year > 9999 else "-" if year < 0 else ""

@@ -1,6 +1,7 @@
-"""The records of manifests in any format that the option ``manifest.format`` may name, as ``read_avro`` gives them.
+"""Record files: reads manifests in any format of the option ``manifest.format``, with the values of ``read_avro``.
 
-Avro is the default and the only one that is written here. The first bytes tell the format, whatever the option says.
+Avro is the default and the only format that this library writes. The first bytes of a file determine its format; the
+option is not used for reading.
 """
 
 from __future__ import annotations
@@ -18,9 +19,9 @@ _PARQUET, _ORC = b"PAR1", b"ORC"
 
 
 def read_records(data: bytes, path: str) -> list[dict[str, Any]]:
-    """The records of a manifest, a manifest list or an index manifest; ``path`` names it in errors.
+    """Return the records of a manifest, a manifest list or an index manifest; ``path`` is used in error messages.
 
-    Raises CorruptTable for a file that does not decode, UnsupportedFeature for an Avro codec that is not built.
+    Raises CorruptTable for a file that does not decode, UnsupportedFeature for an unsupported Avro codec.
     """
     if not data.startswith((_PARQUET, _ORC)):
         return avro_file.read_avro(data, path)
@@ -31,7 +32,7 @@ def read_records(data: bytes, path: str) -> list[dict[str, Any]]:
 
 
 def unpacked_blocks(data: bytes, path: str) -> list[bytes]:
-    """Bytes that contain every text of the records unchanged, for searches; raises as ``read_records`` does."""
+    """Return bytes that contain every text of the records, to search for names; raises as ``read_records`` does."""
     if not data.startswith((_PARQUET, _ORC)):
         return avro_file.unpacked_blocks(data, path)
     return [repr(record).encode() for record in read_records(data, path)]
@@ -43,8 +44,8 @@ def _read_columns(data: bytes) -> list[dict[str, Any]]:
     else:
         file = pq.ParquetFile(io.BytesIO(data), pre_buffer=False)
         rows, table = file.metadata.num_rows, None if file.metadata.num_rows > len(data) else file.read()
-    if table is None:  # each record has a name of its own, which takes more than a byte
-        raise ValueError(f"it claims {rows} records in {len(data)} bytes")
+    if table is None:  # each record has a distinct name, so it takes more than one byte
+        raise ValueError(f"it states {rows} records in {len(data)} bytes")
     columns = [_plain(column.combine_chunks()) for column in table.columns]
     records: list[dict[str, Any]] = pa.Table.from_arrays(columns, names=table.column_names).to_pylist()
     return records
@@ -58,7 +59,7 @@ def _open_orc(data: bytes) -> tuple[int, pa.Table | None]:
 
 
 def _plain(array: pa.Array) -> pa.Array:
-    """Timestamps as milliseconds, as in Avro; other values as they are."""
+    """Return the array with timestamps as milliseconds, as in Avro; other values are unchanged."""
     if pa.types.is_timestamp(array.type):
         return array.cast(pa.timestamp("ms"), safe=False).cast(pa.int64())
     if not pa.types.is_struct(array.type):

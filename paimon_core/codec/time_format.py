@@ -1,9 +1,10 @@
-"""Times in texts, read as Java's DateTimeFormatter reads them (format 16.3): patterns of numbers, literals, options.
+"""Time formats: parses times in texts with the patterns and rules of Java's DateTimeFormatter (format 16.3).
 
-A time is local and without a zone: days since 1970-01-01 and nanoseconds of the day, of any year. A pattern is letters
-(``yyyyMMdd``), literals (``'T'``) and optional parts (``[ HH:mm]``). Numbers that touch share their digits as in Java:
-the first one takes what the fixed ones after it leave. Values are checked "smart" (31 February is its last day) or, for
-the format that stands when an option names none, "lenient" (month 13 is January of the next year).
+A time is local, without a zone: days since 1970-01-01 and nanoseconds of the day, for any year. A pattern consists of
+letters (``yyyyMMdd``), literals (``'T'``) and optional parts (``[ HH:mm]``). Adjacent numbers share their digits as in
+Java: the first number takes the digits that the fixed-width numbers after it leave. Values are checked in "smart" mode
+(31 February is the last day of February), or in "lenient" mode for the default format (month 13 is January of the next
+year).
 """
 
 from __future__ import annotations
@@ -45,17 +46,17 @@ _RANGES = {
 
 
 class _NoMatch(Exception):
-    """The text is not as the pattern says."""
+    """The text does not match the pattern."""
 
 
 @dataclass(frozen=True, slots=True)
 class LocalTime:
-    """A day and a time of day without a zone."""
+    """A date and a time of day, without a zone."""
 
     day: int
     """Days since 1970-01-01."""
     nanos: int
-    """Of the day."""
+    """Nanoseconds of the day."""
 
     @property
     def total_nanos(self) -> int:
@@ -65,16 +66,18 @@ class LocalTime:
 
 @dataclass(frozen=True, slots=True)
 class _Number:
-    """Digits of one field. ``sign``: "negative" may have a minus, "padded" a plus beyond ``least`` digits too."""
+    """The digits of one field. ``sign``: "negative" allows a minus; "padded" also requires a plus before more than
+    ``least`` digits.
+    """
 
     field: str
     least: int
     most: int
     sign: str = "none"
     following: int = 0
-    """Digits of the fixed numbers that touch it from behind; -1: takes part in such a run itself."""
+    """Digits of the adjacent fixed-width numbers after it; -1: it is one of these numbers itself."""
     base: int | None = None
-    """Added: the century of a year of two digits."""
+    """A number that is added to the value: the century of a year of two digits."""
 
     @property
     def is_fixed(self) -> bool:
@@ -107,7 +110,7 @@ class _Number:
 
 @dataclass(frozen=True, slots=True)
 class _Fraction:
-    """Digits of a fraction of a second, behind a ``point`` where there is one."""
+    """The digits of a fraction of a second, after ``point`` if it is not empty."""
 
     least: int
     most: int
@@ -151,13 +154,13 @@ _Part = _Number | _Fraction | _Literal | _Optional
 
 @dataclass(frozen=True, slots=True)
 class TimeFormat:
-    """A parsed pattern."""
+    """A parsed pattern; ``lenient`` selects how values are checked."""
 
     parts: tuple[_Part, ...]
     lenient: bool = False
 
     def read(self, text: str) -> LocalTime | None:
-        """The time that the whole text tells, midnight when it tells a day alone; None when it tells none."""
+        """Return the time in ``text``, midnight if it contains only a date; None if the text does not match."""
         values: dict[str, int] = {}
         try:
             if _read_all(self.parts, text, 0, values) != len(text):
@@ -184,15 +187,15 @@ _CLOCK = (
     _Optional((_Fraction(1, 9, "."),)),
 )
 DEFAULT = TimeFormat((*_DATE, _Optional(_CLOCK)), lenient=True)
-"""``2024-1-31``, with a time ``23:59:59`` and a fraction of up to 9 digits behind a space or without."""
+"""``2024-1-31``, optionally followed by a space, a time ``23:59:59`` and a fraction of up to 9 digits."""
 
 
 @cache
 def time_format(pattern: str) -> TimeFormat:
-    """The format of a pattern.
+    """Return the format of a pattern.
 
-    Raises InvalidOption for what is no pattern, UnsupportedFeature naming a letter that is not read here: texts (months
-    by name, AM and PM, eras), weeks, quarters and zones.
+    Raises InvalidOption for an invalid pattern, UnsupportedFeature for a letter that is not supported: texts (months by
+    name, AM and PM, eras), weeks, quarters and zones.
     """
     stack: list[list[_Part]] = [[]]
     for token in _tokens(pattern):
@@ -200,21 +203,21 @@ def time_format(pattern: str) -> TimeFormat:
             stack.append([])
         elif token == "]":
             if len(stack) == 1:
-                raise _bad(pattern, "']' closes nothing")
+                raise _bad(pattern, "']' has no matching '['")
             inner = stack.pop()
-            stack[-1] += [_Optional(_run_together(inner))] if inner else []
+            stack[-1] += [_Optional(_joined_numbers(inner))] if inner else []
         elif token[0].isalpha() and token[0].isascii():
             stack[-1].append(_part(token, pattern))
         else:
             stack[-1].append(_Literal(token.removeprefix("'")))
-    while len(stack) > 1:  # Java closes what is left open
+    while len(stack) > 1:  # Java closes optional parts that are left open
         inner = stack.pop()
-        stack[-1] += [_Optional(_run_together(inner))] if inner else []
-    return TimeFormat(_run_together(stack[0]))
+        stack[-1] += [_Optional(_joined_numbers(inner))] if inner else []
+    return TimeFormat(_joined_numbers(stack[0]))
 
 
 def _tokens(pattern: str) -> Iterator[str]:
-    """Letters in runs, ``[`` and ``]``, literals with a quote before them."""
+    """Yield runs of one letter, ``[`` and ``]``, and literals with a leading quote."""
     at = 0
     while at < len(pattern):
         char = pattern[at]
@@ -240,7 +243,8 @@ def _part(token: str, pattern: str) -> _Part:
     field = _FIELDS.get(letter)
     if field is None or (letter in "ML" and count > 2):
         raise UnsupportedFeature(
-            f"time pattern {pattern!r}: {token!r} is not read here ({', '.join(_FIELDS)} are, months as numbers)",
+            f"time pattern {pattern!r}: {token!r} is not supported; the supported letters are {', '.join(_FIELDS)}, "
+            "with months as numbers",
             pattern=pattern,
         )
     if letter in "yu":
@@ -256,8 +260,8 @@ def _part(token: str, pattern: str) -> _Part:
     return _Number(field, 1, 19, "negative") if count == 1 else _Number(field, 2, 2)
 
 
-def _run_together(parts: Sequence[_Part]) -> tuple[_Part, ...]:
-    """Numbers that touch: the first one leaves digits to the fixed ones behind it."""
+def _joined_numbers(parts: Sequence[_Part]) -> tuple[_Part, ...]:
+    """Return the parts; the first of several adjacent numbers leaves digits for the fixed-width ones after it."""
     out: list[_Part] = []
     for is_digits, run in groupby(parts, lambda part: isinstance(part, _Number | _Fraction)):
         if not is_digits:
@@ -290,7 +294,7 @@ def _put(values: dict[str, int], field: str, number: int) -> None:
 
 
 def _resolved(values: Mapping[str, int], *, lenient: bool) -> LocalTime:
-    """The time of the fields, checked; raises _NoMatch without a whole date."""
+    """Return the time of the fields after checks; raises _NoMatch without a complete date."""
     day = _day(values, lenient)
     nanos = _nanos(values, lenient)
     excess, nanos = divmod(nanos, NANOS_PER_DAY)
@@ -324,7 +328,7 @@ def _day(values: Mapping[str, int], lenient: bool) -> int:
 
 
 def _nanos(values: Mapping[str, int], lenient: bool) -> int:
-    """Nanoseconds since the start of the day; 0 when no whole time is told."""
+    """Return the nanoseconds since the start of the day; 0 when the time is incomplete."""
     hour = values.get("hour")
     clock = values.get("clock hour")
     if clock is not None:
@@ -334,7 +338,7 @@ def _nanos(values: Mapping[str, int], lenient: bool) -> int:
     minute, second, nano = values.get("minute"), values.get("second"), values.get("nano")
     skips = (minute is None and (second is not None or nano is not None)) or (second is None and nano is not None)
     if hour is not None and skips:
-        return 0  # Java looks no further at a time with a hole
+        return 0  # Java ignores a time with a missing field
     if not lenient:
         _check(values, "minute", "second", "nano")
     if hour is None:
@@ -353,4 +357,6 @@ def _check(values: Mapping[str, int], *fields: str) -> None:
 
 
 def _bad(pattern: str, problem: str) -> InvalidOption:
-    return InvalidOption(f"time pattern {pattern!r} is none that Java reads: {problem}", pattern=pattern)
+    return InvalidOption(
+        f"time pattern {pattern!r} is not a valid pattern of Java's DateTimeFormatter: {problem}", pattern=pattern
+    )

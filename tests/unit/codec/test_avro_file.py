@@ -65,7 +65,7 @@ def text(value: bytes) -> bytes:
 
 
 def container(schema: object, *blocks: bytes, codec: bytes = b"null") -> bytes:
-    """A container file by hand; a block is its count, its length, its bytes and the sync marker."""
+    """Build a container file by hand; a block is its count, its length, its bytes and the sync marker."""
     header = schema if isinstance(schema, bytes) else json.dumps(schema).encode()
     meta = text(b"avro.schema") + text(header) + text(b"avro.codec") + text(codec)
     return b"Obj\x01" + long(2) + meta + long(0) + SYNC + b"".join(blocks)
@@ -133,7 +133,7 @@ def test_records_may_lie_in_a_union_with_null(union):
 
 @pytest.mark.parametrize("root", ["long", ["null", "long"], ["null"], ["null", LONGS, LONGS], ["null", "null"], []])
 def test_a_root_without_one_record_is_refused(root):
-    with pytest.raises(CorruptTable, match=r"manifest-1.*its schema is no record"):
+    with pytest.raises(CorruptTable, match=r"manifest-1.*its schema is not a record"):
         read_avro(container(root, block(1, long(1) + long(5))), "manifest-1")
 
 

@@ -1,4 +1,4 @@
-"""JSON of files that others wrote: what is taken, and what is refused before memory is spent on it."""
+"""The strict JSON parser: which texts are accepted, and which raise ValueError."""
 
 import json
 from decimal import Decimal
@@ -35,8 +35,8 @@ BAD = {
     "no UTF-8": (b'"\xff"', "utf-8"),
     "UTF-16": ("{}".encode("utf-16"), "utf-8"),
     "a byte order mark": (b"\xef\xbb\xbf{}", "byte order mark"),
-    "NaN": (b"NaN", "NaN is no JSON number"),
-    "an infinity": (b"[Infinity]", "Infinity is no JSON number"),
+    "NaN": (b"NaN", "NaN is not a JSON number"),
+    "an infinity": (b"[Infinity]", "Infinity is not a JSON number"),
     "a member twice": (b'{"a": 1, "b": 2, "a": 3}', "'a' appears twice"),
     "a member twice inside": (b'[{"a": 1, "a": 1}]', "'a' appears twice"),
     "too deep": (nested(METADATA_DEPTH + 1), "nests deeper than 104"),
@@ -54,7 +54,7 @@ def test_what_is_refused(data, says):
     assert len(str(caught.value)) < 200
 
 
-def test_many_members_are_told_quickly():
+def test_a_repeated_member_among_many_is_found_quickly():
     data = b"{" + b",".join(b'"k%d": 1' % n for n in range(100_000)) + b', "k99999": 2}'
     with pytest.raises(ValueError, match="'k99999' appears twice"):
         parse_json(data)

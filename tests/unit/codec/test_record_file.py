@@ -59,5 +59,5 @@ def test_a_torn_file_is_corrupt(kind):
 @pytest.mark.parametrize("kind", ["orc", "parquet"])
 def test_more_records_than_bytes_are_not_unpacked(kind):
     many = pa.table({"_VERSION": pa.array([2] * 1_000_000, pa.int32())})
-    with pytest.raises(CorruptTable, match=r"manifest-1.*claims 1000000 records"):
+    with pytest.raises(CorruptTable, match=r"manifest-1.*states 1000000 records"):
         read_records(written(kind, many), "manifest-1")

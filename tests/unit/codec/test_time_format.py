@@ -1,4 +1,4 @@
-"""Times in texts as Java's DateTimeFormatter reads them; tests/interop compares many more with Java itself."""
+"""Time formats with the rules of Java's DateTimeFormatter; tests/interop compares many more texts with Java."""
 
 from __future__ import annotations
 
@@ -73,13 +73,13 @@ def test_patterns(pattern, text, want):
 
 @pytest.mark.parametrize("pattern", ["MMM d yyyy", "yyyy-MM-dd a", "YYYY-ww", "yyyy-MM-dd z", "q"])
 def test_letters_that_are_not_read_are_named(pattern):
-    with pytest.raises(UnsupportedFeature, match="is not read here"):
+    with pytest.raises(UnsupportedFeature, match="is not supported; the supported letters are"):
         time_format(pattern)
 
 
 @pytest.mark.parametrize("pattern", ["yyyy-MM-dd]", "yyyy 'open", "{yyyy}", "yyyy-MM-ddd", "HHH", "SSSSSSSSSS"])
 def test_what_is_no_pattern_is_refused(pattern):
-    with pytest.raises(InvalidOption, match="none that Java reads"):
+    with pytest.raises(InvalidOption, match="not a valid pattern of Java's DateTimeFormatter"):
         time_format(pattern)
 
 

@@ -92,7 +92,7 @@ def test_a_later_schema_casts_its_columns():
 def test_wrong_counts_and_garbage_are_refused_by_name():
     bucket = bucket_of({"k": "INT"})
     for data in (b"", b"Obj\x01", b"Obj\x01" + b"\xff" * 50):
-        with pytest.raises(CorruptTable, match=r"foreign\.avro is not a whole Avro file"):
+        with pytest.raises(CorruptTable, match=r"foreign\.avro is not a complete Avro file"):
             bucket.read(bucket.put_bytes(data, 1, "foreign.avro"))
     (file,) = bucket.write(bucket.table({"k": [1]}))
     data = STORAGE.read(bucket.path(file))

@@ -286,7 +286,7 @@ def test_options_that_nothing_obeys_are_refused(options):
 
 def test_a_formatter_that_is_none_is_refused_before_anything_happens():
     context = table_of("2024-01-01", **{"partition.timestamp-formatter": "yyyy-MM-dd]"})
-    with pytest.raises(InvalidOption, match="closes nothing"):
+    with pytest.raises(InvalidOption, match="has no matching"):
         plan_partition_expiry(context, now_millis=NOW)
 
 
