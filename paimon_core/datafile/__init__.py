@@ -1,4 +1,4 @@
-"""Data files: rows to and from Parquet, ORC and Avro files, with statistics and schema evolution (format 7).
+"""Data files: reads and writes Parquet, ORC and Avro files, with statistics and schema evolution (format 7).
 
-Import `read_batches` to read and `rolling_writer` to write. `parquet`, `orc` and `avro` are used by `formats` alone.
+Other packages import `read_batches` to read and `rolling_writer` to write; `formats` selects the format of a file.
 """

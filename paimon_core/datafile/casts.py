@@ -1,8 +1,8 @@
-"""Casts of whole columns between table types, for files that an older schema wrote (format 2.3), and to a file's types.
+"""Casts: converts columns of files with an older schema (format 2.3), and decoded columns to their table type.
 
-``check_cast`` refuses by name what is not built, before anything is read; ``cast_column`` then does it. Values follow
-the format's rules: integers and decimals round half up and become null where they overflow a DECIMAL, times are cut
-towards the past, texts are cut to the new length.
+``check_cast`` returns the cast between two table types, or raises UnsupportedFeature before data is read. Values follow
+the format's rules: integers and decimals are rounded half up and become null when they overflow a DECIMAL, times are
+rounded towards the past, texts are cut to the new length.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ Cast = Callable[[pa.Array, DataType, DataType], pa.Array]
 _INTEGERS = {r: n for n, r in enumerate((TypeRoot.TINYINT, TypeRoot.SMALLINT, TypeRoot.INT, TypeRoot.BIGINT))}
 _FLOATS = frozenset({TypeRoot.FLOAT, TypeRoot.DOUBLE})
 _WIDE = pa.decimal256(76, 38)
-"""Holds every DECIMAL(38, s) exactly."""
+"""Represents every DECIMAL(38, s) exactly."""
 _FLOAT_SCALE = 20
-"""The finest DECIMAL scale to which floating point is cast: below 1e-21 a double has more digits than _WIDE."""
+"""The highest DECIMAL scale to which floats are cast: doubles below 1e-21 have more digits than _WIDE."""
 _UNITS = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
 
 
 def check_cast(stored: DataType, wanted: DataType, column: str) -> Cast | None:
-    """The cast from the type of a file's schema to the type read; None where both are held alike.
+    """Return the cast from ``stored``, the type in the file's schema, to ``wanted``; None when no cast is needed.
 
-    Raises UnsupportedFeature naming the column and both types for a cast that is not built.
+    Raises UnsupportedFeature, which names the column and both types, for an unsupported cast.
     """
     if stored == wanted or stored.with_nullable(True) == wanted.with_nullable(True):
         return None
@@ -49,7 +49,7 @@ def check_cast(stored: DataType, wanted: DataType, column: str) -> Cast | None:
 
 
 def _find(stored: DataType, wanted: DataType) -> Cast | None:
-    """The rule for two types that are not the same; casts that depend on a local time zone are left out."""
+    """Return the cast between two different types, or None; casts that depend on a local time zone are unsupported."""
     source, target = stored.root, wanted.root
     if target is TypeRoot.DECIMAL:
         if source in _FLOATS:
@@ -82,7 +82,7 @@ def _plain(array: pa.Array, stored: DataType, wanted: DataType) -> pa.Array:
 
 
 def _to_decimal(array: pa.Array, stored: DataType, wanted: DataType) -> pa.Array:
-    """Round half up to the scale; what has too many digits becomes null."""
+    """Round half up to the scale; a value with too many digits becomes null."""
     wide = pc.round(array.cast(_WIDE), wanted.scale, "half_towards_infinity")
     most = Decimal((0, (9,) * wanted.precision, -wanted.scale))
     fits = pc.and_(
@@ -92,7 +92,7 @@ def _to_decimal(array: pa.Array, stored: DataType, wanted: DataType) -> pa.Array
 
 
 def _float_to_decimal(array: pa.Array, stored: DataType, wanted: DataType) -> pa.Array:
-    """By the shortest text of the double, as a reader of the number would round it; no finite value is null."""
+    """Round the shortest decimal text of the double; overflow, NaN and infinities become null."""
     doubles = array.cast(pa.float64())
     size = pc.abs(doubles)
     doubles = pc.if_else(pc.less(size, 1e38), doubles, pa.scalar(None, pa.float64()))
@@ -101,7 +101,7 @@ def _float_to_decimal(array: pa.Array, stored: DataType, wanted: DataType) -> pa
 
 
 def _decimal_to_float(array: pa.Array, stored: DataType, wanted: DataType) -> pa.Array:
-    """By way of the text, which parses to the nearest double; FLOAT is then the nearest to that double."""
+    """Convert through the text, which parses to the nearest double; a FLOAT is the nearest float to that double."""
     return array.cast(pa.string()).cast(pa.float64()).cast(wanted.to_arrow(), safe=False)
 
 
@@ -136,9 +136,10 @@ def _time_of_day(array: pa.Array, stored: DataType, wanted: DataType) -> pa.Arra
 
 
 def rescale(array: pa.Array, wanted: pa.TimestampType) -> pa.Array:
-    """Timestamps in another unit: a finer one exactly, a coarser one cut towards the past; the zone is set, not moved.
+    """Return timestamps in another unit: exact in a finer unit, rounded towards the past in a coarser one.
 
-    Raises pa.ArrowInvalid for a value outside the finer unit's range.
+    The time zone is replaced and the numbers stay the same. Raises pa.ArrowInvalid for a value outside the range of the
+    finer unit.
     """
     source, target = _UNITS[array.type.unit], _UNITS[wanted.unit]
     if source > target:
@@ -149,14 +150,14 @@ def rescale(array: pa.Array, wanted: pa.TimestampType) -> pa.Array:
 
 
 def _floored(array: pa.Array, divisor: int, factor: int, wanted: Any) -> pa.Array:
-    """floor(x / divisor) * factor as ``wanted``."""
+    """Return floor(x / divisor) * factor as ``wanted``."""
     nulls = array.is_null().to_numpy(zero_copy_only=False) if array.null_count else None
     numbers = array.cast(pa.int64()).fill_null(0).to_numpy()
     floored = np.floor_divide(numbers, divisor) * factor
     return pa.array(floored, mask=nulls).cast(pa.int64()).cast(wanted)
 
 
-# -- what lies in a file -----------------------------------------------------------------------------------------------
+# -- types in a file ---------------------------------------------------------------------------------------------------
 
 
 def _is_text(t: pa.DataType) -> bool:
@@ -184,7 +185,7 @@ _FAMILIES: dict[TypeRoot, Callable[[pa.DataType], bool]] = {
 
 
 def is_stored_as(found: pa.DataType, dtype: DataType) -> bool:
-    """Whether a column that a file holds as ``found`` can be a column of ``dtype``, written by whomever."""
+    """Whether a file column of the Arrow type ``found`` can be a column of ``dtype``, from any known writer."""
     if pa.types.is_dictionary(found):
         found = found.value_type
     if dtype.root is TypeRoot.ROW:
@@ -195,14 +196,14 @@ def is_stored_as(found: pa.DataType, dtype: DataType) -> bool:
     elif dtype.root is TypeRoot.ARRAY:
         held = [found.value_type] if pa.types.is_list(found) or pa.types.is_large_list(found) else []
     elif dtype.root in TIMESTAMP_ROOTS and pa.types.is_int64(found):
-        return dtype.timestamp_unit != "ns"  # Parquet files of Paimon before 0.7 do not mark them
+        return dtype.timestamp_unit != "ns"  # Parquet files of Paimon before 0.7 lack the timestamp annotation
     else:
         return _FAMILIES[dtype.root](found)
     return bool(held) and all(is_stored_as(h, c.type) for h, c in zip(held, dtype.children, strict=True))
 
 
 def from_stored(array: pa.Array, dtype: DataType) -> pa.Array:
-    """A column as it was decoded, as ``dtype.to_arrow()``; raises pa.ArrowInvalid for a value outside the type."""
+    """Return a decoded column as ``dtype.to_arrow()``; raises pa.ArrowInvalid for a value outside the type."""
     wanted = dtype.to_arrow()
     if array.type == wanted:
         return array
@@ -216,5 +217,5 @@ def from_stored(array: pa.Array, dtype: DataType) -> pa.Array:
 
 
 def is_dictionary_of(array: pa.Array, dtype: DataType) -> bool:
-    """Whether a column as it was decoded is a dictionary of values that are ``dtype.to_arrow()`` already."""
+    """Whether a decoded column is a dictionary array whose values have the type ``dtype.to_arrow()``."""
     return pa.types.is_dictionary(array.type) and bool(array.type.value_type == dtype.to_arrow())

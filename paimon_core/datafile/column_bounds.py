@@ -1,4 +1,4 @@
-"""ColumnBounds: the least and greatest value of each column of a file, for formats whose writers do not say."""
+"""ColumnBounds: the minimum and maximum of each column of a file, for formats whose writers do not report them."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from paimon_core.types import BINARY_ROOTS, NESTED_ROOTS
 
 
 class ColumnBounds:
-    """Gathered as the rows are written; nested and binary columns have none, as in Parquet."""
+    """Collects bounds while rows are written; nested and binary columns have no bounds, as in Parquet files."""
 
     def __init__(self, fields: Sequence[DataField]) -> None:
         self._fields = tuple(fields)
         self._ends: list[tuple[Any, Any] | None] = [None] * len(self._fields)
 
     def add(self, rows: pa.Table) -> None:
-        """Take rows of exactly the file's columns in."""
+        """Update the bounds with rows of exactly the file's columns."""
         for at, (field, column) in enumerate(zip(self._fields, rows.columns, strict=True)):
             if field.type.root in BINARY_ROOTS or field.type.root in NESTED_ROOTS or column.null_count == len(column):
                 continue
@@ -33,7 +33,7 @@ class ColumnBounds:
             self._ends[at] = (low, high) if known is None else (min(known[0], low), max(known[1], high))
 
     def bounds(self, null_counts: Sequence[int], has_nan: Sequence[bool]) -> list[Bounds]:
-        """The bounds of each column; none of a column with NaN."""
+        """Return the bounds of each column; unknown bounds for a column that contains NaN."""
         return [
             Bounds(None, None, nulls)
             if ends is None or nan
@@ -43,5 +43,5 @@ class ColumnBounds:
 
 
 def _signed(bound: Any, zero: float) -> Any:
-    """A bound of zero with the sign that bounds both zeros, in an order in which they differ."""
+    """Return the bound; a bound of zero gets the sign of ``zero``, so that it bounds -0.0 and 0.0 in any order."""
     return zero if isinstance(bound, float) and bound == 0 else bound

@@ -1,7 +1,8 @@
-"""Evolution: a file's columns as the columns of the schema that reads it, matched by field id (format 2.4).
+"""Evolution: maps a file's columns to the columns of the reading schema, by field id (format 2.4).
 
-A renamed column is found under its old name, one added later is null, one whose type changed is cast. A file without
-``_KEY_*`` columns takes the keys from its value columns; where it has both, they are equal and one is decoded.
+A renamed column is read under its old name, a column that was added later is null, and a column whose type changed is
+cast. For a file without ``_KEY_*`` columns the keys are read from the value columns; if a file has both, they are equal
+and only one of them is decoded.
 """
 
 from __future__ import annotations
@@ -19,26 +20,27 @@ from paimon_core.types import DataType
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where one column of the result comes from."""
+    """The file column from which one column of the result is read."""
 
     wanted: DataField
     column: str | None
-    """The name of the column in the file; None: the file has none, all values are null."""
+    """The name of the column in the file; None: the file lacks it, and all values are null."""
     stored: DataType
-    """The type it has in the file's schema."""
+    """The type of the column in the file's schema."""
     cast: Cast | None
 
     def convert(self, array: pa.Array, path: str, *, encoded: bool = False) -> pa.Array:
-        """The decoded column as the wanted one; ``encoded``: a dictionary of its values will do.
+        """Convert the decoded column to the wanted type; with ``encoded`` a dictionary array may stay one.
 
-        Raises CorruptTable naming path and column for impossible values.
+        Raises CorruptTable, which names path and column, for values that the stored type does not allow,
+        UnsupportedFeature for values that do not fit the wanted type.
         """
         try:
             if not (encoded and self.cast is None and is_dictionary_of(array, self.stored)):
                 array = from_stored(array, self.stored)
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
             raise CorruptTable(
-                f"{path}: column {self.column!r} is no {self.stored}: {error}", path=path, column=self.column
+                f"{path}: column {self.column!r} is not a valid {self.stored}: {error}", path=path, column=self.column
             ) from error
         if array.null_count and not self.stored.nullable:
             raise CorruptTable(
@@ -61,10 +63,10 @@ class Source:
 def match_columns(
     file_schema: TableSchema, read_fields: Sequence[DataField], found: pa.Schema, path: str
 ) -> tuple[Source, ...]:
-    """The source of each of ``read_fields`` in a file of ``file_schema`` that holds the columns ``found``.
+    """Return the source of each of ``read_fields`` in a file of ``file_schema`` that has the columns ``found``.
 
-    Raises UnsupportedFeature naming column and types for a cast that is not built, CorruptTable for a file that lacks
-    a NOT NULL column of its schema or holds a column that cannot be what the schema says.
+    Raises UnsupportedFeature, which names column and types, for an unsupported cast, CorruptTable for a file that lacks
+    a NOT NULL column of its schema or has a column whose type does not match the schema.
     """
     by_id = {f.id: f for f in file_schema.file_fields}
     wanted_ids = {f.id for f in read_fields}
@@ -94,7 +96,7 @@ def _source(
 
 
 def _stored_name(stored: DataField, wanted_ids: set[int], found: pa.Schema) -> str | None:
-    """The column to decode: of a key column and its twin among the values the same one, when both are wanted."""
+    """Return the name of the column to decode, or None; a key column and its value column use the same one."""
     if stored.name.startswith(KEY_PREFIX):
         candidates = [stored.name, stored.name.removeprefix(KEY_PREFIX)]
     elif KEY_FIELD_ID_START + stored.id in wanted_ids:

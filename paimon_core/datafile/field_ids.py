@@ -1,4 +1,4 @@
-"""The Arrow schema of a data file with field ids as metadata, which Parquet and ORC files keep (format 7.7, 7.9)."""
+"""Field ids: the Arrow schema of a data file with field ids as metadata, for Parquet and ORC (format 7.7, 7.9)."""
 
 from __future__ import annotations
 
@@ -16,13 +16,16 @@ _CHILD_ID_STEP = 1024
 
 
 def numbered_schema(fields: Sequence[DataField], key: bytes, leaf: Leaf) -> pa.Schema:
-    """NOT NULL as required, the field id under the metadata ``key``, types that are not nested as ``leaf`` says."""
+    """Return the Arrow schema of ``fields`` with each field id under the metadata key ``key``.
+
+    ``leaf`` returns the Arrow type of a type that is not nested.
+    """
 
     def numbered(field: pa.Field, field_id: int) -> pa.Field:
         return field.with_metadata({key: str(field_id).encode()})
 
     def stored(dtype: DataType, field_id: int, depth: int) -> pa.DataType:
-        """Elements, keys and values have made-up ids."""
+        """Return the Arrow type; elements, keys and values have ids computed from the column's id and the depth."""
         if dtype.root not in NESTED_ROOTS:
             return leaf(dtype)
         if dtype.root is TypeRoot.ROW:

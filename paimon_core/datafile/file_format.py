@@ -1,6 +1,6 @@
-"""FileInput and FileOutput: what a format of data files is, to those who read and write them (format 7.6 to 7.10).
+"""FileInput and FileOutput: the protocols that each format of data files implements (format 7.6 to 7.10).
 
-``datafile.formats`` chooses: a file's format is the last part of its name.
+``datafile.formats`` selects the implementation by the suffix of the file's name.
 """
 
 from __future__ import annotations
@@ -15,32 +15,32 @@ from paimon_core.datafile.statistics import Bounds
 from paimon_core.types import DataType
 
 LEAST_BATCH_ROWS = 1 << 12
-"""Fewer rows a batch cost more time than they save memory."""
+"""The minimum of rows in a batch; smaller batches cost more time than they save memory."""
 
 Arrays = Mapping[str, pa.Array]
 
 
 def counted_batches(rows: int, batch_rows: int) -> Iterator[tuple[int, Arrays]]:
-    """The batches of a file of which no column is wanted."""
+    """Yield batches without columns for a file of ``rows`` rows, for reads that need only the row count."""
     yield from ((min(batch_rows, rows - start), {}) for start in range(0, rows, batch_rows))
 
 
 class FileInput(Protocol):
-    """An open file. Each method raises whatever its decoder raises for bytes that do not decode."""
+    """An open file. For bytes that do not decode, methods raise the errors of the format's decoder."""
 
     @property
     def schema(self) -> pa.Schema:
-        """The columns that the file holds."""
+        """The columns of the file."""
 
     @property
     def row_count(self) -> int | None:
-        """How many rows the file claims to have; None: that is known once they are read."""
+        """The row count that the file states; None when it is known only after reading all rows."""
 
     def rows_of(self, size: int, columns: Collection[str]) -> int:
-        """About how many rows of ``columns`` take ``size`` bytes in memory, but LEAST_BATCH_ROWS at least."""
+        """Return about how many rows of ``columns`` take ``size`` bytes in memory; at least LEAST_BATCH_ROWS."""
 
     def matching(self, filters: pc.Expression) -> list[int] | None:
-        """The row groups that may hold rows for which ``filters`` is true; None: all, or there is no telling."""
+        """Return the row groups that may contain rows for which ``filters`` is true; None: all, or unknown."""
 
     def batches(
         self,
@@ -51,28 +51,28 @@ class FileInput(Protocol):
         use_threads: bool,
         verify_checksums: bool,
     ) -> Iterator[tuple[int, Arrays]]:
-        """The row count and the ``wanted`` columns of each batch of these row groups, in file order.
+        """Yield the row count and the ``wanted`` columns of each batch of these row groups, in file order.
 
-        ``row_groups`` None: all; formats without row groups give all rows whatever it says. The types are such as
-        ``casts.from_stored`` takes for the wanted ones.
+        ``row_groups`` None means all; a format without row groups ignores it and yields all rows. The Arrow types are
+        ones that ``casts.from_stored`` converts to the wanted types.
         """
 
 
 class FileOutput(Protocol):
-    """A file that is written to an open sink; what fails in the sink comes as OSError."""
+    """A file that is written to an open sink. Methods raise OSError when the sink fails."""
 
     @property
     def written_bytes(self) -> int:
-        """About the bytes that the rows written so far take; exact once finished."""
+        """The approximate size in bytes of the rows written so far; the exact file size after ``finish``."""
 
     def write(self, rows: pa.Table) -> None:
         """Add rows of exactly the file's columns."""
 
     def finish(self) -> None:
-        """Write what is held and the end of the file; the sink stays open."""
+        """Write the buffered rows and the end of the file; the sink stays open."""
 
     def bounds(self, null_counts: list[int], without: list[bool]) -> list[Bounds]:
-        """Of a finished file the bounds of each column, but of those in ``without`` none."""
+        """Return the bounds of each column of a finished file; unknown bounds where ``without`` is true."""
 
     def discard(self) -> None:
-        """Free what is held; the file is of no use."""
+        """Free the resources of a file that will not be used."""

@@ -1,4 +1,4 @@
-"""FileLayout: what all files of one kind in one table have in common, worked out once for thousands of small ones."""
+"""FileLayout: the common settings of all files of one kind in a table, computed once for thousands of small files."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from paimon_core.schema import DataField, TableSchema
 
 
 class FileLayout:
-    """The columns of the files that ``plan`` makes in a table, and how their rows are checked, stored and described."""
+    """The columns of the files of one ``plan`` in a table, and how their rows are checked, encoded and summarized."""
 
     def __init__(self, schema: TableSchema, options: TableOptions, plan: FilePlan) -> None:
         self.schema = schema
@@ -30,30 +30,30 @@ class FileLayout:
         self.names = [f.name for f in self.fields]
         self.types = [f.type.to_arrow() for f in self.fields]
         self.floating = [at for at, t in enumerate(self.types) if pa.types.is_floating(t)]
-        """Where the columns are that may hold NaN."""
+        """The positions of the floating-point columns, which may contain NaN."""
         self.required_members = [at for at, t in enumerate(self.types) if has_required(t)]
-        """Where the nested columns are whose members may be NOT NULL."""
+        """The positions of the nested columns that have NOT NULL members."""
         key = schema.key_fields
         self.key_fields = self.fields[: len(key)]
         self.key_stats = StatsEncoder(self.key_fields, [KEY_STATS_MODE] * len(key))
         modes = {name: f.stats_mode for name, f in options.fields.items() if f.stats_mode}
         self.value_stats = ValueStats(schema.fields, modes, plan.stats_mode)
         self.bounded = [at < len(key) or at >= len(self.fields) - len(schema.fields) for at in range(len(self.fields))]
-        """Whether a manifest tells the bounds of the column."""
+        """For each column, whether a manifest stores its bounds."""
         self._encode_key = row_encoder(tuple(f.type for f in self.key_fields))
         self._required = [at for at, f in enumerate(self.fields) if not f.type.nullable]
 
     @cached_property
     def parquet(self) -> ParquetShape:
-        """How a Parquet file holds the columns."""
+        """The schema and writer settings of a Parquet file with these columns."""
         return ParquetShape.of(self.fields, self.options, self.plan.compression)
 
     def check(self, table: pa.Table) -> None:
-        """Raises SchemaMismatch unless the table has exactly the file's columns, types and no null where forbidden."""
+        """Raise SchemaMismatch unless the table has exactly the file's columns and types, and no forbidden null."""
         found = table.schema
         if found.names != self.names:
             raise SchemaMismatch(
-                f"a data file has the columns {', '.join(self.names)}, not {', '.join(table.column_names)}",
+                f"a data file must have the columns {', '.join(self.names)}, not {', '.join(table.column_names)}",
                 columns=table.column_names,
             )
         if found.types != self.types:
@@ -67,7 +67,7 @@ class FileLayout:
                 raise SchemaMismatch(f"column {name!r} is NOT NULL but {nulls} values are null", column=name)
 
     def key_at(self, columns: Sequence[pa.ChunkedArray], row: int) -> bytes:
-        """The key of a row of the file's columns, serialized."""
+        """Return the serialized key of the row number ``row`` in the file's columns."""
         keys = zip(columns, self.key_fields, strict=False)
         values: list[Any] = [storage_values(column.slice(row, 1), field.type)[0] for column, field in keys]
         return self._encode_key(values)

@@ -1,4 +1,4 @@
-"""FilePlan: what sets the files of one writer apart: their name, level, source, compression, statistics and length."""
+"""FilePlan: the settings of one writer's files: name, level, source, format, compression, statistics and row limit."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from paimon_core.options import TableOptions
 
 @dataclass(frozen=True, slots=True)
 class FilePlan:
-    """How one writer makes its files (format 7.8)."""
+    """The settings of the files of one writer (format 7.8)."""
 
     prefix: str
-    """The first part of their names."""
+    """The first part of the file names."""
     level: int
     source: FileSource
     format: str
-    """Of what format they are; the last part of their names."""
+    """The format of the files: ``parquet``, ``orc`` or ``avro``; also the suffix of the file names."""
     compression: str
     stats_mode: str
-    """The statistics of value columns that have no mode of their own."""
+    """The statistics mode of value columns without a mode of their own."""
     row_limit: int | None
-    """The most rows of a file; None: only its size counts."""
+    """The maximum of rows in a file; None: only the size limits a file."""
 
     @staticmethod
     def data(options: TableOptions, level: int, source: FileSource) -> FilePlan:
-        """Data files of one level; the option target-file-row-num holds for new rows, not for compacted ones."""
+        """Return the plan of the data files of one level; target-file-row-num limits only files of source APPEND."""
         return FilePlan(
             prefix="data-",
             level=level,
@@ -39,7 +39,7 @@ class FilePlan:
 
     @staticmethod
     def changelog(options: TableOptions, level: int) -> FilePlan:
-        """Changelog files of a flush (level 0) or of a compaction into ``level``: sorted by key, which may repeat."""
+        """Return the plan of the changelog files of a flush (level 0) or of a compaction into ``level``."""
         return FilePlan(
             prefix=options["changelog-file.prefix"],
             level=level,
@@ -52,7 +52,7 @@ class FilePlan:
 
 
 def file_format(options: TableOptions, level: int) -> str:
-    """The format of data files that are written for ``level``."""
+    """Return the format of new data files of ``level``."""
     return str(options["file.format.per.level"].get(level, options["file.format"]))
 
 

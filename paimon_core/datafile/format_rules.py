@@ -1,4 +1,4 @@
-"""What a new table's columns and options must be for the formats of its files (format 7.9, 7.10)."""
+"""Format rules: checks a new table's columns and options against the formats of its files (format 7.9, 7.10)."""
 
 from __future__ import annotations
 
@@ -15,11 +15,13 @@ from paimon_core.schema import TableSchema
 
 
 def check_formats(schema: TableSchema, options: TableOptions) -> None:
-    """Raises UnsupportedFeature naming the column, option and format that do not go together, InvalidRequest for more
-    columns than a format takes.
+    """Check each file format that the options select.
+
+    Raises UnsupportedFeature, which names the format and the column or option that it does not support, InvalidRequest
+    for more columns than a format can store.
     """
     named = {*options["file.format.per.level"], *options["file.compression.per.level"]}
-    # A level that no option names stands for all of those.
+    # The highest level, which no option names, represents all unnamed levels.
     for level in (*sorted(named), max(named, default=-1) + 1):
         for plan in (FilePlan.data(options, level, FileSource.APPEND), FilePlan.changelog(options, level)):
             _check_plan(schema, options, plan)
@@ -29,15 +31,17 @@ def _check_plan(schema: TableSchema, options: TableOptions, plan: FilePlan) -> N
     try:
         if plan.format == "avro":
             header = json.dumps(avro_schema(schema.file_fields))
-            check_limit("the schema in a file of the format avro", len(header), AVRO_HEADER_BYTES // 2, "bytes")
+            check_limit("the schema in a file in the format avro", len(header), AVRO_HEADER_BYTES // 2, "bytes")
         if plan.format == "orc":
             check_columns(schema.file_fields, legacy_ltz=options[LEGACY_LTZ])
     except UnsupportedFeature as error:
-        raise UnsupportedFeature(f"files of the format {plan.format}: {error.message}", **error.facts) from None
+        raise UnsupportedFeature(f"files in the format {plan.format}: {error.message}", **error.facts) from None
     if plan.format == "avro" and plan.compression == "lz4":
-        raise UnsupportedFeature("files of the format avro have no compression lz4", option="file.compression")
+        raise UnsupportedFeature(
+            "option file.compression: files in the format avro cannot be compressed with lz4", option="file.compression"
+        )
     if plan.format == "orc" and plan.compression == "zstd" and options["file.compression.zstd-level"] != 1:
         raise UnsupportedFeature(
-            "option file.compression.zstd-level: files of the format orc are written with level 1 only",
+            "option file.compression.zstd-level: files in the format orc can be written only with level 1",
             option="file.compression.zstd-level",
         )

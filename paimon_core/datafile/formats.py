@@ -1,4 +1,4 @@
-"""The choice among the formats of data files, by the last part of a file's name (format 7.6)."""
+"""Formats: opens and creates data files in the format that the suffix of the file name states (format 7.6)."""
 
 from __future__ import annotations
 
@@ -14,16 +14,20 @@ from paimon_core.errors import UnsupportedFeature
 
 
 def format_of(path: str) -> str:
-    """``parquet``, ``orc`` or ``avro``. Raises UnsupportedFeature naming a file of another format."""
+    """Return ``parquet``, ``orc`` or ``avro``; raises UnsupportedFeature, which names the file, for another format."""
     name = path.rpartition("/")[2]
     suffix = name.rpartition(".")[2]
     if suffix not in ("parquet", "orc", "avro"):
-        raise UnsupportedFeature(f"data file {path}: format {suffix!r} is not supported", path=path, format=suffix)
+        raise UnsupportedFeature(
+            f"data file {path}: format {suffix!r} is not supported; parquet, orc and avro are",
+            path=path,
+            format=suffix,
+        )
     return suffix
 
 
 def open_file(source: pa.NativeFile, path: str, options: Mapping[str, str]) -> FileInput:
-    """The open data file at ``path``; ``options`` are those of the schema that it was written with."""
+    """Return the open data file at ``path``; ``options`` are those of the schema that it was written with."""
     match format_of(path):
         case "orc":
             from paimon_core.datafile.orc.orc_file import OrcInput
@@ -39,10 +43,10 @@ def open_file(source: pa.NativeFile, path: str, options: Mapping[str, str]) -> F
 def create_file(
     layout: FileLayout, sink: pa.NativeFile, first_rows: pa.Table, *, in_memory: bool = False
 ) -> FileOutput:
-    """A new data file of the layout's format; ``first_rows`` may guide its encoding, but are not written yet.
+    """Return a new data file in the layout's format. ``first_rows`` help to choose the encoding; they are not written.
 
-    ``in_memory``: they are all rows of a small file, which may be put together in memory.
-    Raises UnsupportedFeature naming a column that the format does not hold.
+    ``in_memory``: ``first_rows`` are all rows of a small file, which may be built in memory.
+    Raises UnsupportedFeature, which names the column, for a column that the format cannot store.
     """
     fields, options, plan = layout.fields, layout.options, layout.plan
     match plan.format:

@@ -1,4 +1,4 @@
-"""Nested arrays taken apart and put together: the same lists, maps and rows around values of another form."""
+"""Nested arrays: splits lists, maps and rows into their parts and rebuilds them around converted values."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ Leaf = Callable[[pa.Array, pa.DataType], pa.Array]
 
 
 def rebuilt(array: pa.Array, wanted: pa.DataType, leaf: Leaf) -> pa.Array:
-    """``array`` as ``wanted``, which has its shape; ``leaf`` converts what is not nested and not of the wanted type.
+    """Return ``array`` as the type ``wanted``, which must have the same shape.
 
-    A list of pairs may become a map and a map a list of pairs. Raises pa.ArrowException for another shape.
+    ``leaf`` converts arrays that are not nested and have another type. A list of pairs may become a map, and a map a
+    list of pairs. Raises pa.ArrowException for a different shape.
     """
     if array.type == wanted:
         return array
@@ -29,12 +30,15 @@ def rebuilt(array: pa.Array, wanted: pa.DataType, leaf: Leaf) -> pa.Array:
 
 
 def whole(array: pa.Array) -> pa.Array:
-    """The array itself, or a copy if it is a later part of another: its buffers start with its first value."""
+    """Return an array whose buffers start with its first value: the array itself, or a copy if it has an offset."""
     return pa.concat_arrays([array, array.slice(0, 0)]) if array.offset else array
 
 
 def parts(array: pa.Array, shape: pa.DataType) -> list[pa.Array]:
-    """The arrays that a whole nested one is made of: fields, keys and values, or elements, as a ``shape`` has them."""
+    """Return the child arrays of a nested array from ``whole``: fields, keys and values, or elements.
+
+    ``shape`` is the target type: maps and lists of pairs are split in the way that it requires.
+    """
     if pa.types.is_struct(array.type):
         return list(array.flatten())
     if pa.types.is_map(array.type):
@@ -44,7 +48,7 @@ def parts(array: pa.Array, shape: pa.DataType) -> list[pa.Array]:
 
 
 def assembled(array: pa.Array, inner: Sequence[pa.Array], wanted: pa.DataType) -> pa.Array:
-    """A ``wanted`` array with the nulls and lengths of the whole ``array`` around other parts."""
+    """Return a ``wanted`` array from the parts ``inner``, with the nulls and lengths of ``array`` (from ``whole``)."""
     mask = array.is_null() if array.null_count else None
     if pa.types.is_struct(wanted):
         return pa.StructArray.from_arrays(list(inner), fields=list(wanted), mask=mask)
@@ -54,7 +58,7 @@ def assembled(array: pa.Array, inner: Sequence[pa.Array], wanted: pa.DataType) -
 
 
 def has_required(kind: pa.DataType) -> bool:
-    """Whether some member of a nested type is NOT NULL; the keys of a map do not count."""
+    """Whether any member of a nested type is NOT NULL, at any level; map keys do not count."""
     return any(
         not f.nullable or has_required(f.type)
         for f in _members(kind)
@@ -63,9 +67,9 @@ def has_required(kind: pa.DataType) -> bool:
 
 
 def without_hidden_nulls(array: pa.Array) -> pa.Array:
-    """The same rows with values in place of the nulls that NOT NULL members have below a null: files take none there.
+    """Return the same rows with the nulls of NOT NULL members inside null rows replaced by values.
 
-    Whether a row is null stays as it is, so nobody sees these values.
+    File writers refuse such nulls. The rows themselves stay null, so the values are never read.
     """
     if not has_required(array.type):
         return array

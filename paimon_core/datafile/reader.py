@@ -1,7 +1,7 @@
-"""Reader: one data file as batches of the columns that the reading schema wants (format 2.4, 7).
+"""Reader: reads one data file as batches of the columns that the reading schema needs (format 2.4, 7).
 
-Batches come in file order, at most ``batch_rows`` rows each, decoded as they are asked for; memory is the decoder's.
-The file is untrusted: it has the rows that its manifest entry counts, or CorruptTable names its path.
+Batches are in file order, have at most ``batch_rows`` rows and are decoded lazily; only the decoder's memory is used.
+The file is untrusted: if its row count differs from its manifest entry, CorruptTable names its path.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ def read_batches(
     verify_checksums: bool = True,
     encoded: Collection[str] = (),
 ) -> Iterator[pa.RecordBatch]:
-    """The rows of the file at ``path`` that its manifest entry ``file`` describes, as ``read_fields`` in their order.
+    """Yield the rows of the file at ``path``, whose manifest entry is ``file``, as batches of ``read_fields``.
 
-    ``file_schema`` is the schema that the file was written with. ``batch_bytes``: batches are to hold no more, as far
-    as the file tells before it is read. ``filters`` is an expression over the names of ``read_fields``; rows for which
-    it is not true are left out. ``row_groups``: only these are read, where the format has some. ``encoded``: text
-    columns that may come as dictionaries, in all batches of a file or in none. Raises CorruptTable for a file that is
-    missing or not what its entry and schema say, UnsupportedFeature for a cast that is not built, StorageError when the
+    ``file_schema`` is the schema that the file was written with. ``batch_bytes`` limits the bytes of a batch in memory,
+    as estimated before reading. ``filters`` is an expression over the names of ``read_fields``; rows for which it is
+    not true are left out. ``row_groups``: only these are read, if the format has row groups. ``encoded``: text columns
+    that may be returned as dictionary arrays, in all batches of a file or in none. Raises CorruptTable for a file that
+    is missing or does not match its entry and schema, UnsupportedFeature for an unsupported cast, StorageError when the
     store fails.
     """
     with opened(storage, path) as source:
@@ -65,7 +65,7 @@ def read_batches(
         ):
             decoded += rows
             converted = [_column(c, arrays, rows, path, encoded) for c in columns]
-            batch = pa.RecordBatch.from_arrays(converted, schema=_as_held(schema, converted) if encoded else schema)
+            batch = pa.RecordBatch.from_arrays(converted, schema=_with_types(schema, converted) if encoded else schema)
             if filters is not None:
                 batch = _filtered(batch, filters)
             if len(batch):
@@ -76,7 +76,7 @@ def read_batches(
 
 @contextlib.contextmanager
 def opened(storage: Storage, path: str) -> Iterator[pa.NativeFile]:
-    """The open file; what goes wrong in its bytes is CorruptTable, what goes wrong in the store StorageError."""
+    """Open the file for a ``with`` block; decoding errors become CorruptTable, storage errors StorageError."""
     try:
         with storage.open_input(path) as source:
             yield source
@@ -101,8 +101,8 @@ def _column(source: Source, arrays: Mapping[str, pa.Array], rows: int, path: str
     return source.convert(arrays[source.column], path, encoded=source.wanted.name in encoded)
 
 
-def _as_held(schema: pa.Schema, arrays: Sequence[pa.Array]) -> pa.Schema:
-    """The schema with the types that the columns have."""
+def _with_types(schema: pa.Schema, arrays: Sequence[pa.Array]) -> pa.Schema:
+    """Return the schema with the types of ``arrays``."""
     return pa.schema([f.with_type(a.type) for f, a in zip(schema, arrays, strict=True)])
 
 
@@ -110,14 +110,14 @@ def _as_held(schema: pa.Schema, arrays: Sequence[pa.Array]) -> pa.Schema:
 
 
 def _is_as_stored(source: Source, found: pa.Schema) -> bool:
-    """Whether an expression means the same in the file's own columns, whose statistics prune row groups."""
+    """Whether an expression can be applied to the file's own column, whose statistics then prune row groups."""
     if source.column != source.wanted.name:
         return False
     return bool(found.field(source.column).type == source.wanted.type.to_arrow())
 
 
 def _filtered(batch: pa.RecordBatch, filters: pc.Expression) -> pa.RecordBatch:
-    """The matching rows, in order, which Arrow promises without threads only."""
+    """Return the matching rows in order; Arrow guarantees the order only without threads."""
     import pyarrow.acero as acero
 
     steps = [

@@ -1,8 +1,8 @@
-"""RollingWriter: the rows of one bucket, streamed into files of about the target size (format 7.1 to 7.10).
+"""RollingWriter: writes the rows of one bucket to files of about the target size (format 7.1 to 7.10).
 
-Rows reach the disk a row group at a time; at most one row group is held, of at most ``ROW_GROUP_ROWS`` rows and about
-``ROW_GROUP_BYTES`` bytes. A file is durable when ``close`` has returned it, with everything its manifest entry says;
-``abort`` deletes every file that was begun, finished or not.
+Rows are written one row group at a time. At most one row group is in memory, of at most ``ROW_GROUP_ROWS`` rows and
+about ``ROW_GROUP_BYTES`` bytes. When ``close`` returns, all files are durable and their manifest entries are complete;
+``abort`` deletes every file that was created, finished or not.
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ from paimon_core.storage.storage import Storage
 ROW_GROUP_ROWS = 1 << 19
 ROW_GROUP_BYTES = 64 << 20
 LEAST_ROWS = 1000
-"""The finest grain of rolling: so many rows go into a file before its size is looked at again."""
+"""The minimum of rows that are written between two checks of a file's size."""
 
 _FEW_PIECES = 64
 _SMALL_BYTES = 1 << 20
-"""Bytes of rows up to which a file is put together in memory."""
+"""The largest size in bytes of a file's rows for which the file is built in memory."""
 
 
 class RollingWriter:
-    """Writes one bucket's rows, already in file order, into as many files as its ``layout`` asks for.
+    """Writes one bucket's rows, which arrive in file order, to as many files as its ``layout`` requires.
 
-    Not for use by several threads. ``first_sequence`` is the sequence number of the first row of an append table; in
-    buckets it runs on over the files, without buckets every file starts with it again (format 7.4).
+    Not safe for use by several threads. ``first_sequence`` is the sequence number of the first row of an append table.
+    In a table with buckets the numbers continue from file to file; otherwise each file starts with it (format 7.4).
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class RollingWriter:
         self._plan = layout.plan
         self._layout = layout
         self._target_bytes = layout.target_bytes
-        self._restarts = layout.options["bucket"] < 1
+        self._restarts_sequence = layout.options["bucket"] < 1
         self._next_sequence = first_sequence
         self._file_names = FileNames() if names is None else names
         self._pending: list[pa.Table] = []
@@ -72,14 +72,14 @@ class RollingWriter:
         self._pending_bytes = 0
         self._file_bytes_per_row = 0.0
         self._open: _OpenFile | None = None
-        self._closes = False
-        self._begun: list[str] = []
+        self._is_closing = False
+        self._created: list[str] = []
         self._files: list[DataFile] = []
 
     def write(self, table: pa.Table) -> None:
         """Add rows, in file order, with exactly the columns ``schema.file_fields``.
 
-        Raises SchemaMismatch naming a column that does not fit, StorageError when the store fails.
+        Raises SchemaMismatch, which names the column, for rows that do not fit, StorageError when the store fails.
         """
         self._layout.check(table)
         if not len(table):
@@ -92,32 +92,35 @@ class RollingWriter:
 
     @property
     def buffered_bytes(self) -> int:
-        """Bytes of the rows that wait for their row group."""
+        """Bytes in memory of the rows that are not yet written as a row group."""
         return self._pending_bytes
 
     def flush(self) -> None:
-        """Write the rows that wait, as smaller row groups than they would have become: frees their memory."""
+        """Write the buffered rows now, to free their memory; their row groups may be smaller than usual."""
         while self._pending_rows:
             self._write_row_group(min(self._pending_rows, self._next_row_group()))
 
     def close(self) -> list[DataFile]:
-        """Write what is held, finish the open file and give all files, in row order; [] when no row was written."""
-        self._closes = True
+        """Write the buffered rows, finish the open file and return all files in row order; [] if there were no rows."""
+        self._is_closing = True
         self.flush()
         self._finish_file()
         return list(self._files)
 
     def abort(self) -> None:
-        """Delete every file that was begun; the writer is of no more use."""
+        """Delete every file that was created; the writer cannot be used afterwards."""
         if self._open is not None:
             self._open.discard()
             self._open = None
-        begun, self._begun, self._files, self._pending = self._begun, [], [], []
+        created, self._created, self._files, self._pending = self._created, [], [], []
         self._pending_rows = self._pending_bytes = 0
-        self._storage.delete(begun)
+        self._storage.delete(created)
 
     def _next_row_group(self) -> int:
-        """The rows that fill a row group or the file, judged by the bytes of earlier rows, or of these in memory."""
+        """Return the number of rows that fill a row group or the file.
+
+        It is estimated from the bytes of the rows that are already in files or, without any, of those in memory.
+        """
         in_memory = max(1.0, self._pending_bytes / self._pending_rows)
         left = self._target_bytes - (self._open.written_bytes if self._open else 0)
         filling = max(LEAST_ROWS, left / (self._file_bytes_per_row or in_memory))
@@ -136,8 +139,8 @@ class RollingWriter:
         if self._open is None:
             name = self._file_names.next(self._plan.prefix, f".{self._plan.format}")
             path = self._paths.data_file(self._partition_path, self.bucket, name)
-            self._begun.append(path)
-            small = self._closes and not len(rest) and group.nbytes <= _SMALL_BYTES
+            self._created.append(path)
+            small = self._is_closing and not len(rest) and group.nbytes <= _SMALL_BYTES
             self._open = _OpenFile(self._storage, path, name, self._layout, group, in_memory=small)
         self._open.write(group)
         self._file_bytes_per_row = self._open.written_bytes / self._open.row_count
@@ -149,12 +152,12 @@ class RollingWriter:
             file = self._open.finish(self._next_sequence)
             self._files.append(file)
             self._open = None
-            if not self._restarts:
+            if not self._restarts_sequence:
                 self._next_sequence += file.row_count
 
 
 class _OpenFile:
-    """One file while it is written, and what its manifest entry will say of its rows."""
+    """A file that is being written, and the values of its manifest entry."""
 
     def __init__(
         self, storage: Storage, path: str, name: str, layout: FileLayout, first_rows: pa.Table, *, in_memory: bool
@@ -170,13 +173,13 @@ class _OpenFile:
         self._delete_count = 0
         self._sink = storage.open_output(path)
         try:
-            with self._storing():
+            with self._storage_errors():
                 self._output = create_file(layout, self._sink, first_rows, in_memory=in_memory)
         except BaseException:
             discard(self._sink)
             raise
 
-    def _storable(self, rows: pa.Table) -> pa.Table:
+    def _without_hidden_nulls(self, rows: pa.Table) -> pa.Table:
         for at in self._layout.required_members:
             field, column = rows.schema.field(at), rows.column(at)
             rows = rows.set_column(at, field, pa.chunked_array(map(without_hidden_nulls, column.chunks), field.type))
@@ -184,13 +187,13 @@ class _OpenFile:
 
     @property
     def written_bytes(self) -> int:
-        """About the bytes that the rows written so far take."""
+        """The approximate size in bytes of the rows written so far."""
         return self._output.written_bytes
 
     def write(self, rows: pa.Table) -> None:
-        """Write rows, in Parquet as a row group."""
-        with self._storing():
-            self._output.write(self._storable(rows))
+        """Write rows; in a Parquet file they become one row group."""
+        with self._storage_errors():
+            self._output.write(self._without_hidden_nulls(rows))
         layout, columns = self._layout, rows.columns
         for at, column in enumerate(columns):
             self._null_counts[at] += column.null_count
@@ -209,14 +212,14 @@ class _OpenFile:
         self.row_count += len(rows)
 
     def finish(self, first_sequence: int) -> DataFile:
-        """Write the end of the file and close; an append table's rows are numbered from ``first_sequence``."""
-        with self._storing():
+        """Write the end of the file, close it and return it; an append table's rows start at ``first_sequence``."""
+        with self._storage_errors():
             self._output.finish()
             size = self.written_bytes
             self._sink.close()
         layout = self._layout
-        # NaN has no place in an order.
-        without = [nan or not told for nan, told in zip(self._has_nan, layout.bounded, strict=True)]
+        # NaN is not ordered, so a column with NaN has no bounds.
+        without = [nan or not bounded for nan, bounded in zip(self._has_nan, layout.bounded, strict=True)]
         bounds = self._output.bounds(self._null_counts, without)
         values = layout.value_stats.encode(bounds[len(layout.fields) - len(layout.schema.fields) :])
         return DataFile(
@@ -234,9 +237,9 @@ class _OpenFile:
         )
 
     def discard(self) -> None:
-        """Close without a result; a file that cannot even be closed is deleted all the same."""
+        """Close the file without a result; errors are ignored, because the caller deletes the file anyway."""
         for free in (self._output.discard, lambda: discard(self._sink)):
-            # pyarrow's close raises RuntimeError where a write has failed.
+            # pyarrow's close raises RuntimeError after a failed write.
             with contextlib.suppress(OSError, pa.ArrowException, RuntimeError):
                 free()
 
@@ -255,7 +258,7 @@ class _OpenFile:
         return {"min_sequence_number": first_sequence, "max_sequence_number": last}
 
     @contextlib.contextmanager
-    def _storing(self) -> Iterator[None]:
+    def _storage_errors(self) -> Iterator[None]:
         try:
             yield
         except PaimonError:
@@ -271,6 +274,6 @@ def _holds_nan(array: pa.Array) -> bool:
 
 
 def _local_millis() -> int:
-    """The local wall clock as if it were UTC, in milliseconds (format 4.1)."""
+    """Return the local wall-clock time, interpreted as UTC, in milliseconds (format 4.1)."""
     now = time.time_ns() // 1_000_000
     return now + time.localtime(now // 1000).tm_gmtoff * 1000

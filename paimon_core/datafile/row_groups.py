@@ -1,4 +1,4 @@
-"""Row groups: between which keys the rows of each row group of a sorted file lie, as far as its footer says."""
+"""Row groups: the key range of each row group of a sorted file, from the statistics in its footer."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ _INTEGRAL = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class KeyRange:
-    """The least and the greatest key of a row group: storage values of the first key columns.
+    """The minimum and maximum key of a row group, as storage values of the first key columns; () when unknown.
 
-    All but the last column given are constant in the row group. () where nothing is known.
+    Every column in the range except the last one is constant in the row group.
     """
 
     low: tuple[Any, ...] = ()
@@ -44,12 +44,11 @@ class KeyRange:
 
 
 def row_group_keys(storage: Storage, path: str, key_fields: Sequence[DataField]) -> list[KeyRange]:
-    """The key range of each row group of the file at ``path``, which is sorted by its columns ``key_fields``.
+    """Return the key range of each row group of the file at ``path``, which is sorted by ``key_fields``.
 
-    A file of another format than Parquet counts as one row group of which nothing is known.
-
-    Statistics are by column, so a further column bounds the key only while those before it are constant. Raises
-    CorruptTable for a file that is missing or no Parquet file, StorageError when the store fails.
+    A file in a format other than Parquet counts as one row group with an unknown key range. Statistics are stored by
+    column, so a column bounds the key only if the columns before it are constant. Raises CorruptTable for a file that
+    is missing or not a valid Parquet file, StorageError when the store fails.
     """
     if format_of(path) != "parquet":
         return [KeyRange()]
@@ -59,8 +58,8 @@ def row_group_keys(storage: Storage, path: str, key_fields: Sequence[DataField])
         is_open = [True] * len(ranges)
         for field in key_fields:
             for at, bounds in enumerate(chunk_bounds(footer, field.name)):
-                kind, least, greatest = bounds or (0, None, None)
-                low, high = _value(least, kind, field.type), _value(greatest, kind, field.type)
+                kind, minimum, maximum = bounds or (0, None, None)
+                low, high = _value(minimum, kind, field.type), _value(maximum, kind, field.type)
                 is_open[at] = is_open[at] and low is not None and high is not None
                 if is_open[at]:
                     ranges[at] = KeyRange((*ranges[at].low, low), (*ranges[at].high, high))
@@ -69,7 +68,10 @@ def row_group_keys(storage: Storage, path: str, key_fields: Sequence[DataField])
 
 
 def _value(raw: bytes | None, physical: int, dtype: DataType) -> Any:
-    """A footer's value as a storage value; None for types whose bounds are not those of our order, and for cut text."""
+    """Return a footer's value as a storage value; None when unknown.
+
+    Also None for types that Paimon orders differently from Parquet, and for text cut inside a character.
+    """
     if raw is None:
         return None
     if dtype.root in STRING_ROOTS:

@@ -1,8 +1,8 @@
-"""Column statistics of a data file: minimum, maximum and null count per column, as manifests hold them (format 4.5).
+"""Column statistics of a data file: minimum, maximum and null count of each column, as in manifests (format 4.5).
 
-The bounds come out of the Parquet footer, where the encoder has already put them, so they cost no pass over the data.
-They are true bounds or absent: a column that holds NaN, a binary column (readers disagree on its order), INT96 and
-texts too long for a footer have none; a text longer than the mode keeps is cut, the maximum upwards.
+The bounds are read from the Parquet footer, where the encoder has already stored them, so no pass over the data is
+needed. Bounds are either correct or absent: there are none for a column with NaN, a binary column (readers disagree on
+its order), INT96 and texts too long for a footer. A text longer than the mode allows is cut; the maximum is rounded up.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ from paimon_core.schema import DataField
 from paimon_core.types import BINARY_ROOTS, NESTED_ROOTS, STRING_ROOTS, DataType, TypeRoot
 
 KEY_STATS_MODE = "truncate(128)"
-"""How key statistics are kept, whatever the table asks for its value columns."""
+"""The mode of key statistics, independent of the table's options for value columns."""
 
 _EXACT = Context(prec=80)
 _FEW_ROWS = 64
-"""Up to which Python compares values faster than numpy begins to."""
+"""The largest number of values for which Python's min and max are faster than numpy's."""
 _SHORT_BYTES = 1 << 11
-"""Bytes of texts none of which is too long for a footer."""
+"""If all texts together have at most this many bytes, each of them is short enough for a footer."""
 _LAST_CODE_POINT = 0x10FFFF
 _FIRST_SURROGATE, _AFTER_SURROGATES = 0xD800, 0xE000
 
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """One column of one file: least and greatest storage value, both None where unknown, and how many are null."""
+    """Minimum and maximum storage value of a column in a file, both None if unknown, and its number of nulls."""
 
     low: Any
     high: Any
@@ -44,17 +44,17 @@ class Bounds:
 
 
 def footer_bounds(metadata: pq.FileMetaData, column: int, dtype: DataType, null_count: int) -> Bounds:
-    """The bounds that a file's footer knows of the column whose (first) leaf has the number ``column``."""
+    """Return the bounds, from a file's footer, of the column whose (first) leaf has the number ``column``."""
     return column_bounds(row_groups_of(metadata), column, dtype, null_count)
 
 
 def row_groups_of(metadata: pq.FileMetaData) -> list[pq.RowGroupMetaData]:
-    """What a footer says of each row group."""
+    """Return the metadata of each row group in a footer."""
     return [metadata.row_group(number) for number in range(metadata.num_row_groups)]
 
 
 def column_bounds(groups: Sequence[pq.RowGroupMetaData], column: int, dtype: DataType, null_count: int) -> Bounds:
-    """``footer_bounds`` of the row groups of a footer."""
+    """Return the bounds of ``footer_bounds`` from a footer's row groups."""
     unknown = Bounds(None, None, null_count)
     if dtype.root in BINARY_ROOTS or dtype.root in NESTED_ROOTS:
         return unknown
@@ -73,9 +73,10 @@ def column_bounds(groups: Sequence[pq.RowGroupMetaData], column: int, dtype: Dat
 
 
 def least_and_greatest(column: pa.ChunkedArray) -> tuple[Any, Any] | None:
-    """What a footer says of a column of few integers, timestamps of its unit, floats without NaN or texts.
+    """Return the minimum and maximum that a footer would contain for a column of a small file.
 
-    None where only the footer tells.
+    The column contains integers, timestamps in its type's unit, floats without NaN or texts. Returns None when the
+    bounds must be read from the footer.
     """
     if column.null_count or column.num_chunks != 1:
         return None
@@ -91,12 +92,12 @@ def least_and_greatest(column: pa.ChunkedArray) -> tuple[Any, Any] | None:
         low, high = min(few), max(few)
     else:
         low, high = numbers.min().item(), numbers.max().item()
-    # As Parquet asks: a bound of zero has the sign that bounds both zeros.
+    # As Parquet requires: a minimum of zero is -0.0 and a maximum of zero is 0.0.
     return (low or -0.0, high or 0.0) if numbers.dtype.kind == "f" else (low, high)
 
 
 def leaf_numbers(types: Iterable[DataType]) -> list[int]:
-    """The number of each column's first leaf: a footer counts leaves, and nested columns may have several."""
+    """Return the number of each column's first leaf: a footer counts leaves, and a nested column may have several."""
     return [0, *itertools.accumulate(map(_leaves, types))]
 
 
@@ -105,7 +106,7 @@ def _leaves(dtype: DataType) -> int:
 
 
 def _storage_value(raw: Any, dtype: DataType) -> Any:
-    """A footer's physical value; texts as str, whose order by code point is that of their UTF-8 bytes."""
+    """Convert a footer's physical value; texts become str, whose code point order equals the order of UTF-8 bytes."""
     if dtype.root is TypeRoot.DECIMAL:
         unscaled = int.from_bytes(raw, "big", signed=True) if isinstance(raw, bytes) else raw
         return _EXACT.scaleb(Decimal(unscaled), -dtype.scale)
@@ -113,18 +114,18 @@ def _storage_value(raw: Any, dtype: DataType) -> Any:
 
 
 class StatsEncoder:
-    """The statistics of ``fields`` in their order, each kept as its mode says: none, counts, truncate(n) or full.
+    """Encodes the statistics of ``fields`` in their order, each with its mode: none, counts, truncate(n) or full.
 
-    Made once for many files.
+    One encoder is used for many files.
     """
 
     def __init__(self, fields: Sequence[DataField], modes: Sequence[str]) -> None:
-        self._keeps = [_keeper(mode) for _, mode in zip(fields, modes, strict=True)]
+        self._reducers = [_reducer(mode) for _, mode in zip(fields, modes, strict=True)]
         self._encode = row_encoder(tuple(f.type.with_nullable(True) for f in fields))
 
     def encode(self, bounds: Sequence[Bounds]) -> ColumnStats:
-        """The statistics of one file with these bounds."""
-        kept = [keep(b) for b, keep in zip(bounds, self._keeps, strict=True)]
+        """Return the statistics of one file with these bounds."""
+        kept = [reduce(b) for b, reduce in zip(bounds, self._reducers, strict=True)]
         return ColumnStats(
             self._encode([low for low, _, _ in kept]),
             self._encode([high for _, high, _ in kept]),
@@ -133,9 +134,9 @@ class StatsEncoder:
 
 
 class ValueStats:
-    """The statistics of a file's value columns; nested columns and those of mode none are out.
+    """Encodes the statistics of a file's value columns, without nested columns and columns of the mode none.
 
-    ``modes`` gives single columns a mode of their own.
+    ``modes`` maps column names to a mode that replaces ``default``.
     """
 
     def __init__(self, fields: Sequence[DataField], modes: Mapping[str, str], default: str) -> None:
@@ -144,18 +145,18 @@ class ValueStats:
         self._places = [at for at, _, _ in covered]
         self._stats = StatsEncoder([f for _, f, _ in covered], [mode for _, _, mode in covered])
         self.columns = None if len(covered) == len(chosen) else tuple(f.name for _, f, _ in covered)
-        """The names that the statistics cover; None for all of them."""
+        """The names of the columns with statistics; None when all columns have them."""
 
     def encode(self, bounds: Sequence[Bounds]) -> ColumnStats:
-        """The statistics of one file, of whose value columns these are the bounds."""
+        """Return the statistics of one file; ``bounds`` are those of all its value columns."""
         return self._stats.encode([bounds[at] for at in self._places])
 
 
-_Keep = Callable[[Bounds], tuple[Any, Any, int | None]]
+_Reducer = Callable[[Bounds], tuple[Any, Any, int | None]]
 
 
-def _keeper(mode: str) -> _Keep:
-    """What a mode keeps of the bounds of a column."""
+def _reducer(mode: str) -> _Reducer:
+    """Return a function that reduces a column's bounds to the (minimum, maximum, null count) that ``mode`` stores."""
     if mode == "none":
         return lambda bounds: (None, None, None)
     if mode == "counts":
@@ -174,7 +175,7 @@ def _keeper(mode: str) -> _Keep:
 
 
 def truncate_up(text: str, length: int) -> str | None:
-    """A text of at most ``length`` code points that is not below ``text``; None when there is none."""
+    """Return a text of at most ``length`` code points that is not less than ``text``; None when none exists."""
     if len(text) <= length:
         return text
     for end in range(length, 0, -1):

@@ -1,4 +1,4 @@
-"""Writers of the files of one table: what sets them up comes from the table's context, once a table."""
+"""Table files: creates the writers of a table's data and changelog files from the table's context."""
 
 from __future__ import annotations
 
@@ -23,9 +23,10 @@ def rolling_writer(
     changelog: bool = False,
     names: FileNames | None = None,
 ) -> RollingWriter:
-    """A writer of data files into one bucket at one level, or of the changelog files of a flush or compaction into it.
+    """Return a writer of the data files of one bucket and level; with ``changelog``, of the changelog files of a flush
+    or compaction into this level.
 
-    Changelog files are of source APPEND, whatever ``source`` says. ``names``: of the files, by default fresh ones.
+    Changelog files always have the source APPEND. ``names`` generates the file names; the default is a new generator.
     """
     return RollingWriter(
         context.storage,
@@ -40,7 +41,7 @@ def rolling_writer(
 
 
 def _layout(context: TableContext, level: int, source: FileSource | None) -> FileLayout:
-    """The layout of data files, or (``source`` None) of changelog files; made once a table."""
+    """Return the layout of data files, or of changelog files if ``source`` is None; cached in the table's context."""
     key = (FileLayout, level, source)
     found = context.derived.get(key)
     if found is None:

@@ -1,8 +1,8 @@
-"""Avro data files (format 7.10), read and written block by block.
+"""Avro data files (format 7.10): reads and writes them block by block.
 
-They are slow, ten to twenty times slower than Parquet: an Avro file holds rows, and fastavro makes a dict of each,
-which Arrow turns into columns and back. There is no loop over rows here, but those two run one. Memory is that of the
-dicts of ``_STEP_BYTES`` of rows.
+They are ten to twenty times slower than Parquet files: an Avro file stores rows, fastavro decodes each row to a dict,
+and Arrow converts the dicts to columns, and back for writing. This module has no loop over rows, but fastavro and Arrow
+have. Memory is that of the dicts for ``_STEP_BYTES`` bytes of rows.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ from paimon_core.schema import DataField
 from paimon_core.types import DataType
 
 _STEP_BYTES = 1 << 20
-"""Bytes of rows that are dicts at once, which take some ten times as much."""
+"""Bytes of rows that are converted to dicts at a time; the dicts use about ten times as much memory."""
 _BLOCK_BYTES = 64_000
 _CODECS = {"gzip": "deflate"}
 
 
 class AvroOutput:
-    """A FileOutput."""
+    """The FileOutput for Avro."""
 
     def __init__(self, sink: pa.NativeFile, fields: Sequence[DataField], compression: str, zstd_level: int) -> None:
         schema = avro_schema(fields)
@@ -48,7 +48,7 @@ class AvroOutput:
 
     @property
     def written_bytes(self) -> int:
-        """The bytes of whole blocks, and those of the last one before it is packed."""
+        """The bytes of the written blocks, and those of the unfinished block before compression."""
         return int(self._sink.tell()) + self._writer.held_bytes
 
     def write(self, rows: pa.Table) -> None:
@@ -68,15 +68,15 @@ class AvroOutput:
         self._writer.finish()
 
     def bounds(self, null_counts: list[int], without: list[bool]) -> list[Bounds]:
-        """The bounds of each column."""
+        """Return the bounds of each column; unknown bounds where ``without`` is true."""
         return self._bounds.bounds(null_counts, without)
 
     def discard(self) -> None:
-        """Nothing is held open."""
+        """Do nothing: the writer has no resources to free."""
 
 
 class AvroInput:
-    """A FileInput; the rows are counted as they come."""
+    """The FileInput for Avro; the row count is known only after reading."""
 
     row_count = None
 
@@ -89,11 +89,11 @@ class AvroInput:
             self.schema = pa.schema(list(arrow_type(node)))
 
     def rows_of(self, size: int, columns: Collection[str]) -> int:
-        """Batches are of ``_STEP_BYTES`` in the file whatever they are to hold."""
+        """Return LEAST_BATCH_ROWS: rows are always decoded in steps of ``_STEP_BYTES``, whatever the batch size."""
         return LEAST_BATCH_ROWS
 
     def matching(self, filters: pc.Expression) -> list[int] | None:
-        """There is no telling."""
+        """Return None: Avro files have no statistics."""
         return None
 
     def batches(
@@ -105,7 +105,7 @@ class AvroInput:
         use_threads: bool,
         verify_checksums: bool,
     ) -> Iterator[tuple[int, Arrays]]:
-        """All rows; zstd frames that have a checksum are always checked."""
+        """Yield all rows; zstd frames that have a checksum are always verified."""
         with decoding(self._path):
             if not wanted:
                 while (count := self._reader.skip_block()) is not None:

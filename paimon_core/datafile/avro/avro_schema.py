@@ -1,7 +1,7 @@
-"""What a data file looks like to Avro: its header's schema, and the Arrow types that a header stands for (format 7.10).
+"""Avro schema: the schema in the header of an Avro data file, and its conversion to Arrow types (format 7.10).
 
-Values pass through fastavro in their plain form: an integer for a time, bytes for a DECIMAL, a list of pairs for a map,
-which has the same bytes.
+fastavro reads and writes values in a plain form with the same encoding: an integer for a time, bytes for a DECIMAL, a
+list of pairs for a map.
 """
 
 from __future__ import annotations
@@ -51,15 +51,15 @@ _LOGICAL = {
 
 
 def avro_schema(fields: Sequence[DataField]) -> dict[str, Any]:
-    """The header of a file of these columns.
+    """Return the schema in the header of a file with these columns.
 
-    Raises UnsupportedFeature naming a column that Avro cannot hold: a TIMESTAMP of more than 6 digits, a TIME of more
-    than 3, a name other than letters, digits and underscores, rows in it whose made-up names clash; also for more ROW
-    and MAP types than a reader takes.
+    Raises UnsupportedFeature, which names the column, for a column that Avro cannot store: a TIMESTAMP with more than 6
+    digits, a TIME with more than 3, a name with other characters than letters, digits and underscores, nested rows
+    whose generated names are equal; also for more ROW and MAP types than a reader accepts.
     """
     records = sum(f.type.records for f in fields)
     if records > AVRO_RECORDS:
-        raise UnsupportedFeature(f"{records} ROW and MAP types in columns, {AVRO_RECORDS} is the most")
+        raise UnsupportedFeature(f"the columns have {records} ROW and MAP types, {AVRO_RECORDS} is the most in Avro")
     taken: set[str] = set()
     return {
         "type": "record",
@@ -71,13 +71,16 @@ def avro_schema(fields: Sequence[DataField]) -> dict[str, Any]:
 
 def _field(name: str, dtype: DataType, record: str, column: str, taken: set[str]) -> dict[str, Any]:
     if not _NAME.fullmatch(name):
-        raise UnsupportedFeature(f"column {column!r}: Avro takes no name like {name!r}", column=column)
+        raise UnsupportedFeature(
+            f"column {column!r}: {name!r} is not an Avro name; use letters, digits and underscores, no digit first",
+            column=column,
+        )
     out: dict[str, Any] = {"name": name, "type": _type(dtype, f"{record}_{name}", column, taken)}
     return out | {"default": None} if dtype.nullable else out
 
 
 def _type(dtype: DataType, record: str, column: str, taken: set[str]) -> Any:
-    """``record`` is the name of the record type that a ROW or the pairs of a MAP are to have."""
+    """Return the Avro type; ``record`` is the name of the record type of a ROW or of the pairs of a MAP."""
     plain = _SIMPLE.get(dtype.root) or _complex(dtype, record, column, taken)
     return ["null", plain] if dtype.nullable else plain
 
@@ -100,23 +103,28 @@ def _complex(dtype: DataType, record: str, column: str, taken: set[str]) -> dict
             return {"type": "map", "values": _type(children[1].type, record, column, taken)}
         case TypeRoot.MAP | TypeRoot.ROW:
             if record in taken:
-                raise UnsupportedFeature(f"column {column!r}: Avro would have two types {record}", column=column)
+                raise UnsupportedFeature(
+                    f"column {column!r}: the Avro schema would have two types {record}", column=column
+                )
             taken.add(record)
             inner = [_field(c.name, c.type, record, column, taken) for c in children]
             row = {"type": "record", "name": record, "fields": inner}
             return row if dtype.root is TypeRoot.ROW else _logical("array", "map") | {"items": row}
-    raise UnsupportedFeature(f"column {column!r}: Avro has no {dtype.with_nullable(True)}", column=column)
+    raise UnsupportedFeature(f"column {column!r}: Avro has no type {dtype.with_nullable(True)}", column=column)
 
 
 def _logical(kind: str, name: str) -> dict[str, Any]:
     return {"type": kind, "logicalType": name}
 
 
-# -- what a header says ------------------------------------------------------------------------------------------------
+# -- reading a header --------------------------------------------------------------------------------------------------
 
 
 def arrow_type(node: Any) -> pa.DataType:
-    """The Arrow type of an Avro schema's values, times without zone. Raises ValueError for what we do not write."""
+    """Return the Arrow type of an Avro schema's values, with times without zone.
+
+    Raises ValueError for types that Paimon does not write.
+    """
     node = _not_null(node)
     if isinstance(node, str):
         node = {"type": node}
@@ -145,7 +153,7 @@ def _not_null(node: Any) -> Any:
 
 
 def plain_schema(node: Any, numbers: Iterator[int] | None = None) -> Any:
-    """A schema with the same bytes for fastavro: maps are arrays of pairs, records have names of ours."""
+    """Return a schema with the same encoding for fastavro: maps are arrays of pairs, records have generated names."""
     numbers = itertools.count() if numbers is None else numbers
     if isinstance(node, list):
         return [plain_schema(branch, numbers) for branch in node]
@@ -161,7 +169,7 @@ def plain_schema(node: Any, numbers: Iterator[int] | None = None) -> Any:
 
 
 def plain_type(dtype: pa.DataType) -> pa.DataType:
-    """The Arrow type of the plain form of values of ``dtype``."""
+    """Return the Arrow type of the plain form of ``dtype``."""
     if pa.types.is_struct(dtype):
         return pa.struct([(f.name, plain_type(f.type)) for f in dtype])
     if pa.types.is_map(dtype):
@@ -176,10 +184,10 @@ def plain_type(dtype: pa.DataType) -> pa.DataType:
 
 
 def to_plain(array: pa.Array) -> pa.Array:
-    """A column as ``plain_type`` of its type."""
+    """Return a column in its plain form, with the type ``plain_type`` of its type."""
     return rebuilt(array, plain_type(array.type), lambda a, t: bytes_of_decimals(a) if t == pa.binary() else a.cast(t))
 
 
 def from_plain(array: pa.Array, wanted: pa.DataType) -> pa.Array:
-    """A column in plain form as ``wanted``. Raises pa.ArrowInvalid or ValueError for values that are none of it."""
+    """Convert a column in plain form to ``wanted``; raises pa.ArrowInvalid or ValueError for invalid values."""
     return rebuilt(array, wanted, lambda a, t: decimals_of_bytes(a, t) if pa.types.is_decimal(t) else a.cast(t))

@@ -1,4 +1,4 @@
-"""DECIMAL columns as Avro holds them: big-endian two's complement in as few bytes as it takes (format 7.10)."""
+"""Avro decimals: converts DECIMAL columns to and from the shortest big-endian two's complement (format 7.10)."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ _WIDTH = 16
 
 
 def bytes_of_decimals(array: pa.Array) -> pa.Array:
-    """A decimal128 array as binary; nulls stay null."""
+    """Convert a decimal128 array to binary; nulls stay null."""
     array = whole(array)
     big = np.frombuffer(array.buffers()[1] or b"", np.uint8, _WIDTH * len(array)).reshape(-1, _WIDTH)[:, ::-1]
     negative = big[:, :1] >= 0x80
-    # A leading byte goes when it repeats the sign that the next byte shows as well.
+    # A leading byte is dropped if it only repeats the sign bit of the next byte.
     spare = (big[:, :-1] == np.where(negative, 0xFF, 0)) & ((big[:, 1:] >= 0x80) == negative)
     first = np.logical_and.accumulate(spare, axis=1).sum(axis=1)
     if array.null_count:
@@ -28,9 +28,9 @@ def bytes_of_decimals(array: pa.Array) -> pa.Array:
 
 
 def decimals_of_bytes(array: pa.Array, wanted: pa.Decimal128Type) -> pa.Array:
-    """A binary array as ``wanted``. Raises ValueError for a value of no byte or more than 16, or of too many digits.
+    """Convert a binary array to ``wanted``; the loop runs over the distinct lengths of values, at most 16.
 
-    A loop over the lengths that occur, of which there are 16 at most.
+    Raises ValueError for a value of 0 or more than 16 bytes, or with too many digits.
     """
     array = whole(array)
     offsets = np.frombuffer(array.buffers()[1], np.int32, len(array) + 1).astype(np.int64)
@@ -40,7 +40,7 @@ def decimals_of_bytes(array: pa.Array, wanted: pa.Decimal128Type) -> pa.Array:
     big = np.zeros((len(array), _WIDTH), np.uint8)
     for length in np.unique(lengths[held]).tolist():
         if not 1 <= length <= _WIDTH:
-            raise ValueError(f"a DECIMAL of {length} bytes")
+            raise ValueError(f"a DECIMAL of {length} bytes is not valid: it must have 1 to {_WIDTH}")
         rows = np.flatnonzero(held & (lengths == length))
         found = data[starts[rows][:, None] + np.arange(length)]
         big[rows, _WIDTH - length :] = found

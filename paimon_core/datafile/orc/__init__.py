@@ -1,1 +1,1 @@
-"""ORC: files, their checksum and the checks of their metadata (format 7.9)."""
+"""ORC: data files, their checksum and the checks of their metadata (format 7.9)."""

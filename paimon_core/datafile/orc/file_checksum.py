@@ -1,7 +1,7 @@
-"""A checksum of a whole ORC file, which has none of its own: a flipped bit changes rows or ends or hangs a process.
+"""File checksum: a CRC32 of a whole ORC file; ORC has no checksum, and a flipped bit can change rows or crash a reader.
 
-It is a field of the PostScript that other readers skip, before the last field: 8 bytes that say what it is, then the
-CRC32, little-endian, of all other bytes of the file. A program that writes a file anew drops it.
+The checksum is stored in a field of the PostScript, before the last field, which other readers skip: an 8-byte marker,
+then the little-endian CRC32 of all other bytes of the file. Programs that rewrite a file drop it.
 """
 
 from __future__ import annotations
@@ -15,21 +15,24 @@ import pyarrow as pa
 _NAME = bytes.fromhex("9d41c7e35a0b86f2")
 _CRC_BYTES = 4
 _HEAD = b"\xca\xb5\x03" + bytes([len(_NAME) + _CRC_BYTES])
-"""The field 7001 of the PostScript, of bytes."""
+"""The tag and the length of the PostScript field 7001, whose type is bytes."""
 _MAGIC = b"\x82\xf4\x03\x03ORC"
 """The last field of the PostScript, before its length."""
 _LENGTH_BYTES = 1
 _AFTER_CRC = len(_MAGIC) + _LENGTH_BYTES
 _END_BYTES = len(_NAME) + _CRC_BYTES + _AFTER_CRC
 _TAIL_BYTES = 255 + _LENGTH_BYTES
-"""What a PostScript and its length take at most."""
+"""The largest size in bytes of a PostScript and its length."""
 _CHUNK_BYTES = 4 << 20
 HELD_BYTES = 4 << 20
-"""Files up to this size are read once; others once for the checksum, and then what is wanted of them."""
+"""Files up to this size are read once, into memory; larger files are read for the checksum and again for the rows."""
 
 
 class SealingSink(io.RawIOBase):
-    """Passes the bytes of an ORC file on to ``sink``, which it does not close, but for the end, until ``seal``."""
+    """Writes the bytes of an ORC file to ``sink`` but holds back the end of the file until ``seal`` adds the checksum.
+
+    The sink is not closed.
+    """
 
     def __init__(self, sink: pa.NativeFile) -> None:
         self._sink = sink
@@ -38,11 +41,11 @@ class SealingSink(io.RawIOBase):
         self._is_dropped = False
 
     def writable(self) -> bool:
-        """Always."""
+        """Return True."""
         return True
 
     def write(self, data: Any) -> int:
-        """Take the next bytes."""
+        """Accept the next bytes of the file."""
         view = memoryview(data).cast("B")
         if len(view) < _TAIL_BYTES:
             self._end += view
@@ -55,19 +58,19 @@ class SealingSink(io.RawIOBase):
         return len(view)
 
     def seal(self) -> None:
-        """Write the end of a file that is finished, with its checksum."""
+        """Write the end of the finished file, with its checksum."""
         end = self._end
         post_script = end[-_LENGTH_BYTES - end[-1] : -_LENGTH_BYTES]
         length = len(post_script) + len(_HEAD) + len(_NAME) + _CRC_BYTES
         if not post_script.endswith(_MAGIC) or length >= _TAIL_BYTES:
-            raise ValueError(f"the ORC PostScript {post_script.hex()} has no place for a checksum")
+            raise ValueError(f"the ORC PostScript {post_script.hex()} has no room for a checksum")
         after = _MAGIC + bytes([length])
         self._pass(end[:-_AFTER_CRC] + _HEAD + _NAME)
         crc = zlib.crc32(after, self._crc)
         self._sink.write(crc.to_bytes(_CRC_BYTES, "little") + after)
 
     def drop(self) -> None:
-        """Pass nothing on from here on: the file is not wanted, and the sink may close."""
+        """Discard all further bytes: the file will not be used, and the sink may be closed."""
         self._is_dropped = True
 
     def _pass(self, data: bytes | memoryview) -> None:
@@ -77,9 +80,9 @@ class SealingSink(io.RawIOBase):
 
 
 def verified(source: pa.NativeFile) -> tuple[pa.NativeFile, bool]:
-    """The open file, of which small ones are held in memory from here on, and whether it has a checksum.
+    """Return the open file, a small file as an in-memory copy, and whether it has a checksum.
 
-    Raises ValueError where the bytes are not those that the checksum was made of.
+    Raises ValueError when the bytes do not match the checksum.
     """
     size = source.size()
     if size <= HELD_BYTES and not isinstance(source, pa.BufferReader):

@@ -1,8 +1,8 @@
-"""What the metadata of an ORC file must be before Arrow sees it: Arrow ends the process for some that is not.
+"""Metadata checks: validates the metadata of an ORC file before Arrow reads it; Arrow crashes on some invalid metadata.
 
-PostScript, footer and stripe footers decode and agree: types are a tree, stripes lie apart in the file and their rows
-add up, the streams of a stripe are those of its columns and fill it. This is for files without the checksum of
-``orc_seal``: what it takes for whole may still hold wrong values or statistics.
+PostScript, footer and stripe footers must decode and be consistent: the types are a tree, stripes do not overlap and
+their rows add up, and the streams of a stripe belong to its columns and fill it. The checks are for files without the
+checksum of ``file_checksum``: values and statistics in a file that passes them may still be wrong.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from paimon_core.codec.avro_codecs import CODECS
 from paimon_core.datafile.orc.protobuf import BYTES, NUMBER, NUMBERS, Fields, one, parse
 from paimon_core.limits import STORED_DEPTH
 
-# By field number of orc_proto.proto.
+# The field types of the messages in orc_proto.proto, by field number.
 _POST_SCRIPT = {1: NUMBER, 2: NUMBER, 3: NUMBER, 4: NUMBERS, 5: NUMBER, 6: NUMBER, 7: NUMBER, 8000: BYTES}
 _STRIPE = {1: NUMBER, 2: NUMBER, 3: NUMBER, 4: NUMBER, 5: NUMBER, 6: NUMBER, 7: BYTES}
 _PAIR = {1: BYTES, 2: BYTES}
@@ -35,12 +35,12 @@ _DECIMAL, _MOST_PRECISION = 14, 38
 _MAGIC = b"ORC"
 _MOST_BLOCK_BYTES = 1 << 23
 _METADATA_BYTES = 64 << 20
-"""Of a footer, unpacked."""
+"""The largest size of an unpacked footer."""
 _MOST_POST_SCRIPT = 256
 
 
 def check_metadata(source: pa.NativeFile) -> None:
-    """Raises ValueError for metadata that no whole file has. Reads the tail, and the footer of each stripe."""
+    """Raise ValueError for invalid metadata. Reads the end of the file and the footer of each stripe."""
     size = source.size()
     tail = source.read_at(min(size, _MOST_POST_SCRIPT), max(0, size - _MOST_POST_SCRIPT))
     if len(tail) < 2 or tail[-1] >= len(tail):
@@ -55,7 +55,7 @@ def check_metadata(source: pa.NativeFile) -> None:
     if body < len(_MAGIC) or length > _METADATA_BYTES:
         raise ValueError(f"its PostScript has a footer of {length} bytes and statistics of {statistics}")
     if codec == _LZO:
-        return  # nothing here unpacks it
+        return  # LZO cannot be unpacked here
     footer = parse(_unpacked(source.read_at(length, end - length), codec, block), _FOOTER)
     kinds = _check_types(footer.get(4, []))
     if len(footer.get(7, [])) not in (0, len(kinds)) or 10 in footer:
@@ -69,16 +69,16 @@ def check_metadata(source: pa.NativeFile) -> None:
         packed = source.read_at(tail_bytes, before - tail_bytes)
         _check_stripe(parse(_unpacked(packed, codec, block), _STRIPE_FOOTER), kinds, index, data)
     if rows != one(footer, 6, 0):
-        raise ValueError(f"its footer counts {one(footer, 6, 0)} rows, and {rows} in its stripes")
+        raise ValueError(f"its footer states {one(footer, 6, 0)} rows, and its stripes have {rows}")
 
 
 def _check_types(types: list[dict[int, Any]]) -> list[int]:
-    """The kind of each type; they are a tree, each before its members."""
+    """Return the kind of each type; raises ValueError unless the types are a tree with each type before its members."""
     depths: dict[int, int] = {0: 0}
     for number, found in enumerate(types):
         kind, children, names = one(found, 1), found.get(2, []), found.get(3, [])
         if number not in depths or depths[number] > STORED_DEPTH:
-            raise ValueError(f"its footer has a type {number} that is in no other or {STORED_DEPTH} deep")
+            raise ValueError(f"its footer has a type {number} without a parent or more than {STORED_DEPTH} levels deep")
         count = {_LIST: 1, _MAP: 2, _STRUCT: len(names), _UNION: len(children)}.get(kind, 0)
         if kind > _LAST_KIND or len(children) != count or (names and kind != _STRUCT):
             raise ValueError(f"its footer has a type of the kind {kind} with {len(children)} members")
@@ -88,10 +88,10 @@ def _check_types(types: list[dict[int, Any]]) -> list[int]:
         for name in names:
             name.decode()
         if any(child <= number or child in depths for child in children) or children != sorted(children):
-            raise ValueError(f"its footer has a type of the members {children} at {number}, which is no tree")
+            raise ValueError(f"its footer has a type {number} with the members {children}, which is not a tree")
         depths.update(dict.fromkeys(children, depths[number] + 1))
     if len(depths) != len(types) or one(types[0], 1) != _STRUCT:
-        raise ValueError(f"its footer has {len(types)} types, {len(depths)} in the tree, or the first is no row")
+        raise ValueError(f"its footer has {len(types)} types, {len(depths)} in the tree, or the first is not a row")
     return [one(found, 1) for found in types]
 
 
@@ -107,12 +107,12 @@ def _check_stripe(footer: dict[int, list[Any]], kinds: list[int], index: int, da
             versions.add(encoding >= _DIRECT_V2)
             is_known = encoding in ((_DIRECT, _DIRECT_V2) if kind not in _TEXTS else range(_LAST_ENCODING + 1))
         if not is_known or len(versions) > 1:
-            raise ValueError(f"a stripe has the encoding {encoding} of a type of the kind {kind}, or of two versions")
+            raise ValueError(f"a stripe has the encoding {encoding} for the kind {kind}, or encodings of two versions")
     sizes, seen = [0, 0], set()
     for stream in footer.get(1, []):
         kind, column, length = one(stream, 1, 0), one(stream, 2, 0), one(stream, 3, 0)
         if kind > _LAST_STREAM or column >= len(kinds) or (kind, column) in seen:
-            raise ValueError(f"a stripe has a stream of the kind {kind} of column {column}, or two")
+            raise ValueError(f"a stripe has an invalid or repeated stream of the kind {kind} for column {column}")
         seen.add((kind, column))
         sizes[kind in _INDEX_STREAMS] += length
     if sizes != [data, index]:
@@ -128,7 +128,7 @@ def _unpacked(packed: bytes, codec: int, block: int) -> bytes:
         chunk = packed[at + 3 : at + 3 + (head >> 1)]
         at += 3 + (head >> 1)
         if at > len(packed):
-            raise ValueError("a packed part of its metadata is cut short")
+            raise ValueError("a packed part of its metadata is truncated")
         out.append(chunk if head & 1 else _unpack(chunk, codec, block))
         size += len(out[-1])
         if size > _METADATA_BYTES:
@@ -141,10 +141,10 @@ def _unpack(chunk: bytes, codec: int, block: int) -> bytes:
         if codec in _AVRO_NAMES:
             return CODECS[_AVRO_NAMES[codec]].unpack(chunk, block)
         decoder = pa.Codec("snappy" if codec == _SNAPPY else "lz4_raw")
-        # Neither tells the size of what it unpacks to: it is the least that takes all.
+        # Neither codec stores the unpacked size: it is the smallest size for which unpacking succeeds.
         size = bisect_left(range(block), True, key=lambda size: _fits(decoder, chunk, size))
         return bytes(decoder.decompress(chunk, size, asbytes=True))
-    except Exception as error:  # each decoder has errors of its own
+    except Exception as error:  # each decoder raises errors of its own
         raise ValueError(f"its metadata does not unpack: {error}") from error
 
 

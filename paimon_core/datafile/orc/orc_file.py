@@ -1,6 +1,6 @@
-"""ORC data files (format 7.9), read and written through Arrow in bounded memory, with a checksum (``orc_seal``).
+"""ORC data files (format 7.9): reads and writes them with Arrow, in bounded memory and with a checksum.
 
-What Arrow cannot do with timestamps is refused by ``orc_timestamps``, and by Arrow where it reads a far year.
+Timestamps that Arrow reads or writes wrongly are refused by ``timestamps``; years out of range, when Arrow reads them.
 """
 
 from __future__ import annotations
@@ -26,25 +26,25 @@ from paimon_core.types import DataType, TypeRoot
 
 FIELD_ID = b"paimon.id"
 STRIPE_BYTES = 16 << 20
-"""What the encoded columns of a stripe take at most before it goes to the file."""
+"""The target size in bytes of a stripe's encoded columns, after which the stripe is written to the file."""
 
 _CODECS = {"gzip": "zlib", "none": "uncompressed"}
 _MAGIC = b"ORC"
 _PACKED = 3
-"""By how much columns shrink in a file, about."""
+"""The approximate ratio of bytes in memory to bytes in a file."""
 _BUFFER_BYTES = 1 << 20
-"""What is collected before it goes to the sink; the encoder writes many small pieces."""
+"""Bytes that are buffered before they are written to the sink; the encoder writes many small pieces."""
 _OUT_OF_RANGE = "out of range for nanosecond"
 
 
 class OrcOutput:
-    """A FileOutput."""
+    """The FileOutput for ORC."""
 
     def __init__(self, sink: pa.NativeFile, fields: Sequence[DataField], compression: str, *, legacy_ltz: bool) -> None:
         check_columns(fields, legacy_ltz=legacy_ltz)
         self._sink = sink
         self._fields = tuple(fields)
-        # A TIME is an integer in ORC.
+        # ORC has no time type: a TIME is stored as an integer.
         self._schema = numbered_schema(
             fields, FIELD_ID, lambda t: pa.int32() if t.root is TypeRoot.TIME else t.to_arrow()
         )
@@ -58,11 +58,11 @@ class OrcOutput:
 
     @property
     def written_bytes(self) -> int:
-        """Those in the file and a guess at those of the stripe that is being made."""
+        """The bytes in the file and an estimate for the unfinished stripe; the exact size after ``finish``."""
         return int(self._sink.tell() if self._is_sealed else self._buffer.tell()) + self._unflushed // _PACKED
 
     def write(self, rows: pa.Table) -> None:
-        """Add rows. Raises InvalidRequest naming the column for a timestamp that would not be read again."""
+        """Add rows; raises InvalidRequest, which names the column, for a timestamp that cannot be read back."""
         for field, column in zip(self._fields, rows.columns, strict=True):
             for chunk in column.chunks:
                 check_values(chunk, field.name)
@@ -72,7 +72,7 @@ class OrcOutput:
         self._unflushed = 0 if self._buffer.tell() > before else self._unflushed + rows.nbytes
 
     def finish(self) -> None:
-        """Write the last stripe and the footer, with a checksum of the file."""
+        """Write the last stripe and the footer, with the checksum of the file."""
         self._writer.close()
         self._buffer.flush()
         self._seal.seal()
@@ -80,20 +80,23 @@ class OrcOutput:
         self._unflushed = 0
 
     def bounds(self, null_counts: list[int], without: list[bool]) -> list[Bounds]:
-        """The bounds of each column."""
+        """Return the bounds of each column; unknown bounds where ``without`` is true."""
         return self._bounds.bounds(null_counts, without)
 
     def discard(self) -> None:
-        """Free the stripe that is held."""
+        """Free the unfinished stripe; nothing more is written to the sink."""
         self._seal.drop()
         try:
             self._writer.close()
         finally:
-            self._writer.is_open = False  # or it would try again when it is collected
+            self._writer.is_open = False  # otherwise it would try to close again when it is garbage collected
 
 
 class OrcInput:
-    """A FileInput; it reads stripes piece by piece and is good for one pass. A checksum is verified once, before."""
+    """The FileInput for ORC; it reads stripes in parts and supports one pass.
+
+    When the file is opened, its checksum is verified or, for a file without one, its metadata is checked.
+    """
 
     def __init__(self, source: pa.NativeFile, path: str, *, legacy_ltz: bool) -> None:
         source, is_sealed = verified(source)
@@ -108,12 +111,12 @@ class OrcInput:
         self._legacy_ltz = legacy_ltz
 
     def rows_of(self, size: int, columns: Collection[str]) -> int:
-        """By the size of the file, of which each column has the same share."""
+        """Estimate from the file size, as if all columns had the same share of it."""
         row: int = max(8 * len(columns), self._row_bytes * len(columns) // max(1, len(self.schema)))
         return max(LEAST_BATCH_ROWS, size // max(1, row))
 
     def matching(self, filters: pc.Expression) -> list[int] | None:
-        """There is no telling: Arrow keeps the statistics of ORC files to itself."""
+        """Return None: Arrow does not expose the statistics of ORC files."""
         return None
 
     def batches(
@@ -125,9 +128,9 @@ class OrcInput:
         use_threads: bool,
         verify_checksums: bool,
     ) -> Iterator[tuple[int, Arrays]]:
-        """All rows; a checksum was verified when the file was opened.
+        """Yield all rows; a checksum was verified when the file was opened.
 
-        Raises UnsupportedFeature naming a column with timestamps that Arrow does not take, or not safely.
+        Raises UnsupportedFeature for a column with timestamps that Arrow cannot read, or may read wrongly.
         """
         if not wanted:
             yield from counted_batches(self.row_count or 0, batch_rows)
@@ -151,7 +154,7 @@ class OrcInput:
 
 
 def _unpadded(array: pa.Array, dtype: DataType) -> pa.Array:
-    """Without the blanks that fill a CHAR, which are no part of it."""
+    """Return the array without the trailing blanks that pad CHAR values."""
     if all(leaf.root is not TypeRoot.CHAR for leaf in leaves(dtype)):
         return array
     if dtype.root is TypeRoot.CHAR:

@@ -1,6 +1,6 @@
-"""Protobuf messages, as far as ORC's metadata uses them: bytes to values by field number.
+"""Protobuf: decodes messages to values by field number, for the parts of protobuf that ORC metadata uses.
 
-Raises ValueError for bytes that are no message of these fields; those of other numbers are left out.
+Raises ValueError for bytes that are not a message of the given fields; fields with other numbers are skipped.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 NUMBER, BYTES, NUMBERS = "number", "bytes", "numbers"
-"""The types of fields; a mapping of field number to type is that of a message."""
+"""The types of fields; a mapping of field number to type describes a nested message."""
 
 _VARINT, _FIXED64, _LENGTH, _FIXED32 = 0, 1, 2, 5
 _WIDTHS = {_FIXED64: 8, _FIXED32: 4}
@@ -20,7 +20,7 @@ Fields = Mapping[int, Any]
 
 
 def parse(data: bytes, fields: Fields) -> dict[int, list[Any]]:
-    """The values of each of the ``fields`` that the message has; of repeated numbers all."""
+    """Return all values of each of the ``fields`` in the message, by field number."""
     found: dict[int, list[Any]] = {}
     at = 0
     while at < len(data):
@@ -40,7 +40,7 @@ def parse(data: bytes, fields: Fields) -> dict[int, list[Any]]:
         else:
             raise ValueError(f"its metadata has a protobuf field of the wire type {wire}")
         if at > len(data):
-            raise ValueError("its metadata has a protobuf field that is cut short")
+            raise ValueError("its metadata has a protobuf field that is truncated")
         wanted = fields.get(number)
         if wanted is None:
             continue
@@ -57,7 +57,10 @@ def parse(data: bytes, fields: Fields) -> dict[int, list[Any]]:
 
 
 def one(message: Mapping[int, list[Any]], number: int, default: Any = None) -> Any:
-    """The value of a field that is not repeated; raises ValueError without one and without a ``default``."""
+    """Return the value of a field that is not repeated, or ``default``.
+
+    Raises ValueError for several values, and for no value without a ``default``.
+    """
     values = message.get(number, [] if default is None else [default])
     if len(values) != 1:
         raise ValueError(f"its metadata has {len(values)} protobuf fields {number} in a message")

@@ -1,4 +1,4 @@
-"""What Arrow's ORC reader and writer cannot do with timestamps, refused by name (format 7.9)."""
+"""ORC timestamps: refuses columns and values that Arrow's ORC reader and writer do not support (format 7.9)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _NANOS = 1 << 63
 
 
 def leaves(dtype: DataType) -> Iterator[DataType]:
-    """The types in ``dtype`` that are not nested."""
+    """Yield the types inside ``dtype`` that are not nested; ``dtype`` itself if it is not nested."""
     if dtype.root not in NESTED_ROOTS:
         yield dtype
     for child in dtype.children:
@@ -29,13 +29,13 @@ def leaves(dtype: DataType) -> Iterator[DataType]:
 
 
 def check_columns(fields: Sequence[DataField], *, legacy_ltz: bool) -> None:
-    """Raises UnsupportedFeature naming a column with timestamps that are not read or written rightly here."""
+    """Raise UnsupportedFeature, which names the column, for timestamps that cannot be read or written correctly."""
     for field in fields:
         roots = {leaf.root for leaf in leaves(field.type)}
         if roots & TIMESTAMP_ROOTS and not _refuses_far_timestamps():
             raise UnsupportedFeature(
-                f"column {field.name!r}: this pyarrow ({pa.__version__}) reads wrong timestamps of far years from ORC "
-                "files; pyarrow 26 does not",
+                f"column {field.name!r}: this version of pyarrow ({pa.__version__}) reads timestamps outside the years "
+                "1678 to 2261 wrongly from ORC files; use pyarrow 26 or later",
                 column=field.name,
             )
         if TypeRoot.TIMESTAMP_LTZ in roots and legacy_ltz and (time.timezone or time.daylight):
@@ -48,7 +48,7 @@ def check_columns(fields: Sequence[DataField], *, legacy_ltz: bool) -> None:
 
 @cache
 def _refuses_far_timestamps() -> bool:
-    """Whether this pyarrow refuses what is no timestamp in nanoseconds; older ones give another instead."""
+    """Whether this pyarrow refuses timestamps that do not fit nanoseconds; older versions return wrong values."""
     import pyarrow.orc as orc
 
     sink = pa.BufferOutputStream()
@@ -61,10 +61,10 @@ def _refuses_far_timestamps() -> bool:
 
 
 def check_values(array: pa.Array, column: str) -> None:
-    """Raises InvalidRequest naming the column for a timestamp that would not be read again as it is.
+    """Raise InvalidRequest, which names the column, for a timestamp that would not be read back unchanged.
 
-    Arrow reads nanoseconds since 1970 in 64 bits, and before 1970 it writes parts of a millisecond as no other reader
-    takes them.
+    Arrow reads nanoseconds since 1970 as 64 bits. It writes fractions of a millisecond before 1970 in a way that other
+    readers do not understand.
     """
     dtype = array.type
     inner: list[pa.Array] = []
@@ -85,15 +85,15 @@ def _check_values(numbers: pa.Array, per_second: int, column: str) -> None:
     scale = _PER_SECOND["ns"] // per_second
     if not -_NANOS <= ends["min"] * scale <= ends["max"] * scale < _NANOS:
         raise InvalidRequest(
-            f"column {column!r}: the timestamps of ORC files lie between the years 1678 and 2261 here: "
-            "another file.format holds more",
+            f"column {column!r}: timestamps in ORC files must be between the years 1678 and 2261; "
+            "use another file.format for other years",
             column=column,
         )
     if ends["min"] < 0 and per_second > 1000:
         found = numbers.to_numpy()
         if np.any(found[found < 0] % (per_second // 1000)):
             raise InvalidRequest(
-                f"column {column!r}: the timestamps of ORC files before 1970 are whole milliseconds here: "
-                "another file.format holds finer ones",
+                f"column {column!r}: timestamps before 1970 in ORC files must be whole milliseconds; "
+                "use another file.format for finer ones",
                 column=column,
             )

@@ -1,1 +1,1 @@
-"""Parquet: files, footers and their checks, and what Arrow's Parquet library lacks (format 7.7)."""
+"""Parquet: data files, footers and their checks, and features that Arrow's Parquet library lacks (format 7.7)."""

@@ -1,7 +1,7 @@
-"""Decoder: the bytes of an open Parquet file as Arrow arrays by column name, a batch at a time.
+"""Decoder: reads an open Parquet file as batches of Arrow arrays by column name.
 
-Memory is one batch, a page per column and ``BUFFER_BYTES`` of each column's bytes. Types are as the file has them, but
-for INT96, which comes in the wanted type.
+Memory is one batch, and for each column a page and ``BUFFER_BYTES`` bytes of the file. Arrays have the types of the
+file, except INT96 columns, which have the wanted type.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from paimon_core.datafile.parquet.thrift import parse_struct
 from paimon_core.types import STRING_ROOTS, DataType
 
 BUFFER_BYTES = 1 << 18
-"""How much of a column chunk is fetched at a time: bounds memory when many files are merged."""
+"""Bytes of a column chunk that are read at a time; bounds memory when many files are merged."""
 
 _MANY_ROWS = 1 << 16
-"""Where it pays to find out which texts repeat."""
+"""The minimum of rows in a file for which texts are checked for repeated values."""
 
 
 def decode_columns(
@@ -37,22 +37,22 @@ def decode_columns(
     verify_checksums: bool,
     maps_are_lists: bool = False,
 ) -> Iterator[tuple[int, Arrays]]:
-    """The row count and the ``wanted`` columns of each batch of these row groups, None for all, in file order.
+    """Yield the row count and the ``wanted`` columns of each batch of these row groups (None: all), in file order.
 
-    Texts may come as dictionary arrays. ``maps_are_lists``: ``footer`` was changed by ``optional_keys``. Raises
-    UnsupportedFeature naming a column with an INT96 outside the range of nanoseconds or a null key, and whatever Arrow
-    raises for bytes that do not decode.
+    Texts may be dictionary arrays. ``maps_are_lists``: ``footer`` was changed by ``optional_map_keys``. Raises
+    UnsupportedFeature, which names the column, for an INT96 out of range or a null map key, and Arrow's errors for
+    bytes that do not decode.
     """
     if not wanted:
         yield from counted_batches(footer.num_rows, batch_rows)
         return
     int96 = int96_columns(footer) & wanted.keys()
     texts = [name for name, dtype in wanted.items() if dtype.root in STRING_ROOTS]
-    looks = bool(texts) and footer.num_rows >= _MANY_ROWS
+    checks_texts = bool(texts) and footer.num_rows >= _MANY_ROWS
     file = pq.ParquetFile(
         source,
         metadata=_without_int96(raw_footer, int96, maps_are_lists=maps_are_lists) if int96 else footer,
-        read_dictionary=repeating_texts(footer, texts) if looks else None,
+        read_dictionary=repeating_texts(footer, texts) if checks_texts else None,
         buffer_size=BUFFER_BYTES,
         pre_buffer=False,
         page_checksum_verification=verify_checksums,

@@ -1,8 +1,8 @@
-"""Footers: what a Parquet file's last bytes say, read and rewritten where Parquet libraries leave no other way.
+"""Footers: reads Parquet footers, and changes them where Arrow's Parquet library lacks a feature.
 
-A footer is checked before Arrow sees it, by its checksum (``footer_seal``) or else by ``footer_rules``: a damaged one
-can end the process. INT96 columns are handled as 12-byte values (``datafile.int96``), maps with optional keys as lists
-of pairs (``datafile.optional_keys``). Each function raises ValueError for a footer that does not decode.
+A footer is verified before Arrow reads it, by its checksum (``footer_checksum``) or, without one, by ``footer_checks``:
+Arrow may crash on a damaged footer. INT96 columns are presented to Arrow as 12-byte values (``int96``), maps with
+optional keys as lists of pairs (``optional_map_keys``). Functions raise ValueError for a footer that does not decode.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ _MAGIC = b"PAR1"
 _LENGTH_BYTES = 4
 _END_BYTES = _LENGTH_BYTES + len(_MAGIC)
 _TAIL_BYTES = 1 << 16
-"""What is read of a file to find its footer, most often all of it."""
+"""Bytes that are read from the end of a file first; they contain most footers completely."""
 _INT96, _FIXED_BYTES, _WIDTH = (I32, 3), (I32, 7), (I32, 12)
 _PLAIN_TEXT_BYTES = 3
-"""Bytes per value below which a text column must be dictionary encoded: plain takes 4 for each length alone."""
+"""A text column with fewer bytes per value must be dictionary encoded: plain encoding needs 4 bytes per length."""
 
-# the field ids of format/parquet.thrift
+# The field ids of format/parquet.thrift.
 _SCHEMA, _ROW_GROUPS = 2, 4
 _ELEMENT_TYPE, _ELEMENT_WIDTH, _ELEMENT_NAME = 1, 2, 4
 _GROUP_COLUMNS, _CHUNK_METADATA = 1, 3
@@ -35,12 +35,12 @@ _NULL_COUNT, _MAX_VALUE, _MIN_VALUE = 3, 5, 6
 
 
 def read_footer(source: pa.NativeFile) -> bytes:
-    """The footer of an open Parquet file, a thrift struct, checked; one read from the file unless it is long."""
+    """Return the verified footer, a thrift struct, of an open Parquet file; one read unless the footer is long."""
     size = source.size()
     start = max(0, size - _TAIL_BYTES)
     tail = source.read_at(size - start, start)
     if len(tail) < 2 * _END_BYTES or not tail.endswith(_MAGIC):
-        raise ValueError("it does not end as a Parquet file does")
+        raise ValueError("it does not end with the magic bytes of Parquet")
     length = int.from_bytes(tail[-_END_BYTES : -len(_MAGIC)], "little")
     end = size - _END_BYTES
     if length > end - len(_MAGIC):
@@ -52,40 +52,40 @@ def read_footer(source: pa.NativeFile) -> bytes:
 
 
 def arrow_metadata(footer: bytes) -> pq.FileMetaData:
-    """A footer as Arrow knows it."""
+    """Return a footer as Arrow metadata."""
     return pq.read_metadata(pa.BufferReader(_MAGIC + file_end(footer)))
 
 
 def file_end(footer: bytes) -> bytes:
-    """The last bytes of a file with this footer."""
+    """Return the last bytes of a file with this footer: the footer, its length and the magic bytes."""
     return footer + len(footer).to_bytes(_LENGTH_BYTES, "little") + _MAGIC
 
 
 def footer_of(end: bytes) -> tuple[bytes, bytes]:
-    """``end``, the last bytes of a file, as those before the footer and the footer."""
+    """Split ``end``, the last bytes of a file, into the bytes before the footer and the footer."""
     at = len(end) - _END_BYTES - int.from_bytes(end[-_END_BYTES : -len(_MAGIC)], "little")
     return end[:at], end[at:-_END_BYTES]
 
 
 def int96_columns(footer: pq.FileMetaData) -> set[str]:
-    """The names of the INT96 columns."""
+    """Return the names of the INT96 columns."""
     columns = (footer.schema.column(n) for n in range(footer.num_columns))
     return {c.name for c in columns if c.physical_type == "INT96"}
 
 
 def int96_as_bytes(footer: Struct, columns: Collection[str]) -> pq.FileMetaData:
-    """The same footer for a reader, with these INT96 columns as 12-byte values."""
+    """Return the footer as Arrow metadata with these INT96 columns as 12-byte values."""
     _retype(footer, _INT96, {_ELEMENT_TYPE: _FIXED_BYTES, _ELEMENT_WIDTH: _WIDTH}, columns)
     return as_metadata(footer)
 
 
 def as_metadata(footer: Struct) -> pq.FileMetaData:
-    """A footer that was changed, for a reader of the file."""
+    """Return a changed footer as Arrow metadata."""
     return arrow_metadata(serialize_struct(footer))
 
 
 def schema_elements(footer: Struct) -> list[Struct]:
-    """The elements of the file's schema, each before its members."""
+    """Return the elements of the file's schema, each before its members."""
     try:
         return list(footer[_SCHEMA][1][1])
     except (KeyError, TypeError, IndexError) as error:
@@ -93,14 +93,14 @@ def schema_elements(footer: Struct) -> list[Struct]:
 
 
 def bytes_as_int96(footer: bytes, columns: Collection[str]) -> bytes:
-    """The footer of a new file with these 12-byte columns as INT96."""
+    """Return the footer of a new file with these 12-byte columns as INT96."""
     tree = parse_struct(footer)
     _retype(tree, _FIXED_BYTES, {_ELEMENT_TYPE: _INT96}, columns)
     return serialize_struct(tree)
 
 
 def _retype(footer: Struct, old: tuple[int, Any], new: Struct, columns: Collection[str]) -> None:
-    """Change the physical type of ``columns`` where it is ``old``: in the schema and in every column chunk."""
+    """Change the physical type of ``columns`` from ``old`` to ``new``, in the schema and in every column chunk."""
     try:
         leaves = [element for element in footer[_SCHEMA][1][1] if _ELEMENT_TYPE in element]
         for number, leaf in enumerate(leaves):
@@ -114,7 +114,7 @@ def _retype(footer: Struct, old: tuple[int, Any], new: Struct, columns: Collecti
 
 
 def repeating_texts(footer: pq.FileMetaData, columns: Collection[str]) -> list[str]:
-    """Those of the text ``columns`` whose values repeat so much that they decode faster as dictionaries."""
+    """Return those text ``columns`` that are dictionary encoded everywhere and so decode faster as dictionaries."""
     leaves = [footer.schema.column(n).path for n in range(footer.num_columns)]
     texts = [n for n, path in enumerate(leaves) if path in columns]
     plain = set()
@@ -126,7 +126,7 @@ def repeating_texts(footer: pq.FileMetaData, columns: Collection[str]) -> list[s
 
 
 def row_group_count(footer: Struct) -> int:
-    """The number of row groups."""
+    """Return the number of row groups."""
     try:
         return len(footer[_ROW_GROUPS][1][1])
     except (KeyError, TypeError, IndexError) as error:
@@ -134,9 +134,9 @@ def row_group_count(footer: Struct) -> int:
 
 
 def chunk_bounds(footer: Struct, column: str) -> list[tuple[int, bytes, bytes] | None]:
-    """For each row group the physical type of ``column`` and its least and greatest value, as Parquet stores values.
+    """Return for each row group the physical type of ``column``, its minimum and its maximum, in Parquet's encoding.
 
-    None where the footer does not say or the column has nulls there, or where it has no such column.
+    None for a row group without these statistics, with nulls in the column, or without the column.
     """
     out: list[tuple[int, bytes, bytes] | None] = []
     try:
@@ -144,9 +144,9 @@ def chunk_bounds(footer: Struct, column: str) -> list[tuple[int, bytes, bytes] |
             found = None
             for chunk in chunks:
                 if b".".join(chunk[_CHUNK_PATH][1][1]).decode() == column and _CHUNK_STATISTICS in chunk:
-                    said = chunk[_CHUNK_STATISTICS][1]
-                    if {_MIN_VALUE, _MAX_VALUE} <= said.keys() and said.get(_NULL_COUNT, (0, 1))[1] == 0:
-                        found = int(chunk[_CHUNK_TYPE][1]), said[_MIN_VALUE][1], said[_MAX_VALUE][1]
+                    known = chunk[_CHUNK_STATISTICS][1]
+                    if {_MIN_VALUE, _MAX_VALUE} <= known.keys() and known.get(_NULL_COUNT, (0, 1))[1] == 0:
+                        found = int(chunk[_CHUNK_TYPE][1]), known[_MIN_VALUE][1], known[_MAX_VALUE][1]
             out.append(found)
     except (KeyError, TypeError, IndexError, AttributeError) as error:
         raise ValueError(f"the footer lacks a part: {error!r}") from None
@@ -154,5 +154,5 @@ def chunk_bounds(footer: Struct, column: str) -> list[tuple[int, bytes, bytes] |
 
 
 def _column_chunks(footer: Struct) -> list[list[Struct]]:
-    """The metadata of the column chunks of each row group, in the order of the schema's leaves."""
+    """Return the column chunks' metadata of each row group, in the order of the schema's leaves."""
     return [[c[_CHUNK_METADATA][1] for c in group[_GROUP_COLUMNS][1][1]] for group in footer[_ROW_GROUPS][1][1]]

@@ -1,8 +1,9 @@
-"""What a Parquet footer must be before Arrow sees it: Arrow ends the process for some that are not.
+"""Footer checks: validates a Parquet footer before Arrow reads it; Arrow crashes on some invalid footers.
 
-Each field that a reader uses has its type, and the parts agree: the schema is a tree, row groups have a chunk for each
-of its leaves, chunks lie in the file and apart, numbers of rows and values add up, statistics are values of their type.
-This is for files without the checksum of ``footer_seal``: what it takes for whole may still hold a wrong statistic.
+Each field that a reader uses must have its type, and the parts must be consistent: the schema is a tree, each row group
+has a chunk for each leaf, chunks are inside the file and do not overlap, the numbers of rows and values add up, and
+statistics are values of their type. The checks are for files without the checksum of ``footer_checksum``: statistics in
+a footer that passes them may still be wrong.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ _CODECS, _ENCODINGS = 7, 9
 _UTF8, _UNSIGNED = 0, range(11, 15)
 _MAGIC_BYTES = 4
 
-# By field id of format/parquet.thrift: a thrift type, [the items of a list] or the fields of a struct.
+# Field types by field id of format/parquet.thrift: a thrift type, [the type of a list's items] or a struct's fields.
 _STATISTICS = {1: BINARY, 2: BINARY, 3: I64, 4: I64, 5: BINARY, 6: BINARY}
 _SIZES = {1: I64, 2: [I64], 3: [I64]}
 _METADATA = {
@@ -51,7 +52,7 @@ _FILE = {1: I32, 2: [_ELEMENT], 3: I64, 4: [_GROUP], 5: [{1: BINARY, 2: BINARY}]
 
 
 def check_footer(footer: Struct, end: int) -> None:
-    """Raises ValueError for a footer that no whole file has; ``end`` is where it begins in the file."""
+    """Raise ValueError for an invalid footer; ``end`` is the byte position in the file where the footer begins."""
     _check_types(footer, _FILE, "the file")
     if 8 in footer:
         raise ValueError("it is encrypted")
@@ -67,14 +68,14 @@ def check_footer(footer: Struct, end: int) -> None:
         rows += count
         places += [_check_chunk(chunk, leaf, count) for chunk, leaf in zip(chunks, leaves, strict=True)]
     if rows != _needed(footer, 3, "the file"):
-        raise ValueError(f"its footer counts {footer[3][1]} rows, and {rows} in its row groups")
+        raise ValueError(f"its footer states {footer[3][1]} rows, and its row groups have {rows}")
     before = _MAGIC_BYTES
     for start, size in sorted(places):
         if start < before or size < 0:
-            raise ValueError(f"its footer has a chunk of {size} bytes at {start}, where another is")
+            raise ValueError(f"its footer has a chunk of {size} bytes at {start} that overlaps another one")
         before = start + size
     if before > end:
-        raise ValueError(f"its footer has a chunk that ends at {before}, behind the {end} bytes of all")
+        raise ValueError(f"its footer has a chunk that ends at {before}, after the data ends at {end}")
 
 
 def _check_types(fields: Struct, expected: dict[int, Any], what: str) -> None:
@@ -106,14 +107,14 @@ class _Leaf:
     path: tuple[bytes, ...]
     physical: int
     width: int | None
-    """Bytes of a value; None: they differ."""
+    """The fixed size of a value in bytes; None when values have different sizes."""
     converted: int | None
     definition: int
     repetition: int
 
 
 def _leaves(elements: Sequence[Struct]) -> list[_Leaf]:
-    """The leaves of the schema, whose elements come depth first."""
+    """Return the leaves of a schema, whose elements are in depth-first order."""
     rest = iter(elements)
     root = next(rest, None)
     if root is None:
@@ -121,7 +122,7 @@ def _leaves(elements: Sequence[Struct]) -> list[_Leaf]:
     leaves: list[_Leaf] = []
     _walk(root, (), 0, 0, rest, leaves)
     if next(rest, None) is not None:
-        raise ValueError("its footer has a schema that is no tree")
+        raise ValueError("its footer has a schema that is not a tree")
     return leaves
 
 
@@ -134,7 +135,7 @@ def _walk(
     for _ in range(count):
         element = next(rest, None)
         if element is None:
-            raise ValueError("its footer has a schema that is no tree")
+            raise ValueError("its footer has a schema that is not a tree")
         mode, name = _needed(element, 3, "a column"), _needed(element, 4, "a column")
         name.decode()
         if mode not in (_REQUIRED_FIELD, _OPTIONAL, _REPEATED):
@@ -155,13 +156,13 @@ def _leaf(element: Struct, path: tuple[bytes, ...], definition: int, repetition:
 
 
 def _check_chunk(chunk: Struct, leaf: _Leaf, rows: int) -> tuple[int, int]:
-    """Where it starts and its size in bytes."""
+    """Check a column chunk; return its start in the file and its size, in bytes."""
     what = f"column {b'.'.join(leaf.path).decode()!r}"
     if 1 in chunk or 8 in chunk or 9 in chunk:
-        raise ValueError(f"{what} lies in another file or is encrypted")
+        raise ValueError(f"{what} is in another file or is encrypted")
     data = _needed(chunk, 3, what)
     if _needed(data, 1, what) != leaf.physical or tuple(_needed(data, 3, what)[1]) != leaf.path:
-        raise ValueError(f"{what} is another in a row group than in the schema")
+        raise ValueError(f"{what} has another type or path in a row group than in the schema")
     values, codec, encodings = _needed(data, 5, what), _needed(data, 4, what), _needed(data, 2, what)[1]
     if (values < rows if leaf.repetition else values != rows) or min(_needed(data, 6, what), rows) < 0:
         raise ValueError(f"{what} has {values} values in {rows} rows")
@@ -170,26 +171,26 @@ def _check_chunk(chunk: Struct, leaf: _Leaf, rows: int) -> tuple[int, int]:
     for number, levels in ((2, leaf.repetition), (3, leaf.definition)):
         counts = data.get(16, (STRUCT, {}))[1].get(number, (LIST, (I64, [])))[1][1]
         if counts and (len(counts) != levels + 1 or sum(counts) != values or min(counts) < 0):
-            raise ValueError(f"{what} has a histogram of {len(counts)} levels that does not fit")
+            raise ValueError(f"{what} has a histogram of {len(counts)} levels that does not match its values")
     if 12 in data:
         _check_statistics(data[12][1], leaf, values, what)
     first, dictionary = _needed(data, 9, what), data.get(11, (I64, 0))[1]
     if not values and not first:  # no page at all
         first = dictionary or _MAGIC_BYTES
     elif dictionary >= first:
-        raise ValueError(f"{what} has its dictionary behind its data")
+        raise ValueError(f"{what} has its dictionary after its data")
     return dictionary or first, _needed(data, 7, what)
 
 
-def _check_statistics(said: Struct, leaf: _Leaf, values: int, what: str) -> None:
-    if not 0 <= said.get(3, (I64, 0))[1] <= values:
-        raise ValueError(f"{what} has {said[3][1]} nulls of {values} values")
-    bounds, older = ([said[number][1] for number in pair if number in said] for pair in ((6, 5), (2, 1)))
+def _check_statistics(statistics: Struct, leaf: _Leaf, values: int, what: str) -> None:
+    if not 0 <= statistics.get(3, (I64, 0))[1] <= values:
+        raise ValueError(f"{what} has {statistics[3][1]} nulls of {values} values")
+    bounds, older = ([statistics[number][1] for number in pair if number in statistics] for pair in ((6, 5), (2, 1)))
     if leaf.width is not None:
         if any(len(bound) != leaf.width for bound in (*bounds, *older)):
-            raise ValueError(f"{what} has a least or greatest value that is not of {leaf.width} bytes")
+            raise ValueError(f"{what} has a minimum or maximum that is not of {leaf.width} bytes")
         if len(bounds) == len(older) == 2 and bounds != older:
-            raise ValueError(f"{what} has two least or greatest values")
+            raise ValueError(f"{what} has two different minimums or maximums")
     if len(bounds) == 2 and leaf.converted not in _UNSIGNED:
         low, high = bounds
         if form := _NUMBERS.get(leaf.physical):
@@ -197,4 +198,4 @@ def _check_statistics(said: Struct, leaf: _Leaf, values: int, what: str) -> None
         else:
             wrong = leaf.physical == _BYTES and leaf.converted == _UTF8 and low > high
         if wrong:
-            raise ValueError(f"the least value of {what} is above the greatest")
+            raise ValueError(f"the minimum of {what} is greater than the maximum")

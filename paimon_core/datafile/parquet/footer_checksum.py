@@ -1,7 +1,7 @@
-"""A checksum in a Parquet footer, which has none of its own: a bit that flips there changes rows or ends a process.
+"""Footer checksum: a CRC32 of a Parquet footer, which has no checksum; a flipped bit can change rows or crash a reader.
 
-It is the last field of the footer, in the field that Parquet keeps for extensions and other readers skip: the CRC32 of
-the bytes before it, little-endian, then 16 bytes that say what it is. A program that writes a file anew drops it.
+The checksum is the last field of the footer, in Parquet's extension field, which other readers skip: the little-endian
+CRC32 of the bytes before it, then a 16-byte marker. Programs that rewrite a file drop it.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import zlib
 
 _FIELD = b"\x08\xff\xff\x01"
-"""The header of the extension field, as Parquet's BinaryProtocolExtensions.md spells it."""
+"""The header of the extension field, as defined in Parquet's BinaryProtocolExtensions.md."""
 _NAME = bytes.fromhex("6f1d0e5b9c3a4f7db8a2c47f91e6530d")
 _CRC_BYTES = 4
 _HEAD = _FIELD + bytes([_CRC_BYTES + len(_NAME)])
@@ -18,13 +18,13 @@ _SEAL_BYTES = len(_HEAD) + _CRC_BYTES + len(_TAIL)
 
 
 def sealed(footer: bytes) -> bytes:
-    """The footer, a thrift struct, with its checksum."""
+    """Return the footer, a thrift struct, with its checksum added."""
     body = footer[:-1]
     return body + _HEAD + zlib.crc32(body).to_bytes(_CRC_BYTES, "little") + _TAIL
 
 
 def is_sealed(footer: bytes) -> bool:
-    """Whether the footer has a checksum; raises ValueError where the bytes are not those that it was made of."""
+    """Whether the footer has a checksum; raises ValueError when its bytes do not match the checksum."""
     if not footer.endswith(_TAIL) or footer[-_SEAL_BYTES:][: len(_HEAD)] != _HEAD:
         return False
     body, crc = memoryview(footer)[:-_SEAL_BYTES], footer[-len(_TAIL) - _CRC_BYTES : -len(_TAIL)]

@@ -1,8 +1,8 @@
-"""INT96 timestamps: 8 bytes of nanoseconds of the day and 4 of Julian day, little-endian (format 7.7).
+"""INT96 timestamps: converts 12-byte values, nanoseconds of the day and Julian day, little-endian (format 7.7).
 
-Parquet libraries hold INT96 as 64 bits of nanoseconds, where years before 1677 and after 2262 wrap around unnoticed,
-and write it in all of a file's timestamps or none. So Parquet is told that these columns are plain 12-byte values
-(``datafile.footer``), and the values are converted here, exactly.
+Parquet libraries convert INT96 to 64-bit nanoseconds, which overflow silently for years before 1677 and after 2262, and
+they write either all timestamps of a file as INT96 or none. Therefore ``parquet.footer`` presents these columns to
+Arrow as plain 12-byte values, and this module converts the values exactly.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ _LAYOUT = np.dtype([("nanos", "<i8"), ("day", "<i4")])
 
 
 def is_int96(dtype: DataType) -> bool:
-    """Whether data files hold a column of this type as INT96: TIMESTAMP(7) to (9), with or without time zone."""
+    """Whether Parquet files store this type as INT96: TIMESTAMP(7) to (9), with or without time zone."""
     return dtype.root in TIMESTAMP_ROOTS and dtype.timestamp_unit == "ns"
 
 
 def int96_from_timestamps(array: pa.Array) -> pa.Array:
-    """timestamp[ns] as 12-byte values."""
+    """Convert timestamp[ns] to 12-byte values."""
     raw = np.zeros(len(array), _LAYOUT)
     nanos = array.cast(pa.int64()).fill_null(0).to_numpy()
     days, raw["nanos"] = np.divmod(nanos, _PER_DAY["ns"])
@@ -37,9 +37,9 @@ def int96_from_timestamps(array: pa.Array) -> pa.Array:
 
 
 def int96_to_timestamps(array: pa.Array, dtype: DataType, column: str) -> pa.Array:
-    """12-byte values as ``dtype.to_arrow()``, cut towards the past where the type is coarser.
+    """Convert 12-byte values to ``dtype.to_arrow()``, rounded towards the past if the type is coarser.
 
-    Raises UnsupportedFeature naming the column for a year that the unit cannot hold.
+    Raises UnsupportedFeature, which names the column, for a value outside the range of the unit.
     """
     if not len(array):
         return pa.array([], dtype.to_arrow())
@@ -53,7 +53,8 @@ def int96_to_timestamps(array: pa.Array, dtype: DataType, column: str) -> pa.Arr
     before = (days < first_day) | ((days == first_day) & (rest < first))
     if np.any(before | (days > last_day) | ((days == last_day) & (rest > last))):
         raise UnsupportedFeature(
-            f"column {column!r} holds a timestamp that {dtype.to_arrow()} cannot; nanoseconds go from 1677 to 2262",
+            f"column {column!r} contains a timestamp outside the range of {dtype.to_arrow()}; "
+            "nanoseconds cover the years 1677 to 2262",
             column=column,
         )
     return pa.array(days * per_day + rest, mask=~valid).cast(dtype.to_arrow())

@@ -1,7 +1,7 @@
-"""Parquet maps whose keys are marked OPTIONAL, as Paimon wrote them before 0.9: Arrow opens no file that has one.
+"""Optional map keys: reads Parquet files with OPTIONAL map keys, as written by Paimon before 0.9; Arrow refuses them.
 
-The footer is handed to Arrow with those maps as lists of pairs, which have the same levels and values, and the lists
-become maps again afterwards.
+The footer that Arrow reads declares these maps as lists of pairs, which have the same levels and values. After decoding
+the lists are converted back to maps.
 """
 
 from __future__ import annotations
@@ -18,15 +18,18 @@ _OPTIONAL = 1
 _MAP, _MAP_KEY_VALUE, _LIST = 1, 2, 3
 _AS_LIST = (I32, _LIST)
 _LOGICAL_LIST: Struct = {3: (STRUCT, {})}
-# the field ids of SchemaElement in format/parquet.thrift
+# The field ids of SchemaElement in format/parquet.thrift.
 _REPETITION, _CHILDREN, _CONVERTED, _LOGICAL = 3, 5, 6, 10
 _LOGICAL_MAP = 2
 _PAIRS = ("key_value", "map")
-"""The names that Parquet gives the repeated group of a map; that of a list is called ``list`` or ``element``."""
+"""The names of the repeated group of a map in Parquet; that of a list is named ``list`` or ``element``."""
 
 
 def open_metadata(footer: bytes) -> tuple[pq.FileMetaData, bool]:
-    """A footer as Arrow knows it, and whether maps in it became lists; raises ArrowInvalid or ValueError for none."""
+    """Return a footer as Arrow metadata, and whether its maps were changed to lists.
+
+    Raises ArrowInvalid or ValueError for an invalid footer.
+    """
     try:
         return arrow_metadata(footer), False
     except pa.ArrowInvalid as error:
@@ -39,7 +42,7 @@ def open_metadata(footer: bytes) -> tuple[pq.FileMetaData, bool]:
 
 
 def maps_as_lists(footer: Struct) -> bool:
-    """Mark every map with optional keys as a list of pairs, in place; whether there was one."""
+    """Change every map with optional keys to a list of pairs, in place; return whether there was one."""
     elements = schema_elements(footer)
     found = False
     try:
@@ -67,7 +70,7 @@ def _is_map(element: Struct) -> bool:
 
 
 def with_maps(dtype: pa.DataType) -> pa.DataType:
-    """A type with maps in place of the lists of pairs that ``maps_as_lists`` made."""
+    """Return a type with the lists of pairs that ``maps_as_lists`` created changed back to maps."""
     if pa.types.is_struct(dtype):
         return pa.struct([f.with_type(with_maps(f.type)) for f in dtype])
     if pa.types.is_map(dtype):
@@ -82,9 +85,9 @@ def with_maps(dtype: pa.DataType) -> pa.DataType:
 
 
 def as_maps(array: pa.Array, column: str) -> pa.Array:
-    """A decoded column with maps in place of those lists. Raises UnsupportedFeature for a null key."""
+    """Return a decoded column with these lists of pairs as maps; raises UnsupportedFeature for a null key."""
     wanted = with_maps(array.type)
     try:
         return rebuilt(array, wanted, lambda leaf, kind: leaf.cast(kind))
     except pa.ArrowInvalid as error:
-        raise UnsupportedFeature(f"column {column!r} holds a map with a null key: {error}", column=column) from None
+        raise UnsupportedFeature(f"column {column!r} contains a map with a null key: {error}", column=column) from None

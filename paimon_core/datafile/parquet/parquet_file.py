@@ -1,4 +1,4 @@
-"""Parquet data files (format 7.7), as the other formats are read and written."""
+"""Parquet data files (format 7.7): the FileInput and FileOutput of the format."""
 
 from __future__ import annotations
 
@@ -22,15 +22,16 @@ from paimon_core.schema import DataField
 from paimon_core.types import DataType
 
 _BUFFER_BYTES = 1 << 20
-"""What is collected before it goes to the sink; the encoder writes many small pieces."""
+"""Bytes that are buffered before they are written to the sink; the encoder writes many small pieces."""
 _VALUE_BYTES = 8
-"""What a value takes in memory at least, about; files store many in less."""
+"""The approximate minimum size of a value in memory; many values are smaller in a file."""
 
 
 class ParquetOutput:
-    """A FileOutput: each table that is written becomes a row group. The first one shows how to encode the columns.
+    """The FileOutput for Parquet: each table that is written becomes a row group.
 
-    ``in_memory``: the file is small, and is written to the sink at once when it is finished.
+    ``first_rows`` decide how the columns are encoded. ``in_memory``: the file is small; it is built in memory and
+    written to the sink by ``finish``.
     """
 
     def __init__(
@@ -48,11 +49,11 @@ class ParquetOutput:
         self._footer: list[pq.FileMetaData] = []
         self._finished = False
         self._known: dict[int, tuple[Any, Any] | None] = {}
-        self._gate = None if in_memory else _Gate(sink)
+        self._holding = None if in_memory else _HoldingSink(sink)
         self._buffer = (
             pa.BufferOutputStream()
-            if self._gate is None
-            else pa.BufferedOutputStream(pa.PythonFile(self._gate, mode="w"), _BUFFER_BYTES)
+            if self._holding is None
+            else pa.BufferedOutputStream(pa.PythonFile(self._holding, mode="w"), _BUFFER_BYTES)
         )
         self._writer = pq.ParquetWriter(
             self._buffer, shape.schema, metadata_collector=self._footer, **shape.settings(first_rows)
@@ -60,14 +61,14 @@ class ParquetOutput:
 
     @property
     def written_bytes(self) -> int:
-        """Bytes of the row groups; once finished, of the file."""
+        """The bytes of the row groups; after ``finish``, those of the file."""
         return int(self._sink.tell() if self._finished else self._buffer.tell())
 
     def write(self, rows: pa.Table) -> None:
-        """Write a row group: with field ids, INT96 as 12-byte values."""
+        """Write a row group, with INT96 columns as 12-byte values."""
         schema, int96 = self._shape.schema, self._shape.int96
         columns = rows.columns
-        if self._gate is None:
+        if self._holding is None:
             self._known = {at: least_and_greatest(columns[at]) for at in self._shape.plain}
         if int96:
             columns = [
@@ -77,9 +78,9 @@ class ParquetOutput:
         self._writer.write_table(pa.Table.from_arrays(columns, schema=schema), len(rows))
 
     def finish(self) -> None:
-        """Write the footer, with a checksum."""
+        """Write the footer with its checksum."""
         self._close()
-        end = self._buffer.getvalue().to_pybytes() if self._gate is None else bytes(self._gate.held)
+        end = self._buffer.getvalue().to_pybytes() if self._holding is None else bytes(self._holding.held)
         before, footer = footer_of(end)
         if self._shape.int96:
             footer = bytes_as_int96(footer, self._shape.int96)
@@ -87,7 +88,7 @@ class ParquetOutput:
         self._finished = True
 
     def bounds(self, null_counts: list[int], without: list[bool]) -> list[Bounds]:
-        """Those of the footer, where the encoder has put them, or the same from the rows of a small file."""
+        """Return the bounds from the footer, or equal ones computed from the rows of a small file."""
         (footer,) = self._footer
         groups = row_groups_of(footer)
         found = []
@@ -108,28 +109,28 @@ class ParquetOutput:
     def _close(self) -> None:
         if not self._writer.is_open:
             return
-        if self._gate is None:
+        if self._holding is None:
             self._writer.close()
             return
         self._buffer.flush()
-        self._gate.holds = True
+        self._holding.is_holding = True
         self._writer.close()
         self._buffer.flush()
 
 
-class _Gate(io.RawIOBase):
-    """Passes bytes on to the sink, which it does not close, until it ``holds`` them back: those of the footer."""
+class _HoldingSink(io.RawIOBase):
+    """Writes bytes to the sink until ``is_holding``, then keeps them: those of the footer. The sink is not closed."""
 
     def __init__(self, sink: pa.NativeFile) -> None:
         self._sink = sink
-        self.holds = False
+        self.is_holding = False
         self.held = bytearray()
 
     def writable(self) -> bool:
         return True
 
     def write(self, data: Any) -> int:
-        if self.holds:
+        if self.is_holding:
             self.held += data
         else:
             self._sink.write(data)
@@ -137,7 +138,7 @@ class _Gate(io.RawIOBase):
 
 
 class ParquetInput:
-    """A FileInput."""
+    """The FileInput for Parquet."""
 
     def __init__(self, source: pa.NativeFile) -> None:
         self._source = source
@@ -150,7 +151,7 @@ class ParquetInput:
         self.row_count: int | None = self._footer.num_rows
 
     def rows_of(self, size: int, columns: Collection[str]) -> int:
-        """By the sizes that the footer tells of the first row group, which may be too small for texts that repeat."""
+        """Estimate from the column sizes of the first row group; the sizes are too small for texts that repeat."""
         if not self._footer.num_row_groups:
             return LEAST_BATCH_ROWS
         group = self._footer.row_group(0)
@@ -162,7 +163,7 @@ class ParquetInput:
         return max(LEAST_BATCH_ROWS, size // max(1, row))
 
     def matching(self, filters: pc.Expression) -> list[int] | None:
-        """By the statistics of the footer."""
+        """Prune row groups by the statistics in the footer; None when the file has fewer than two row groups."""
         if self._footer.num_row_groups < 2 or self._maps_are_lists:
             return None
         import pyarrow.dataset as ds
@@ -179,7 +180,7 @@ class ParquetInput:
         use_threads: bool,
         verify_checksums: bool,
     ) -> Iterator[tuple[int, Arrays]]:
-        """See ``decoder.decode_columns``."""
+        """Yield batches; see ``decoder.decode_columns``."""
         return decode_columns(
             self._source,
             self._footer,

@@ -1,6 +1,6 @@
-"""What a data file looks like to Parquet: its Arrow schema with field ids, physical types and encodings (format 7.7).
+"""Parquet schema: the Arrow schema with field ids and the writer settings of a Parquet data file (format 7.7).
 
-A column's physical and logical type, field id and repetition depend on its field alone.
+A column's physical and logical type, field id and repetition depend only on its field.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from paimon_core.types import BINARY_ROOTS, NESTED_ROOTS, STRING_ROOTS, TIMESTAM
 
 FIELD_ID = b"PARQUET:field_id"
 INTEGER_DECIMAL = 18
-"""The widest DECIMAL that is stored as INT32 or INT64; wider ones are fixed-length byte arrays."""
+"""The highest precision of a DECIMAL that is stored as INT32 or INT64; others are fixed-length byte arrays."""
 
 _SAMPLE_ROWS = 4096
 _FEW_ROWS = 64
-"""Up to which Python counts distinct values faster than Arrow begins to."""
+"""The largest number of values for which Python counts distinct values faster than Arrow."""
 _DELTA_ROOTS = frozenset({TypeRoot.INT, TypeRoot.BIGINT, TypeRoot.DATE, TypeRoot.TIME})
 _PLAIN_ROOTS = STRING_ROOTS | {
     TypeRoot.TINYINT,
@@ -39,37 +39,37 @@ _DICTIONARY_ROOTS = STRING_ROOTS | BINARY_ROOTS | {TypeRoot.TINYINT, TypeRoot.SM
 
 
 def parquet_schema(fields: Sequence[DataField]) -> pa.Schema:
-    """The Arrow schema of a file of these columns: NOT NULL as required, field ids as metadata, INT96 as 12 bytes."""
+    """Return the Arrow schema of a file: NOT NULL columns are required, field ids are metadata, INT96 is 12 bytes."""
     return numbered_schema(fields, FIELD_ID, lambda t: INT96_AS_BYTES if is_int96(t) else t.to_arrow())
 
 
 def writer_settings(fields: Sequence[DataField], options: TableOptions, codec: str, rows: pa.Table) -> dict[str, Any]:
-    """Keyword arguments for ``pyarrow.parquet.ParquetWriter``: compression, physical types, encodings, checksums.
+    """Return the keyword arguments of ``pyarrow.parquet.ParquetWriter``: compression, encodings, checksums and others.
 
-    ``rows`` are the first of the file: they show which columns are worth a dictionary.
+    ``rows`` are the first rows of the file; their values decide which columns use a dictionary.
     """
     return ParquetShape.of(fields, options, codec).settings(rows)
 
 
 @dataclass(frozen=True)
 class ParquetShape:
-    """What Parquet files of the same columns and options have in common."""
+    """The common settings of Parquet files with the same columns and options."""
 
     schema: pa.Schema
     int96: frozenset[str]
     """The columns that are stored as INT96."""
     leaves: tuple[int, ...]
-    """The number of each column's first leaf, as a footer counts them."""
+    """The number of each column's first leaf in a footer."""
     fixed: Mapping[str, Any]
-    """The writer's settings that do not depend on the rows."""
+    """The writer settings that do not depend on the rows."""
     may_repeat: tuple[str, ...]
-    """The columns that take a dictionary if their values repeat."""
+    """The columns that use a dictionary if their values repeat."""
     plain: tuple[int, ...]
-    """Where the columns are whose bounds ``statistics.least_and_greatest`` knows."""
+    """The positions of the columns whose bounds ``statistics.least_and_greatest`` can compute."""
 
     @staticmethod
     def of(fields: Sequence[DataField], options: TableOptions, codec: str) -> ParquetShape:
-        """The shape of files of these columns."""
+        """Return the shape of files with these columns; ``codec`` is the compression."""
         delta = [f.name for f in fields if _takes_delta(f.type)]
         fixed = {
             "compression": codec,
@@ -91,29 +91,29 @@ class ParquetShape:
         )
 
     def settings(self, rows: pa.Table) -> dict[str, Any]:
-        """See ``writer_settings``."""
+        """Return the settings of ``writer_settings`` for a file that starts with ``rows``."""
         return {**self.fixed, "use_dictionary": [name for name in self.may_repeat if _repeats(rows[name])]}
 
 
 def _is_plain_time(dtype: DataType) -> bool:
-    """Whether the stored numbers are those that Arrow has in memory."""
+    """Whether a timestamp is stored as the same number that Arrow has in memory."""
     return dtype.root in TIMESTAMP_ROOTS and dtype.timestamp_unit in ("ms", "us")
 
 
 def _takes_delta(dtype: DataType) -> bool:
-    """Differences of neighbours: half the time of plain to read, and sorted keys and sequence numbers nearly vanish."""
+    """Whether a column uses delta encoding: twice as fast to read as plain, and very small for sorted keys."""
     if dtype.root in TIMESTAMP_ROOTS:
         return not is_int96(dtype)
     return dtype.root in _DELTA_ROOTS or (dtype.root is TypeRoot.DECIMAL and dtype.precision <= INTEGER_DECIMAL)
 
 
 def _takes_dictionary(dtype: DataType) -> bool:
-    """Texts and small integers repeat; for floating point the attempt costs more than it gains."""
+    """Whether a column may use a dictionary: texts and small integers often repeat, floats rarely."""
     return dtype.root in _DICTIONARY_ROOTS or (dtype.root is TypeRoot.DECIMAL and dtype.precision > INTEGER_DECIMAL)
 
 
 def _repeats(column: pa.ChunkedArray) -> bool:
-    """Whether values come twice on average; where they do not, a dictionary is built only to be given up."""
+    """Whether values occur at least twice on average; otherwise a dictionary would be built and then discarded."""
     sample = column.slice(0, _SAMPLE_ROWS)
     if len(sample) <= _FEW_ROWS:
         return 2 * len(set(sample.to_pylist())) <= len(sample)

@@ -1,8 +1,8 @@
-"""Thrift's compact protocol, as far as a Parquet footer uses it: bytes to a tree that can be changed, and back.
+"""Thrift: decodes and encodes the parts of Thrift's compact protocol that Parquet footers use.
 
-A struct is a dict of field id to ``(wire type, value)``, a list a pair of wire type and values; unknown fields are
-kept. Raises ValueError for bytes that are no struct, fields that do not ascend (but for an extension's), a depth above
-``MAX_DEPTH`` or a map, which footers lack.
+A struct is a dict of field id to ``(wire type, value)``, a list is a pair of wire type and values; both can be changed,
+and unknown fields are kept. Raises ValueError for bytes that are not a struct, field ids that do not ascend (except
+that of an extension), a depth above ``MAX_DEPTH``, and maps, which footers do not contain.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ MAX_DEPTH = 32
 TRUE, FALSE, BYTE, I16, I32, I64, DOUBLE, BINARY, LIST, SET, _MAP, STRUCT = range(1, 13)
 _INTEGERS = (I16, I32, I64)
 _WIDEST = 70
-"""Bits of the groups of seven that make the widest number."""
+"""The bits of the longest number, which is encoded in ten groups of seven bits."""
 
 
 _EXTENSION = -16384
-"""The field that Parquet keeps for extensions, as 08 FF FF 01 reads."""
+"""The id that this decoder reads for Parquet's extension field, whose header is 08 FF FF 01."""
 
 
 def parse_struct(data: bytes, *, whole: bool = False) -> Struct:
-    """The struct that ``data`` starts with, or is, when it is to be ``whole``."""
+    """Return the struct at the start of ``data``; with ``whole``, raise ValueError for bytes after it."""
     parser = _Parser(data)
     found = parser.struct(0)
     if whole and parser.at != len(data):
@@ -39,14 +39,14 @@ class _Parser:
     def take(self, size: int) -> bytes:
         end = self.at + size
         if end > len(self.data):
-            raise ValueError("the thrift struct is cut short")
+            raise ValueError("the thrift struct is truncated")
         found, self.at = self.data[self.at : end], end
         return found
 
     def byte(self) -> int:
         at = self.at
         if at >= len(self.data):
-            raise ValueError("the thrift struct is cut short")
+            raise ValueError("the thrift struct is truncated")
         self.at = at + 1
         return self.data[at]
 
@@ -94,11 +94,11 @@ class _Parser:
             return head & 15, [self.value(head & 15, depth + 1) for _ in range(size)]
         if kind == STRUCT:
             return self.struct(depth + 1)
-        raise ValueError(f"thrift type {kind} in a footer")
+        raise ValueError(f"the footer contains the unsupported thrift type {kind}")
 
 
 def serialize_struct(fields: Struct) -> bytes:
-    """The bytes of a struct."""
+    """Return the bytes of a struct."""
     out = bytearray()
     _write_struct(fields, out)
     return bytes(out)

@@ -47,9 +47,9 @@ BAD = {
 }
 
 
-@pytest.mark.parametrize(("data", "says"), BAD.values(), ids=BAD.keys())
-def test_what_is_refused(data, says):
-    with pytest.raises(ValueError, match=says) as caught:
+@pytest.mark.parametrize(("data", "message"), BAD.values(), ids=BAD.keys())
+def test_what_is_refused(data, message):
+    with pytest.raises(ValueError, match=message) as caught:
         parse_json(data)
     assert len(str(caught.value)) < 200
 

@@ -94,7 +94,7 @@ def test_slices_and_nulls_survive_rescaling():
 @pytest.mark.parametrize("zone", ["", " WITH LOCAL TIME ZONE"])
 @pytest.mark.parametrize(("precision", "unit"), [(0, "ms"), (3, "ms"), (6, "us")])
 def test_timestamps_may_lie_in_a_file_as_plain_numbers(precision, unit, zone):
-    """As Paimon wrote them to Parquet up to 0.6: the precision alone tells the unit."""
+    """Paimon up to 0.6 wrote them to Parquet so that only the precision determines the unit."""
     kind = parse_type(f"TIMESTAMP({precision}){zone}")
     assert is_stored_as(pa.int64(), kind)
     found = from_stored(pa.array([1_700_000_000_123, None]), kind)

@@ -31,7 +31,7 @@ def test_only_files_of_new_rows_are_limited_in_rows():
 
 
 @pytest.mark.parametrize("level", [0, 5])
-def test_changelog_files_are_like_data_files_unless_told_otherwise(level):
+def test_changelog_files_have_the_settings_of_data_files_by_default(level):
     options = {"file.compression.per.level": "0:gzip", "metadata.stats-mode": "counts"}
     compression = {0: "gzip", 5: "zstd"}[level]
     assert changelog(options, level) == FilePlan(

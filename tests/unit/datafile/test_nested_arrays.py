@@ -49,7 +49,7 @@ INNER = pa.field("i", pa.struct([REQUIRED, pa.field("t", pa.list_(pa.string()), 
 
 
 def rows_with_hidden_nulls(kind):
-    """A row and a null, below which every member is null too, as Spark makes them."""
+    """A row and a null whose members are all null too, as Spark creates them."""
     values = {"n": 1, "i": {"n": 2, "t": ["x"]}}
     members = [pa.concat_arrays([pa.array([values[f.name]], f.type), pa.nulls(1, f.type)]) for f in kind]
     return pa.StructArray.from_arrays(members, fields=list(kind), mask=pa.array([False, True]))

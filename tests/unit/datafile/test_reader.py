@@ -126,14 +126,14 @@ def test_a_missing_file_is_corruption_that_names_it(bucket, numbers):
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         ({"file_size": 1}, "bytes, not 1"),
         ({"row_count": 999}, "has 1000 rows, not 999"),
     ],
 )
-def test_a_file_unlike_its_entry_is_corrupt(bucket, numbers, change, said):
-    with pytest.raises(CorruptTable, match=said):
+def test_a_file_unlike_its_entry_is_corrupt(bucket, numbers, change, message):
+    with pytest.raises(CorruptTable, match=message):
         bucket.read(replace(numbers, **change))
 
 
@@ -213,17 +213,17 @@ def test_files_of_other_writers_are_read(text, written, read):
 
 
 @pytest.mark.parametrize(
-    ("text", "written", "said"),
+    ("text", "written", "message"),
     [
         ("INT", pa.array(["7"]), "is stored as string, not INT"),
         ("STRING", pa.array([7]), "is stored as int64, not STRING"),
         ("DATE", pa.array([7], pa.int32()), "is stored as int32, not DATE"),
         ("INT", pa.array([[7]]), "is stored as list"),
-        ("TINYINT", pa.array([300]), "is no TINYINT"),
-        ("STRING", pa.array([b"\xff"]), "is no STRING"),
+        ("TINYINT", pa.array([300]), "is not a valid TINYINT"),
+        ("STRING", pa.array([b"\xff"]), "is not a valid STRING"),
     ],
 )
-def test_a_column_that_cannot_be_what_the_schema_says_is_corrupt(text, written, said):
+def test_a_column_that_cannot_be_what_the_schema_says_is_corrupt(text, written, message):
     bucket = Bucket(schema_of({"c": text}))
-    with pytest.raises(CorruptTable, match=rf"foreign\.parquet.*'c'.*{said}"):
+    with pytest.raises(CorruptTable, match=rf"foreign\.parquet.*'c'.*{message}"):
         bucket.read(bucket.put(pa.table({"c": written})))

@@ -179,15 +179,15 @@ def test_abort_after_close_deletes_too(append):
 
 
 @pytest.mark.parametrize(
-    ("rows", "said"),
+    ("rows", "message"),
     [
         (pa.table({"n": pa.array([1], pa.int32())}), "columns n, s"),
         (pa.table({"s": ["x"], "n": pa.array([1], pa.int32())}), "columns n, s"),
         (pa.table({"n": pa.array([1], pa.int64()), "s": ["x"]}), "'n' is INT, not int64"),
     ],
 )
-def test_rows_of_another_shape_are_refused(append, rows, said):
-    with pytest.raises(SchemaMismatch, match=said):
+def test_rows_of_another_shape_are_refused(append, rows, message):
+    with pytest.raises(SchemaMismatch, match=message):
         append.writer().write(rows)
 
 

@@ -13,7 +13,7 @@ D = decimal.Decimal
 
 
 def ranges(monkeypatch, types, *columns, group_rows=2):
-    """What the footer of a file with these key columns says of its row groups."""
+    """Return the key range of each row group in a file with these key columns."""
     monkeypatch.setattr(rolling_writer, "ROW_GROUP_ROWS", group_rows)
     names = [f"k{n}" for n in range(len(types))]
     bucket = Bucket(schema_of(dict(zip(names, types, strict=True)), keys=names, options={"bucket": "1"}))

@@ -21,7 +21,7 @@ def bucket_of(types, **options):
 
 
 def foreign(bucket, schema, records, name="foreign.avro"):
-    """A file of these fields that another writer made."""
+    """Create a file of these fields as another writer would."""
     fields = [{"name": n, "type": t} for n, t in schema.items()]
     data = write_avro({"type": "record", "name": "record", "fields": fields}, records)
     return bucket.put_bytes(data, len(records), name)

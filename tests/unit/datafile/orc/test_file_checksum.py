@@ -95,7 +95,7 @@ def test_a_file_that_is_dropped_writes_no_more():
 def test_a_post_script_without_room_is_refused():
     gate = SealingSink(pa.BufferOutputStream())
     gate.write(b"ORC" + bytes(250) + bytes([250]))
-    with pytest.raises(ValueError, match="no place for a checksum"):
+    with pytest.raises(ValueError, match="no room for a checksum"):
         gate.seal()
 
 

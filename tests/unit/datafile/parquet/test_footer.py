@@ -41,7 +41,7 @@ def test_a_footer_survives_its_tree():
     assert serialize_struct(tree_of(data)) == footer_of(data)[1]
 
 
-def test_texts_that_repeat_are_told_from_those_that_do_not():
+def test_texts_that_repeat_are_distinguished_from_those_that_do_not():
     data = parquet(use_dictionary=["city"])
     assert repeating_texts(pq.read_metadata(pa.BufferReader(data)), ["city", "name"]) == ["city"]
 
@@ -93,5 +93,5 @@ def test_a_checksum_is_no_matter_to_other_readers():
     "data", [b"", b"PAR1", b"PAR1PAR1", b"PAR1\x09\0\0\0PAR1", b"PAR1\xff\xff\xff\xffPAR1", b"x" * 40]
 )
 def test_what_is_no_parquet_file_is_a_value_error(data):
-    with pytest.raises(ValueError, match=r"footer|cut short|Parquet"):
+    with pytest.raises(ValueError, match=r"footer|truncated|Parquet"):
         read_footer(pa.BufferReader(data))

@@ -55,13 +55,13 @@ FAULTS = {
     "lacks field 4": lambda t: t.pop(4),
     "lacks field 3": lambda t: t.pop(3),
     "field 3 of the file": lambda t: t.update({3: (BINARY, b"3")}),
-    "4 rows, and 3": lambda t: t.update({3: (I64, 4)}),
-    "no tree": lambda t: element(t, ROOT).update({5: (I32, 5)}),
-    "schema that is no tree": lambda t: element(t, ROOT).update({5: (I32, 3)}),
+    "4 rows, and its row groups have 3": lambda t: t.update({3: (I64, 4)}),
+    "not a tree": lambda t: element(t, ROOT).update({5: (I32, 5)}),
+    "schema that is not a tree": lambda t: element(t, ROOT).update({5: (I32, 3)}),
     "schema of -1 columns": lambda t: element(t, ROOT).update({5: (I32, -1)}),
     "repetition 3": lambda t: element(t, NUMBER).update({3: (I32, 3)}),
     "type 8": lambda t: element(t, NUMBER).update({1: (I32, 8)}),
-    "another in a row group": lambda t: element(t, NUMBER).update({4: (BINARY, b"m")}),
+    "another type or path in a row group": lambda t: element(t, NUMBER).update({4: (BINARY, b"m")}),
     "can't decode": lambda t: element(t, NUMBER).update({4: (BINARY, b"\xff")}),
     "4 chunks for 5": lambda t: group(t)[1][1][1].pop(),
     "-2 rows": lambda t: group(t).update({3: (I64, -2)}),
@@ -69,20 +69,20 @@ FAULTS = {
     "3 values in 2": lambda t: chunk(t).update({5: (I64, 3)}),
     "codec 8": lambda t: chunk(t).update({4: (I32, 8)}),
     "encodings": lambda t: chunk(t).update({2: (LIST, (I32, [99]))}),
-    "behind its data": lambda t: chunk(t).update({11: (I64, 10**6)}),
-    "where another is": lambda t: chunk(t).update({7: (I64, -1)}),
+    "dictionary after its data": lambda t: chunk(t).update({11: (I64, 10**6)}),
+    "overlaps another one": lambda t: chunk(t).update({7: (I64, -1)}),
     "ends at": lambda t: chunk(t, 4, 1).update({7: (I64, 10**6)}),
     "histogram": lambda t: chunk(t).update({16: (STRUCT, {3: (LIST, (I64, [1, 1, 0]))})}),
     "3 nulls of 2": lambda t: chunk(t)[12][1].update({3: (I64, 3)}),
     "not of 4 bytes": lambda t: chunk(t)[12][1].update({5: (BINARY, b"\0" * 8)}),
-    "two least": lambda t: chunk(t)[12][1].update({6: (BINARY, b"\0" * 4)}),
-    "above the greatest": lambda t: chunk(t, 1)[12][1].update({6: (BINARY, b"z")}),
+    "two different minimums": lambda t: chunk(t)[12][1].update({6: (BINARY, b"\0" * 4)}),
+    "greater than the maximum": lambda t: chunk(t, 1)[12][1].update({6: (BINARY, b"z")}),
 }
 
 
-@pytest.mark.parametrize("said", FAULTS)
-def test_a_fault_is_named(said):
+@pytest.mark.parametrize("message", FAULTS)
+def test_a_fault_is_named(message):
     tree, end = footer()
-    FAULTS[said](tree)
-    with pytest.raises(ValueError, match=said):
+    FAULTS[message](tree)
+    with pytest.raises(ValueError, match=message):
         check_footer(tree, end)

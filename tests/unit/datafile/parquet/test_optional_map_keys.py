@@ -1,4 +1,4 @@
-"""Parquet maps with optional keys: Arrow takes them as lists of pairs, which become maps again."""
+"""Parquet maps with optional keys: Arrow reads them as lists of pairs, which are converted back to maps."""
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -77,5 +77,5 @@ def test_types_and_values():
 
 def test_a_null_key_is_refused_by_the_name_of_the_column():
     rows = pa.array([[{"key": None, "value": 1}]], PAIRS)
-    with pytest.raises(UnsupportedFeature, match="column 'tags' holds a map with a null key"):
+    with pytest.raises(UnsupportedFeature, match="column 'tags' contains a map with a null key"):
         as_maps(rows, "tags")
