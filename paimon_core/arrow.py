@@ -232,7 +232,7 @@ def _check_values(column: pa.ChunkedArray, field: DataField) -> None:
             _check_values(values, inner)
         return
     if kind.root is TypeRoot.TIME or kind.root in TIMESTAMP_ROOTS:
-        _check_clock(column, field)
+        _check_time_digits(column, field)
     if kind.root in STRING_ROOTS:
         try:
             column.validate(full=True)
@@ -250,7 +250,7 @@ def _check_values(column: pa.ChunkedArray, field: DataField) -> None:
         raise SchemaMismatch(f"column {field.name!r} is {kind} but a value has the length {longest}", column=field.name)
 
 
-def _check_clock(column: pa.ChunkedArray, field: DataField) -> None:
+def _check_time_digits(column: pa.ChunkedArray, field: DataField) -> None:
     """Raise SchemaMismatch for a TIME outside one day, or for more fractional digits than the type's precision."""
     kind = field.type
     held = 3 if kind.root is TypeRoot.TIME else {"ms": 3, "us": 6, "ns": 9}[kind.timestamp_unit]

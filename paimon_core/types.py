@@ -69,7 +69,7 @@ _PLAIN_ARROW = {
     TypeRoot.DATE: pa.date32(),
     TypeRoot.TIME: pa.time32("ms"),
 }
-_UNBUILT = ("MULTISET", "VECTOR", "VARIANT", "BLOB", "GEOMETRY", "GEOGRAPHY")
+_UNSUPPORTED = ("MULTISET", "VECTOR", "VARIANT", "BLOB", "GEOMETRY", "GEOGRAPHY")
 _CHILDREN = {"ARRAY": ("element",), "MAP": ("key", "value")}
 NESTED_ROOTS = frozenset({TypeRoot.ARRAY, TypeRoot.MAP, TypeRoot.ROW})
 STRING_ROOTS = frozenset({TypeRoot.CHAR, TypeRoot.VARCHAR})
@@ -215,7 +215,7 @@ def parse_type(value: Any) -> DataType:
         raise InvalidRequest(f"a type must be a string, not {value!r}", type=value)
     text, nullable = _parse_nullable(value)
     word = text.split("(")[0].split("<")[0].split(" ")[0]
-    if word in _UNBUILT:
+    if word in _UNSUPPORTED:
         raise UnsupportedFeature(f"type {value} is not supported", type=value)
     if word in NESTED_ROOTS:
         raise InvalidRequest(

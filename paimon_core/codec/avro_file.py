@@ -351,7 +351,7 @@ def _plain(schema: Any, depth: int, known: dict[str, int]) -> tuple[Any, int]:
             member = "items" if kind == "array" else "values"
             out[member], size = _plain(schema[member], depth + 1, known)
             if size == 0:
-                raise ValueError(f"the {member} of an {kind} take no bytes")
+                raise ValueError(f"the {member} of the type {kind} take no bytes, so their number cannot be bounded")
             return out, 1
         case "enum":
             return out, _define(schema, 1, known)

@@ -119,7 +119,7 @@ def _time(millis: int, precision: int) -> str:
     return f"{text}.{(f'{millis:03}'.rstrip('0') or '0')[:precision]}"
 
 
-def _clock(value: int, dtype: DataType) -> tuple[int, int, int]:
+def _split_timestamp(value: int, dtype: DataType) -> tuple[int, int, int]:
     """Return the day number, the second of the day and the nanosecond of the second of a TIMESTAMP."""
     seconds, nanos = divmod(value * _NANOS_PER_UNIT[dtype.timestamp_unit], _NANOS_PER_SECOND)
     days, seconds = divmod(seconds, _SECONDS_PER_DAY)
@@ -128,7 +128,7 @@ def _clock(value: int, dtype: DataType) -> tuple[int, int, int]:
 
 def _timestamp(value: int, dtype: DataType) -> str:
     """Return ``YYYY-MM-DD HH:MM:SS`` and the fraction, with at least as many digits as the precision."""
-    days, seconds, nanos = _clock(value, dtype)
+    days, seconds, nanos = _split_timestamp(value, dtype)
     fraction = f"{nanos:09}"
     while len(fraction) > dtype.precision and fraction.endswith("0"):
         fraction = fraction[:-1]
@@ -137,7 +137,7 @@ def _timestamp(value: int, dtype: DataType) -> str:
 
 def _timestamp_legacy(value: int, dtype: DataType) -> str:
     """Return ISO text with ``T``, without seconds and fraction where both are 0; the fraction has 3, 6 or 9 digits."""
-    days, seconds, nanos = _clock(value, dtype)
+    days, seconds, nanos = _split_timestamp(value, dtype)
     year, month, day = _civil(days)
     sign = "+" if year > 9999 else "-" if year < 0 else ""
     time = _time(seconds * 1000, 0)

@@ -59,7 +59,9 @@ class FileLayout:
         if found.types != self.types:
             for field, kind, held in zip(self.fields, self.types, found.types, strict=True):
                 if held != kind:
-                    raise SchemaMismatch(f"column {field.name!r} is {field.type}, not {held}", column=field.name)
+                    raise SchemaMismatch(
+                        f"column {field.name!r} must be {field.type} ({kind} in Arrow), not {held}", column=field.name
+                    )
         for at in self._required:
             nulls = table.column(at).null_count
             if nulls:

@@ -199,7 +199,7 @@ class _OpenFile:
             self._null_counts[at] += column.null_count
         for at in layout.floating:
             if not self._has_nan[at]:
-                self._has_nan[at] = any(map(_holds_nan, columns[at].chunks))
+                self._has_nan[at] = any(map(_contains_nan, columns[at].chunks))
         if layout.key_fields:
             if not self.row_count:
                 self._min_key = layout.key_at(columns, 0)
@@ -233,7 +233,7 @@ class _OpenFile:
             creation_time_millis=_local_millis(),
             delete_row_count=self._delete_count,
             file_source=layout.plan.source,
-            **self._keyed(bounds) if layout.key_fields else self._numbered(first_sequence),
+            **self._keyed_members(bounds) if layout.key_fields else self._append_members(first_sequence),
         )
 
     def discard(self) -> None:
@@ -243,7 +243,7 @@ class _OpenFile:
             with contextlib.suppress(OSError, pa.ArrowException, RuntimeError):
                 free()
 
-    def _keyed(self, bounds: list[Bounds]) -> dict[str, Any]:
+    def _keyed_members(self, bounds: list[Bounds]) -> dict[str, Any]:
         key_stats = self._layout.key_stats.encode(bounds[: len(self._layout.key_fields)])
         return {
             "min_key": self._min_key,
@@ -253,7 +253,7 @@ class _OpenFile:
             "max_sequence_number": max(self._sequences),
         }
 
-    def _numbered(self, first_sequence: int) -> dict[str, Any]:
+    def _append_members(self, first_sequence: int) -> dict[str, Any]:
         last = first_sequence + self.row_count - 1
         return {"min_sequence_number": first_sequence, "max_sequence_number": last}
 
@@ -267,7 +267,7 @@ class _OpenFile:
             raise StorageError(f"cannot write {self._path}: {error}", path=self._path) from error
 
 
-def _holds_nan(array: pa.Array) -> bool:
+def _contains_nan(array: pa.Array) -> bool:
     if array.null_count:
         return bool(pc.any(pc.is_nan(array)).as_py())
     return bool(np.isnan(array.to_numpy()).any())

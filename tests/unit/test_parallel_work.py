@@ -15,11 +15,11 @@ def test_results_come_in_the_order_of_the_items(monkeypatch):
 def test_several_threads_work_at_once(monkeypatch):
     monkeypatch.setattr(parallel_work, "thread_count", lambda items: 2)
     both = threading.Barrier(2)
-    # neither item is done before the other has begun
+    # neither item is finished before the other one has started
     assert sorted(run_parallel(lambda _: both.wait(timeout=60), "ab")) == [0, 1]
 
 
-def test_a_failure_is_raised_once_the_others_are_done(monkeypatch):
+def test_a_failure_is_raised_when_all_threads_have_ended(monkeypatch):
     monkeypatch.setattr(parallel_work, "thread_count", lambda items: 2)
     both, done = threading.Barrier(2), []
 
@@ -34,17 +34,17 @@ def test_a_failure_is_raised_once_the_others_are_done(monkeypatch):
     assert done == ["works"]
 
 
-def test_after_a_failure_no_item_is_begun(monkeypatch):
+def test_after_a_failure_no_item_is_started(monkeypatch):
     monkeypatch.setattr(parallel_work, "thread_count", lambda items: 1)
-    begun = []
+    started = []
 
     def work(item):
-        begun.append(item)
+        started.append(item)
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         run_parallel(work, range(9))
-    assert begun == [0]
+    assert started == [0]
 
 
 def test_one_processor_means_one_thread(monkeypatch):

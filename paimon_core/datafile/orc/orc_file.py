@@ -30,7 +30,7 @@ STRIPE_BYTES = 16 << 20
 
 _CODECS = {"gzip": "zlib", "none": "uncompressed"}
 _MAGIC = b"ORC"
-_PACKED = 3
+_PACKING_RATIO = 3
 """The approximate ratio of bytes in memory to bytes in a file."""
 _BUFFER_BYTES = 1 << 20
 """Bytes that are buffered before they are written to the sink; the encoder writes many small pieces."""
@@ -59,7 +59,7 @@ class OrcOutput:
     @property
     def written_bytes(self) -> int:
         """The bytes in the file and an estimate for the unfinished stripe; the exact size after ``finish``."""
-        return int(self._sink.tell() if self._is_sealed else self._buffer.tell()) + self._unflushed // _PACKED
+        return int(self._sink.tell() if self._is_sealed else self._buffer.tell()) + self._unflushed // _PACKING_RATIO
 
     def write(self, rows: pa.Table) -> None:
         """Add rows; raises InvalidRequest, which names the column, for a timestamp that cannot be read back."""
@@ -107,7 +107,7 @@ class OrcInput:
         self.row_count: int | None = file.nrows
         self._source = source
         self._path = path
-        self._row_bytes = _PACKED * source.size() // max(1, file.nrows)
+        self._row_bytes = _PACKING_RATIO * source.size() // max(1, file.nrows)
         self._legacy_ltz = legacy_ltz
 
     def rows_of(self, size: int, columns: Collection[str]) -> int:
@@ -143,7 +143,7 @@ class OrcInput:
         )
         try:
             for batch in scanner.to_batches():
-                yield len(batch), {name: _unpadded(batch[name], dtype) for name, dtype in wanted.items()}
+                yield len(batch), {name: _without_padding(batch[name], dtype) for name, dtype in wanted.items()}
         except pa.ArrowInvalid as error:
             if _OUT_OF_RANGE in str(error):
                 raise UnsupportedFeature(
@@ -153,7 +153,7 @@ class OrcInput:
             raise
 
 
-def _unpadded(array: pa.Array, dtype: DataType) -> pa.Array:
+def _without_padding(array: pa.Array, dtype: DataType) -> pa.Array:
     """Return the array without the trailing blanks that pad CHAR values."""
     if all(leaf.root is not TypeRoot.CHAR for leaf in leaves(dtype)):
         return array
@@ -161,4 +161,4 @@ def _unpadded(array: pa.Array, dtype: DataType) -> pa.Array:
         return pc.utf8_rtrim(array, " ")
     array = whole(array)
     inner = zip(parts(array, array.type), dtype.children, strict=True)
-    return assembled(array, [_unpadded(part, child.type) for part, child in inner], array.type)
+    return assembled(array, [_without_padding(part, child.type) for part, child in inner], array.type)
