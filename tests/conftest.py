@@ -23,10 +23,22 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parent.parent
 MARKER_OF_FIXTURE = {"oracle": "java", "spark": "spark", "pypaimon": "pypaimon"}
+LONG = (
+    "tests/cluster/",
+    "tests/differential/",
+    "tests/simulator/test_every_call.py",
+    "tests/simulator/test_mutants.py",
+    "tests/simulator/test_power_loss.py",
+    "tests/soak/",
+    "tests/unit/fsck/test_bit_rot.py",
+)
+"""Tests of `make test-long`: many random cases of what shorter tests cover, and real clusters and processes."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
+        if item.nodeid.startswith(LONG):
+            item.add_marker("long")
         for fixture in getattr(item, "fixturenames", ()):
             if fixture in MARKER_OF_FIXTURE:
                 item.add_marker(MARKER_OF_FIXTURE[fixture])

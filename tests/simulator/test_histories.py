@@ -1,6 +1,6 @@
 """Random histories: nothing lost, nothing twice, nothing needed deleted, whatever fails (tests/simulator).
 
-The numbers of histories are those of every run of CI; ``SIMULATOR_TIMES`` multiplies them, for a night.
+``SIMULATOR_TIMES`` multiplies the histories of the long tests.
 """
 
 import os
@@ -12,29 +12,39 @@ from pathlib import Path
 import pytest
 
 from tests.simulator import metadata, real
-from tests.simulator.campaign import many, some
+from tests.simulator.campaign import Tally, many, some
 
 ROOT = Path(__file__).resolve().parents[2]
 TIMES = int(os.environ.get("SIMULATOR_TIMES", "1"))
-METADATA_HISTORIES = 2_000 * TIMES
+METADATA_HISTORIES = 10_000 * TIMES
 REAL_HISTORIES = 1_000 * TIMES
+FAULTS = ("lose create", "repeat create", "late create", "die_after create", "torn write", "freeze")
+"""Faults without which the histories would not have what they are for."""
 
 
-def test_histories_of_metadata():
-    tally = many("metadata", 0, METADATA_HISTORIES)
+def check(kind: str, count: int) -> Tally:
+    tally = many(kind, 0, count)
     print(tally.sentence())
     assert not tally.failures, "\n".join(tally.failures)
-    assert tally.histories == METADATA_HISTORIES
-    # The histories have what they are for.
-    for fault in ("lose create", "repeat create", "late create", "die_after create", "torn write", "freeze"):
+    assert tally.histories == count
+    return tally
+
+
+@pytest.mark.parametrize(("kind", "count"), [("metadata", 500), ("real", 60)])
+def test_some_histories(kind, count):
+    check(kind, count)
+
+
+@pytest.mark.long
+def test_histories_of_metadata():
+    tally = check("metadata", METADATA_HISTORIES)
+    for fault in FAULTS:
         assert tally.faults[fault] > METADATA_HISTORIES // 1000, fault
 
 
+@pytest.mark.long
 def test_histories_with_real_files():
-    tally = many("real", 0, REAL_HISTORIES)
-    print(tally.sentence())
-    assert not tally.failures, "\n".join(tally.failures)
-    assert tally.histories == REAL_HISTORIES
+    check("real", REAL_HISTORIES)
 
 
 @pytest.mark.parametrize("play", [metadata.play, real.play])
