@@ -33,10 +33,10 @@ ui: setup-run ## open Dagster on the lake that `make demo` built
 	@$(BIN)/python -m assets.ui --port "$(PORT)"
 
 test: setup-java ## run the tests but for the long ones
-	@$(BIN)/python -m pytest --numprocesses 2 --dist loadfile -m "not long" $(ARGS)
+	@$(BIN)/python -m pytest --numprocesses 2 --dist loadfile --durations 50 -m "not long" $(ARGS)
 
 test-long: setup-java ## run the long tests
-	@$(BIN)/python -m pytest --numprocesses 2 --dist loadfile -m long $(ARGS)
+	@$(BIN)/python -m pytest --numprocesses 2 --dist loadfile --durations 20 -m long $(ARGS)
 
 check: lint types layers ## lint, formatting, types and layers
 
