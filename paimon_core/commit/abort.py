@@ -11,10 +11,10 @@ from paimon_core.metadata.data_file import DataFile
 
 
 def abort(messages: Sequence[CommitMessage], context: TableContext) -> None:
-    """Delete the new files of ``messages``, changelog files included.
+    """Delete the new files of ``messages``, including changelog files.
 
-    Upgraded files, which a compaction kept as they were, stay. Never call it when the outcome of a commit is unknown.
-    What cannot be deleted stays as an unreferenced file.
+    Upgraded files, which a compaction did not rewrite, are kept. Must not be called when the outcome of a commit is
+    unknown. Storage errors are suppressed: a file that cannot be deleted stays as an unreferenced file.
     """
     paths: list[str] = []
     for message in messages:
@@ -26,7 +26,7 @@ def abort(messages: Sequence[CommitMessage], context: TableContext) -> None:
 
 
 def abort_changelog(messages: Sequence[CommitMessage], context: TableContext) -> None:
-    """Delete only the changelog files, as after an overwrite that has landed and has left them out (format 14.2)."""
+    """Delete only the changelog files of ``messages``: a committed overwrite does not reference them (format 14.2)."""
     paths: list[str] = []
     for message in messages:
         paths += _paths((*message.changelog_files, *message.compact_changelog), message, context)

@@ -1,4 +1,4 @@
-"""assemble: the snapshot that a change makes on a base, its manifests written, nothing published (format 14.1)."""
+"""assemble: check a change on its base, write its manifests, build the snapshot; publish nothing (format 14.1)."""
 
 from __future__ import annotations
 
@@ -27,27 +27,27 @@ from paimon_core.metadata.snapshot import CommitKind, Snapshot
 
 @dataclass(frozen=True)
 class Assembly:
-    """What all tries of one commit share."""
+    """The state that all attempts of one commit share."""
 
     context: TableContext
     author: Author
     overwrite: Overwrite | None = None
     fresh: bool = False
-    """The files were written by the call that commits them: nobody else can have committed them."""
+    """True when the committing call also wrote the files, so that no earlier commit can have added them."""
     reads: Reads | None = None
-    """The rows that the change was made from, which must not have changed since."""
+    """The rows from which the change was computed; a concurrent commit must not have changed them. None: no check."""
     numbering: Numbering = field(init=False)
-    """The sequence numbers of the new rows; files written again are kept from try to try."""
+    """Assigns the sequence numbers of the new rows; later attempts reuse the files that it rewrote."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "numbering", Numbering(self.context))
 
     def assemble(self, change: Change, base: Base, draft: Draft) -> Snapshot | None:
-        """Check the change against its base and write its manifests; None when there is nothing to record.
+        """Check the change against its base and write its manifests; return None when there is nothing to record.
 
-        Its rows get numbers above those of the base, see ``Numbering``.
-        Raises CommitConflict, UnsupportedFeature, InvalidRequest (rows outside of what an overwrite replaces),
-        TableNotFound, CorruptTable (also when the base expires meanwhile).
+        New rows get sequence numbers above those of the base, see ``Numbering``. Raises CommitConflict,
+        UnsupportedFeature, InvalidRequest (rows outside of the partitions that an overwrite replaces), TableNotFound,
+        CorruptTable (also when the base expires during the call).
         """
         entries, changelog = self._complete(change, base)
         if not (entries or changelog or change.records_nothing or self.author.counts):
@@ -72,15 +72,15 @@ class Assembly:
         )
         base_list = draft.manifest_list(merge.merge(base.manifests))
         delta_list = draft.manifest_list(draft.manifests(entries) if entries else [])
-        # Readers take the mere presence of this list for changes: without any it is not written.
+        # Readers treat the presence of this list as a sign of changes, so it is written only when there are some.
         changelog_list = draft.manifest_list(draft.manifests(changelog)) if changelog else (None, None)
         return self._snapshot(change, base.snapshot, entries, changelog, (*base_list, *delta_list, *changelog_list))
 
     def _complete(self, change: Change, base: Base) -> tuple[Sequence[ManifestEntry], Sequence[ManifestEntry]]:
-        """The entries and the changelog of the change on this base.
+        """Return the entries and the changelog entries of the change on this base.
 
-        An overwrite first deletes everything live that it replaces. Of an append, files that are there already are
-        left out where option commit.discard-duplicate-files says so, and the changelog of a bucket that adds nothing.
+        An overwrite first deletes all live files that it replaces. With option commit.discard-duplicate-files, an
+        append leaves out files that the table already has, and the changelog of a bucket to which it then adds no file.
         """
         if self.overwrite is not None and change.kind is not CommitKind.COMPACT:
             return [*self._replaced(self.overwrite, change, base), *change.entries], change.changelog
@@ -111,7 +111,7 @@ class Assembly:
         changelog: Sequence[ManifestEntry],
         lists: tuple[str, int, str, int, str | None, int | None],
     ) -> Snapshot:
-        """The value to publish (format 3.1); time and watermark never run backwards along the chain."""
+        """Return the snapshot to publish (format 3.1); its time and watermark are never below those of ``previous``."""
         author = self.author
         schema = self.context.schemas.latest()
         if schema is None:
@@ -147,18 +147,21 @@ class Assembly:
 
 
 def time_after(previous: Snapshot | None, now_millis: int | None = None) -> int:
-    """The time (epoch milliseconds) of the snapshot after ``previous``: the clock's, unless that runs behind."""
+    """Return the time (epoch milliseconds) of the snapshot after ``previous``.
+
+    It is ``now_millis`` (None: the clock's time), but never less than the time of ``previous``.
+    """
     now = clock.now_millis(now_millis)
     return now if previous is None else max(now, previous.time_millis)
 
 
 def _statistics(table: str, change: Change, previous: Snapshot | None, schema_id: int) -> str | None:
-    """The statistics file of the next snapshot: a new one, or the one before while its schema is the table's."""
+    """Return the statistics file of the next snapshot: the new one, or the previous one if the schema is the same."""
     if change.statistics is not None:
         if change.statistics_schema != schema_id:
             raise CommitConflict(
-                f"table {table}: the statistics are of schema {change.statistics_schema}, and the table has schema "
-                f"{schema_id} now: analyze it again",
+                f"table {table}: the statistics were computed for schema {change.statistics_schema}, but the table now "
+                f"has schema {schema_id}: analyze the table again",
                 table=table,
                 schema=schema_id,
             )
@@ -167,7 +170,10 @@ def _statistics(table: str, change: Change, previous: Snapshot | None, schema_id
 
 
 def _refuse_stale_index(context: TableContext, base: Snapshot | None, entries: Sequence[ManifestEntry]) -> None:
-    """An index manifest is carried on as it is, which is right only while no row moves."""
+    """Raise UnsupportedFeature when the change would make the table indexes of ``base`` stale.
+
+    The next snapshot references the same index manifest, which is correct only when no existing row moves.
+    """
     if base is None or base.index_manifest is None or not entries:
         return
     if context.is_keyed or any(e.kind is FileKind.DELETE for e in entries):
@@ -180,7 +186,7 @@ def _refuse_stale_index(context: TableContext, base: Snapshot | None, entries: S
 
 @cache
 def writer_version() -> str:
-    """What snapshots say of the library that made them."""
+    """Return the library name and version that snapshots record as their writer."""
     import importlib.metadata
 
     try:

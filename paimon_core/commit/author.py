@@ -1,4 +1,4 @@
-"""Author: who commits, under which number, and what the snapshot says of it besides its files (format 3.2)."""
+"""Author: the user and identifier of a commit, and what its snapshot records besides its files (format 3.2)."""
 
 from __future__ import annotations
 
@@ -21,31 +21,32 @@ OPERATIONS = frozenset(
         "CREATE_OR_REPLACE_TABLE_AS_SELECT",
     }
 )
-"""What a snapshot may say that it did; Paimon 2 in Java reads no snapshot with another word."""
+"""The operations that a snapshot may record. Paimon 2 in Java cannot read a snapshot with any other value."""
 
 
 @dataclass(frozen=True)
 class Author:
-    """One logical commit: whose it is, its number; raises InvalidRequest for values that no reader takes."""
+    """One logical commit. Raises InvalidRequest for a blank user, a wrong identifier or an unknown operation."""
 
     user: str
     identifier: int = BATCH_IDENTIFIER
     properties: Mapping[str, str] = field(default_factory=dict)
     watermark: int | None = None
-    """Epoch milliseconds up to which the rows are complete; a snapshot never falls behind the one before it."""
+    """Epoch milliseconds up to which the rows are complete; a snapshot keeps a higher watermark of its base."""
     operation: str | None = None
     now_millis: int | None = None
-    """The time of the snapshot; None: the clock's."""
+    """The commit time of the snapshot in epoch milliseconds; None: the clock's time."""
 
     def __post_init__(self) -> None:
         if not self.user.strip() or not 0 <= self.identifier <= BATCH_IDENTIFIER:
             raise InvalidRequest(
-                f"commit user {self.user!r:.80}, identifier {self.identifier}: not a name and a number from 0 to 2^63-1"
+                f"commit user {self.user!r:.80}, identifier {self.identifier}: the user must not be blank and the "
+                "identifier must be from 0 to 2^63-1"
             )
         if self.operation is not None and (not isinstance(self.operation, str) or self.operation not in OPERATIONS):
-            raise InvalidRequest(f"operation {self.operation!r:.60} is none of {', '.join(sorted(OPERATIONS))}")
+            raise InvalidRequest(f"operation {self.operation!r:.60} must be one of {', '.join(sorted(OPERATIONS))}")
 
     @property
     def counts(self) -> bool:
-        """Whether the commit has a number of its own, so that it happens once; batch commits have not."""
+        """Whether the commit has an identifier and is committed exactly once; batch commits have none."""
         return self.identifier != BATCH_IDENTIFIER

@@ -1,4 +1,4 @@
-"""Base: the snapshot that a commit builds on, and its manifests, read only as far as the commit asks."""
+"""Base: the snapshot that a commit builds on. Its manifests are read only when the commit needs them."""
 
 from __future__ import annotations
 
@@ -22,20 +22,23 @@ class Base:
 
     @property
     def id(self) -> int:
-        """The snapshot's id, 0 without one."""
+        """The id of the snapshot; 0 without a snapshot."""
         return 0 if self.snapshot is None else self.snapshot.id
 
     @cached_property
     def manifests(self) -> list[ManifestFile]:
-        """All manifests of the snapshot in the order in which they apply."""
+        """All manifests of the snapshot, in the order in which they apply."""
         return [] if self.snapshot is None else self.context.manifests.manifests_of(self.snapshot)
 
     def read(self, manifest: ManifestFile) -> list[ManifestEntry]:
-        """The entries of a manifest."""
+        """Return the entries of a manifest."""
         return self.context.manifests.read_manifest(manifest.file_name, manifest.file_size)
 
     def live(self, matches: Callable[[bytes], bool], among: Collection[bytes] | None = None) -> list[ManifestEntry]:
-        """The live entries of the partitions that match; manifests that can hold none ``among`` these stay shut."""
+        """Return the live entries of the partitions for which ``matches`` is true.
+
+        ``among``: the only partitions that can match; manifests that cannot contain any of them are not read.
+        """
         entries = (
             entry
             for manifest in self.manifests
@@ -46,18 +49,21 @@ class Base:
         return [e for e in merge_entries(entries) if e.kind is FileKind.ADD]
 
     def may_hold(self, manifest: ManifestFile, partitions: Collection[bytes]) -> bool:
-        """Whether a manifest can have an entry of one of these partitions, by its partition ranges (format 4.2)."""
+        """Whether a manifest can contain an entry of one of these partitions, by its partition ranges (format 4.2)."""
         return self.context.manifests.may_hold(manifest, partitions)
 
     def is_latest(self) -> bool:
-        """Whether this is still the latest snapshot; only then does a missing file mean that the table is damaged."""
+        """Whether this is still the latest snapshot. Only then does a missing file mean that the table is damaged."""
         return self.context.snapshots.latest() == self.snapshot
 
     def is_current(self) -> bool:
-        """Whether the snapshot still stands as it was read: neither expired nor rolled back and made anew."""
+        """Whether the snapshot still exists unchanged: not expired, not rolled back, its id not used again."""
         snapshots = self.context.snapshots
         return snapshots.latest_id() is None if self.snapshot is None else snapshots.is_live(self.snapshot)
 
     def may_be_followed(self, tried: int) -> bool:
-        """Whether a commit, tried so often before, may build on this: it stands as read, and continues the chain."""
+        """Whether a commit may build on this snapshot: it exists unchanged and continues the snapshot chain.
+
+        ``tried``: the number of failed attempts of this commit so far, see ``chain_break``.
+        """
         return self.is_current() and (self.snapshot is None or chain_break(self.context, self.snapshot, tried) is None)

@@ -1,4 +1,4 @@
-"""Changes: commit messages as what the snapshots of one commit are to hold, an APPEND or OVERWRITE, then a COMPACT."""
+"""Changes: the snapshots that commit messages ask for: an APPEND or OVERWRITE, then a COMPACT (format 14.1)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from paimon_core.metadata.snapshot import CommitKind
 
 @dataclass(frozen=True)
 class Change:
-    """One snapshot to be; an overwrite adds its DELETE entries when it knows the base."""
+    """The content of one planned snapshot; an overwrite adds its DELETE entries when the base is known."""
 
     kind: CommitKind
     entries: Sequence[ManifestEntry]
@@ -24,25 +24,25 @@ class Change:
     statistics: str | None = None
     """The statistics file of an ANALYZE snapshot, which changes no file."""
     statistics_schema: int = 0
-    """The schema that its columns are of."""
+    """The id of the schema for which the statistics were computed."""
     may_be_empty: bool = False
-    """A snapshot is made even when it changes nothing."""
+    """Whether to create the snapshot even when it changes nothing."""
     flushes: Sequence[Flush] = ()
-    """Which of the new files one writer made for one bucket, in the order in which their rows apply."""
+    """The new files grouped by writer and bucket, in the order in which their rows apply."""
 
     @property
     def records_nothing(self) -> bool:
-        """Whether the snapshot is wanted without any change of files."""
+        """Whether the snapshot is created even without any change of files."""
         return self.may_be_empty or self.statistics is not None
 
 
 def changes_of(
     messages: Sequence[CommitMessage], overwrite: Overwrite | None = None, *, keep_empty: bool = False
 ) -> list[Change]:
-    """The snapshots that the messages ask for, in order; [] for messages that change nothing, unless ``keep_empty``.
+    """Return the snapshots that the messages ask for, in order; [] when nothing changes, unless ``keep_empty``.
 
-    An overwrite takes no changelog files: what it replaces is not told row by row (format 14.2). Raises InvalidRequest
-    for messages of an overwrite that delete files.
+    An overwrite ignores changelog files, because the changelog does not describe replaced rows (format 14.2). Raises
+    InvalidRequest when messages of an overwrite delete files.
     """
     appended: list[ManifestEntry] = []
     compacted: list[ManifestEntry] = []
@@ -63,7 +63,7 @@ def changes_of(
             changelog += [ManifestEntry(FileKind.ADD, *place, f) for f in message.changelog_files]
             compact_changelog += [ManifestEntry(FileKind.ADD, *place, f) for f in message.compact_changelog]
     if overwrite is not None and deletes:
-        raise InvalidRequest("an overwrite finds the files that it replaces: its messages must not delete any")
+        raise InvalidRequest("an overwrite determines the files that it replaces: its messages must not delete files")
     out: list[Change] = []
     if appended or changelog or (overwrite is not None and overwrite.matches is not None):
         kind = CommitKind.OVERWRITE if deletes or overwrite is not None else CommitKind.APPEND

@@ -1,14 +1,14 @@
-"""commit: the one function that makes a snapshot (format 14).
+"""commit: the function that creates the snapshots of a commit (format 14).
 
-A snapshot is published by the exclusive creation of its file, so every commit is there whole or not at all, and of two
-that race one goes again on top of the other. What is promised: nothing lost, nothing twice.
+A snapshot is published by creating its file exclusively, so a commit is visible completely or not at all. Of two
+concurrent commits one wins, and the other retries on top of it. No committed change is lost or applied twice:
 
-- Rows committed later win over rows committed before, whoever wrote them and whenever, see ``numbering``.
-- A lost race is tried again from the new latest snapshot; only then are the files of the lost try deleted.
-- A publish whose answer was lost is looked up, see ``publish``. What cannot be decided is CommitStateUnknown, and
-  nothing is deleted.
-- With an identifier, a commit happens once for its (user, identifier), in this process or another: every snapshot
-  below the one we publish was looked at, and publishing proves that none came between.
+- Rows committed later win over rows committed before, whichever process wrote them and when, see ``numbering``.
+- An attempt that has certainly lost the race deletes its manifests and is retried on the new latest snapshot.
+- When the response to a publish is lost, the snapshot is read back, see ``publish``. If the outcome cannot be
+  determined, CommitStateUnknown is raised and nothing is deleted.
+- With an identifier, each (user, identifier) is committed exactly once, also by different processes: a commit checks
+  all snapshots below the one that it publishes, and a successful publish proves that none was added in between.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ def commit(
 ) -> tuple[Snapshot, ...]:
     """Make the files of ``messages`` visible: an APPEND (or OVERWRITE) snapshot, then a COMPACT one (format 14.1).
 
-    ``commit_changes`` of what the messages ask for; returns and raises as it does. Raises InvalidRequest for messages
-    of an overwrite that delete files.
+    Returns and raises the same as ``commit_changes``. Also raises InvalidRequest when messages of an overwrite delete
+    files.
     """
     author = Author(user, identifier, dict(properties or {}), watermark, operation, now_millis)
     return commit_changes(changes_of(messages, overwrite), context, author, overwrite)
@@ -64,59 +64,60 @@ def commit_changes(
     reads: Reads | None = None,
     looked_at: Snapshot | None = None,
 ) -> tuple[Snapshot, ...]:
-    """Land the changes one after the other; their snapshots, () when there is nothing to change.
+    """Commit the changes one after the other and return their snapshots; () when there is nothing to change.
 
-    With an identifier, what already landed under (user, identifier) is returned and only what is missing is committed;
-    when the user has committed a higher identifier, nothing is. A compaction never changes what the table holds: once
-    the first part stands, a compaction that conflicts is left out, and the result has no COMPACT snapshot. ``fresh``
-    and ``reads``: see ``Assembly``; ``looked_at``: the snapshot up to which the caller has found none of this (user,
-    identifier).
+    With an identifier, snapshots already committed under (user, identifier) are returned and only missing ones are
+    created; none is created when the user has committed a higher identifier. A compaction never changes the rows of
+    the table: once the first part is committed, a compaction that conflicts is skipped, and the result has no COMPACT
+    snapshot. ``fresh`` and ``reads``: see ``Assembly``; ``looked_at``: the snapshot up to which the caller has found
+    none of this (user, identifier).
 
-    Raises CommitConflict (others changed the same files, or won every race), CommitStateUnknown, InvalidRequest,
-    UnsupportedFeature (an option that a writer must obey, or an index that the changes would make stale),
-    TableNotFound. When the first part of the commit stands, the error's ``facts["committed"]`` has its snapshot ids.
+    Raises CommitConflict (a concurrent commit changed the same files, or all attempts lost the race),
+    CommitStateUnknown, InvalidRequest, UnsupportedFeature (an option that a writer must obey, or an index that the
+    changes would make stale), TableNotFound. Once the first part is committed, ``facts["committed"]`` of the error
+    contains its snapshot ids.
     """
     if not changes:
         return ()
     context.options.check_writable(context.name)
-    attempt = _Commit(Assembly(context, author, overwrite, fresh, reads), looked_at)
+    call = _Commit(Assembly(context, author, overwrite, fresh, reads), looked_at)
     for change in changes:
         try:
-            attempt.land(change)
+            call.land(change)
         except CommitConflict:
-            if change.kind is CommitKind.COMPACT and attempt.landed:
+            if change.kind is CommitKind.COMPACT and call.committed:
                 break
             raise
         except PaimonError as error:
-            if attempt.landed:
-                error.facts["committed"] = [s.id for s in attempt.landed.values()]
+            if call.committed:
+                error.facts["committed"] = [s.id for s in call.committed.values()]
             raise
-    return tuple(sorted(attempt.landed.values(), key=lambda s: s.id))
+    return tuple(sorted(call.committed.values(), key=lambda s: s.id))
 
 
 @dataclass
 class _Commit:
-    """One call: who commits what, what landed so far, and up to which snapshot we know."""
+    """The state of one call: its snapshots so far, and the snapshot up to which the history has been checked."""
 
     assembly: Assembly
-    looked_at: Snapshot | None
-    landed: dict[bool, Snapshot] = field(default_factory=dict)
-    """Our snapshots: under True the compaction, under False the rest."""
-    overtaken: bool = False
-    """The user has committed a higher identifier."""
+    checked: Snapshot | None
+    committed: dict[bool, Snapshot] = field(default_factory=dict)
+    """The snapshots of this commit: under True the compaction, under False the first part."""
+    superseded: bool = False
+    """Whether the user has committed a higher identifier."""
 
     def land(self, change: Change) -> None:
-        """Bring one change onto the latest snapshot, however often another is faster."""
+        """Commit one change on top of the latest snapshot, with retries; raises as ``commit_changes`` does."""
         try:
-            self.try_to_land(change)
+            self.commit_with_retries(change)
         except CommitStateUnknown:
-            raise  # what was written may be a part of the table
+            raise  # the table may reference the files that were written
         except PaimonError:
             self.assembly.numbering.discard()
             raise
 
-    def try_to_land(self, change: Change) -> None:
-        """The tries of ``land``; a lost one is followed by another."""
+    def commit_with_retries(self, change: Change) -> None:
+        """Run the attempts of ``land``: an attempt that loses the race is followed by a retry."""
         context = self.assembly.context
         lost = 0
         winner: Snapshot | None = None
@@ -137,29 +138,29 @@ class _Commit:
                 draft.discard()
                 if isinstance(error, CorruptTable | SnapshotNotFound) and not base.is_latest():
                     lost += 1
-                    continue  # the base expired while we read it
+                    continue  # the base expired while it was read
                 raise
             if current and publish_draft(base, snapshot, draft):
-                self.landed[change.kind is CommitKind.COMPACT] = snapshot
+                self.committed[change.kind is CommitKind.COMPACT] = snapshot
                 self.assembly.numbering.published()
                 return
             draft.discard()
             lost += 1
         if base.snapshot is not None and (problem := chain_break(context, base.snapshot, lost)) is not None:
-            raise self.stray(change, base.snapshot, problem)
-        raise self.lost(change, lost, winner)
+            raise self.base_outside_chain(change, base.snapshot, problem)
+        raise self.races_lost(change, lost, winner)
 
     def is_done(self, change: Change) -> bool:
-        """Whether this part of the commit stands already; the compaction is always the last to land."""
+        """Whether this part is committed already; the compaction is always the last part of a commit."""
         is_compaction = change.kind is CommitKind.COMPACT
-        return self.overtaken or is_compaction in self.landed or (not is_compaction and True in self.landed)
+        return self.superseded or is_compaction in self.committed or (not is_compaction and True in self.committed)
 
     def look_for_ours(self, base: Base) -> None:
-        """Take note of the snapshots of this (user, identifier) since we last looked, newest first (format 14.5)."""
+        """Find the snapshots of this (user, identifier) since the last check, newest first (format 14.5)."""
         author = self.assembly.author
         if not author.counts:
             return
-        for snapshot in newest_first(base.context.snapshots, base.id, self.known_up_to(base)):
+        for snapshot in newest_first(base.context.snapshots, base.id, self.checked_up_to(base)):
             if snapshot.commit_user != author.user or snapshot.commit_identifier == BATCH_IDENTIFIER:
                 continue
             if not in_chain(base.context, snapshot):
@@ -167,26 +168,27 @@ class _Commit:
             if snapshot.commit_identifier < author.identifier:
                 break
             if snapshot.commit_identifier > author.identifier:
-                self.overtaken = True
+                self.superseded = True
             else:
-                self.landed[snapshot.commit_kind is CommitKind.COMPACT] = snapshot
-        self.looked_at = base.snapshot
+                self.committed[snapshot.commit_kind is CommitKind.COMPACT] = snapshot
+        self.checked = base.snapshot
 
-    def known_up_to(self, base: Base) -> int:
-        """The id below which nothing new can be; 0 when the snapshot that we looked at was taken back or expired."""
-        seen = Base(base.context, self.looked_at)
+    def checked_up_to(self, base: Base) -> int:
+        """Return the id up to which the snapshots have been checked; 0 when that snapshot no longer exists."""
+        seen = Base(base.context, self.checked)
         if seen.snapshot is None:
             return 0
         return seen.id if seen.snapshot == base.snapshot or seen.is_current() else 0
 
-    def lost(self, change: Change, lost: int, winner: Snapshot | None) -> CommitConflict:
-        """The error after the last try; it names who was faster, as far as that is known."""
+    def races_lost(self, change: Change, lost: int, winner: Snapshot | None) -> CommitConflict:
+        """Return the error after the last attempt; it names the snapshot that won, if that is known."""
         table, author = self.assembly.context.name, self.assembly.author
-        who = f", the last we saw to {describe(winner)}" if winner is not None else ""
+        won_by = f" (latest winner seen: {describe(winner)})" if winner is not None else ""
         facts = {} if winner is None else {"other_user": winner.commit_user, "other_snapshot": winner.id}
         return CommitConflict(
-            f"table {table}: {change.kind} by user {author.user} lost {lost} races in a row for the next snapshot"
-            f"{who}. Commit again, less often, or from fewer places (options commit.max-retries, commit.timeout)",
+            f"table {table}: {change.kind} by user {author.user} lost {lost} races in a row for the next "
+            f"snapshot id{won_by}. Commit again, commit less often, or use fewer concurrent writers (options "
+            "commit.max-retries, commit.timeout)",
             table=table,
             user=author.user,
             identifier=author.identifier,
@@ -194,12 +196,12 @@ class _Commit:
             **facts,
         )
 
-    def stray(self, change: Change, latest: Snapshot, problem: str) -> CommitConflict:
-        """The error for a table whose latest snapshot stays one that does not continue the chain."""
+    def base_outside_chain(self, change: Change, latest: Snapshot, problem: str) -> CommitConflict:
+        """Return the error for a table whose latest snapshot does not continue the snapshot chain."""
         table, author = self.assembly.context.name, self.assembly.author
         return CommitConflict(
-            f"table {table}: {change.kind} by user {author.user} cannot follow snapshot {latest.id}: {problem}. Its "
-            f"writer died before it could take it back: roll back to snapshot {latest.id - 1}",
+            f"table {table}: {change.kind} by user {author.user} cannot build on snapshot {latest.id}: {problem}. "
+            f"Its writer stopped before it could delete it: roll back to snapshot {latest.id - 1}",
             table=table,
             user=author.user,
             identifier=author.identifier,

@@ -1,8 +1,8 @@
-"""Conflicts: would these changes still be right on the snapshot that they land on (format 14.3)?
+"""Conflicts: check that the changes of a commit are still valid on its base (format 14.3).
 
-A conflict is final: someone else removed a file, added it, or filled the level in between, so the changes were planned
-on a state that is gone. The error names who it was and what to do. Plain appends conflict with almost nothing and look
-at the newest manifests only.
+A conflict is final, without retry: a concurrent commit deleted a file, added it or filled the level, so the changes
+were planned on a state that no longer exists. The error names that commit and what to do. An append can conflict only
+in the number of buckets and by files that were added before, so the check reads few manifests.
 """
 
 from __future__ import annotations
@@ -23,36 +23,36 @@ from paimon_core.metadata.partition_time import is_expired_by_value
 from paimon_core.metadata.snapshot import CommitKind, Snapshot
 
 _TWO_COMPACTORS = (
-    "; two jobs compact this table: let only one of them do it (a table that was made with write-only = true is "
-    "compacted by calls alone, not after writes) and plan the compaction again"
+    "; two jobs compact this table: let only one of them do it (with table option write-only = true, writes do "
+    "not compact; only explicit calls do) and plan the compaction again"
 )
-_COMMITTED_BEFORE = "; these messages were committed before: a user and an identifier make a commit happen once"
+_COMMITTED_BEFORE = "; these messages were committed before: use a user and an identifier to commit exactly once"
 _READ_AGAIN = "; read the table again and repeat the change"
 _PLAN_AGAIN = "; plan the compaction again"
 
 
 def check_append(base: Base, entries: Sequence[ManifestEntry], *, fresh: bool = False) -> None:
-    """Check ADD entries of level 0, which need no look at the files that are there.
+    """Check ADD entries of level 0, for which the existing files need not be read.
 
-    The number of buckets must be the partition's, and no file may have been added before. ``fresh``: the files were
-    written by the call that commits them, so nobody can have. Raises CommitConflict.
+    Their number of buckets must be that of the partition, and no file may have been added before. ``fresh``: the call
+    that commits the files also wrote them, so the second check is skipped. Raises CommitConflict.
     """
-    _check_alone(base, entries)
+    _check_consistent(base, entries)
     _check_buckets(base, [*_newest_of_each_partition(base, entries), *entries])
     if fresh:
         return
     for entry, snapshot in added_before(base, entries):
-        by = f": {describe(snapshot)} added it" if snapshot else ", or was"
-        _conflict(base, entry, f"is already in the table{by}{_COMMITTED_BEFORE}", snapshot)
+        by = f": {describe(snapshot)} added it" if snapshot else ", or was in it before"
+        _raise_conflict(base, entry, f"is already in the table{by}{_COMMITTED_BEFORE}", snapshot)
 
 
 def check_changes(base: Base, kind: CommitKind, entries: Sequence[ManifestEntry]) -> None:
-    """Check entries that delete, or that add above level 0, against all live files of their partitions.
+    """Check entries that delete files, or add files above level 0, against all live files of their partitions.
 
-    Raises CommitConflict naming the file: one to delete that is gone, one to add that is there, a number of buckets
-    that differs within a partition, keys that overlap within a level.
+    Raises CommitConflict naming the file when a file to delete is not live, a file to add is live already, the number
+    of buckets differs within a partition, or keys overlap within a level.
     """
-    _check_alone(base, entries)
+    _check_consistent(base, entries)
     partitions = {e.partition for e in entries}
     live = {e.identity: e for e in base.live(partitions.__contains__, partitions)}
     for entry in entries:
@@ -60,22 +60,27 @@ def check_changes(base: Base, kind: CommitKind, entries: Sequence[ManifestEntry]
             if entry.identity in live:
                 by = changed_by(base, entry, FileKind.ADD)
                 how = f": {describe(by)} added it" if by else ""
-                _conflict(base, entry, f"is already in the table{how}{_COMMITTED_BEFORE}", by)
+                _raise_conflict(base, entry, f"is already in the table{how}{_COMMITTED_BEFORE}", by)
             live[entry.identity] = entry
         elif live.pop(entry.identity, None) is None:
-            _conflict_of_removed(base, kind, entry)
+            _raise_file_removed(base, kind, entry)
     _check_buckets(base, live.values())
     _check_levels(base, live.values(), {(e.partition, e.bucket) for e in entries})
 
 
-def _check_alone(base: Base, entries: Sequence[ManifestEntry]) -> None:
-    """The changes by themselves: manifests are merged on their own, where a file may not come back."""
+def _check_consistent(base: Base, entries: Sequence[ManifestEntry]) -> None:
+    """Check the entries without the base.
+
+    Manifests of one commit are merged with each other, where a deleted file must not be added again.
+    """
     seen: set[Any] = set()
     for entry in entries:
         if (entry.kind, entry.identity) in seen:
-            _conflict(base, entry, f"occurs twice as {entry.kind.name} in one commit")
+            _raise_conflict(base, entry, f"occurs twice as {entry.kind.name} in one commit")
         if entry.kind is FileKind.ADD and (FileKind.DELETE, entry.identity) in seen:
-            _conflict(base, entry, f"is already in the table, and the commit would delete it and add it{_READ_AGAIN}")
+            _raise_conflict(
+                base, entry, f"is already in the table, and the commit would delete it and add it{_READ_AGAIN}"
+            )
         seen.add((entry.kind, entry.identity))
 
 
@@ -84,7 +89,7 @@ def _check_buckets(base: Base, entries: Iterable[ManifestEntry]) -> None:
     for entry in entries:
         total = entry.total_buckets
         if total > 0 and counts.setdefault(entry.partition, total) != total:
-            _conflict(
+            _raise_conflict(
                 base,
                 entry,
                 f"was written for {total} buckets, but its partition has {counts[entry.partition]}; "
@@ -93,7 +98,7 @@ def _check_buckets(base: Base, entries: Iterable[ManifestEntry]) -> None:
 
 
 def _check_levels(base: Base, live: Iterable[ManifestEntry], touched: set[tuple[bytes, int]]) -> None:
-    """Levels from 1 on are sorted runs: their files' key ranges must stay apart."""
+    """Check that each level from 1 on is a sorted run: the key ranges of its files must not overlap."""
     schema = base.context.schema
     if not schema.primary_keys:
         return
@@ -107,20 +112,20 @@ def _check_levels(base: Base, live: Iterable[ManifestEntry], touched: set[tuple[
         for left, right in pairwise(run):
             if order(left.file.max_key) >= order(right.file.min_key):
                 by = changed_by(base, left, FileKind.ADD) or changed_by(base, right, FileKind.ADD)
-                who = f", {describe(by)}," if by else ""
-                _conflict(
+                cause = f", {describe(by)}," if by else ""
+                _raise_conflict(
                     base,
                     right,
                     f"overlaps the keys of {left.file.file_name} on level {right.file.level}: "
-                    f"another compaction{who} filled it{_TWO_COMPACTORS}",
+                    f"another compaction{cause} filled it{_TWO_COMPACTORS}",
                     by,
                 )
 
 
 def _newest_of_each_partition(base: Base, entries: Sequence[ManifestEntry]) -> Iterator[ManifestEntry]:
-    """One live entry of each partition that the entries touch; newest manifests first, as they likely have it."""
+    """Yield one live entry of each partition of the entries; reads the newest manifests first and stops early."""
     wanted = {e.partition for e in entries if e.total_buckets > 0}
-    gone = set()
+    deleted = set()
     for manifest in reversed(base.manifests):
         if not base.may_hold(manifest, wanted):
             continue
@@ -128,24 +133,24 @@ def _newest_of_each_partition(base: Base, entries: Sequence[ManifestEntry]) -> I
             if entry.partition not in wanted or entry.total_buckets <= 0:
                 continue
             if entry.kind is FileKind.DELETE:
-                gone.add(entry.identity)
-            elif entry.identity not in gone:
+                deleted.add(entry.identity)
+            elif entry.identity not in deleted:
                 wanted.discard(entry.partition)
                 yield entry
 
 
-def _conflict_of_removed(base: Base, kind: CommitKind, entry: ManifestEntry) -> NoReturn:
+def _raise_file_removed(base: Base, kind: CommitKind, entry: ManifestEntry) -> NoReturn:
     by = changed_by(base, entry, FileKind.DELETE)
-    who = "" if by is None else f": {describe(by)} removed it"
+    cause = "" if by is None else f": {describe(by)} removed it"
     if is_expired_by_value(base.context, entry.partition, clock.now_millis()):
         advice = (
             f"; partition {base.context.partition_path(entry.partition)} has expired (option "
-            "partition.expiration-time): leave out rows that are as old, or they fail every commit"
+            "partition.expiration-time): leave out rows that are as old, because they make every commit fail"
         )
     elif by is not None and by.commit_kind is CommitKind.OVERWRITE and _drops_old_partitions(base):
         advice = (
-            "; the table's old partitions are dropped (option partition.expiration-time): if this one was, leave out "
-            "rows that are as old, or they fail every commit"
+            "; old partitions of the table are dropped (option partition.expiration-time): if this one was dropped, "
+            "leave out rows that are as old, because they make every commit fail"
         )
     elif kind is not CommitKind.COMPACT:
         advice = _READ_AGAIN
@@ -153,7 +158,7 @@ def _conflict_of_removed(base: Base, kind: CommitKind, entry: ManifestEntry) -> 
         advice = _TWO_COMPACTORS
     else:
         advice = _PLAN_AGAIN
-    _conflict(base, entry, f"is no longer in the table{who}{advice}", by)
+    _raise_conflict(base, entry, f"is no longer in the table{cause}{advice}", by)
 
 
 def _drops_old_partitions(base: Base) -> bool:
@@ -161,7 +166,7 @@ def _drops_old_partitions(base: Base) -> bool:
     return bool(schema.partition_keys) and "partition.expiration-time" in schema.options
 
 
-def _conflict(base: Base, entry: ManifestEntry, problem: str, other: Snapshot | None = None) -> NoReturn:
+def _raise_conflict(base: Base, entry: ManifestEntry, problem: str, other: Snapshot | None = None) -> NoReturn:
     place = "/".join(filter(None, (base.context.partition_path(entry.partition), f"bucket-{entry.bucket}")))
     facts: dict[str, Any] = {"table": base.context.name, "file": entry.file.file_name, "bucket": place}
     if other is not None:

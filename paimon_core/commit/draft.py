@@ -1,4 +1,4 @@
-"""Draft: the manifests and lists that one try of a commit writes, and their removal when the try is lost."""
+"""Draft: the manifests and manifest lists that one attempt of a commit writes, and their deletion when it fails."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from paimon_core.metadata.manifest import ManifestEntry, ManifestFile
 
 @dataclass(frozen=True)
 class Draft:
-    """Remembers what it wrote; nobody else knows these files before the snapshot that names them is published."""
+    """Records the files that it wrote; no other process knows them before the snapshot that names them is published."""
 
     context: TableContext
     names: list[str] = field(default_factory=list)
@@ -24,13 +24,16 @@ class Draft:
         return written
 
     def manifest_list(self, manifests: Sequence[ManifestFile]) -> tuple[str, int]:
-        """Write a manifest list; its name and its size in bytes."""
+        """Write a manifest list; return its name and its size in bytes."""
         name, size = self.context.manifests.write_list(manifests)
         self.names.append(name)
         return name, size
 
     def discard(self) -> None:
-        """Delete what was written. Only for a try that is known to be lost; a file that will not go is left."""
+        """Delete the written files; storage errors are suppressed, files that cannot be deleted stay.
+
+        Only for an attempt that has certainly failed.
+        """
         with contextlib.suppress(OSError):
             self.context.storage.delete(self.context.paths.manifest(name) for name in self.names)
         self.names.clear()

@@ -1,9 +1,9 @@
-"""Duplicates: were these files added to the table before?
+"""Duplicates: find files that were added to the table before.
 
-Messages travel, and some are committed again. A file cannot have been added before it was made, so where the deltas of
-all snapshots since then are few they are enough. Otherwise the manifests that may name it are searched as bytes, which
-costs far less than their entries do. A file that was written again under higher sequence numbers (``numbering``) stands
-for its original, whose name begins its own.
+Commit messages are sometimes committed twice. A file cannot have been added before its creation time, so when few
+snapshots were created since then, their deltas are enough. Otherwise the manifests that may contain the file are
+searched as bytes for its name, which is much cheaper than to decode their entries. A file that was rewritten with
+higher sequence numbers (``numbering``) counts as its original: its name starts with the original's name.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.storage.paths import stem_of
 
 DELTAS_READ = 20
-"""Snapshots whose deltas are read rather than the manifests."""
+"""The number of newest snapshots whose deltas are read instead of the manifests."""
 CLOCKS_DIFFER_MILLIS = 26 * 3_600_000
-"""By how much a file's time may be off: it is local to whoever made it, in a zone that nothing records."""
+"""The most by which a file's creation time may be off: it is local time in an unrecorded time zone."""
 
 
-_AGAIN = re.compile(r"(.+-\d+)-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}-\d+\.")
-"""The name of a file that was written again (``FileNames.again``): first the stem of its original."""
+_RENUMBERED = re.compile(r"(.+-\d+)-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}-\d+\.")
+"""The name of a renumbered file (``FileNames.again``); group 1 is the stem of the original file."""
 
 
 def added_before(base: Base, entries: Sequence[ManifestEntry]) -> Iterator[tuple[ManifestEntry, Snapshot | None]]:
-    """Entries whose file the table has, or had, each with the snapshot that added it when that is still known."""
+    """Yield the entries whose file the table has or had, each with the snapshot that added it, if that is known."""
     if base.snapshot is None or not entries:
         return
-    if not _deltas_tell(base, entries):
+    if not _deltas_suffice(base, entries):
         yield from _named_in_manifests(base, entries)
         return
     for snapshot, changes in recent_changes(base, DELTAS_READ):
@@ -42,15 +42,15 @@ def added_before(base: Base, entries: Sequence[ManifestEntry]) -> Iterator[tuple
 
 
 def among(entries: Iterable[ManifestEntry], there: Iterable[ManifestEntry]) -> list[ManifestEntry]:
-    """Those of ``entries`` whose file, or a file that holds its rows under higher numbers, is ``there``."""
+    """Return those ``entries`` whose file is in ``there``, itself or as a renumbered file."""
     found = list(there)
     names = {e.identity for e in found}
-    again = {(e.partition, e.bucket, m[1]) for e in found if (m := _AGAIN.match(e.file.file_name))}
+    again = {(e.partition, e.bucket, m[1]) for e in found if (m := _RENUMBERED.match(e.file.file_name))}
     return [e for e in entries if e.identity in names or (e.partition, e.bucket, stem_of(e.file.file_name)) in again]
 
 
-def _deltas_tell(base: Base, entries: Sequence[ManifestEntry]) -> bool:
-    """Whether the newest snapshots reach back to before any of the files was made."""
+def _deltas_suffice(base: Base, entries: Sequence[ManifestEntry]) -> bool:
+    """Whether the newest snapshots go back to a time before any of the files was created."""
     try:
         first = base.context.snapshots.read(max(1, base.id - DELTAS_READ + 1))
     except SnapshotNotFound:

@@ -1,7 +1,7 @@
-"""Manifest compaction: a snapshot that holds what the latest one holds, in as few manifests as it takes (format 16.7).
+"""Manifest compaction: a new snapshot with the same content as the latest one, in fewer manifests (format 16.7).
 
-A COMPACT snapshot without changes: an empty delta, and a base list whose manifests have no DELETE entry left. The files
-of the table, its counts, watermark, properties, statistics and indexes are those of the snapshot before it.
+It is a COMPACT snapshot without changes: its delta is empty, and the manifests of its base list contain no DELETE
+entry. The files, counts, watermark, properties, statistics and indexes are those of the snapshot before.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from paimon_core.metadata.snapshot import BATCH_IDENTIFIER, CommitKind, Snapshot
 def compact_manifests(
     context: TableContext, *, user: str | None = None, now_millis: int | None = None
 ) -> Snapshot | None:
-    """Rewrite the manifests of the latest snapshot where that makes them fewer or smaller; None when it does not.
+    """Rewrite the manifests of the latest snapshot; return None when that changes nothing or there is no snapshot.
 
-    Raises CommitConflict when others won every race, CommitStateUnknown, UnsupportedFeature for a table that is not
-    written here, CorruptTable, StorageError.
+    Raises CommitConflict when all attempts lost the race for the next snapshot id, CommitStateUnknown,
+    UnsupportedFeature for a table that this library does not write, CorruptTable, StorageError.
     """
     context.options.check_writable(context.name)
-    who = user or str(uuid.uuid4())
+    commit_user = user or str(uuid.uuid4())
     for tried, _ in enumerate(tries(context.options)):
         latest = context.snapshots.latest()
         if latest is None:
@@ -37,12 +37,12 @@ def compact_manifests(
         base = Base(context, latest)
         draft = Draft(context)
         try:
-            snapshot = _compacted(base, latest, draft, who, now_millis)
+            snapshot = _compacted(base, latest, draft, commit_user, now_millis)
             current = base.may_be_followed(tried)
         except BaseException as error:
             draft.discard()
             if isinstance(error, CorruptTable | SnapshotNotFound) and not base.is_latest():
-                continue  # the base expired while we read it
+                continue  # the base expired while it was read
             raise
         if snapshot is None:
             draft.discard()
@@ -51,10 +51,10 @@ def compact_manifests(
             return snapshot
         draft.discard()
     raise CommitConflict(
-        f"table {context.name}: the compaction of its manifests lost every race for the next snapshot (options "
-        "commit.max-retries, commit.timeout)",
+        f"table {context.name}: the compaction of its manifests lost every race for the next snapshot id "
+        "(options commit.max-retries, commit.timeout): retry",
         table=context.name,
-        user=who,
+        user=commit_user,
     )
 
 

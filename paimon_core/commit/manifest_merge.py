@@ -1,7 +1,7 @@
-"""Merging of manifests when a commit writes its base list: few large ones instead of many small (format 4.7).
+"""Manifest merge: combine many small manifests into few large ones when a commit writes its base list (format 4.7).
 
-Only the grouping of entries changes, never the live files. The result lists manifests in an order in which they
-apply, as the input did; manifests that are taken over unchanged keep their names.
+Only the grouping of entries changes, never the set of live files. Like the input, the result lists manifests in an
+order in which they can be applied. Manifests that need no change are reused under their names.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from paimon_core.metadata.manifest_file import merge_entries
 
 @dataclass(frozen=True)
 class ManifestMerge:
-    """How manifests are read and written, and the sizes (bytes) and count at which they merge."""
+    """The functions that read and write manifests, and the sizes (bytes) and count that trigger a merge."""
 
     read: Callable[[ManifestFile], Sequence[ManifestEntry]]
     write: Callable[[Sequence[ManifestEntry]], Sequence[ManifestFile]]
     may_hold: Callable[[ManifestFile, Collection[bytes]], bool]
-    """Whether a manifest can have entries of one of these partitions."""
+    """Whether a manifest can contain entries of one of these partitions."""
     target_bytes: int
     min_count: int
     full_bytes: int
 
     def merge(self, manifests: Sequence[ManifestFile]) -> list[ManifestFile]:
-        """The same live files in manifests rewritten in full, or in part, or not at all."""
+        """Return manifests with the same live files: after a full merge if it is worthwhile, else after a minor one."""
         rewritten = self._full(manifests)
         return self._minor(manifests) if rewritten is None else rewritten
 
@@ -34,11 +34,11 @@ class ManifestMerge:
         return manifest.num_deleted_files > 0 or manifest.file_size < self.target_bytes
 
     def _full(self, manifests: Sequence[ManifestFile]) -> list[ManifestFile] | None:
-        """Without any DELETE entry left; None when too little would be gained."""
+        """Remove all DELETE entries; None when under two manifests or ``full_bytes`` would be rewritten."""
         if sum(m.file_size for m in manifests if self._must_change(m)) < self.full_bytes:
             return None
         deleted = [e for m in manifests if m.num_deleted_files > 0 for e in self.read(m) if e.kind is FileKind.DELETE]
-        gone = {e.identity for e in deleted}
+        deleted_files = {e.identity for e in deleted}
         partitions = {e.partition for e in deleted}
         kept: list[ManifestFile] = []
         opened: list[ManifestFile] = []
@@ -50,7 +50,7 @@ class ManifestMerge:
         entries: list[ManifestEntry] = []
         for manifest in opened:
             found = self.read(manifest)
-            left = [e for e in found if e.kind is FileKind.ADD and e.identity not in gone]
+            left = [e for e in found if e.kind is FileKind.ADD and e.identity not in deleted_files]
             if len(left) == len(found) and not self._must_change(manifest):
                 kept.append(manifest)
             else:
@@ -58,7 +58,7 @@ class ManifestMerge:
         return [*kept, *(self.write(entries) if entries else ())]
 
     def _minor(self, manifests: Sequence[ManifestFile]) -> list[ManifestFile]:
-        """Neighbours that together reach the target size become one; the tail only when it is long."""
+        """Merge neighbours that together reach the target size; the rest only from ``min_count`` manifests on."""
         out: list[ManifestFile] = []
         group: list[ManifestFile] = []
         size = 0

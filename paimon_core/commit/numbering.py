@@ -1,10 +1,9 @@
-"""Numbering: the rows of a commit get higher sequence numbers than all rows committed before (format 7.4).
+"""Numbering: give the rows of a commit higher sequence numbers than all rows committed before (format 7.4).
 
-A writer numbers its rows above those that it finds when it begins. Others may commit to the same bucket before it does,
-and then equal or lower numbers would let an older row win. The commit then writes the level-0 files of that bucket
-again with higher numbers, before it publishes. Readers of every implementation obey these numbers, so of two commits
-the later one wins everywhere. Files of append tables store no numbers in their rows: there only the manifest entry
-changes.
+A writer numbers its rows above those that exist when it starts. A concurrent writer may commit to the same bucket
+first, and then equal or lower numbers would let an older row win. In that case the commit rewrites its level-0 files of
+the bucket with higher numbers before it publishes. All implementations order rows by these numbers, so the later of two
+commits wins for every reader. Files of append tables store no numbers in their rows: only the manifest entries change.
 """
 
 from __future__ import annotations
@@ -33,21 +32,21 @@ Place = tuple[bytes, int]
 """A serialized partition and a bucket."""
 
 GAP = 1 << 20
-"""Numbers left free below rewritten files, so that a commit that loses the next race need not write them again."""
+"""Numbers left free below rewritten files, so that a commit that loses another race need not rewrite them again."""
 DELTAS_READ = 50
-"""Snapshots whose changes are read rather than the whole state of the buckets."""
+"""The largest number of snapshots whose deltas are read instead of all live files of the buckets."""
 
 
 @dataclass(frozen=True)
 class Flush:
-    """The new files that one writer made for one bucket; their numbers keep their order among each other."""
+    """The new files that one writer wrote for one bucket; renumbering keeps their relative order."""
 
     partition: bytes
     bucket: int
     total_buckets: int
     names: tuple[str, ...]
     after: Position | None
-    """The snapshot whose sequence numbers those of the files follow; None: not known."""
+    """The snapshot above whose sequence numbers the files are numbered; None: not known."""
 
     @property
     def place(self) -> Place:
@@ -57,40 +56,40 @@ class Flush:
 
 @dataclass
 class Numbering:
-    """The new files of one commit with the sequence numbers that they get; kept from try to try."""
+    """Assigns sequence numbers to the new files of one commit; rewritten files are reused by later attempts."""
 
     context: TableContext
     _files: dict[str, tuple[DataFile, ...]] = field(default_factory=dict)
-    """The files that replace an original file, by its name."""
+    """The files that replace an original file, by the name of the original."""
     _written: list[CommitMessage] = field(default_factory=list)
     _replaced: list[CommitMessage] = field(default_factory=list)
 
     def number(
         self, entries: Sequence[ManifestEntry], flushes: Sequence[Flush], base: Base, *, replaces: bool
     ) -> list[ManifestEntry]:
-        """The entries with files whose numbers follow those of ``base``, and of earlier ``flushes`` to their bucket.
+        """Return the entries with files numbered above those of ``base`` and of earlier ``flushes`` to their bucket.
 
-        ``replaces``: the commit removes everything else from the buckets. Rewrites files where that is needed.
-        Raises CorruptTable when one of them is missing or cannot be read.
+        ``replaces``: the commit removes all other files from the buckets. Rewrites files where the numbers are too low.
+        Raises CorruptTable when such a file is missing or cannot be read.
         """
         if self.context.options["bucket"] < 1:
             return list(entries)
         added = {e.file.file_name: e.file for e in entries if e.kind is FileKind.ADD and e.file.level == 0}
         highest = {} if replaces else _highest(base, flushes)
-        late: list[tuple[Flush, list[DataFile], int]] = []
+        too_low: list[tuple[Flush, list[DataFile], int]] = []
         for flush in flushes:
             files = [f for name in flush.names if name in added for f in self._files.get(name, (added[name],))]
             if not files:
                 continue
-            taken = highest.get(flush.place, -1)
+            previous = highest.get(flush.place, -1)
             last = max(f.max_sequence_number for f in files)
-            if min(f.min_sequence_number for f in files) <= taken:
+            if min(f.min_sequence_number for f in files) <= previous:
                 originals = [added[name] for name in flush.names if name in added]
-                shift = taken + 1 + GAP - min(f.min_sequence_number for f in originals)
-                late.append((flush, originals, shift))
+                shift = previous + 1 + GAP - min(f.min_sequence_number for f in originals)
+                too_low.append((flush, originals, shift))
                 last = max(f.max_sequence_number for f in originals) + shift
-            highest[flush.place] = max(taken, last)
-        self._shift(late)
+            highest[flush.place] = max(previous, last)
+        self._shift(too_low)
         return [
             replace(e, file=file)
             for e in entries
@@ -98,52 +97,53 @@ class Numbering:
         ]
 
     def published(self) -> None:
-        """The commit was published: delete the original files that were written again."""
+        """Delete the original files that were rewritten; called after the commit was published."""
         abort(self.replaced, self.context)
-        self._forget()
+        self._clear()
 
     def discard(self) -> None:
-        """The commit has certainly failed: delete the files written here; the original files stay."""
+        """Delete the rewritten files and keep the originals; called when the commit has certainly failed."""
         abort(self._written, self.context)
-        self._forget()
+        self._clear()
 
     @property
     def written(self) -> tuple[CommitMessage, ...]:
-        """The files that were written here."""
+        """The rewritten files."""
         return tuple(self._written)
 
     @property
     def replaced(self) -> tuple[CommitMessage, ...]:
-        """The original files that ``written`` stands for, to be deleted after the publish.
+        """The original files that were rewritten, to be deleted after the publish.
 
-        None with option ``commit.discard-duplicate-files``: the same messages may be committed again, and are ignored.
+        Empty with option ``commit.discard-duplicate-files``: the same messages may be committed again and are then
+        ignored.
         """
         return () if self.context.options["commit.discard-duplicate-files"] else tuple(self._replaced)
 
-    def _forget(self) -> None:
+    def _clear(self) -> None:
         self._files, self._written, self._replaced = {}, [], []
 
-    def _shift(self, late: Sequence[tuple[Flush, list[DataFile], int]]) -> None:
-        """Raise the numbers of the files of each flush by its shift."""
-        if not late:
+    def _shift(self, too_low: Sequence[tuple[Flush, list[DataFile], int]]) -> None:
+        """Raise the sequence numbers of the files of each flush by its shift."""
+        if not too_low:
             return
-        self._drop([flush for flush, _, _ in late])
+        self._delete_rewritten([flush for flush, _, _ in too_low])
 
         def rewrite(item: tuple[Flush, DataFile, int]) -> None:
             flush, file, shift = item
-            self._note(flush, file, renumber(self.context, flush, file, shift))
+            self._record_rewrite(flush, file, renumber(self.context, flush, file, shift))
 
-        run_parallel(rewrite, [(flush, file, shift) for flush, files, shift in late for file in files])
+        run_parallel(rewrite, [(flush, file, shift) for flush, files, shift in too_low for file in files])
 
-    def _note(self, flush: Flush, file: DataFile, files: tuple[DataFile, ...]) -> None:
+    def _record_rewrite(self, flush: Flush, file: DataFile, files: tuple[DataFile, ...]) -> None:
         self._files[file.file_name] = files
         if any(f.file_name != file.file_name for f in files):
             place = (flush.partition, flush.bucket, flush.total_buckets)
             self._written.append(CommitMessage(*place, files))
             self._replaced.append(CommitMessage(*place, (file,)))
 
-    def _drop(self, flushes: Sequence[Flush]) -> None:
-        """Delete what an earlier try wrote for these flushes."""
+    def _delete_rewritten(self, flushes: Sequence[Flush]) -> None:
+        """Delete the files that an earlier attempt rewrote for these flushes."""
         stale = {name for flush in flushes for name in flush.names if name in self._files}
         dropped = {f.file_name for name in stale for f in self._files.pop(name)}
         abort([m for m in self._written if m.new_files[0].file_name in dropped], self.context)
@@ -152,10 +152,10 @@ class Numbering:
 
 
 def renumber(context: TableContext, flush: Flush, file: DataFile, shift: int) -> tuple[DataFile, ...]:
-    """Give the rows of a file sequence numbers higher by ``shift``, in new files where rows store their numbers.
+    """Raise the sequence numbers of a file's rows by ``shift``; writes new files if the rows store their numbers.
 
-    The rows keep their order. Takes the memory of one batch and one row group. Raises CorruptTable and StorageError;
-    then no new file is left.
+    The rows keep their order. Uses the memory of one batch and one row group. Raises CorruptTable and StorageError, and
+    then leaves no new file.
     """
     schema = context.schemas.read(file.schema_id)
     if not schema.primary_keys:
@@ -188,9 +188,9 @@ def renumber(context: TableContext, flush: Flush, file: DataFile, shift: int) ->
 
 
 def _highest(base: Base, flushes: Sequence[Flush]) -> dict[Place, int]:
-    """The highest sequence number in each bucket of ``flushes`` that gained rows since it was looked at."""
-    here = position_of(base.snapshot)
-    stale = [f for f in flushes if f.after != here]
+    """Return the highest sequence number of each bucket of ``flushes`` that may have gained rows since it was read."""
+    current = position_of(base.snapshot)
+    stale = [f for f in flushes if f.after != current]
     highest: dict[Place, int] = {}
     unknown = set()
     for after in {f.after for f in stale}:
@@ -207,12 +207,12 @@ def _highest(base: Base, flushes: Sequence[Flush]) -> dict[Place, int]:
 
 
 def _added_since(base: Base, after: Position) -> list[ManifestEntry] | None:
-    """The entries added between a snapshot and the base; None when the snapshots in between cannot be read."""
+    """Return the entries added after a snapshot up to the base; None when a snapshot in between cannot be read."""
     if after[0] < base.id - DELTAS_READ:
         return None
     try:
         return [e for s in snapshots_since(base, after) for e in delta_of(base, s) if e.kind is FileKind.ADD]
-    except (SnapshotNotFound, CorruptTable):  # rolled back, or some have expired
+    except (SnapshotNotFound, CorruptTable):  # a snapshot was rolled back or has expired
         return None
 
 

@@ -1,4 +1,4 @@
-"""Overwrite: which partitions a commit empties before it adds (format 14.2)."""
+"""Overwrite: the partitions whose files a commit deletes before it adds its own (format 14.2)."""
 
 from __future__ import annotations
 
@@ -8,23 +8,24 @@ from dataclasses import dataclass
 from paimon_core.errors import InvalidRequest
 
 Matches = Callable[[bytes], bool]
-"""Tests a serialized partition."""
+"""Whether a serialized partition is replaced."""
 
 
 @dataclass(frozen=True, slots=True)
 class Overwrite:
-    """What a commit replaces, whatever lies there when it lands.
+    """The partitions that a commit replaces, with all files that they contain when it is committed.
 
-    With ``matches`` (static): every partition for which it is true. Without (dynamic): the partitions that the new
-    files lie in; no new files, nothing replaced.
+    With ``matches`` (static): every partition for which it is true. Without (dynamic): the partitions of the new files;
+    without new files, nothing is replaced.
     """
 
     matches: Matches | None = None
 
     def target(self, added: Iterable[bytes], name: Callable[[bytes], str] = bytes.hex) -> Matches:
-        """The test of the partitions to empty; ``added`` are those of the new files, ``name`` shows one in an error.
+        """Return the test of the partitions to replace.
 
-        Raises InvalidRequest when a new file lies outside of a static target: it would join rows that stay.
+        ``added`` are the partitions of the new files; ``name`` formats a partition for errors. Raises InvalidRequest
+        when a new file lies outside of a static target, because it would be added to rows that are kept.
         """
         partitions = frozenset(added)
         if self.matches is None:
@@ -32,7 +33,7 @@ class Overwrite:
         for partition in partitions:
             if not self.matches(partition):
                 raise InvalidRequest(
-                    f"the overwrite holds rows of partition {name(partition)!r}, which it does not replace",
+                    f"the overwrite contains rows of partition {name(partition)!r}, which it does not replace",
                     partition=name(partition),
                 )
         return self.matches

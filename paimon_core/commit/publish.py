@@ -1,13 +1,14 @@
-"""publish: a snapshot's file is created, or its id is another's, or nobody can tell; three answers, never two.
+"""publish: create the file of a snapshot. Three outcomes: published, id used by another commit, or unknown.
 
-A store may have created the file and lost the answer, or have tried again by itself and found its own file there, or
-answer "exists" and "not found" for one name. So every answer but "created" is looked up, and while the id may be free
-the *same* snapshot is offered again: whichever request arrives first creates it, the others find our uuid there.
+A store may create the file and lose the response, repeat a request by itself and find its own file, or answer "exists"
+and "not found" for one name. So after every response but "created" the file is read back, and while the id may be free
+the *same* snapshot is offered again: the request that arrives first creates it, and the later ones find its uuid.
 
-A writer may also sleep between its look at the base and its publish, for days. When it wakes, its id may have been
-another's, and expired: then the create succeeds beside the chain. So after the create the base is looked at again, and
-a snapshot that stands on nothing is taken back before anybody is pointed to it. Its files are then not published again:
-an expiry, or the deletion of a tag, that has seen the snapshot may still remove what it names.
+A writer may also be paused for days between reading the base snapshot and publishing. In the meantime another commit
+may have used the id, and its snapshot may have expired: then the create succeeds, but the result is an orphaned
+snapshot, not part of the snapshot chain. So the base is read again after the create, and an orphaned snapshot is
+withdrawn before the hint LATEST names it. Its files must not be published again: an expiry, or the deletion of a tag,
+that has read the snapshot may still delete the files that it references.
 """
 
 from __future__ import annotations
@@ -35,31 +36,31 @@ from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.metadata.stores.snapshot_store import SnapshotStore
 
 PUBLISH_TRIES = 5
-"""How often an undecided publish is offered again before it is given up as unknown."""
+"""The number of attempts of an undecided publish before its outcome is reported as unknown."""
 
 
 def publish(base: Base, snapshot: Snapshot) -> bool:
-    """True: the snapshot is the next after its base. False: its id is another's for good.
+    """Return True when the snapshot was published on its base, False when another commit has used its id for good.
 
-    Raises CommitConflict when it was made beside the chain and taken back: nothing is committed, and its files must not
-    be published again. Raises CommitStateUnknown when the outcome cannot be told, also when others have removed the
-    snapshot, StorageError when the store has certainly created nothing.
+    Raises CommitConflict when the snapshot was orphaned and was withdrawn: nothing is committed, and its files must not
+    be published again. Raises CommitStateUnknown when the outcome cannot be determined, also when another process
+    deleted the snapshot. Raises StorageError when the store has certainly created nothing.
     """
     created, doubt = _create(base, snapshot)
     if not created:
         return False
     if not _follows(base, snapshot):
-        _take_back(base.context, snapshot)
-        if doubt is not None:  # an earlier request may have made it in the chain, and it has expired since
+        _withdraw(base.context, snapshot)
+        if doubt is not None:  # an earlier request may have put it into the chain, and it may have expired
             raise _unknown(base.context, snapshot, doubt)
-        raise _taken_back(base.context, snapshot)
-    with contextlib.suppress(OSError):  # the commit stands, and a stale hint harms nobody
+        raise _withdrawn(base.context, snapshot)
+    with contextlib.suppress(OSError):  # the commit succeeded, and a stale hint does no harm
         base.context.snapshots.write_latest_hint(snapshot.id)
     return True
 
 
 def publish_draft(base: Base, snapshot: Snapshot, draft: Draft) -> bool:
-    """``publish``, and away with the draft of a snapshot that has certainly not been created."""
+    """Call ``publish``; delete the draft when it raises an error after which the snapshot certainly does not exist."""
     try:
         return publish(base, snapshot)
     except (CommitConflict, StorageError, ConditionalWriteUnsupported):
@@ -68,14 +69,14 @@ def publish_draft(base: Base, snapshot: Snapshot, draft: Draft) -> bool:
 
 
 def _create(base: Base, snapshot: Snapshot) -> tuple[bool, PaimonError | None]:
-    """Whether the id is ours, and what left an earlier request undecided."""
+    """Return whether the id belongs to this commit, and the error that left an earlier request undecided."""
     context = base.context
     undecided: PaimonError | None = None
     for pause in (None, *pauses(context.options, PUBLISH_TRIES - 1)):
         if pause is not None:
             time.sleep(pause)
-        if undecided is not None and not _may_offer_again(base):
-            return True, undecided  # perhaps: offered again, it would stand beside a chain that has gone on
+        if undecided is not None and not _may_create_again(base):
+            return True, undecided  # unknown: if created now, it would be orphaned, as the chain has continued
         refused: StorageError | None = None
         answered = False
         try:
@@ -92,25 +93,25 @@ def _create(base: Base, snapshot: Snapshot) -> tuple[bool, PaimonError | None]:
             if undecided is None and refused is not None:
                 raise refused from None
             if answered and undecided is None and context.snapshots.are_the_catalogs and not base.is_current():
-                return False, None  # a rollback came between: the catalog compares the base, and says no for good
-            if answered:  # there for the create and not for the read: it may well be ours
+                return False, None  # rolled back in between: the catalog compares the base and refuses for good
+            if answered:  # exists for the create but not for the read: it may be this commit's
                 undecided = error
         except (StorageError, CorruptTable) as error:
             undecided = error
     raise _unknown(context, snapshot, undecided)
 
 
-def _may_offer_again(base: Base) -> bool:
+def _may_create_again(base: Base) -> bool:
     with contextlib.suppress(StorageError, CorruptTable):
         return base.is_current()
-    return True  # looked at once more after the snapshot was created
+    return True  # the base is read again after the snapshot is created
 
 
 def _unknown(context: TableContext, snapshot: Snapshot, cause: PaimonError | None) -> CommitStateUnknown:
     error = CommitStateUnknown(
         f"table {context.name}: it is not known whether snapshot {snapshot.id} of user {snapshot.commit_user} was "
-        f"committed: {cause}. Nothing was deleted. Look for uuid {snapshot.uuid}, or commit again with the same user "
-        "and identifier",
+        f"committed: {cause}. Nothing was deleted. Check whether a snapshot has uuid {snapshot.uuid}, or commit again "
+        "with the same user and identifier",
         table=context.name,
         snapshot=snapshot.id,
         uuid=snapshot.uuid,
@@ -121,11 +122,11 @@ def _unknown(context: TableContext, snapshot: Snapshot, cause: PaimonError | Non
     return error
 
 
-def _taken_back(context: TableContext, snapshot: Snapshot) -> CommitConflict:
+def _withdrawn(context: TableContext, snapshot: Snapshot) -> CommitConflict:
     return CommitConflict(
-        f"table {context.name}: snapshot {snapshot.id} of user {snapshot.commit_user} was made beside the chain of "
-        "snapshots, as its base had expired or was rolled back, and was taken back. Nothing was committed. An expiry "
-        "may remove its files: write the rows again, do not commit the same messages",
+        f"table {context.name}: snapshot {snapshot.id} of user {snapshot.commit_user} was created outside the "
+        "snapshot chain, because its base had expired or was rolled back, and was deleted. Nothing was committed. An "
+        "expiry may delete its files: write the rows again, do not commit the same messages",
         table=context.name,
         user=snapshot.commit_user,
         identifier=snapshot.commit_identifier,
@@ -134,7 +135,10 @@ def _taken_back(context: TableContext, snapshot: Snapshot) -> CommitConflict:
 
 
 def _follows(base: Base, snapshot: Snapshot) -> bool:
-    """Whether the snapshot that was just created continues its base; an expired base may have been continued by it."""
+    """Whether the snapshot that was just created continues its base, even if the base has expired since.
+
+    Raises CommitStateUnknown when that cannot be determined.
+    """
     problem: PaimonError | None = None
     for pause in (None, *pauses(base.context.options, PUBLISH_TRIES - 1)):
         if pause is not None:
@@ -147,45 +151,49 @@ def _follows(base: Base, snapshot: Snapshot) -> bool:
 
 
 def _is_built_on(base: Base, snapshot: Snapshot) -> bool:
-    """The base is gone: was it an expiry, with the chain at or above our snapshot, or did the chain pass us by?"""
+    """Whether the base expired after this snapshot had continued it; called when the base no longer exists.
+
+    False when the snapshot is orphaned. Raises CorruptTable when that cannot be determined.
+    """
     snapshots = base.context.snapshots
     ids = snapshots.ids()
     above, below = [i for i in ids if i > snapshot.id], [i for i in ids if i < snapshot.id]
     if snapshot.id not in ids:
         if above and descends_from(base.context, snapshots.read(above[0]), snapshot):
             return True  # it has expired since
-        raise CorruptTable(f"snapshot {snapshot.id} is gone right after it was created")
-    if not _is_ours(snapshots, snapshot):
+        raise CorruptTable(f"snapshot {snapshot.id} is missing right after it was created")
+    if not _is_own(snapshots, snapshot):
         return False
     if above and (above[0] == snapshot.id + 1 or not below):
         return above[0] == snapshot.id + 1 and descends_from(base.context, snapshots.read(above[0]), snapshot)
     if not below:
         return True
-    if _has_ancestor(base.context, snapshot, below) or _has_grown(snapshots, snapshot, below):
-        return False  # a rollback took the base away, or made it anew: an expiry would have taken older ones first
-    raise CorruptTable(f"snapshot {below[0]} lies beside the chain of snapshots, or was made after a rollback")
+    if _has_ancestor(base.context, snapshot, below) or _chain_ends_below(snapshots, snapshot, below):
+        return False  # a rollback removed or re-created the base: an expiry deletes older ones first
+    raise CorruptTable(f"snapshot {below[0]} is outside the snapshot chain, or was created after a rollback")
 
 
 def _has_ancestor(context: TableContext, snapshot: Snapshot, ids: Sequence[int]) -> bool:
-    """Whether the snapshot grew out of one of these; those that a slow writer made below the chain do not count.
+    """Whether the snapshot descends from one of ``ids``; it does not from those that a delayed writer created.
 
-    The newest are looked at first, for their files are the least compacted, and the oldest.
+    Checks the newest ids, whose files are the least compacted, and the oldest one.
     """
     for snapshot_id in dict.fromkeys((*ids[: -LOOKS - 1 : -1], ids[0])):
         try:
             if descends_from(context, snapshot, context.snapshots.read(snapshot_id)):
                 return True
-        except CorruptTable as error:  # this one added no file to know it by
+        except CorruptTable as error:  # this snapshot added no file by which it can be recognized
             if is_missing(error):
                 raise
     return False
 
 
-def _has_grown(snapshots: SnapshotStore, snapshot: Snapshot, below: Sequence[int]) -> bool:
-    """Whether the chain goes on below ours, as after a rollback: its newest snapshot is no slow writer's.
+def _chain_ends_below(snapshots: SnapshotStore, snapshot: Snapshot, below: Sequence[int]) -> bool:
+    """Whether the chain ends below this snapshot, as after a rollback: its newest snapshot is no delayed writer's.
 
-    That one follows the snapshot below it. Or it was assembled after ours; clocks may differ, so the hint of the expiry
-    has to agree: an expiry of the base would have moved it above.
+    That holds when the newest is built on the snapshot directly below it. It also holds when the newest was assembled
+    after this snapshot; because clocks differ, the hint EARLIEST must agree: an expiry of the base would have moved it
+    above the newest.
     """
     newest = snapshots.read(below[-1])
     if below[-1] - 1 in below and newest.is_built_on(snapshots.read(below[-1] - 1)):
@@ -194,15 +202,16 @@ def _has_grown(snapshots: SnapshotStore, snapshot: Snapshot, below: Sequence[int
     return (earliest is None or earliest <= newest.id) and newest.time_millis > snapshot.time_millis
 
 
-def _take_back(context: TableContext, snapshot: Snapshot) -> None:
-    """Delete our own snapshot file, which follows nothing.
+def _withdraw(context: TableContext, snapshot: Snapshot) -> None:
+    """Withdraw this commit's orphaned snapshot: delete its file.
 
-    Raises CommitStateUnknown when somebody built on it, or gave it a name: then its manifests must stay. Who makes a
-    tag looks afterwards that the snapshot is still there, so one of the two sees the other. Raises it too when others
-    have removed the snapshot: what they have named or deleted of it is not known.
+    Raises CommitStateUnknown when another commit was built on it or a tag references it, because then its manifests
+    must be kept. A process that creates a tag checks afterwards that the snapshot still exists, so one of the two
+    detects the other. Also raises it when another process deleted the snapshot: it is unknown what that process named
+    or deleted.
     """
     if context.snapshots.publisher is not None:
-        raise _unknown(context, snapshot, StorageError("the catalog made it, but the chain of snapshots passed it by"))
+        raise _unknown(context, snapshot, StorageError("the catalog created it outside the snapshot chain"))
     problem: PaimonError | None = None
     for pause in (None, *pauses(context.options, PUBLISH_TRIES - 1)):
         if pause is not None:
@@ -217,16 +226,19 @@ def _take_back(context: TableContext, snapshot: Snapshot) -> None:
 
 
 def _delete_own(context: TableContext, snapshot: Snapshot) -> None:
-    """Delete our snapshot file; raises SnapshotNotFound when it is gone, CorruptTable when somebody relies on it."""
+    """Delete this commit's snapshot file.
+
+    Raises SnapshotNotFound when it does not exist any more, CorruptTable when a tag or another snapshot relies on it.
+    """
     snapshots = context.snapshots
-    if not _is_ours(snapshots, snapshot) or not snapshots.delete([snapshot.id]):
-        raise SnapshotNotFound(f"others have removed snapshot {snapshot.id}, and perhaps files that it names")
+    if not _is_own(snapshots, snapshot) or not snapshots.delete([snapshot.id]):
+        raise SnapshotNotFound(f"another process deleted snapshot {snapshot.id}, and perhaps files of it")
     if any(tag.snapshot.is_same_commit(snapshot) for tag in context.tags.list()):
-        raise CorruptTable(f"a tag was made on snapshot {snapshot.id} while it was taken back")
+        raise CorruptTable(f"a tag was created on snapshot {snapshot.id} while it was withdrawn")
     if snapshots.exists(snapshot.id + 1) and descends_from(context, snapshots.read(snapshot.id + 1), snapshot):
-        raise CorruptTable(f"snapshot {snapshot.id + 1} was built on it while it was taken back")
+        raise CorruptTable(f"snapshot {snapshot.id + 1} was built on it while it was withdrawn")
 
 
-def _is_ours(snapshots: SnapshotStore, snapshot: Snapshot) -> bool:
-    """Whether the id is still that of our snapshot; after a rollback it may be another's."""
+def _is_own(snapshots: SnapshotStore, snapshot: Snapshot) -> bool:
+    """Whether the id still belongs to this commit's snapshot; after a rollback another commit may use it."""
     return snapshots.read(snapshot.id).is_same_commit(snapshot)

@@ -1,4 +1,4 @@
-"""Reads: the rows that a commit was made from. The commit is refused when others have changed them since.
+"""Reads: the rows from which a commit was computed. The commit fails when a concurrent commit has changed them.
 
 A delete by predicate reads the rows that match and then commits their removal. It has not seen rows that another commit
 changed or added in between. So the commit raises ReadOutdated, and the caller reads again.
@@ -18,15 +18,15 @@ from paimon_core.metadata.snapshot import CommitKind, Snapshot
 
 @dataclass(frozen=True)
 class Reads:
-    """The rows of some partitions in one snapshot."""
+    """The partitions of one snapshot from which rows were read."""
 
     snapshot: Snapshot | None
     """None: the table had no snapshot."""
     may_hold: Callable[[bytes], bool]
-    """Whether a serialized partition may hold rows that the read selects."""
+    """Whether a serialized partition may contain rows that the read selects."""
 
     def check(self, base: Base) -> None:
-        """Raises ReadOutdated when a later commit changed one of the partitions, or when this cannot be determined."""
+        """Raise ReadOutdated when a later commit changed one of the partitions, or when this cannot be determined."""
         if self.snapshot == base.snapshot:
             return
         try:
@@ -36,10 +36,10 @@ class Reads:
                 ):
                     raise self._outdated(base, f"{describe(snapshot)} changed rows of the same partitions", snapshot)
         except (SnapshotNotFound, CorruptTable) as error:
-            raise self._outdated(base, f"a snapshot since has expired or was rolled back: {error}") from error
+            raise self._outdated(base, f"a later snapshot has expired or was rolled back: {error}") from error
 
     def _is_change(self, base: Base, snapshot: Snapshot) -> bool:
-        """A compaction changes no row, unless it leaves out rows that have expired."""
+        """Whether the snapshot may change rows; a compaction does only when it drops rows that have expired."""
         if snapshot.commit_kind is not CommitKind.COMPACT:
             return True
         return base.context.options["record-level.expire-time"] is not None
@@ -48,8 +48,8 @@ class Reads:
         start = 0 if self.snapshot is None else self.snapshot.id
         facts = {} if other is None else {"other_user": other.commit_user, "other_snapshot": other.id}
         return ReadOutdated(
-            f"table {base.context.name}: the commit was made from snapshot {start}, and {problem}: read again and "
-            "repeat the change",
+            f"table {base.context.name}: the change was computed from snapshot {start}, but {problem}: read again "
+            "and repeat the change",
             table=base.context.name,
             snapshot=start,
             **facts,

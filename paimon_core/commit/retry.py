@@ -1,4 +1,4 @@
-"""Retries of a commit: how often, and how long to wait before each (format 14.1)."""
+"""Retries of a commit: how many, and how long to wait before each (format 14.1)."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from paimon_core.options import TableOptions
 
 
 def pauses(options: TableOptions, count: int) -> Iterator[float]:
-    """Seconds to wait before each retry: doubling, with up to a fifth more by chance."""
+    """Yield the seconds to wait before each retry: doubling, up to a maximum, plus up to a fifth at random."""
     for retry in range(count):
         millis = min(options["commit.min-retry-wait"] * 2 ** min(retry, 40), options["commit.max-retry-wait"])
         yield millis * (1 + random.random() / 5) / 1000
 
 
 def tries(options: TableOptions) -> Iterator[None]:
-    """One step a try, with the pauses between, until the retries or the time of the options are used up."""
+    """Yield once per attempt and sleep before each retry, until commit.max-retries or commit.timeout is reached."""
     start = time.monotonic()
     timeout = options["commit.timeout"]
     yield

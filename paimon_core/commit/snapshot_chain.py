@@ -1,7 +1,8 @@
-"""Chain: does a snapshot belong to the table's history, or does it only lie beside it?
+"""Snapshot chain: whether a snapshot is part of the table's history, or is orphaned.
 
-A writer that slept while its id was taken and expired creates a snapshot below the chain. It takes that back by itself
-(``publish``); when it dies first, the snapshot stays until the next expiry. Nobody may take it for a commit.
+A writer that was paused while another commit used its id, and while that snapshot expired, creates a snapshot below the
+chain. It withdraws that snapshot by itself (``publish``); when the process dies first, the snapshot stays until the
+next expiry. It must never be treated as a commit.
 """
 
 from __future__ import annotations
@@ -14,9 +15,9 @@ from paimon_core.metadata.snapshot import Snapshot
 
 
 def in_chain(context: TableContext, snapshot: Snapshot) -> bool:
-    """Whether the latest snapshot grew out of this one; looked into only for the lowest id, all others do.
+    """Whether the latest snapshot descends from this one; True when another snapshot exists directly below it.
 
-    True also where merged manifests do not let that be told: then nearly every snapshot does.
+    Also True when merged manifests do not allow an answer, because nearly every snapshot is part of the chain.
     """
     if context.snapshots.exists(snapshot.id - 1):
         return True
@@ -26,7 +27,7 @@ def in_chain(context: TableContext, snapshot: Snapshot) -> bool:
             return True
         try:
             return descends_from(context, context.snapshots.read(above[0]), snapshot)
-        except SnapshotNotFound:  # expired meanwhile: look at what follows it
+        except SnapshotNotFound:  # it has expired: check the one above it
             continue
         except CorruptTable:
             return True
@@ -34,12 +35,12 @@ def in_chain(context: TableContext, snapshot: Snapshot) -> bool:
 
 
 def chain_break(context: TableContext, snapshot: Snapshot, tried: int = 0) -> str | None:
-    """Why a commit must not build on the latest snapshot; None when it may.
+    """Return why a commit must not build on the latest snapshot; None when it may.
 
-    A writer that slept may make a snapshot on one that was rolled back, and takes it back as soon as it looks. Whoever
-    builds on it first would bring back what was rolled back, and drop what was committed since. Such a snapshot names
-    another base than the snapshot below it, or stands above a gap in the ids. A gap counts only for the first tries of
-    a commit: a snapshot file that somebody has deleted stops no writer.
+    A paused writer may create a snapshot on a base that was rolled back, and withdraws it as soon as it checks. A
+    commit that builds on it before would restore what was rolled back, and drop what was committed since. Such a
+    snapshot names another base than the snapshot below it, or lies above a gap in the ids. A gap is respected only in
+    the first attempts (``tried``), so that a manually deleted snapshot file does not block writers for ever.
     """
     snapshots = context.snapshots
     if snapshot.id == 1 or snapshots.are_the_catalogs:
@@ -49,19 +50,22 @@ def chain_break(context: TableContext, snapshot: Snapshot, tried: int = 0) -> st
     except SnapshotNotFound:
         if tried >= LOOKS or not (older := [i for i in snapshots.ids() if i < snapshot.id]):
             return None
-        return f"snapshot {snapshot.id - 1} is missing, but {older[-1]} is there"
+        return f"snapshot {snapshot.id - 1} is missing, but snapshot {older[-1]} exists"
     except CorruptTable:
         return None
     if snapshot.is_built_on(below) is not False:
         return None
     earliest = snapshots.earliest_hint()
     if earliest is not None and earliest >= snapshot.id:
-        return None  # what lies below has expired once, and was made again
-    return f"it was built on another snapshot {below.id} than that of user {below.commit_user}, as before a rollback"
+        return None  # the id below had expired and was used again
+    return (
+        f"it was built on a different snapshot {below.id} than the one of user {below.commit_user} that exists now, "
+        "probably before a rollback"
+    )
 
 
 def descends_from(context: TableContext, following: Snapshot, ours: Snapshot) -> bool:
-    """Whether a later snapshot grew out of ours; raises CorruptTable when that cannot be told."""
+    """Whether a later snapshot was built on ``ours``, directly or not; raises CorruptTable if that is unknown."""
     if following.id == ours.id + 1 and (linked := following.is_built_on(ours)) is not None:
         return linked
     read = context.manifests.read_list
@@ -78,5 +82,8 @@ def descends_from(context: TableContext, following: Snapshot, ours: Snapshot) ->
         if e.kind is FileKind.ADD
     }
     if not added:
-        raise CorruptTable(f"snapshot {following.id} has merged manifests, and ours added no file to know it by")
+        raise CorruptTable(
+            f"it cannot be determined whether snapshot {following.id} was built on snapshot {ours.id}: the manifests "
+            "were merged, and the older snapshot added no file"
+        )
     return added <= {e.identity for m in listed for e in context.manifests.read_manifest(m.file_name, m.file_size)}

@@ -1,7 +1,7 @@
-"""History: what others committed lately, and how an error tells it.
+"""Snapshot history: the recently committed snapshots, and how errors describe them.
 
-Who sits at the other side of a conflict is looked for in the newest snapshots only: an error may cost a little, and
-its fix is the same for all older ones.
+The other commit of a conflict is searched for in the newest snapshots only: this bounds the cost of an error, and the
+advice is the same for all older ones.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from paimon_core.metadata.snapshot import CommitKind, Snapshot
 from paimon_core.metadata.stores.snapshot_store import SnapshotStore
 
 SNAPSHOTS_SEARCHED = 1000
-"""Newest snapshots in whose deltas the other side of a conflict is looked for."""
+"""The number of newest snapshots in whose deltas the other commit of a conflict is searched for."""
 
 
 def newest_first(snapshots: SnapshotStore, start: int, above: int = 0) -> Iterator[Snapshot]:
-    """The snapshots from ``start`` down to the one after ``above`` that have not expired; ids may have gaps."""
+    """Yield the snapshots from id ``start`` down to ``above`` + 1 that have not expired; ids may have gaps."""
     snapshot_id = start
     while snapshot_id > above:
         try:
@@ -32,7 +32,7 @@ def newest_first(snapshots: SnapshotStore, start: int, above: int = 0) -> Iterat
 
 
 def recent_changes(base: Base, most: int = SNAPSHOTS_SEARCHED) -> Iterator[tuple[Snapshot, list[ManifestEntry]]]:
-    """The newest snapshots with their changes, ``most`` of them, as far as they have not expired."""
+    """Yield the newest snapshots, at most ``most``, with the entries of their deltas; stops at one that has expired."""
     if base.snapshot is None:
         return
     yield base.snapshot, delta_of(base, base.snapshot)
@@ -40,14 +40,14 @@ def recent_changes(base: Base, most: int = SNAPSHOTS_SEARCHED) -> Iterator[tuple
         try:
             entries = delta_of(base, snapshot)
         except CorruptTable:
-            return  # it expired while we read it
+            return  # it expired while it was read
         yield snapshot, entries
 
 
 def snapshots_since(base: Base, after: Position) -> Iterator[Snapshot]:
-    """The snapshots after a position, up to the base, oldest first.
+    """Yield the snapshots after a position, up to the base, oldest first.
 
-    Raises SnapshotNotFound when the base does not continue the position, and when one of the snapshots has expired.
+    Raises SnapshotNotFound when the base does not continue the position, or when one of the snapshots has expired.
     """
     start, name = after
     snapshots = base.context.snapshots
@@ -59,13 +59,13 @@ def snapshots_since(base: Base, after: Position) -> Iterator[Snapshot]:
 
 
 def delta_of(base: Base, snapshot: Snapshot) -> list[ManifestEntry]:
-    """The entries that a snapshot added to the one before it; raises CorruptTable, also when it has expired."""
+    """Return the entries of a snapshot's delta; raises CorruptTable, also when the snapshot has expired."""
     manifests = base.context.manifests.read_list(snapshot.delta_manifest_list, snapshot.delta_manifest_list_size)
     return [entry for manifest in manifests for entry in base.read(manifest)]
 
 
 def changed_by(base: Base, wanted: ManifestEntry, kind: FileKind) -> Snapshot | None:
-    """The snapshot that added, or deleted, the file of an entry; None when none of the newest did."""
+    """Return the snapshot that added, or deleted, the file of an entry; None when no recent one did."""
     for snapshot, entries in recent_changes(base):
         if any(e.kind is kind and e.identity == wanted.identity for e in entries):
             return snapshot
@@ -73,6 +73,6 @@ def changed_by(base: Base, wanted: ManifestEntry, kind: FileKind) -> Snapshot | 
 
 
 def describe(snapshot: Snapshot) -> str:
-    """``snapshot 7 (compaction of user x)``."""
+    """Return a text such as ``snapshot 7 (compaction of user x)``."""
     kind = "compaction" if snapshot.commit_kind is CommitKind.COMPACT else f"{snapshot.commit_kind.lower()} commit"
     return f"snapshot {snapshot.id} ({kind} of user {snapshot.commit_user})"

@@ -1,4 +1,4 @@
-"""Strict mode: nobody else may have rewritten what a commit touches, since a snapshot that is known to be safe."""
+"""Strict mode: refuse commits to partitions that another user has rewritten after a snapshot known to be safe."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _OPTION = "commit.strict-mode.last-safe-snapshot"
 
 
 def check_strict(base: Base, user: str, kind: CommitKind, partitions: Collection[bytes]) -> None:
-    """Obey option commit.strict-mode.last-safe-snapshot (format 14.5); -1 and no value check nothing.
+    """Check option commit.strict-mode.last-safe-snapshot (format 14.5); -1 and no value check nothing.
 
-    Raises CommitConflict when a later snapshot of another user is a COMPACT or OVERWRITE of one of the partitions, or,
-    for an OVERWRITE, an APPEND into them; also when a snapshot that had to be looked at has expired.
+    Raises CommitConflict when a later snapshot of another user is a COMPACT or OVERWRITE of one of the partitions or,
+    if this commit is an OVERWRITE, an APPEND to them; also when a snapshot that must be checked has expired.
     """
     safe = base.context.options[_OPTION]
     if safe is None or safe < 0 or not partitions:
@@ -42,8 +42,8 @@ def _read(base: Base, snapshot_id: int) -> Snapshot:
         return base.context.snapshots.read(snapshot_id)
     except SnapshotNotFound as error:
         raise CommitConflict(
-            f"table {base.context.name}: snapshot {snapshot_id} has expired, so nobody can tell whether it is safe to "
-            f"commit after it: set option {_OPTION} to a snapshot that you know to be safe",
+            f"table {base.context.name}: snapshot {snapshot_id} has expired, so it cannot be determined whether a "
+            f"commit after it is safe: set option {_OPTION} to a snapshot that you know to be safe",
             table=base.context.name,
             snapshot=snapshot_id,
         ) from error
@@ -60,7 +60,10 @@ def _clashes(base: Base, snapshot: Snapshot, kind: CommitKind, partitions: Colle
 
 
 def _touches(base: Base, delta: list[ManifestFile], partitions: Collection[bytes], *, any_bucket: bool) -> bool:
-    """Rows in the postpone bucket are not placed yet: adding some is no change of a partition."""
+    """Whether the delta has an entry of one of the partitions.
+
+    Without ``any_bucket`` the postpone bucket is ignored: its rows are not assigned to a bucket yet.
+    """
     return any(
         entry.partition in partitions and (any_bucket or entry.bucket >= 0)
         for manifest in delta

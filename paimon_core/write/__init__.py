@@ -1,4 +1,4 @@
-"""Writing: rows to data files and commit messages, within one write buffer (format 7, 14.1).
+"""Writing: turn rows into data files and commit messages, within one write buffer (format 7, 14.1).
 
 Import `TableWriter`.
 """

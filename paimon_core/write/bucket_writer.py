@@ -1,4 +1,4 @@
-"""BucketWriter: the rows of one (partition, bucket), from arrival to finished files."""
+"""BucketWriter: write the rows of one (partition, bucket) to data files."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from paimon_core.schema import VALUE_KIND
 from paimon_core.write.spill import SpillSpace
 
 _SMALL_BYTES = 1 << 16
-"""Bytes of rows of a bucket that is merged together with others."""
+"""The most bytes of rows in a bucket that is merged together with other small buckets."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,44 +33,48 @@ class BucketFiles:
 
 
 class BucketWriter(Protocol):
-    """What a TableWriter does to each bucket; calls for one bucket never overlap."""
+    """The operations of a TableWriter on one bucket; calls for one bucket never run concurrently."""
 
     @property
     def buffered_bytes(self) -> int:
-        """Bytes of rows held in memory."""
+        """Bytes of the rows in memory."""
 
     def write(self, rows: pa.Table) -> None:
         """Add rows in order of arrival."""
 
     def flush(self) -> None:
-        """Give up the memory: what is buffered goes to a file or to local disk."""
+        """Free the memory: write the buffered rows to a file or to local disk."""
 
     def finish(self) -> None:
-        """Write what is buffered and close the files."""
+        """Write the buffered rows and close the files."""
 
     def take_files(self) -> BucketFiles:
-        """Hand over the closed files: abort no longer deletes them."""
+        """Return the closed files; ``abort`` no longer deletes them."""
 
     def abort(self) -> None:
-        """Delete the files that were not handed over."""
+        """Delete the files that ``take_files`` has not returned."""
 
 
 def _file_columns(context: TableContext) -> tuple[list[str], list[str | None]]:
-    """The names of a file's columns, and the columns of rows to write that go there; None for sequence numbers."""
-    found = context.derived.get(_file_columns)
-    if found is None:
+    """Return the names of the columns of a file, and for each the column of the input rows that is stored there.
+
+    The source is None for the sequence number.
+    """
+    derived = context.derived.get(_file_columns)
+    if derived is None:
         schema = context.schema
         sources = [*schema.trimmed_primary_keys, None, VALUE_KIND, *(f.name for f in schema.fields)]
-        found = context.derived.setdefault(_file_columns, ([f.name for f in schema.file_fields], sources))
-    return cast(tuple[list[str], list[str | None]], found)
+        derived = context.derived.setdefault(_file_columns, ([f.name for f in schema.file_fields], sources))
+    return cast(tuple[list[str], list[str | None]], derived)
 
 
 class KeyedBucketWriter:
-    """Rows of a primary-key bucket: buffered, then sorted and merged into level-0 files.
+    """Buffers the rows of a primary-key bucket, then sorts and merges them into level-0 files.
 
-    Rows beyond memory wait in ``space`` as sorted runs until ``finish`` merges all into one run of disjoint files;
-    when it is None or full, each flush makes files of its own. With ``changelog`` and changelog-producer = input, every
-    row goes into changelog files too, unmerged, sorted by key and in merge order (format 10.1).
+    Rows that exceed the memory are spilled to ``space`` as sorted runs, until ``finish`` merges all rows into one run
+    of disjoint files. When ``space`` is None or full, each flush writes files of its own. With ``changelog`` and
+    changelog-producer = input, every row is also written to changelog files, unmerged, sorted by key and in merge order
+    (format 10.1).
     """
 
     def __init__(
@@ -95,7 +99,8 @@ class KeyedBucketWriter:
             engine,
             store=space,
             keeps_raw=changelog and options["changelog-producer"] == "input",
-            # The choice among choices is the choice among all, unless lone retracts count and others do not.
+            # Merging part of the rows first does not change the result of engines that choose one row, unless lone
+            # retracts are treated differently from other rows.
             folds_early=options["merge-engine"] not in COMBINING_ENGINES and not options["ignore-delete"],
         )
         self._files = BucketFiles()
@@ -103,25 +108,27 @@ class KeyedBucketWriter:
 
     @property
     def buffered_bytes(self) -> int:
-        """Bytes of rows in memory."""
+        """Bytes of the rows in memory."""
         return self._buffer.nbytes
 
     def write(self, rows: pa.Table) -> None:
         """Add the table's columns plus ``_VALUE_KIND``; every row gets the next sequence number (format 7.4)."""
         sequence = np.arange(self._next_sequence, self._next_sequence + len(rows), dtype=np.int64)
         self._next_sequence += len(rows)
-        held, found = rows.columns, rows.schema
+        inputs, input_schema = rows.columns, rows.schema
         names, sources = _file_columns(self._context)
-        columns = [pa.chunked_array([sequence]) if s is None else held[found.get_field_index(s)] for s in sources]
+        columns = [
+            pa.chunked_array([sequence]) if s is None else inputs[input_schema.get_field_index(s)] for s in sources
+        ]
         self._buffer.add(pa.Table.from_arrays(columns, names=names))
 
     def flush(self) -> None:
-        """Spill the rows in memory; without room for them write all rows, spilled ones too, into level-0 files."""
+        """Spill the rows in memory; if there is no space, write all rows, also spilled ones, to level-0 files."""
         if not self._buffer.spill():
             self.finish()
 
     def finish(self) -> None:
-        """Merge all rows into new level-0 files, which are disjoint."""
+        """Merge all rows into new level-0 files with disjoint key ranges."""
         data = changelog = None
         for rows in self._buffer.drain():
             if rows.raw is not None:
@@ -136,12 +143,12 @@ class KeyedBucketWriter:
 
     @property
     def is_small(self) -> bool:
-        """Whether ``finish_together`` takes it."""
+        """Whether ``finish_together`` accepts this writer."""
         return self._buffer.nbytes <= _SMALL_BYTES and self._buffer.drains_together
 
     @staticmethod
     def finish_together(writers: Sequence[KeyedBucketWriter]) -> None:
-        """``finish`` of some small buckets of one table, which are merged at once."""
+        """Do ``finish`` for several small buckets of one table, with one merge for all of them."""
         for writer, rows in zip(writers, drain_together([w._buffer for w in writers]), strict=True):
             data = writer._rolling_writer()
             data.write(rows)
@@ -149,13 +156,13 @@ class KeyedBucketWriter:
             writer._files = BucketFiles((*done.data, *data.close()), done.changelog)
 
     def take_files(self) -> BucketFiles:
-        """Hand over the closed files."""
+        """Return the closed files; ``abort`` no longer deletes them."""
         files, self._files = self._files, BucketFiles()
         self._writers.clear()
         return files
 
     def abort(self) -> None:
-        """Delete the files that were not handed over and the spilled rows."""
+        """Delete the files that ``take_files`` has not returned, and the spilled rows."""
         self._buffer.discard()
         for writer in self._writers:
             writer.abort()
@@ -169,7 +176,7 @@ class KeyedBucketWriter:
 
 
 class AppendBucketWriter:
-    """Rows of an append bucket: streamed into files as they come."""
+    """Streams the rows of an append bucket into files as they arrive."""
 
     def __init__(self, context: TableContext, partition: bytes, bucket: int, first_sequence: int) -> None:
         self._context = context
@@ -183,11 +190,11 @@ class AppendBucketWriter:
 
     @property
     def buffered_bytes(self) -> int:
-        """Bytes of the rows that wait for their row group."""
+        """Bytes of the rows that are not written as a row group yet."""
         return 0 if self._writer is None else self._writer.buffered_bytes
 
     def write(self, rows: pa.Table) -> None:
-        """Stream rows into the open file."""
+        """Write rows to the open file."""
         if self._writer is None:
             self._writer = rolling_writer(
                 self._context,
@@ -200,7 +207,7 @@ class AppendBucketWriter:
         self._next_sequence += 0 if self._restarts else len(rows)
 
     def flush(self) -> None:
-        """Write the rows that wait, as a row group of their own."""
+        """Write the buffered rows as a row group."""
         if self._writer is not None:
             self._writer.flush()
 
@@ -212,13 +219,13 @@ class AppendBucketWriter:
             self._writer = None
 
     def take_files(self) -> BucketFiles:
-        """Hand over the closed files."""
+        """Return the closed files; ``abort`` no longer deletes them."""
         files, self._files = self._files, []
         self._done.clear()
         return BucketFiles(tuple(files))
 
     def abort(self) -> None:
-        """Delete the files that were not handed over."""
+        """Delete the files that ``take_files`` has not returned."""
         for writer in [*self._done, *([self._writer] if self._writer else [])]:
             writer.abort()
         self._done.clear()

@@ -1,6 +1,6 @@
-"""A partition and a bucket for each row, whole columns at once; then the rows of each bucket together.
+"""Bucketing: compute the partition and bucket of each row from whole columns, and group the rows by bucket.
 
-The order of rows inside a bucket stays the order of arrival, which is what decides between rows of one key.
+Within a bucket the rows keep their order of arrival, which decides between rows of one key.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class BucketRows:
 
 
 def assign_buckets(rows: pa.Table, context: TableContext) -> np.ndarray:
-    """The bucket of each row as int32: the hash of the bucket key (format 6.2), or 0 without fixed buckets."""
+    """Return the bucket of each row as int32: the hash of the bucket key (format 6.2), or 0 without fixed buckets."""
     keys = context.bucket_keys
     if not keys:
         return np.zeros(len(rows), dtype=np.int32)
@@ -38,9 +38,10 @@ def assign_buckets(rows: pa.Table, context: TableContext) -> np.ndarray:
 
 
 def split_by_bucket(rows: pa.Table, context: TableContext, *, shares: bool = False) -> Iterator[BucketRows]:
-    """The rows of every bucket that occurs in ``rows`` (the table's columns, plus others carried along).
+    """Yield the rows of every bucket that occurs in ``rows`` (the table's columns, and possibly more columns).
 
-    ``shares``: they are parts of one table, all of which stays in memory as long as one of them; else each is a copy.
+    ``shares``: the results are slices of one table, which stays in memory as long as any slice; otherwise each result
+    is a copy.
     """
     if len(rows) == 0:
         return
@@ -65,7 +66,7 @@ def split_by_bucket(rows: pa.Table, context: TableContext, *, shares: bool = Fal
 
 
 def _partitions(rows: pa.Table, context: TableContext) -> tuple[np.ndarray, list[bytes]]:
-    """A code per row and, by code, the serialized partitions."""
+    """Return a code for each row, and the serialized partitions by code."""
     fields = context.schema.partition_fields
     if not fields:
         return np.zeros(len(rows), dtype=np.int64), [EMPTY_ROW]
@@ -73,7 +74,7 @@ def _partitions(rows: pa.Table, context: TableContext) -> tuple[np.ndarray, list
     for field in fields:
         encoded = pc.dictionary_encode(_flat(rows[field.name]), null_encoding="encode")
         codes = codes * len(encoded.dictionary) + encoded.indices.to_numpy(zero_copy_only=False)
-        # Dense again after each column, so that many columns never overflow the code.
+        # Make the codes dense after each column, so that they never overflow with many columns.
         codes = np.unique(codes, return_inverse=True)[1].reshape(-1)
     first = np.unique(codes, return_index=True)[1]
     columns = [_flat(rows[f.name].take(pa.array(first))) for f in fields]

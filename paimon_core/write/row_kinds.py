@@ -1,4 +1,4 @@
-"""Row kinds: where they come from and what they mean on disk (format 7.2, 9.1)."""
+"""Row kinds: convert the kinds of input rows to their codes on disk (format 7.2, 9.1)."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from paimon_core.schema import ROW_KINDS
 
 
 def kind_codes(kinds: Any, rows: int, source: str) -> pa.Array:
-    """The int8 codes of a column of "+I", "-U", "+U", "-D"; ``source`` names the column in errors.
+    """Return the int8 codes of a column of "+I", "-U", "+U", "-D"; ``source`` names the column in errors.
 
-    Raises SchemaMismatch for null, unknown or too few kinds.
+    Raises InvalidRequest when ``kinds`` is no column, SchemaMismatch for null, unknown, too many or too few kinds.
     """
     try:
         column = kinds if isinstance(kinds, pa.Array | pa.ChunkedArray) else pa.array(kinds)
@@ -35,5 +35,5 @@ def kind_codes(kinds: Any, rows: int, source: str) -> pa.Array:
     codes = pc.index_in(column.cast(pa.string()), value_set=pa.array(ROW_KINDS))
     if codes.null_count:
         bad = column.filter(pc.is_null(codes))[0].as_py()
-        raise SchemaMismatch(f"{source}: {bad!r} is no row kind; the kinds are {', '.join(ROW_KINDS)}", value=bad)
+        raise SchemaMismatch(f"{source}: {bad!r} is not a row kind; the kinds are {', '.join(ROW_KINDS)}", value=bad)
     return codes.cast(pa.int8())

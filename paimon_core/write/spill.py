@@ -1,7 +1,7 @@
-"""SpillSpace: local disk for the sorted runs that a TableWriter's memory does not hold (format 18).
+"""SpillSpace: stores sorted runs on local disk when they exceed the memory of a TableWriter (format 18).
 
-Runs are Arrow IPC files in a directory of their own below the system's temporary one. The directory is made by the
-first run and is gone after ``close``, and when the space is dropped without it.
+Runs are Arrow IPC files in a separate directory below the system's temporary directory. The first run creates the
+directory. ``close`` deletes it, and so does the garbage collection of a space that was not closed.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from paimon_core.options import TableOptions
 
 
 class SpillSpace:
-    """May be used by several threads, each with runs of its own."""
+    """Thread-safe; each thread uses its own runs."""
 
     def __init__(self, limit_bytes: int, compression: pa.Codec | None) -> None:
         self._limit_bytes = limit_bytes
@@ -36,7 +36,7 @@ class SpillSpace:
 
     @staticmethod
     def of(options: TableOptions) -> SpillSpace | None:
-        """The space that the options allow; None with write-buffer-spillable = false."""
+        """Return the space that the options allow; None with write-buffer-spillable = false."""
         if not options["write-buffer-spillable"]:
             return None
         name = options["spill-compression"]
@@ -51,11 +51,11 @@ class SpillSpace:
 
     @property
     def has_room(self) -> bool:
-        """Whether the runs take less than the limit; the last one may pass it."""
+        """Whether the runs use less than the limit; the last run may exceed it."""
         return self._used < self._limit_bytes
 
     def put(self, schema: pa.Schema, batches: Iterator[pa.RecordBatch]) -> SpilledRun:
-        """Write a run. Raises StorageError when the disk fails or is full; nothing of the run is left then."""
+        """Write a run. Raises StorageError when the disk fails or is full, and then leaves nothing of the run."""
         path = ""
         try:
             path = os.path.join(self._directory(), f"run-{next(self._numbers)}.arrow")
@@ -107,7 +107,7 @@ class SpilledRun:
     size: int
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """The rows as they were put, read as they are asked for; raises StorageError when they cannot be read."""
+        """Yield the rows as they were written, reading them lazily; raises StorageError when they cannot be read."""
         try:
             with pa.OSFile(self.path) as source:
                 reader = pa.ipc.open_file(source)
@@ -119,13 +119,13 @@ class SpilledRun:
             ) from error
 
     def delete(self) -> None:
-        """Delete the file; one that is gone already is no error."""
+        """Delete the file; a missing file is no error."""
         self.space._count(-self.size)
         with contextlib.suppress(OSError):
             os.unlink(self.path)
 
 
 def _remove(folder: str, owner: int) -> None:
-    """Delete the directory, but not from a process forked while it was in use."""
+    """Delete the directory, but not in a process that was forked while it was in use."""
     if os.getpid() == owner:
         shutil.rmtree(folder, ignore_errors=True)

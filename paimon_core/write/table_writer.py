@@ -1,9 +1,9 @@
-"""TableWriter: batches in, commit messages out (format 7, 14.1).
+"""TableWriter: write batches of rows to files and return commit messages (format 7, 14.1).
 
-Rows are conformed, split by partition and bucket and, with a primary key, sorted and merged into level-0 files. The
-rows held in memory stay below ``write-buffer-size``, shared by all buckets: before rows come that would pass it, the
-largest buckets go to local disk (``SpillSpace``) or into files. Nothing is visible until the messages are committed;
-``abort`` (or leaving the context by an error) deletes what was written.
+Rows are conformed to the schema, split by partition and bucket and, with a primary key, sorted and merged into level-0
+files. The rows in memory stay below ``write-buffer-size``, which all buckets share: before new rows would exceed it,
+the largest buckets are written to local disk (``SpillSpace``) or to files. Nothing is visible until the messages are
+committed. ``abort``, or leaving the context with an error, deletes what was written.
 """
 
 from __future__ import annotations
@@ -34,26 +34,26 @@ from paimon_core.write.spill import SpillSpace
 
 _Item = TypeVar("_Item")
 _LEAST_GATHERED = 1 << 20
-"""Bytes of batches that are put together, however small the buffer."""
+"""The least bytes of batches to combine into one, however small the buffer is."""
 LANE_ROWS = 1 << 32
-"""Sequence numbers that each lane has for itself."""
+"""The number of sequence numbers reserved for each lane."""
 _SHARED_PART = 8
-"""The buckets' rows may be parts of common tables up to this fraction of the memory; the rest are copies."""
+"""Buckets may hold slices of shared tables up to the memory divided by this; other rows are copied."""
 _TOGETHER = 64
-"""Small buckets that are merged at once."""
+"""The largest number of small buckets that one merge combines."""
 _LEAST_ROWS = 1000
-"""Rows that are buffered together, however small the buffer."""
+"""The least rows to buffer at once, however small the buffer is."""
 
 
 class TableWriter:
-    """Writes rows of one table into files; ``flush`` hands over the messages that make them visible."""
+    """Writes rows of one table to files; ``flush`` returns the commit messages that make them visible."""
 
     def __init__(self, context: TableContext, *, ignore_existing: bool = False, lane: int = 0) -> None:
-        """``ignore_existing``: an overwrite.
+        """Create a writer; ``ignore_existing`` is for an overwrite.
 
-        Its sequence numbers need not follow those of the rows it replaces, and it takes no changelog (format 10.2).
-        ``lane``: which of several writers this is whose messages become one commit. Where two of them write to one
-        bucket, the rows of the higher lane are the later ones.
+        With it, sequence numbers need not exceed those of the replaced rows, and no changelog is written (format 10.2).
+        ``lane``: the number of this writer among several whose messages become one commit. Where two of them write to
+        one bucket, the rows of the higher lane count as later.
         """
         context.options.check_writable(context.name)
         self._context = context
@@ -67,14 +67,14 @@ class TableWriter:
         self._lane = lane
         self._scanned: dict[bytes, Position] = {}
         self._bucket_counts: dict[bytes, int] = {}
-        self._handed_over: dict[tuple[bytes, int], int] = {}
+        self._next_sequences: dict[tuple[bytes, int], int] = {}
         self._failed = False
 
     def write(self, data: Any, kinds: Any = None) -> None:
-        """Add rows: anything with an Arrow stream; ``kinds`` is a column's name or a column of +I, -U, +U, -D.
+        """Add rows: any object with an Arrow stream; ``kinds`` is a column's name or a column of +I, -U, +U, -D.
 
-        Raises SchemaMismatch naming the column for data that does not fit; nothing of that batch is kept then. A
-        ``kinds`` column (not a name) needs the data in memory as a whole.
+        Raises SchemaMismatch naming the column when the data does not fit the schema; no row of that batch is written
+        then. With a ``kinds`` column (not a name), all data is read into memory at once.
         """
         self._check_usable()
         if kinds is not None and not isinstance(kinds, str):
@@ -85,7 +85,7 @@ class TableWriter:
             if kinds is None:
                 self._write(batch, None)
             elif kinds not in batch.column_names:
-                raise SchemaMismatch(f"kinds names {kinds!r}, which is no column of the data", column=kinds)
+                raise SchemaMismatch(f"kinds names {kinds!r}, which is not a column of the data", column=kinds)
             else:
                 codes = kind_codes(batch[kinds], len(batch), f"column {kinds!r}")
                 stays = kinds in self._context.schema.by_name
@@ -104,14 +104,14 @@ class TableWriter:
             codes = kind_codes(rows[field], len(rows), f"column {field!r}")
         if not context.is_keyed:
             if codes is not None and any(k != RowKind.INSERT for k in codes.unique().to_pylist()):
-                raise InvalidRequest(f"table {context.name} has no primary key and takes only +I rows")
+                raise InvalidRequest(f"table {context.name} has no primary key and allows only +I rows")
         else:
             codes = pa.repeat(pa.scalar(RowKind.INSERT, pa.int8()), len(rows)) if codes is None else codes
-            rows = self._taken(rows.append_column(VALUE_KIND, codes))
+            rows = self._without_ignored(rows.append_column(VALUE_KIND, codes))
         self._buffer(rows)
 
-    def _taken(self, rows: pa.Table) -> pa.Table:
-        """The rows without those that ignore-delete and ignore-update-before drop (format 9.1)."""
+    def _without_ignored(self, rows: pa.Table) -> pa.Table:
+        """Drop the rows that ignore-delete and ignore-update-before ignore, and check the others (format 9.1)."""
         options = self._context.options
         ignored = RETRACTS if options["ignore-delete"] else frozenset[RowKind]()
         if options["ignore-update-before"]:
@@ -125,13 +125,13 @@ class TableWriter:
         return rows
 
     def delete(self, rows: pa.Table | pa.RecordBatch) -> None:
-        """Add -D rows of a primary-key table, whatever its ``rowkind.field`` says; ``rows`` have all of its columns.
+        """Add -D rows of a primary-key table, whatever ``rowkind.field`` contains; ``rows`` have all columns.
 
-        Raises InvalidRequest where the options take no deletes.
+        Raises InvalidRequest when the table's options do not allow deletes.
         """
         self._check_usable()
         if self._context.options["ignore-delete"]:
-            raise InvalidRequest(f"table {self._context.name} has ignore-delete = true: it takes no deletes")
+            raise InvalidRequest(f"table {self._context.name} has ignore-delete = true: deletes are not allowed")
         self._engine.check_retract({RowKind.DELETE})
         rows = conform(rows, self._context.schema.fields)
         self._buffer(rows.append_column(VALUE_KIND, pa.repeat(pa.scalar(RowKind.DELETE, pa.int8()), len(rows))))
@@ -139,11 +139,11 @@ class TableWriter:
     def _check_usable(self) -> None:
         if self._failed:
             raise InvalidRequest(
-                f"a write to {self._context.name} failed and lost rows: abort this writer and begin again"
+                f"a write to {self._context.name} failed and lost rows: abort this writer and write all rows again"
             )
 
     def _buffer(self, rows: pa.Table) -> None:
-        """Add conformed rows, in pieces that leave most of the memory to rows that came before."""
+        """Add conformed rows, in pieces small enough that most of the memory can keep earlier rows."""
         size = rows.nbytes
         step = max(_LEAST_ROWS, len(rows) * self._memory_bytes // max(1, 2 * size))
         for start in range(0, len(rows), step):
@@ -154,15 +154,15 @@ class TableWriter:
                 self._scan_existing({part.partition for part in parts})
             for part in parts:
                 self._writer(part.partition, part.bucket)
-            if self._context.is_keyed:  # nothing is computed or written yet
+            if self._context.is_keyed:  # only buffers rows, so threads would not help
                 for part in parts:
                     self._add(part)
             else:
-                self._each(parts, self._add)
+                self._run_on_each(parts, self._add)
         self._make_room(0)
 
     def _shares(self, size: int) -> bool:
-        """Whether buckets may hold parts of one table of so many bytes, all of which stays until the last of them."""
+        """Whether buckets may hold slices of a table of ``size`` bytes, which stays until the last slice is freed."""
         shares = self._shared_bytes + size <= self._memory_bytes // _SHARED_PART
         self._shared_bytes += size if shares else 0
         return shares
@@ -170,16 +170,16 @@ class TableWriter:
     def _add(self, part: BucketRows) -> None:
         self._buckets[part.partition, part.bucket].write(part.rows)
 
-    def _make_room(self, coming: int) -> None:
-        """Flush the largest buckets until ``coming`` bytes fit."""
-        held = coming + sum(w.buffered_bytes for w in self._buckets.values())
-        full = []
+    def _make_room(self, incoming_bytes: int) -> None:
+        """Flush the largest buckets until ``incoming_bytes`` more bytes fit."""
+        buffered = incoming_bytes + sum(w.buffered_bytes for w in self._buckets.values())
+        to_flush = []
         for writer in sorted(self._buckets.values(), key=lambda w: -w.buffered_bytes):
-            if held <= self._memory_bytes or not writer.buffered_bytes:
+            if buffered <= self._memory_bytes or not writer.buffered_bytes:
                 break
-            held -= writer.buffered_bytes
-            full.append(writer)
-        self._each(full, lambda w: w.flush())
+            buffered -= writer.buffered_bytes
+            to_flush.append(writer)
+        self._run_on_each(to_flush, lambda w: w.flush())
 
     def _writer(self, partition: bytes, bucket: int) -> BucketWriter:
         key = (partition, bucket)
@@ -194,7 +194,10 @@ class TableWriter:
         return self._buckets[key]
 
     def _first_sequence(self, partition: bytes, bucket: int) -> int:
-        """One more than the largest sequence number of the bucket (format 7.4); 0 for tables without buckets."""
+        """Return the bucket's first free sequence number in this lane (format 7.4); 0 in lane 0 without fixed buckets.
+
+        Raises InvalidRequest when the partition was written with another number of buckets.
+        """
         first = self._lane * LANE_ROWS
         if not self._is_numbered:
             return first
@@ -207,15 +210,15 @@ class TableWriter:
                 table=self._context.name,
             )
         key = (partition, bucket)
-        return max(self._existing.get(key, -1) + 1 + first, self._handed_over.get(key, 0))
+        return max(self._existing.get(key, -1) + 1 + first, self._next_sequences.get(key, 0))
 
     @property
     def _is_numbered(self) -> bool:
-        """Whether the sequence numbers of new rows follow those that are there."""
+        """Whether the sequence numbers of new rows must exceed those of existing rows."""
         return self._context.options["bucket"] >= 1 and not self._ignore_existing
 
     def _scan_existing(self, partitions: Collection[bytes]) -> None:
-        """Learn the largest sequence number of each bucket of partitions that were not looked at yet."""
+        """Read the largest sequence number of each bucket, for partitions that were not read yet."""
         unknown = frozenset(partitions) - self._scanned.keys()
         if not unknown:
             return
@@ -226,23 +229,23 @@ class TableWriter:
             self._existing[key] = max(self._existing.get(key, -1), entry.file.max_sequence_number)
 
     def _entries(self, partitions: Collection[bytes], latest: Snapshot | None) -> list[ManifestEntry]:
-        """The live files of some partitions, which are then known as of this snapshot."""
+        """Return the live files of some partitions, and record the snapshot from which they were read."""
         entries = [] if latest is None else self._context.manifests.entries_of(latest, partitions)
         self._scanned.update(dict.fromkeys(partitions, position_of(latest)))
         return entries
 
-    def _forget_existing(self) -> None:
+    def _clear_existing(self) -> None:
         self._existing.clear()
         self._scanned.clear()
 
     def flush(self) -> list[CommitMessage]:
-        """Finish all files: one message per bucket that gained any. The writer may then be used again.
+        """Finish all files and return one message per bucket that gained files. The writer may then be used again.
 
-        Raises TableNotFound when the table was dropped or made anew: nothing of what was written is left then.
+        Raises TableNotFound when the table was dropped or re-created; all written files are deleted then.
         """
         self._check_usable()
         check_same_table(self._context, otherwise=self.abort)
-        self._each(_batches(list(self._buckets.values())), _finish)
+        self._run_on_each(_batches(list(self._buckets.values())), _finish)
         check_same_table(self._context, otherwise=self.abort)
         total = self._context.options["bucket"]
         messages = []
@@ -259,25 +262,25 @@ class TableWriter:
                         numbered_after=self._scanned.get(partition),
                     )
                 )
-                # Rows of a later flush come after these, committed or not; others may commit in between.
-                self._handed_over[partition, bucket] = (
+                # Rows of a later flush are numbered above these, committed or not; other commits may come in between.
+                self._next_sequences[partition, bucket] = (
                     max(f.max_sequence_number for f in (*files.data, *files.changelog)) + 1
                 )
         self._buckets.clear()
         self._shared_bytes = 0
-        self._forget_existing()
+        self._clear_existing()
         self._close_space()
         return messages
 
     def abort(self) -> None:
-        """Delete every file that was written and not handed over by ``flush``."""
+        """Delete every written file that ``flush`` has not returned."""
         try:
             for writer in self._buckets.values():
                 writer.abort()
         finally:
             self._buckets.clear()
             self._shared_bytes = 0
-            self._forget_existing()
+            self._clear_existing()
             self._failed = False
             self._close_space()
 
@@ -285,8 +288,8 @@ class TableWriter:
         if self._space is not None:
             self._space.close()
 
-    def _each(self, items: Sequence[_Item], work: Callable[[_Item], object]) -> None:
-        """Do ``work`` on each item, buckets side by side: Arrow and numpy leave the interpreter lock."""
+    def _run_on_each(self, items: Sequence[_Item], work: Callable[[_Item], object]) -> None:
+        """Call ``work`` for all items in parallel threads: Arrow and numpy release the interpreter lock."""
         try:
             run_parallel(work, items)
         except BaseException:
@@ -303,11 +306,11 @@ class TableWriter:
             self.abort()
         except StorageError:
             if error is None:
-                raise  # else the first failure is the one to hear of
+                raise  # else the first error is raised
 
 
 def _batches(writers: Sequence[BucketWriter]) -> list[Sequence[BucketWriter]]:
-    """The writers, small buckets some at a time, but so few that every thread gets a share."""
+    """Group the writers for ``_finish``: small buckets together, but in enough groups for all threads."""
     small = [w for w in writers if isinstance(w, KeyedBucketWriter) and w.is_small]
     step = max(1, min(_TOGETHER, len(small) // (4 * thread_count(len(small) + 1))))
     known = set(map(id, small))

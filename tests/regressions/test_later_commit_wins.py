@@ -335,7 +335,7 @@ class TestDelete:
         table = make(catalog, {"commit.max-retries": "2"})
         table.write(rows("old", 1))
         self.between(monkeypatch, table, *[lambda: table.write(rows("old", 2))] * 3)
-        with pytest.raises(paimon.CommitConflict, match="made from snapshot 3, and snapshot 4"):
+        with pytest.raises(paimon.CommitConflict, match="computed from snapshot 3, but snapshot 4"):
             table.delete(col("v") == "old")
         assert content(table) == {1: "old", 2: "old"}
         assert_whole_and_clean(table.context)

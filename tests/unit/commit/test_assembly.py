@@ -22,7 +22,7 @@ def test_statistics_are_a_snapshot_that_changes_no_file():
 def test_statistics_of_another_schema_are_refused():
     context = fake_table()
     append(context)
-    with pytest.raises(CommitConflict, match=r"schema 3.*analyze it again"):
+    with pytest.raises(CommitConflict, match=r"schema 3.*analyze the table again"):
         commit_changes([Change(CommitKind.ANALYZE, (), statistics="s", statistics_schema=3)], context, Author("u"))
 
 

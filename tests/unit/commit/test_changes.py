@@ -165,5 +165,5 @@ def test_a_file_that_is_added_twice_is_still_a_conflict():
 
 def test_an_overwrite_that_deletes_is_refused():
     context = fake_table()
-    with pytest.raises(InvalidRequest, match="finds the files"):
+    with pytest.raises(InvalidRequest, match="determines the files"):
         changes_of([message(context, deleted=(fake_file(context),))], Overwrite())

@@ -126,7 +126,7 @@ def test_a_sleeper_beside_the_chain_takes_its_snapshot_back_too():
     append(context)
     append(context)
     context.snapshots.delete([1, 2])
-    with pytest.raises(CommitConflict, match="beside the chain"):
+    with pytest.raises(CommitConflict, match="outside the snapshot chain"):
         publish(base, snapshot)
     assert context.snapshots.ids() == [3]
 
@@ -138,11 +138,11 @@ def test_a_sleeper_over_a_rollback_takes_its_snapshot_back():
     base, snapshot = sleeper(context)
     context.snapshots.write_latest_hint(2)
     context.snapshots.delete([3])
-    with pytest.raises(CommitConflict, match="beside the chain"):
+    with pytest.raises(CommitConflict, match="outside the snapshot chain"):
         publish(base, snapshot)
     assert context.snapshots.ids() == [1, 2]
     append(context)
-    with pytest.raises(CommitConflict, match="beside the chain"):
+    with pytest.raises(CommitConflict, match="outside the snapshot chain"):
         publish(base, snapshot)
     assert context.snapshots.ids() == [1, 2, 3]
 
@@ -184,7 +184,7 @@ def test_the_first_snapshot_of_a_table_may_sleep_as_well():
     for _ in range(3):
         append(context)
     context.snapshots.delete([1])
-    with pytest.raises(CommitConflict, match="beside the chain"):
+    with pytest.raises(CommitConflict, match="outside the snapshot chain"):
         publish(base, snapshot)
     assert context.snapshots.ids() == [2, 3]
 

@@ -6,7 +6,7 @@ import pytest
 
 from paimon_core.commit.base import Base
 from paimon_core.commit.committer import commit
-from paimon_core.commit.publish import _follows, _take_back
+from paimon_core.commit.publish import _follows, _withdraw
 from paimon_core.errors import CommitConflict, CommitStateUnknown
 from paimon_core.maintain.expiry.snapshots import plan_snapshot_expiry
 from paimon_core.maintain.rollback.rollback import rollback
@@ -33,10 +33,10 @@ def test_only_its_own_snapshot_is_taken_back():
     append(context)
     theirs = append(context)
     ours = replace(theirs, uuid="ours")
-    with pytest.raises(CommitStateUnknown, match="others have removed snapshot 2"):
-        _take_back(context, ours)
+    with pytest.raises(CommitStateUnknown, match="another process deleted snapshot 2"):
+        _withdraw(context, ours)
     assert context.snapshots.read(2) == theirs
-    _take_back(context, theirs)
+    _withdraw(context, theirs)
     assert not context.snapshots.exists(2)
 
 
@@ -60,7 +60,7 @@ def test_a_snapshot_that_was_tagged_meanwhile_keeps_its_manifests():
 
     storage.before("create_exclusive", "snapshot-3", others)
     storage.before("delete", "snapshot-3", lambda: context.tags.create("t", context.snapshots.read(3)))
-    with pytest.raises(CommitStateUnknown, match="a tag was made on snapshot 3"):
+    with pytest.raises(CommitStateUnknown, match="a tag was created on snapshot 3"):
         append(reopened(context, storage), user="u", identifier=1)
     assert context.snapshots.ids() == [1, 2]
     assert context.manifests.entries_of(context.tags.read("t").snapshot) != []
@@ -141,7 +141,7 @@ def test_a_snapshot_is_not_taken_back_because_another_lies_beside_the_chain():
     context.snapshots.write_latest_hint(2)
     storage.on("create_exclusive", "snapshot-3", Outcome.LOSE)
     storage.before("read", "snapshot-3", others)
-    with pytest.raises(CommitStateUnknown, match="snapshot 2 lies beside the chain"):
+    with pytest.raises(CommitStateUnknown, match="snapshot 2 is outside the snapshot chain"):
         append(reopened(context, storage), file, user="u", identifier=1)
     assert context.snapshots.ids() == [2, 3]
     assert file.file_name in {name for _, _, name in live(context)}
@@ -199,7 +199,7 @@ def test_a_gap_that_stays_stops_nobody():
 def test_nobody_builds_on_a_snapshot_whose_base_was_rolled_back():
     context = fake_table(**{"commit.max-retries": "1"})
     beside(context)
-    with pytest.raises(CommitConflict, match="cannot follow snapshot 3: it was built on another snapshot 2"):
+    with pytest.raises(CommitConflict, match="cannot build on snapshot 3: it was built on a different snapshot 2"):
         append(context)
     rollback(context, context.snapshots.read(2))
     assert append(context).id == 3

@@ -145,7 +145,7 @@ def test_an_append_table_takes_inserts_only(append):
 def test_a_refused_batch_writes_nothing(keyed):
     with pytest.raises(paimon.SchemaMismatch, match="'x'"):
         keyed.write(pa.table({"p": ["a"], "k": [1], "x": [1]}))
-    with pytest.raises(paimon.SchemaMismatch, match="'zz' is no row kind"):
+    with pytest.raises(paimon.SchemaMismatch, match="'zz' is not a row kind"):
         keyed.write(rows(("a", 1, 1.0)), kinds=["zz"])
     with pytest.raises(paimon.SchemaMismatch, match="'op'"):
         keyed.write(rows(("a", 1, 1.0)), kinds="op")
@@ -317,7 +317,7 @@ def test_a_writer_that_lost_rows_says_so(catalog, tmp_path, monkeypatch):
             with pytest.raises(paimon.StorageError, match="disk full"):
                 writer.write(rows(("a", 1, 1.0)))
         for again in (lambda: writer.write(rows(("a", 2, 1.0))), writer.flush):
-            with pytest.raises(paimon.InvalidRequest, match="begin again"):
+            with pytest.raises(paimon.InvalidRequest, match="write all rows again"):
                 again()
 
 

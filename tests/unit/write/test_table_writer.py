@@ -111,7 +111,7 @@ def test_a_full_local_disk_fails_the_write_and_abort_cleans(create, scratch, mon
     with table.writer() as writer:
         with pytest.raises(paimon.StorageError, match="No space left"):
             write_parts(writer, 2)
-        with pytest.raises(paimon.InvalidRequest, match="begin again"):
+        with pytest.raises(paimon.InvalidRequest, match="write all rows again"):
             writer.flush()
     assert os.listdir(scratch) == []
     assert data_files(table) == []
