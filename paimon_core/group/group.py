@@ -1,14 +1,14 @@
-"""Group: several tables that change together, for readers who look at the group (an intent, then a version).
+"""Group: several tables that change in one atomic step for readers of the group (an intent, then a version).
 
 publish   1. the new data files of all tables are written, nothing is visible;
-          2. ``intent-N`` is created exclusively: from here on the publish will be finished, by whoever comes by;
-          3. each table commits its part under (user of the group, N), which happens once, and tags the snapshot;
+          2. ``intent-N`` is created exclusively: from here on any process that finds it completes the publish;
+          3. each table commits its part exactly once, under (user of the group, N), and tags the snapshot;
           4. ``version-N`` is created exclusively: all tables change for the group's readers at this moment.
 
-A reader of the group opens the tables at the tags of one version, so it sees all of the old state or all of the new,
-also while a publish is half way or has died there. A reader who opens a table by itself sees that table's latest
-snapshot as ever. Only what cannot conflict is taken: appends, upserts, overwrites. A commit that lost too many races
-is no end: the intent stays, and the next publish or ``recover`` finishes it first.
+A reader of the group opens the tables at the tags of one version, so it sees either the old state of all tables or the
+new state of all tables, also when a publish is in progress or its process died. A reader that opens a table directly
+sees the table's latest snapshot. Only changes that cannot conflict are accepted: appends, upserts, overwrites. When a
+commit loses too many races, the intent stays, and the next publish or ``recover`` completes it first.
 """
 
 from __future__ import annotations
@@ -51,15 +51,15 @@ _TRIES = 20
 
 
 class Tables(Protocol):
-    """What a group asks of a catalog."""
+    """The catalog operations that a group uses."""
 
     @property
     def storage(self) -> Storage:
-        """Where the warehouse lies."""
+        """The storage of the warehouse."""
 
     @property
     def warehouse(self) -> str:
-        """Its root directory."""
+        """The root directory of the warehouse."""
 
     def table(self, name: str) -> Table:
         """Open ``database.table``."""
@@ -67,14 +67,14 @@ class Tables(Protocol):
 
 @dataclass(frozen=True)
 class Group:
-    """One group of tables of a catalog, by name."""
+    """One group of tables of a catalog, identified by its name."""
 
     catalog: Tables
     name: str
 
     @property
     def store(self) -> GroupStore:
-        """The group's records."""
+        """The records of the group."""
         storage = confined(self.catalog.storage, self.catalog.warehouse)
         return GroupStore(storage, self.catalog.warehouse, self.name)
 
@@ -86,24 +86,25 @@ class Group:
     # -- read
 
     def versions(self) -> list[GroupVersion]:
-        """All versions that can be read, oldest first; withdrawn ones are left out."""
+        """Return all versions that can be read, oldest first, without withdrawn ones."""
         found = [self.store.version(n) for n in self.store.numbers("version")]
-        gone = _withdrawn(found)
-        return [v for v in found if v.number not in gone]
+        withdrawn = _withdrawn(found)
+        return [v for v in found if v.number not in withdrawn]
 
     def latest(self) -> GroupVersion | None:
-        """The newest version, None before the first publish."""
+        """Return the newest version; None before the first publish."""
         numbers = self.store.numbers("version")
         return self.store.version(numbers[-1]) if numbers else None
 
     def table(self, name: str, version: int | None = None) -> Table:
-        """A table pinned to a version of the group (None: the newest).
+        """Open a table at a version of the group (None: the newest).
 
-        Raises NotFound for a version or member that is not there, InvalidRequest for a version that was withdrawn.
+        Raises NotFound for a missing version or table, InvalidRequest for a version that was withdrawn or whose tag is
+        missing.
         """
         at = self.latest() if version is None else self.store.version(whole("version", version))
         if version is not None:
-            self._check_stands(version)
+            self._check_not_withdrawn(version)
         if at is None or name not in at.tables:
             known = ", ".join(at.tables) if at else "nothing was published yet"
             raise NotFound(f"group {self.name} has no table {name!r} ({known})", group=self.name, table=name)
@@ -112,7 +113,7 @@ class Group:
         except TagNotFound as error:
             raise InvalidRequest(
                 f"version {at.number} of group {self.name} cannot be read any more: the tag "
-                f"{at.tables[name].tag!r} of table {name} is gone, with a rollback or by hand",
+                f"{at.tables[name].tag!r} of table {name} was deleted, by a rollback or manually",
                 group=self.name,
                 version=at.number,
             ) from error
@@ -130,28 +131,30 @@ class Group:
         """Publish the messages of several tables (by ``database.table``) as the next version.
 
         ``overwrite`` names the tables whose partitions, or whole content, the messages replace. With a ``token`` the
-        publish happens once, however often it is repeated. Raises InvalidRequest and CommitConflict before anything
-        is decided; a CommitConflict or CommitStateUnknown afterwards leaves the intent to ``recover``.
+        publish happens exactly once, even when the call is repeated. InvalidRequest and CommitConflict before the
+        intent exists mean that nothing was published; after a later CommitConflict or CommitStateUnknown, call
+        ``recover``.
         """
         modes = _modes(overwrite)
         if not isinstance(parts, Mapping):
-            raise InvalidRequest(f"publish takes messages by table, not {parts!r:.60}", group=self.name)
+            raise InvalidRequest(f"publish needs a mapping of messages by table, not {parts!r:.60}", group=self.name)
         if token is not None and not (isinstance(token, str) and token):
-            raise InvalidRequest(f"token must be a text that is not empty, not {token!r:.60}", group=self.name)
+            raise InvalidRequest(f"token must be a non-empty text, not {token!r:.60}", group=self.name)
         for name in modes.keys() - parts.keys():
             raise InvalidRequest(f"overwrite names table {name}, for which there are no messages", table=name)
         checked = {name: self._part(name, parts[name], modes.get(name, Mode.APPEND)) for name in sorted(parts)}
         if not checked:
-            raise InvalidRequest(f"a publish of group {self.name} needs the messages of one table at least")
+            raise InvalidRequest(f"a publish of group {self.name} needs the messages of at least one table")
         self._check_distinct(checked)
-        for name in checked:  # what a commit would refuse later would leave an intent that never lands
+        for name in checked:  # a later refusal by a commit would leave an intent that can never be completed
             CommitRequest.of(self.catalog.table(name).context, self.user, None, properties)
         return self._decide(Intent(0, token or str(uuid.uuid4()), checked, dict(properties or {})))
 
     def rollback(self, to: int) -> GroupVersion:
-        """Bring all tables back to version ``to`` and publish that as a new version; those between are withdrawn.
+        """Roll all tables back to version ``to`` and publish that as a new version; versions in between are withdrawn.
 
-        What was committed to the tables since is gone, as with ``Table.rollback``. Raises NotFound.
+        Later commits to the tables are removed, as with ``Table.rollback``. Raises NotFound, and InvalidRequest for a
+        withdrawn version or one with other tables than the latest.
         """
         target = self.store.version(whole("to", to))
         if (latest := self.latest()) is not None and latest.tables.keys() != target.tables.keys():
@@ -160,30 +163,30 @@ class Group:
                 f"{sorted(latest.tables)}: only versions of the same tables can be rolled back to",
                 group=self.name,
             )
-        self._check_stands(to)
-        parts = {name: self._undoing(name, member.tag) for name, member in target.tables.items()}
+        self._check_not_withdrawn(to)
+        parts = {name: self._rollback_part(name, member.tag) for name, member in target.tables.items()}
         return self._decide(Intent(0, str(uuid.uuid4()), parts, restores=to))
 
     def recover(self) -> GroupVersion | None:
-        """Finish what a publisher that died has decided; the version, None when nothing was left over."""
+        """Complete a publish whose process died; return its version, None when none is pending."""
         pending = self._pending()
         return None if pending is None else self._finish(pending)
 
     def abandon(self) -> GroupVersion:
-        """Give up a publish that can never land, as a table was dropped or files are gone.
+        """Give up a publish that can never succeed, because a table was dropped or files are missing.
 
-        Its number becomes a version that changes nothing. Stop its publisher first. Raises NotFound when nothing is
-        pending, InvalidRequest when a table has its part already: roll that table back, then abandon.
+        Its number becomes a version without changes. Stop the publishing process first. Raises NotFound when no publish
+        is pending, InvalidRequest when a table has already committed its part: roll that table back first.
         """
         pending = self._pending()
         if pending is None:
-            raise NotFound(f"group {self.name} has no publish that waits to be finished", group=self.name)
+            raise NotFound(f"group {self.name} has no pending publish", group=self.name)
         for name, part in pending.parts.items():
             with contextlib.suppress(NotFound):
                 if has_landed(self.catalog.table(name), part, pending, self.name):
                     raise InvalidRequest(
-                        f"publish {pending.number} of group {self.name} has reached table {name} already: recover() "
-                        "finishes it; to abandon it, roll that table back first",
+                        f"publish {pending.number} of group {self.name} is committed to table {name} already: call "
+                        "recover() to complete it; to abandon it, roll that table back first",
                         group=self.name,
                         table=name,
                     )
@@ -198,85 +201,91 @@ class Group:
         return None if not numbers or (versions and versions[-1] >= numbers[-1]) else self.store.intent(numbers[-1])
 
     def expire(self, keep_last: int) -> list[int]:
-        """Forget all but the newest versions and delete their tags; the numbers. Tags of kept versions stay."""
+        """Delete all but the newest ``keep_last`` versions, and their tags; return the deleted version numbers.
+
+        Tags of kept versions stay.
+        """
         at_least_one("keep_last", keep_last, 0)
         if keep_last is None:
             raise InvalidRequest("keep_last must be a whole number from 1, not None")
         versions = [self.store.version(n) for n in self.store.numbers("version")]
-        gone, kept = versions[:-keep_last], versions[-keep_last:]
-        for version in gone:
+        to_delete, kept = versions[:-keep_last], versions[-keep_last:]
+        for version in to_delete:
             self.store.delete(version.number)
         for name in {name for v in kept for name in v.tables}:
             used = {v.tables[name].tag for v in kept if name in v.tables}
-            with contextlib.suppress(NotFound):  # a table that was dropped took its tags along
+            with contextlib.suppress(NotFound):  # the tags of a dropped table were deleted with it
                 self._delete_tags(self.catalog.table(name), used, kept[-1].number)
-        return [v.number for v in gone]
+        return [v.number for v in to_delete]
 
     def _part(self, name: str, messages: Sequence[CommitMessage], mode: Mode) -> Part:
         if mode is Mode.ROLLBACK:
-            raise InvalidRequest("a publish takes no rollback: call rollback()", table=name)
+            raise InvalidRequest("mode rollback is not allowed in a publish: call rollback()", table=name)
         table = self.catalog.table(name)
         check_messages(messages, table.context)
         for message in messages:
             if message.deleted_files or message.compact_before or message.compact_after:
                 raise InvalidRequest(
-                    f"group {self.name}: messages of table {name} delete or compact files, which may conflict half way "
-                    "through a publish: commit them to the table alone",
+                    f"group {self.name}: messages of table {name} delete or compact files, which may conflict in the "
+                    "middle of a publish: commit them to the table alone",
                     group=self.name,
                     table=name,
                 )
         return Part(mode, tuple(messages), schema=(table.schema.id, table.schema.time_millis))
 
-    def _decide(self, wish: Intent) -> GroupVersion:
-        """Take the next number for the intent, finishing first what others decided before."""
+    def _decide(self, request: Intent) -> GroupVersion:
+        """Create the intent under the next number and complete it; completes pending publishes first."""
         self.recover()
-        if (done := self._published(wish.token)) is not None:
+        if (done := self._finish_published(request.token)) is not None:
             return done
         try:
-            self._refuse_committed(wish)
+            self._refuse_committed(request)
         except InvalidRequest:
-            if (done := self._published(wish.token)) is not None:
+            if (done := self._finish_published(request.token)) is not None:
                 return done
             raise
-        taken = self._taken(wish)
+        highest = self._highest_known_number(request)
         for _ in range(_TRIES):
             self.recover()
-            # The number is chosen before the tokens are read: an intent that comes later has this number or more.
-            number = max((taken, *self.store.numbers("intent"), *self.store.numbers("version"))) + 1
-            if (done := self._published(wish.token)) is not None:
+            # Choose the number before the tokens are read: an intent created later has this number or a higher one.
+            number = max((highest, *self.store.numbers("intent"), *self.store.numbers("version"))) + 1
+            if (done := self._finish_published(request.token)) is not None:
                 return done
-            intent = Intent(number, wish.token, wish.parts, wish.properties, wish.restores)
+            intent = Intent(number, request.token, request.parts, request.properties, request.restores)
             if self.store.create_intent(intent):
                 return self._finish(intent)
-        raise CommitConflict(f"group {self.name}: others won {_TRIES} races for the next version", group=self.name)
+        raise CommitConflict(f"group {self.name}: lost {_TRIES} races for the next version: retry", group=self.name)
 
     def _check_distinct(self, parts: Mapping[str, Part]) -> None:
-        """A table has one part; it might be named twice, with its branch main and without."""
+        """Check that no table is named twice, for example with its branch main and without a branch."""
         names: dict[str, str] = {}
         for name in parts:
             home = self.catalog.table(name).context.paths.home
             if (other := names.setdefault(home, name)) != name:
                 raise InvalidRequest(f"{other} and {name} are the same table: give its messages once", table=name)
 
-    def _refuse_committed(self, wish: Intent) -> None:
-        """Messages that the table has or had would never land, and the group would not get past them."""
-        for name, part in wish.parts.items():
+    def _refuse_committed(self, request: Intent) -> None:
+        """Raise InvalidRequest when a table has or had files of the messages.
+
+        Such a publish could never succeed, and would block the group.
+        """
+        for name, part in request.parts.items():
             context = self.catalog.table(name).context
             entries = [e for change in changes_of(part.messages) for e in change.entries]
             added = partial(_added_before, context, entries)
             for entry in read_latest(context.snapshots, added):
                 raise InvalidRequest(
-                    f"group {self.name}: file {entry.file.file_name} is in table {name} already, or was: these "
-                    "messages were committed before; a token makes a publish happen once while its version is kept",
+                    f"group {self.name}: file {entry.file.file_name} is or was in table {name} already: these "
+                    "messages were committed before; use a token to publish exactly once while the version is kept",
                     group=self.name,
                     table=name,
                     file=entry.file.file_name,
                 )
 
-    def _taken(self, wish: Intent) -> int:
-        """The highest number that a table knows of this group, also of one whose records were deleted."""
+    def _highest_known_number(self, request: Intent) -> int:
+        """Return the highest publish number in the tables' snapshots and tags, which outlive deleted records."""
         found = [0]
-        for name, part in wish.parts.items():
+        for name, part in request.parts.items():
             if part.mode is Mode.ROLLBACK:
                 continue
             table = self.catalog.table(name)
@@ -286,18 +295,18 @@ class Group:
         return max(found)
 
     def _number_of(self, tag: str) -> int | None:
-        """The version that a tag is called after; None for a tag that is not of this group."""
+        """Return the version number in the name of a tag; None for a tag that is not of this group."""
         number = tag.removeprefix(f"group-{self.name}-")
         return int(number) if number != tag and re.fullmatch(r"[0-9]{1,18}", number) else None
 
-    def _published(self, token: str) -> GroupVersion | None:
+    def _finish_published(self, token: str) -> GroupVersion | None:
         for number in reversed(self.store.numbers("intent")):
             if self.store.intent(number).token == token:
                 return self._finish(self.store.intent(number))
         return None
 
     def _finish(self, intent: Intent) -> GroupVersion:
-        """Steps 3 and 4, by the publisher or by anybody after it; every step may have been done before."""
+        """Do steps 3 and 4, in any process; each of the steps may have been done before."""
         if intent.number in self.store.numbers("version"):
             return self.store.version(intent.number)
         earlier = self.latest()
@@ -307,27 +316,27 @@ class Group:
                 members[name] = land(self.catalog.table(name), part, intent, self.name)
             except PaimonError:
                 if intent.number in self.store.numbers("version"):
-                    break  # others finished it while we slept, and went on
+                    break  # a concurrent process completed it, and later publishes may have followed
                 raise
         version = GroupVersion(intent.number, members, clock.now_millis(), intent.properties, intent.restores)
         return version if self.store.create_version(version) else self.store.version(intent.number)
 
     def _delete_tags(self, table: Table, used: set[str], newest: int) -> None:
-        """Delete the group's tags that no version uses, those that an earlier run left behind too."""
+        """Delete the group's tags that no version uses, also those that an interrupted run left."""
         for tag in table.tags.list():
             number = self._number_of(tag.name)
             if number is not None and number <= newest and tag.name not in used:
                 with contextlib.suppress(TagNotFound):
                     table.tags.delete(tag.name)
 
-    def _undoing(self, name: str, tag: str) -> Part:
+    def _rollback_part(self, name: str, tag: str) -> Part:
         table = self.catalog.table(name)
         table.tags.read(tag)
         latest = table.latest_snapshot()
         undone = None if latest is None else (latest.id, latest.uuid or "")
         return Part(Mode.ROLLBACK, tag=tag, undone=undone, schema=(table.schema.id, table.schema.time_millis))
 
-    def _check_stands(self, version: int) -> None:
+    def _check_not_withdrawn(self, version: int) -> None:
         if version in _withdrawn([self.store.version(n) for n in self.store.numbers("version")]):
             raise InvalidRequest(
                 f"version {version} of group {self.name} was withdrawn by a rollback", group=self.name, version=version
@@ -337,18 +346,19 @@ class Group:
 def _added_before(
     context: TableContext, entries: Sequence[ManifestEntry], latest: Snapshot | None
 ) -> list[ManifestEntry]:
-    """Those of the entries whose files a snapshot has, or had."""
+    """Return those entries whose files a snapshot has or had."""
     return [entry for entry, _ in added_before(Base(context, latest), entries)]
 
 
 def _modes(overwrite: object) -> dict[str, Mode]:
-    """How the tables named take their part; raises InvalidRequest for what is no mode."""
+    """Return the mode of each table in ``overwrite``; raises InvalidRequest for an invalid mode."""
     given = {} if overwrite is None else overwrite
     if not isinstance(given, Mapping):
-        raise InvalidRequest(f"overwrite maps tables to modes, and is not {overwrite!r:.60}")
+        raise InvalidRequest(f"overwrite must map tables to modes, not {overwrite!r:.60}")
     for name, mode in given.items():
         if mode not in list(Mode):
-            raise InvalidRequest(f"overwrite of table {name}: {mode!r:.40} is none of {', '.join(Mode)}", table=name)
+            allowed = ", ".join(Mode)
+            raise InvalidRequest(f"overwrite of table {name}: {mode!r:.40} must be one of {allowed}", table=name)
     return {name: Mode(mode) for name, mode in given.items()}
 
 

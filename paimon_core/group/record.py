@@ -1,7 +1,7 @@
-"""The two records of a table group: what a publish intends, and the version that it became.
+"""Records of a table group: the intent of a publish, and the version that it becomes.
 
-Both are JSON files that never change. An intent holds everything that is needed to finish it: whoever finds one
-without its version can do so, as often as wanted.
+Both are JSON files that never change. An intent contains everything that is needed to complete the publish: any process
+that finds an intent without its version can do so, any number of times.
 """
 
 from __future__ import annotations
@@ -19,38 +19,38 @@ RECORD_VERSION = 1
 
 
 class Mode(StrEnum):
-    """How a table takes its part; DO NOT CHANGE, on disk."""
+    """How a table changes in a publish; DO NOT CHANGE, on disk."""
 
     APPEND = "append"
     """Rows are added, or upserted by key."""
     OVERWRITE_PARTITIONS = "overwrite-partitions"
-    """The partitions that the new files lie in are replaced."""
+    """The partitions that contain the new files are replaced."""
     OVERWRITE_TABLE = "overwrite-table"
     ROLLBACK = "rollback"
-    """The table goes back to the snapshot that an earlier version names."""
+    """The table is rolled back to the snapshot that an earlier version names."""
 
 
 @dataclass(frozen=True)
 class Part:
-    """What one table contributes."""
+    """The change of one table in a publish."""
 
     mode: Mode
     messages: tuple[CommitMessage, ...] = ()
     tag: str | None = None
-    """For a rollback: the tag to go back to."""
+    """For a rollback: the tag to roll back to."""
     undone: tuple[int, str] | None = None
-    """For a rollback: id and uuid of the snapshot that was the latest; once it is gone, the rollback is done."""
+    """For a rollback: id and uuid of the former latest snapshot; the rollback is done when it does not exist."""
     schema: tuple[int, int] | None = None
-    """Id and time of the table's schema: one that was made anew has others. None in records of earlier versions."""
+    """Id and time of the table's schema; a re-created table has others. None in records of the older format."""
 
     def to_plain(self) -> dict[str, Any]:
-        """As plain JSON values."""
+        """Return plain JSON values."""
         texts = [base64.b64encode(m.to_bytes()).decode() for m in self.messages]
         return {"mode": self.mode, "messages": texts, "tag": self.tag, "undone": self.undone, "schema": self.schema}
 
     @staticmethod
     def from_plain(value: Mapping[str, Any]) -> Part:
-        """The inverse of ``to_plain``."""
+        """Return the part of the output of ``to_plain``."""
         messages = tuple(CommitMessage.from_bytes(base64.b64decode(text)) for text in value["messages"])
         undone, schema = value["undone"], value.get("schema")
         return Part(
@@ -64,26 +64,26 @@ class Part:
 
 @dataclass(frozen=True)
 class Intent:
-    """A publish that has been decided and must be finished."""
+    """A publish that is decided and must be completed."""
 
     number: int
     token: str
-    """Tells it from another intent of the same number."""
+    """Distinguishes the intent from another one with the same number."""
     parts: Mapping[str, Part]
     """By ``database.table``."""
     properties: Mapping[str, str] = field(default_factory=dict)
     restores: int | None = None
-    """For a rollback: the version that it goes back to."""
+    """For a rollback: the version to roll back to."""
 
     def to_bytes(self) -> bytes:
-        """Versioned JSON."""
+        """Return versioned JSON."""
         members = {"number": self.number, "token": self.token, "properties": dict(self.properties)}
         parts = {name: part.to_plain() for name, part in self.parts.items()}
         return pack(RECORD_VERSION, {**members, "restores": self.restores, "parts": parts})
 
     @staticmethod
     def from_bytes(data: bytes) -> Intent:
-        """The inverse of ``to_bytes``; raises InvalidRequest for other bytes, UnsupportedFeature for newer ones."""
+        """Parse the output of ``to_bytes``; raises InvalidRequest for other bytes, UnsupportedFeature for a newer one."""
         with unpacked(data, "group intent", RECORD_VERSION) as value:
             parts = {_text(name): Part.from_plain(part) for name, part in value["parts"].items()}
             restores = None if value["restores"] is None else _whole(value["restores"])
@@ -92,7 +92,7 @@ class Intent:
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """One table in a version of the group: a snapshot, and the tag that keeps it."""
+    """One table in a version of the group: a snapshot, and the tag that protects it."""
 
     snapshot: int
     tag: str
@@ -104,19 +104,19 @@ class GroupVersion:
 
     number: int
     tables: Mapping[str, Member]
-    """By ``database.table``; tables that a publish left alone stay at their earlier snapshot."""
+    """By ``database.table``; tables that a publish does not change keep their earlier snapshot."""
     time_millis: int
     properties: Mapping[str, str] = field(default_factory=dict)
     restores: int | None = None
-    """The version that this one went back to; those between are withdrawn."""
+    """The version that this one rolled back to; the versions in between are withdrawn."""
 
     def to_bytes(self) -> bytes:
-        """Versioned JSON."""
+        """Return versioned JSON."""
         return pack(RECORD_VERSION, asdict(self))
 
     @staticmethod
     def from_bytes(data: bytes) -> GroupVersion:
-        """The inverse of ``to_bytes``; raises InvalidRequest for other bytes, UnsupportedFeature for newer ones."""
+        """Parse the output of ``to_bytes``; raises InvalidRequest for other bytes, UnsupportedFeature for a newer one."""
         with unpacked(data, "group version", RECORD_VERSION) as value:
             tables = {
                 name: Member(_whole(member["snapshot"]), _text(member["tag"]))
@@ -129,13 +129,13 @@ class GroupVersion:
 
 def _whole(value: object) -> int:
     if type(value) is not int:
-        raise TypeError(f"{value!r:.60} is no whole number")
+        raise TypeError(f"{value!r:.60} is not a whole number")
     return value
 
 
 def _text(value: object) -> str:
     if not isinstance(value, str):
-        raise TypeError(f"{value!r:.60} is no text")
+        raise TypeError(f"{value!r:.60} is not a text")
     return value
 
 

@@ -1,6 +1,7 @@
 """GroupStore: the records of one group, ``<warehouse>/group/<name>/intent-N`` and ``version-N``.
 
-Each is created exclusively, whole, and never changed. Java's catalogs look at directories that end in ``.db`` only.
+Each file is created exclusively and completely, and never changed. Java's catalogs ignore the directory, because its
+name does not end in ``.db``.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ _NAME = re.compile(r"(intent|version)-([1-9]\d{0,18})")
 
 @dataclass(frozen=True, slots=True)
 class GroupStore:
-    """Reads and creates the records of one group below a warehouse."""
+    """Reads and creates the records of one group of a warehouse."""
 
     storage: Storage
     warehouse: str
@@ -30,32 +31,38 @@ class GroupStore:
 
     @property
     def directory(self) -> str:
-        """Where the records lie."""
+        """The directory of the records."""
         return group_path(self.warehouse, self.name)
 
     def numbers(self, kind: str) -> list[int]:
-        """The numbers of the records ``intent`` or ``version`` that are there, ascending, by listing."""
+        """Return the numbers of the existing records of a kind, ``intent`` or ``version``, ascending, by listing."""
         found = (_NAME.fullmatch(entry.name) for entry in self.storage.list(self.directory))
         return sorted(int(match.group(2)) for match in found if match and match.group(1) == kind)
 
     def intent(self, number: int) -> Intent:
-        """One intent; raises NotFound, CorruptTable."""
+        """Read one intent; raises NotFound, CorruptTable."""
         return self._read("intent", number, Intent.from_bytes)
 
     def version(self, number: int) -> GroupVersion:
-        """One version; raises NotFound naming those that are there, CorruptTable."""
+        """Read one version; raises NotFound naming the existing ones, CorruptTable."""
         return self._read("version", number, GroupVersion.from_bytes)
 
     def create_intent(self, intent: Intent) -> bool:
-        """Decide on an intent: True it stands, False another took its number; raises CommitStateUnknown."""
+        """Create an intent; return False when another intent has its number.
+
+        Raises CommitStateUnknown.
+        """
         return self._create(f"intent-{intent.number}", intent.to_bytes())
 
     def create_version(self, version: GroupVersion) -> bool:
-        """Make a version visible: True it is this one, False somebody was first; raises CommitStateUnknown."""
+        """Make a version visible; return False when another process has created it first.
+
+        Raises CommitStateUnknown.
+        """
         return self._create(f"version-{version.number}", version.to_bytes())
 
     def delete(self, number: int) -> None:
-        """Delete a version, then its intent; missing ones are no error."""
+        """Delete a version, then its intent; missing files are no error."""
         self.storage.delete(f"{self.directory}/{kind}-{int(number)}" for kind in ("version", "intent"))
 
     def _create(self, name: str, data: bytes) -> bool:
@@ -67,7 +74,7 @@ class GroupStore:
             return parse(self.storage.read(path))
         except FileNotFoundError:
             known = self.numbers(kind)
-            held = f"it has {known[0]} to {known[-1]}" if known else "it has none"
-            raise NotFound(f"group {self.name} has no {kind} {number}: {held}", group=self.name, path=path) from None
+            existing = f"it has {known[0]} to {known[-1]}" if known else "it has none"
+            raise NotFound(f"group {self.name} has no {kind} {number}: {existing}", group=self.name, path=path) from None
         except InvalidRequest as error:
             raise CorruptTable(f"{path}: {error}", path=path) from error

@@ -1,4 +1,4 @@
-"""Landing: how one table takes its part of a group's publish; every step may have been done before, by anybody."""
+"""Table commit: commit one table's part of a group's publish; any process may have done some of the steps before."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ _OVERWRITES = {
 
 
 def user_of(group: str) -> str:
-    """The commit user of a group's snapshots."""
+    """Return the commit user of a group's snapshots."""
     return f"group-{group}"
 
 
 def land(table: Table, part: Part, intent: Intent, group: str) -> Member:
-    """Commit the part under (the group's user, the intent's number) and tag its snapshot, or go back to a tag.
+    """Commit the part under (the group's user, the intent's number) and tag its snapshot, or roll back to a tag.
 
-    Raises AlreadyExists for a tag of the name that is somebody else's, SnapshotNotFound for an empty part of a table
-    without snapshots, TableNotFound for a table that was made anew since the intent, and what ``Table.commit`` and
+    Raises AlreadyExists when the tag name is used for another snapshot, SnapshotNotFound for an empty part of a table
+    without snapshots, TableNotFound for a table that was re-created since the intent, and what ``Table.commit`` and
     ``Table.rollback`` raise.
     """
     _check_same(table, part, intent, group)
@@ -52,7 +52,7 @@ def land(table: Table, part: Part, intent: Intent, group: str) -> Member:
 
 
 def has_landed(table: Table, part: Part, intent: Intent, group: str) -> bool:
-    """Whether the table has taken its part; raises TableNotFound for one that was made anew since."""
+    """Whether the table has committed its part; raises TableNotFound for a table that was re-created since."""
     _check_same(table, part, intent, group)
     if part.mode is Mode.ROLLBACK:
         return part.undone is not None and not _is_pending(table, part.undone)
@@ -67,24 +67,24 @@ def _check_same(table: Table, part: Part, intent: Intent, group: str) -> None:
     if schema_id in table.context.schemas.ids() and table.context.schemas.read(schema_id).time_millis == time_millis:
         return
     raise TableNotFound(
-        f"table {table.name} was dropped or made anew since publish {intent.number} of group {group} was decided: "
-        "abandon() gives that publish up",
+        f"table {table.name} was dropped or re-created since publish {intent.number} of group {group} was decided: "
+        "call abandon() to give up that publish",
         table=table.name,
         group=group,
     )
 
 
 def _tagged_before(table: Table, tag: str, part: Part, intent: Intent, group: str) -> Snapshot:
-    """The snapshot that a publisher has tagged that came this far and died; raises TagNotFound."""
-    there = table.tags.read(tag).snapshot
-    if part.messages and (there.commit_user, there.commit_identifier) != (user_of(group), intent.number):
+    """Return the snapshot that an earlier process tagged for this publish; raises TagNotFound if tagged is none."""
+    tagged = table.tags.read(tag).snapshot
+    if part.messages and (tagged.commit_user, tagged.commit_identifier) != (user_of(group), intent.number):
         raise AlreadyExists(
             f"tag {tag!r} of table {table.name} is not of group {group}, which needs the name: rename that tag, then "
-            "recover the group",
+            "call recover()",
             table=table.name,
             tag=tag,
         )
-    return there
+    return tagged
 
 
 def _tag(table: Table, tag: str, snapshot: Snapshot) -> Snapshot:
@@ -95,7 +95,7 @@ def _tag(table: Table, tag: str, snapshot: Snapshot) -> Snapshot:
 
 
 def _rolled_back(table: Table, part: Part) -> Snapshot:
-    """Go back unless that was done before: a publisher that slept must not undo what came after."""
+    """Roll back unless that was done before: a paused process must not remove later commits."""
     target = table.tags.read(part.tag or "").snapshot
     if part.undone is None or part.undone[0] == target.id:
         return target
@@ -103,7 +103,7 @@ def _rolled_back(table: Table, part: Part) -> Snapshot:
 
 
 def _is_pending(table: Table, undone: tuple[int, str]) -> bool:
-    """Whether the snapshot that was the latest still stands."""
+    """Whether the former latest snapshot still exists, so that the rollback is not done yet."""
     try:
         return (table.context.snapshots.read(undone[0]).uuid or "") == undone[1]
     except SnapshotNotFound:

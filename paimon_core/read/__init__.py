@@ -1,4 +1,4 @@
-"""Reading splits: rows of data files, merged where several files may hold one key.
+"""Reading splits: the rows of data files, merged where several files may contain the same key.
 
 Import `read_split` and `read_changes`; compaction uses `BucketReader` and `LookupReader`.
 """

@@ -1,6 +1,6 @@
-"""BucketReader: the files, sorted runs and sections of one bucket as rows; merge on read and compaction share it.
+"""BucketReader: read the files, sorted runs and sections of one bucket; used by merge on read and by compaction.
 
-Memory: a window of rows, shared by the sorted runs, and a batch and its pages per run; never a whole file.
+Memory: one window of rows, shared by the sorted runs, and one batch with its pages per run; never a whole file.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from paimon_core.schema import DataField
 
 _BATCH_BYTES = 16 << 20
 _NARROW = 4
-"""How many times WINDOW_ROWS are read of columns whose bytes are known before they are decoded."""
+"""How many times WINDOW_ROWS to read at once when the bytes of all columns are known before decoding."""
 
 
 @dataclass(frozen=True)
 class BucketReader:
-    """Reads one (partition, bucket); ``threads``: columns are decoded side by side; ``keep``: rows to give on.
+    """Reads one (partition, bucket). ``threads``: decode columns in parallel; ``keep``: filters the rows of each batch.
 
-    Whoever reads several buckets at once leaves the processors to them and passes ``threads=False``.
+    A caller that reads several buckets in parallel passes ``threads=False``.
     """
 
     context: TableContext
@@ -44,11 +44,11 @@ class BucketReader:
 
     @cached_property
     def engine(self) -> MergeEngine:
-        """The table's merge engine, made once: for a wide table that takes longer than a small section."""
+        """The table's merge engine, created once: for a wide table that takes longer than to merge a small section."""
         return merge_engine(self.context.schema, self.context.options)
 
     def path(self, file: DataFile) -> str:
-        """Where a data file of the bucket lies."""
+        """Return the path of a data file of the bucket."""
         context = self.context
         return context.paths.data_file(context.partition_path(self.partition), self.bucket, file.file_name)
 
@@ -61,10 +61,10 @@ class BucketReader:
         beside: int = 1,
         encoded: Collection[str] = (),
     ) -> Iterator[pa.RecordBatch]:
-        """The rows of one data file as ``fields``, whatever schema it was written with (format 2.4).
+        """Yield the rows of one data file as ``fields``, whatever schema it was written with (format 2.4).
 
-        ``row_groups``: only these are read. ``beside``: so many files are read at once and share the bytes of a window.
-        ``encoded``: text columns that may come as dictionaries.
+        ``row_groups``: the only row groups to read. ``beside``: the number of files read at the same time, which share
+        the bytes of a window. ``encoded``: text columns that may be returned as dictionaries.
         """
         context = self.context
         batches = read_batches(
@@ -93,10 +93,10 @@ class BucketReader:
         beside: int = 1,
         encoded: Collection[str] = (),
     ) -> Iterator[pa.RecordBatch]:
-        """The rows of one sorted run: its files one after the other, opened as they are reached.
+        """Yield the rows of one sorted run: its files in order, each opened when it is reached.
 
-        ``levels``: each row has the level of its file in the column ``LEVEL``, last. ``beside``: the runs read at once.
-        ``encoded``: text columns that may come as dictionaries.
+        ``levels``: append the column ``LEVEL`` with the level of each row's file. ``beside``: the number of runs read
+        at the same time. ``encoded``: text columns that may be returned as dictionaries.
         """
         if levels:
             return (with_level(batch, f.level) for f in run.files for batch in self.file(f, fields, beside=beside))
@@ -105,7 +105,7 @@ class BucketReader:
     def windows(
         self, runs: Sequence[SortedRun], fields: Sequence[DataField], key: Sequence[str]
     ) -> Iterator[list[pa.Table]]:
-        """The rows of some runs before any merge, window by window, with their ``LEVEL`` (``lsm.window``)."""
+        """Yield the unmerged rows of some runs, window by window, with their ``LEVEL`` (``lsm.key_windows``)."""
         return windows([self.run(run, fields, levels=True, beside=len(runs)) for run in runs], key, WINDOW_ROWS)
 
     def section(
@@ -119,10 +119,11 @@ class BucketReader:
         columns: Sequence[str] | None = None,
         keep: RowFilter | None = None,
     ) -> Iterator[pa.Table]:
-        """One row per key, sorted by key, of ``columns`` (default: all of ``fields``); ``keep``: which merged rows.
+        """Yield one row per key, sorted by key, with ``columns`` (default: all of ``fields``).
 
-        ``runs`` come oldest first; ``fields`` hold the columns that the merge needs: the engine's inputs, the key, for
-        an ``order`` (None: the runs are in sequence) sequence and kind, for deletes that are dropped the kind.
+        ``runs`` are ordered from the oldest. ``fields`` contain all columns that the merge needs: the engine's inputs,
+        the key, sequence number and row kind if there is an ``order`` (None: the runs are in sequence), and the row
+        kind if ``drop_deletes``. ``keep``: filters the merged rows.
         """
         levels = len(runs) > 1 and holds_states(self.context.options)
         encoded: set[str] = set()
@@ -141,6 +142,9 @@ class BucketReader:
 
 
 def _rows_of_run(fields: Sequence[DataField]) -> int:
-    """The rows of a run to hold at once; the bytes of texts that repeat are seen only once they are decoded."""
+    """Return how many rows of a run to hold at once.
+
+    Texts may be dictionary-encoded, so their bytes are known only after decoding: then fewer rows are held.
+    """
     fixed = all(pa.types.is_primitive(f.arrow.type) or pa.types.is_decimal(f.arrow.type) for f in fields)
     return WINDOW_ROWS * _NARROW if fixed else WINDOW_ROWS

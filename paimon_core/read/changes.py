@@ -1,4 +1,4 @@
-"""Changed rows as batches: file after file in the order of the changes, each row with its kind (format 10.4)."""
+"""Changes: read changed rows as batches, in the order of the changes, each row with its kind (format 10.4)."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ ROW_KIND = pa.field("rowkind", pa.string(), nullable=False)
 
 
 def changes_schema(schema: TableSchema, columns: Sequence[str]) -> pa.Schema:
-    """``rowkind``, then the columns."""
+    """Return the schema of changed rows: ``rowkind``, then the columns."""
     return pa.schema([ROW_KIND, *(f.arrow for f in schema.select(columns))])
 
 
 def read_changes(
     context: TableContext, snapshot_ids: Iterable[int], columns: Sequence[str], where: Predicate | None = None
 ) -> Iterator[pa.RecordBatch]:
-    """The rows that these snapshots changed and ``where`` holds for, as ``changes_schema``; one batch held at a time.
+    """Yield the rows that these snapshots changed and that match ``where``, as ``changes_schema``.
 
-    Raises SnapshotNotFound when a snapshot expires before its rows are read, CorruptTable for broken files,
-    TableNotFound when the table was dropped or made anew: the snapshots of an id would be another table's.
+    Holds one batch in memory. Raises SnapshotNotFound when a snapshot expires before its rows are read, CorruptTable
+    for broken files, TableNotFound when the table was dropped or re-created, because the ids then mean other snapshots.
     """
     for snapshot_id in snapshot_ids:
         snapshot = changed_snapshot(context, snapshot_id)
@@ -57,16 +57,16 @@ def _rows(
         batch_rows=WINDOW_ROWS,
         filters=where.bind(schema.fields).to_arrow() if where is not None else None,
     ):
-        kinds = _texts(batch[KIND_FIELD.name], path) if context.is_keyed else _inserts(len(batch))
+        kinds = _kind_texts(batch[KIND_FIELD.name], path) if context.is_keyed else _insert_kinds(len(batch))
         yield pa.RecordBatch.from_arrays([kinds, *(batch[name] for name in columns)], schema=result)
 
 
-def _texts(codes: pa.Array, path: str) -> pa.Array:
+def _kind_texts(codes: pa.Array, path: str) -> pa.Array:
     try:
         return pa.array(ROW_KINDS).take(codes)
     except pa.ArrowIndexError as error:
-        raise CorruptTable(f"data file {path} has a row kind that is none: {error}", path=path) from error
+        raise CorruptTable(f"data file {path} contains an invalid row kind: {error}", path=path) from error
 
 
-def _inserts(rows: int) -> pa.Array:
+def _insert_kinds(rows: int) -> pa.Array:
     return pa.repeat(pa.scalar(ROW_KINDS[0]), rows)

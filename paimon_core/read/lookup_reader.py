@@ -1,8 +1,9 @@
-"""LookupReader: the rows of given keys in the higher levels of a bucket (format 10.6).
+"""LookupReader: find the rows of given keys in the higher levels of a bucket (format 10.6).
 
-Keys are asked for in ascending order, a window at a time, so each level is read once, from its first key to its last.
-Files without a key asked for are not opened, row groups without one not decoded: first by their statistics, then by a
-pass over their key columns alone. Memory: what is asked for, and one batch per level.
+The keys are passed in ascending order, one window at a time, so each level is read at most once, from its first
+requested key to its last. Files without a requested key are not opened. Row groups without one are not decoded:
+statistics exclude some, and a pass over the key columns alone excludes the others. Memory: the requested rows, and one
+batch per level.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from paimon_core.schema import DataField
 
 
 class LookupReader:
-    """Looks keys up in ``files``, which are of levels above 0; rows come as ``fields`` and their ``LEVEL``."""
+    """Finds keys in ``files``, which are of levels above 0; the rows have ``fields`` and their ``LEVEL``."""
 
     def __init__(self, reader: BucketReader, files: Sequence[DataFile], fields: Sequence[DataField]) -> None:
         levels = sorted({f.level for f in files})
@@ -35,9 +36,9 @@ class LookupReader:
         ]
 
     def find(self, keys: pa.Table) -> list[pa.Table]:
-        """The rows of those of the ``keys`` that exist, of each the one of the lowest level; a sorted table per level.
+        """Return, for each of the ``keys`` that exists, its row in the lowest level; one sorted table per level.
 
-        ``keys`` has the columns ``_KEY_*``; they ascend strictly, here and from call to call.
+        ``keys`` has the columns ``_KEY_*``, strictly ascending within a call and from call to call.
         """
         found: list[pa.Table] = []
         for run in self._runs:
@@ -46,15 +47,15 @@ class LookupReader:
             rows = run.find(keys)
             if rows:
                 found.append(pa.concat_tables(rows))
-                open_ = np.ones(len(keys), np.bool_)
-                open_[places(keys, found[-1], keys.column_names)] = False
-                keys = keys.filter(pa.array(open_))
+                missing = np.ones(len(keys), np.bool_)
+                missing[places(keys, found[-1], keys.column_names)] = False
+                keys = keys.filter(pa.array(missing))
         return found
 
 
 @dataclass(frozen=True, slots=True)
 class _Unit:
-    """A file that has not been opened, or one of its row groups; the bounds may name the first key columns only."""
+    """An unopened file, or one row group of an opened file; the bounds may contain only the first key columns."""
 
     file: DataFile
     low: SortKey
@@ -63,7 +64,7 @@ class _Unit:
 
 
 class _Run:
-    """One level: what is left of it above the keys that were asked for."""
+    """The rest of one level: the files and row groups above the keys that were requested before."""
 
     def __init__(
         self, reader: BucketReader, files: Sequence[DataFile], fields: Sequence[DataField], *, beside: int
@@ -79,7 +80,7 @@ class _Run:
         self._waiting: pa.RecordBatch | None = None
 
     def find(self, keys: pa.Table) -> list[pa.Table]:
-        """The rows of those of the ``keys`` that this level holds."""
+        """Return the rows of those ``keys`` that this level contains."""
         found: list[pa.Table] = []
         start = 0
         while start < len(keys) and self._units:
@@ -89,19 +90,19 @@ class _Run:
             if start == len(keys):
                 break
             if start == end:
-                self._pass()
+                self._next_unit()
             elif unit.row_group is None:
                 self._open_file()
             elif self._batches is None and unit.low and not self._holds_any(unit, keys.slice(start, end - start)):
                 if end == len(keys):
                     break
-                self._pass()
+                self._next_unit()
             else:
                 start = self._read(unit, keys, start, found)
         return found
 
     def _read(self, unit: _Unit, keys: pa.Table, start: int, found: list[pa.Table]) -> int:
-        """Add the unit's rows of the keys from ``start`` on; the number of the first key that may lie above it."""
+        """Add the unit's rows for the keys from ``start`` on; return the position of the first key above them."""
         if self._batches is None:
             groups = [unit.row_group or 0]
             self._batches = self._reader.file(unit.file, self._fields, groups, beside=self._beside)
@@ -109,7 +110,7 @@ class _Run:
         while True:
             batch = self._waiting if self._waiting is not None else next(self._batches, None)
             if batch is None:
-                self._pass()
+                self._next_unit()
                 return start
             read_to = self._key_at(batch, len(batch) - 1)
             above = self._first_above(keys, read_to, start)
@@ -121,7 +122,7 @@ class _Run:
             if start == len(keys):
                 return start
             if self._first_above(keys, unit.high, start) == start:
-                self._pass()
+                self._next_unit()
                 return start
 
     def _holds_any(self, unit: _Unit, keys: pa.Table) -> bool:
@@ -134,13 +135,13 @@ class _Run:
         return False
 
     def _open_file(self) -> None:
-        """Put the row groups of the first file in its place."""
+        """Replace the first file by its row groups."""
         file = self._units.popleft().file
         ranges = row_group_keys(self._reader.context.storage, self._reader.path(file), self._key_fields)
         groups = [_Unit(file, sort_key(r.low), sort_key(r.high), number) for number, r in enumerate(ranges)]
         self._units.extendleft(reversed(groups))
 
-    def _pass(self) -> None:
+    def _next_unit(self) -> None:
         self._units.popleft()
         self._batches = self._waiting = None
 

@@ -1,7 +1,7 @@
-"""Split → batches: files as they are when keys cannot meet, merged when they can (format 8.7, 8.8).
+"""Split reader: read the files of a split one by one if no key occurs twice, otherwise merge them (format 8.7, 8.8).
 
-Below a merge only predicates on the primary key may filter: an older row must not surface because the newer one was
-filtered away. The whole predicate is applied to the result of a merge, where possible before it has all its columns.
+Below a merge only predicates on the primary key may filter: otherwise an older row would become visible where the newer
+one was filtered out. The whole predicate is applied to the result of a merge, if possible before all columns are built.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ def read_split(
     *,
     threads: bool = True,
 ) -> Iterator[pa.Table]:
-    """The rows of ``split``: exactly ``columns`` in order, rows that satisfy ``where``, deleted rows dropped.
+    """Yield the rows of ``split`` that match ``where``, with exactly ``columns`` in order and without deleted rows.
 
-    ``threads``: columns are decoded side by side; not for splits that are read at once. Raises SnapshotNotFound when
-    the snapshot expired or was rolled back after the split was planned, TableNotFound when the table was dropped,
-    CorruptTable for broken files.
+    ``threads``: decode columns in parallel; pass False when several splits are read at the same time. Raises
+    SnapshotNotFound when the snapshot has expired or was rolled back since the split was planned, TableNotFound when
+    the table was dropped, CorruptTable for broken files.
     """
     needed = list(dict.fromkeys([*columns, *(sorted(where.columns) if where is not None else ())]))
     keep = None
@@ -50,7 +50,7 @@ def read_split(
         if not error.facts.get("missing"):
             raise
         check_same_table(context)
-        if not _is_held(context, split):
+        if not _is_referenced(context, split):
             raise SnapshotNotFound(
                 f"snapshot {split.snapshot_id} of {context.name} expired or was rolled back while it was read: {error}",
                 snapshot=split.snapshot_id,
@@ -74,12 +74,12 @@ def _rows(
 def _merged(
     reader: BucketReader, runs: Sequence[SortedRun], fields: Sequence[DataField], keep: RowFilter | None
 ) -> Iterator[pa.Table]:
-    """Only the columns that this merge needs are decoded: often neither sequence numbers nor kinds."""
+    """Yield the merged rows of a section; decodes only the columns that the merge needs."""
     schema = reader.context.schema
     order = MergeOrder.of(reader.context.options)
     ordered = None if order.sequence_fields else in_sequence(runs)
     deletes = any(f.delete_row_count != 0 for run in runs for f in run.files)
-    # The key columns are stored twice in a file; the table's own copy serves the merge and the result at once.
+    # The key columns are stored twice in a file; the copy among the table's columns serves the merge and the result.
     inputs = schema.select(reader.engine.inputs([f.name for f in fields]))
     decoded = dict.fromkeys([*schema.key_fields, *schema.select(order.sequence_fields), *inputs])
     if ordered is None:
@@ -97,8 +97,8 @@ def _merged(
     )
 
 
-def _is_held(context: TableContext, split: Split) -> bool:
-    """Whether a snapshot file or a tag holds the split's snapshot; after a rollback its id may be another's."""
+def _is_referenced(context: TableContext, split: Split) -> bool:
+    """Whether a snapshot file or a tag references the split's snapshot, rather than another one with its id."""
     found = []
     with contextlib.suppress(SnapshotNotFound):
         found.append(context.snapshots.read(split.snapshot_id))

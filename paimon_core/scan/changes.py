@@ -1,8 +1,8 @@
-"""Changes between snapshots: which files hold them, snapshot after snapshot, without looking into any (format 10.4).
+"""Changes: the files that contain the changes of each snapshot, found without opening them (format 10.4).
 
-Where no producer writes changelog files, the files of appending commits are the changes: what came in, as it came in.
-Where one does, its changelog files are, and nothing else is. Compactions change no row, and what an overwrite replaces
-is not told row by row, so neither of them shows.
+Without a changelog producer, the files of APPEND commits are the changes: the rows as they were written. With one, only
+its changelog files are the changes. Compactions change no row, and replaced rows are not recorded one by one, so
+neither compactions nor the deletions of an overwrite appear.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from paimon_core.metadata.manifest import FileKind, ManifestEntry
 from paimon_core.metadata.snapshot import CommitKind, Snapshot
 from paimon_core.scan.plan import refuse_unread
 
-_UNBUILT = ("streaming-read-overwrite", "streaming-read-append-overwrite")
-"""Options under which the deltas of overwrites are changes too."""
+_UNSUPPORTED = ("streaming-read-overwrite", "streaming-read-append-overwrite")
+"""Options under which the deltas of overwrites are changes, too."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChangedFile:
-    """One file of changed rows and the bucket that it lies in."""
+    """One file of changed rows, with its partition and bucket."""
 
     partition: bytes
     bucket: int
@@ -32,22 +32,22 @@ class ChangedFile:
 
 
 def changed_snapshots(context: TableContext, after: int | None, until: int | None, last: int | None) -> range:
-    """The ids from ``after`` (exclusive; None: before the first snapshot ever) to ``until`` (inclusive).
+    """Return the ids from ``after`` (exclusive; None: before the first snapshot) to ``until`` (inclusive).
 
-    ``last`` is the id that ``until`` must not exceed, and its default; None: the latest. Raises SnapshotNotFound naming
-    the first id that expired or was never made, InvalidRequest for what is no range of ids.
+    ``last`` is the default and the maximum of ``until``; None: the latest id. Raises SnapshotNotFound naming the first
+    id that has expired or was never created, InvalidRequest for values that are not a range of ids.
     """
     for name, value in (("after", after), ("until", until)):
         if not _is_id(value):
             raise InvalidRequest(f"{name} must be a snapshot id, not {value!r:.60}", table=context.name)
-    _refuse_unbuilt(context)
-    held = context.snapshots.ids()
-    newest = last if last is not None else max(held, default=0)
+    _refuse_unsupported(context)
+    existing = context.snapshots.ids()
+    newest = last if last is not None else max(existing, default=0)
     start, end = after or 0, newest if until is None else until
     if last is not None and end > last:
-        raise InvalidRequest(f"table {context.name} is pinned to snapshot {last}: it has no changes until {end}")
+        raise InvalidRequest(f"table {context.name} is pinned to snapshot {last}: until must not exceed it, not {end}")
     if until is not None and start > end:
-        raise InvalidRequest(f"after snapshot {start} and until snapshot {end} lies no snapshot", table=context.name)
+        raise InvalidRequest(f"after (snapshot {start}) must not exceed until (snapshot {end})", table=context.name)
     if max(start, end) > newest:
         raise SnapshotNotFound(
             f"table {context.name} has no snapshot {max(start, end)}: it ends with {newest or 'none'}",
@@ -55,15 +55,15 @@ def changed_snapshots(context: TableContext, after: int | None, until: int | Non
             snapshot=max(start, end),
         )
     wanted = range(start + 1, end + 1)
-    there = frozenset(held)
-    if any(i not in there for i in wanted):
-        there |= frozenset(context.changelogs.ids())
-    missing = next((i for i in wanted if i not in there), None)
+    available = frozenset(existing)
+    if any(i not in available for i in wanted):
+        available |= frozenset(context.changelogs.ids())
+    missing = next((i for i in wanted if i not in available), None)
     if missing is not None:
-        following = min((i for i in there if i > missing), default=None)
+        following = min((i for i in available if i > missing), default=None)
         raise SnapshotNotFound(
-            f"table {context.name}: snapshot {missing} has expired, and its changes with it"
-            + (f"; those after {following - 1} are held" if following else ""),
+            f"table {context.name}: snapshot {missing} has expired, and so have its changes"
+            + (f"; changes after snapshot {following - 1} are available" if following else ""),
             table=context.name,
             snapshot=missing,
         )
@@ -71,7 +71,7 @@ def changed_snapshots(context: TableContext, after: int | None, until: int | Non
 
 
 def changed_snapshot(context: TableContext, snapshot_id: int) -> Snapshot:
-    """The snapshot, or the changelog that outlived it (format 16.2); raises SnapshotNotFound."""
+    """Return the snapshot, or the lasting changelog of it (format 16.2); raises SnapshotNotFound."""
     try:
         return context.snapshots.read(snapshot_id)
     except SnapshotNotFound:
@@ -83,10 +83,10 @@ def changed_snapshot(context: TableContext, snapshot_id: int) -> Snapshot:
 
 
 def changed_files(context: TableContext, snapshot: Snapshot) -> Iterator[ChangedFile]:
-    """The files of the rows that the snapshot changed, by partition directory and bucket, then as they were written.
+    """Yield the files of the changed rows, by partition directory and bucket, then in the order of writing.
 
-    Read in this order, the rows of a key come in the order in which they changed. Raises UnsupportedFeature for files
-    that are not read here, SnapshotNotFound when the snapshot expires meanwhile, CorruptTable.
+    In this order, the rows of one key come in the order of their changes. Raises UnsupportedFeature for files that this
+    library cannot read, SnapshotNotFound when the snapshot expires during the call, CorruptTable.
     """
     name, size = _list_of(context, snapshot)
     if name is None:
@@ -96,7 +96,7 @@ def changed_files(context: TableContext, snapshot: Snapshot) -> Iterator[Changed
             entry
             for manifest in context.manifests.read_list(name, size)
             for entry in context.manifests.read_manifest(manifest.file_name, manifest.file_size)
-            # Nobody reads the postpone bucket before a compaction has put its rows into others (format 11.3).
+            # Rows in the postpone bucket are not read until a compaction moves them to other buckets (format 11.3).
             if entry.kind is FileKind.ADD and entry.bucket >= 0
         ]
 
@@ -116,12 +116,12 @@ def _list_of(context: TableContext, snapshot: Snapshot) -> tuple[str | None, int
     return None, None
 
 
-def _refuse_unbuilt(context: TableContext) -> None:
-    for option in _UNBUILT:
+def _refuse_unsupported(context: TableContext) -> None:
+    for option in _UNSUPPORTED:
         text = context.schema.options.get(option, "false")
         if text.strip().lower() != "false":
             raise UnsupportedFeature(
-                f"table {context.name} counts overwrites among its changes (option {option} = {text!r}): not supported",
+                f"table {context.name} counts overwrites as changes (option {option} = {text!r}): not supported",
                 table=context.name,
                 option=option,
             )

@@ -1,4 +1,4 @@
-"""Which partitions a predicate selects, for overwrites, deletes and compactions."""
+"""Partitions: the partitions that a predicate selects, for overwrites, deletes and compactions."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from paimon_core.scan.prune import PartitionPruner
 
 
 def partitions_with_matches(context: TableContext, where: Predicate) -> Callable[[bytes], bool]:
-    """A test of serialized partitions: False where no row can match ``where``, which may read any column."""
+    """Return a test of serialized partitions: False where no row can match ``where``, which may use any column."""
     fields = context.schema.partition_fields
     pruner = PartitionPruner.of(where.bind(context.schema.fields), fields)
     return (lambda partition: True) if pruner is None else pruner.keeps
 
 
 def matching_partitions(context: TableContext, where: Predicate) -> Callable[[bytes], bool]:
-    """A test of serialized partitions.
+    """Return a test of serialized partitions: whether ``where`` is true for the partition's values.
 
-    Raises InvalidRequest when ``where`` reads other columns, SchemaMismatch for literals that do not fit.
+    Raises InvalidRequest when ``where`` uses other columns, SchemaMismatch for literals that do not fit.
     """
     keys = context.schema.partition_keys
     parse_where(where)
@@ -33,7 +33,7 @@ def matching_partitions(context: TableContext, where: Predicate) -> Callable[[by
         if column not in keys:
             known = ", ".join(keys) or "none"
             raise InvalidRequest(
-                f"table {context.name}: where reads {column!r}, which is no partition column (those are: {known})",
+                f"table {context.name}: where uses {column!r}, which is not a partition column (those are: {known})",
                 column=column,
             )
     fields = context.schema.partition_fields

@@ -1,7 +1,7 @@
-"""plan_scan: snapshot → manifests → pruned files → splits, and an account of what was left out (format 8.7, 8.8).
+"""plan_scan: snapshot → manifests → pruned files → splits, with counts of what was left out (format 8.7, 8.8).
 
-Planning reads metadata only. A plan is complete: together its splits give every row of the snapshot that the filter
-selects, each once, though they may hold others too; the reader filters.
+Planning reads metadata only. A plan is complete: its splits together contain every row of the snapshot that the filter
+selects, exactly once. They may contain other rows too, which the reader filters out.
 """
 
 from __future__ import annotations
@@ -29,24 +29,24 @@ from paimon_core.storage.paths import POSTPONE_BUCKET
 
 @dataclass(frozen=True, slots=True)
 class ScanCounts:
-    """What a plan read and left out."""
+    """The numbers of manifests and files that a plan reads and leaves out."""
 
     manifests_total: int = 0
     manifests_read: int = 0
     files_total: int = 0
-    """Live files of the snapshot, as the manifest lists count them."""
+    """Live files of the snapshot, as counted by the manifest lists."""
     files_selected: int = 0
     pruned_by_partition: int = 0
     pruned_by_bucket: int = 0
     pruned_by_key: int = 0
     pruned_by_value: int = 0
     awaiting_compaction: int = 0
-    """Files of level 0 of a first-row table: batch reads see their rows after compaction (format 8.7)."""
+    """Level-0 files of a first-row table: batch reads see their rows after a compaction (format 8.7)."""
 
 
 @dataclass(frozen=True)
 class ScanPlan:
-    """What a scan will read, and why not more."""
+    """The splits of a scan, and the reasons why other files are left out."""
 
     snapshot: Snapshot | None
     """None: the table has no snapshot, and the plan no splits."""
@@ -62,11 +62,11 @@ class ScanPlan:
 
     @property
     def row_count(self) -> int:
-        """The rows in the files of all splits: the most that a read returns."""
+        """The rows in the files of all splits: the upper limit of what a read returns."""
         return sum(s.row_count for s in self.splits)
 
     def explain(self) -> str:
-        """A few lines for a person: what is read, what was left out and by what, what needs a merge."""
+        """Return a few lines of text: what is read, what was left out and why, what must be merged."""
         if self.snapshot is None:
             return "nothing to scan: the table has no snapshot"
         n, s = self.counts, self.snapshot
@@ -138,11 +138,12 @@ def plan_scan(
     where: Predicate | None = None,
     buckets: Collection[int] | None = None,
 ) -> ScanPlan:
-    """The splits that read what ``where`` selects of ``snapshot``, in these ``buckets`` or in all.
+    """Return the splits that contain the rows of ``snapshot`` that ``where`` selects; None ``buckets``: all of them.
 
-    ``schema`` names the columns of ``where``; ``schemas`` gives the schema of a file by its id. Raises SchemaMismatch
-    for a filter that does not fit, UnsupportedFeature for deletion vectors and for files that hold only some columns,
-    SnapshotNotFound when the snapshot expires meanwhile, CorruptTable for metadata that does not decode.
+    ``where`` is bound to the columns of ``schema``; ``schemas`` returns the schema of a file by its id. Raises
+    SchemaMismatch for a filter that does not fit, UnsupportedFeature for deletion vectors and for files with only some
+    of the columns, SnapshotNotFound when the snapshot expires during the call, CorruptTable for metadata that does not
+    decode.
     """
     pruners = Pruners.of(where, schema, options, schemas)
     engine = options["merge-engine"] if schema.primary_keys else None
@@ -169,7 +170,7 @@ def plan_scan(
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """The files that are left before statistics of values are looked at, by (partition, bucket)."""
+    """The files left before value statistics are tested, by (partition, bucket)."""
 
     buckets: dict[tuple[bytes, int], list[ManifestEntry]]
     counts: ScanCounts
@@ -183,7 +184,7 @@ def _read_files(
     *,
     level_0: bool,
 ) -> _Found:
-    """The files that are not pruned; without ``level_0`` those of level 0 are left out."""
+    """Read the entries of the files that are not pruned; without ``level_0``, files of level 0 are left out."""
     listed = manifests.manifests_of(snapshot)
     partition, hashed, key = pruners.partition, pruners.bucket, pruners.key
     in_partitions = [m for m in listed if partition is None or partition.keeps_manifest(m)]
@@ -192,7 +193,7 @@ def _read_files(
     by_key = kept = waiting = 0
     grouped: dict[tuple[bytes, int], list[ManifestEntry]] = {}
     for entry in _live(manifests, opened, partition):
-        # Nobody reads the postpone bucket before a compaction has put its rows into others (format 11.3).
+        # Rows in the postpone bucket are not read until a compaction moves them to other buckets (format 11.3).
         if (
             entry.bucket == POSTPONE_BUCKET
             or (buckets is not None and entry.bucket not in buckets)
@@ -233,9 +234,9 @@ def _holds_bucket(manifest: ManifestFile, buckets: Collection[int]) -> bool:
 def _live(
     manifests: ManifestStore, opened: Iterable[ManifestFile], partition: PartitionPruner | None
 ) -> Iterator[ManifestEntry]:
-    """The files that the manifests add and none of them deletes, of the partitions wanted; the oldest first.
+    """Yield the live files in the wanted partitions: added by a manifest and deleted by none; the oldest first.
 
-    An entry and the one that deletes it share partition and bucket, so that both are read or neither.
+    A file's ADD and DELETE entries have the same partition and bucket, so that either both are read or neither.
     """
     entries: list[ManifestEntry] = []
     for manifest in opened:
@@ -247,7 +248,7 @@ def _live(
 
 
 def refuse_unread(entry: ManifestEntry, root: str) -> None:
-    """Raises UnsupportedFeature for a file that is not read here, of the table at ``root``."""
+    """Raise UnsupportedFeature for a file of the table at ``root`` that this library cannot read."""
     if entry.file.external_path is not None:
         raise UnsupportedFeature(
             f"file {entry.file.file_name} lies outside of {root}: not supported", file=entry.file.file_name
@@ -267,7 +268,7 @@ def _pack(
     combines: bool,
     unique: bool,
 ) -> list[Packed]:
-    """The splits of one bucket; ``unique``: each key lies in one file."""
+    """Return the splits of one bucket; ``unique``: each key exists in one file only."""
     files = [e.file for e in entries]
     may_match = None if value is None else partial(value.keeps, entries[0].partition)
     if order is None or (unique and all(f.delete_row_count == 0 for f in files)):
@@ -276,7 +277,7 @@ def _pack(
 
 
 def _refuse_deletion_vectors(manifests: ManifestStore, snapshot: Snapshot) -> None:
-    """The other table indexes serve writers only (format 4.4, 11.1)."""
+    """Raise UnsupportedFeature for deletion vectors; other table indexes serve writers only (format 4.4, 11.1)."""
     if snapshot.index_manifest is None:
         return
     path = manifests.paths.manifest(snapshot.index_manifest)

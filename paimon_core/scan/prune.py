@@ -1,7 +1,7 @@
-"""What a filter allows a scan to leave out: partitions, buckets and files (format 8.8).
+"""Pruning: the partitions, buckets and files that a scan may leave out because of its filter (format 8.8).
 
-Everything here is conservative: what is dropped cannot hold a row that the filter selects; what statistics do not say
-is kept. Statistics are decoded only where a filter asks for them.
+All tests are conservative: what is left out cannot contain a row that the filter selects, and without statistics it is
+kept. Statistics are decoded only for columns that the filter uses.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from paimon_core.schema import DataField, TableSchema
 from paimon_core.types import DataType
 
 MAX_HASHED_KEYS = 10_000
-"""Combinations of bucket key values beyond which buckets are not pruned."""
+"""The largest number of combinations of bucket key values for which buckets are pruned."""
 
 Schemas = Callable[[int], TableSchema]
 Bounds = dict[str, tuple[Any, Any, int | None]]
@@ -32,7 +32,7 @@ Bounds = dict[str, tuple[Any, Any, int | None]]
 
 @dataclass(frozen=True, slots=True)
 class Pruners:
-    """One test per thing that can be left out; None where the filter says nothing about it."""
+    """One test for each thing that can be left out; None where the filter does not restrict it."""
 
     partition: PartitionPruner | None = None
     bucket: BucketPruner | None = None
@@ -41,7 +41,7 @@ class Pruners:
 
     @staticmethod
     def of(where: Predicate | None, schema: TableSchema, options: TableOptions, schemas: Schemas) -> Pruners:
-        """The tests that a filter on ``schema`` allows; raises SchemaMismatch where it does not fit."""
+        """Return the tests that a filter on ``schema`` allows; raises SchemaMismatch when it does not fit."""
         if where is None:
             return Pruners()
         bound = where.bind(schema.fields)
@@ -56,21 +56,21 @@ class Pruners:
 
 @dataclass(frozen=True, slots=True)
 class StatsRow:
-    """The columns of one kind of statistics row that a filter asks about, ready to be decoded many times."""
+    """Decodes the columns of one kind of statistics row that a filter uses; prepared once for many rows."""
 
     arity: int
     names: tuple[tuple[int, str], ...]
-    """The positions and names of the columns asked for."""
+    """The positions and names of the columns to decode."""
     decode: Callable[[bytes], tuple[Any, ...]]
 
     @staticmethod
     def of(fields: Sequence[DataField], names: Collection[str]) -> StatsRow:
-        """For rows of ``fields``, of which those ``names`` are asked for."""
+        """Return the decoder for rows of ``fields``, of which the columns ``names`` are decoded."""
         wanted = tuple((at, f.name) for at, f in enumerate(fields) if f.name in names)
         return StatsRow(len(fields), wanted, row_decoder(tuple(f.type for f in fields)))
 
     def bounds(self, stats: ColumnStats, file_name: str) -> Bounds:
-        """Minimum, maximum and null count by column; empty where none were recorded.
+        """Return minimum, maximum and null count by column; empty if there are no statistics.
 
         Raises CorruptTable naming the file.
         """
@@ -86,7 +86,7 @@ class StatsRow:
         return {name: (low[at], high[at], nulls[at]) for at, name in self.names}
 
     def constant(self, row: bytes, row_count: int, file_name: str) -> Bounds:
-        """The statistics of ``row_count`` rows that all hold the values of ``row``, the partition of a file.
+        """Return the statistics of ``row_count`` rows that all have the values of ``row``, the partition of a file.
 
         Raises CorruptTable naming the file.
         """
@@ -101,33 +101,33 @@ class StatsRow:
 
 @dataclass(frozen=True)
 class PartitionPruner:
-    """Tests partitions; each distinct one is decoded and tested once."""
+    """Tests partitions; each distinct partition is decoded and tested once."""
 
     where: BoundPredicate
-    """A filter that reads only partition columns."""
+    """A filter that uses only partition columns."""
     row: StatsRow
     known: dict[bytes, bool] = field(default_factory=dict)
 
     @staticmethod
     def of(where: BoundPredicate, fields: Sequence[DataField]) -> PartitionPruner | None:
-        """None when nothing that the filter demands is about the partition ``fields`` alone."""
+        """Return None when no required part of the filter uses the partition ``fields`` alone."""
         part = where.only([f.name for f in fields])
         return None if part is None else PartitionPruner(part, StatsRow.of(fields, part.columns))
 
     def keeps_manifest(self, manifest: ManifestFile) -> bool:
-        """Whether an entry of the manifest may lie in a partition that the filter selects."""
+        """Whether an entry of the manifest may be in a partition that the filter selects."""
         entries = manifest.num_added_files + manifest.num_deleted_files
         return self.where.may_match(self.row.bounds(manifest.partition_stats, manifest.file_name), entries)
 
     def select(self, entries: Sequence[ManifestEntry], manifest: str) -> list[ManifestEntry]:
-        """The entries, of the manifest named, in partitions of which rows may be selected."""
+        """Return the entries whose partitions may contain selected rows; ``manifest`` is their file, for errors."""
         for entry in entries:
             if entry.partition not in self.known:
                 self.keeps(entry.partition, manifest)
         return [e for e in entries if self.known[e.partition]]
 
     def keeps(self, partition: bytes, found_in: str = "a commit") -> bool:
-        """Whether rows of the partition may be selected; ``found_in`` names its source in errors."""
+        """Whether the partition may contain selected rows; ``found_in`` names its source in errors."""
         if partition not in self.known:
             self.known[partition] = self.where.may_match(self.row.constant(partition, 1, found_in), 1)
         return self.known[partition]
@@ -139,7 +139,7 @@ class BucketPruner:
 
     keys: tuple[DataField, ...]
     values: tuple[tuple[Any, ...], ...]
-    """For each key, the values that it may have."""
+    """For each key column, the values that the filter allows."""
     schema: TableSchema
     schemas: Schemas
     buckets: dict[int, frozenset[int]] = field(default_factory=dict)
@@ -149,7 +149,7 @@ class BucketPruner:
     def of(
         where: BoundPredicate, keys: tuple[DataField, ...], schema: TableSchema, schemas: Schemas
     ) -> BucketPruner | None:
-        """None when the filter does not name the values of every bucket key, or names too many."""
+        """Return None when the filter does not list the values of every bucket key column, or lists too many."""
         values = [where.equality_values(f.name) for f in keys]
         known = tuple(v for v in values if v is not None)
         if not keys or len(known) < len(keys) or prod(map(len, known)) > MAX_HASHED_KEYS:
@@ -157,7 +157,7 @@ class BucketPruner:
         return BucketPruner(keys, known, schema, schemas)
 
     def keeps(self, entry: ManifestEntry) -> bool:
-        """Whether the entry's bucket may hold one of the keys; entries differ in their number of buckets."""
+        """Whether the entry's bucket may contain one of the keys; entries may have different numbers of buckets."""
         if entry.total_buckets < 1 or not self._hashes_alike(entry.file.schema_id):
             return True
         allowed = self.buckets.get(entry.total_buckets)
@@ -175,7 +175,7 @@ class BucketPruner:
         return frozenset(bucket_of(hash_rows(columns, types), total).tolist())
 
     def _hashes_alike(self, schema_id: int) -> bool:
-        """Whether files of that schema were hashed by the same types: -5 hashes otherwise as INT than as BIGINT."""
+        """Whether files of that schema were hashed with the same types: -5 as INT and as BIGINT hash differently."""
         if schema_id == self.schema.id:
             return True
         if schema_id not in self.comparable:
@@ -189,23 +189,23 @@ class KeyPruner:
     """Tests files of a primary-key table by the range of their keys."""
 
     where: BoundPredicate
-    """A filter that reads only columns of the trimmed primary key."""
+    """A filter that uses only columns of the trimmed primary key."""
     row: StatsRow
 
     @staticmethod
     def of(where: BoundPredicate, fields: Sequence[DataField]) -> KeyPruner | None:
-        """None when nothing that the filter demands is about the key ``fields`` alone."""
+        """Return None when no required part of the filter uses the key ``fields`` alone."""
         part = where.only([f.name for f in fields])
         return None if part is None else KeyPruner(part, StatsRow.of(fields, part.columns))
 
     def keeps(self, file: DataFile) -> bool:
-        """Whether a key of the file may match; a single file may go, for all rows of a key lie in its range."""
+        """Whether the file may contain a selected key; all files with that key are kept, so their merge is complete."""
         return self.where.may_match(self.row.bounds(file.key_stats, file.file_name), file.row_count)
 
 
 @dataclass(frozen=True)
 class ValuePruner:
-    """Tests files against the whole filter, by all of their statistics under the names of the current schema."""
+    """Tests files against the whole filter with all their statistics, under the names of the current schema."""
 
     where: BoundPredicate
     schema: TableSchema
@@ -216,12 +216,12 @@ class ValuePruner:
 
     @staticmethod
     def of(where: BoundPredicate, schema: TableSchema, schemas: Schemas) -> ValuePruner:
-        """For files of ``schema`` or any older one of ``schemas``."""
+        """Return the test for files of ``schema`` or of any older schema in ``schemas``."""
         partition = StatsRow.of(schema.partition_fields, where.columns)
         return ValuePruner(where, schema, schemas, partition, StatsRow.of(schema.key_fields, where.columns))
 
     def keeps(self, partition: bytes, file: DataFile) -> bool:
-        """Whether some row of the file may match."""
+        """Whether a row of the file may match."""
         bounds = self._value_bounds(file)
         bounds.update(self.key.bounds(file.key_stats, file.file_name))
         bounds.update(self.partition.constant(partition, file.row_count, file.file_name))
@@ -241,12 +241,12 @@ class ValuePruner:
 
 @dataclass(frozen=True, slots=True)
 class _Cover:
-    """How the value statistics of the files of one schema answer for the columns of a filter (format 2.4)."""
+    """Maps the value statistics of the files of one schema to the columns of a filter (format 2.4)."""
 
     row: StatsRow
-    """The columns of the same id and type, under our names."""
+    """The columns with the same id and type, under their current names."""
     absent: tuple[str, ...]
-    """Our names of columns that the schema did not have yet: all their values are null."""
+    """The current names of columns that the schema did not have yet: all their values are null."""
 
 
 def _cover(schema: TableSchema, old: TableSchema, names: tuple[str, ...] | None, columns: frozenset[str]) -> _Cover:

@@ -1,7 +1,7 @@
-"""Split: the unit of reading, and how the files of one bucket are packed into splits (format 8.7).
+"""Split: the unit of reading, and the packing of one bucket's files into splits (format 8.7).
 
-A raw split is read file by file: no key occurs twice in the bucket and no row is a delete. Any other split holds whole
-sections, each to be merged on its own: no key of one section occurs in another, or in another split.
+A raw split is read file by file: no key occurs twice in the bucket and no row is a delete. Any other split consists of
+whole sections, each merged separately: no key of one section occurs in another section or in another split.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ class Split:
     layout: Layout = ()
     """Sections of sorted runs of positions in ``files``; () for a raw split."""
     delta_manifest_list: str = ""
-    """That of the snapshot, by which it is told from another of its id after a rollback; "" where it is not known."""
+    """That of the snapshot; after a rollback it distinguishes snapshots of one id. "" when it is not known."""
 
     @property
     def sections(self) -> tuple[tuple[SortedRun, ...], ...]:
-        """The sorted runs of each section that is to be merged, oldest first; () for a raw split."""
+        """The sorted runs of each section to merge, oldest first; () for a raw split."""
         return tuple(tuple(self._run(run) for run in section) for section in self.layout)
 
     def _run(self, positions: tuple[int, ...]) -> SortedRun:
@@ -49,7 +49,7 @@ class Split:
 
     @property
     def row_count(self) -> int:
-        """The rows in the files: what a raw split returns, and the most that a merged one returns."""
+        """The rows in the files: what a raw split returns, and the upper limit of a merged one."""
         return sum(f.row_count for f in self.files)
 
     @property
@@ -58,7 +58,7 @@ class Split:
         return sum(f.file_size for f in self.files)
 
     def to_bytes(self) -> bytes:
-        """Versioned JSON, to travel between processes."""
+        """Return versioned JSON, to be sent to another process."""
         members = {
             "partition": bytes_to_plain(self.partition),
             "bucket": self.bucket,
@@ -73,7 +73,7 @@ class Split:
 
     @staticmethod
     def from_bytes(data: bytes) -> Split:
-        """The inverse of ``to_bytes``.
+        """Return the split of the output of ``to_bytes``.
 
         Raises InvalidRequest for other bytes, UnsupportedFeature for a newer version.
         """
@@ -83,19 +83,19 @@ class Split:
             split = Split(partition=bytes_from_plain(value.pop("partition")), files=files, layout=layout, **value)
             positions = sorted(at for section in layout for run in section for at in run)
         if positions != ([] if split.raw else list(range(len(files)))) or not all(all(s) for s in layout):
-            raise InvalidRequest(f"not a split: its layout {layout!r:.80} does not hold each of its files once")
+            raise InvalidRequest(f"not a split: its layout {layout!r:.80} does not contain each of its files once")
         return split
 
 
 @dataclass(frozen=True, slots=True)
 class Packing:
-    """How much a split holds, in bytes; a file counts for ``open_file_bytes`` at least."""
+    """The size of a split in bytes; a file counts for at least ``open_file_bytes``."""
 
     target_bytes: int
     open_file_bytes: int
 
     def pack(self, items: Iterable[T], size: Callable[[T], int]) -> list[list[T]]:
-        """Bins of neighbours in their order, each up to the target; an item that exceeds it is alone in its bin."""
+        """Group neighbours, in order, up to the target size; an item that exceeds the target is alone in its group."""
         bins: list[list[T]] = []
         weight = 0
         for item in items:
@@ -113,7 +113,7 @@ Packed = tuple[tuple[DataFile, ...], Layout]
 
 
 def pack_append(files: Sequence[DataFile], packing: Packing) -> list[Packed]:
-    """The splits of a bucket of an append table: all raw, in the order of writing."""
+    """Return the splits of a bucket of an append table: all raw, in the order of writing."""
     ordered = sorted(files, key=lambda f: f.min_sequence_number)
     return [(tuple(some), ()) for some in packing.pack(ordered, lambda f: f.file_size)]
 
@@ -126,15 +126,15 @@ def pack_keyed(
     *,
     combines: bool = False,
 ) -> list[Packed]:
-    """The splits of a bucket of a primary-key table, without the sections of which no file ``may_match``.
+    """Return the splits of a bucket of a primary-key table, without the sections of which no file ``may_match``.
 
-    A filter on values must not drop one file of a section: an older row would surface. It may drop a whole section, for
-    no key of it occurs elsewhere; not if the merge engine ``combines`` values of several rows, for then the result may
-    match where no file does. Sections that need no merge are packed apart from those that do, so that as much as
-    possible is read raw.
+    A filter on values must not drop a single file of a section, because an older row would become visible. It may drop
+    a whole section, because no key of it occurs elsewhere; but not when the merge engine ``combines`` values of several
+    rows, because then the result may match where no file does. Sections that need no merge are packed separately, so
+    that as many files as possible are read raw.
     """
     if may_match is not None:
-        may_match = _remembered(may_match)
+        may_match = _cached(may_match)
         if not combines and not any(map(may_match, files)):
             return []
     sections = _sections(files, order)
@@ -152,15 +152,15 @@ def pack_keyed(
     return out
 
 
-def _remembered(test: Callable[[DataFile], bool]) -> Callable[[DataFile], bool]:
+def _cached(test: Callable[[DataFile], bool]) -> Callable[[DataFile], bool]:
     known: dict[str, bool] = {}
 
-    def remembered(file: DataFile) -> bool:
+    def cached(file: DataFile) -> bool:
         if file.file_name not in known:
             known[file.file_name] = test(file)
         return known[file.file_name]
 
-    return remembered
+    return cached
 
 
 _Section = Sequence[Sequence[DataFile]]
@@ -168,14 +168,14 @@ _Section = Sequence[Sequence[DataFile]]
 
 
 def _sections(files: Sequence[DataFile], order: KeyOrder) -> list[_Section]:
-    # Files of one level above 0 share no key (format 7.3), so that their keys need not even be decoded.
+    # Files of one level above 0 share no key (format 7.3), so their keys need not be decoded.
     if len(files) == 1 or (files[0].level > 0 and all(f.level == files[0].level for f in files)):
         return [((f,),) for f in files]
     return [tuple(run.files for run in section.runs) for section in intervals(files, order)]
 
 
 def _is_raw(section: _Section) -> bool:
-    """Whether the section holds each key once and no delete; an unknown number of deletes may be one."""
+    """Whether the section contains each key once and no delete; an unknown number of deletes counts as some."""
     return len(section) == 1 and all(f.delete_row_count == 0 for f in section[0])
 
 

@@ -277,7 +277,7 @@ def test_a_publish_of_a_group_does_not_land_in_the_new_table(catalog, rolls_back
     new = make(catalog)
     new.tags.create("group-g-1", 1)
     before = content(new)
-    with pytest.raises(paimon.TableNotFound, match=r"abandon\(\) gives that publish up"):
+    with pytest.raises(paimon.TableNotFound, match=r"call abandon\(\) to give up that publish"):
         group.recover()
     assert content(new) == before
     assert group.abandon().number == 3

@@ -96,14 +96,14 @@ def test_a_token_publishes_once(catalog):
 def test_a_token_publishes_once_when_another_publishes_it_while_a_number_is_chosen(catalog, monkeypatch):
     group = Group(catalog, "daily")
     first, second = parts(catalog, 1), parts(catalog, 1)
-    real = Group._taken
+    real = Group._highest_known_number
 
     def slow(self, wish):
-        monkeypatch.setattr(Group, "_taken", real)
+        monkeypatch.setattr(Group, "_highest_known_number", real)
         group.publish(first, token="run-1")
         return real(self, wish)
 
-    monkeypatch.setattr(Group, "_taken", slow)
+    monkeypatch.setattr(Group, "_highest_known_number", slow)
     assert group.publish(second, token="run-1").number == 1
     assert [version.number for version in group.versions()] == [1]
 
@@ -204,7 +204,7 @@ def test_messages_that_have_landed_are_refused_before_anything_is_decided(catalo
 @pytest.mark.parametrize(
     ("wrong", "says"),
     [
-        (lambda g, c: g.publish({}), "needs the messages of one table"),
+        (lambda g, c: g.publish({}), "needs the messages of at least one table"),
         (lambda g, c: g.publish({"db.none": []}), "no table db.none"),
         (lambda g, c: g.publish({}, overwrite={"db.a": Mode.APPEND}), "no messages"),
         (lambda g, c: g.publish({"db.a": []}, overwrite={"db.a": Mode.ROLLBACK}), "call rollback"),
@@ -215,8 +215,8 @@ def test_messages_that_have_landed_are_refused_before_anything_is_decided(catalo
         (lambda g, c: g.rollback("1"), "to must be a whole number"),
         (lambda g, c: g.table("db.a", 1.5), "version must be a whole number"),
         (lambda g, c: g.publish(None), "messages by table"),
-        (lambda g, c: g.publish(parts(c, 1), overwrite="append"), "maps tables to modes"),
-        (lambda g, c: g.publish(parts(c, 1), overwrite={"db.a": "truncate"}), "is none of append"),
+        (lambda g, c: g.publish(parts(c, 1), overwrite="append"), "must map tables to modes"),
+        (lambda g, c: g.publish(parts(c, 1), overwrite={"db.a": "truncate"}), "must be one of append"),
         (lambda g, c: g.publish(parts(c, 1), properties={"run": 1}), "must be text"),
         (lambda g, c: g.publish(parts(c, 1), properties=5), "properties must map"),
         (lambda g, c: g.publish(parts(c, 1), token=5), "token must be"),
@@ -243,13 +243,13 @@ def test_a_publish_that_can_never_land_is_abandoned(catalog):
     group = Group(catalog, "daily")
     group.publish(parts(catalog, 1))
     wish = parts(catalog, 2)
-    with pytest.raises(NotFound, match="no publish that waits"):
+    with pytest.raises(NotFound, match="has no pending publish"):
         group.abandon()
     assert group.store.create_intent(Intent(2, "t", {n: Part(Mode.APPEND, tuple(m)) for n, m in wish.items()}))
     catalog.drop_table("db.b")
     with pytest.raises(PaimonError):
         group.recover()
-    with pytest.raises(InvalidRequest, match=r"has reached table db\.a already"):
+    with pytest.raises(InvalidRequest, match=r"is committed to table db\.a already"):
         group.abandon()
     catalog.table("db.a").rollback(snapshot=1)
     assert group.abandon().properties == {"group.abandoned": "true"}

@@ -104,7 +104,7 @@ def test_changelogs_expire_and_take_their_files_along(producer):
     report = expire_changelogs(context, Retention(3, 1000, 10**15, 1000))
     assert (report.expired, context.changelogs.ids()) == ((1, 2, 3), [4, 5])
     assert context.storage.read(context.paths.changelog_hint("EARLIEST")) == b"4"
-    with pytest.raises(SnapshotNotFound, match=r"snapshot 1 has expired.*those after 3 are held"):
+    with pytest.raises(SnapshotNotFound, match=r"snapshot 1 has expired.*changes after snapshot 3 are available"):
         changed_snapshots(context, None, None, None)
     assert [told_files(context, i) for i in (4, 6)] != [[], []]
     assert_whole_and_clean(context)

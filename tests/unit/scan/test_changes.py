@@ -59,7 +59,7 @@ def test_the_first_snapshot_that_is_missing_is_named(after, until, missing):
 def test_what_is_still_held_is_said():
     context = table_of(5)
     expire_all(context, retain_min=2)
-    with pytest.raises(SnapshotNotFound, match="those after 3 are held"):
+    with pytest.raises(SnapshotNotFound, match="changes after snapshot 3 are available"):
         changed_snapshots(context, 1, None, None)
     assert list(changed_snapshots(context, 3, None, None)) == [4, 5]
 

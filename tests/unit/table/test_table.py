@@ -120,7 +120,7 @@ def test_overwrites(append):
     before = append.latest_snapshot().id
     with pytest.raises(paimon.InvalidRequest, match="p=a"):
         append.overwrite(rows(("a", 8, 8.0)), where=col("p") == "b")
-    with pytest.raises(paimon.InvalidRequest, match="no partition column"):
+    with pytest.raises(paimon.InvalidRequest, match="not a partition column"):
         append.overwrite(rows(("a", 8, 8.0)), where=col("k") == 1)
     assert append.latest_snapshot().id == before
     append.delete(col("p") == "a")
