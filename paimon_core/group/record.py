@@ -83,7 +83,7 @@ class Intent:
 
     @staticmethod
     def from_bytes(data: bytes) -> Intent:
-        """Parse the output of ``to_bytes``; raises InvalidRequest for other bytes, UnsupportedFeature for a newer one."""
+        """Parse what ``to_bytes`` returns; raises InvalidRequest for other bytes, UnsupportedFeature for newer ones."""
         with unpacked(data, "group intent", RECORD_VERSION) as value:
             parts = {_text(name): Part.from_plain(part) for name, part in value["parts"].items()}
             restores = None if value["restores"] is None else _whole(value["restores"])
@@ -116,7 +116,7 @@ class GroupVersion:
 
     @staticmethod
     def from_bytes(data: bytes) -> GroupVersion:
-        """Parse the output of ``to_bytes``; raises InvalidRequest for other bytes, UnsupportedFeature for a newer one."""
+        """Parse what ``to_bytes`` returns; raises InvalidRequest for other bytes, UnsupportedFeature for newer ones."""
         with unpacked(data, "group version", RECORD_VERSION) as value:
             tables = {
                 name: Member(_whole(member["snapshot"]), _text(member["tag"]))

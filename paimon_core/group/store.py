@@ -74,7 +74,7 @@ class GroupStore:
             return parse(self.storage.read(path))
         except FileNotFoundError:
             known = self.numbers(kind)
-            existing = f"it has {known[0]} to {known[-1]}" if known else "it has none"
-            raise NotFound(f"group {self.name} has no {kind} {number}: {existing}", group=self.name, path=path) from None
+            hint = f"it has {known[0]} to {known[-1]}" if known else "it has none"
+            raise NotFound(f"group {self.name} has no {kind} {number}: {hint}", group=self.name, path=path) from None
         except InvalidRequest as error:
             raise CorruptTable(f"{path}: {error}", path=path) from error
