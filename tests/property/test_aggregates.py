@@ -1,4 +1,4 @@
-"""The aggregation engine against a model that folds row by row, as the table format tells it (format 9.5)."""
+"""The aggregation engine against a model that folds row by row, as the table format defines it (format 9.5)."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ REMOVE = "aggregation.remove-record-on-delete"
 
 
 class Refused(Exception):
-    """The model's word for an error."""
+    """The model's error."""
 
 
 @dataclass(frozen=True)
 class Numbers:
-    """Arithmetic of one numeric type on the values that Arrow gives."""
+    """Arithmetic of one numeric type on Arrow values."""
 
     type: str
 
@@ -74,7 +74,7 @@ class Numbers:
             else:
                 result = {"+": a + b, "-": a - b, "*": a * b}[operation]
             unscaled = int((result.scaleb(kind.scale)).to_integral_value(decimal.ROUND_HALF_UP))
-            # Sums of up to 18 digits live in 64 bits and may pass the precision on the way.
+            # Sums of up to 18 digits are computed in 64 bits and may exceed the precision in between.
             limit = 2**63 if operation in "+-" and kind.precision <= 18 else 10**kind.precision
             return exact(unscaled, kind.scale) if abs(unscaled) < limit else None
 
@@ -84,14 +84,14 @@ def exact(unscaled: int, scale: int) -> decimal.Decimal:
 
 
 def order(value: Any) -> Any:
-    """Floats in the order that tells zeros apart and puts NaN last."""
+    """Sort key of floats: -0.0 before 0.0, NaN last."""
     if isinstance(value, float):
         return (math.isnan(value), 0.0 if math.isnan(value) else value, math.copysign(1, value))
     return value.encode() if isinstance(value, str) else value
 
 
 def model(function: str, kind: str) -> Callable[[dict[str, Any], Any, bool], Any]:
-    """A step: the state so far (``acc``, ``seen``), a value and whether it is a retract, to the next ``acc``."""
+    """Return a step of the fold: (``acc``, ``seen``), a value and whether it is a retract, to the next ``acc``."""
     numbers = Numbers(kind)
 
     def step(state: dict[str, Any], value: Any, retract: bool) -> Any:
@@ -129,7 +129,7 @@ def model(function: str, kind: str) -> Callable[[dict[str, Any], Any, bool], Any
 
 
 def folded(function: str, kind: str, rows: list[tuple[str, Any]], remove: bool) -> tuple[str, Any]:
-    """The kind and value of one key's rows."""
+    """Return the kind and value of one key's rows."""
     if len(rows) == 1:
         return rows[0]
     state = {"acc": None, "seen": False}
@@ -176,7 +176,7 @@ CASES = [
 
 
 def bits(value: Any) -> Any:
-    """A float by its bits, NaN as one."""
+    """Return the bits of a float; all NaN are one."""
     return struct.pack(">d", value) if isinstance(value, float | np.floating) and not math.isnan(value) else str(value)
 
 
@@ -206,7 +206,7 @@ def test_every_function_folds_as_row_by_row(function, kind, data):
     try:
         expected = [folded(function, kind, rows, remove) for rows in keys]
     except Refused:
-        # What stands before a removing -D does not count here, so its overflow is no error either.
+        # Rows before a removing -D do not count here, so their overflow is no error either.
         if not remove:
             with pytest.raises(InvalidRequest, match="'v'"):
                 engine.fold(table, groups, ["v"])

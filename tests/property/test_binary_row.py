@@ -1,4 +1,4 @@
-"""BinaryRow and its hash: every type comes back, columns equal single rows, the fast hash equals the plain one."""
+"""BinaryRow and its hash: all types survive a round trip, columns equal single rows, both hashes are equal."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ VALUES = {
 
 @st.composite
 def row_sets(draw: st.DrawFn) -> tuple[list[DataType], list[tuple]]:
-    """Up to 12 rows of up to 5 columns, nulls among them."""
+    """Up to 12 rows of up to 5 columns, some values null."""
     texts = draw(st.lists(st.sampled_from(sorted(VALUES)), min_size=1, max_size=5))
     row = st.tuples(*(st.none() | VALUES[text] for text in texts))
     return [parse_type(text) for text in texts], draw(st.lists(row, max_size=12))
@@ -72,14 +72,14 @@ def columns_of(kinds: list[DataType], rows: list[tuple]):
 
 
 def same(left, right) -> bool:
-    """Equal, where NaN equals NaN and the zeros differ."""
+    """Whether two values are equal; NaN equals NaN, and the zeros differ."""
     if isinstance(left, float) and isinstance(right, float):
         return struct.pack("<d", left) == struct.pack("<d", right)
     return type(left) is type(right) and left == right
 
 
 def murmur(data: bytes) -> int:
-    """The hash word by word, as format 6.2 writes it down."""
+    """Compute the hash word by word, as format 6.2 defines it."""
     mask, hash_ = 0xFFFFFFFF, 42
     for (word,) in struct.iter_unpack("<I", data):
         k = word * 0xCC9E2D51 & mask

@@ -1,4 +1,4 @@
-"""64-bit bitmaps in Java's form: they come back as they were, and any damage is an error or a bitmap."""
+"""64-bit bitmaps in Java's format: a round trip changes nothing, and damaged bytes give an error or a bitmap."""
 
 from __future__ import annotations
 

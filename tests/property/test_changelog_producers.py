@@ -1,4 +1,4 @@
-"""What producers write, applied from the first snapshot on, is the table: with every merge engine, in small windows."""
+"""The changes of a producer, applied in order, give the table: with every merge engine, in small windows."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def small_windows():
 
 
 def base_rows():
-    """Enough bytes at the last level that small compactions do not join it."""
+    """Return enough rows at the last level that small compactions do not include it."""
     letters = random.Random(0)
     keys = list(range(0, 1000, 10))
     texts = [f"{letters.getrandbits(256):064x}" for _ in keys]
@@ -63,7 +63,7 @@ def base_rows():
 
 
 def applied(changes):
-    """The rows by key after all changes; each change must fit what the ones before have left."""
+    """Return the rows by key after all changes; each change must match the rows left by the ones before."""
     state = {}
     for kind, key, *row in changes:
         assert (key in state) == (kind != "+I"), (kind, key)
@@ -97,7 +97,7 @@ def test_the_changes_are_the_table(engine, producer, batches, based, deduplicate
         table.compact(full=True)
     for batch in batches:
         chosen = [kinds[number % len(kinds)] for number, *_ in batch]
-        # Rows outside of their sequence group are not the same once a lookup merges them alone (format 10.6).
+        # Rows without a value of the sequence group differ when a lookup merges them alone (format 10.6).
         outside = 0 if engine == "grouped" else None
         rows = [[key, outside if a is None else a, b, None] for _, key, a, b in batch]
         columns = [list(column) for column in zip(*rows, strict=True)]

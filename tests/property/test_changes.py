@@ -1,4 +1,4 @@
-"""The changes of random histories: told in order they rebuild the table, and expiry takes the oldest of them only."""
+"""The changes of random histories: applied in order they rebuild the table, and expiry removes only the oldest ones."""
 
 from __future__ import annotations
 

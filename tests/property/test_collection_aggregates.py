@@ -44,14 +44,14 @@ ELEMENTS: dict[str, tuple[pa.DataType, st.SearchStrategy[Any]]] = {
 
 
 def as_object(value: Any) -> str:
-    """Equal texts for equal objects: every NaN is one, -0.0 is not 0.0, a map has no order."""
+    """Return a text that is equal for equal objects: all NaN are one, -0.0 is not 0.0, a map has no order."""
     if isinstance(value, list) and value and isinstance(value[0], tuple):
         return repr(sorted(map(as_object, value)))
     return repr(value)
 
 
 def equal_as_rows(a: Any, b: Any, inside: bool = False) -> bool:
-    """Whether the code that Java generates takes two values for equal; ``inside`` a list or map a null equals none."""
+    """Whether Java's generated code treats two values as equal; ``inside`` a list or map a null equals nothing."""
     if a is None or b is None:
         return a is b and not inside
     if isinstance(a, dict):
@@ -250,7 +250,7 @@ NESTED_KEYS = st.sampled_from([("k",), ("k", "j")])
 
 
 def key_of(row: Any, key: tuple[str, ...], nulls: str) -> Any:
-    """The row's key, or None for a row that does not count."""
+    """Return the row's key, or None for a row that does not count."""
     if row is None or (nulls == "ignore" and any(row[name] is None for name in key)):
         return None
     return tuple(as_object(row[name]) for name in key)

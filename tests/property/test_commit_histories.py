@@ -1,7 +1,7 @@
 """Random histories of commits, compactions, overwrites, expiry, tags and rollbacks on a storage that fails and dies.
 
-Whatever happens, an operation is repeated under its (user, identifier) until it succeeds, as a job would be. Then it
-must have happened exactly once, and every snapshot and tag that is left must hold the files it always held.
+An operation is repeated under its (user, identifier) until it succeeds, as a job would do. Then it must have happened
+exactly once, and every remaining snapshot and tag must reference the same files as before.
 """
 
 from __future__ import annotations
@@ -44,14 +44,14 @@ class History:
         self.chance = random.Random(seed)
         self.table = fake_table(**{"manifest.merge-min-count": "3"})
         self.files: dict[str, tuple] = {}
-        """By name what the latest snapshot must hold: (partition, bucket, file)."""
+        """The files that the latest snapshot must contain, by name: (partition, bucket, file)."""
         self.held: dict[tuple[str, str], set] = {}
-        """By uuid of a snapshot the files that it holds."""
+        """The files of a snapshot, by its uuid."""
         self.identifier = 0
         self.tags = 0
 
     def until_done(self, action):
-        """Run ``action(context)`` on failing storages until one lets it through."""
+        """Run ``action(context)`` on failing storages until it succeeds."""
         while True:
             storage = FailingStorage(self.table.storage)
             storage.chance = self.chance
@@ -59,7 +59,7 @@ class History:
                 storage.before("create_exclusive", "/snapshot-", self.rival)
             with contextlib.suppress(Died, StorageError, CommitStateUnknown):
                 return action(reopened(self.table, storage))
-            check_whole(self.table, contiguous=False)  # a rollback to a tag below the earliest may be half done
+            check_whole(self.table, contiguous=False)  # a rollback to a tag below the earliest may be incomplete
 
     def rival(self) -> None:
         file = fake_file(self.table)
@@ -101,7 +101,7 @@ class History:
     def tag(self) -> None:
         self.tags += 1
         snapshot = self.table.snapshots.read(self.chance.choice(self.table.snapshots.ids() or [0]))
-        with contextlib.suppress(AlreadyExists):  # it was done, and the answer lost
+        with contextlib.suppress(AlreadyExists):  # it was done, and the response was lost
             self.until_done(lambda c: create_tag(c, f"t{self.tags}", snapshot))
 
     def delete_tag(self) -> None:
@@ -119,7 +119,7 @@ class History:
         for entry in self.table.manifests.entries_of(target):
             of = self.table.partition_path(entry.partition).removeprefix("p=")
             self.files[entry.file.file_name] = (of, entry.bucket, entry.file)
-        self.identifier += 1000  # the job that was rolled back starts anew, above what it had
+        self.identifier += 1000  # the rolled back job restarts, with identifiers above its earlier ones
 
     def check(self) -> None:
         check_whole(self.table)

@@ -1,4 +1,4 @@
-"""Laws of data files: what is written is read back, and no statistic lies."""
+"""Data files: written rows are read back, and all statistics are true."""
 
 import pyarrow as pa
 import pytest
@@ -86,7 +86,7 @@ def test_a_cut_text_is_short_and_not_below(text, length):
 
 
 def whole(kind):
-    """A bucket, its rows and the bytes of the one file with them."""
+    """Return a bucket, its rows, and the bytes of the one file that contains them."""
     types = {
         "n": "INT",
         "s": "STRING",

@@ -1,4 +1,4 @@
-"""The merge against a dictionary: keys of every kind, windows of a few rows, ties, nulls and deletes."""
+"""The merge against a dictionary: keys of every type, windows of a few rows, ties, nulls and deletes."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def table_of(rows: list[Row], types: tuple[str, ...]) -> pa.Table:
 
 
 def place(row: Row, order: MergeOrder) -> tuple[Any, ...]:
-    """Where a row stands among those of its key; a null sequence field is smallest in both directions."""
+    """Return the sort key of a row among those of its key; a null sequence field is smallest in both directions."""
     fields = [row.sequence_fields["st".index(name)] for name in order.sequence_fields]
     return (*(_field(value, order.descending) for value in fields), row.sequence, row.kind in (0, 2))
 
@@ -88,7 +88,7 @@ def _field(value: Any, descending: bool) -> tuple[int, Any]:
 
 
 def model(rows: list[Row], order: MergeOrder, drop_deletes: bool) -> list[int]:
-    """The numbers of the winners in key order; ``rows`` in order of arrival."""
+    """Return the numbers of the winning rows in key order; ``rows`` in order of arrival."""
     last: dict[Any, Row] = {}
     for row in rows:
         key = sort_key(row.key)
@@ -102,7 +102,7 @@ ORDERS = st.builds(MergeOrder, st.sampled_from([(), (), ("s",), ("t",), ("s", "t
 
 @st.composite
 def histories(draw: st.DrawFn, types: tuple[str, ...]) -> list[list[Row]]:
-    """Runs, oldest first: sequence numbers either count up over all runs, or repeat and overlap."""
+    """Runs, oldest first: sequence numbers either increase over all runs, or repeat and overlap."""
     counting = draw(st.booleans())
     runs: list[list[Row]] = []
     number = 0

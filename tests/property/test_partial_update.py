@@ -42,7 +42,7 @@ FUNCTIONS: dict[str, list[str]] = {
     "d": ["merge_map"],
 }
 ANY_ORDER = ["sum", "max", "last_value", "collect"]
-"""Functions that do not mind in which order merges happen, late rows or not."""
+"""Functions whose result does not depend on the order of merges, also with late rows."""
 VALUES: dict[str, st.SearchStrategy[Any]] = {
     "g": st.sampled_from([None, 1, 2, 3]),
     "h": st.sampled_from([None, -(2**62), 0, 2**62]),
@@ -90,7 +90,7 @@ def engine_of(model: PartialUpdateModel):
 
 @st.composite
 def histories(draw: st.DrawFn, *, retracts: bool = True) -> list[tuple[int, int, dict[str, Any]]]:
-    """Rows of up to three keys in order of arrival, numbered upwards."""
+    """Rows of up to three keys in order of arrival, with ascending numbers."""
     kinds = st.sampled_from([0, 0, 0, 2, 1, 3, 3] if retracts else [0, 2])
     rows = []
     for number in range(draw(st.integers(0, 12))):
@@ -113,7 +113,7 @@ def merged(engine, rows, *, drop_deletes: bool = False, columns: list[str] | Non
     table = table_of(rows)
     groups = group(np.asarray(table["_KEY_k"].to_numpy()), None)
     names = columns or table.column_names
-    # A fold sees what it asks for and nothing else.
+    # A fold gets only the columns that it asks for.
     frame = [name for name in table.column_names if name.startswith("_")]
     table = table.select([*frame, *engine.inputs([name for name in names if name not in frame])])
     survivors = engine.survivors(table, groups, drop_deletes=drop_deletes)
@@ -162,12 +162,12 @@ def test_a_projection_is_the_same_columns(model, rows, names):
 
 @st.composite
 def orderly(draw: st.DrawFn) -> tuple[PartialUpdateModel, list[tuple[int, int, dict[str, Any]]]]:
-    """Options and rows whose result does not depend on when compaction ran, in Java neither.
+    """Options and rows whose result does not depend on when compactions run, in Java neither.
 
-    Where it does: -D rows that are followed by an add (merged with it before it meets what is older, the -D is
-    forgotten) or that hold values (which go when the delete is dropped), -U with remove-record-on-delete, retracts with
-    sequence groups, sequence.field, and late rows with functions that are not symmetric (a late row is put before those
-    of its own merge only).
+    It does depend on that for: -D rows that are followed by an add (merged with it before it meets older rows, the -D
+    is forgotten) or that have values (which are dropped with the delete), -U with remove-record-on-delete, retracts
+    with sequence groups, sequence.field, and late rows with functions that are not symmetric (a late row is put before
+    those of its own merge only).
     """
     model = draw(models())
     model.removing, model.ignore_delete = frozenset(), False
@@ -194,7 +194,7 @@ def test_the_result_does_not_depend_on_when_compaction_ran(history, cuts, drop_f
     engine = engine_of(model)
     bounds = [0, *sorted(min(cut, len(rows)) for cut in cuts), len(rows)]
     pieces = [rows[start:end] for start, end in pairwise(bounds)]
-    # What lies at the bottom may have lost its deletes: nothing older is below it.
+    # Deletes may be missing at the last level, because nothing older is below it.
     done = [
         (row["_VALUE_KIND"], row["_SEQUENCE_NUMBER"], {name: row[name] for name in ("k", *COLUMNS)})
         for number, piece in enumerate(pieces)

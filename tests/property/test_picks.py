@@ -1,4 +1,4 @@
-"""Any bucket, any options: what a pick may never do, and that picks come to an end."""
+"""Any bucket and any options: what a pick must never do, and that repeated picks end."""
 
 from hypothesis import given
 from hypothesis import strategies as st

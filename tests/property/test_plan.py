@@ -1,4 +1,4 @@
-"""Whatever a filter prunes: reading the splits of the plan, and filtering, gives the rows that the table holds."""
+"""Whatever a filter prunes: the splits of the plan, read and filtered, give exactly the selected rows of the table."""
 
 from dataclasses import replace
 
@@ -66,7 +66,7 @@ def bucket(k):
 
 
 class Lake:
-    """A table of metadata, and beside it the rows (p, k, v, sequence, kind) of each file."""
+    """The metadata of a table, and the rows (p, k, v, sequence, kind) of each file."""
 
     def __init__(self, schema):
         self.table = MetadataTable(schema)
@@ -75,7 +75,7 @@ class Lake:
         self.sequence = 0
 
     def add(self, rows, level):
-        """One file of rows of one bucket."""
+        """Add one file with rows of one bucket."""
         name = f"data-{len(self.rows)}"
         self.rows[name] = rows
         bounds = {}
@@ -129,7 +129,7 @@ class Lake:
 
 
 def fold(rows):
-    """The newest row of each key, without deletes."""
+    """Return the newest row of each key, without deletes."""
     newest = {}
     for row in sorted(rows, key=lambda row: row[3]):
         newest[row[:2]] = row
@@ -137,7 +137,7 @@ def fold(rows):
 
 
 def selected(where, rows):
-    """The rows that the filter selects, sorted, as Arrow evaluates it."""
+    """Return the rows that the filter selects, sorted, as Arrow evaluates it."""
     table = pa.table({f.name: pa.array([r[at] for r in rows], pa.int32()) for at, f in enumerate(FIELDS)})
     kept = table.append_column("at", pa.array(range(len(rows)), pa.int64())).filter(where.bind(FIELDS).to_arrow())
     return sorted((rows[at][:4] for at in kept["at"].to_pylist()), key=lambda row: row[3])

@@ -36,7 +36,7 @@ FIELDS = [DataField(at, name, parse_type(text)) for at, (name, (text, _, _)) in 
 
 
 def order(value):
-    """The total order of floats: NaN last and equal to itself, zeros equal."""
+    """Sort key for the total order of floats: NaN last and equal to itself, zeros equal."""
     return (math.isnan(value), 0.0 if math.isnan(value) else value) if isinstance(value, float) else value
 
 
@@ -99,7 +99,7 @@ def build(tree):
 
 
 def evaluate(tree, row):
-    """True, False or None (unknown)."""
+    """Return True, False or None (unknown)."""
     match tree:
         case ("not", inner):
             value = evaluate(inner, row)
@@ -147,7 +147,7 @@ def test_a_filter_and_its_negation_share_no_row(tree, rows):
 
 
 def wider(value, up):
-    """A bound as truncated statistics give it: shorter, and for a maximum incremented."""
+    """Return a bound as in truncated statistics: shorter, and for a maximum incremented."""
     if not isinstance(value, str | bytes) or len(value) < 2:
         return value
     if not up:
@@ -200,7 +200,7 @@ def test_a_part_selects_all_that_the_whole_selects(tree, rows, columns):
 
 
 def every_comparison(name):
-    """Each comparison with the column, on each of its literals, and its negation."""
+    """Yield each comparison of the column with each of its literals, and its negation."""
     _, _, literals = COLUMNS[name]
     trees = [(op, name, value) for op in BUILD for value in literals]
     trees += [("in", name, list(pair)) for pair in itertools.product(literals, repeat=2)]

@@ -1,6 +1,6 @@
 """A table against a dictionary: random histories of writes, deletes, compactions, expiry, tags, rollbacks, reopenings.
 
-The model holds, for every live snapshot id and every tag, the rows that a reader must see there.
+The model contains, for every live snapshot id and every tag, the rows that a reader must see there.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class TableMachine(RuleBasedStateMachine):
             self.snapshots[snapshot.id] = dict(self.now)
 
     def apply(self, kind, key, v, s):
-        """The last row of a key wins; with a sequence field the largest does, nulls smallest, ties to the later."""
+        """The last row of a key wins; with a sequence field the largest value, then the later; null is smallest."""
         if self.sequence and key in self.now:
             old = self.now[key][0]
             if (old is not None) and (v is None or v < old):
@@ -92,7 +92,7 @@ class TableMachine(RuleBasedStateMachine):
     @rule(rows=ROWS)
     def write(self, rows):
         if self.sequence:
-            # Compaction may forget a deleted row together with its sequence: only rows that stay have a fixed order.
+            # Compaction may drop a deleted row together with its sequence: only rows that stay have a fixed order.
             rows = [("+U", *r[1:]) for r in rows]
         data = pa.table([[r[i] for r in rows] for i in range(1, 5)], schema=SCHEMA)
         snapshot = self.table.write(data, kinds=pa.array([r[0] for r in rows], pa.string()))

@@ -1,4 +1,4 @@
-"""A buffer that spills against one that holds all: any rows, split anywhere, with any small limits, merge to the same.
+"""A buffer that spills against one in memory: any rows, split anywhere, with any small limits, merge to the same rows.
 
 The model is the buffer in memory itself, which merges all rows of the bucket at once.
 """
@@ -47,7 +47,7 @@ ROWS = st.lists(
 
 
 def parts_of(rows, takes_retracts, cuts):
-    """The rows as files have them, in parts."""
+    """Return the rows with the columns of files, in parts."""
     keys, orders, numbers, texts, kinds = (list(c) for c in zip(*rows, strict=True)) if rows else ([],) * 5
     table = pa.table(
         {

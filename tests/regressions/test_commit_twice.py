@@ -1,4 +1,4 @@
-"""Commits that happened twice, or not at all, elsewhere: by the numbers of Apache Paimon's issues."""
+"""Commits that were applied twice, or not at all, elsewhere: named by the numbers of Apache Paimon's issues."""
 
 import dataclasses
 
@@ -65,7 +65,7 @@ def test_9666_9667_a_batch_that_is_replayed_is_there_once(catalog):
 
 
 def test_8358_a_snapshot_between_two_tries_is_not_skipped():
-    """The retry looks at every snapshot since the base of the try before, not at the newest alone."""
+    """The retry checks every snapshot since the base of the previous attempt, not only the newest one."""
     context = fake_table()
     append(context)
     storage, mine = faulty(context)
@@ -88,7 +88,7 @@ def test_8358_nor_is_it_when_a_rollback_came_between():
     file = fake_file(context)
 
     class RolledBack(SnapshotStore):
-        """After our first look the table goes back to snapshot 2, and a twin commits there."""
+        """After the first check, a rollback to snapshot 2 happens, and another process commits the same identifier."""
 
         def create(self, snapshot, base=None):
             if snapshot.id == 5:

@@ -1,7 +1,7 @@
-"""Commits whose answer was lost: bugs that destroyed tables elsewhere, by their numbers.
+"""Commits whose response was lost: bugs that destroyed tables elsewhere, by their numbers.
 
-Apache Paimon unless another project is named. Every history ends the same way: each commit is there once or not at
-all, every file that a snapshot names is there, and the one who was told nothing can find out.
+Of Apache Paimon unless another project is named. Every history ends the same way: each commit exists exactly once or
+not at all, every file that a snapshot references exists, and a caller that got no response can find out the outcome.
 """
 
 import contextlib
@@ -70,7 +70,7 @@ ANSWERS = (Outcome.OK, Outcome.FAIL, Outcome.LOSE, Outcome.UNKNOWN, Outcome.EXIS
 @pytest.mark.parametrize("first", ANSWERS)
 @pytest.mark.parametrize("second", ANSWERS)
 def test_iceberg_2328_3717_4673_11814_13443_no_answer_loses_a_live_file(first, second):
-    """Unknown and done, unknown and not done, refused, each followed by each; then the caller asks again."""
+    """Unknown and done, unknown and not done, refused, each followed by each; then the caller commits again."""
     context = fake_table()
     append(context)
     storage, mine = faulty(context)
@@ -126,7 +126,7 @@ def test_2960_a_file_that_exists_already_is_a_lost_race_and_no_failure():
 
 
 def test_9851_a_store_that_fails_is_not_a_store_without_the_snapshot():
-    """An I/O error while looking for ourselves must not read as "nothing of mine is there"."""
+    """An I/O error while searching for this commit's snapshot must not be taken for "there is no such snapshot"."""
     context = fake_table()
     file = fake_file(context)
     append(context, file, user="u", identifier=1)

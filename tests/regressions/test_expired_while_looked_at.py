@@ -1,4 +1,4 @@
-"""An expiry between a look at the latest snapshot and the reading of its manifests: the newer one is looked at."""
+"""An expiry between reading the latest snapshot and reading its manifests: the newer snapshot is read instead."""
 
 import datetime
 
@@ -32,13 +32,13 @@ def table(tmp_path):
 
 
 def watched(table):
-    """The same table, and its storage, with nothing remembered."""
+    """Return the same table without cached state, and its storage."""
     storage = FaultyStorage(table.context.storage)
     return Table(reopened(table.context, storage)), storage
 
 
 def overtake(table):
-    """Others commit, compact and let go of all snapshots but the latest."""
+    """Commit, compact and expire all snapshots but the latest, as a concurrent process would."""
     table.write(rows(4))
     table.compact(full=True)
     table.expire_snapshots(keep_last=1, keep_max=1, older_than=datetime.timedelta(0))
@@ -78,7 +78,7 @@ def test_the_newer_snapshot_is_looked_at(table, call):
 
 @pytest.mark.parametrize("call", CALLS)
 def test_the_files_go_before_the_snapshot_as_in_java(table, call):
-    """Java deletes what a snapshot names before the snapshot itself."""
+    """Java deletes the files of a snapshot before the snapshot itself."""
     mine, storage = watched(table)
     expired = [table.context.snapshots.read(i) for i in (1, 2, 3)]
 
@@ -112,7 +112,7 @@ def test_a_tag_of_the_latest_snapshot(table):
 
 
 def test_a_scan_that_was_planned_stays_with_its_snapshot(table):
-    """What is read already is never mixed with a newer snapshot: the error says that it expired."""
+    """Planned splits are never mixed with a newer snapshot: the error states that the snapshot expired."""
     scan = table.scan()
     assert len(scan.splits()) == 1
     overtake(table)
@@ -154,7 +154,7 @@ def test_the_snapshot_after_ours_expires_while_the_chain_is_followed(table):
 
 @pytest.mark.parametrize("carried", [lambda s: s, lambda s: Split.from_bytes(s.to_bytes())], ids=["here", "as bytes"])
 def test_a_pinned_snapshot_whose_id_is_anothers_after_a_rollback(table, carried):
-    """Its file has gone as an orphan."""
+    """Its file was deleted as an orphan."""
     scan = table.at(snapshot=3).scan()
     (split,) = map(carried, scan.splits())
     path = path_of_the_newest(table, split)
@@ -178,6 +178,6 @@ def test_a_missing_file_of_a_snapshot_that_a_tag_still_holds_is_damage(table):
 
 
 def path_of_the_newest(table, split):
-    """The data file that the newest snapshot of the split brought."""
+    """Return the path of the split's newest data file."""
     newest = max(split.files, key=lambda f: f.max_sequence_number)
     return table.context.paths.data_file("p=a", split.bucket, newest.file_name)

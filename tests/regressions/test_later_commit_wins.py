@@ -1,4 +1,4 @@
-"""Two writers that begin on one snapshot: the later commit wins, for every reader, also after a compaction."""
+"""Two writers that start from one snapshot: the later commit wins, for every reader, also after a compaction."""
 
 import pyarrow as pa
 import pytest
@@ -35,7 +35,7 @@ def rows(value, *keys):
 
 
 def written(table, value, *keys):
-    """The messages of a writer that has looked at the table and not committed yet."""
+    """Return the messages of a writer that has read the table and has not committed yet."""
     with table.writer() as writer:
         writer.write(rows(value, *keys))
         return writer.flush()
@@ -46,7 +46,7 @@ def content(table):
 
 
 def checked(table, expected, *, clean=True):
-    """The content, the same once all runs are merged, and nothing left over."""
+    """Check the content, that it is the same after a full compaction, and that no unreferenced file is left."""
     assert content(table) == expected
     table.compact(full=True)
     assert content(table) == expected
@@ -176,7 +176,7 @@ def test_a_commit_that_is_refused_leaves_the_files_of_its_messages(catalog, monk
     table = make(catalog)
     slow = written(table, "slow", 1)
     table.write(rows("quick", 1, 2))
-    monkeypatch.setattr(Base, "is_current", lambda self: False)  # another wins every race
+    monkeypatch.setattr(Base, "is_current", lambda self: False)  # a concurrent commit wins every race
     with pytest.raises(paimon.CommitConflict, match="lost"):
         table.commit(slow)
     monkeypatch.undo()
@@ -291,11 +291,11 @@ def test_writers_of_one_commit_in_lanes_need_no_file_written_again(catalog):
 
 
 class TestDelete:
-    """``delete`` sees every commit before its own."""
+    """``delete`` takes every commit before its own into account."""
 
     @staticmethod
     def between(monkeypatch, table, *commits):
-        """Other commits right after the delete has read; one for each of its tries."""
+        """Run concurrent commits right after the delete has read; one for each of its attempts."""
         left = list(commits)
         flush = TableWriter.flush
 

@@ -1,4 +1,4 @@
-"""What a writer accepts, the reader takes: each limit at its edge, and nothing written beyond it."""
+"""Readers accept whatever writers accept: each limit at its boundary, and nothing is written beyond it."""
 
 import json
 from functools import reduce
@@ -30,7 +30,7 @@ def files_of(table: paimon.Table) -> set[str]:
 
 
 def nested(levels: int, kind: str) -> tuple[pa.DataType, object]:
-    """A type of so many types in each other, and a value of it."""
+    """Return a type with so many nested types, and a value of it."""
     wrap = {
         "row": lambda t, v: (pa.struct([("x", t)]), {"x": v}),
         "array": lambda t, v: (pa.list_(t), [v]),
@@ -114,7 +114,7 @@ def test_a_schema_of_many_columns_is_read_again(catalog, warehouse):
 
 
 def properties(size: int) -> dict[str, str]:
-    """Properties that take ``size`` bytes in a file."""
+    """Return properties that take ``size`` bytes in a file."""
     return {"p": "x" * (size - len(json.dumps({"p": ""}, indent=2)))}
 
 

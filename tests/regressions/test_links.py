@@ -1,4 +1,4 @@
-"""Symbolic links below a table: no call follows one, and what lies behind it outside of the table stays as it was."""
+"""Symbolic links below a table: no call follows a link, and its target outside of the table stays unchanged."""
 
 import contextlib
 import os

@@ -1,4 +1,4 @@
-"""Stores and catalogs that accept connections and never answer: every call ends by its time-out and says which."""
+"""Stores and catalogs that accept connections and never respond: every call ends with an error naming the time-out."""
 
 import struct
 
@@ -46,7 +46,7 @@ CALLS = {
 
 @pytest.fixture(params=STORES)
 def silent(request):
-    """The storage of a store that never answers, and its root."""
+    """Return the storage of a store that never responds, and its root."""
     with silent_server() as port:
         url, options = STORES[request.param](port)
         yield open_storage(url, {**options, "storage.request-timeout": "100 ms"})
@@ -92,7 +92,7 @@ def test_the_time_out_of_a_rest_catalog_is_its_option(monkeypatch):
 
 
 def postgres_greeting() -> bytes:
-    """What a server says when a connection is accepted without a password, and that it is ready."""
+    """Return what a server sends when it accepts a connection without a password and is ready."""
 
     def message(kind: bytes, body: bytes) -> bytes:
         return kind + struct.pack("!i", len(body) + 4) + body

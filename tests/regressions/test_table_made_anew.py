@@ -1,4 +1,4 @@
-"""A handle of a table that was dropped and made anew with the same columns neither reads nor changes the new one."""
+"""A handle of a table that was dropped and re-created with the same columns neither reads nor changes the new one."""
 
 import datetime
 import json
@@ -49,7 +49,7 @@ def catalog(tmp_path):
 
 @pytest.fixture
 def pair(catalog):
-    """The old handle, and the table that stands in its place."""
+    """Return the old handle, and the table that was created in its place."""
     old = make(catalog)
     catalog.drop_table("db.t")
     return old, make(catalog)
@@ -231,7 +231,7 @@ def test_a_tag_that_meets_a_table_made_anew_is_taken_back(catalog):
 
 @pytest.mark.parametrize("kind", ["filesystem", "sql"])
 def test_a_name_that_a_commit_beside_a_drop_leaves_taken(tmp_path, kind):
-    """The error says which call frees it, and that call does."""
+    """The error states which call frees the name, and that call does it."""
     uri = f"sqlite:///{tmp_path}/names.db" if kind == "sql" else None
     catalog = paimon.open_catalog(tmp_path / "lake", type=kind, uri=uri)
     catalog.create_database("db")
@@ -240,7 +240,7 @@ def test_a_name_that_a_commit_beside_a_drop_leaves_taken(tmp_path, kind):
     storage.before("create_exclusive", "snapshot-3", lambda: catalog.drop_table("db.t"))
     Table(reopened(made.context, storage)).write(rows(3))
     assert Path(made.location, "snapshot", "snapshot-3").exists()
-    with pytest.raises(paimon.TableNotFound):  # its manifests went with the table
+    with pytest.raises(paimon.TableNotFound):  # its manifests were deleted with the table
         made.inspect.files()
     with pytest.raises(paimon.PaimonError, match=r"[Cc]all drop_table\('db.t'\), which removes the rest, then create"):
         make(catalog)

@@ -1,4 +1,4 @@
-"""A table whose option ``type`` says that it is none of ours is refused by that name, in every catalog."""
+"""A table whose option ``type`` is not supported is refused with that type's name, in every catalog."""
 
 import json
 from pathlib import Path
@@ -24,7 +24,7 @@ def catalog(request, tmp_path):
 
 
 def mark(table, **options):
-    """Put options into the schema file, as another engine would have written them."""
+    """Write options into the schema file, as another engine would do."""
     file = Path(table.location, "schema", "schema-0")
     schema = json.loads(file.read_text())
     schema["options"] |= options

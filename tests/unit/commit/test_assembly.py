@@ -1,4 +1,4 @@
-"""assemble: what the options and the kind of a commit make of its snapshot."""
+"""assemble: how the options and the commit kind determine the snapshot."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Changelog files through commit and abort: which snapshot holds them, what it counts, what a lost try leaves."""
+"""Changelog files in commit and abort: which snapshot references and counts them, and what a failed commit leaves."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ pytestmark = pytest.mark.usefixtures("fake_rows")
 
 
 def with_changelog():
-    """A table, and one message with new files, a compaction and the changelog files of both."""
+    """Return a table and one message with new files, a compaction and the changelog files of both."""
     context = fake_table(**{"changelog-producer": "input"})
     new, merged = fake_file(context), fake_file(context, level=5)
     changes, compact_changes = fake_file(context, rows=7), fake_file(context, level=5, rows=4)

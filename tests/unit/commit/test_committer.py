@@ -1,4 +1,4 @@
-"""commit: contiguous ids, once per identifier, and the right answer to every answer that a store can give."""
+"""commit: contiguous ids, exactly one commit per identifier, and the correct reaction to every response of a store."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def faulty(context):
 
 
 def orphans(context):
-    """Manifest files that no snapshot refers to."""
+    """Return the manifest files that no snapshot references."""
     used = set()
     for snapshot_id in context.snapshots.ids():
         s = context.snapshots.read(snapshot_id)
@@ -138,7 +138,7 @@ def test_the_local_disk_too(tmp_path):
     check_whole(context)
 
 
-def test_a_lost_race_is_run_again_and_leaves_no_files():
+def test_a_lost_race_is_retried_and_leaves_no_files():
     context = fake_table()
     storage, racing = faulty(context)
     rival = fake_file(context)
@@ -149,7 +149,7 @@ def test_a_lost_race_is_run_again_and_leaves_no_files():
     assert orphans(context) == set()
 
 
-def test_every_race_lost_is_a_conflict_that_says_so():
+def test_losing_every_race_is_a_conflict():
     context = fake_table(**{"commit.max-retries": "3"})
     storage, racing = faulty(context)
     for number in range(1, 5):
@@ -170,7 +170,7 @@ def test_the_time_for_retries_is_bounded():
 
 
 @pytest.mark.parametrize("outcome", [Outcome.LOSE, Outcome.EXISTS])
-def test_a_publish_that_happened_counts_whatever_was_answered(outcome):
+def test_a_publish_that_succeeded_counts_whatever_the_response(outcome):
     context = fake_table()
     storage, mine = faulty(context)
     storage.on("create_exclusive", "snapshot-1", outcome)
@@ -180,7 +180,7 @@ def test_a_publish_that_happened_counts_whatever_was_answered(outcome):
     check_whole(context)
 
 
-def test_an_undecided_publish_is_offered_again_under_the_same_id():
+def test_an_undecided_publish_is_retried_under_the_same_id():
     context = fake_table()
     storage, mine = faulty(context)
     storage.on("create_exclusive", "snapshot-1", Outcome.UNKNOWN, Outcome.UNKNOWN)
@@ -190,7 +190,7 @@ def test_an_undecided_publish_is_offered_again_under_the_same_id():
     assert context.snapshots.ids() == [1]
 
 
-def test_an_undecided_publish_whose_id_another_took_is_lost():
+def test_an_undecided_publish_whose_id_another_commit_used_is_lost():
     context = fake_table()
     storage, mine = faulty(context)
     rival = fake_file(context)
@@ -201,7 +201,7 @@ def test_an_undecided_publish_whose_id_another_took_is_lost():
     assert orphans(context) == set()
 
 
-def test_what_stays_undecided_is_unknown_and_nothing_is_deleted():
+def test_a_publish_that_stays_undecided_is_unknown_and_nothing_is_deleted():
     context = fake_table()
     storage, mine = faulty(context)
     storage.on("create_exclusive", "snapshot-1", *[Outcome.UNKNOWN] * 99)
@@ -256,7 +256,7 @@ def test_a_base_that_was_rolled_back_meanwhile_is_not_built_on():
     assert len(live(context)) == 3
 
 
-# -- once per (user, identifier)
+# -- exactly once per (user, identifier)
 
 
 def test_the_same_identifier_commits_once():
@@ -284,7 +284,7 @@ def test_an_older_identifier_writes_nothing():
     assert context.snapshots.ids() == [1, 2]
 
 
-def test_a_compaction_that_did_not_land_is_completed():
+def test_a_compaction_that_was_not_committed_is_completed():
     context = fake_table()
     old, new, merged = fake_file(context), fake_file(context), fake_file(context, level=5)
     append(context, old, user="u", identifier=6)
@@ -310,7 +310,7 @@ def test_a_commit_whose_first_snapshot_has_expired_is_not_repeated():
     assert context.snapshots.ids() == [2]
 
 
-def test_a_twin_that_commits_meanwhile_is_noticed():
+def test_a_concurrent_commit_of_the_same_identifier_is_detected():
     context = fake_table()
     storage, mine = faulty(context)
     file = fake_file(context)
@@ -334,7 +334,7 @@ def test_gaps_in_the_ids_hide_no_commit_and_cost_no_search():
 # -- conflicts
 
 
-def test_a_compaction_of_files_that_are_gone_names_who_removed_them():
+def test_a_compaction_of_deleted_files_names_the_commit_that_deleted_them():
     context = fake_table()
     old = fake_file(context)
     append(context, old)
@@ -347,7 +347,7 @@ def test_a_compaction_of_files_that_are_gone_names_who_removed_them():
     assert orphans(context) == set()
 
 
-def test_a_compaction_that_conflicts_after_its_rows_landed_is_left_out():
+def test_a_compaction_that_conflicts_after_its_rows_were_committed_is_skipped():
     context = fake_table()
     old, new = fake_file(context), fake_file(context)
     append(context, old)
@@ -358,7 +358,7 @@ def test_a_compaction_that_conflicts_after_its_rows_landed_is_left_out():
     assert live(context) == {("p=a/bucket-0", 5, old.file_name), ("p=a/bucket-0", 0, new.file_name)}
 
 
-def test_an_error_after_the_rows_landed_says_so():
+def test_an_error_after_the_rows_were_committed_names_their_snapshot():
     context = fake_table()
     new = fake_file(context)
     storage, mine = faulty(context)

@@ -1,4 +1,4 @@
-"""Conflicts: changes that no longer fit are refused by name, and appends are not held up."""
+"""Conflicts: changes that are no longer valid are refused with the file's name; appends need few reads."""
 
 import dataclasses
 
@@ -82,7 +82,7 @@ def test_an_append_of_fresh_files_reads_no_more_than_the_newest_manifest():
     commit_changes(changes_of([new]), mine, Author("u"), fresh=True)
     assert storage.count("read", "manifest/manifest-list-") == 2
     assert storage.count("read", "manifest/manifest-") - 2 == 1
-    assert storage.count("read", "snapshot/snapshot-") == 4  # the latest three times, and the one below it
+    assert storage.count("read", "snapshot/snapshot-") == 4  # the latest snapshot three times, and the one below it
     assert storage.count("list", "snapshot") == 0
 
 

@@ -17,7 +17,7 @@ from tests.support.orphan_tables import clean, everything
 
 
 def table():
-    """Four snapshots with a manifest each, the last with a DELETE."""
+    """Return a table with four snapshots of one manifest each, the last with a DELETE."""
     context = fake_table()
     first = fake_file(context)
     append(context, first, properties={"k": "v"}, watermark=7)
@@ -110,4 +110,4 @@ def test_a_crash_anywhere_leaves_a_whole_table_and_orphans_at_most():
             check_whole(context)
             clean(context)
             check_whole(context)
-        assert number == 5  # a manifest, two lists, the snapshot, its hint
+        assert number == 5  # one manifest, two lists, the snapshot, its hint

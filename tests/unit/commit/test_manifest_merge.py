@@ -1,4 +1,4 @@
-"""Merging manifests: the groups of format 4.7, and the same live files before and after."""
+"""Manifest merge: the groups of format 4.7, and the same live files before and after."""
 
 import itertools
 
@@ -14,7 +14,7 @@ def entry(name, kind=FileKind.ADD, partition=b"p"):
 
 
 class Manifests:
-    """Manifests in a dictionary; each entry counts for one byte."""
+    """Manifests in a dictionary; each entry counts as one byte."""
 
     def __init__(self):
         self.held = {}

@@ -1,4 +1,4 @@
-"""Overwrite: what is replaced, also when the table changes while the commit is under way."""
+"""Overwrite: which files are replaced, also when a concurrent commit changes the table."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""publish: every answer that a store can give to the create and to the look that follows it, and sleepers."""
+"""publish: every response of a store to the create and to the read after it, and paused writers."""
 
 import dataclasses
 
@@ -24,7 +24,7 @@ def faulty(context):
 
 
 class Blind(FaultyStorage):
-    """A store that has just created a file and does not find it yet, as often as told."""
+    """A store that does not find a file right after creating it; ``blind`` is the number of such reads."""
 
     blind = 0
 
@@ -36,17 +36,17 @@ class Blind(FaultyStorage):
 
 
 @pytest.mark.parametrize("blind", [1, 2, PUBLISH_TRIES - 1])
-def test_exists_and_not_found_is_no_answer(blind):
+def test_exists_and_not_found_is_undecided(blind):
     context = fake_table()
     storage = Blind(context.storage)
-    mine = over(context, storage)
+    writer_context = over(context, storage)
 
     def blindness():
         storage.blind = blind
 
     storage.before("create_exclusive", "snapshot-1", blindness)
     storage.on("create_exclusive", "snapshot-1", Outcome.EXISTS)
-    snapshot = append(mine)
+    snapshot = append(writer_context)
     assert context.snapshots.ids() == [1]
     assert context.snapshots.read(1) == snapshot
     check_whole(context)
@@ -55,7 +55,7 @@ def test_exists_and_not_found_is_no_answer(blind):
 def test_exists_and_never_found_is_unknown_and_nothing_is_deleted():
     context = fake_table()
     storage = Blind(context.storage)
-    mine = over(context, storage)
+    writer_context = over(context, storage)
 
     def blindness():
         storage.blind = 99
@@ -63,18 +63,18 @@ def test_exists_and_never_found_is_unknown_and_nothing_is_deleted():
     storage.before("create_exclusive", "snapshot-1", blindness)
     storage.on("create_exclusive", "snapshot-1", Outcome.EXISTS)
     with pytest.raises(CommitStateUnknown, match="Nothing was deleted"):
-        append(mine)
+        append(writer_context)
     assert storage.count("delete") == 0
     check_whole(context)
 
 
-def test_a_file_that_does_not_decode_under_our_id_is_unknown():
+def test_a_file_of_this_id_that_does_not_decode_is_unknown():
     context = fake_table()
-    storage, mine = faulty(context)
+    storage, writer_context = faulty(context)
     path = context.paths.snapshot(1)
     storage.before("create_exclusive", "snapshot-1", lambda: context.storage.write(path, b'{"version"'))
     with pytest.raises(CommitStateUnknown, match="snapshot-1"):
-        append(mine)
+        append(writer_context)
     assert storage.count("delete") == 0
 
 
@@ -82,33 +82,33 @@ def test_a_file_that_does_not_decode_under_our_id_is_unknown():
 @pytest.mark.parametrize("create", [Outcome.LOSE, Outcome.UNKNOWN, Outcome.EXISTS])
 def test_ambiguous_outcomes_end_in_one_commit(create, read_back):
     context = fake_table()
-    storage, mine = faulty(context)
+    storage, writer_context = faulty(context)
     if create is Outcome.EXISTS:
         storage.before("create_exclusive", "snapshot-1", lambda: storage.on("read", "snapshot-1", read_back))
     else:
         storage.on("read", "snapshot-1", read_back)
     storage.on("create_exclusive", "snapshot-1", create)
-    append(mine)
+    append(writer_context)
     assert context.snapshots.ids() == [1]
     check_whole(context)
 
 
-# -- who slept between the look at the base and the publish
+# -- writers that were paused between reading the base and publishing
 
 
-def sleeper(context):
-    """Our next snapshot, ready to be published on the base that we looked at."""
+def paused_writer(context):
+    """Return the base, and the next snapshot of this writer, which is then paused before it publishes."""
     base = Base(context, context.snapshots.latest())
     (change,) = changes_of([message(context, fake_file(context))])
-    snapshot = Assembly(context, Author("mine")).assemble(change, base, Draft(context))
+    snapshot = Assembly(context, Author("writer_context")).assemble(change, base, Draft(context))
     assert snapshot is not None
     return base, snapshot
 
 
-def test_a_sleeper_whose_id_was_anothers_and_expired_takes_its_snapshot_back():
+def test_a_paused_writer_whose_id_was_used_and_expired_withdraws_its_snapshot():
     context = fake_table()
     append(context)
-    base, snapshot = sleeper(context)
+    base, snapshot = paused_writer(context)
     for _ in range(4):
         append(context)
     context.snapshots.delete([1, 2, 3])
@@ -119,10 +119,10 @@ def test_a_sleeper_whose_id_was_anothers_and_expired_takes_its_snapshot_back():
     assert context.storage.read(context.paths.hint("LATEST")) == b"5"
 
 
-def test_a_sleeper_beside_the_chain_takes_its_snapshot_back_too():
+def test_a_paused_writer_withdraws_a_snapshot_outside_the_chain():
     context = fake_table()
     append(context)
-    base, snapshot = sleeper(context)
+    base, snapshot = paused_writer(context)
     append(context)
     append(context)
     context.snapshots.delete([1, 2])
@@ -131,11 +131,11 @@ def test_a_sleeper_beside_the_chain_takes_its_snapshot_back_too():
     assert context.snapshots.ids() == [3]
 
 
-def test_a_sleeper_over_a_rollback_takes_its_snapshot_back():
+def test_a_paused_writer_withdraws_its_snapshot_after_a_rollback():
     context = fake_table()
     for _ in range(3):
         append(context)
-    base, snapshot = sleeper(context)
+    base, snapshot = paused_writer(context)
     context.snapshots.write_latest_hint(2)
     context.snapshots.delete([3])
     with pytest.raises(CommitConflict, match="outside the snapshot chain"):
@@ -147,28 +147,28 @@ def test_a_sleeper_over_a_rollback_takes_its_snapshot_back():
     assert context.snapshots.ids() == [1, 2, 3]
 
 
-def test_a_base_that_expired_just_after_is_no_sleep():
+def test_a_base_that_expires_right_after_the_create_is_no_conflict():
     context = fake_table()
     append(context)
-    base, snapshot = sleeper(context)
+    base, snapshot = paused_writer(context)
     context.snapshots.delete([1])
     assert publish(base, snapshot)
     assert context.snapshots.ids() == [2]
 
 
 @pytest.mark.parametrize("count", ["2", "30"])
-def test_others_that_built_on_it_before_its_base_expired_prove_it(count):
+def test_later_snapshots_prove_that_the_base_expired_after_the_create(count):
     context = fake_table(**{"manifest.merge-min-count": count})
     append(context)
 
-    def others():
+    def concurrent_commits():
         append(context, user="other")
         context.snapshots.delete([1])
 
     class Slow(SnapshotStore):
         def create(self, snapshot, base=None):
             done = super().create(snapshot, base)
-            others()
+            concurrent_commits()
             return done
 
     slow = dataclasses.replace(context, snapshots=Slow(context.storage, context.paths))
@@ -178,9 +178,9 @@ def test_others_that_built_on_it_before_its_base_expired_prove_it(count):
     assert context.snapshots.ids() == [2, 3]
 
 
-def test_the_first_snapshot_of_a_table_may_sleep_as_well():
+def test_the_writer_of_the_first_snapshot_may_be_paused_too():
     context = fake_table()
-    base, snapshot = sleeper(context)
+    base, snapshot = paused_writer(context)
     for _ in range(3):
         append(context)
     context.snapshots.delete([1])
@@ -189,16 +189,16 @@ def test_the_first_snapshot_of_a_table_may_sleep_as_well():
     assert context.snapshots.ids() == [2, 3]
 
 
-def test_a_base_that_cannot_be_looked_at_again_is_unknown():
+def test_a_base_that_cannot_be_read_again_is_unknown():
     context = fake_table()
     append(context)
-    storage, mine = faulty(context)
+    storage, writer_context = faulty(context)
     file = fake_file(context)
     storage.before(
         "create_exclusive", "snapshot-2", lambda: storage.on("read", "snapshot-1", *[Outcome.FAIL] * PUBLISH_TRIES)
     )
     with pytest.raises(CommitStateUnknown):
-        append(mine, file, user="u", identifier=1)
+        append(writer_context, file, user="u", identifier=1)
     assert storage.count("delete") == 0
     assert append(context, file, user="u", identifier=1).id == 2
     assert context.snapshots.ids() == [1, 2]
@@ -207,11 +207,11 @@ def test_a_base_that_cannot_be_looked_at_again_is_unknown():
 @pytest.mark.parametrize(
     ("failures", "error"), [(PUBLISH_TRIES - 1, "write the rows again"), (PUBLISH_TRIES, "it is not known")]
 )
-def test_a_store_that_does_not_delete_a_withdrawn_snapshot_is_asked_again(failures, error):
+def test_the_deletion_of_a_withdrawn_snapshot_is_retried(failures, error):
     context = fake_table()
     append(context)
-    storage, mine = faulty(context)
-    base, snapshot = sleeper(mine)
+    storage, writer_context = faulty(context)
+    base, snapshot = paused_writer(writer_context)
     for _ in range(3):
         append(context)
     context.snapshots.delete([1, 2])

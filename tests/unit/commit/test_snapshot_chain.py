@@ -1,4 +1,4 @@
-"""A snapshot beside the chain is no commit: a writer slept while its id was taken and expired, and died right after."""
+"""An orphaned snapshot is no commit: its writer was paused while another commit used the id and expired, then died."""
 
 from dataclasses import replace
 
@@ -12,11 +12,11 @@ from tests.support.fake_tables import append, expire_all, fake_file, fake_table,
 pytestmark = pytest.mark.usefixtures("fake_rows")
 
 
-def stray(context):
-    """Snapshot 2 of user "sleeper", whose place in the chain was another's, and has expired."""
+def orphaned_snapshot(context):
+    """Create the orphaned snapshot 2 of user "paused": another commit used the id 2, and has expired."""
     append(context)
     file = fake_file(context)
-    wanted = append(context, file, user="sleeper", identifier=7)
+    wanted = append(context, file, user="paused", identifier=7)
     context.snapshots.delete([2])
     for _ in range(3):
         append(context)
@@ -26,17 +26,17 @@ def stray(context):
     return file
 
 
-def test_a_redo_does_not_take_a_stray_for_its_commit():
+def test_a_repeated_commit_ignores_its_orphaned_snapshot():
     context = fake_table()
-    file = stray(context)
+    file = orphaned_snapshot(context)
     assert not in_chain(context, context.snapshots.read(2))
-    assert CommitRequest.of(context, "sleeper", 7, None).landed() is None
-    (landed,) = commit([message(context, file)], context=context, user="sleeper", identifier=7)
+    assert CommitRequest.of(context, "paused", 7, None).landed() is None
+    (landed,) = commit([message(context, file)], context=context, user="paused", identifier=7)
     assert landed.id == 5
     assert file.file_name in {name for _, _, name in live(context)}
 
 
-def test_the_lowest_snapshot_of_a_chain_is_known():
+def test_the_lowest_snapshot_of_a_chain_is_in_the_chain():
     context = fake_table()
     for number in range(4):
         append(context, user="u", identifier=number)
@@ -48,6 +48,6 @@ def test_the_lowest_snapshot_of_a_chain_is_known():
     assert CommitRequest.of(context, "u", lowest.commit_identifier, None).landed() == lowest
 
 
-def test_a_lone_snapshot_is_the_chain():
+def test_a_single_snapshot_is_in_the_chain():
     context = fake_table()
     assert in_chain(context, replace(append(context), uuid=None))

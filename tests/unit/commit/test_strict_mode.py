@@ -1,4 +1,4 @@
-"""Strict mode: whose snapshots stop a commit, and whose do not."""
+"""Strict mode: which snapshots of other users make a commit fail."""
 
 import dataclasses
 
@@ -15,7 +15,7 @@ OPTION = "commit.strict-mode.last-safe-snapshot"
 
 
 def strict(context, safe):
-    """The same table with the option."""
+    """Return the same table with the option."""
     schema = dataclasses.replace(context.schema, options={**context.schema.options, OPTION: str(safe)})
     return TableContext.of(context.name, context.storage, context.paths.root, schema)
 

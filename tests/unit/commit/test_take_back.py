@@ -1,4 +1,4 @@
-"""A writer that takes its snapshot back leaves one that another has made under the same id meanwhile."""
+"""A writer that withdraws its snapshot never deletes another commit's snapshot of the same id."""
 
 from dataclasses import replace
 
@@ -28,37 +28,37 @@ MERGED = {"manifest.merge-min-count": "2", "manifest.full-compaction-threshold-s
 """Every commit merges all manifests."""
 
 
-def test_only_its_own_snapshot_is_taken_back():
+def test_a_writer_withdraws_only_its_own_snapshot():
     context = fake_table()
     append(context)
-    theirs = append(context)
-    ours = replace(theirs, uuid="ours")
+    other_commit = append(context)
+    own_commit = replace(other_commit, uuid="own")
     with pytest.raises(CommitStateUnknown, match="another process deleted snapshot 2"):
-        _withdraw(context, ours)
-    assert context.snapshots.read(2) == theirs
-    _withdraw(context, theirs)
+        _withdraw(context, own_commit)
+    assert context.snapshots.read(2) == other_commit
+    _withdraw(context, other_commit)
     assert not context.snapshots.exists(2)
 
 
-def test_a_snapshot_whose_id_is_anothers_does_not_follow_its_base():
+def test_a_snapshot_whose_id_another_commit_has_does_not_follow_its_base():
     context = fake_table()
     base = Base(context, replace(append(context), uuid="rolled back"))
-    theirs = append(context)
-    assert not _follows(base, replace(theirs, uuid="ours"))
+    other_commit = append(context)
+    assert not _follows(base, replace(other_commit, uuid="own"))
 
 
-def test_a_snapshot_that_was_tagged_meanwhile_keeps_its_manifests():
-    """A rollback took its base away; before the writer notices, somebody gives the snapshot a name."""
+def test_a_withdrawn_snapshot_that_was_tagged_keeps_its_manifests():
+    """A rollback removes its base; before the writer notices, another process creates a tag on the snapshot."""
     context = fake_table()
     first = append(context)
     append(context)
     storage = FaultyStorage(context.storage)
 
-    def others():
+    def concurrent_commits():
         rollback(context, first)
         append(context, user="after the rollback")
 
-    storage.before("create_exclusive", "snapshot-3", others)
+    storage.before("create_exclusive", "snapshot-3", concurrent_commits)
     storage.before("delete", "snapshot-3", lambda: context.tags.create("t", context.snapshots.read(3)))
     with pytest.raises(CommitStateUnknown, match="a tag was created on snapshot 3"):
         append(reopened(context, storage), user="u", identifier=1)
@@ -66,81 +66,81 @@ def test_a_snapshot_that_was_tagged_meanwhile_keeps_its_manifests():
     assert context.manifests.entries_of(context.tags.read("t").snapshot) != []
 
 
-def overtaken(context, meanwhile):
-    """A commit whose base expires while it sleeps; ``meanwhile`` runs once it knows that its snapshot follows nothing.
+def commit_on_expired_base(context, meanwhile):
+    """Commit while the base expires; ``meanwhile`` runs when the commit knows that its snapshot is orphaned.
 
-    It has made snapshot 2, where 4 is the latest.
+    The orphaned snapshot is 2, and the latest one is 4.
     """
     append(context)
     storage = FaultyStorage(context.storage)
 
-    def others():
+    def concurrent_commits():
         for _ in range(3):
             append(context)
         expire_all(context)
         storage.before("read", "snapshot-2", lambda: storage.before("read", "snapshot-2", meanwhile))
 
-    storage.before("create_exclusive", "snapshot-2", others)
-    mine = reopened(context, storage)
+    storage.before("create_exclusive", "snapshot-2", concurrent_commits)
+    writer_context = reopened(context, storage)
     new = message(context, fake_file(context), changelog=(fake_file(context, name="changelog-1.parquet"),))
-    return CommitRequest.of(mine, "sleeper", 7, None).commit_own([new])
+    return CommitRequest.of(writer_context, "paused", 7, None).commit_own([new])
 
 
-def test_files_of_a_snapshot_that_was_taken_back_are_not_published_again():
-    """An expiry that has found the snapshot would remove its changelog under the next one."""
+def test_files_of_a_withdrawn_snapshot_are_not_published_again():
+    """An expiry that has read the snapshot would delete its changelog, although the next snapshot references it."""
     context = fake_table()
     found = []
     with pytest.raises(CommitConflict, match="write the rows again") as caught:
-        overtaken(context, lambda: found.extend(plan_snapshot_expiry(context, EVERYTHING).files))
+        commit_on_expired_base(context, lambda: found.extend(plan_snapshot_expiry(context, EVERYTHING).files))
     assert "changelog-1.parquet" in {f.path.rpartition("/")[2] for f in found}
     assert caught.value.facts["taken_back"] == 2
     assert context.snapshots.ids() == [4]
     assert "changelog-1.parquet" not in files_on_storage(context)
 
 
-def test_a_snapshot_that_expired_before_it_was_taken_back_is_unknown():
+def test_a_snapshot_that_expired_before_it_was_withdrawn_is_unknown():
     context = fake_table()
     with pytest.raises(CommitStateUnknown, match="no snapshot 2 in"):
-        overtaken(context, lambda: expire_all(context))
+        commit_on_expired_base(context, lambda: expire_all(context))
     assert context.snapshots.ids() == [4]
 
 
-def test_a_lost_answer_before_it_was_taken_back_is_unknown():
-    """What the lost request did may have been built on, and have expired."""
+def test_a_lost_response_before_the_withdrawal_is_unknown():
+    """The snapshot of the lost request may have been continued, and may have expired."""
     context = fake_table()
     append(context)
     storage = FaultyStorage(context.storage)
 
-    def others():
+    def concurrent_commits():
         append(context)
         append(context)
         expire_all(context)
 
     storage.on("create_exclusive", "snapshot-2", Outcome.LOSE)
-    storage.before("read", "snapshot-2", others)
+    storage.before("read", "snapshot-2", concurrent_commits)
     with pytest.raises(CommitStateUnknown, match="snapshot 2"):
         append(reopened(context, storage), user="u", identifier=1)
     assert context.snapshots.ids() == [4]
 
 
-def test_a_snapshot_is_not_taken_back_because_another_lies_beside_the_chain():
-    """Its base expires, and a sleeper makes one of that id anew: ours is all that the table has."""
+def test_a_snapshot_is_not_withdrawn_because_of_another_orphaned_snapshot():
+    """Its base expires, and a paused writer re-creates that id: this commit's snapshot is all that the table has."""
     context = fake_table()
     append(context)
     base = append(context)
     file = fake_file(context)
     storage = FaultyStorage(context.storage)
 
-    def others():
+    def concurrent_commits():
         context.snapshots.delete([1, 2])
-        context.snapshots.create(replace(base, uuid="sleeper", delta_manifest_list=stray_list))
+        context.snapshots.create(replace(base, uuid="paused", delta_manifest_list=orphaned_list))
 
     added = append(context)
-    stray_list = added.delta_manifest_list
+    orphaned_list = added.delta_manifest_list
     context.snapshots.delete([3])
     context.snapshots.write_latest_hint(2)
     storage.on("create_exclusive", "snapshot-3", Outcome.LOSE)
-    storage.before("read", "snapshot-3", others)
+    storage.before("read", "snapshot-3", concurrent_commits)
     with pytest.raises(CommitStateUnknown, match="snapshot 2 is outside the snapshot chain"):
         append(reopened(context, storage), file, user="u", identifier=1)
     assert context.snapshots.ids() == [2, 3]
@@ -148,7 +148,7 @@ def test_a_snapshot_is_not_taken_back_because_another_lies_beside_the_chain():
 
 
 def test_a_rollback_is_known_by_the_newest_snapshots_that_it_left():
-    """The oldest one tells nothing, for its file was compacted and no manifest names it any more."""
+    """The oldest snapshot proves nothing, because its file was compacted and no manifest names it any more."""
     context = fake_table(**MERGED)
     first = fake_file(context)
     append(context, first)
@@ -163,32 +163,32 @@ def test_a_rollback_is_known_by_the_newest_snapshots_that_it_left():
     assert context.snapshots.ids() == [1, 2, 3, 4]
 
 
-def test_nobody_builds_on_a_snapshot_above_a_gap():
-    """It was made after a rollback, and its writer has not taken it back yet."""
+def test_no_commit_builds_on_a_snapshot_above_a_gap():
+    """It was created after a rollback, and its writer has not withdrawn it yet."""
     context = fake_table()
     target = append(context)
     append(context)
-    stray = append(context)
+    orphaned = append(context)
     rollback(context, target)
-    context.snapshots.publish(stray)
+    context.snapshots.publish(orphaned)
     storage = FaultyStorage(context.storage)
-    tries = []
-    storage.before("list", "snapshot", lambda: tries.append(context.snapshots.delete([3])))
+    deletions = []
+    storage.before("list", "snapshot", lambda: deletions.append(context.snapshots.delete([3])))
     assert append(reopened(context, storage)).id == 2
-    assert tries == [1]
+    assert deletions == [1]
 
 
-def beside(context):
-    """Snapshot 3, which follows the snapshot 2 that was rolled back, above another snapshot 2."""
+def create_orphaned_snapshot(context):
+    """Create snapshot 3, which was built on the snapshot 2 that was rolled back, above another snapshot 2."""
     target = append(context)
     append(context)
-    stray = append(context)
+    orphaned = append(context)
     rollback(context, target)
     append(context, user="after the rollback")
-    assert context.snapshots.publish(stray)
+    assert context.snapshots.publish(orphaned)
 
 
-def test_a_gap_that_stays_stops_nobody():
+def test_a_lasting_gap_does_not_stop_commits():
     context = fake_table()
     for _ in range(3):
         append(context)
@@ -196,24 +196,24 @@ def test_a_gap_that_stays_stops_nobody():
     assert append(context).id == 4
 
 
-def test_nobody_builds_on_a_snapshot_whose_base_was_rolled_back():
+def test_no_commit_builds_on_a_snapshot_whose_base_was_rolled_back():
     context = fake_table(**{"commit.max-retries": "1"})
-    beside(context)
+    create_orphaned_snapshot(context)
     with pytest.raises(CommitConflict, match="cannot build on snapshot 3: it was built on a different snapshot 2"):
         append(context)
     rollback(context, context.snapshots.read(2))
     assert append(context).id == 3
 
 
-def test_a_snapshot_that_expired_once_and_was_made_again_stops_nobody():
+def test_a_re_created_expired_snapshot_does_not_stop_commits():
     context = fake_table()
-    beside(context)
+    create_orphaned_snapshot(context)
     context.snapshots.write_earliest_hint(3)
     assert append(context).id == 4
 
 
 def test_a_chain_that_grew_after_a_rollback_is_known_by_its_links():
-    """The files of the snapshot that stayed tell nothing, for they were compacted, and no manifest names them."""
+    """The files of the remaining snapshot prove nothing: they were compacted, and no manifest names them."""
     context = fake_table(**MERGED)
     file = fake_file(context)
     first = append(context, file)
@@ -221,11 +221,11 @@ def test_a_chain_that_grew_after_a_rollback_is_known_by_its_links():
     append(context)
     storage = FaultyStorage(context.storage)
 
-    def others():
+    def concurrent_commits():
         rollback(context, first)
         append(context, user="after the rollback")
 
-    storage.before("create_exclusive", "snapshot-4", others)
+    storage.before("create_exclusive", "snapshot-4", concurrent_commits)
     with pytest.raises(CommitConflict, match="was rolled back"):
         append(reopened(context, storage), user="u", identifier=1)
     assert context.snapshots.ids() == [1, 2]

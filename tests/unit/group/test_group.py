@@ -1,4 +1,4 @@
-"""Groups on memory: two tables that change together, however the publisher dies."""
+"""Groups on a storage in memory: two tables change in one atomic step, wherever the publishing process dies."""
 
 import contextlib
 import itertools
@@ -55,7 +55,7 @@ def parts(catalog, value: int, names=NAMES):
 
 
 def seen(group: Group, version: int | None = None) -> set[tuple[int, ...]]:
-    """The values that a reader of the group finds, by table."""
+    """Return the values that a reader of the group finds, by table."""
     return {tuple(group.table(name, version).scan(["v"]).to_arrow()["v"].to_pylist()) for name in NAMES}
 
 
@@ -161,8 +161,8 @@ def test_expired_versions_free_their_tags(catalog):
         group.table("db.a", 1)
 
 
-def test_names_that_are_taken_lose_no_rows(catalog):
-    """A tag of somebody else's, and the number of a group whose records were deleted, count as landed nowhere."""
+def test_numbers_that_are_in_use_lose_no_rows(catalog):
+    """Numbers are skipped that a foreign tag uses, or that a table has from a group whose records were deleted."""
     table = catalog.table("db.a")
     table.write(rows(0))
     table.tags.create("group-daily-3")
@@ -173,7 +173,7 @@ def test_names_that_are_taken_lose_no_rows(catalog):
     assert seen(group) == {(2, 2)}
 
 
-def test_a_tag_made_in_the_middle_is_not_taken_for_the_publish(catalog):
+def test_a_tag_created_during_a_publish_is_not_taken_for_its_own(catalog):
     catalog.table("db.a").write(rows(0))
     storage = FaultyStorage(catalog.storage)
     storage.before("create_exclusive", "snapshot-2", lambda: catalog.table("db.a").tags.create("group-daily-1"))
@@ -189,7 +189,7 @@ def test_a_tag_made_in_the_middle_is_not_taken_for_the_publish(catalog):
         assert seen(group) == {(1, 1)}
 
 
-def test_messages_that_have_landed_are_refused_before_anything_is_decided(catalog):
+def test_committed_messages_are_refused_before_an_intent_is_created(catalog):
     group = catalog.group("daily")
     same = parts(catalog, 1)
     group.publish(same, token="once")
@@ -202,7 +202,7 @@ def test_messages_that_have_landed_are_refused_before_anything_is_decided(catalo
 
 
 @pytest.mark.parametrize(
-    ("wrong", "says"),
+    ("wrong", "message"),
     [
         (lambda g, c: g.publish({}), "needs the messages of at least one table"),
         (lambda g, c: g.publish({"db.none": []}), "no table db.none"),
@@ -225,8 +225,8 @@ def test_messages_that_have_landed_are_refused_before_anything_is_decided(catalo
         (lambda g, c: Intent.from_bytes(b"[]"), "not a group intent"),
     ],
 )
-def test_wrong_calls_are_refused(catalog, wrong, says):
-    with pytest.raises(PaimonError, match=says):
+def test_wrong_calls_are_refused(catalog, wrong, message):
+    with pytest.raises(PaimonError, match=message):
         wrong(Group(catalog, "daily"), catalog)
 
 
@@ -329,7 +329,7 @@ def test_a_lost_answer_publishes_once(catalog, outcome, record):
 
 @pytest.mark.parametrize("at", range(0, 40, 3))
 def test_two_publishers_take_turns(catalog, at):
-    """A second publish begins at some call of the first: both happen, one after the other."""
+    """A second publish begins at some call of the first: both succeed, one after the other."""
     group = Group(catalog, "daily")
     storage = FaultyStorage(catalog.storage)
     calls = itertools.count()

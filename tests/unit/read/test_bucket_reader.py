@@ -7,7 +7,7 @@ from paimon_core.schema import DataField
 from paimon_core.types import parse_type
 
 ROWS = 70_000
-"""Enough for texts that repeat to be decoded as dictionaries."""
+"""Enough rows for repeated texts to be decoded as dictionaries."""
 
 COLUMNS = pa.schema([pa.field("id", pa.int64(), nullable=False), ("city", pa.string())])
 

@@ -1,4 +1,4 @@
-"""Changed rows: their kinds, columns, order and filters, as a table gives them."""
+"""Changed rows: their kinds, columns, order and filters, as a table returns them."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def changed(table, *range_, **query) -> list[tuple]:
 
 @pytest.fixture
 def logged(catalog) -> Table:
-    """Two snapshots: keys 1 and 2 come, then 1 changes and 2 goes."""
+    """Return a table with two snapshots: keys 1 and 2 are added, then 1 is changed and 2 is deleted."""
     table = make(catalog, changelog_producer="input")
     table.commit([changing(table.context, FIRST, FIRST, p="a")])
     merged = [("+U", 2, "a", 1, "xx"), ("-D", 3, "a", 2, "y")]
@@ -184,7 +184,7 @@ def test_a_file_of_an_older_schema_has_nulls_for_what_came_later(catalog, logged
     assert changed(catalog.table("db.t"), 1, columns=["k", "w"]) == [("-U", 1, None), ("+U", 1, None), ("-D", 2, None)]
 
 
-# -- what a commit refuses, and what is seen of changelog files elsewhere
+# -- messages with wrong changelog files, and changelog files in other calls
 
 
 def test_changelog_files_need_a_producer_and_their_bytes(catalog, logged):

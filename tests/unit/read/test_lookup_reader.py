@@ -20,7 +20,7 @@ _numbers = itertools.count()
 
 @dataclass(frozen=True, slots=True)
 class Recording(BucketReader):
-    """Notes what is opened: (first key of the file, row group, number of columns)."""
+    """Records what is opened: (first key of the file, row group, number of columns)."""
 
     opened: list = field(default_factory=list)
 
@@ -38,7 +38,7 @@ def small_row_groups():
 
 
 def bucket(files, *, columns=None, fixed=(), kind="parquet"):
-    """A reader over files of (level, keys); every row's v is its level."""
+    """Return a reader over files of (level, keys); v of every row is its level."""
     catalog = paimon.open_catalog(f"memory://lookup-{next(_numbers)}")
     catalog.create_database("db")
     names = [*[f"c{n}" for n in range(len(fixed))], "k"]
@@ -63,7 +63,7 @@ def asked(keys, fixed=()):
 
 
 def levels(lookup, keys, fixed=()):
-    """The level at which each key was found."""
+    """Return the level at which each key was found."""
     rows = [row for table in lookup.find(asked(keys, fixed)) for row in table.to_pylist()]
     assert all(row.get("v", row["_LEVEL"]) == row["_LEVEL"] for row in rows)
     assert len({row["_KEY_k"] for row in rows}) == len(rows)
@@ -98,7 +98,7 @@ def test_files_without_a_key_are_not_opened():
 def test_row_groups_without_a_key_are_not_decoded():
     reader, lookup = bucket([(5, list(range(0, 400, 10)))])
     assert levels(lookup, [0, 75, 205, 390]) == {0: 5, 390: 5}
-    # 75 lies between two row groups, 205 within one: its key columns tell that it is not there.
+    # 75 lies between two row groups. 205 lies within one, and its key columns show that it is missing.
     assert [(group, columns) for _, group, columns in reader.opened] == [(0, 1), (0, 5), (5, 1), (9, 1), (9, 5)]
 
 

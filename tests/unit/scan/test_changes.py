@@ -1,4 +1,4 @@
-"""Which snapshots, and which of their files, hold the changes of a range."""
+"""The snapshots, and their files, that contain the changes of a range."""
 
 from __future__ import annotations
 

@@ -221,7 +221,7 @@ def test_partition_bytes_that_do_not_decode_are_corruption_of_the_manifest():
     (entry,) = table.entries[0]
     table.entries[0] = [entry, replace(entry, partition=b"\x00\x00\x00\x02", file=data_file(EVENTS, "b"))]
     store = table.manifests()
-    store.partition_types = ()  # writes what a careful writer would not
+    store.partition_types = ()  # the partition is written without the checks of a correct writer
     (manifest,) = store.write_manifests(table.entries[0], 1 << 20)
     base, delta = store.write_list([manifest])[0], store.write_list([])[0]
     table.entries = [[entry]]

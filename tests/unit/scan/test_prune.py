@@ -83,7 +83,7 @@ def test_partition_values_and_key_ranges_complete_the_statistics():
 
 
 def test_an_append_table_whose_bucket_key_had_another_type_is_not_pruned_there():
-    # format 6.5: -5 as INT lies in bucket 3 of 4; as BIGINT its bytes, and so its hash, are others.
+    # format 6.5: -5 as INT lies in bucket 3 of 4; as BIGINT its bytes, and so its hash, differ.
     old = schema_of(fields_of(a="INT"), bucket="4", bucket_key="a")
     new = schema_of(fields_of(a="BIGINT"), schema_id=1, bucket="4", bucket_key="a")
     table = MetadataTable(new, older=(old,))

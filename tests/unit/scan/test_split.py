@@ -28,7 +28,7 @@ def file(name, low, high, level=0, deletes=0, size=10 * MB, sequence=0):
 
 
 def shape(packed):
-    """Each split as its runs' file names per section, or as a flat list of names when it is raw."""
+    """Return each split as its runs' file names per section, or as a flat list of names when it is raw."""
     out = []
     for files, layout in packed:
         named = [f.file_name for f in files]
@@ -64,7 +64,7 @@ def test_one_level_without_deletes_is_raw():
 
 
 def test_the_example_of_six_files():
-    # Ranges [1, 2] [3, 4] [5, 180] [5, 190] [200, 600] [210, 700]: the third and fourth meet, the last two meet.
+    # Ranges [1, 2] [3, 4] [5, 180] [5, 190] [200, 600] [210, 700]: the third and fourth overlap, the last two too.
     ranges = [(1, 2), (3, 4), (5, 180), (5, 190), (200, 600), (210, 700)]
     files = [file(str(at), *r, sequence=at) for at, r in enumerate(ranges)]
     assert shape(pack_keyed(files, ORDER, PACKING)) == [["0", "1"], [[["2"], ["3"]], [["4"], ["5"]]]]

@@ -43,7 +43,7 @@ def data_files(table, pattern="*"):
 
 
 def write_parts(writer, count, size=10):
-    """Upserts of keys 0 .. size-1 and one of a key of its own; the last part wins."""
+    """Upsert the keys 0 .. size-1, and one key of its own, in each part; the last part wins."""
     for n in range(count):
         writer.write(rows(*[(k, n, f"{n}.{k}") for k in range(size)], (100 + n, n, "own")))
 
@@ -195,7 +195,7 @@ def test_a_table_that_ignores_deletes_takes_none(create):
 
 
 def test_few_rows_are_parts_of_common_tables_and_more_are_copies(create, monkeypatch):
-    """A part keeps its whole table in memory, which the memory that is counted does not tell."""
+    """A slice keeps its whole table in memory, which the counted bytes of the slice do not show."""
     asked = []
 
     def split(rows, context, *, shares):
