@@ -201,7 +201,8 @@ class _Commit:
         table, author = self.assembly.context.name, self.assembly.author
         return CommitConflict(
             f"table {table}: {change.kind} by user {author.user} cannot build on snapshot {latest.id}: {problem}. "
-            f"Its writer stopped before it could delete it: roll back to snapshot {latest.id - 1}",
+            f"The writer of snapshot {latest.id} stopped before it could delete it: roll back to snapshot "
+            f"{latest.id - 1}",
             table=table,
             user=author.user,
             identifier=author.identifier,

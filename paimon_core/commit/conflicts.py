@@ -69,9 +69,9 @@ def check_changes(base: Base, kind: CommitKind, entries: Sequence[ManifestEntry]
 
 
 def _check_consistent(base: Base, entries: Sequence[ManifestEntry]) -> None:
-    """Check the entries without the base.
+    """Check that no entry occurs twice, and that no file is deleted and then added.
 
-    Manifests of one commit are merged with each other, where a deleted file must not be added again.
+    Manifests of one commit may be merged with each other, where a deleted file must not be added again.
     """
     seen: set[Any] = set()
     for entry in entries:

@@ -174,7 +174,7 @@ def _is_built_on(base: Base, snapshot: Snapshot) -> bool:
 
 
 def _has_ancestor(context: TableContext, snapshot: Snapshot, ids: Sequence[int]) -> bool:
-    """Whether the snapshot descends from one of ``ids``; it does not from those that a delayed writer created.
+    """Whether the snapshot descends from one of ``ids``; snapshots of delayed writers are not its ancestors.
 
     Checks the newest ids, whose files are the least compacted, and the oldest one.
     """
@@ -189,11 +189,10 @@ def _has_ancestor(context: TableContext, snapshot: Snapshot, ids: Sequence[int])
 
 
 def _chain_ends_below(snapshots: SnapshotStore, snapshot: Snapshot, below: Sequence[int]) -> bool:
-    """Whether the chain ends below this snapshot, as after a rollback: its newest snapshot is no delayed writer's.
+    """Whether the newest snapshot below this one ends the chain, as after a rollback, and is no delayed writer's.
 
-    That holds when the newest is built on the snapshot directly below it. It also holds when the newest was assembled
-    after this snapshot; because clocks differ, the hint EARLIEST must agree: an expiry of the base would have moved it
-    above the newest.
+    That holds when it is built on the snapshot directly below it. It also holds when it was assembled after this
+    snapshot; because clocks differ, the hint EARLIEST must agree: an expiry of the base would have moved it higher.
     """
     newest = snapshots.read(below[-1])
     if below[-1] - 1 in below and newest.is_built_on(snapshots.read(below[-1] - 1)):

@@ -1,6 +1,6 @@
 """Snapshot chain: whether a snapshot is part of the table's history, or is orphaned.
 
-A writer that was paused while another commit used its id, and while that snapshot expired, creates a snapshot below the
+A writer may be paused while another commit uses its id and that snapshot expires. It then creates a snapshot below the
 chain. It withdraws that snapshot by itself (``publish``); when the process dies first, the snapshot stays until the
 next expiry. It must never be treated as a commit.
 """

@@ -167,8 +167,8 @@ def test_7458_an_overwrite_takes_no_changelog_and_a_repeated_one_replaces_once()
 @pytest.mark.parametrize(
     ("wrong", "told"),
     [
-        ({"operation": "BACKFILL"}, "none of CREATE"),
-        ({"operation": 5}, "none of CREATE"),
+        ({"operation": "BACKFILL"}, "must be one of CREATE"),
+        ({"operation": 5}, "must be one of CREATE"),
         ({"overwrite": True}, "overwrite must be"),
     ],
 )
