@@ -8,6 +8,7 @@ from functools import cached_property
 
 from paimon_core.commit.snapshot_chain import chain_break
 from paimon_core.metadata.context import TableContext
+from paimon_core.metadata.latest_snapshot import LOOKS
 from paimon_core.metadata.manifest import FileKind, ManifestEntry, ManifestFile
 from paimon_core.metadata.manifest_file import merge_entries
 from paimon_core.metadata.snapshot import Snapshot
@@ -64,6 +65,10 @@ class Base:
     def may_be_followed(self, tried: int) -> bool:
         """Whether a commit may build on this snapshot: it exists unchanged and continues the snapshot chain.
 
-        ``tried``: the number of failed attempts of this commit so far, see ``chain_break``.
+        A gap in the ids below counts for the first attempts of a commit (``tried``: how many have failed) and not for
+        the last, so that a snapshot file deleted by hand does not block writers for ever.
         """
-        return self.is_current() and (self.snapshot is None or chain_break(self.context, self.snapshot, tried) is None)
+        gaps = tried < min(LOOKS, self.context.options["commit.max-retries"])
+        return self.is_current() and (
+            self.snapshot is None or chain_break(self.context, self.snapshot, gaps=gaps) is None
+        )

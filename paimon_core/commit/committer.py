@@ -146,7 +146,7 @@ class _Commit:
                 return
             draft.discard()
             lost += 1
-        if base.snapshot is not None and (problem := chain_break(context, base.snapshot, lost)) is not None:
+        if base.snapshot is not None and (problem := chain_break(context, base.snapshot, gaps=True)) is not None:
             raise self.base_outside_chain(change, base.snapshot, problem)
         raise self.races_lost(change, lost, winner)
 
@@ -200,9 +200,7 @@ class _Commit:
         """Return the error for a table whose latest snapshot does not continue the snapshot chain."""
         table, author = self.assembly.context.name, self.assembly.author
         return CommitConflict(
-            f"table {table}: {change.kind} by user {author.user} cannot build on snapshot {latest.id}: {problem}. "
-            f"The writer of snapshot {latest.id} stopped before it could delete it: roll back to snapshot "
-            f"{latest.id - 1}",
+            f"table {table}: {change.kind} by user {author.user} cannot build on snapshot {latest.id}: {problem}",
             table=table,
             user=author.user,
             identifier=author.identifier,

@@ -34,13 +34,12 @@ def in_chain(context: TableContext, snapshot: Snapshot) -> bool:
     return True
 
 
-def chain_break(context: TableContext, snapshot: Snapshot, tried: int = 0) -> str | None:
-    """Return why a commit must not build on the latest snapshot; None when it may.
+def chain_break(context: TableContext, snapshot: Snapshot, *, gaps: bool) -> str | None:
+    """Return why a commit must not build on the latest snapshot, and what to do; None when it may.
 
     A paused writer may create a snapshot on a base that was rolled back, and withdraws it as soon as it checks. A
     commit that builds on it before would restore what was rolled back, and drop what was committed since. Such a
-    snapshot names another base than the snapshot below it, or lies above a gap in the ids. A gap is respected only in
-    the first attempts (``tried``), so that a manually deleted snapshot file does not block writers for ever.
+    snapshot names another base than the snapshot below it, or lies above a gap in the ids, which counts with ``gaps``.
     """
     snapshots = context.snapshots
     if snapshot.id == 1 or snapshots.are_the_catalogs:
@@ -48,9 +47,13 @@ def chain_break(context: TableContext, snapshot: Snapshot, tried: int = 0) -> st
     try:
         below = snapshots.read(snapshot.id - 1)
     except SnapshotNotFound:
-        if tried >= LOOKS or not (older := [i for i in snapshots.ids() if i < snapshot.id]):
+        older = [i for i in snapshots.ids() if i < snapshot.id] if gaps else []
+        if not older:
             return None
-        return f"snapshot {snapshot.id - 1} is missing, but snapshot {older[-1]} exists"
+        return (
+            f"snapshot {snapshot.id - 1} is missing, but snapshot {older[-1]} exists, as while an expiry or a rollback "
+            "runs: commit again later"
+        )
     except CorruptTable:
         return None
     if snapshot.is_built_on(below) is not False:
@@ -60,7 +63,7 @@ def chain_break(context: TableContext, snapshot: Snapshot, tried: int = 0) -> st
         return None  # the id below had expired and was used again
     return (
         f"it was built on a different snapshot {below.id} than the one of user {below.commit_user} that exists now, "
-        "probably before a rollback"
+        f"probably before a rollback, and its writer stopped before deleting it: roll back to snapshot {below.id}"
     )
 
 

@@ -32,7 +32,7 @@ from paimon_core.errors import (
 from paimon_core.maintain.references.used_files import references
 from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.metadata.context import TableContext
-from paimon_core.metadata.latest_snapshot import LOOKS, read_latest
+from paimon_core.metadata.latest_snapshot import read_latest
 from paimon_core.metadata.snapshot import CommitKind, Snapshot
 from paimon_core.metadata.table_identity import check_same_table
 from paimon_core.metadata.versioned_json import pack, unpacked
@@ -193,7 +193,7 @@ class Prepared:
         """Whether the base is the latest snapshot and continues the chain; a gap in the ids does not count."""
         context = self._table.context
         is_latest = context.snapshots.latest() == self.base
-        return is_latest and (self.base is None or chain_break(context, self.base, tried=LOOKS) is None)
+        return is_latest and (self.base is None or chain_break(context, self.base, gaps=False) is None)
 
     @property
     def _base_id(self) -> int:

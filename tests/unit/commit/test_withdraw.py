@@ -188,8 +188,9 @@ def create_orphaned_snapshot(context):
     assert context.snapshots.publish(orphaned)
 
 
-def test_a_lasting_gap_does_not_stop_commits():
-    context = fake_table()
+@pytest.mark.parametrize("retries", ["10", "2", "0"])
+def test_a_lasting_gap_does_not_stop_commits(retries):
+    context = fake_table(**{"commit.max-retries": retries})
     for _ in range(3):
         append(context)
     context.snapshots.delete([2])
