@@ -1,4 +1,4 @@
-"""Catalogs: databases and tables by name, in directories, a SQL database or a REST server.
+"""Catalogs: databases and tables by name, stored in directories, a SQL database or a REST server.
 
 Import `open_catalog` and `Catalog`; each kind of catalog has its own module.
 """

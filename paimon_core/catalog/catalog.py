@@ -1,4 +1,4 @@
-"""Catalog: databases and tables by name, whoever keeps the names: directories, a SQL database or a server."""
+"""Catalog: the interface to databases and tables by name, stored in directories, a SQL database or a server."""
 
 from __future__ import annotations
 
@@ -10,33 +10,35 @@ from paimon_core.table.table import Table
 
 
 class Catalog(Protocol):
-    """What ``open_catalog`` gives. A table is named ``database.table``; ``table`` and ``table_exists`` take
-    ``database.table$branch_x`` too. Every method raises StorageError when the keeper of the names fails.
+    """The value that ``open_catalog`` returns.
+
+    A table is named ``database.table``; ``table`` and ``table_exists`` also accept ``database.table$branch_x``. Every
+    method raises StorageError when the directories, the SQL database or the server fail.
     """
 
     def create_database(self, name: str, *, ignore_if_exists: bool = False) -> None:
-        """Make a database; raises AlreadyExists unless told to ignore it, InvalidRequest for a name (see ``names``)."""
+        """Create a database; raises AlreadyExists unless ``ignore_if_exists``, InvalidRequest for a bad name (``names``)."""
 
     def database_exists(self, name: str) -> bool:
-        """Whether the database is there."""
+        """Whether the database exists."""
 
     def list_databases(self) -> list[str]:
-        """The names of all databases, sorted."""
+        """Return the names of all databases, sorted."""
 
     def drop_database(self, name: str, *, cascade: bool = False, ignore_if_missing: bool = False) -> None:
-        """Remove a database; raises InvalidRequest when it holds tables, unless ``cascade``; DatabaseNotFound."""
+        """Delete a database; raises InvalidRequest when it contains tables, unless ``cascade``; DatabaseNotFound."""
 
     def list_tables(self, database: str) -> list[str]:
-        """The names of the tables of a database, sorted; raises DatabaseNotFound."""
+        """Return the names of the tables of a database, sorted; raises DatabaseNotFound."""
 
     def table_exists(self, name: str) -> bool:
-        """Whether the table, or the branch of it, is there."""
+        """Whether the table, or the branch of it, exists."""
 
     def table(self, name: str) -> Table:
         """Open a table, or a branch of it, at its latest snapshot.
 
         Raises DatabaseNotFound, TableNotFound, BranchNotFound, and UnsupportedFeature naming the option, type or
-        feature that this library cannot read rightly.
+        feature that this library cannot read correctly.
         """
 
     def create_table(
@@ -51,21 +53,21 @@ class Catalog(Protocol):
         comment: str | None = None,
         ignore_if_exists: bool = False,
     ) -> Table:
-        """Make a table from a ``pa.Schema`` (or anything that exports one).
+        """Create a table from a ``pa.Schema`` (or an object that exports one).
 
-        ``types`` gives columns an exact type text where Arrow has no word for it: ``{"code": "CHAR(3)"}``. Options
-        are the text of Paimon's table options. Raises AlreadyExists, DatabaseNotFound, InvalidRequest, InvalidOption
-        and UnsupportedFeature, each naming the column or option; nothing is written then.
+        ``types`` gives exact Paimon types to columns whose type Arrow cannot express: ``{"code": "CHAR(3)"}``.
+        ``options`` are Paimon's table options as text. Raises AlreadyExists, DatabaseNotFound, InvalidRequest,
+        InvalidOption and UnsupportedFeature, which name the column or option; nothing is written then.
         """
 
     def drop_table(self, name: str, *, ignore_if_missing: bool = False) -> None:
-        """Remove a table with all of its files; raises TableNotFound."""
+        """Delete a table with all of its files; raises TableNotFound."""
 
     def rename_table(self, name: str, to: str) -> None:
-        """Give a table another name, in this database or another; raises TableNotFound, AlreadyExists."""
+        """Rename a table, within its database or to another one; raises TableNotFound, AlreadyExists."""
 
     def group(self, name: str) -> Group:
-        """A group of tables that are published together; it begins with its first publish.
+        """Return a group of tables that are published together; the first publish creates it.
 
-        Raises UnsupportedFeature where the catalog has no warehouse directory of its own to keep the records in.
+        Raises UnsupportedFeature when the catalog has no warehouse directory for the group's records.
         """

@@ -1,4 +1,4 @@
-"""Definition: what a user asks for as a new table, checked the same way for every catalog."""
+"""Definition: the arguments that define a new table, and their checks, which all catalogs share."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from paimon_core.schema import TableSchema, new_schema
 
 @dataclass(frozen=True)
 class Definition:
-    """The arguments of ``create_table`` that say what the table is."""
+    """The arguments of ``create_table`` that define the table."""
 
     schema: Any
     primary_key: Sequence[str] = ()
@@ -29,14 +29,14 @@ class Definition:
     comment: str | None = None
 
     def to_schema(self, name: str) -> TableSchema:
-        """The first schema of the table ``name``; raises InvalidRequest and its kinds naming column or option."""
+        """Return the first schema of the table ``name``; raises InvalidRequest, which names the column or option."""
         for role, keys in (("primary_key", self.primary_key), ("partition_by", self.partition_by)):
             if not isinstance(keys, list | tuple) or not all(isinstance(k, str) for k in keys):
                 raise InvalidRequest(f"{role} must be a list of column names, not {keys!r:.60}")
         if self.comment is not None and not isinstance(self.comment, str):
             raise InvalidRequest(f"comment must be text, not {self.comment!r:.60}")
         if self.types is not None and not isinstance(self.types, Mapping):
-            raise InvalidRequest(f"types must map column names to type texts, not {self.types!r:.60}")
+            raise InvalidRequest(f"types must map column names to type texts, not be {self.types!r:.60}")
         schema = new_schema(
             _arrow_schema(self.schema),
             primary_key=self.primary_key,
@@ -50,7 +50,7 @@ class Definition:
 
 
 def check_definition(context: TableContext) -> None:
-    """Raises InvalidRequest, InvalidOption or UnsupportedFeature for a table that could not be written or read."""
+    """Raise InvalidRequest, InvalidOption or UnsupportedFeature for a table that could not be written or read."""
     context.schema.to_json()
     check_table(context)
     check_formats(context.schema, context.options)
@@ -58,7 +58,7 @@ def check_definition(context: TableContext) -> None:
 
 
 def is_same_definition(one: TableSchema, other: TableSchema) -> bool:
-    """Whether two first schemas are of the same ``create_table``; only the time of it may differ."""
+    """Whether two first schemas result from the same ``create_table`` arguments; their creation times may differ."""
     return (one.fields, one.partition_keys, one.primary_keys, dict(one.options), one.comment, one.id) == (
         other.fields,
         other.partition_keys,
@@ -76,11 +76,11 @@ def _arrow_schema(schema: Any) -> pa.Schema:
         return pa.schema(schema)
     if hasattr(schema, "__arrow_c_stream__"):
         return pa.RecordBatchReader.from_stream(schema).schema
-    raise InvalidRequest(f"schema must be a pyarrow.Schema or export one, not {type(schema).__name__}")
+    raise InvalidRequest(f"schema must be a pyarrow.Schema or an object that exports one, not {type(schema).__name__}")
 
 
 def _option_texts(options: Mapping[str, str]) -> dict[str, str]:
     for key, value in options.items():
         if not isinstance(key, str) or not isinstance(value, str):
-            raise InvalidOption(f"option {key!r} = {value!r} must be text on both sides", option=key)
+            raise InvalidOption(f"option {key!r} = {value!r}: the key and the value must be text", option=key)
     return dict(options)

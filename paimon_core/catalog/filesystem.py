@@ -1,4 +1,4 @@
-"""FilesystemCatalog: databases and tables as directories of a warehouse (format 1.1)."""
+"""FilesystemCatalog: databases and tables are directories of a warehouse (format 1.1)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from paimon_core.table.table import Table
 
 @dataclass(frozen=True)
 class FilesystemCatalog(Catalog):
-    """The tables below one warehouse directory; what is a directory with a schema in it is a table."""
+    """The tables below one warehouse directory; every directory that contains a schema is a table."""
 
     storage: Storage
     warehouse: str
@@ -33,20 +33,20 @@ class FilesystemCatalog(Catalog):
     # -- databases
 
     def create_database(self, name: str, *, ignore_if_exists: bool = False) -> None:
-        """Make a database; raises AlreadyExists unless told to ignore it."""
+        """Create a database; raises AlreadyExists unless ``ignore_if_exists``."""
         if self.database_exists(name):
             if ignore_if_exists:
                 return
-            raise AlreadyExists(f"database {name} exists already", database=name)
+            raise AlreadyExists(f"database {name} already exists", database=name)
         new_name(name, "database", self.list_databases())
         self.storage.make_directory(database_path(self.warehouse, name))
 
     def database_exists(self, name: str) -> bool:
-        """Whether the database is there."""
+        """Whether the database exists."""
         return self.storage.exists(database_path(self.warehouse, name))
 
     def list_databases(self) -> list[str]:
-        """The names of all databases, sorted."""
+        """Return the names of all databases, sorted."""
         found = self.storage.list(self.warehouse)
         names = (
             i.name.removesuffix(DATABASE_SUFFIX) for i in found if i.is_directory and i.name.endswith(DATABASE_SUFFIX)
@@ -54,7 +54,7 @@ class FilesystemCatalog(Catalog):
         return sorted(n for n in names if n)
 
     def drop_database(self, name: str, *, cascade: bool = False, ignore_if_missing: bool = False) -> None:
-        """Remove a database; raises InvalidRequest when it holds tables, unless ``cascade``."""
+        """Delete a database; raises InvalidRequest when it contains tables, unless ``cascade``."""
         if not self.database_exists(name):
             if ignore_if_missing:
                 return
@@ -78,13 +78,13 @@ class FilesystemCatalog(Catalog):
     # -- tables
 
     def list_tables(self, database: str) -> list[str]:
-        """The names of the tables of a database, sorted."""
+        """Return the names of the tables of a database, sorted."""
         self._check_database(database)
         root = database_path(self.warehouse, database)
         return sorted(i.name for i in self.storage.list(root) if i.is_directory and has_schema(self.storage, i.path))
 
     def table_exists(self, name: str) -> bool:
-        """Whether the table, or the branch of it, is there."""
+        """Whether the table, or the branch of it, exists."""
         return self._places.has_files(Identifier.parse(name))
 
     def table(self, name: str) -> Table:
@@ -109,7 +109,7 @@ class FilesystemCatalog(Catalog):
         comment: str | None = None,
         ignore_if_exists: bool = False,
     ) -> Table:
-        """Make a table, see ``Catalog.create_table``: it is there once its schema file is."""
+        """Create a table, see ``Catalog.create_table``; it exists as soon as its schema file exists."""
         identifier = Identifier.of_table(name, "create")
         new = Definition(schema, primary_key, partition_by, options, types, comment).to_schema(name)
         context = self._places.context(identifier, new)
@@ -119,12 +119,12 @@ class FilesystemCatalog(Catalog):
             new_name(identifier.table, "table", self.list_tables(identifier.database))
             if not is_free(self.storage, context.paths.root):
                 raise InvalidRequest(
-                    f"{context.paths.root} holds files of a table and no schema: "
+                    f"{context.paths.root} contains files of a table but no schema: "
                     + (
-                        "a drop was interrupted, or a commit that was under way wrote after it. Call "
-                        f"drop_table({name!r}), which removes the rest, then create the table again"
+                        "a drop was interrupted, or a concurrent commit wrote files after it. Call "
+                        f"drop_table({name!r}), which deletes the remaining files, then create the table again"
                         if is_half_dropped(self.storage, context.paths.root)
-                        else "remove them by hand; not all of them are files of a table"
+                        else "delete them manually, because not all of them are files of a table"
                     ),
                     table=name,
                     path=context.paths.root,
@@ -133,12 +133,12 @@ class FilesystemCatalog(Catalog):
                 return Table(context)
         if ignore_if_exists:
             return self.table(name)
-        raise AlreadyExists(f"table {name} exists already", table=name)
+        raise AlreadyExists(f"table {name} already exists", table=name)
 
     def drop_table(self, name: str, *, ignore_if_missing: bool = False) -> None:
-        """Remove a table with all of its files, or finish a drop that was interrupted, here or in another program.
+        """Delete a table with all of its files, or complete a drop that was interrupted, also one of another program.
 
-        Commits that others make during the drop may be removed with the table.
+        Commits of concurrent writers during the drop may be deleted with the table.
         """
         identifier = Identifier.of_table(name, "drop")
         root = self._places.root(identifier)
@@ -150,13 +150,13 @@ class FilesystemCatalog(Catalog):
         self._remove(root)
 
     def group(self, name: str) -> Group:
-        """A group of tables that are published together; it begins with its first publish."""
+        """Return a group of tables that are published together; the first publish creates it."""
         return Group(self, name)
 
     def rename_table(self, name: str, to: str) -> None:
-        """Give a table another name: one rename of its directory, so only on stores that have it.
+        """Rename a table by renaming its directory; no process may write to the table at the same time.
 
-        Raises UnsupportedFeature for other stores. Nobody may write to the table meanwhile.
+        Raises UnsupportedFeature on stores that cannot rename directories.
         """
         source, target = Identifier.of_table(name, "rename"), Identifier.of_table(to, "rename a table to")
         if not self.table_exists(name):
@@ -164,16 +164,16 @@ class FilesystemCatalog(Catalog):
             raise no_table(source, self.warehouse, self.list_tables(source.database))
         self._check_database(target.database)
         if self.storage.exists(self._places.root(target)):
-            left = ", left by an interrupted drop, which drop_table finishes"
-            is_rest = is_half_dropped(self.storage, self._places.root(target))
+            left = ", left by an interrupted drop, which drop_table completes"
+            is_left_over = is_half_dropped(self.storage, self._places.root(target))
             raise AlreadyExists(
-                f"table {to} exists already: {self._places.root(target)}{left if is_rest else ''}", table=to
+                f"table {to} already exists: {self._places.root(target)}{left if is_left_over else ''}", table=to
             )
         check_target(source, target, self.list_tables(target.database))
         if not self.storage.is_local:
             raise UnsupportedFeature(
-                f"cannot rename table {name}: {self.warehouse} has no rename of directories, and a table half renamed "
-                "could not be read. A SQL catalog can rename there",
+                f"cannot rename table {name}: {self.warehouse} cannot rename directories, and a table that is only "
+                "partly moved could not be read. A SQL catalog can rename tables there",
                 table=name,
             )
         self.storage.move_directory(self._places.root(source), self._places.root(target))

@@ -12,7 +12,7 @@ _BRANCH = "branch_"
 
 @dataclass(frozen=True)
 class Identifier:
-    """The name of a table in a catalog, and the branch that is meant."""
+    """The name of a table in a catalog, and one of its branches."""
 
     database: str
     table: str
@@ -20,9 +20,9 @@ class Identifier:
 
     @staticmethod
     def parse(text: str) -> Identifier:
-        """From ``database.table`` or ``database.table$branch_x``.
+        """Parse ``database.table`` or ``database.table$branch_x``.
 
-        Raises InvalidRequest naming the rule that a name breaks, UnsupportedFeature for system tables.
+        Raises InvalidRequest, which names the rule that a name breaks, UnsupportedFeature for system tables.
         """
         database, dot, object_name = text.partition(".") if isinstance(text, str) else ("", "", "")
         table, dollar, suffix = object_name.partition("$")
@@ -35,7 +35,7 @@ class Identifier:
         if not suffix.startswith(_BRANCH) or "$" in suffix:
             raise UnsupportedFeature(
                 f"{text!r} names a system table: use table.inspect of {database}.{table}; after '$' only "
-                "'branch_<name>' is known",
+                "'branch_<name>' is supported",
                 name=text,
             )
         branch = suffix.removeprefix(_BRANCH)
@@ -43,7 +43,7 @@ class Identifier:
 
     @staticmethod
     def of_table(text: str, verb: str) -> Identifier:
-        """Like ``parse`` for a call that takes whole tables; raises InvalidRequest for a branch."""
+        """Parse the name of a whole table, for the operation ``verb``; raises InvalidRequest for a branch."""
         found = Identifier.parse(text)
         if found.branch != MAIN:
             raise InvalidRequest(f"cannot {verb} {text!r}: it names a branch, not a table", name=text)
@@ -51,7 +51,7 @@ class Identifier:
 
     @property
     def object_name(self) -> str:
-        """The table with its branch, as Paimon's servers are asked for it."""
+        """Return the table with its branch, as in requests to Paimon's REST servers."""
         return self.table if self.branch == MAIN else f"{self.table}${_BRANCH}{self.branch}"
 
     def __str__(self) -> str:

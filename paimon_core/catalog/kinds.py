@@ -1,3 +1,3 @@
-"""The kinds of catalog: where the names of the tables are kept."""
+"""Kinds of catalogs: the values of ``type`` in ``open_catalog``."""
 
 FILESYSTEM, SQL, REST = "filesystem", "sql", "rest"

@@ -1,6 +1,6 @@
-"""New names: what a database or table may be called when it is made, so that every file system and reader takes it.
+"""Names: rules for the names of new databases and tables, so that every file system and reader supports them.
 
-Opening is more lenient: what somebody else has made under another name can still be read.
+Opening allows more: a table that another program created under another name can still be read.
 """
 
 from __future__ import annotations
@@ -19,31 +19,32 @@ _MARKS = frozenset('<>:"|?*')
 
 
 def new_name(name: str, what: str, existing: Iterable[str]) -> str:
-    """``name`` when a database or table (``what``) may be made under it.
+    """Return ``name`` when a new database or table (``what``) may have it.
 
-    Raises InvalidRequest naming the rule that it breaks, AlreadyExists when one of ``existing`` differs from it only
-    by case or by Unicode normal form: such two are one directory on some file systems.
+    Raises InvalidRequest, which names the rule that the name breaks, AlreadyExists when one of ``existing`` differs
+    from it only by case or Unicode normal form: some file systems treat two such names as one directory.
     """
     identifier(name, what)
     for position, letter in enumerate(name):
         if unicodedata.category(letter) in ("Cc", "Cf", "Zl", "Zp"):
             raise InvalidRequest(
-                f"{what} name {name!r} has the control character U+{ord(letter):04X} at {position}", name=name
+                f"{what} name {name!r} contains the control character U+{ord(letter):04X} at {position}", name=name
             )
         if letter in _MARKS:
             raise InvalidRequest(
-                f"{what} name {name!r} has {letter!r} at {position}, which not every file system takes", name=name
+                f"{what} name {name!r} contains {letter!r} at {position}, which not every file system supports",
+                name=name,
             )
     if name != name.strip() or _RESERVED.fullmatch(name):
         raise InvalidRequest(
             f"{what} name {name!r} is not portable: Windows reserves it, or it starts or ends with a space", name=name
         )
     if what == "database" and name.casefold() == SYSTEM_DATABASE:
-        raise InvalidRequest(f"database name {name!r} is Paimon's own, for system tables", name=name)
+        raise InvalidRequest(f"database name {name!r} is reserved for Paimon's system tables", name=name)
     for other in existing:
         if other != name and _folded(other) == _folded(name):
             raise AlreadyExists(
-                f"{what} name {name!r} collides with the existing {other!r}: they differ only by case or by Unicode "
+                f"{what} name {name!r} conflicts with the existing name {other!r}: they differ only by case or Unicode "
                 "normal form",
                 name=name,
             )
@@ -51,7 +52,7 @@ def new_name(name: str, what: str, existing: Iterable[str]) -> str:
 
 
 def check_target(source: Identifier, target: Identifier, tables: Iterable[str]) -> None:
-    """Raises as ``new_name`` when table ``source`` may not be renamed to ``target``, whose database has ``tables``."""
+    """Raise the errors of ``new_name`` when ``source`` may not be renamed to ``target``, whose database has ``tables``."""
     others = set(tables)
     new_name(target.table, "table", others - {source.table} if source.database == target.database else others)
 

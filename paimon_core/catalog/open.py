@@ -1,4 +1,4 @@
-"""open_catalog: the front door, from a warehouse URL to its catalog."""
+"""open_catalog: opens the catalog of a warehouse URL; the entry point of the library."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ def open_catalog(
     options: Mapping[str, str] | None = None,
     storage: Mapping[str, str] | None = None,
 ) -> Catalog:
-    """The catalog of a warehouse: a local path or a URL; the directory may still be missing.
+    """Open the catalog of a warehouse, a local path or a URL; its directory need not exist yet.
 
-    ``type`` says who keeps the names of the tables: ``filesystem`` (the directories themselves), ``sql`` (a database,
-    ``uri`` is SQLAlchemy's; shared with Paimon's JDBC catalog) or ``rest`` (a server at ``uri``, which knows
-    ``warehouse`` by its name). ``options`` are the catalog's under Paimon's names (``catalog.options``), ``storage``
-    those of the store. Raises UnsupportedFeature, InvalidOption and InvalidRequest naming what is not understood.
+    ``type`` selects where the names of the tables are stored: ``filesystem`` (directories), ``sql`` (a database with
+    the SQLAlchemy URI ``uri``, shared with Paimon's JDBC catalog) or ``rest`` (a server at ``uri``, for which
+    ``warehouse`` is a name). ``options`` are catalog options under Paimon's names (``catalog.options``), ``storage``
+    the options of the store. Raises UnsupportedFeature, InvalidOption and InvalidRequest, which name the argument.
     """
     if not isinstance(warehouse, str | os.PathLike) or not os.fspath(warehouse):
         raise InvalidRequest(f"warehouse must be a path or URL, not {warehouse!r:.60}")
     if type not in (FILESYSTEM, SQL, REST):
         raise UnsupportedFeature(f"catalog type {type!r} is not supported; use {FILESYSTEM}, {SQL} or {REST}")
     if (uri is None) != (type == FILESYSTEM):
-        raise InvalidRequest(f"a catalog of type {type} {'needs a' if uri is None else 'has no'} uri")
+        raise InvalidRequest(f"a catalog of type {type} {'needs a' if uri is None else 'must have no'} uri")
     place = os.fspath(warehouse)
     if type == REST:
         with _installed(REST):
@@ -51,7 +51,7 @@ def open_catalog(
 
 @contextlib.contextmanager
 def _installed(extra: str) -> Iterator[None]:
-    """Around the import of a catalog whose library may not be there."""
+    """Raise UnsupportedFeature when the import of a catalog in the block fails because a library is not installed."""
     try:
         yield
     except ModuleNotFoundError as error:

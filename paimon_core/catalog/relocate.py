@@ -1,4 +1,4 @@
-"""relocate: the files of a table to another directory, so that a move that is cut short can be finished."""
+"""relocate: moves the files of a table to another directory; an interrupted move can be completed."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from paimon_core.storage.storage import Storage
 
 
 def relocate(storage: Storage, source: str, target: str) -> None:
-    """Move all files below ``source`` to ``target``: at once where the store can, else one by one, main's schemas last.
+    """Move all files below ``source`` to ``target``.
 
-    So ``target`` is a table that can be opened only once it is whole, and ``source`` is told to be unfinished by its
-    schemas. Raises StorageError; the same call again goes on.
+    A store that can rename directories does it in one atomic step. On other stores the files are moved one by one, the
+    schemas of main last: ``target`` can be opened only when it is complete, and ``source`` has schemas until then.
+    Raises StorageError; the same call continues the move.
     """
     with contextlib.suppress(UnsupportedFeature):
         storage.move_directory(source, target)
@@ -21,6 +22,6 @@ def relocate(storage: Storage, source: str, target: str) -> None:
     schemas = TablePaths(source).schema_directory + "/"
     files = sorted((f.path for f in storage.walk(source)), key=lambda path: (path.startswith(schemas), path))
     for path in files:
-        with contextlib.suppress(FileNotFoundError):  # an earlier try has moved it
+        with contextlib.suppress(FileNotFoundError):  # an earlier call has moved it
             storage.move(path, target + path.removeprefix(source))
     storage.delete_directory(source)

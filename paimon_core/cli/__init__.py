@@ -1,4 +1,4 @@
-"""The command line `paimon-core`: one module per kind of command, and what they share.
+"""Command line `paimon-core`: one module for each kind of command, and shared modules.
 
-Nothing imports from here.
+No other package imports this one.
 """

@@ -1,4 +1,4 @@
-"""The commands and their arguments."""
+"""Commands: the parser of all commands, with their arguments and help texts."""
 
 from __future__ import annotations
 
@@ -10,39 +10,39 @@ from paimon_core.cli.arguments import Parser, add_plan_arguments, duration, mome
 from paimon_core.cli.catalogs import add_arguments
 from paimon_core.cli.plan_commands import Command, Planner
 
-_Commands = Any  # argparse gives its group of commands no public type
+_Commands = Any  # argparse has no public type for its group of subcommands
 
 
 def parser() -> argparse.ArgumentParser:
-    """All of the command line."""
-    top = Parser(prog="paimon-core", description="Look at Paimon tables, check them, keep them healthy.")
+    """Return the parser of all commands."""
+    top = Parser(prog="paimon-core", description="List, check, compact and clean up Paimon tables.")
     found = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    tables = _add(found, "tables", "the tables of the warehouse", read_commands.tables, table=False)
-    tables.add_argument("database", nargs="?", help="only those of this database")
-    _add(found, "snapshots", "the snapshots of a table", read_commands.snapshots)
+    tables = _add(found, "tables", "list the tables of the warehouse", read_commands.tables, table=False)
+    tables.add_argument("database", nargs="?", help="list only the tables of this database")
+    _add(found, "snapshots", "list the snapshots of a table", read_commands.snapshots)
     check = _add(
-        found, "fsck", "check the invariants of a table, on all of its branches", read_commands.fsck, branch=False
+        found, "fsck", "check the invariants of a table and all of its branches", read_commands.fsck, branch=False
     )
-    check.add_argument("--deep", action="store_true", help="read all rows too")
+    check.add_argument("--deep", action="store_true", help="also read all rows")
     _add_tags(found)
     _add_branches(found)
     _add_expiry(found)
     _add_files(found)
-    rollback = _planned(found, "rollback", "go back to a snapshot", _rollback)
+    rollback = _planned(found, "rollback", "make an older snapshot the latest again", _rollback)
     target = rollback.add_mutually_exclusive_group(required=True)
     target.add_argument("--snapshot", type=int)
     target.add_argument("--tag")
     target.add_argument("--time", type=moment)
     target.add_argument("--watermark", type=int)
     compact = _add(
-        found, "compact", "merge the sorted runs of a table, or pack its small files", write_commands.compact
+        found, "compact", "merge the sorted runs of a table, or combine its small files", write_commands.compact
     )
-    compact.add_argument("--full", action="store_true", help="into one run a bucket, whether called for or not")
-    _add(found, "compact-manifests", "rewrite the manifests as few full ones", write_commands.compact_manifests)
-    _add(found, "repair-hints", "make the hints LATEST and EARLIEST right", write_commands.repair_hints)
+    compact.add_argument("--full", action="store_true", help="always compact, into one sorted run for each bucket")
+    _add(found, "compact-manifests", "rewrite the manifests into fewer, larger ones", write_commands.compact_manifests)
+    _add(found, "repair-hints", "correct the hint files LATEST and EARLIEST", write_commands.repair_hints)
     done = _add(found, "mark-done", "mark partitions as complete", write_commands.mark_done)
     done.add_argument("partition", nargs="+", type=partition, metavar="KEY=VALUE,...")
-    plan = _add(found, "apply", "do what a plan says that --plan-out wrote", plan_commands.apply, table=False)
+    plan = _add(found, "apply", "apply a plan that --plan-out wrote", plan_commands.apply, table=False)
     plan.add_argument("file", metavar="FILE")
     return top
 
@@ -57,7 +57,7 @@ def _add(
     if table:
         command.add_argument("table", metavar="DATABASE.TABLE")
     if table and branch:
-        command.add_argument("--branch", help="this branch of the table (default: main)")
+        command.add_argument("--branch", help="branch of the table (default: main)")
     return command
 
 
@@ -72,77 +72,84 @@ def _group(found: _Commands, name: str, text: str) -> _Commands:
     return group.add_subparsers(dest="action", required=True, metavar="ACTION")
 
 
-def _rollback(table: Any, asked: argparse.Namespace) -> Any:
+def _rollback(table: Any, args: argparse.Namespace) -> Any:
     return table.maintenance.plan_rollback(
-        snapshot=asked.snapshot, tag=asked.tag, time=asked.time, watermark=asked.watermark
+        snapshot=args.snapshot, tag=args.tag, time=args.time, watermark=args.watermark
     )
 
 
 def _add_tags(found: _Commands) -> None:
-    tags = _group(found, "tags", "the named snapshots of a table")
-    _add(tags, "list", "list them", read_commands.list_tags)
-    create = _add(tags, "create", "name a snapshot (default: the latest)", write_commands.create_tag)
+    tags = _group(found, "tags", "list, create, rename or delete tags (named snapshots)")
+    _add(tags, "list", "list the tags", read_commands.list_tags)
+    create = _add(tags, "create", "create a tag for a snapshot (default: the latest)", write_commands.create_tag)
     create.add_argument("name")
     create.add_argument("--snapshot", type=int)
-    create.add_argument("--time", type=moment, help="the first snapshot at or after this time")
-    create.add_argument("--watermark", type=int, help="the first snapshot with this watermark or a later one")
-    create.add_argument("--keep-for", type=duration, metavar="DURATION", help="let expiry delete it then")
-    rename = _add(tags, "rename", "give one another name", write_commands.rename_tag)
+    create.add_argument("--time", type=moment, help="tag the first snapshot at or after this time")
+    create.add_argument("--watermark", type=int, help="tag the first snapshot with this watermark or a later one")
+    create.add_argument(
+        "--keep-for", type=duration, metavar="DURATION", help="let tag expiry delete the tag after this time"
+    )
+    rename = _add(tags, "rename", "rename a tag", write_commands.rename_tag)
     rename.add_argument("name")
     rename.add_argument("new_name")
     delete = _planned(
         tags,
         "delete",
-        "delete one, and the files that only it used",
+        "delete a tag, and the files that only this tag uses",
         lambda t, a: t.maintenance.plan_tag_deletion(a.name),
     )
     delete.add_argument("name")
 
 
 def _add_branches(found: _Commands) -> None:
-    branches = _group(found, "branches", "the branches of a table")
-    _add(branches, "list", "list them", read_commands.list_branches)
-    create = _add(branches, "create", "make one, empty or from a tag", write_commands.create_branch)
+    branches = _group(found, "branches", "list, create, rename, fast-forward or delete branches")
+    _add(branches, "list", "list the branches", read_commands.list_branches)
+    create = _add(branches, "create", "create a branch, empty or from a tag", write_commands.create_branch)
     create.add_argument("name")
     create.add_argument("--tag")
-    rename = _add(branches, "rename", "give one another name", write_commands.rename_branch)
+    rename = _add(branches, "rename", "rename a branch", write_commands.rename_branch)
     rename.add_argument("name")
     rename.add_argument("new_name")
-    forward = _add(branches, "fast-forward", "take over what a branch has on top", write_commands.fast_forward)
+    forward = _add(
+        branches,
+        "fast-forward",
+        "take over the newer snapshots, schemas and tags of a branch",
+        write_commands.fast_forward,
+    )
     forward.add_argument("name")
-    delete = _planned(branches, "delete", "delete one", lambda t, a: t.maintenance.plan_branch_deletion(a.name))
+    delete = _planned(branches, "delete", "delete a branch", lambda t, a: t.maintenance.plan_branch_deletion(a.name))
     delete.add_argument("name")
 
 
 def _add_expiry(found: _Commands) -> None:
-    expire = _group(found, "expire", "remove what is old")
+    expire = _group(found, "expire", "remove old snapshots, changelogs, partitions, tags or consumers")
 
-    def kept(asked: argparse.Namespace) -> dict[str, Any]:
-        return {name: getattr(asked, name) for name in ("keep_last", "keep_max", "older_than", "limit")}
+    def kept(args: argparse.Namespace) -> dict[str, Any]:
+        return {name: getattr(args, name) for name in ("keep_last", "keep_max", "older_than", "limit")}
 
     for name, plan in (
         ("snapshots", lambda t, a: t.maintenance.plan_snapshot_expiry(**kept(a))),
         ("changelogs", lambda t, a: t.maintenance.plan_changelog_expiry(**kept(a))),
     ):
-        command = _planned(expire, name, f"old {name} and the files that only they use", plan)
-        command.add_argument("--keep-last", type=int, metavar="N", help="always keep so many")
-        command.add_argument("--keep-max", type=int, metavar="N", help="never keep more")
-        command.add_argument("--limit", type=int, metavar="N", help="expire no more at once")
+        command = _planned(expire, name, f"remove old {name}, and the files that only they use", plan)
+        command.add_argument("--keep-last", type=int, metavar="N", help="always keep at least N")
+        command.add_argument("--keep-max", type=int, metavar="N", help="keep at most N")
+        command.add_argument("--limit", type=int, metavar="N", help="expire at most N in one run")
         _age(command)
     partitions = _planned(
         expire,
         "partitions",
-        "partitions whose time is over",
+        "remove partitions that are older than their expiration time",
         lambda t, a: t.maintenance.plan_partition_expiry(older_than=a.older_than, strategy=a.strategy, limit=a.limit),
     )
     partitions.add_argument("--strategy", choices=("values-time", "update-time"))
-    partitions.add_argument("--limit", type=int, metavar="N", help="expire no more at once")
+    partitions.add_argument("--limit", type=int, metavar="N", help="expire at most N in one run")
     _age(partitions)
     _age(
         _planned(
             expire,
             "consumers",
-            "consumers that fell silent",
+            "remove consumers without recent activity",
             lambda t, a: t.maintenance.plan_consumer_expiry(older_than=a.older_than),
         )
     )
@@ -150,44 +157,49 @@ def _add_expiry(found: _Commands) -> None:
         _planned(
             expire,
             "tags",
-            "tags whose retention is over",
+            "remove tags that are older than their retention time",
             lambda t, a: t.maintenance.plan_tag_expiry(older_than=a.older_than),
         )
     )
 
 
 def _age(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--older-than", type=duration, metavar="DURATION", help="such as '7 d' (default: the options)")
+    command.add_argument(
+        "--older-than",
+        type=duration,
+        metavar="DURATION",
+        help="age such as '7 d' (default: the table's options; for orphans remove 1 d, for orphans purge 7 d)",
+    )
 
 
 def _add_files(found: _Commands) -> None:
-    orphans = _group(found, "orphans", "files that nothing uses")
+    orphans = _group(found, "orphans", "remove, list, restore or purge files that no snapshot, tag or branch uses")
     remove = _planned(
         orphans,
         "remove",
-        "put them aside, or delete them",
+        "move orphan files to quarantine, or delete them",
         lambda t, a: t.maintenance.plan_orphan_removal(mode=a.mode, **_given(a)),
     )
     remove.add_argument("--mode", choices=("quarantine", "delete"), default="quarantine")
     _age(remove)
-    _add(orphans, "list", "what was put aside", read_commands.list_quarantines)
-    undo = _add(orphans, "undo", "bring back what one removal put aside", write_commands.undo)
+    _add(orphans, "list", "list the quarantines", read_commands.list_quarantines)
+    undo = _add(orphans, "undo", "restore the files of one quarantine", write_commands.undo)
     undo.add_argument("id")
     purge = _planned(
         orphans,
         "purge",
-        "delete for good what was put aside",
+        "delete the files in quarantine permanently",
         lambda t, a: t.maintenance.plan_quarantine_purge(**_given(a)),
     )
     _age(purge)
-    _add(found, "consumers", "the streaming readers of a table", read_commands.list_consumers)
+    _add(found, "consumers", "list the consumers (streaming readers) of a table", read_commands.list_consumers)
     _planned(
         found,
         "remove-missing",
-        "take the entries of data files that are gone out of the table",
+        "remove the entries of missing data files from the table",
         lambda t, a: t.maintenance.plan_missing_removal(),
     )
 
 
-def _given(asked: argparse.Namespace) -> dict[str, Any]:
-    return {} if asked.older_than is None else {"older_than": asked.older_than}
+def _given(args: argparse.Namespace) -> dict[str, Any]:
+    return {} if args.older_than is None else {"older_than": args.older_than}

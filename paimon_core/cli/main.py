@@ -1,7 +1,7 @@
-"""The command line of one warehouse: look at its tables, check them, keep them healthy (docs/command-line.md).
+"""Main: runs one command on the tables of a warehouse (docs/command-line.md).
 
-Exit 0: done, and nothing is wrong; 1: it failed, or something is wrong with the table; 2: it was asked wrongly. Errors
-are one sentence on standard error. Nothing is removed without --apply.
+Exit code 0: the command succeeded; 1: it failed, or the table has errors; 2: the arguments are wrong. An error is one
+line on standard error. Nothing is removed without --apply.
 """
 
 from __future__ import annotations
@@ -17,24 +17,24 @@ from paimon_core.errors import AlreadyExists, InvalidRequest, NotFound, PaimonEr
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; the exit code."""
-    asked = parser().parse_args(arguments)
+    """Run one command and return its exit code."""
+    args = parser().parse_args(arguments)
     try:
-        return _run(asked)
+        return _run(args)
     except (InvalidRequest, NotFound, AlreadyExists) as error:
-        return _failed(asked, str(error), 2)
+        return _failed(args, str(error), 2)
     except PaimonError as error:
-        return _failed(asked, f"{error.kind}: {error}", 1)
+        return _failed(args, f"{error.kind}: {error}", 1)
     except KeyboardInterrupt:
-        return _failed(asked, "interrupted", 1)
+        return _failed(args, "interrupted", 1)
 
 
-def _run(asked: argparse.Namespace) -> int:
-    code: int = asked.run(open_asked(asked), asked, Output(asked.json))
+def _run(args: argparse.Namespace) -> int:
+    code: int = args.run(open_asked(args), args, Output(args.json))
     return code
 
 
-def _failed(asked: argparse.Namespace, message: str, code: int) -> int:
+def _failed(args: argparse.Namespace, message: str, code: int) -> int:
     words = " ".join(str(message).split())
-    sys.stderr.write(f"paimon-core {asked.command}: {words}\n")
+    sys.stderr.write(f"paimon-core {args.command}: {words}\n")
     return code

@@ -1,4 +1,4 @@
-"""What commands print: sentences and aligned tables for people, or one JSON value."""
+"""Output: what commands print, either text (sentences and aligned tables) or one JSON value."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ _NOTHING = "nothing to do"
 
 @dataclasses.dataclass(frozen=True)
 class Output:
-    """Standard output; ``as_json``: one JSON value per command and nothing else."""
+    """Writes to standard output; with ``as_json`` one JSON value for each command and nothing else."""
 
     as_json: bool = False
 
     def say(self, text: str, value: Any) -> None:
-        """The text, or the value as JSON."""
+        """Print the text, or the value as JSON."""
         sys.stdout.write((json.dumps(plain(value), indent=2) if self.as_json else text) + "\n")
         sys.stdout.flush()
 
     def table(self, header: Sequence[str], rows: Sequence[Sequence[object]], nothing: str) -> None:
-        """Aligned columns, or a list of objects; ``nothing`` is said of no rows."""
+        """Print rows as aligned columns, or as a JSON list of objects; print ``nothing`` when there are no rows."""
         texts = [["" if cell is None else str(cell) for cell in row] for row in rows]
         widths = [max(map(len, column)) for column in zip(header, *texts, strict=True)]
         lines = ("  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)).rstrip() for row in (header, *texts))
@@ -33,7 +33,7 @@ class Output:
 
 
 def plain(value: Any) -> Any:
-    """A value as JSON has it; texts for what JSON does not know."""
+    """Return a value of JSON types; values of other types become texts."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {f.name: plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
     if isinstance(value, Mapping):
@@ -44,7 +44,7 @@ def plain(value: Any) -> Any:
 
 
 def sentence(value: Any) -> str:
-    """What an operation reports, in one line: its members that say something."""
+    """Return the report of an operation in one line: its members that are not empty."""
     if value is None or value == ():
         return _NOTHING
     if isinstance(value, Snapshot):
@@ -55,17 +55,17 @@ def sentence(value: Any) -> str:
         return str(value)
     parts = []
     for member in dataclasses.fields(value):
-        held = getattr(value, member.name)
-        if held is None or held in ((), "", False) or member.name == "table":  # the plan has named it
+        content = getattr(value, member.name)
+        if content is None or content in ((), "", False) or member.name == "table":  # the plan names it already
             continue
-        if dataclasses.is_dataclass(held):
-            parts += [said] if (said := sentence(held)) != _NOTHING else []
-        elif isinstance(held, tuple):
-            more = f" and {len(held) - 3} more" if held[3:] else ""
-            shown = ", ".join(sentence(h) if dataclasses.is_dataclass(h) else str(h) for h in held[:3])
+        if dataclasses.is_dataclass(content):
+            parts += [text] if (text := sentence(content)) != _NOTHING else []
+        elif isinstance(content, tuple):
+            more = f" and {len(content) - 3} more" if content[3:] else ""
+            shown = ", ".join(sentence(h) if dataclasses.is_dataclass(h) else str(h) for h in content[:3])
             parts.append(f"{_words(member.name)} {shown}{more}")
         else:
-            parts.append(f"{_words(member.name)} {held}")
+            parts.append(f"{_words(member.name)} {content}")
     return "; ".join(parts) or _NOTHING
 
 

@@ -1,4 +1,4 @@
-"""The commands that remove something: they print a plan, and do it with --apply, or later with `apply FILE`."""
+"""Plan commands: print a plan of a removal, and apply it with --apply, or later with `apply FILE`."""
 
 from __future__ import annotations
 
@@ -22,31 +22,31 @@ Planner = Callable[["Table", argparse.Namespace], "Plan"]
 Command = Callable[["Catalog", argparse.Namespace, Output], int]
 
 
-def planned(plan: Planner) -> Command:
-    """The command of a plan: it is shown, written to a file, or done."""
+def planned(planner: Planner) -> Command:
+    """Return the command that creates a plan and prints it, writes it to a file, or applies it."""
 
-    def command(catalog: Catalog, asked: argparse.Namespace, out: Output) -> int:
-        table = table_of(catalog, asked)
-        made = plan(table, asked)
-        if asked.plan_out:
-            _write(asked.plan_out, made)
-            out.say(f"{made.sentence()}\nwritten to {asked.plan_out}: nothing was done", _plain(made))
-        elif asked.apply:
-            done = table.maintenance.apply(made)
-            out.say(f"{made.sentence()}\ndone: {_done(made, done)}", done)
+    def command(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:
+        table = table_of(catalog, args)
+        plan = planner(table, args)
+        if args.plan_out:
+            _write(args.plan_out, plan)
+            out.say(f"{plan.sentence()}\nwritten to {args.plan_out}; the plan was not applied", _plain(plan))
+        elif args.apply:
+            done = table.maintenance.apply(plan)
+            out.say(f"{plan.sentence()}\ndone: {_done(plan, done)}", done)
         else:
-            out.say(f"{_shown(made)}\nnothing was done: add --apply, or --plan-out FILE", _plain(made))
+            out.say(f"{_shown(plan)}\nthe plan was not applied: add --apply, or --plan-out FILE", _plain(plan))
         return 0
 
     return command
 
 
-def apply(catalog: Catalog, asked: argparse.Namespace, out: Output) -> int:
-    """Do what a plan of a file says."""
+def apply(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:
+    """Apply a plan that was written to a file."""
     try:
-        data = Path(asked.file).read_bytes()
+        data = Path(args.file).read_bytes()
     except OSError as error:
-        raise InvalidRequest(f"cannot read the plan {asked.file}: {error.strerror}") from None
+        raise InvalidRequest(f"cannot read the plan {args.file}: {error.strerror}") from None
     from paimon_core.maintain.planning.plan import Plan
 
     plan = Plan.from_bytes(data)
@@ -58,7 +58,7 @@ def apply(catalog: Catalog, asked: argparse.Namespace, out: Output) -> int:
 
 
 def _done(plan: Plan, done: object) -> str:
-    """What was done; a report that tells of files alone does not name what went with them."""
+    """Return what was done; a report that contains only files is preceded by the subjects of the plan."""
     from paimon_core.maintain.references.removable_files import Removal
 
     if not isinstance(done, Removal):
@@ -80,9 +80,9 @@ def _plain(plan: Plan) -> object:
 def _shown(plan: Plan) -> str:
     lines = [plan.sentence()]
     for words, items in (
-        ("goes", plan.subjects),
+        ("remove", plan.subjects),
         ("file", [f"{f.path} ({f.size:,} bytes)" for f in plan.files]),
-        ("stays", [f"{p.what}, because of {p.by}" for p in plan.protected]),
+        ("keep", [f"{p.what}, because of {p.by}" for p in plan.protected]),
     ):
         lines += [f"  {words}: {item}" for item in items[:MOST_SHOWN]]
         lines += [f"  {words}: ... {len(items) - MOST_SHOWN} more"] if len(items) > MOST_SHOWN else []

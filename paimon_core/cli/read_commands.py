@@ -1,4 +1,4 @@
-"""The commands that only look: tables, snapshots, tags, branches, and the check of a table."""
+"""Read commands: list tables, snapshots, tags, branches, quarantines and consumers, and check a table."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ if TYPE_CHECKING:
     from paimon_core.fsck.finding import Report
 
 
-def tables(catalog: Catalog, asked: argparse.Namespace, out: Output) -> int:
-    """All tables, or those of one database; raises NotFound where there is no warehouse."""
+def tables(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:
+    """Print all tables, or those of one database; raises NotFound when the warehouse does not exist."""
     from paimon_core.catalog.filesystem import FilesystemCatalog
 
-    databases = [asked.database] if asked.database else catalog.list_databases()
+    databases = [args.database] if args.database else catalog.list_databases()
     if not databases and isinstance(catalog, FilesystemCatalog) and not catalog.storage.exists(catalog.warehouse):
-        raise NotFound(f"no warehouse at {catalog.warehouse}: nothing is there", path=catalog.warehouse)
+        raise NotFound(f"warehouse {catalog.warehouse} does not exist", path=catalog.warehouse)
     names = [f"{database}.{name}" for database in databases for name in catalog.list_tables(database)]
-    out.say("\n".join(names) or "no table", names)
+    out.say("\n".join(names) or "no tables", names)
     return 0
 
 
-def snapshots(catalog: Catalog, asked: argparse.Namespace, out: Output) -> int:
-    """The snapshots that have not expired."""
-    found = table_of(catalog, asked).inspect.snapshots().to_pylist()
+def snapshots(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:
+    """Print the snapshots that have not expired."""
+    found = table_of(catalog, args).inspect.snapshots().to_pylist()
     header = ("id", "kind", "time", "rows", "change", "user")
     rows = [
         (
@@ -43,65 +43,65 @@ def snapshots(catalog: Catalog, asked: argparse.Namespace, out: Output) -> int:
         )
         for s in found
     ]
-    out.table(header, rows, "no snapshot")
+    out.table(header, rows, "no snapshots")
     return 0
 
 
-def list_tags(catalog: Catalog, asked: argparse.Namespace, out: Output) -> int:
-    """The tags of a table, by name."""
+def list_tags(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:
+    """Print the tags of a table, by name."""
     rows = [
         (t.name, t.snapshot.id, _time(t.snapshot.time_millis), _time(t.expires_millis))
-        for t in table_of(catalog, asked).tags.list()
+        for t in table_of(catalog, args).tags.list()
     ]
-    out.table(("tag", "snapshot", "time", "expires"), rows, "no tag")
+    out.table(("tag", "snapshot", "time", "expires"), rows, "no tags")
     return 0
 
 
-def list_branches(catalog: Catalog, asked: argparse.Namespace, out: Output) -> int:
-    """The branches of a table but main, by name."""
-    names = table_of(catalog, asked).branches.list()
-    out.say("\n".join(names) or "no branch but main", names)
+def list_branches(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:
+    """Print the branches of a table except main, by name."""
+    names = table_of(catalog, args).branches.list()
+    out.say("\n".join(names) or "no branch except main", names)
     return 0
 
 
-def list_quarantines(catalog: Catalog, asked: argparse.Namespace, out: Output) -> int:
-    """What orphan removals have put aside."""
+def list_quarantines(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:
+    """Print the quarantines that orphan removals created."""
     rows = [
         (q.id, _time(q.created_millis), len(q.files), q.size_bytes)
-        for q in table_of(catalog, asked).maintenance.quarantines()
+        for q in table_of(catalog, args).maintenance.quarantines()
     ]
-    out.table(("id", "removed", "files", "bytes"), rows, "nothing in quarantine")
+    out.table(("id", "removed", "files", "bytes"), rows, "no quarantines")
     return 0
 
 
-def list_consumers(catalog: Catalog, asked: argparse.Namespace, out: Output) -> int:
-    """The streaming readers of a table."""
-    found = table_of(catalog, asked).maintenance.consumers()
+def list_consumers(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:
+    """Print the consumers (streaming readers) of a table."""
+    found = table_of(catalog, args).maintenance.consumers()
     rows = [(c.name, c.next_snapshot, _time(c.modified_millis)) for c in found]
-    out.table(("consumer", "next", "seen"), rows, "no consumer")
+    out.table(("consumer", "next", "seen"), rows, "no consumers")
     return 0
 
 
-def fsck(catalog: Catalog, asked: argparse.Namespace, out: Output) -> int:
-    """Check a table; 1 when it is not clean."""
-    report = _report(catalog, asked)
+def fsck(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:
+    """Check a table and print the findings; return 1 when it is not clean."""
+    report = _report(catalog, args)
     out.say(report.text(), report.to_plain())
     return 0 if report.is_clean else 1
 
 
-def _report(catalog: Catalog, asked: argparse.Namespace) -> Report:
+def _report(catalog: Catalog, args: argparse.Namespace) -> Report:
     from paimon_core.catalog.filesystem import FilesystemCatalog
     from paimon_core.catalog.identifier import Identifier
     from paimon_core.fsck.check import check, check_root
 
     try:
-        return check(catalog.table(asked.table).context, deep=asked.deep)
+        return check(catalog.table(args.table).context, deep=args.deep)
     except (CorruptTable, UnsupportedFeature):
         if not isinstance(catalog, FilesystemCatalog):
             raise
-        name = Identifier.of_table(asked.table, "check")
+        name = Identifier.of_table(args.table, "check")
         root = table_path(catalog.warehouse, name.database, name.table)
-        return check_root(asked.table, catalog.storage, root, deep=asked.deep)
+        return check_root(args.table, catalog.storage, root, deep=args.deep)
 
 
 def _time(millis: int | None) -> str | None:

@@ -1,4 +1,4 @@
-"""The commands that change a table and lose nothing: they do it at once."""
+"""Write commands: change a table without removing anything; they are executed without a plan."""
 
 from __future__ import annotations
 
@@ -17,82 +17,80 @@ if TYPE_CHECKING:
     from paimon_core.table.table import Table
 
 
-def create_tag(catalog: Catalog, asked: argparse.Namespace, out: Output) -> int:
-    """Name a snapshot."""
-    tag = table_of(catalog, asked).tags.create(
-        asked.name, asked.snapshot, time=asked.time, watermark=asked.watermark, keep_for=asked.keep_for
+def create_tag(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:
+    """Create a tag for a snapshot."""
+    tag = table_of(catalog, args).tags.create(
+        args.name, args.snapshot, time=args.time, watermark=args.watermark, keep_for=args.keep_for
     )
-    out.say(f"tag {tag.name} is snapshot {tag.snapshot.id}", {"tag": tag.name, "snapshot": tag.snapshot.id})
+    out.say(f"created tag {tag.name} for snapshot {tag.snapshot.id}", {"tag": tag.name, "snapshot": tag.snapshot.id})
     return 0
 
 
-def rename_tag(catalog: Catalog, asked: argparse.Namespace, out: Output) -> int:
-    """Give a tag another name."""
-    tag = table_of(catalog, asked).tags.rename(asked.name, asked.new_name)
-    out.say(f"tag {asked.name} is called {tag.name} now", {"tag": tag.name, "snapshot": tag.snapshot.id})
+def rename_tag(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:
+    """Rename a tag."""
+    tag = table_of(catalog, args).tags.rename(args.name, args.new_name)
+    out.say(f"renamed tag {args.name} to {tag.name}", {"tag": tag.name, "snapshot": tag.snapshot.id})
     return 0
 
 
-def create_branch(catalog: Catalog, asked: argparse.Namespace, out: Output) -> int:
-    """Make a branch, empty or from a tag."""
-    table_of(catalog, asked).branches.create(asked.name, tag=asked.tag)
-    out.say(f"branch {asked.name} is made", {"branch": asked.name})
+def create_branch(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:
+    """Create a branch, empty or from a tag."""
+    table_of(catalog, args).branches.create(args.name, tag=args.tag)
+    out.say(f"created branch {args.name}", {"branch": args.name})
     return 0
 
 
-def rename_branch(catalog: Catalog, asked: argparse.Namespace, out: Output) -> int:
-    """Give a branch another name."""
-    table_of(catalog, asked).branches.rename(asked.name, asked.new_name)
-    out.say(f"branch {asked.name} is called {asked.new_name} now", {"branch": asked.new_name})
+def rename_branch(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:
+    """Rename a branch."""
+    table_of(catalog, args).branches.rename(args.name, args.new_name)
+    out.say(f"renamed branch {args.name} to {args.new_name}", {"branch": args.new_name})
     return 0
 
 
-def fast_forward(catalog: Catalog, asked: argparse.Namespace, out: Output) -> int:
-    """Take over what a branch has on top."""
-    return _committed(out, table_of(catalog, asked).branches.fast_forward(asked.name))
+def fast_forward(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:
+    """Take over the newer snapshots, schemas and tags of a branch."""
+    return _committed(out, table_of(catalog, args).branches.fast_forward(args.name))
 
 
-def compact(catalog: Catalog, asked: argparse.Namespace, out: Output) -> int:
-    """Merge sorted runs, or pack small files."""
-    return _committed(out, table_of(catalog, asked).compact(full=asked.full))
+def compact(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:
+    """Compact a table: merge sorted runs, or combine small files."""
+    return _committed(out, table_of(catalog, args).compact(full=args.full))
 
 
-def compact_manifests(catalog: Catalog, asked: argparse.Namespace, out: Output) -> int:
-    """Rewrite the manifests as few full ones."""
-    return _committed(out, table_of(catalog, asked).maintenance.compact_manifests())
+def compact_manifests(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:
+    """Rewrite the manifests into fewer, larger ones."""
+    return _committed(out, table_of(catalog, args).maintenance.compact_manifests())
 
 
-def repair_hints(catalog: Catalog, asked: argparse.Namespace, out: Output) -> int:
-    """Make LATEST and EARLIEST right."""
-    report = table_of(catalog, asked).maintenance.repair_hints()
+def repair_hints(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:
+    """Correct the hint files LATEST and EARLIEST."""
+    report = table_of(catalog, args).maintenance.repair_hints()
     out.say(sentence(report), report)
     return 0
 
 
-def mark_done(catalog: Catalog, asked: argparse.Namespace, out: Output) -> int:
-    """Tell others that partitions are complete."""
-    table = table_of(catalog, asked)
-    files = table.maintenance.mark_done(
-        *({k: _value(table, k, v) for k, v in spec.items()} for spec in asked.partition)
-    )
+def mark_done(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:
+    """Mark partitions as complete."""
+    table = table_of(catalog, args)
+    files = table.maintenance.mark_done(*({k: _value(table, k, v) for k, v in spec.items()} for spec in args.partition))
     out.say("\n".join(files), list(files))
     return 0
 
 
 def _value(table: Table, column: str, text: str) -> Any:
-    """A value of a partition column from its text."""
+    """Parse the value of a partition column; raises InvalidRequest for text that is not of the column's type."""
     (field,) = table.schema.select([column])
     try:
         return pa.array([text]).cast(field.type.to_arrow())[0].as_py()
     except (pa.ArrowException, ValueError):
         raise InvalidRequest(
-            f"{text!r:.60} is no {field.type} for partition column {column!r}", column=column
+            f"{text!r:.60} is not a value of type {field.type} for partition column {column!r}", column=column
         ) from None
 
 
-def undo(catalog: Catalog, asked: argparse.Namespace, out: Output) -> int:
-    """Bring back what an orphan removal put aside; 1 when some of it is lost."""
-    report = table_of(catalog, asked).maintenance.undo(asked.id)
+def undo(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:
+    """Restore the files that an orphan removal moved to quarantine; return 1 when some of them are lost."""
+    report = table_of(catalog, args).maintenance.undo(args.id)
     out.say(sentence(report), report)
     return 1 if report.lost else 0
 

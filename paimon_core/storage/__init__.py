@@ -1,4 +1,4 @@
-"""Storage: every byte of a warehouse is read and written through the protocol `Storage`.
+"""Storage: the protocol through which every file of a warehouse is read and written.
 
-Import `open_storage`, `Storage` and `TablePaths`; the other modules are its kinds.
+Import `open_storage`, `Storage` and `TablePaths`; the other modules contain the implementations.
 """

@@ -1,7 +1,7 @@
-"""Azure Blob Storage (and Data Lake Storage) through adlfs, whose service client and event loop are used.
+"""Azure Blob Storage (and Data Lake Storage): requests sent with the service client and event loop of adlfs.
 
-Azure's client repeats failed requests, except the publish of a snapshot. Directories that other tools made are empty
-blobs with the metadata ``hdi_isfolder``.
+Azure's client repeats failed requests, except the one that publishes a snapshot. Directories that other tools create
+are empty blobs with the metadata ``hdi_isfolder``.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ AT_ONCE = 32
 CONNECT_SECONDS = 20
 COPY_POLL_SECONDS = 0.2
 _FOLDER = "hdi_isfolder"
-_TAKEN = "BlobAlreadyExists"
+_BLOB_EXISTS = "BlobAlreadyExists"
 
 
 def open_store(bucket: str, options: Mapping[str, str]) -> AzureStore:
-    """The container (``container`` or ``container@account.host``) with the operator's options.
+    """Return the container ``container`` or ``container@account.host``, opened with the operator's options.
 
-    What is not given comes from the environment (AZURE_STORAGE_…) or the machine's default credential.
+    Options that are not given come from the environment (AZURE_STORAGE_…) or from the machine's default credential.
     """
     container, _, host = bucket.partition("@")
     account = options.get("azure.account-name") or host.partition(".")[0] or None
@@ -73,7 +73,7 @@ def _connection(endpoint: str, options: Mapping[str, str]) -> str:
 
 @dataclass(frozen=True)
 class AzureStore:
-    """One container."""
+    """One container, see ``ObjectStore`` for the methods."""
 
     container: str
     client: Any
@@ -81,20 +81,20 @@ class AzureStore:
     part_bytes: int = PART_BYTES
 
     def head(self, key: str) -> StoredObject:
-        """One request for the blob's properties."""
+        """Return the blob's size and time, with one request."""
         return _stored(self._run(lambda: self._blob(key).get_blob_properties()))
 
     def read(self, key: str, start: int = 0, end: int | None = None) -> bytes:
-        """A download of a range, large ones in several requests."""
+        """Read a range or the whole blob; a large one takes several requests."""
         if end is not None and end <= start:
             return b""
         data: bytes = self._run(lambda: self._read(key, start, None if end is None else end - start))
         if end is not None and len(data) != end - start:
-            raise EOFError(f"{len(data)} bytes came of {start}-{end - 1}")
+            raise EOFError(f"the answer contains {len(data)} bytes of range {start}-{end - 1}")
         return data
 
     def read_tail(self, key: str, count: int) -> tuple[bytes, int]:
-        """Two requests: the size, then the bytes."""
+        """Read the last bytes with two requests: one for the size, one for the bytes."""
         size = self.head(key).size
         return self.read(key, max(0, size - count), size), size
 
@@ -104,11 +104,11 @@ class AzureStore:
         return bytes(await stream.readall())
 
     def put(self, key: str, data: bytes) -> None:
-        """One upload."""
+        """Create or replace a blob with one upload."""
         self._run(lambda: self._blob(key).upload_blob(data, overwrite=True))
 
     def put_new(self, key: str, data: bytes) -> None:
-        """One upload with ``If-None-Match: *``, which neither Azure's client nor aiohttp repeats."""
+        """Create a blob with one upload with ``If-None-Match: *``, which neither Azure's client nor aiohttp repeats."""
         self._run(lambda: self._put_new(key, data), 1)
 
     async def _put_new(self, key: str, data: bytes) -> None:
@@ -118,11 +118,11 @@ class AzureStore:
         await self._blob(key).upload_blob(data, overwrite=False, retry_total=0, max_concurrency=1)
 
     def upload(self, key: str) -> Upload:
-        """A block blob, whose blocks nobody sees before their list is committed."""
+        """Start a block blob, which becomes visible when the list of its blocks is committed."""
         return AzureUpload(self, key)
 
     def page(self, prefix: str, *, is_flat: bool, token: str | None, limit: int | None = None) -> Page:
-        """One listing of up to 5,000 names."""
+        """Return one page of up to 5,000 names."""
         found: Page = self._run(lambda: self._page(prefix, is_flat, token, limit))
         return found
 
@@ -142,28 +142,28 @@ class AzureStore:
         return Page(tuple(objects), tuple(prefixes), pages.continuation_token or None)
 
     def delete(self, keys: Sequence[str]) -> int:
-        """One request a key, many at once."""
+        """Delete blobs with one request for each key, ``AT_ONCE`` at the same time."""
 
-        async def one(key: str) -> int:
+        async def delete_one(key: str) -> int:
             try:
                 await self._blob(key).delete_blob(delete_snapshots="include")
             except ResourceNotFoundError:
                 return 0
             return 1
 
-        async def all_of_them() -> int:
-            room = asyncio.Semaphore(AT_ONCE)
+        async def delete_all() -> int:
+            semaphore = asyncio.Semaphore(AT_ONCE)
 
-            async def in_turn(key: str) -> int:
-                async with room:
-                    return await one(key)
+            async def limited(key: str) -> int:
+                async with semaphore:
+                    return await delete_one(key)
 
-            return sum(await asyncio.gather(*map(in_turn, keys)))
+            return sum(await asyncio.gather(*map(limited, keys)))
 
-        return int(self._run(all_of_them, REQUESTS * (1 + len(keys) // AT_ONCE)))
+        return int(self._run(delete_all, REQUESTS * (1 + len(keys) // AT_ONCE)))
 
     def copy(self, source: str, target: str) -> None:
-        """A copy within the account, waited for."""
+        """Copy a blob within the account and wait until the copy is complete."""
         self._run(lambda: self._copy(source, target), None)
 
     async def _copy(self, source: str, target: str) -> None:
@@ -174,14 +174,14 @@ class AzureStore:
             await asyncio.sleep(COPY_POLL_SECONDS)
             status = (await new.get_blob_properties()).copy.status
         if status != "success":
-            raise OSError(f"the copy ended as {status}")
+            raise OSError(f"the copy ended with status {status!r}")
 
     def mark_directory(self, key: str) -> None:
-        """An empty blob that is marked as a directory."""
+        """Create an empty blob that is marked as a directory."""
         self._run(lambda: self._blob(key).upload_blob(b"", overwrite=True, metadata={_FOLDER: "true"}))
 
     def failure(self, error: BaseException) -> Failure:
-        """By HTTP status; without one, only a connection that was never made is sure to have done nothing."""
+        """Classify by HTTP status; without one, only a request that was never sent is certainly not executed."""
         text = f"{type(error).__name__}: {error}".split("\n", 1)[0]
         if isinstance(error, FileNotFoundError):
             return Failure(Meaning.MISSING, text, 404)
@@ -189,7 +189,7 @@ class AzureStore:
         code = getattr(error, "error_code", None)
         if code is not None:
             text = f"{getattr(code, 'value', code)!s} ({status})"
-        if _TAKEN in text:
+        if _BLOB_EXISTS in text:
             return Failure(Meaning.EXISTS, text, status)
         if status is not None:
             return Failure(meaning_of(status), text, status)
@@ -200,13 +200,13 @@ class AzureStore:
     def _blob(self, key: str) -> Any:
         return self.client.service_client.get_blob_client(self.container, key)
 
-    def _run(self, request: Callable[[], Coroutine[Any, Any, Any]], most: int | None = REQUESTS) -> Any:
-        return self.time_out.run(self.client.loop, request, most)
+    def _run(self, request: Callable[[], Coroutine[Any, Any, Any]], max_requests: int | None = REQUESTS) -> Any:
+        return self.time_out.run(self.client.loop, request, max_requests)
 
 
 @dataclass(frozen=True)
 class AzureUpload:
-    """The blocks of a blob to be; blocks that are never committed go away by themselves."""
+    """The blocks of a new blob; Azure deletes blocks that are never committed."""
 
     store: AzureStore
     key: str
@@ -214,18 +214,18 @@ class AzureUpload:
     blocks: list[str] = field(default_factory=list)
 
     def part(self, data: bytes) -> None:
-        """Send a block."""
+        """Send the next part as a block."""
         block = b64encode(f"{self.token}-{len(self.blocks):06d}".encode()).decode()
         self.store._run(lambda: self.store._blob(self.key).stage_block(block, data))
         self.blocks.append(block)
 
     def complete(self) -> None:
-        """Make the blob of the blocks."""
+        """Create the blob from its blocks."""
         blocks = [BlobBlock(block_id=block) for block in self.blocks]
         self.store._run(lambda: self.store._blob(self.key).commit_block_list(blocks))
 
     def abort(self) -> None:
-        """Nothing to do: nobody sees the blocks."""
+        """Do nothing: blocks that are not committed are not visible."""
 
 
 def _is_folder(found: Any) -> bool:

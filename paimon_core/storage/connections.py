@@ -1,6 +1,7 @@
-"""The connections of this process to object stores: one for each bucket and set of credentials, never shared.
+"""Connections of this process to object stores: one for each bucket and set of options, including credentials.
 
-The clients are optional dependencies, imported on first use. After a fork each process makes its own.
+The clients are optional dependencies and are imported on first use. Processes do not share connections: a forked
+process opens its own.
 """
 
 from __future__ import annotations
@@ -16,13 +17,16 @@ from paimon_core.storage.object_store import ObjectStore
 from paimon_core.storage.secret import Secret, scrubbed
 
 STORES: Mapping[str, tuple[str, str]] = {"s3": ("s3fs", "s3"), "gcs": ("gcsfs", "gcs"), "azure": ("adlfs", "azure")}
-"""Per kind of store: the client's package and the extra of this library that installs it."""
+"""For each kind of store: the client's package, and the extra of this library that installs it."""
 KEPT = 32
-"""Connections kept open; the least recently used one is closed for the next."""
+"""The number of connections kept open; the least recently used one is discarded for a new one."""
 
 
 def connection(kind: str, bucket: str, options: tuple[tuple[str, str | Secret], ...]) -> ObjectStore:
-    """The open bucket; raises UnsupportedFeature without the client's package, StorageError when it cannot be."""
+    """Return the connection to a bucket.
+
+    Raises UnsupportedFeature when the client's package is not installed, StorageError when connecting fails.
+    """
     return _connection(os.getpid(), kind, bucket, options)
 
 
@@ -39,7 +43,7 @@ def _connection(process: int, kind: str, bucket: str, options: tuple[tuple[str, 
 
 
 def check_installed(kind: str) -> None:
-    """Raise UnsupportedFeature that names the extra when the client of a store is not installed."""
+    """Raise UnsupportedFeature, which names the extra to install, when the client of a store is not installed."""
     _adapter(kind)
 
 

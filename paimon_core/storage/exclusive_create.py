@@ -1,4 +1,4 @@
-"""create_once: the exclusive creation of a small file, decided also where the store's answer is lost or misleading."""
+"""create_once: create a small file exclusively, with a certain result even when the store's answer is lost or wrong."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ FIRST_PAUSE_SECONDS = 0.01
 
 
 def create_once(storage: Storage, path: str, data: bytes) -> bool:
-    """True: ``path`` stands with just these bytes. False: it has others.
+    """Create a file; return True when it contains exactly ``data``, False when another writer created it.
 
-    A client that repeats its request by itself is told "exists" about its own file; so every answer but "created" is
-    looked up, and while nothing is there the same bytes are offered again. Raises StorageError (nothing was created by
-    us), CommitStateUnknown when it stays undecided, also because it cannot be looked up.
+    A client that repeats its own request can get the answer "exists" for the file that it created. So after every
+    answer but "created" the file is read. When an answer was lost and there is no file, the creation is retried.
+    Raises StorageError when this call created nothing, CommitStateUnknown when the result cannot be determined, also
+    because the file cannot be read.
     """
     unknown: PaimonError | None = None
     for attempt in range(TRIES):
@@ -31,7 +32,7 @@ def create_once(storage: Storage, path: str, data: bytes) -> bool:
             return storage.read(path) == data
         except FileNotFoundError:
             if unknown is None:
-                return False  # it was another's, and is gone again
+                return False  # another writer created the file, and it has been deleted since
         except StorageError as error:
             unknown = error
     raise CommitStateUnknown(f"it is not known whether {path} was created: {unknown}", path=path) from unknown

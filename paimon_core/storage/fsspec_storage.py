@@ -1,8 +1,8 @@
-"""FsspecStorage: the Storage of the local disk (``file``) and of this process's memory (``memory``), over fsspec.
+"""FsspecStorage: the Storage of the local disk (``file``) and of this process's memory (``memory``), based on fsspec.
 
-A storage is a small value that pickles, so that it travels to workers. Reading, listing and deleting go through
-fsspec; writes on the local disk are durable (``storage.local_disk``), as fsspec's are not. Data files are opened
-without a memory map: a disk error or a file cut short is then an error of the read and not a killed process.
+A storage is a small value that can be pickled and sent to workers. Writes on the local disk use
+``storage.local_disk``, because those of fsspec are not durable. Data files are opened without a memory map, so that a
+disk error or a truncated file raises an error and does not kill the process.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from paimon_core.storage.symbolic_links import Bounds
 
 LOCAL = "file"
 MEMORY = "memory"
-_memory_publish = threading.Lock()
+_memory_publish_lock = threading.Lock()
 
 
 @dataclass(frozen=True, slots=True)
 class FsspecStorage(Storage):
-    """Bytes by absolute path on one fsspec protocol, ``file`` or ``memory``; see ``Storage`` for the methods."""
+    """Files by absolute path in one fsspec protocol, ``file`` or ``memory``; see ``Storage`` for the methods."""
 
     protocol: str = LOCAL
     bounds: Bounds | None = field(default=None, repr=False)
-    """On the local disk, the root below which no symbolic link is followed; see ``confined``."""
+    """On the local disk: the root below which no symbolic link is followed; see ``confined``."""
 
     def __post_init__(self) -> None:
         if self.protocol not in (LOCAL, MEMORY):
@@ -41,7 +41,7 @@ class FsspecStorage(Storage):
 
     @property
     def filesystem(self) -> Any:
-        """The fsspec file system, which fsspec keeps one of per process."""
+        """Return the fsspec file system; fsspec keeps one instance for each process."""
         import fsspec
 
         return fsspec.filesystem(self.protocol, use_listings_cache=False)
@@ -52,29 +52,29 @@ class FsspecStorage(Storage):
         return self.protocol == LOCAL
 
     def read(self, path: str) -> bytes:
-        """The whole file; raises FileNotFoundError when there is none."""
+        """Return the content of the file; raises FileNotFoundError when it is missing."""
         self._check_entry(path)
-        with _failing("read", path, missing=True):
+        with _storage_errors("read", path, missing=True):
             if self.is_local:
                 return local_disk.read(path, follow=self.bounds is None)
             return bytes(self.filesystem.cat_file(path))
 
     def exists(self, path: str) -> bool:
-        """Whether a file, a directory or a link is there."""
+        """Whether a file, a directory or a symbolic link exists at the path."""
         self._check_entry(path)
         try:
-            with _failing("look for", path, missing=True):
+            with _storage_errors("check", path, missing=True):
                 os.lstat(path) if self.is_local else self.filesystem.info(path)
         except FileNotFoundError:
             return False
         return True
 
     def list(self, directory: str) -> list[FileInfo]:
-        """The direct entries in the order of their names; [] for a directory that does not exist."""
+        """Return the direct entries, sorted by path; [] for a directory that does not exist."""
         if self.bounds is not None:
             self.bounds.check_directory(directory)
         try:
-            with _failing("list", directory, missing=True):
+            with _storage_errors("list", directory, missing=True):
                 entries = self.filesystem.ls(directory, detail=True)
         except FileNotFoundError:
             return []
@@ -82,7 +82,7 @@ class FsspecStorage(Storage):
         return sorted(found, key=lambda f: f.path)
 
     def walk(self, directory: str) -> Iterator[FileInfo]:
-        """Every file below a directory; symbolic links count as files."""
+        """Yield every file below a directory; symbolic links are listed as files."""
         for entry in self.list(directory):
             if entry.is_directory and not (self.is_local and os.path.islink(entry.path)):
                 yield from self.walk(entry.path)
@@ -100,118 +100,120 @@ class FsspecStorage(Storage):
         return FileInfo(path, False, entry["size"], int(modified * 1000), is_link)
 
     def open_input(self, path: str) -> pa.NativeFile:
-        """The file for random access; raises FileNotFoundError when there is none."""
+        """Open the file for random access; raises FileNotFoundError when it is missing."""
         if not self.is_local:
             return pa.BufferReader(self.read(path))
         self.check_file(path)
-        with _failing("open", path, missing=True):
+        with _storage_errors("open", path, missing=True):
             return pa.OSFile(path, "rb")
 
     def open_output(self, path: str) -> pa.NativeFile:
-        """A new file to stream into; directories appear by themselves. Durable, and on memory visible, once closed."""
+        """Open a new file to stream into, with its directories; once closed it is durable, and visible in memory."""
         if not self.is_local:
             return _MemoryOutput(self, path)
         self._check_entry(path)
-        with _failing("write", path):
+        with _storage_errors("write", path):
             return local_disk.open_new(path)
 
     def write(self, path: str, data: bytes) -> None:
-        """A whole new file under a name that nobody else uses; a taken name is a StorageError."""
+        """Write a new file under a name that no other writer uses; on disk an existing file raises StorageError."""
         self._check_entry(path)
-        with _failing("write", path):
+        with _storage_errors("write", path):
             if self.is_local:
                 local_disk.create(path, data)
             else:
                 self.filesystem.pipe_file(path, data)
 
     def overwrite(self, path: str, data: bytes) -> None:
-        """Replace a small file atomically."""
+        """Create or replace a small file atomically."""
         self._check_entry(path)
-        with _failing("overwrite", path):
+        with _storage_errors("overwrite", path):
             if self.is_local:
                 local_disk.replace(path, data)
             else:
                 self.filesystem.pipe_file(path, data)
 
     def create_exclusive(self, path: str, data: bytes) -> bool:
-        """Create the whole file durably unless it exists: True created, False somebody was first (format 14.4)."""
+        """Create the file durably; return True when it was created, False when it exists already (format 14.4)."""
         self._check_entry(path)
-        with _failing("publish", path):
+        with _storage_errors("publish", path):
             if self.is_local:
                 return local_disk.create_whole(path, data)
-            with _memory_publish:
+            with _memory_publish_lock:
                 if self.exists(path):
                     return False
                 self.filesystem.pipe_file(path, data)
                 return True
 
     def move(self, source: str, target: str) -> None:
-        """Give a file a new path; raises FileNotFoundError when there is no ``source``."""
+        """Move a file; raises FileNotFoundError when ``source`` is missing."""
         self._check_entry(source)
         self._check_entry(target)
-        with _failing("move", source, missing=True):
+        with _storage_errors("move", source, missing=True):
             if self.is_local:
                 local_disk.move(source, target)
             else:
-                self.filesystem.cp_file(source, target)  # mv takes names for patterns
+                self.filesystem.cp_file(source, target)  # mv treats names as patterns
                 self.filesystem.rm_file(source)
 
     def move_directory(self, source: str, target: str) -> None:
-        """Give a directory a new path that is free, at once; on the local disk only."""
+        """Rename a directory to an unused path in one atomic step; only on the local disk."""
         if not self.is_local:
             Storage.move_directory(self, source, target)
         self._check_entry(source)
         self._check_entry(target)
-        with _failing("move", source, missing=True):
+        with _storage_errors("move", source, missing=True):
             local_disk.move_directory(source, target)
 
     def make_directory(self, directory: str) -> None:
-        """Make a directory and its parents; one that exists is no error."""
+        """Create a directory and its parents; an existing directory is no error."""
         if self.bounds is not None:
             self.bounds.check_directory(directory)
-        with _failing("make directory", directory):
+        with _storage_errors("create directory", directory):
             if self.is_local:
                 local_disk.make_directory(directory)
             else:
                 self.filesystem.makedirs(directory, exist_ok=True)
 
     def delete(self, paths: Iterable[str]) -> int:
-        """Delete files, and links but never their targets; missing ones are no error. The number deleted."""
+        """Delete files, and links but not their targets; return how many were deleted. Missing files are no error."""
         deleted = 0
         known: set[str] = set()
         for path in paths:
             if self.bounds is not None and (directory := os.path.dirname(path)) not in known:
                 self.bounds.check_directory(directory)
                 known.add(directory)
-            with contextlib.suppress(FileNotFoundError), _failing("delete", path, missing=True):
+            with contextlib.suppress(FileNotFoundError), _storage_errors("delete", path, missing=True):
                 self.filesystem.rm_file(path)
                 deleted += 1
         return deleted
 
     def delete_directory(self, directory: str) -> None:
-        """Delete a directory and all below it, links but never their targets; a missing one is no error."""
+        """Delete a directory and everything below it, links but not their targets; a missing one is no error."""
         if not self.is_local:
             found = self.filesystem.find(directory, withdirs=True, detail=True)
             self.delete(path for path, entry in found.items() if entry["type"] != "directory")
             for path in sorted((*found, directory), reverse=True):
-                with contextlib.suppress(FileNotFoundError):  # most directories in memory are only implied
+                with contextlib.suppress(
+                    FileNotFoundError
+                ):  # most directories in memory exist only as parts of file names
                     self.filesystem.rmdir(path)
             return
         self._check_entry(directory)
-        with contextlib.suppress(FileNotFoundError), _failing("delete", directory, missing=True):
+        with contextlib.suppress(FileNotFoundError), _storage_errors("delete", directory, missing=True):
             local_disk.delete_directory(directory)
 
     def remove_empty_directory(self, directory: str) -> bool:
-        """Remove a directory if nothing is in it."""
+        """Delete a directory if it is empty; return whether it was deleted."""
         self._check_entry(directory)
         try:
             os.rmdir(directory) if self.is_local else self.filesystem.rmdir(directory)
-        except OSError:  # not empty, or not there
+        except OSError:  # not empty, or missing
             return False
         return True
 
     def check_file(self, path: str) -> None:
-        """Raises CorruptTable where reading the file would follow a link below the root that we are confined to."""
+        """Raise CorruptTable when reading the file would follow a symbolic link below the root of ``bounds``."""
         if self.bounds is not None:
             self.bounds.check_file(path)
 
@@ -221,7 +223,7 @@ class FsspecStorage(Storage):
 
 
 def confined(storage: Storage, root: str) -> Storage:
-    """The storage for what lies below ``root``; on the local disk it follows no link there (``Bounds``)."""
+    """Return the storage for files below ``root``; on the local disk it follows no symbolic link there (``Bounds``)."""
     if not isinstance(storage, FsspecStorage) or not storage.is_local:
         return storage
     if storage.bounds is not None and storage.bounds.root == root:
@@ -230,7 +232,7 @@ def confined(storage: Storage, root: str) -> Storage:
 
 
 def forget_directories(storage: Storage) -> None:
-    """Let a confined storage look for links anew, as an operation begins."""
+    """Make a confined storage check all directories for links again; called at the start of an operation."""
     if isinstance(storage, FsspecStorage) and storage.bounds is not None:
         storage.bounds.forget()
 
@@ -249,8 +251,8 @@ class _MemoryOutput(pa.BufferOutputStream):  # type: ignore[misc]
 
 
 @contextlib.contextmanager
-def _failing(verb: str, path: str, *, missing: bool = False) -> Iterator[None]:
-    """Failures of the store as StorageError; FileNotFoundError passes where it is an answer (``missing``)."""
+def _storage_errors(verb: str, path: str, *, missing: bool = False) -> Iterator[None]:
+    """Raise failures of the store as StorageError; with ``missing``, FileNotFoundError is raised unchanged."""
     try:
         yield
     except PaimonError:

@@ -1,6 +1,6 @@
-"""Google Cloud Storage through gcsfs, whose credentials, session and event loop are used.
+"""Google Cloud Storage: requests of the JSON API, sent with the credentials, session and event loop of gcsfs.
 
-Requests are those of the JSON API, one by one. gcsfs repeats failed ones, except the publish of a snapshot.
+gcsfs repeats failed requests, except the one that publishes a snapshot.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ from paimon_core.storage.object_store import Failure, Meaning, Page, StoredObjec
 from paimon_core.storage.time_out import REQUESTS, STANDARD, TimeOut
 
 PART_BYTES = 16 * 1024 * 1024
-"""A multiple of the 256 KiB that parts must be."""
+"""Must be a multiple of 256 KiB."""
 AT_ONCE = 32
 _OBJECT, _OBJECTS = "b/{}/o/{}", "b/{}/o"
 _TOKENS = {"APPLICATION_DEFAULT": "google_default", "COMPUTE_ENGINE": "cloud", "UNAUTHENTICATED": "anon"}
 
 
 def open_store(bucket: str, options: Mapping[str, str]) -> GcsStore:
-    """The bucket with the operator's options; without any, the machine's default credentials."""
+    """Return the bucket, opened with the operator's options, or with the machine's default credentials without any."""
     keyfile = options.get("fs.gs.auth.service.account.json.keyfile")
     kind = options.get("fs.gs.auth.type")
     time_out = TimeOut.of(options)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # that there is no project, which only buckets need
+        warnings.simplefilter("ignore")  # it warns that no project is set, which only operations on buckets need
         client = GCSFileSystem(
             project=options.get("fs.gs.project.id"),
             token=_TOKENS.get(kind, keyfile) if kind else keyfile,
@@ -47,7 +47,7 @@ def open_store(bucket: str, options: Mapping[str, str]) -> GcsStore:
 
 @dataclass(frozen=True)
 class GcsStore:
-    """One bucket."""
+    """One bucket, see ``ObjectStore`` for the methods."""
 
     bucket: str
     client: Any
@@ -55,11 +55,11 @@ class GcsStore:
     part_bytes: int = PART_BYTES
 
     def head(self, key: str) -> StoredObject:
-        """One request for the object's metadata."""
+        """Return the object's size and time, with one request."""
         return _stored(self._json("GET", _OBJECT, key))
 
     def read(self, key: str, start: int = 0, end: int | None = None) -> bytes:
-        """One GET, of a range or of everything."""
+        """Read a range or the whole object with one GET."""
         if end is not None and end <= start:
             return b""
         if end is None and not start:
@@ -67,7 +67,7 @@ class GcsStore:
         return self._read(key, f"bytes={start}-{'' if end is None else end - 1}", start)[0]
 
     def read_tail(self, key: str, count: int) -> tuple[bytes, int]:
-        """One GET of the last bytes."""
+        """Read the last bytes with one GET."""
         return self._read(key, f"bytes=-{count}", None)
 
     def _read(self, key: str, wanted: str | None, start: int | None) -> tuple[bytes, int]:
@@ -82,24 +82,24 @@ class GcsStore:
             if "Content-Range" not in headers:
                 size = int(headers.get("X-Goog-Stored-Content-Length", len(data)))
                 if size != len(data):
-                    raise EOFError(f"{len(data)} bytes came of {size}")
+                    raise EOFError(f"the answer contains {len(data)} bytes of {size}")
                 return data, size
             span, _, size = headers["Content-Range"].removeprefix("bytes ").partition("/")
             first, _, last = span.partition("-")
             if len(data) != int(last) - int(first) + 1:
-                raise EOFError(f"{len(data)} bytes came of {span}")
+                raise EOFError(f"the answer contains {len(data)} bytes of range {span}")
             return data, int(size)
-        size = self.head(key).size  # no byte of the range exists: an empty object, or one that is too short
+        size = self.head(key).size  # the range contains no byte: the object is empty or too short
         if start:
-            raise EOFError(f"{key} has {size} bytes, and those from {start} were asked for")
+            raise EOFError(f"{key} has {size} bytes, but bytes from {start} were requested")
         return b"", size
 
     def put(self, key: str, data: bytes) -> None:
-        """One upload."""
+        """Create or replace an object with one upload."""
         self._run(self.client._request("POST", self._upload_path, name=key, data=_body(data), **self._media))
 
     def put_new(self, key: str, data: bytes) -> None:
-        """One upload with ``ifGenerationMatch=0``, past the layer that would repeat it."""
+        """Create an object with one upload with ``ifGenerationMatch=0``, past gcsfs's layer that repeats requests."""
         request = type(self.client)._request.__wrapped__
         self._run(
             request(self.client, "POST", self._upload_path, name=key, data=data, ifGenerationMatch="0", **self._media),
@@ -115,12 +115,12 @@ class GcsStore:
         return {"uploadType": "media", "headers": {"Content-Type": "application/octet-stream"}}
 
     def upload(self, key: str) -> Upload:
-        """A resumable upload."""
+        """Start a resumable upload."""
         begin = self.client._call("POST", self._upload_path, name=key, uploadType="resumable", json={"name": key})
         return GcsUpload(self, self._run(begin)[0]["Location"])
 
     def page(self, prefix: str, *, is_flat: bool, token: str | None, limit: int | None = None) -> Page:
-        """One listing of up to 1,000 keys."""
+        """Return one page of up to 1,000 keys."""
         found = self._json(
             "GET",
             _OBJECTS,
@@ -137,7 +137,7 @@ class GcsStore:
         )
 
     def delete(self, keys: Sequence[str]) -> int:
-        """One DELETE a key, many at once."""
+        """Delete objects with one DELETE for each key, ``AT_ONCE`` at the same time."""
         return sum(self._run(_gather(self._delete_one, keys), REQUESTS * (1 + len(keys) // AT_ONCE)))
 
     async def _delete_one(self, key: str) -> int:
@@ -148,7 +148,7 @@ class GcsStore:
         return 1
 
     def copy(self, source: str, target: str) -> None:
-        """A rewrite within the store, in as many steps as it takes."""
+        """Copy an object with rewrite requests, repeated until the store reports that the copy is complete."""
         path = f"{_OBJECT}/rewriteTo/b/{{}}/o/{{}}"
         token: str | None = None
         while True:
@@ -162,11 +162,11 @@ class GcsStore:
             token = done["rewriteToken"]
 
     def mark_directory(self, key: str) -> None:
-        """An empty object whose name ends in a slash."""
+        """Create an empty object whose name ends with a slash."""
         self.put(f"{key}/", b"")
 
     def failure(self, error: BaseException) -> Failure:
-        """By HTTP status; without one, only what was never sent is sure to have done nothing."""
+        """Classify by HTTP status; without a status, only a request that was never sent is certainly not executed."""
         text = f"{type(error).__name__}: {error}"
         status = _status(error)
         if status is not None:
@@ -183,13 +183,13 @@ class GcsStore:
         found = self._run(self.client._call(method, path, self.bucket, *names, json_out=True, **wanted))
         return dict(found)
 
-    def _run(self, request: Coroutine[Any, Any, Any], most: int = REQUESTS) -> Any:
-        return self.time_out.run(self.client.loop, lambda: request, most)
+    def _run(self, request: Coroutine[Any, Any, Any], max_requests: int = REQUESTS) -> Any:
+        return self.time_out.run(self.client.loop, lambda: request, max_requests)
 
 
 @dataclass
 class GcsUpload:
-    """A resumable upload. The last part must say that it is the last, so one is always held back."""
+    """A resumable upload. The last part must be marked as the last, so one part is always kept back."""
 
     store: GcsStore
     location: str
@@ -197,17 +197,17 @@ class GcsUpload:
     held: bytes = field(default=b"", repr=False)
 
     def part(self, data: bytes) -> None:
-        """Send the part before this one."""
+        """Keep this part and send the previous one."""
         if self.held:
             self._send(self.held, is_last=False)
         self.held = data
 
     def complete(self) -> None:
-        """Send the last part, with which the object appears."""
+        """Send the last part, which makes the object visible."""
         self._send(self.held, is_last=True)
 
     def abort(self) -> None:
-        """Drop the upload; the store answers 499 for "cancelled"."""
+        """Cancel the upload; the store answers with status 499 ("cancelled")."""
         self.store._run(self.store.client._call("DELETE", self.location))
 
     def _send(self, data: bytes, *, is_last: bool) -> None:
@@ -218,15 +218,15 @@ class GcsUpload:
 
 
 def _body(data: bytes) -> Any:
-    """aiohttp takes large bodies from a file only; this one survives being sent twice."""
+    """Return the data as a file object, as aiohttp requires for large bodies; it can be sent more than once."""
     return UnclosableBytesIO(data)
 
 
 async def _gather(action: Any, keys: Sequence[str]) -> list[int]:
-    room = asyncio.Semaphore(AT_ONCE)
+    semaphore = asyncio.Semaphore(AT_ONCE)
 
     async def one(key: str) -> int:
-        async with room:
+        async with semaphore:
             return int(await action(key))
 
     return await asyncio.gather(*(one(key) for key in keys))

@@ -1,11 +1,12 @@
-"""Durable writes on the local disk: what POSIX asks for so that a file survives a power loss whole.
+"""Durable writes on the local disk: the steps that POSIX requires so that a file survives a power loss.
 
-A function that returns has its bytes and its directory entry on disk (fsync of the file, then of the directory).
-``create_whole`` publishes by link(2): readers see no file or all of it, and of two racers exactly one wins. Temporary
-files are called ``.<name>.<uuid>.tmp`` beside the final name (format 1.1) and are removed on every path.
+When a function returns, the bytes and the directory entry are on disk (fsync of the file, then of the directory).
+``create_whole`` publishes by link(2): readers see no file or all of it, and exactly one of two concurrent writers
+succeeds. Temporary files are called ``.<name>.<uuid>.tmp``, in the directory of the final file (format 1.1), and are
+deleted also after errors.
 
-Other threads and processes may make the same directories at any moment, and an expiry may remove empty ones. So a
-directory that is missing, or that is removed before the new file is in it, is made again, up to ``TRIES`` times.
+Other threads and processes may create the same directories at any time, and an expiry may delete empty ones. So a
+directory that is missing, or is deleted before the new file is in it, is created again, up to ``TRIES`` times.
 """
 
 from __future__ import annotations
@@ -25,18 +26,18 @@ from paimon_core.errors import CommitStateUnknown, StorageError
 from paimon_core.storage.symbolic_links import link_error
 
 TRIES = 20
-"""How often a directory that keeps disappearing is made again; the limit also ends tries in places such as /proc."""
+"""How often a missing directory is created again; the limit also ends retries in places such as /proc."""
 _T = TypeVar("_T")
-_NO_LINKS = frozenset({errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EXDEV, errno.EMLINK})
-_READ_BYTES = 1 << 20
+_NO_HARD_LINKS = frozenset({errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EXDEV, errno.EMLINK})
+_CHUNK_BYTES = 1 << 20
 _NO_DIRECTORY_SYNC = frozenset({errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EBADF})
 
 
 def create_whole(path: str, data: bytes) -> bool:
-    """Create ``path`` with all of ``data`` unless it exists: True created, False somebody was first.
+    """Create ``path`` with all of ``data``; return True when it was created, False when it exists already.
 
-    Raises StorageError where the file system has no hard links, CommitStateUnknown when the file is there but the
-    disk would not confirm it, OSError otherwise.
+    Raises StorageError where the file system has no hard links, CommitStateUnknown when the file was created but the
+    disk did not confirm it, OSError for other failures.
     """
     if os.path.lexists(path):
         return False
@@ -44,11 +45,11 @@ def create_whole(path: str, data: bytes) -> bool:
         try:
             os.link(temporary, path, follow_symlinks=False)
         except OSError as error:
-            # A network file system may report an error, EEXIST too, for a link that it made: the link count knows.
+            # A network file system may report an error, also EEXIST, for a link that it created: check the link count.
             if os.stat(temporary).st_nlink < 2:
                 if isinstance(error, FileExistsError):
                     return False
-                if error.errno in _NO_LINKS:
+                if error.errno in _NO_HARD_LINKS:
                     raise StorageError(
                         f"cannot publish {path}: the file system has no hard links ({error.strerror}), and without "
                         "them a commit is not atomic",
@@ -63,7 +64,7 @@ def create_whole(path: str, data: bytes) -> bool:
 
 
 def read(path: str, *, follow: bool) -> bytes:
-    """The bytes of a file; unless ``follow``, raises CorruptTable for a link."""
+    """Return the bytes of a file; unless ``follow``, raises CorruptTable for a symbolic link."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | (0 if follow else os.O_NOFOLLOW))
     except OSError as error:
@@ -72,7 +73,7 @@ def read(path: str, *, follow: bool) -> bytes:
         raise
     try:
         data = os.read(descriptor, os.fstat(descriptor).st_size + 1)
-        while more := os.read(descriptor, _READ_BYTES):
+        while more := os.read(descriptor, _CHUNK_BYTES):
             data += more
         return data
     finally:
@@ -80,7 +81,7 @@ def read(path: str, *, follow: bool) -> bytes:
 
 
 def create(path: str, data: bytes) -> None:
-    """Write a new file; raises FileExistsError when the name is taken, and leaves nothing behind when it fails."""
+    """Write a new file; raises FileExistsError when ``path`` exists. The file is deleted when writing fails."""
     descriptor = _open_new(path)
     try:
         _write_all(descriptor, data)
@@ -92,21 +93,21 @@ def create(path: str, data: bytes) -> None:
 
 
 def replace(path: str, data: bytes) -> None:
-    """Put ``data`` in the place of ``path``: readers see the old bytes or the new."""
+    """Replace the content of ``path`` atomically: readers see the old bytes or the new ones."""
     with _temporary(path, data) as temporary:
         os.replace(temporary, path)
     _sync_directory(path)
 
 
 def move(source: str, target: str) -> None:
-    """Give a file a new name that is free; raises FileExistsError when it is taken."""
+    """Move a file to an unused path; raises FileExistsError when ``target`` exists."""
     _in_directory(target, lambda: os.link(source, target, follow_symlinks=False), source)
     _sync_directory(target)
     os.unlink(source)
 
 
 def move_directory(source: str, target: str) -> None:
-    """Give a directory a new name that is free, durably; raises FileExistsError when it is taken."""
+    """Rename a directory durably to an unused path; raises FileExistsError when ``target`` exists."""
     if os.path.lexists(target):
         raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), target)
     _in_directory(target, lambda: os.rename(source, target), source)
@@ -121,7 +122,7 @@ class DurableFile(pa.OSFile):  # type: ignore[misc]
         self._path = path
 
     def close(self) -> None:
-        """Sync and close; a second call does nothing. Raises StorageError when the disk does not confirm."""
+        """Sync and close; a second call does nothing. Raises StorageError when the disk does not confirm the write."""
         if self.closed:
             return
         try:
@@ -135,21 +136,22 @@ class DurableFile(pa.OSFile):  # type: ignore[misc]
 
 
 def open_new(path: str) -> DurableFile:
-    """A new file to stream into; missing directories are made."""
+    """Open a new file to stream into; missing directories are created."""
     return _in_directory(path, lambda: DurableFile(path, "wb"))
 
 
 def make_directory(directory: str) -> None:
-    """Make a directory and its missing parents, each entry durable; raises NotADirectoryError for a file."""
+    """Create a directory and its missing parents durably; raises NotADirectoryError when one of them is a file."""
     if os.path.isdir(directory):
         return
-    _in_directory(directory, lambda: _make(directory))
+    _in_directory(directory, lambda: _create_directory(directory))
 
 
 def delete_directory(directory: str) -> None:
-    """Delete a directory and all below it; of symbolic links, this one or below, only the link.
+    """Delete a directory and everything below it; of a symbolic link, here or below, only the link is deleted.
 
-    Entries that others remove meanwhile are no error. Raises FileNotFoundError when there is none.
+    Entries that other processes delete at the same time are no error. Raises FileNotFoundError when ``directory`` is
+    missing.
     """
     if os.path.islink(directory):
         os.unlink(directory)
@@ -165,8 +167,8 @@ def delete_directory(directory: str) -> None:
     shutil.rmtree(directory)
 
 
-def _make(directory: str) -> None:
-    """One directory in one that is there, its entry durable."""
+def _create_directory(directory: str) -> None:
+    """Create one directory in an existing directory, durably."""
     try:
         os.mkdir(directory)
     except FileExistsError:
@@ -177,9 +179,9 @@ def _make(directory: str) -> None:
 
 
 def _in_directory(path: str, act: Callable[[], _T], source: str | None = None) -> _T:
-    """Call ``act``, which makes an entry at ``path``; make the directory of ``path`` first when it is missing.
+    """Call ``act``, which creates an entry at ``path``; create the directory of ``path`` when it is missing.
 
-    Raises FileNotFoundError when ``source`` is missing, or the directory after all tries.
+    Raises FileNotFoundError when ``source`` is missing, or when the directory is still missing after ``TRIES`` tries.
     """
     for _ in range(TRIES):
         try:
@@ -217,7 +219,7 @@ def _write_all(descriptor: int, data: bytes) -> None:
 
 
 def _sync_directory(path: str) -> None:
-    """Make the entry ``path`` of its directory durable."""
+    """Make the directory entry of ``path`` durable."""
     descriptor = os.open(os.path.dirname(path) or "/", os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(descriptor)

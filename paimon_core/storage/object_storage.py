@@ -1,7 +1,8 @@
 """ObjectStorage: the Storage of one warehouse in an object store (S3, Google Cloud Storage, Azure Blob Storage).
 
-Directories are only the part of a name before a ``/``: they appear with their first file. Listings are never cached.
-A snapshot is published by one conditional request that is sent once, so that every answer means what it says.
+A directory is only the part of a file name before a ``/``: it exists as soon as it contains a file. Listings are never
+cached. A snapshot is published by one conditional request that is sent only once, so that the answer "exists" always
+refers to another writer's file.
 """
 
 from __future__ import annotations
@@ -30,23 +31,23 @@ _Answer = TypeVar("_Answer")
 class ObjectStorage(Storage):
     """Files below ``base``, the URL of a warehouse such as ``s3://bucket/lake``, without a slash at its end.
 
-    A small value that pickles; the connection is made in each process on first use, one for each set of credentials.
-    Nothing outside ``base`` is read or changed: such a path is an InvalidRequest.
+    A small value that can be pickled; each process connects on first use, once for each set of credentials. Nothing
+    outside ``base`` is read or changed: every method raises InvalidRequest for such a path.
     """
 
     kind: str
-    """Which store: a key of ``connections.STORES``."""
+    """The kind of store: a key of ``connections.STORES``."""
     base: str
     options: tuple[tuple[str, str | Secret], ...] = ()
 
     @property
     def is_local(self) -> bool:
-        """Never: the files are not this machine's."""
+        """False: the files are not on this machine."""
         return False
 
     @property
     def bucket(self) -> str:
-        """The bucket or container, with the account where the URL has one."""
+        """Return the bucket or container, with the account when the URL names one."""
         return self.base.split("://", 1)[1].split("/", 1)[0]
 
     @property
@@ -54,16 +55,16 @@ class ObjectStorage(Storage):
         return connection(self.kind, self.bucket, self.options)
 
     def read(self, path: str) -> bytes:
-        """The whole file; raises FileNotFoundError when there is none."""
+        """Return the content of the file; raises FileNotFoundError when it is missing."""
         key = self._key(path)
-        return self._ask("read", path, lambda: self._store.read(key))
+        return self._request("read", path, lambda: self._store.read(key))
 
     def exists(self, path: str) -> bool:
-        """Whether a file or directory is there."""
+        """Whether a file or directory exists at the path."""
         key = self._key(path)
         try:
             if key:
-                self._ask("look for", path, lambda: self._store.head(key))
+                self._request("check", path, lambda: self._store.head(key))
                 return True
         except FileNotFoundError:
             pass
@@ -71,7 +72,7 @@ class ObjectStorage(Storage):
         return bool(found.objects)
 
     def list(self, directory: str) -> list[FileInfo]:
-        """The direct entries in the order of their names; [] for a directory that does not exist."""
+        """Return the direct entries, sorted by path; [] for a directory that does not exist."""
         prefix = _below(self._key(directory))
         found: dict[str, FileInfo] = {}
         for page in self._pages(directory, prefix, is_flat=False):
@@ -84,44 +85,44 @@ class ObjectStorage(Storage):
         return sorted(found.values(), key=lambda f: f.path)
 
     def walk(self, directory: str) -> Iterator[FileInfo]:
-        """Every file below a directory."""
+        """Yield every file below a directory."""
         for page in self._pages(directory, _below(self._key(directory)), is_flat=True):
             yield from (self._info(o) for o in page.objects if not _is_marker(o))
 
     def open_input(self, path: str) -> pa.NativeFile:
-        """The file for random access; raises FileNotFoundError when there is none."""
+        """Open the file for random access; raises FileNotFoundError when it is missing."""
         key = self._key(path)
-        tail, size = self._ask("open", path, lambda: self._store.read_tail(key, TAIL_BYTES))
+        tail, size = self._request("open", path, lambda: self._store.read_tail(key, TAIL_BYTES))
         if len(tail) == size:
             return pa.BufferReader(tail)
 
         def fetch(start: int, end: int) -> bytes:
-            return self._ask("read", path, lambda: self._store.read(key, start, end))
+            return self._request("read", path, lambda: self._store.read(key, start, end))
 
         return pa.PythonFile(RemoteReader(fetch, tail, size), mode="r")
 
     def open_output(self, path: str) -> pa.NativeFile:
-        """A new file to stream into, sent in parts; nobody sees anything of it before it is closed."""
+        """Open a new file to stream into, sent in parts; it becomes visible when it is closed."""
         return RemoteOutput(RemoteWriter(_Sink(self, path, self._key(path)), self._store.part_bytes))
 
     def write(self, path: str, data: bytes) -> None:
-        """A whole new file under a name that nobody else uses."""
+        """Write a new file under a name that no other writer uses."""
         key = self._key(path)
-        self._do("write", path, lambda: self._store.put(key, data))
+        self._perform("write", path, lambda: self._store.put(key, data))
 
     def overwrite(self, path: str, data: bytes) -> None:
-        """Replace a small file: readers see the old bytes or the new."""
+        """Create or replace a small file: readers see the old bytes or the new ones."""
         key = self._key(path)
-        self._do("overwrite", path, lambda: self._store.put(key, data))
+        self._perform("overwrite", path, lambda: self._store.put(key, data))
 
     def create_exclusive(self, path: str, data: bytes) -> bool:
-        """Create the whole file unless it exists: True created, False somebody was first (format 14.4).
+        """Create the file; return True when it was created, False when it exists already (format 14.4).
 
-        The first call of a process proves that the store heeds the condition, else ConditionalWriteUnsupported. Raises
-        StorageError (nothing was created) or CommitStateUnknown.
+        The first call of a process tests whether the store obeys the condition, and raises ConditionalWriteUnsupported
+        when it does not. Raises StorageError when nothing was created, CommitStateUnknown when that is not known.
         """
         if not data:
-            raise InvalidRequest(f"cannot publish {path} without bytes", path=path)
+            raise InvalidRequest(f"cannot publish {path}: an empty file cannot be created exclusively", path=path)
         place = (self.base, *(option for option in self.options if not isinstance(option[1], Secret)))
         prove_once(place, self._create, self.delete, posixpath.dirname(path))
         return self._create(path, data)
@@ -142,30 +143,30 @@ class ObjectStorage(Storage):
         raise self._error("publish", path, failed)
 
     def move(self, source: str, target: str) -> None:
-        """Copy a file to a free name within the store, then delete it."""
+        """Copy a file to an unused path within the store, then delete the original."""
         old, new = self._key(source), self._key(target)
-        self._do("move", source, lambda: self._store.copy(old, new))
-        self._do("delete", source, lambda: self._store.delete([old]))
+        self._perform("move", source, lambda: self._store.copy(old, new))
+        self._perform("delete", source, lambda: self._store.delete([old]))
 
     def make_directory(self, directory: str) -> None:
-        """Leave the empty object that other tools take for a directory; none where there is anything already."""
+        """Create the empty object that other tools treat as a directory, unless the directory exists."""
         key = self._key(directory)
         if key and not self.exists(directory):
-            self._do("make directory", directory, lambda: self._store.mark_directory(key))
+            self._perform("create directory", directory, lambda: self._store.mark_directory(key))
 
     def delete(self, paths: Iterable[str]) -> int:
-        """Delete files; missing ones are no error. The number deleted, see ``Storage.delete``."""
+        """Delete files and return how many were deleted, see ``Storage.delete``; missing files are no error."""
         deleted = 0
         for batch in _batches(dict.fromkeys(paths), DELETE_BATCH):
             keys = [self._key(path) for path in batch]
-            deleted += self._ask("delete", batch[0], lambda keys=keys: self._store.delete(keys))  # type: ignore[misc]
+            deleted += self._request("delete", batch[0], lambda keys=keys: self._store.delete(keys))  # type: ignore[misc]
         return deleted
 
     def delete_directory(self, directory: str) -> None:
-        """Delete all below a directory; refused for the warehouse itself."""
+        """Delete everything below a directory; raises InvalidRequest for the warehouse itself."""
         key = self._key(directory)
         if directory == self.base:
-            raise InvalidRequest(f"{directory} is the warehouse, which is not deleted", path=directory)
+            raise InvalidRequest(f"cannot delete {directory}: it is the warehouse itself", path=directory)
         marks = [key] if self.kind == "azure" else []
         for page in self._pages(directory, _below(key), is_flat=True):
             marks += [o.key for o in page.objects if o.is_directory]
@@ -174,22 +175,22 @@ class ObjectStorage(Storage):
         self._delete_keys(directory, sorted(marks, reverse=True))
 
     def remove_empty_directory(self, directory: str) -> bool:
-        """False: a directory is nothing but the names of its files here."""
+        """Do nothing and return False: an object store has no empty directories."""
         return False
 
     def _delete_keys(self, directory: str, keys: Iterable[str]) -> None:
         for batch in _batches(keys, DELETE_BATCH):
-            self._do("delete", directory, lambda batch=batch: self._store.delete(batch))  # type: ignore[misc]
+            self._perform("delete", directory, lambda batch=batch: self._store.delete(batch))  # type: ignore[misc]
 
     # -- names
 
     def _key(self, path: str) -> str:
-        """The name within the bucket; raises InvalidRequest for a path outside the warehouse."""
+        """Return the object's key in the bucket; raises InvalidRequest for a path outside the warehouse."""
         if path != self.base and not path.startswith(f"{self.base}/"):
-            raise InvalidRequest(f"{path} does not lie in the warehouse {self.base}", path=path)
+            raise InvalidRequest(f"{path} is not below the warehouse {self.base}", path=path)
         key = path.split("://", 1)[1].partition("/")[2]
         if any(part in (".", "..") for part in key.split("/")):
-            raise InvalidRequest(f"{path} has a '.' or '..' in it", path=path)
+            raise InvalidRequest(f"{path} contains the component '.' or '..', which is not allowed", path=path)
         return key
 
     def _path(self, key: str) -> str:
@@ -199,7 +200,7 @@ class ObjectStorage(Storage):
     def _info(self, stored: StoredObject) -> FileInfo:
         return FileInfo(self._path(stored.key), False, stored.size, stored.modified_millis)
 
-    # -- asking the store
+    # -- requests to the store
 
     def _pages(self, directory: str, prefix: str, *, is_flat: bool) -> Iterator[Page]:
         token: str | None = None
@@ -213,19 +214,21 @@ class ObjectStorage(Storage):
     def _page(
         self, directory: str, prefix: str, *, is_flat: bool, token: str | None = None, limit: int | None = None
     ) -> Page:
-        ask = lambda: self._store.page(prefix, is_flat=is_flat, token=token, limit=limit)  # noqa: E731
+        request = lambda: self._store.page(prefix, is_flat=is_flat, token=token, limit=limit)  # noqa: E731
         try:
-            return self._ask("list", directory, ask)
+            return self._request("list", directory, request)
         except FileNotFoundError as error:
-            raise StorageError(f"cannot list {directory}: there is no bucket {self.bucket}", path=directory) from error
+            raise StorageError(
+                f"cannot list {directory}: bucket {self.bucket} does not exist", path=directory
+            ) from error
 
-    def _do(self, verb: str, path: str, action: Callable[[], object]) -> None:
-        self._ask(verb, path, action)
+    def _perform(self, verb: str, path: str, action: Callable[[], object]) -> None:
+        self._request(verb, path, action)
 
-    def _ask(self, verb: str, path: str, action: Callable[[], _Answer]) -> _Answer:
-        """The store's answer; FileNotFoundError where something is missing, StorageError for any other failure.
+    def _request(self, verb: str, path: str, action: Callable[[], _Answer]) -> _Answer:
+        """Return the store's answer; raises FileNotFoundError for a missing file, StorageError for other failures.
 
-        The client's exception is not kept, not even as a context: it may hold signed URLs and headers.
+        The client's exception is not kept, not even as a context: it may contain signed URLs and headers.
         """
         try:
             return action()
@@ -233,7 +236,7 @@ class ObjectStorage(Storage):
             raise
         except Exception as error:
             failed = self._failure(error)
-        if failed.meaning is Meaning.MISSING and verb in ("read", "open", "look for", "move", "list"):
+        if failed.meaning is Meaning.MISSING and verb in ("read", "open", "check", "move", "list"):
             raise FileNotFoundError(path)
         raise self._error(verb, path, failed)
 
@@ -247,7 +250,7 @@ class ObjectStorage(Storage):
 
 
 class _Sink:
-    """The far end of an ``open_output``: one object, in one piece or in parts."""
+    """Sends the bytes of an ``open_output`` to one object, in one request or in parts."""
 
     def __init__(self, storage: ObjectStorage, path: str, key: str) -> None:
         self._storage, self._path, self._key = storage, path, key
@@ -258,17 +261,17 @@ class _Sink:
 
     def part(self, data: bytes) -> None:
         if self._upload is None:
-            self._upload = self._storage._ask("write", self._path, lambda: self._storage._store.upload(self._key))
+            self._upload = self._storage._request("write", self._path, lambda: self._storage._store.upload(self._key))
         upload = self._upload
-        self._storage._do("write", self._path, lambda: upload.part(data))
+        self._storage._perform("write", self._path, lambda: upload.part(data))
 
     def complete(self) -> None:
         if self._upload is not None:
-            self._storage._do("write", self._path, self._upload.complete)
+            self._storage._perform("write", self._path, self._upload.complete)
 
     def abort(self) -> None:
         if self._upload is not None:
-            self._storage._do("drop", self._path, self._upload.abort)
+            self._storage._perform("abort the upload of", self._path, self._upload.abort)
 
 
 def _below(key: str) -> str:

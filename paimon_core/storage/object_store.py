@@ -1,7 +1,7 @@
-"""ObjectStore: what ``ObjectStorage`` needs of one bucket, and what the failures of its client mean.
+"""ObjectStore: the operations on one bucket that ``ObjectStorage`` uses, and the meaning of its client's failures.
 
-An adapter (``s3``, ``gcs``, ``azure``) does each of these with as few requests as the store's protocol allows, and
-raises whatever its client raises; ``failure`` then says what that means. Keys are the full names within the bucket.
+An adapter (``s3``, ``gcs``, ``azure``) implements each operation with as few requests as the store's protocol allows,
+and raises its client's exceptions; ``failure`` classifies them. Keys are the full names within the bucket.
 """
 
 from __future__ import annotations
@@ -11,26 +11,26 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Protocol
 
-_UNDECIDED = frozenset({408, 409, 425, 429})
-_NOT_BUILT = 501
+_UNKNOWN_STATUSES = frozenset({408, 409, 425, 429})
+_NOT_IMPLEMENTED = 501
 
 
 class Meaning(Enum):
-    """What a failed request says about what was asked for."""
+    """What a failed request shows about the object, or about whether the request was executed."""
 
     MISSING = auto()
-    """There is no such object, or no such bucket."""
+    """The object or the bucket does not exist."""
     EXISTS = auto()
-    """The object is there already."""
+    """The object exists already."""
     REFUSED = auto()
-    """Nothing was done, for sure: access denied, a wrong request, no connection to send it by."""
+    """The request was certainly not executed: access denied, an invalid request, or no connection."""
     UNKNOWN = auto()
-    """It was sent and may have been done, or may be done yet."""
+    """The request was sent; it may have been executed, or may still be."""
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A failed request; ``status`` is the HTTP status, when the store gave one."""
+    """A failed request; ``status`` is the HTTP status when the store sent one."""
 
     meaning: Meaning
     text: str
@@ -38,23 +38,23 @@ class Failure:
 
 
 def meaning_of(status: int) -> Meaning:
-    """What an HTTP status of 300 or more says.
+    """Return the meaning of an HTTP status of 300 or more.
 
-    409 is a race with another request for the key, and 429 and most of 5xx say "later": whether anything was done is
-    open, and the same request may be sent again.
+    409 is a race with another request for the same key; 429 and most of 5xx ask the client to retry later. After these
+    it is not known whether the request was executed, and the same request may be sent again.
     """
     if status == 404:
         return Meaning.MISSING
     if status == 412:
         return Meaning.EXISTS
-    if status in _UNDECIDED or (status >= 500 and status != _NOT_BUILT):
+    if status in _UNKNOWN_STATUSES or (status >= 500 and status != _NOT_IMPLEMENTED):
         return Meaning.UNKNOWN
     return Meaning.REFUSED
 
 
 @dataclass(frozen=True, slots=True)
 class StoredObject:
-    """One object; ``is_directory`` marks the empty objects that stand for directories, whatever they are called."""
+    """One object; ``is_directory`` is True for the empty objects that represent directories, whatever their names."""
 
     key: str
     size: int
@@ -64,7 +64,7 @@ class StoredObject:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """One page of a listing; ``token`` asks for the next, None after the last."""
+    """One page of a listing; ``token`` requests the next page and is None on the last one."""
 
     objects: tuple[StoredObject, ...]
     prefixes: tuple[str, ...] = ()
@@ -72,56 +72,56 @@ class Page:
 
 
 class Upload(Protocol):
-    """A new object that is sent in parts, of which nobody sees anything before ``complete``."""
+    """A new object that is sent in parts and becomes visible only with ``complete``."""
 
     def part(self, data: bytes) -> None:
         """Send the next part."""
 
     def complete(self) -> None:
-        """Make the object of the parts."""
+        """Create the object from the parts."""
 
     def abort(self) -> None:
-        """Drop the parts."""
+        """Delete the parts that were sent."""
 
 
 class ObjectStore(Protocol):
-    """One bucket (or container) of one store, open in this process. Used from many threads."""
+    """A connection to one bucket (or container) of one store. Several threads use it at the same time."""
 
     part_bytes: int
-    """The size of the parts of an upload; the last one may be smaller."""
+    """The size in bytes of the parts of an upload; the last part may be smaller."""
 
     def head(self, key: str) -> StoredObject:
-        """The object's size and time."""
+        """Return the object's size and modification time."""
 
     def read(self, key: str, start: int = 0, end: int | None = None) -> bytes:
-        """The bytes from ``start`` to before ``end``, all of them or an error."""
+        """Return the bytes from ``start`` up to, but not including, ``end``: all of them, or raise an error."""
 
     def read_tail(self, key: str, count: int) -> tuple[bytes, int]:
-        """The last bytes, up to ``count``, and the size of the object."""
+        """Return the last ``count`` bytes (or all, if fewer) and the size of the object."""
 
     def put(self, key: str, data: bytes) -> None:
-        """Create or replace an object; may be sent more than once."""
+        """Create or replace an object; the request may be sent more than once."""
 
     def put_new(self, key: str, data: bytes) -> None:
-        """Create an object unless there is one, by one conditional request that no layer repeats by itself.
+        """Create an object unless it exists, by one conditional request that no layer of the client repeats.
 
-        So "refused" means that nothing was created, and "exists" that another request was first.
+        So REFUSED means that nothing was created, and EXISTS that another request created the object.
         """
 
     def upload(self, key: str) -> Upload:
-        """Begin an object of many parts."""
+        """Start an upload in parts."""
 
     def page(self, prefix: str, *, is_flat: bool, token: str | None, limit: int | None = None) -> Page:
-        """A page of the keys with a prefix; unless ``is_flat``, those below a further ``/`` as their prefixes."""
+        """Return a page of the keys with a prefix; unless ``is_flat``, keys below a further ``/`` only as prefixes."""
 
     def delete(self, keys: Sequence[str]) -> int:
-        """Delete objects; missing ones are no error. The number deleted, see ``Storage.delete``."""
+        """Delete objects and return how many were deleted, see ``Storage.delete``; missing objects are no error."""
 
     def copy(self, source: str, target: str) -> None:
         """Copy an object within the store."""
 
     def mark_directory(self, key: str) -> None:
-        """Make the empty object that stands for a directory, as other tools do."""
+        """Create the empty object that represents a directory, as other tools do."""
 
     def failure(self, error: BaseException) -> Failure:
-        """What an exception of any of these methods means."""
+        """Return the meaning of an exception that any of these methods raised."""

@@ -1,4 +1,4 @@
-"""open_storage: from a warehouse URL and the operator's options to its Storage (docs/storage.md)."""
+"""open_storage: opens the Storage for a warehouse URL with the operator's options (docs/storage.md)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SCHEMES = {
     "abfss": ("azure", "abfs"),
     "az": ("azure", "abfs"),
 }
-"""Per scheme the kind of store, and the scheme that its paths are written with."""
+"""For each scheme: the kind of store, and the scheme that paths are written with."""
 
 OPTIONS: Mapping[str, Mapping[str, bool]] = {
     "s3": {
@@ -54,7 +54,7 @@ OPTIONS: Mapping[str, Mapping[str, bool]] = {
         TIME_OUT: False,
     },
 }
-"""The options of each kind of store, and whether the value is a secret."""
+"""For each kind of store: its options, and whether the value is a secret."""
 
 CHOICES = {
     "s3.path.style.access": ("true", "false"),
@@ -69,24 +69,25 @@ TOGETHER = (
     ("s3.access-key", "s3.secret-key"),
     ("azure.tenant-id", "azure.client-id", "azure.client-secret"),
 )
-"""Options of which all are given, or none."""
+"""Groups of options that must be given together."""
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*(?:::[A-Za-z0-9+.\-]+)*):/")
 _AUTHORITY = re.compile(r"[A-Za-z0-9][A-Za-z0-9._\-]{0,254}(?:@[A-Za-z0-9][A-Za-z0-9.\-]{0,254})?")
 
 
 def open_storage(url: str, options: Mapping[str, str] | None = None) -> tuple[Storage, str]:
-    """The storage of a warehouse URL and the path of its root, without a trailing slash.
+    """Return the storage of a warehouse URL and the path of its root, without a trailing slash.
 
-    Plain paths, ``file:///path`` and ``file:/path`` are the local disk, ``memory://name`` is the memory of this
-    process; ``s3://``, ``gs://`` and ``abfs://`` are object stores. No connection is made yet. Raises
-    UnsupportedFeature naming any other scheme or the extra to install, InvalidOption for an option that the store does
-    not have (secrets are not shown), InvalidRequest for a URL that names no warehouse.
+    Plain paths, ``file:///path`` and ``file:/path`` are on the local disk, ``memory://name`` is in the memory of this
+    process; ``s3://``, ``gs://`` and ``abfs://`` are object stores. No connection is opened yet. Raises
+    UnsupportedFeature for any other scheme or when an extra must be installed, InvalidOption for an option that the
+    store does not have or a value outside its rule (secrets are not shown), InvalidRequest for a URL that cannot be a
+    warehouse.
     """
     if not url.strip() or "\0" in url:
-        raise InvalidRequest(f"a warehouse needs a path, not {url!r}", url=url)
+        raise InvalidRequest(f"warehouse URL {url!r} must contain a path and no NUL character", url=url)
     if options is not None and not isinstance(options, Mapping):
-        raise InvalidOption(f"storage options must map texts to texts, not a {type(options).__name__}")
+        raise InvalidOption(f"storage options must map strings to strings, not be a {type(options).__name__}")
     found = _SCHEME.match(url)
     scheme = found.group(1).lower() if found else LOCAL
     rest = url[found.end() - 1 :] if found else url
@@ -102,7 +103,7 @@ def open_storage(url: str, options: Mapping[str, str] | None = None) -> tuple[St
     if scheme == MEMORY:
         return FsspecStorage(MEMORY), posixpath.normpath("/" + rest.lstrip("/")).rstrip("/")
     if rest.startswith("//") and not rest.startswith("///"):
-        raise InvalidRequest(f"{url!r} names a host; write file:///path", url=url)
+        raise InvalidRequest(f"{url!r} names a host, which is not supported; write file:///path", url=url)
     root = os.path.abspath(("/" + rest.lstrip("/")) if found else rest)
     if root == "/":
         raise InvalidRequest("the root of the file system cannot be a warehouse", url=url)
@@ -115,10 +116,12 @@ def _object_storage(scheme: str, url: str, rest: str, options: Mapping[str, str]
     parts = [part for part in path.split("/") if part]
     if not rest.startswith("//") or not _AUTHORITY.fullmatch(authority) or ("@" in authority and kind != "azure"):
         raise InvalidRequest(
-            f"a {scheme} warehouse is written {scheme}://bucket/path, without credentials", scheme=scheme
+            f"a {scheme} warehouse must be written {scheme}://bucket/path, without credentials", scheme=scheme
         )
     if any(part in (".", "..") or set(part) & set("?#\\") or not part.isprintable() for part in parts):
-        raise InvalidRequest(f"{url!r}: a path has no '.', '..', '?', '#', '\\' or control character", url=url)
+        raise InvalidRequest(
+            f"{url!r}: the path must not contain '.', '..', '?', '#', '\\' or control characters", url=url
+        )
     check_installed(kind)
     base = "/".join((f"{written}://{authority}", *parts))
     return ObjectStorage(kind, base, _checked(kind, options)), base
@@ -130,12 +133,12 @@ def _checked(kind: str, options: Mapping[str, str]) -> tuple[tuple[str, str | Se
         if name not in known:
             raise InvalidOption(f"storage option {name!r} is not one of {', '.join(known)}", option=name)
         if not isinstance(value, str) or not value:
-            raise InvalidOption(f"storage option {name!r} must be text that is not empty", option=name)
+            raise InvalidOption(f"storage option {name!r} must be a string that is not empty", option=name)
         if value not in CHOICES.get(name, (value,)):
             raise InvalidOption(f"{name} = {value!r} must be one of {', '.join(CHOICES[name])}", option=name)
     TimeOut.of(options)
     for names in TOGETHER:
         missing = [name for name in names if name not in options]
         if 0 < len(missing) < len(names):
-            raise InvalidOption(f"storage option {missing[0]!r} is missing beside the others of its kind")
+            raise InvalidOption(f"storage option {missing[0]!r} is missing: {', '.join(names)} must be given together")
     return tuple((name, Secret(options[name]) if known[name] else options[name]) for name in sorted(options))

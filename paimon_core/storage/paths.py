@@ -1,7 +1,7 @@
-"""TablePaths: the place of every file of a table (format 1). The only module that builds a path.
+"""TablePaths: the path of every file of a table (format 1). The only module that builds paths.
 
-File names come from metadata, which is untrusted: a name that is not a plain component is refused, so that no read,
-write or delete leaves the table's directory.
+File names come from metadata, which is untrusted: a name that is not a single path component is refused, so that no
+read, write or delete can reach a file outside the table's directory.
 """
 
 from __future__ import annotations
@@ -15,22 +15,22 @@ from paimon_core.errors import CorruptTable, InvalidRequest
 DATABASE_SUFFIX = ".db"
 POSTPONE_BUCKET = -2
 LONGEST_COMPONENT = 255
-"""Bytes of one path component that file systems take."""
+"""The most bytes that file systems allow in one path component."""
 LONGEST_NAME = 200
-"""Bytes of a name, which prefixes and suffixes are added to."""
+"""The most bytes of a name; prefixes and suffixes are added to it in paths."""
 _NAME = re.compile(r"[^/\\\x00-\x1f]+")
 _ESCAPED = re.compile(r'[\x00-\x1f\x7f"#%\'*/:=?\\{}\[\]^]')
 
 
 def component(name: str) -> str:
-    """``name`` itself when it is one plain path component; raises CorruptTable otherwise."""
+    """Return ``name`` when it is a single plain path component; raises CorruptTable otherwise."""
     if not isinstance(name, str) or not _NAME.fullmatch(name) or name in (".", ".."):
         raise CorruptTable(f"file name {name!r} in metadata is not a plain name", name=name)
     return name
 
 
 def identifier(name: str, what: str) -> str:
-    """A database, table or tag name fit for a path; raises InvalidRequest naming the rule."""
+    """Return the name of a database, table or tag (``what``) when a path may contain it; raises InvalidRequest."""
     plain = isinstance(name, str) and _NAME.fullmatch(name) and name.strip() and not name.startswith(".")
     if (
         not plain
@@ -44,7 +44,7 @@ def identifier(name: str, what: str) -> str:
             name=name,
         )
     if len(name.encode()) > LONGEST_NAME:
-        raise InvalidRequest(f"{what} name {name!r:.40} is {len(name.encode())} bytes long, {LONGEST_NAME} is the most")
+        raise InvalidRequest(f"{what} name {name!r:.40} has {len(name.encode())} bytes, the limit is {LONGEST_NAME}")
     return name
 
 
@@ -54,56 +54,56 @@ def escape(value: str) -> str:
 
 
 def partition_path(keys: tuple[str, ...], values: tuple[str, ...]) -> str:
-    """``k1=v1/k2=v2`` of already formatted values; "" without partition keys."""
+    """Return ``k1=v1/k2=v2`` for values that are already formatted; "" without partition keys."""
     parts = [f"{escape(k)}={escape(v)}" for k, v in zip(keys, values, strict=True)]
     for part in parts:
         if len(part.encode()) > LONGEST_COMPONENT:
             raise InvalidRequest(
                 f"partition {part!r:.60} has a directory name of {len(part.encode())} bytes, "
-                f"{LONGEST_COMPONENT} is the most"
+                f"the limit is {LONGEST_COMPONENT}"
             )
     return "/".join(parts)
 
 
 def bucket_directory(bucket: int) -> str:
-    """``bucket-3``; the postpone bucket has a name of its own (format 1.3)."""
+    """Return ``bucket-3``; the postpone bucket is called ``bucket-postpone`` (format 1.3)."""
     return "bucket-postpone" if bucket == POSTPONE_BUCKET else f"bucket-{bucket}"
 
 
 def database_path(warehouse: str, database: str) -> str:
-    """The directory of a database."""
+    """Return the directory of a database."""
     return f"{warehouse}/{identifier(database, 'database')}{DATABASE_SUFFIX}"
 
 
 def group_path(warehouse: str, group: str) -> str:
-    """The directory of a table group's records."""
+    """Return the directory of a table group's records."""
     return f"{warehouse}/group/{identifier(group, 'group')}"
 
 
 def table_path(warehouse: str, database: str, table: str) -> str:
-    """The root directory of a table."""
+    """Return the root directory of a table."""
     return f"{database_path(warehouse, database)}/{identifier(table, 'table')}"
 
 
 def stem_of(name: str) -> str:
-    """A file's name without what follows its first dot, as ``FileNames.again`` puts it into another name."""
+    """Return the part of a file name before its first dot, which ``FileNames.again`` uses in the new name."""
     return name.partition(".")[0]
 
 
 @dataclass(slots=True)
 class FileNames:
-    """Fresh names: one random uuid and a counter, so that no two writers ever meet (format 1.1)."""
+    """New file names: one random uuid and a counter, so that no two writers use the same name (format 1.1)."""
 
     token: str = field(default_factory=lambda: str(uuid.uuid4()))
     count: int = 0
 
     @staticmethod
     def again(name: str) -> FileNames:
-        """For the rows of another file, written again: the new names begin with its stem, then ``-``."""
+        """Return names for files that contain the rows of the file ``name``: they start with its stem, then ``-``."""
         return FileNames(f"{stem_of(name).removeprefix('data-')}-{uuid.uuid4()}")
 
     def next(self, prefix: str, suffix: str = "") -> str:
-        """``<prefix><uuid>-<n><suffix>``."""
+        """Return the next name, ``<prefix><uuid>-<n><suffix>``."""
         name = f"{prefix}{self.token}-{self.count}{suffix}"
         self.count += 1
         return name
@@ -115,10 +115,10 @@ MAIN = "main"
 
 @dataclass(frozen=True, slots=True)
 class TablePaths:
-    """Paths below one table's root, as one of its branches sees them.
+    """The paths of one table and one of its branches.
 
-    Snapshots, schemas, tags, changelogs and consumers are a branch's own; data files, manifests, indexes and
-    statistics lie in one place for all branches.
+    Each branch has its own snapshots, schemas, tags, changelogs and consumers. All branches share the directories of
+    data files, manifests, indexes and statistics.
     """
 
     root: str
@@ -126,147 +126,147 @@ class TablePaths:
 
     @property
     def home(self) -> str:
-        """The directory of what is the branch's own; the root for main."""
+        """Return the directory of the branch's own files; the table's root for main."""
         return self.root if self.branch == MAIN else self.branch_home(self.branch)
 
     def branch_home(self, branch: str) -> str:
-        """The directory of a branch other than main."""
+        """Return the directory of a branch other than main."""
         return f"{self.branch_directory}/branch-{identifier(branch, 'branch')}"
 
     def branch_mark(self, branch: str) -> str:
-        """The file that says a branch is half made or half deleted."""
+        """Return the file that marks a branch whose creation or deletion is not finished."""
         return f"{self.branch_home(branch)}/UNFINISHED"
 
     @property
     def snapshot_directory(self) -> str:
-        """Where snapshots and their hints lie."""
+        """Return the directory of snapshots and their hints."""
         return f"{self.home}/snapshot"
 
     @property
     def schema_directory(self) -> str:
-        """Where schemas lie."""
+        """Return the directory of schemas."""
         return f"{self.home}/schema"
 
     @property
     def tag_directory(self) -> str:
-        """Where tags lie."""
+        """Return the directory of tags."""
         return f"{self.home}/tag"
 
     @property
     def manifest_directory(self) -> str:
-        """Where manifests, manifest lists and index manifests lie."""
+        """Return the directory of manifests, manifest lists and index manifests."""
         return f"{self.root}/manifest"
 
     @property
     def branch_directory(self) -> str:
-        """Where branches lie."""
+        """Return the directory of branches."""
         return f"{self.root}/branch"
 
     @property
     def changelog_directory(self) -> str:
-        """Where the changelogs lie that outlive their snapshots."""
+        """Return the directory of the changelogs that are kept after their snapshots have expired."""
         return f"{self.home}/changelog"
 
     @property
     def consumer_directory(self) -> str:
-        """Where streaming readers note their progress."""
+        """Return the directory in which streaming readers record their progress."""
         return f"{self.home}/consumer"
 
     @property
     def quarantine_directory(self) -> str:
-        """Where removed files wait for their deletion or return."""
+        """Return the directory of removed files, which can be restored or purged."""
         return f"{self.root}/quarantine"
 
     def quarantine(self, plan_id: str) -> str:
-        """The directory of what one plan removed."""
+        """Return the quarantine directory of the files that one plan removed."""
         return f"{self.quarantine_directory}/{component(plan_id)}"
 
     def quarantine_record(self, plan_id: str) -> str:
-        """What came from where."""
+        """Return the file that records the original path of each file that the plan removed."""
         return f"{self.quarantine(plan_id)}/record.json"
 
     def quarantined(self, plan_id: str, relative: str) -> str:
-        """The place in a quarantine of the file that was ``below(relative)``."""
+        """Return the path in quarantine of the file that was at ``below(relative)``."""
         return self.quarantine(plan_id) + self.below(relative).removeprefix(self.root)
 
     def below(self, relative: str) -> str:
-        """The file of a path relative to the root; raises CorruptTable for one that leaves it or lies in quarantine."""
+        """Return the path of ``relative`` below the root; raises CorruptTable for one outside it or in quarantine."""
         parts = [component(part) for part in relative.split("/")]
         if parts[0] == "quarantine":
-            raise CorruptTable(f"path {relative!r} lies in quarantine", path=relative)
+            raise CorruptTable(f"path {relative!r} is in the quarantine directory", path=relative)
         return "/".join((self.root, *parts))
 
     def relative(self, path: str) -> str:
-        """The inverse of ``below``; raises CorruptTable for a path elsewhere."""
+        """Return the path relative to the root, the inverse of ``below``; raises CorruptTable for a path elsewhere."""
         if not path.startswith(f"{self.root}/"):
-            raise CorruptTable(f"path {path!r} does not lie below {self.root}", path=path)
+            raise CorruptTable(f"path {path!r} is not below {self.root}", path=path)
         relative = path.removeprefix(f"{self.root}/")
         self.below(relative)
         return relative
 
     @property
     def index_directory(self) -> str:
-        """Where table index files lie."""
+        """Return the directory of table index files."""
         return f"{self.root}/index"
 
     @property
     def statistics_directory(self) -> str:
-        """Where statistics files lie."""
+        """Return the directory of statistics files."""
         return f"{self.root}/statistics"
 
     def snapshot(self, snapshot_id: int) -> str:
-        """The file of a snapshot."""
+        """Return the file of a snapshot."""
         return f"{self.snapshot_directory}/snapshot-{int(snapshot_id)}"
 
     def hint(self, name: str) -> str:
-        """``LATEST`` or ``EARLIEST``."""
+        """Return the hint file of snapshots called ``LATEST`` or ``EARLIEST``."""
         return f"{self.snapshot_directory}/{component(name)}"
 
     def schema(self, schema_id: int) -> str:
-        """The file of a schema."""
+        """Return the file of a schema."""
         return f"{self.schema_directory}/schema-{int(schema_id)}"
 
     def tag(self, name: str) -> str:
-        """The file of a tag."""
+        """Return the file of a tag."""
         return f"{self.tag_directory}/tag-{identifier(name, 'tag')}"
 
     def tag_success(self, name: str) -> str:
-        """The success file of a tag."""
+        """Return the success file of a tag."""
         return f"{self.tag_directory}/tag-success-file/{identifier(name, 'tag')}_SUCCESS"
 
     def changelog(self, snapshot_id: int) -> str:
-        """The file of a changelog that outlives its snapshot."""
+        """Return the file of a changelog that is kept after its snapshot has expired."""
         return f"{self.changelog_directory}/changelog-{int(snapshot_id)}"
 
     def changelog_hint(self, name: str) -> str:
-        """``LATEST`` or ``EARLIEST`` of those changelogs."""
+        """Return the hint file of those changelogs called ``LATEST`` or ``EARLIEST``."""
         return f"{self.changelog_directory}/{component(name)}"
 
     def consumer(self, name: str) -> str:
-        """The file of a streaming reader's progress."""
+        """Return the file of a streaming reader's progress."""
         return f"{self.consumer_directory}/consumer-{identifier(name, 'consumer')}"
 
     def manifest(self, name: str) -> str:
-        """A manifest, manifest list or index manifest."""
+        """Return the file of a manifest, manifest list or index manifest."""
         return f"{self.manifest_directory}/{component(name)}"
 
     def index(self, name: str) -> str:
-        """A table index file."""
+        """Return the path of a table index file."""
         return f"{self.root}/index/{component(name)}"
 
     def statistics(self, name: str) -> str:
-        """A statistics file."""
+        """Return the path of a statistics file."""
         return f"{self.root}/statistics/{component(name)}"
 
     def bucket(self, partition: str, bucket: int) -> str:
-        """The directory of a bucket; ``partition`` from ``partition_path``."""
+        """Return the directory of a bucket; ``partition`` comes from ``partition_path``."""
         middle = f"{partition}/" if partition else ""
         return f"{self.root}/{middle}{bucket_directory(bucket)}"
 
     def data_file(self, partition: str, bucket: int, name: str) -> str:
-        """A data file, or an extra file beside one."""
+        """Return the path of a data file, or of an extra file of one."""
         return f"{self.bucket(partition, bucket)}/{component(name)}"
 
     def success_file(self, partition: str) -> str:
-        """The file that marks a partition done; ``partition`` from ``partition_path``."""
+        """Return the file that marks a partition as complete; ``partition`` comes from ``partition_path``."""
         return f"{self.root}/{partition}/_SUCCESS"

@@ -1,7 +1,7 @@
-"""The probe: does this store create a file only when there is none?
+"""Probe: tests whether a store obeys the condition of a conditional write.
 
-A store that takes the condition and does not heed it looks just like one that does, until two writers meet and one of
-them loses its commit. So one name that nobody else has is created twice, and the second time must be told so.
+A store that accepts the condition and ignores it would let two concurrent writers overwrite each other's commits. So
+the probe creates a file with a new name twice; the second creation must report that the file exists.
 """
 
 from __future__ import annotations
@@ -16,31 +16,31 @@ from paimon_core.errors import CommitStateUnknown, ConditionalWriteUnsupported, 
 
 TRIES = 6
 _FIRST_PAUSE_SECONDS = 0.05
-_NOT_BUILT = 501
-_proven: set[Hashable] = set()
-_proving = threading.Lock()
+_NOT_IMPLEMENTED = 501
+_proven_places: set[Hashable] = set()
+_probe_lock = threading.Lock()
 
 
 def prove_once(
     place: Hashable, create: Callable[[str, bytes], bool], delete: Callable[[list[str]], object], directory: str
 ) -> None:
-    """``prove``, unless this process has proven it for the same place."""
-    if place in _proven:
+    """Call ``prove``, unless it has succeeded in this process for the same place."""
+    if place in _proven_places:
         return
-    with _proving:
-        if place not in _proven:
+    with _probe_lock:
+        if place not in _proven_places:
             prove(create, delete, directory)
-            _proven.add(place)
+            _proven_places.add(place)
 
 
 def prove(create: Callable[[str, bytes], bool], delete: Callable[[list[str]], object], directory: str) -> None:
-    """Create one name twice in ``directory``; ``create`` is the exclusive creation in question.
+    """Create a file with a new name twice in ``directory`` with ``create``, the exclusive creation to test.
 
-    A probe that cannot be deleted stays: a writer needs no right to delete. Raises ConditionalWriteUnsupported, and
-    StorageError when the store gave no answer that decides it.
+    The file is deleted afterwards if possible: a writer needs no permission to delete. Raises
+    ConditionalWriteUnsupported when the store ignores the condition, StorageError when the answers do not show it.
     """
     path = f"{directory}/.probe-{uuid.uuid4()}.tmp"
-    is_there = False
+    was_created = False
     unknown: PaimonError | None = None
     try:
         for attempt in range(TRIES):
@@ -51,14 +51,14 @@ def prove(create: Callable[[str, bytes], bool], delete: Callable[[list[str]], ob
                 time.sleep(_FIRST_PAUSE_SECONDS * 2**attempt)
                 continue
             except StorageError as error:
-                if error.facts.get("status") == _NOT_BUILT:
+                if error.facts.get("status") == _NOT_IMPLEMENTED:
                     raise _unsupported(path) from None
                 raise
             if not created:
                 return
-            if is_there:
+            if was_created:
                 raise _unsupported(path)
-            is_there = True
+            was_created = True
     finally:
         with contextlib.suppress(PaimonError):
             delete([path])
@@ -67,8 +67,8 @@ def prove(create: Callable[[str, bytes], bool], delete: Callable[[list[str]], ob
 
 def _unsupported(path: str) -> ConditionalWriteUnsupported:
     return ConditionalWriteUnsupported(
-        f"the store created {path} although it was there: it does not heed the condition of a conditional write "
-        "(If-None-Match), and writers would overwrite each other's commits. Use a store that does, or a catalog with a "
-        "lock",
+        f"the store created {path} although it existed: it ignores the condition of a conditional write "
+        "(If-None-Match), so writers would overwrite each other's commits. Use a store that obeys the condition, or a "
+        "catalog with a lock",
         path=path,
     )

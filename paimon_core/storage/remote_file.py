@@ -1,8 +1,8 @@
-"""Files of an object store as Arrow streams.
+"""Remote files: files of an object store as Arrow streams.
 
-Reading asks for ranges: the end of the file first, where Parquet and ORC keep their footers and which is all of a
-small file, then what is asked for, with some more after a small read. Writing sends parts; nothing shows before
-``close``, and a stream that is left by an exception, discarded or forgotten leaves nothing.
+Reading requests ranges: first the end of the file, which contains the footer of Parquet and ORC files and all of a
+small file, then the ranges that are read, rounded up to ``AHEAD_BYTES``. Writing sends parts. The file becomes visible
+with ``close``; when the stream is discarded, garbage-collected or closed by an exception, no file is created.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from typing import Any, Protocol
 import pyarrow as pa
 
 TAIL_BYTES = 256 * 1024
-"""Read when a file is opened: about what comes in the time of one round trip."""
+"""The bytes to read when a file is opened: about what a store sends in the time of one round trip."""
 AHEAD_BYTES = 1024 * 1024
-"""The least that is read at once after that."""
+"""The fewest bytes that each later request reads."""
 
 
 class RemoteReader(io.RawIOBase):
-    """A file by ranges: ``fetch(start, end)`` gives exactly those bytes."""
+    """A file that is read by ranges: ``fetch(start, end)`` returns exactly those bytes."""
 
     def __init__(self, fetch: Callable[[int, int], bytes], tail: bytes, size: int) -> None:
         self._fetch = fetch
@@ -32,41 +32,41 @@ class RemoteReader(io.RawIOBase):
         self._ahead = (0, b"")
 
     def readable(self) -> bool:
-        """Always."""
+        """Return True."""
         return True
 
     def seekable(self) -> bool:
-        """Always."""
+        """Return True."""
         return True
 
     def tell(self) -> int:
-        """The position in bytes."""
+        """Return the position in bytes."""
         return self._at
 
     def size(self) -> int:
-        """The bytes of the whole file."""
+        """Return the size of the file in bytes."""
         return self._size
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        """Go to a position, as for any file."""
+        """Move to a position, see ``io.IOBase.seek``; return the new position."""
         self._at = max(0, offset + {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._size}[whence])
         return self._at
 
     def read(self, size: int | None = -1) -> bytes:
-        """The next bytes, fewer only at the end of the file."""
+        """Return the next ``size`` bytes, fewer only at the end of the file."""
         rest = max(0, self._size - self._at)
         data = self._bytes(self._at, self._at + (rest if size is None or size < 0 else min(size, rest)))
         self._at += len(data)
         return data
 
     def readall(self) -> bytes:
-        """All that is left."""
+        """Return the rest of the file."""
         return self.read()
 
     def _bytes(self, start: int, end: int) -> bytes:
-        for first, held in (self._tail, self._ahead):
-            if first <= start and end <= first + len(held):
-                return held[start - first : end - first]
+        for first, data in (self._tail, self._ahead):
+            if first <= start and end <= first + len(data):
+                return data[start - first : end - first]
         tail_start, tail = self._tail
         if end > tail_start:
             return self._bytes(start, tail_start) + tail[max(0, start - tail_start) : end - tail_start]
@@ -77,41 +77,41 @@ class RemoteReader(io.RawIOBase):
 
 
 class Sink(Protocol):
-    """Where a ``RemoteWriter`` puts its bytes; each call raises PaimonErrors only."""
+    """Receives the bytes of a ``RemoteWriter``; each method raises only PaimonErrors."""
 
     def put(self, data: bytes) -> None:
-        """The whole file at once."""
+        """Write the whole file in one request."""
 
     def part(self, data: bytes) -> None:
-        """The next part of a large file."""
+        """Send the next part of a large file."""
 
     def complete(self) -> None:
-        """The end of a large file."""
+        """Create the large file from the parts sent."""
 
     def abort(self) -> None:
-        """Drop the parts sent so far."""
+        """Delete the parts sent so far."""
 
 
 class RemoteWriter(io.RawIOBase):
-    """Collects bytes into parts of one size; ``close`` completes the file, unless a call failed before."""
+    """Collects bytes into parts of equal size; ``close`` creates the file, unless an earlier call failed."""
 
     def __init__(self, sink: Sink, part_bytes: int) -> None:
         self._sink = sink
         self._part_bytes = part_bytes
         self._buffer = bytearray()
         self._sent = 0
-        self._is_over = False
+        self._is_finished = False
 
     def writable(self) -> bool:
-        """Always."""
+        """Return True."""
         return True
 
     def tell(self) -> int:
-        """The bytes written so far."""
+        """Return the number of bytes written so far."""
         return self._sent + len(self._buffer)
 
     def write(self, data: Any) -> int:
-        """Take bytes; whole parts are sent."""
+        """Add bytes and send full parts; return the number of bytes added."""
         view = memoryview(data).cast("B")
         self._buffer += view
         while len(self._buffer) >= 2 * self._part_bytes:  # the last part must not be empty
@@ -119,24 +119,24 @@ class RemoteWriter(io.RawIOBase):
         return len(view)
 
     def close(self) -> None:
-        """Make the file appear; raises StorageError, and then there is none."""
-        if self.closed or self._is_over:
+        """Create the file; raises StorageError when that fails."""
+        if self.closed or self._is_finished:
             return super().close()
         try:
             if not self._sent:
-                self._is_over = True
+                self._is_finished = True
                 self._sink.put(bytes(self._buffer))
             else:
                 self._send(len(self._buffer))
-                self._is_over = True
+                self._is_finished = True
                 self._sink.complete()
         finally:
             super().close()
         return None
 
     def discard(self) -> None:
-        """Close without a file; a second call, or one after ``close``, does nothing."""
-        if not self._is_over:
+        """Close without creating the file; a second call, or one after ``close``, does nothing."""
+        if not self._is_finished:
             self._abort()
         super().close()
 
@@ -151,16 +151,16 @@ class RemoteWriter(io.RawIOBase):
         self._sent += count
 
     def _abort(self) -> None:
-        self._is_over = True
-        with contextlib.suppress(OSError):  # parts that stay are seen by nobody, and the bucket's lifecycle ends them
+        self._is_finished = True
+        with contextlib.suppress(OSError):  # parts that remain are not visible, and the bucket's lifecycle deletes them
             self._sink.abort()
 
     def __del__(self) -> None:
-        self._is_over = True
+        self._is_finished = True
 
 
 class RemoteOutput(pa.PythonFile):  # type: ignore[misc]
-    """A ``RemoteWriter`` as an Arrow stream, which an exception in its ``with`` block discards."""
+    """A ``RemoteWriter`` as an Arrow stream; an exception in its ``with`` block discards the file."""
 
     def __new__(cls, writer: RemoteWriter) -> RemoteOutput:  # noqa: D102 - Arrow opens the file here
         stream: RemoteOutput = pa.PythonFile.__new__(cls, writer, mode="w")
@@ -170,7 +170,7 @@ class RemoteOutput(pa.PythonFile):  # type: ignore[misc]
         self._writer = writer
 
     def discard(self) -> None:
-        """Close without a file."""
+        """Close without creating the file."""
         self._writer.discard()
         self.close()
 
@@ -181,7 +181,7 @@ class RemoteOutput(pa.PythonFile):  # type: ignore[misc]
 
 
 def discard(stream: pa.NativeFile) -> None:
-    """Close a stream whose file is not wanted: where the store can, the file never appears."""
+    """Close a stream whose file is not needed; on object stores the file is then not created."""
     if isinstance(stream, RemoteOutput):
         stream.discard()
     else:

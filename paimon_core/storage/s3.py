@@ -1,7 +1,7 @@
-"""Amazon S3 and what speaks its protocol, through s3fs, whose sessions, credentials and event loop are used.
+"""Amazon S3 and compatible stores: requests sent with the sessions, credentials and event loop of s3fs.
 
-The requests are made here one by one: s3fs repeats requests at three layers (itself, botocore, aiohttp), which is right
-for all but the publish of a snapshot. That one goes through a client of its own that sends it exactly once.
+s3fs repeats requests at three layers (itself, botocore, aiohttp). That is right for all requests but the one that
+publishes a snapshot, which is sent exactly once, through a separate client.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from paimon_core.storage.time_out import REQUESTS, STANDARD, TimeOut, Unanswered
 
 CONNECT_SECONDS = 5
 SENDS = REQUESTS
-"""How often botocore sends a request that may be repeated."""
+"""The most times that botocore sends a request that may be repeated."""
 PART_BYTES = 16 * 1024 * 1024
 _COPY_BYTES = 5 * 1024**3
 _TOO_MANY = 429
@@ -31,7 +31,7 @@ _Answer = TypeVar("_Answer")
 
 
 class _SendOnce(AIOHTTPSession):  # type: ignore[misc]
-    """aiohttp sends a PUT again when the connection breaks, and would then answer "exists" about its own request."""
+    """A session that does not repeat a PUT after a broken connection: the repetition would get the answer "exists"."""
 
     async def _get_session(self, proxy_url: str | None) -> Any:
         session = await super()._get_session(proxy_url)
@@ -40,8 +40,11 @@ class _SendOnce(AIOHTTPSession):  # type: ignore[misc]
 
 
 def open_store(bucket: str, options: Mapping[str, str]) -> S3Store:
-    """The bucket with the operator's options; the rest comes from the environment, profile or instance role."""
-    # What they log at DEBUG has session tokens in it.
+    """Return the bucket, opened with the operator's options.
+
+    Options that are not given come from the environment, the profile or the instance role.
+    """
+    # Their log messages at level DEBUG contain session tokens.
     for name in ("botocore", "aiobotocore", "s3fs"):
         if logging.getLogger(name).level == logging.NOTSET:
             logging.getLogger(name).setLevel(logging.INFO)
@@ -75,7 +78,7 @@ def _client(options: Mapping[str, str], sends: int, time_out: TimeOut) -> Any:
 
 @dataclass(frozen=True)
 class S3Store:
-    """One bucket; ``client`` repeats failed requests, ``once`` does not."""
+    """One bucket, see ``ObjectStore``; ``client`` repeats failed requests, ``once`` sends each request only once."""
 
     bucket: str
     client: Any
@@ -83,21 +86,21 @@ class S3Store:
     time_out: TimeOut = STANDARD
     part_bytes: int = PART_BYTES
     page_keys: int = 1000
-    """The most that the protocol gives in one answer."""
+    """The number of keys in one page; 1000 is the most that the protocol allows."""
 
     def head(self, key: str) -> StoredObject:
-        """One HEAD."""
+        """Return the object's size and time, with one HEAD."""
         found = self._call("head_object", Key=key)
         return StoredObject(key, found["ContentLength"], _millis(found["LastModified"]))
 
     def read(self, key: str, start: int = 0, end: int | None = None) -> bytes:
-        """One GET of a range, whose answer says how long it should be."""
+        """Read a range with one GET, whose answer also states the length of the range."""
         if end is not None and end <= start:
             return b""
         return self._read(key, f"bytes={start}-{'' if end is None else end - 1}", start)[0]
 
     def read_tail(self, key: str, count: int) -> tuple[bytes, int]:
-        """One GET of the last bytes."""
+        """Read the last bytes with one GET."""
         return self._read(key, f"bytes=-{count}", None)
 
     def _read(self, key: str, wanted: str, start: int | None) -> tuple[bytes, int]:
@@ -106,9 +109,9 @@ class S3Store:
         except Exception as error:
             if _status(error) != 416:
                 raise
-        size = self.head(key).size  # no byte of the range exists: an empty object, or one that is too short
+        size = self.head(key).size  # the range contains no byte: the object is empty or too short
         if start:
-            raise EOFError(f"{key} has {size} bytes, and those from {start} were asked for")
+            raise EOFError(f"{key} has {size} bytes, but bytes from {start} were requested")
         return b"", size
 
     async def _range(self, key: str, wanted: str) -> tuple[bytes, int]:
@@ -120,11 +123,11 @@ class S3Store:
         span, _, size = answer["ContentRange"].removeprefix("bytes ").partition("/")
         first, _, last = span.partition("-")
         if len(data) != int(last) - int(first) + 1:
-            raise EOFError(f"{len(data)} bytes came of {span}")
+            raise EOFError(f"the answer contains {len(data)} bytes of range {span}")
         return data, int(size)
 
     def _repeated(self, read: Callable[[], Coroutine[Any, Any, _Answer]]) -> _Answer:
-        """botocore repeats a request, but not the body that breaks off after the head of its answer."""
+        """Repeat a read whose body was cut off: botocore repeats a request only until its answer has started."""
         for _ in range(SENDS - 1):
             try:
                 return self._run(read)
@@ -137,19 +140,19 @@ class S3Store:
         return self._run(read)
 
     def put(self, key: str, data: bytes) -> None:
-        """One PUT."""
+        """Create or replace an object with one PUT."""
         self._call("put_object", Key=key, Body=data)
 
     def put_new(self, key: str, data: bytes) -> None:
-        """One PUT with ``If-None-Match: *``."""
+        """Create an object with one PUT with ``If-None-Match: *``."""
         self._run(lambda: self.once._call_s3("put_object", Bucket=self.bucket, Key=key, Body=data, IfNoneMatch="*"), 1)
 
     def upload(self, key: str) -> Upload:
-        """A multipart upload."""
+        """Start a multipart upload."""
         return S3Upload(self, key, self._call("create_multipart_upload", Key=key)["UploadId"])
 
     def page(self, prefix: str, *, is_flat: bool, token: str | None, limit: int | None = None) -> Page:
-        """One ListObjectsV2."""
+        """Return one page, with one ListObjectsV2."""
         wanted: dict[str, Any] = {"Prefix": prefix, "MaxKeys": limit or self.page_keys}
         if not is_flat:
             wanted["Delimiter"] = "/"
@@ -166,7 +169,7 @@ class S3Store:
         )
 
     def delete(self, keys: Sequence[str]) -> int:
-        """One DeleteObjects, which does not tell what was missing: a single key is looked for before."""
+        """Delete objects with one DeleteObjects, which does not report missing keys; a single key is checked first."""
         if len(keys) == 1:
             try:
                 self.head(keys[0])
@@ -178,11 +181,13 @@ class S3Store:
         failed = self._call("delete_objects", Delete=wanted).get("Errors", []) if keys else []
         if failed:
             first = failed[0]
-            raise OSError(f"{len(failed)} of {len(keys)} were not deleted, {first['Key']}: {first.get('Code')}")
+            raise OSError(
+                f"{len(failed)} of {len(keys)} were not deleted; the first is {first['Key']}: {first.get('Code')}"
+            )
         return len(keys)
 
     def copy(self, source: str, target: str) -> None:
-        """A copy within the store, in parts when the object is larger than one copy may be."""
+        """Copy an object within the store, in parts when it is larger than one copy request allows (5 GiB)."""
         size = self.head(source).size
         where = {"Bucket": self.bucket, "Key": source}
         if size <= _COPY_BYTES:
@@ -198,11 +203,11 @@ class S3Store:
             raise
 
     def mark_directory(self, key: str) -> None:
-        """An empty object whose name ends in a slash."""
+        """Create an empty object whose name ends with a slash."""
         self.put(f"{key}/", b"")
 
     def failure(self, error: BaseException) -> Failure:
-        """By HTTP status; without one, only a connection that was never made is sure to have done nothing."""
+        """Classify by HTTP status; without one, only a request that was never sent is certainly not executed."""
         status = _status(error)
         if status is not None:
             answer = getattr(error, "response", None) or getattr(error.__cause__, "response", None) or {}
@@ -219,32 +224,32 @@ class S3Store:
         inner = getattr(error, "kwargs", {}).get("error")
         if isinstance(inner, aiohttp.ClientConnectorError) or isinstance(error, ConnectTimeoutError):
             return Failure(Meaning.REFUSED, text)
-        is_about_us = isinstance(error, BotoCoreError) and not isinstance(error, HTTPClientError)
-        return Failure(Meaning.REFUSED if is_about_us and not inner else Meaning.UNKNOWN, text)
+        is_local_error = isinstance(error, BotoCoreError) and not isinstance(error, HTTPClientError)
+        return Failure(Meaning.REFUSED if is_local_error and not inner else Meaning.UNKNOWN, text)
 
     def _call(self, method: str, **wanted: Any) -> dict[str, Any]:
         for attempt in range(SENDS - 1):
             try:
                 return self._call_once(method, wanted)
             except Exception as error:
-                if _status(error) != _TOO_MANY:  # the one answer to wait after that botocore does not know
+                if _status(error) != _TOO_MANY:  # botocore does not wait and retry after this status
                     raise
             time.sleep(_FIRST_PAUSE_SECONDS * 2**attempt)
         return self._call_once(method, wanted)
 
     def _call_once(self, method: str, wanted: Mapping[str, Any]) -> dict[str, Any]:
-        # The store works on a copy for as long as it takes.
-        most = None if "CopySource" in wanted else REQUESTS
-        return self._run(lambda: self.client._call_s3(method, Bucket=self.bucket, **wanted), most)
+        # The duration of a copy depends on the size of the object, so it has no limit.
+        max_requests = None if "CopySource" in wanted else REQUESTS
+        return self._run(lambda: self.client._call_s3(method, Bucket=self.bucket, **wanted), max_requests)
 
-    def _run(self, request: Callable[[], Coroutine[Any, Any, _Answer]], most: int | None = REQUESTS) -> _Answer:
-        answer: _Answer = self.time_out.run(self.client.loop, request, most)
+    def _run(self, request: Callable[[], Coroutine[Any, Any, _Answer]], max_requests: int | None = REQUESTS) -> _Answer:
+        answer: _Answer = self.time_out.run(self.client.loop, request, max_requests)
         return answer
 
 
 @dataclass(frozen=True)
 class S3Upload:
-    """A multipart upload; ``etags`` has what the parts sent so far were answered with."""
+    """A multipart upload; ``etags`` contains the ETags of the parts that were sent."""
 
     store: S3Store
     key: str
@@ -252,12 +257,12 @@ class S3Upload:
     etags: list[str] = field(default_factory=list)
 
     def part(self, data: bytes) -> None:
-        """Send a part, which may be repeated."""
+        """Send the next part; the request may be repeated."""
         answer = self.store._call("upload_part", Body=data, PartNumber=len(self.etags) + 1, **self._place)
         self.etags.append(answer["ETag"])
 
     def part_of(self, source: Mapping[str, str], start: int, end: int) -> None:
-        """Make a range of another object the next part."""
+        """Copy a range of another object as the next part."""
         answer = self.store._call(
             "upload_part_copy",
             CopySource=source,
@@ -268,7 +273,7 @@ class S3Upload:
         self.etags.append(answer["CopyPartResult"]["ETag"])
 
     def complete(self) -> None:
-        """Make the object; when a repeated request finds the upload gone, the first one has made it."""
+        """Create the object; when a repeated request finds no upload, check that the first one created the object."""
         parts = [{"PartNumber": number, "ETag": etag} for number, etag in enumerate(self.etags, 1)]
         try:
             self.store._call("complete_multipart_upload", MultipartUpload={"Parts": parts}, **self._place)
@@ -276,7 +281,7 @@ class S3Upload:
             self.store.head(self.key)
 
     def abort(self) -> None:
-        """Drop the parts."""
+        """Delete the parts that were sent."""
         self.store._call("abort_multipart_upload", **self._place)
 
     @property
@@ -285,7 +290,7 @@ class S3Upload:
 
 
 def _status(error: BaseException) -> int | None:
-    """The HTTP status of the answer that s3fs made this exception of."""
+    """Return the HTTP status of the answer that s3fs turned into this exception, None without one."""
     for cause in (error, error.__cause__):
         answer = getattr(cause, "response", None)
         if isinstance(answer, dict):

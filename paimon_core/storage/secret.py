@@ -1,8 +1,8 @@
-"""Secret: a credential that does not show.
+"""Secret: a credential that is not shown.
 
-Its text is seen by ``reveal`` only: not in a repr, a message, a log line, an f-string or JSON. It does travel in a
-pickle, as a worker needs it; pickles of this library go from process to process and never into a file. Whoever does
-not want even that gives no credentials and lets each machine find its own (environment, profile, instance role).
+Only ``reveal`` returns its text; a repr, a message, a log line or an f-string shows ``***``. A pickle does contain the
+text, because a worker needs it; this library sends pickles between processes and never writes them to files. To avoid
+that, give no credentials and let each machine find its own (environment, profile, instance role).
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ _QUERY = re.compile(r"\?[^\s'\"<>)\]]{8,}")
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Secret:
-    """A text that shows as ``***``; equal texts are equal secrets."""
+    """A text that is shown as ``***``; secrets with equal texts are equal."""
 
     _text: str = field(repr=False)
 
     def reveal(self) -> str:
-        """The text itself, for the client library that signs with it."""
+        """Return the text, for the client library that signs requests with it."""
         return self._text
 
     def __repr__(self) -> str:
@@ -36,7 +36,7 @@ class Secret:
 
 
 def scrubbed(text: str, secrets: Iterable[Secret]) -> str:
-    """``text`` without the secrets and without the queries of URLs, which may carry signatures."""
+    """Return ``text`` without the secrets and without the queries of URLs, which may contain signatures."""
     for secret in secrets:
         if secret.reveal():
             text = text.replace(secret.reveal(), HIDDEN)

@@ -1,7 +1,7 @@
-"""Storage: the one seam through which every byte of a warehouse is read and written.
+"""Storage: the protocol through which every file of a warehouse is read and written.
 
-The core calls nothing but these methods, so that another store or a fault injector can take the place of the local
-disk. Paths are absolute strings of the store, made by ``storage.paths`` only.
+The core accesses files only through these methods, so that another store or a fault injector can replace the local
+disk. Paths are absolute strings of the store, built only by ``storage.paths``.
 """
 
 from __future__ import annotations
@@ -17,87 +17,96 @@ from paimon_core.errors import UnsupportedFeature
 
 @dataclass(frozen=True, slots=True)
 class FileInfo:
-    """One entry of a directory listing; sizes in bytes, times in epoch milliseconds (0 for directories)."""
+    """One entry of a directory listing: size in bytes, time in epoch milliseconds (both 0 for directories)."""
 
     path: str
     is_directory: bool
     size: int = 0
     modified_millis: int = 0
     is_link: bool = False
-    """A symbolic link, whatever it leads to."""
+    """Whether the entry is a symbolic link, to a file or a directory."""
 
     @property
     def name(self) -> str:
-        """The last component of the path."""
+        """Return the last component of the path."""
         return self.path.rsplit("/", 1)[-1]
 
 
 class Storage(Protocol):
-    """Bytes by path. Every method raises StorageError when the store fails, NotFound where named."""
+    """Read and write files by path.
+
+    Every method raises StorageError when the store fails, and FileNotFoundError only where its docstring says so.
+    """
 
     @property
     def is_local(self) -> bool:
-        """Whether the paths are files of this machine, which other readers can open by themselves."""
+        """Whether the paths are files of this machine, which other libraries can open directly."""
 
     def read(self, path: str) -> bytes:
-        """The whole file; raises FileNotFoundError when there is none."""
+        """Return the content of the file; raises FileNotFoundError when it is missing."""
 
     def exists(self, path: str) -> bool:
-        """Whether a file or directory is there."""
+        """Whether a file or directory exists at the path."""
 
     def list(self, directory: str) -> list[FileInfo]:
-        """The direct entries; [] for a directory that does not exist."""
+        """Return the direct entries; [] for a directory that does not exist."""
 
     def walk(self, directory: str) -> Iterator[FileInfo]:
-        """Every file below a directory, in any order; none for one that does not exist.
+        """Yield every file below a directory, in any order; nothing when the directory does not exist.
 
-        Symbolic links are told as files and never followed.
+        Symbolic links are listed as files and never followed.
         """
 
     def open_input(self, path: str) -> pa.NativeFile:
-        """The file for random access; raises FileNotFoundError when there is none."""
+        """Open the file for random access; raises FileNotFoundError when it is missing."""
 
     def open_output(self, path: str) -> pa.NativeFile:
-        """A new file to stream into; parent directories appear by themselves. Durable once closed."""
+        """Open a new file to stream into; missing parent directories are created. The file is durable once closed."""
 
     def write(self, path: str, data: bytes) -> None:
-        """A whole new file under a name that nobody else uses (data, manifests)."""
+        """Write a new file under a name that no other writer uses (data files, manifests)."""
 
     def overwrite(self, path: str, data: bytes) -> None:
-        """Replace a small file atomically (hints, tags with replace)."""
+        """Create or replace a small file atomically (hints, tags with replace)."""
 
     def create_exclusive(self, path: str, data: bytes) -> bool:
-        """Create the file with all of its bytes, durably, unless it exists: True created, False somebody was first.
+        """Create the file with all of its bytes, durably, unless it exists.
 
-        This is the publish of a snapshot or schema: readers see no file or the whole file. Raises
-        CommitStateUnknown when the store cannot say whether the file was created.
+        Return True when the file was created, False when it existed already. Snapshots and schemas are published this
+        way: readers see no file or the whole file. Raises CommitStateUnknown when it is not known whether the file
+        was created.
         """
 
     def move(self, source: str, target: str) -> None:
-        """Give a file a new path that nobody else uses, parent directories appear by themselves.
+        """Move a file to a path that no other writer uses; missing parent directories are created.
 
-        A crash, or an error, leaves it under one name or both. Raises FileNotFoundError when there is no ``source``.
+        After a crash or an error the file exists at ``source``, at ``target`` or at both. Raises FileNotFoundError
+        when ``source`` is missing.
         """
 
     def move_directory(self, source: str, target: str) -> None:
-        """Give a directory a new path that is free, all of it at once, parent directories appear by themselves.
+        """Rename a directory to an unused path in one atomic step; missing parent directories are created.
 
-        Raises UnsupportedFeature on stores without it, FileNotFoundError when there is no ``source``, StorageError when
-        ``target`` is taken.
+        Raises UnsupportedFeature on stores that cannot rename directories, FileNotFoundError when ``source`` is
+        missing, StorageError when ``target`` exists.
         """
-        raise UnsupportedFeature(f"cannot move {source}: this store has no rename of directories", path=source)
+        raise UnsupportedFeature(f"cannot move {source}: this store cannot rename directories", path=source)
 
     def make_directory(self, directory: str) -> None:
-        """Make a directory and its parents; one that exists is no error."""
+        """Create a directory and its parents; an existing directory is no error."""
 
     def delete(self, paths: Iterable[str]) -> int:
-        """Delete files; missing ones are no error.
+        """Delete files and return how many were deleted; missing files are no error.
 
-        The number deleted, exact for a single path; of more, a store that does not tell counts the missing ones too.
+        The number is exact for a single path. For several paths it includes the missing ones on stores that do not
+        report them (S3).
         """
 
     def delete_directory(self, directory: str) -> None:
-        """Delete a directory and all below it; a missing one is no error."""
+        """Delete a directory and everything below it; a missing directory is no error."""
 
     def remove_empty_directory(self, directory: str) -> bool:
-        """Remove a directory if nothing is in it: True removed; False it stays, or the store has no directories."""
+        """Delete a directory if it is empty.
+
+        Return True when it was deleted, False when it was not, also on stores without directories.
+        """

@@ -26,11 +26,11 @@ class Bounds:
         return Bounds, (self.root,)
 
     def check_entry(self, path: str) -> None:
-        """Raises CorruptTable when a directory between the root and ``path`` is a link."""
+        """Raise CorruptTable when a directory between the root and ``path`` is a link."""
         self.check_directory(os.path.dirname(path))
 
     def check_directory(self, directory: str) -> None:
-        """Raises CorruptTable when ``directory`` or one between it and the root is a link; a missing one is no error.
+        """Raise CorruptTable when ``directory`` or one between it and the root is a link; a missing one is no error.
 
         Costs one lstat for each directory.
         """
@@ -45,7 +45,7 @@ class Bounds:
             raise link_error(directory)
 
     def check_file(self, path: str) -> None:
-        """Raises CorruptTable when the file is a link, or a directory above it not yet checked since ``forget`` is one.
+        """Raise CorruptTable when the file is a link, or a directory above it not yet checked since ``forget`` is one.
 
         Costs one lstat for the file.
         """
@@ -62,5 +62,5 @@ class Bounds:
 
 
 def link_error(path: str) -> CorruptTable:
-    """The error that names the link."""
+    """Return the error for a symbolic link at ``path``."""
     return CorruptTable(f"{path} is a symbolic link: links below the directory of a table are not followed", path=path)

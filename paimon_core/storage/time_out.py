@@ -1,6 +1,6 @@
 """Time-outs of object stores: for one request, and for one call with all requests that its client repeats.
 
-A store that accepts connections and never answers must end in an error. The clients limit the time of single requests;
+A store that accepts connections and never answers must lead to an error. The clients limit the time of single requests;
 this module limits the time of the whole call.
 """
 
@@ -17,12 +17,12 @@ from paimon_core.errors import InvalidOption
 OPTION = "storage.request-timeout"
 DEFAULT_MILLIS = 60_000
 REQUESTS = 5
-"""A call with its repeated requests may take as long as this number of requests."""
+"""The time limit of a call, including repeated requests, in time-outs of one request."""
 _MILLIS = {"ms": 1, "s": 1000, "min": 60_000}
 
 
 class Unanswered(Exception):
-    """The store gave no answer in time; it may have done what was asked."""
+    """The store did not answer in time; it may have executed the request."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class TimeOut:
 
     @staticmethod
     def of(options: Mapping[str, str]) -> TimeOut:
-        """From the option; raises InvalidOption for a value such as "soon" or "0 s"."""
+        """Parse the option; raises InvalidOption for a value such as "soon" or "0 s"."""
         text = options.get(OPTION)
         if text is None:
             return TimeOut()
@@ -44,18 +44,18 @@ class TimeOut:
 
     @property
     def seconds(self) -> float:
-        """For one request."""
+        """The time-out of one request in seconds."""
         return self.millis / 1000
 
     @property
     def whole_seconds(self) -> int:
-        """For one request, rounded up, for clients that count in seconds."""
+        """The time-out of one request, rounded up, for clients that accept only whole seconds."""
         return math.ceil(self.seconds)
 
     def run(self, loop: Any, request: Callable[[], Coroutine[Any, Any, Any]], requests: int | None = REQUESTS) -> Any:
-        """The result of a call that may take as long as ``requests`` requests; None: only each request is limited.
+        """Return the result of a call that may take as long as ``requests`` time-outs; None means no limit here.
 
-        Raises Unanswered. The call is then cancelled on our side; the store may still carry it out.
+        Raises Unanswered after that time. The call is then cancelled in this process; the store may still execute it.
         """
         import asyncio
 
@@ -70,7 +70,7 @@ class TimeOut:
         return sync(loop, bounded)
 
     def unanswered(self, requests: int | None = REQUESTS) -> Unanswered:
-        """The error, which names the option."""
+        """Return the error for a call that took too long; it names the option."""
         longest = self.seconds * (requests or 1)
         return Unanswered(f"no answer within {longest:g} s (option {OPTION} = {self.seconds:g} s a request)")
 

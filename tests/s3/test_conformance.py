@@ -245,7 +245,7 @@ def test_nothing_outside_the_warehouse_is_touched(remote):
 
 def test_an_empty_publish_is_refused(remote):
     storage, root = remote
-    with pytest.raises(InvalidRequest, match="without bytes"):
+    with pytest.raises(InvalidRequest, match="an empty file cannot be created exclusively"):
         storage.create_exclusive(f"{root}/snapshot-1", b"")
 
 

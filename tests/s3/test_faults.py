@@ -219,7 +219,7 @@ def test_an_upload_that_fails_leaves_nothing(proxy, place):
 
 @pytest.fixture
 def heedless(proxy, s3, monkeypatch):
-    monkeypatch.setattr(probe, "_proven", set())
+    monkeypatch.setattr(probe, "_proven_places", set())
     proxy.rule = lambda request: Fault(unconditional=True)
     yield {**s3.options, "s3.endpoint": proxy.endpoint}
     proxy.rule = lambda request: Fault()
@@ -263,7 +263,7 @@ def test_a_probe_that_cannot_decide(heedless, s3, proxy, monkeypatch, fault):
 @pytest.mark.parametrize("faults", [[DROP], [NEVER_SENT], [Fault(), DROP], [SLOW, DROP, DROP]])
 def test_a_probe_with_lost_answers_decides_rightly(s3, proxy, monkeypatch, faults):
     monkeypatch.setattr(probe, "_FIRST_PAUSE_SECONDS", 0.001)
-    monkeypatch.setattr(probe, "_proven", set())
+    monkeypatch.setattr(probe, "_proven_places", set())
     storage, root = open_storage(s3.url, {**s3.options, "s3.endpoint": proxy.endpoint})
     proxy.script("PUBLISH", "probe", *faults)
     assert storage.create_exclusive(f"{root}/snapshot-1", b"1")
@@ -290,7 +290,7 @@ def test_a_reader_without_the_right_to_write(proxy, place, s3):
 
 
 def test_a_writer_without_the_right_to_delete(proxy, s3, monkeypatch):
-    monkeypatch.setattr(probe, "_proven", set())
+    monkeypatch.setattr(probe, "_proven_places", set())
     proxy.rule = lambda request: DENIED if request.kind == "DELETE" else Fault()
     catalog = paimon.open_catalog(s3.url, storage={**s3.options, "s3.endpoint": proxy.endpoint})
     catalog.create_database("db")

@@ -27,7 +27,7 @@ BAD = {
     "suffix": ("x.db", "dot|'database.table'"),
     "hidden": (".x", "dot|'database.table'"),
     "dollar": ("t$snapshots", r"'\$'|system table"),
-    "long": ("a" * 256, "200 is the most"),
+    "long": ("a" * 256, "the limit is 200"),
     "long in bytes": ("ä" * 101, "202 bytes"),
     "nul": ("a\0b", "control"),
     "newline": ("a\nb", "control"),

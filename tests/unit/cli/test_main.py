@@ -1,4 +1,4 @@
-"""The command line, command by command: what it prints, what it does, and which exit code it gives."""
+"""The commands: what each prints and does, and which exit code it returns."""
 
 import datetime
 import itertools
@@ -16,15 +16,15 @@ _numbers = itertools.count()
 
 
 def four_snapshots(warehouse: str) -> paimon.Table:
-    """Four snapshots of db.t, partitioned by day."""
+    """Create db.t, partitioned by day, with four snapshots."""
     catalog = paimon.open_catalog(warehouse)
     catalog.create_database("db")
     schema = pa.schema([("day", pa.int32()), ("k", pa.int32())])
     options = {"bucket": "1", "write-only": "true", "partition.mark-done-action": "success-file"}
-    made = catalog.create_table("db.t", schema, primary_key=["day", "k"], partition_by=["day"], options=options)
+    table = catalog.create_table("db.t", schema, primary_key=["day", "k"], partition_by=["day"], options=options)
     for k in range(4):
-        made.write(pa.table({"day": pa.array([1], pa.int32()), "k": pa.array([k], pa.int32())}))
-    return made
+        table.write(pa.table({"day": pa.array([1], pa.int32()), "k": pa.array([k], pa.int32())}))
+    return table
 
 
 @pytest.fixture
@@ -39,7 +39,7 @@ def table(lake):
 
 @pytest.fixture
 def run(table, lake, capsys, monkeypatch):
-    """Run a command on the warehouse; its exit code, output and errors."""
+    """Return a function that runs a command on the warehouse and returns its exit code, output and errors."""
     monkeypatch.delenv("PAIMON_WAREHOUSE", raising=False)
 
     def running(*arguments: str, warehouse: bool = True):
@@ -48,8 +48,8 @@ def run(table, lake, capsys, monkeypatch):
             code = main([*arguments, *where])
         except SystemExit as stopped:
             code = stopped.code
-        said = capsys.readouterr()
-        return code, said.out, said.err
+        printed = capsys.readouterr()
+        return code, printed.out, printed.err
 
     return running
 
@@ -63,8 +63,8 @@ def test_a_warehouse_that_is_not_there_is_no_empty_one(run, tmp_path):
     gone, empty = str(tmp_path / "gone"), tmp_path / "empty"
     empty.mkdir()
     code, out, err = run("tables", "--warehouse", gone, warehouse=False)
-    assert (code, out, err) == (2, "", f"paimon-core tables: no warehouse at {gone}: nothing is there\n")
-    assert run("tables", "--warehouse", str(empty), warehouse=False) == (0, "no table\n", "")
+    assert (code, out, err) == (2, "", f"paimon-core tables: warehouse {gone} does not exist\n")
+    assert run("tables", "--warehouse", str(empty), warehouse=False) == (0, "no tables\n", "")
     for arguments in (("tables", "db"), ("snapshots", "db.t"), ("fsck", "db.t"), ("tags", "delete", "db.t", "x")):
         code, out, err = run(*arguments, "--warehouse", gone, warehouse=False)
         assert (code, out) == (2, "")
@@ -119,17 +119,17 @@ def test_a_bad_schema_is_a_finding(run, table):
 
 
 def test_tags(run, table):
-    assert run("tags", "list", "db.t") == (0, "no tag\n", "")
+    assert run("tags", "list", "db.t") == (0, "no tags\n", "")
     assert run("tags", "create", "db.t", "a", "--snapshot", "2", "--keep-for", "7 d") == (
         0,
-        "tag a is snapshot 2\n",
+        "created tag a for snapshot 2\n",
         "",
     )
-    assert run("tags", "rename", "db.t", "a", "b")[:2] == (0, "tag a is called b now\n")
+    assert run("tags", "rename", "db.t", "a", "b")[:2] == (0, "renamed tag a to b\n")
     assert json.loads(run("tags", "list", "db.t", "--json")[1])[0]["tag"] == "b"
     code, out, _ = run("tags", "delete", "db.t", "b")
     assert code == 0
-    assert "nothing was done" in out
+    assert "the plan was not applied" in out
     assert [t.name for t in table.tags.list()] == ["b"]
     assert run("tags", "delete", "db.t", "b", "--apply") == (
         0,
@@ -137,12 +137,12 @@ def test_tags(run, table):
         "",
     )
     assert table.tags.list() == []
-    assert run("tags", "create", "db.t", "c", "--time", "0")[1] == "tag c is snapshot 1\n"
+    assert run("tags", "create", "db.t", "c", "--time", "0")[1] == "created tag c for snapshot 1\n"
 
 
 def test_branches(run, table):
     table.tags.create("t", 2)
-    assert run("branches", "create", "db.t", "b", "--tag", "t")[:2] == (0, "branch b is made\n")
+    assert run("branches", "create", "db.t", "b", "--tag", "t")[:2] == (0, "created branch b\n")
     assert run("branches", "list", "db.t")[1] == "b\n"
     assert len(json.loads(run("snapshots", "db.t", "--branch", "b", "--json")[1])) == 1
     assert run("branches", "rename", "db.t", "b", "c")[0] == 0
@@ -170,7 +170,7 @@ def test_snapshots_expire(run, table):
     arguments = ("expire", "snapshots", "db.t", "--keep-last", "1", "--keep-max", "2")
     code, out, _ = run(*arguments)
     assert code == 0
-    assert out.endswith("nothing was done: add --apply, or --plan-out FILE\n")
+    assert out.endswith("the plan was not applied: add --apply, or --plan-out FILE\n")
     assert json.loads(run(*arguments, "--json")[1])["subjects"] == ["snapshot 1", "snapshot 2"]
     assert table.context.snapshots.ids() == [1, 2, 3, 4]
     assert run(*arguments, "--apply")[0] == 0
@@ -202,7 +202,7 @@ def test_other_expiry(run, table):
 def test_tags_expire_by_plan(run, table, tmp_path):
     arguments = ("expire", "tags", "db.t")
     nothing = "expire-tags db.t: nothing to do\n"
-    assert run(*arguments) == (0, f"{nothing}nothing was done: add --apply, or --plan-out FILE\n", "")
+    assert run(*arguments) == (0, f"{nothing}the plan was not applied: add --apply, or --plan-out FILE\n", "")
     assert run(*arguments, "--apply") == (0, f"{nothing}done: nothing to do\n", "")
     for name, snapshot in (("one", 1), ("two", 2)):
         table.tags.create(name, snapshot, keep_for=datetime.timedelta(milliseconds=1))
@@ -211,7 +211,7 @@ def test_tags_expire_by_plan(run, table, tmp_path):
     while len(json.loads(run(*arguments, "--json")[1])["subjects"]) < 2:
         pass
     code, out, _ = run(*arguments)
-    assert (code, out.count("  goes: tag "), "  file: " in out) == (0, 2, True)
+    assert (code, out.count("  remove: tag "), "  file: " in out) == (0, 2, True)
     file = str(tmp_path / "plan.json")
     assert run(*arguments, "--plan-out", file)[0] == 0
     assert len(table.tags.list()) == 3
@@ -253,23 +253,23 @@ def test_changes_that_lose_nothing(run, table):
 
 
 WRONG = [
-    (["tables"], "say where the tables are"),
+    (["tables"], "no warehouse is given: add --warehouse URL"),
     (["fsck", "db.none", "--warehouse", "LAKE"], "no table db.none"),
     (["fsck", "none", "--warehouse", "LAKE"], "database.table"),
     (["snapshots", "db.t", "--branch", "none", "--warehouse", "LAKE"], "none"),
     (["rollback", "db.t", "--warehouse", "LAKE"], "one of the arguments"),
     (["rollback", "db.t", "--snapshot", "77", "--warehouse", "LAKE"], "no snapshot 77"),
     (["tags", "create", "db.t", "../x", "--warehouse", "LAKE"], "tag name"),
-    (["expire", "snapshots", "db.t", "--older-than", "soon", "--warehouse", "LAKE"], "'soon' is no duration"),
+    (["expire", "snapshots", "db.t", "--older-than", "soon", "--warehouse", "LAKE"], "'soon' is not a duration"),
     (["expire", "snapshots", "db.t", "--older-than", "5", "--warehouse", "LAKE"], "no unit: write '5 d' or '5 ms'"),
     (["orphans", "remove", "db.t", "--older-than", " 30 ", "--warehouse", "LAKE"], "write '30 d' or '30 ms'"),
     (["tags", "create", "db.t", "x", "--keep-for", "7", "--warehouse", "LAKE"], "write '7 d' or '7 ms'"),
     (["expire", "snapshots", "db.t", "--keep-last", "0", "--warehouse", "LAKE"], "whole number from 1"),
     (["expire", "snapshots", "db.t", "--apply", "--plan-out", "x", "--warehouse", "LAKE"], "not allowed with"),
-    (["tags", "create", "db.t", "x", "--time", "noon", "--warehouse", "LAKE"], "'noon' is no time"),
-    (["mark-done", "db.t", "day", "--warehouse", "LAKE"], "is no partition such as"),
+    (["tags", "create", "db.t", "x", "--time", "noon", "--warehouse", "LAKE"], "'noon' is not a time"),
+    (["mark-done", "db.t", "day", "--warehouse", "LAKE"], "is not a partition such as"),
     (["mark-done", "db.t", "day=1,day=2", "--warehouse", "LAKE"], "names a column twice"),
-    (["mark-done", "db.t", "day=x", "--warehouse", "LAKE"], "'x' is no INT"),
+    (["mark-done", "db.t", "day=x", "--warehouse", "LAKE"], "'x' is not a value of type INT"),
     (["apply", "/no/such/plan", "--warehouse", "LAKE"], "cannot read the plan"),
     (["orphans", "undo", "db.t", "none", "--warehouse", "LAKE"], "none"),
     (["nonsense"], "invalid choice"),
@@ -281,7 +281,7 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("arguments", "says"), WRONG, ids=lambda v: " ".join(v) if isinstance(v, list) else "")
-def test_what_is_asked_wrongly_is_said_in_one_line(run, lake, arguments, says):
+def test_wrong_arguments_are_reported_in_one_line(run, lake, arguments, says):
     code, out, err = run(*(a.replace("LAKE", lake) for a in arguments), warehouse=False)
     assert (code, out) == (2, "")
     assert says in err
@@ -305,15 +305,15 @@ def test_secrets_come_from_the_environment(monkeypatch):
     from paimon_core.cli import catalogs
     from paimon_core.cli.commands import parser
 
-    asked = parser().parse_args(["tables", "--warehouse", "s3://bucket/lake", "--option", "s3.region=eu-north-1"])
+    args = parser().parse_args(["tables", "--warehouse", "s3://bucket/lake", "--option", "s3.region=eu-north-1"])
     opened = {}
     monkeypatch.setattr("paimon_core.catalog.open.open_catalog", lambda warehouse, **given: opened.update(given))
     environment = {"PAIMON_S3_ACCESS_KEY": "who", "PAIMON_S3_SECRET_KEY": "hunter2", "PAIMON_TOKEN": "t"}
-    catalogs.open_asked(asked, environment)
+    catalogs.open_asked(args, environment)
     assert opened["storage"] == {"s3.region": "eu-north-1", "s3.access-key": "who", "s3.secret-key": "hunter2"}
     assert opened["options"] is None
-    asked = parser().parse_args(["tables", "--warehouse", "wh", "--catalog", "rest"])
-    catalogs.open_asked(asked, environment | {"PAIMON_URI": "http://host"})
+    args = parser().parse_args(["tables", "--warehouse", "wh", "--catalog", "rest"])
+    catalogs.open_asked(args, environment | {"PAIMON_URI": "http://host"})
     assert (opened["type"], opened["uri"], opened["options"]) == ("rest", "http://host", {"token": "t"})
     assert opened["storage"] is None
 

@@ -151,7 +151,7 @@ def test_a_store_that_fails_is_a_storage_error(tmp_path):
     with pytest.raises(StorageError, match="cannot delete"):
         STORAGE.delete([str(tmp_path)])
     (tmp_path / "f").write_bytes(b"")
-    with pytest.raises(StorageError, match="cannot make directory"):
+    with pytest.raises(StorageError, match="cannot create directory"):
         STORAGE.make_directory(f"{tmp_path}/f")
 
 
@@ -229,7 +229,7 @@ def test_a_directory_that_is_removed_while_it_is_empty(tmp_path, monkeypatch, ve
 
 
 def test_a_directory_that_takes_no_entry_is_told(monkeypatch):
-    with pytest.raises(StorageError, match=r"cannot make directory /proc/none/deeper"):
+    with pytest.raises(StorageError, match=r"cannot create directory /proc/none/deeper"):
         STORAGE.make_directory("/proc/none/deeper")
 
 

@@ -67,7 +67,7 @@ def test_a_probe_that_stays_is_no_error():
 
 
 def test_once_for_each_place(monkeypatch):
-    monkeypatch.setattr(probe, "_proven", set())
+    monkeypatch.setattr(probe, "_proven_places", set())
     store = Store(True, True, True, False, True, False)
     place = ("a",)
     with pytest.raises(ConditionalWriteUnsupported):

@@ -122,7 +122,7 @@ def test_the_last_tag_that_held_a_file_takes_it_along_whichever_branch_it_is_on(
         ("a/b", "'/'"),
         ("x$y", r"'\$'"),
         ("DEV", "differs from branch 'dev' by case only"),
-        ("x" * 201, "201 bytes long"),
+        ("x" * 201, "has 201 bytes"),
     ],
 )
 def test_names_that_no_branch_may_have(name, why):
