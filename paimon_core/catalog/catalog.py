@@ -17,7 +17,7 @@ class Catalog(Protocol):
     """
 
     def create_database(self, name: str, *, ignore_if_exists: bool = False) -> None:
-        """Create a database; raises AlreadyExists unless ``ignore_if_exists``, InvalidRequest for a bad name (``names``)."""
+        """Create a database; raises AlreadyExists unless ``ignore_if_exists``, InvalidRequest (``names``)."""
 
     def database_exists(self, name: str) -> bool:
         """Whether the database exists."""

@@ -44,15 +44,15 @@ def new_name(name: str, what: str, existing: Iterable[str]) -> str:
     for other in existing:
         if other != name and _folded(other) == _folded(name):
             raise AlreadyExists(
-                f"{what} name {name!r} conflicts with the existing name {other!r}: they differ only by case or Unicode "
-                "normal form",
+                f"{what} name {name!r} conflicts with the existing {other!r}: they differ only by case or "
+                "Unicode normal form",
                 name=name,
             )
     return name
 
 
 def check_target(source: Identifier, target: Identifier, tables: Iterable[str]) -> None:
-    """Raise the errors of ``new_name`` when ``source`` may not be renamed to ``target``, whose database has ``tables``."""
+    """Raise the errors of ``new_name`` when ``source`` may not be renamed to ``target``, beside ``tables``."""
     others = set(tables)
     new_name(target.table, "table", others - {source.table} if source.database == target.database else others)
 

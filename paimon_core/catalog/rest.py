@@ -1,7 +1,8 @@
-"""RestCatalog: databases and tables of a Paimon REST server, which also commits (format 14.9).
+"""RestCatalog: databases and tables of a Paimon REST server, which also creates the snapshots (format 14.9).
 
-Data files and manifests are read and written here, in the store that the server names; snapshot files are the
-server's. External tables are an exception: their history is no business of the server, so their commits are files.
+This process reads and writes data files and manifests in the store that the server names; the server creates the
+snapshot files. External tables are an exception: the server does not manage their snapshots, so this process creates
+the snapshot files.
 """
 
 from __future__ import annotations
@@ -43,39 +44,39 @@ TABLE_DEFAULT = "table-default."
 
 @dataclass(frozen=True)
 class RestCatalog(Catalog):
-    """The tables of one warehouse of a server; ``RestCatalog.open`` connects."""
+    """The tables of one warehouse of a REST server; ``RestCatalog.open`` connects to it."""
 
     warehouse: str
     client: RestClient
     store: TableStore = field(repr=False)
     defaults: Mapping[str, str] = field(repr=False)
-    """Table options that the server wants every new table to have."""
+    """The options that the server sets for every new table."""
     _manifests: ManifestCache = field(default_factory=ManifestCache, repr=False, compare=False)
 
     @staticmethod
     def open(
         warehouse: str, uri: str, options: Mapping[str, str] | None = None, storage: Mapping[str, str] | None = None
     ) -> RestCatalog:
-        """Ask the server for its configuration, which it may give defaults for and decide over.
+        """Connect: request the server's configuration, which contains defaults and overrides of the options.
 
-        Raises InvalidOption and UnsupportedFeature naming an option that is not obeyed, also one of the server's.
+        Raises InvalidOption and UnsupportedFeature, which name an option that is not obeyed, also one of the server.
         """
         address = RestClient.checked_uri(uri)
         given = dict(options or {})
         first = _client(address, parse_catalog_options(given, REST_OPTIONS, "rest", headers=True))
         config = replace(first, prefix=None).get("config", query={"warehouse": warehouse})
-        told = {**_texts(config.get("defaults")), **given, **_texts(config.get("overrides"))}
-        ours = {key: text for key, text in told.items() if key in given or _is_ours(key)}
-        values = parse_catalog_options(ours, REST_OPTIONS, "rest", headers=True)
+        configured = {**_texts(config.get("defaults")), **given, **_texts(config.get("overrides"))}
+        used = {key: text for key, text in configured.items() if key in given or _is_catalog_option(key)}
+        values = parse_catalog_options(used, REST_OPTIONS, "rest", headers=True)
         client = _client(address, values)
-        store = TableStore(client, dict(storage or {}), _secret_texts(told), values["data-token.enabled"])
-        defaults = {k.removeprefix(TABLE_DEFAULT): v for k, v in told.items() if k.startswith(TABLE_DEFAULT)}
+        store = TableStore(client, dict(storage or {}), _secret_texts(configured), values["data-token.enabled"])
+        defaults = {k.removeprefix(TABLE_DEFAULT): v for k, v in configured.items() if k.startswith(TABLE_DEFAULT)}
         return RestCatalog(warehouse, client, store, defaults)
 
     # -- databases
 
     def create_database(self, name: str, *, ignore_if_exists: bool = False) -> None:
-        """Make a database; raises AlreadyExists unless told to ignore it."""
+        """Create a database; raises AlreadyExists unless ``ignore_if_exists``."""
         try:
             existing = self.list_databases()
             if name not in existing:
@@ -86,7 +87,7 @@ class RestCatalog(Catalog):
                 raise
 
     def database_exists(self, name: str) -> bool:
-        """Whether the database is there."""
+        """Whether the database exists."""
         try:
             self.client.get("databases", identifier(name, "database"))
         except NotFound:
@@ -94,11 +95,11 @@ class RestCatalog(Catalog):
         return True
 
     def list_databases(self) -> list[str]:
-        """The names of all databases, sorted."""
+        """Return the names of all databases, sorted."""
         return sorted(self.client.pages("databases", "databases"))
 
     def drop_database(self, name: str, *, cascade: bool = False, ignore_if_missing: bool = False) -> None:
-        """Remove a database; raises InvalidRequest when it holds tables, unless ``cascade``."""
+        """Delete a database; raises InvalidRequest when it contains tables, unless ``cascade``."""
         try:
             tables = self.list_tables(name)
             if tables and not cascade:
@@ -111,13 +112,13 @@ class RestCatalog(Catalog):
     # -- tables
 
     def list_tables(self, database: str) -> list[str]:
-        """The names of the tables of a database, sorted."""
+        """Return the names of the tables of a database, sorted."""
         return sorted(self.client.pages("tables", "databases", identifier(database, "database"), "tables"))
 
     def table_exists(self, name: str) -> bool:
-        """Whether the table, or the branch of it, is there."""
+        """Whether the table, or the branch of it, exists."""
         try:
-            self._told(Identifier.parse(name))
+            self._description(Identifier.parse(name))
         except NotFound:
             return False
         return True
@@ -125,25 +126,25 @@ class RestCatalog(Catalog):
     def table(self, name: str) -> Table:
         """Open a table, or a branch of it, at its latest snapshot.
 
-        Raises UnsupportedFeature too for a server that keeps schemas or snapshots elsewhere than in the table's files.
+        Also raises UnsupportedFeature for a server that does not store schemas and snapshots as files of the table.
         """
         found = Identifier.parse(name)
         main = Identifier(found.database, found.table)
-        told = self._told(found)
-        TableOptions.parse(_table_type(told), table=str(main))
-        place, table_id = told.get("path"), told.get("id")
+        description = self._description(found)
+        TableOptions.parse(_table_type(description), table=str(main))
+        place, table_id = description.get("path"), description.get("id")
         if not isinstance(place, str) or not isinstance(table_id, str):
-            raise CorruptTable(f"{self.client.uri} tells no path and id of table {name}", table=name)
+            raise CorruptTable(f"the answer of {self.client.uri} contains no path or no id of table {name}", table=name)
         storage, root = self.store.open(main, place)
         schema = SchemaStore(confined(storage, root), TablePaths(root)).latest()
-        wanted = told.get("schemaId")
-        if schema is None or (found == main and (type(wanted) is not int or schema.id < wanted)):
+        schema_id = description.get("schemaId")
+        if schema is None or (found == main and (type(schema_id) is not int or schema.id < schema_id)):
             raise UnsupportedFeature(
-                f"table {name}: {self.client.uri} has schema {wanted!r:.40}, which is no file in {root}/schema: "
-                "servers that keep schemas elsewhere are not supported",
+                f"table {name}: {self.client.uri} has schema {schema_id!r:.40}, but {root}/schema does not contain it: "
+                "servers that store schemas elsewhere are not supported",
                 table=name,
             )
-        external = bool(told.get("isExternal"))
+        external = bool(description.get("isExternal"))
         publisher = None if external else RestPublisher(self.client, main, table_id, storage, root, schema)
         context = TableContext.of(str(main), storage, root, schema, self._manifests, publisher=publisher)
         context = context if found.branch == MAIN else context.on_branch(found.branch)
@@ -151,25 +152,25 @@ class RestCatalog(Catalog):
             self._check_history(found, context)
         return Table(context)
 
-    def _told(self, name: Identifier) -> dict[str, Any]:
+    def _description(self, name: Identifier) -> dict[str, Any]:
         return self.client.get("databases", name.database, "tables", name.object_name)
 
     def latest_snapshot(self, name: str) -> Snapshot | None:
-        """The snapshot that the server holds for the latest; None for a table without one, or kept by no server."""
+        """Return the server's latest snapshot; None when there is none or the server does not manage the snapshots."""
         found = Identifier.parse(name)
         try:
-            told = self.client.get("databases", found.database, "tables", found.object_name, "snapshot")
+            answer = self.client.get("databases", found.database, "tables", found.object_name, "snapshot")
         except (SnapshotNotFound, UnsupportedFeature):
             return None
-        members = (told.get("snapshot") or {}).get("snapshot")
+        members = (answer.get("snapshot") or {}).get("snapshot")
         return Snapshot.from_members(members) if isinstance(members, dict) else None
 
     def _check_history(self, name: Identifier, context: TableContext) -> None:
         latest = self.latest_snapshot(str(name))
         if latest is not None and not context.snapshots.exists(latest.id):
             raise UnsupportedFeature(
-                f"table {name}: {self.client.uri} is at snapshot {latest.id}, no file of {context.paths.root}: "
-                "servers that keep snapshots elsewhere are not supported",
+                f"table {name}: {self.client.uri} has snapshot {latest.id}, which is no file of {context.paths.root}: "
+                "servers that store snapshots elsewhere are not supported",
                 table=str(name),
             )
 
@@ -185,10 +186,10 @@ class RestCatalog(Catalog):
         comment: str | None = None,
         ignore_if_exists: bool = False,
     ) -> Table:
-        """Ask the server to make a table, see ``Catalog.create_table``; checked here before it is asked."""
+        """Request a new table from the server, after the checks of ``Catalog.create_table``."""
         found = Identifier.of_table(name, "create")
-        wanted = {**self.defaults, **(options or {})}
-        new = Definition(schema, primary_key, partition_by, wanted, types, comment).to_schema(name)
+        all_options = {**self.defaults, **(options or {})}
+        new = Definition(schema, primary_key, partition_by, all_options, types, comment).to_schema(name)
         check_definition(TableContext.of(name, FsspecStorage(MEMORY), f"/{found.database}/{found.table}", new))
         existing = self.list_tables(found.database)
         if found.table not in existing:
@@ -210,7 +211,7 @@ class RestCatalog(Catalog):
         return self.table(name)
 
     def drop_table(self, name: str, *, ignore_if_missing: bool = False) -> None:
-        """Ask the server to remove a table with its files."""
+        """Request from the server to delete a table with its files."""
         found = Identifier.of_table(name, "drop")
         try:
             self.client.delete("databases", found.database, "tables", found.table)
@@ -219,11 +220,13 @@ class RestCatalog(Catalog):
                 raise
 
     def group(self, name: str) -> Group:
-        """Refused: the server says where each table lies, and keeps no directory for groups."""
-        raise UnsupportedFeature(f"table group {name!r}: a REST catalog has no warehouse directory for it", group=name)
+        """Raise UnsupportedFeature: the server defines the directory of each table and has none for groups."""
+        raise UnsupportedFeature(
+            f"table group {name!r}: a REST catalog has no warehouse directory for groups", group=name
+        )
 
     def rename_table(self, name: str, to: str) -> None:
-        """Ask the server to give a table another name."""
+        """Request from the server to rename a table."""
         source, target = Identifier.of_table(name, "rename"), Identifier.of_table(to, "rename a table to")
         check_target(source, target, self.list_tables(target.database))
         body = {
@@ -239,22 +242,22 @@ def _client(uri: str, values: Mapping[str, Any]) -> RestClient:
     return RestClient(uri, token, tuple(headers), values["prefix"], values["request-timeout"])
 
 
-def _is_ours(key: str) -> bool:
+def _is_catalog_option(key: str) -> bool:
     return key.startswith(HEADER_PREFIX) or key in {option.key for option in REST_OPTIONS}
 
 
-def _table_type(told: Mapping[str, Any]) -> dict[str, str]:
-    """The option ``type`` as the server tells it: tables of other types have no schema file to look into."""
-    schema = told.get("schema")
+def _table_type(description: Mapping[str, Any]) -> dict[str, str]:
+    """Return the option ``type`` of the server's description: tables of other types have no schema file to read."""
+    schema = description.get("schema")
     options = schema.get("options") if isinstance(schema, dict) else None
     return {"type": str(options["type"])} if isinstance(options, dict) and "type" in options else {}
 
 
-def _texts(told: Any) -> dict[str, str]:
-    if told is not None and not isinstance(told, dict):
-        raise StorageError("the server's configuration is no object of texts")
-    return {str(key): str(value) for key, value in (told or {}).items() if value is not None}
+def _texts(members: Any) -> dict[str, str]:
+    if members is not None and not isinstance(members, dict):
+        raise StorageError("the server's configuration is not a JSON object of strings")
+    return {str(key): str(value) for key, value in (members or {}).items() if value is not None}
 
 
-def _secret_texts(told: Mapping[str, str]) -> tuple[tuple[str, Secret], ...]:
-    return tuple((key, Secret(value)) for key, value in sorted(told.items()))
+def _secret_texts(members: Mapping[str, str]) -> tuple[tuple[str, Secret], ...]:
+    return tuple((key, Secret(value)) for key, value in sorted(members.items()))

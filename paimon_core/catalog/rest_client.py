@@ -1,7 +1,7 @@
-"""RestClient: one request to a Paimon REST server and its answer, or the error that says what to do next (format 14.9).
+"""RestClient: sends requests to a Paimon REST server and turns its answers into values or errors (format 14.9).
 
-The value travels to workers; the token shows nowhere. A request that changes something is sent once: when its answer
-is lost, or the server fails, it may have been done, and that is CommitStateUnknown.
+The value can be sent to workers; the token is never shown. A request that changes something is sent only once: when
+its answer is lost, or the server fails, it may have been executed, and CommitStateUnknown is raised.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _MISSING: Mapping[str, type[PaimonError]] = {
 
 
 class _Bearer(AuthBase):
-    """The token as a header; also keeps a .netrc file from putting another in its place."""
+    """Sets the token as a header; also prevents that requests uses credentials of a .netrc file instead."""
 
     def __init__(self, token: Secret | None) -> None:
         self.token = token
@@ -59,19 +59,19 @@ class _Bearer(AuthBase):
 
 @dataclass(frozen=True)
 class RestClient:
-    """A server by its address, and how to speak to it; ``prefix`` is the first part of its paths."""
+    """A server's address with token, headers and time limit; ``prefix`` is the first part of the paths of requests."""
 
     uri: str
     token: Secret | None = None
     headers: tuple[tuple[str, Secret], ...] = field(default=(), repr=False)
     prefix: str | None = None
     timeout_millis: int = ANSWER_MILLIS
-    """How long a request waits for its answer."""
+    """How long a request waits for its answer, in milliseconds."""
     sleep: Callable[[float], None] = field(default=time.sleep, compare=False, repr=False)
 
     @staticmethod
     def checked_uri(uri: str) -> str:
-        """The address without a trailing slash; raises InvalidRequest, which never shows it, for what is none."""
+        """Return the address without a trailing slash; raises InvalidRequest, which does not show the address."""
         with contextlib.suppress(ValueError):
             parts = urlsplit(uri if isinstance(uri, str) else "")
             plain = not (parts.username or parts.password or parts.query or parts.fragment)
@@ -80,7 +80,7 @@ class RestClient:
         raise InvalidRequest("uri of a REST catalog must be http://host:port or https://host, without user or query")
 
     def get(self, *parts: str, query: Mapping[str, str] | None = None) -> dict[str, Any]:
-        """What the server tells of a resource; tried again while the server is busy or out of reach."""
+        """Return the server's description of a resource; retried while the server is busy or cannot be reached."""
         pauses = [2.0**n for n in range(READ_TRIES - 1)]
         while True:
             try:
@@ -92,7 +92,7 @@ class RestClient:
                 self.sleep(min(float(error.facts.get("after", pause)), LONGEST_PAUSE))
 
     def pages(self, member: str, *parts: str) -> list[Any]:
-        """All items of a list that comes in pages."""
+        """Return all items of a list, requested page by page."""
         items: list[Any] = []
         seen: set[str] = set()
         query: dict[str, str] = {}
@@ -107,11 +107,11 @@ class RestClient:
             query = {"pageToken": token}
 
     def post(self, *parts: str, body: Mapping[str, Any]) -> dict[str, Any]:
-        """Change something, once; raises CommitStateUnknown when it may have been done all the same."""
+        """Send one request that changes something; raises CommitStateUnknown when it may have been executed."""
         return self._ask("POST", parts, body=body)
 
     def delete(self, *parts: str) -> None:
-        """Remove something, once; raises CommitStateUnknown when it may have been done all the same."""
+        """Send one request that deletes something; raises CommitStateUnknown as ``post`` does."""
         self._ask("DELETE", parts)
 
     def _ask(
@@ -123,8 +123,8 @@ class RestClient:
         body: Mapping[str, Any] | None = None,
     ) -> dict[str, Any]:
         path = "/".join(_encoded(p) for p in ("v1", *([self.prefix] if self.prefix else []), *parts))
-        what = f"{method} {self.uri}/{path}"
-        with self._sending(what, changes=method != "GET"):
+        label = f"{method} {self.uri}/{path}"
+        with self._sending(label, changes=method != "GET"):
             answer = requests.request(
                 method,
                 f"{self.uri}/{path}",
@@ -136,24 +136,24 @@ class RestClient:
                 allow_redirects=False,
             )
         if answer.status_code in (200, 202, 204):
-            return self._parsed(answer, what, changes=method != "GET")
-        raise self._error(answer, what, changes=method != "GET")
+            return self._parsed(answer, label, changes=method != "GET")
+        raise self._error(answer, label, changes=method != "GET")
 
     @contextlib.contextmanager
-    def _sending(self, what: str, *, changes: bool) -> Iterator[None]:
+    def _sending(self, label: str, *, changes: bool) -> Iterator[None]:
         try:
             yield
         except requests.RequestException as error:
-            text = self._scrubbed(f"{what}: {type(error).__name__}")
+            text = self._scrubbed(f"{label}: {type(error).__name__}")
             if isinstance(error, requests.exceptions.InvalidHeader | requests.exceptions.InvalidURL):
-                raise InvalidRequest(f"{text}: a header or the address is not valid") from None
+                raise InvalidRequest(f"{text}: a header or the address is invalid") from None
             if isinstance(error, requests.Timeout):
                 text = f"{text}: no answer within {self.timeout_millis / 1000:g} s (option request-timeout)"
             if not changes or _was_never_sent(error):
                 raise StorageError(f"{text}: the server cannot be reached", again=True) from None
-            raise CommitStateUnknown(f"{text}: the answer was lost, it may have been done") from None
+            raise CommitStateUnknown(f"{text}: the answer was lost, the request may have been executed") from None
 
-    def _parsed(self, answer: requests.Response, what: str, *, changes: bool) -> dict[str, Any]:
+    def _parsed(self, answer: requests.Response, label: str, *, changes: bool) -> dict[str, Any]:
         if not answer.content:
             return {}
         try:
@@ -163,35 +163,35 @@ class RestClient:
         except ValueError:
             pass
         error = CommitStateUnknown if changes else StorageError
-        raise error(self._scrubbed(f"{what}: the answer is no JSON object"))
+        raise error(self._scrubbed(f"{label}: the answer is not a JSON object"))
 
-    def _error(self, answer: requests.Response, what: str, *, changes: bool) -> PaimonError:
-        """The error that an answer means, with the server's own words but for what may be secret in them."""
+    def _error(self, answer: requests.Response, label: str, *, changes: bool) -> PaimonError:
+        """Return the error for an answer, with the server's message from which secrets are removed."""
         try:
-            told = answer.json()
+            members = answer.json()
         except ValueError:
-            told = {}
-        told = told if isinstance(told, dict) else {}
+            members = {}
+        members = members if isinstance(members, dict) else {}
         status = answer.status_code
-        words = self._scrubbed(f"{what}: {status} {told.get('message') or 'without a message'}")
-        facts = {"status": status, "resource": told.get("resourceType"), "name": told.get("resourceName")}
+        words = self._scrubbed(f"{label}: {status} {members.get('message') or 'without a message'}")
+        facts = {"status": status, "resource": members.get("resourceType"), "name": members.get("resourceName")}
         match status:
             case 400:
                 return InvalidRequest(words, **facts)
             case 401 | 403:
                 return InvalidRequest(f"{words}: not permitted (option token)", **facts)
             case 404:
-                return _MISSING.get(str(told.get("resourceType")), NotFound)(words, **facts)
+                return _MISSING.get(str(members.get("resourceType")), NotFound)(words, **facts)
             case 409:
                 return AlreadyExists(words, **facts)
             case 501:
                 return UnsupportedFeature(words, **facts)
             case 429:
-                return StorageError(words, again=True, **_after(answer), **facts)
+                return StorageError(words, again=True, **_retry_after(answer), **facts)
             case _ if changes and status >= 500:
-                return CommitStateUnknown(f"{words}: it may have been done", **facts)
+                return CommitStateUnknown(f"{words}: the request may have been executed", **facts)
             case _:
-                return StorageError(words, again=status == 503, **_after(answer), **facts)
+                return StorageError(words, again=status == 503, **_retry_after(answer), **facts)
 
     def _scrubbed(self, text: str) -> str:
         secrets = [value for _, value in self.headers] + ([self.token] if self.token else [])
@@ -199,17 +199,17 @@ class RestClient:
 
 
 def _encoded(part: str) -> str:
-    """A part of a path as Java's servers decode it: a space is a plus."""
+    """Encode a part of a path as Java's servers decode it: a space becomes a plus."""
     return quote_plus(part, safe="*")
 
 
 def _was_never_sent(error: requests.RequestException) -> bool:
-    """Whether not even a connection was made."""
+    """Whether no connection was established, so that the request was not sent."""
     cause = error.args[0] if error.args else None
     reason = cause.reason if isinstance(cause, MaxRetryError) else cause
     return isinstance(error, requests.ConnectTimeout) or isinstance(reason, NewConnectionError)
 
 
-def _after(answer: requests.Response) -> dict[str, float]:
+def _retry_after(answer: requests.Response) -> dict[str, float]:
     text = answer.headers.get("Retry-After", "")
     return {"after": float(text)} if re.fullmatch(r"\d{1,6}", text) else {}

@@ -1,4 +1,4 @@
-"""RestPublisher: commits through a REST server, which creates the snapshot files (format 14.9)."""
+"""RestPublisher: publishes snapshots through a REST server, which creates the snapshot files (format 14.9)."""
 
 from __future__ import annotations
 
@@ -21,34 +21,36 @@ from paimon_core.storage.storage import Storage
 
 @dataclass(frozen=True)
 class RestPublisher(Publisher):
-    """Offers the snapshots of one table, and of its branches, to its server."""
+    """Sends the snapshots of one table and its branches to its server."""
 
     client: RestClient
     name: Identifier
     table_id: str
-    """The server's id of the table: a commit to one that was dropped and made anew is refused."""
+    """The server's id of the table: the server refuses a commit to a table that was dropped and re-created."""
     storage: Storage
     root: str
     schema: TableSchema
 
     @property
     def owns_history(self) -> bool:
-        """The server knows which snapshot is the latest."""
+        """True: the server records which snapshot is the latest."""
         return True
 
     def is_same_table(self) -> bool:
-        """One request: the server gives every table an id."""
+        """Whether the server's table of this name still has ``table_id``; sends one request."""
         try:
-            told = self.client.get("databases", self.name.database, "tables", self.name.object_name)
+            answer = self.client.get("databases", self.name.database, "tables", self.name.object_name)
         except NotFound:
             return False
-        return told.get("id") == self.table_id
+        return answer.get("id") == self.table_id
 
     def publish(self, path: str, snapshot: Snapshot, base: Snapshot | None) -> bool:
-        """True: the server has made it the next snapshot. False: another was first, or ``base`` is not its latest.
+        """Return True when the server created the snapshot, False when a concurrent commit was first.
 
-        Raises StorageError when the server was not reached, CommitStateUnknown when the answer was lost or the server
-        failed, NotFound and InvalidRequest for what it refuses; nothing was committed then.
+        The latter is also returned when ``base`` is not the server's latest snapshot.
+
+        Raises StorageError when the server was not reached, NotFound and InvalidRequest when it refused the request
+        (nothing was committed in these cases), CommitStateUnknown when the answer was lost or the server failed.
         """
         name = Identifier(self.name.database, self.name.table, self._branch(path))
         body = {
@@ -63,7 +65,7 @@ class RestPublisher(Publisher):
             return False
         success = answer.get("success")
         if not isinstance(success, bool):
-            raise CommitStateUnknown(f"{self.client.uri} answered a commit to {name} without saying whether it stands")
+            raise CommitStateUnknown(f"{self.client.uri} answered a commit to {name} without its result")
         return success
 
     def _branch(self, path: str) -> str:
@@ -71,17 +73,17 @@ class RestPublisher(Publisher):
         return path.removeprefix(head).partition("/")[0] if path.startswith(head) else MAIN
 
     def _statistics(self, snapshot: Snapshot) -> list[dict[str, Any]]:
-        """How the snapshot changes each partition that it touches; a deleted file counts backwards."""
+        """Return the changes to the statistics of each partition; a deleted file counts negatively."""
         context = TableContext.of(str(self.name), self.storage, self.root, self.schema)
         manifests = context.manifests.read_list(snapshot.delta_manifest_list, snapshot.delta_manifest_list_size)
         partitions: dict[bytes, list[ManifestEntry]] = {}
         for manifest in manifests:
             for entry in context.manifests.read_manifest(manifest.file_name, manifest.file_size):
                 partitions.setdefault(entry.partition, []).append(entry)
-        return [_changed(context, partition, entries) for partition, entries in partitions.items()]
+        return [_partition_change(context, partition, entries) for partition, entries in partitions.items()]
 
 
-def _changed(context: TableContext, partition: bytes, entries: list[ManifestEntry]) -> dict[str, Any]:
+def _partition_change(context: TableContext, partition: bytes, entries: list[ManifestEntry]) -> dict[str, Any]:
     fields = context.schema.partition_fields
     types = [f.type for f in fields]
     texts = partition_values(

@@ -1,4 +1,4 @@
-"""TableStore: how the files of a REST server's tables are reached, with whose options and credentials (format 14.9)."""
+"""TableStore: opens the stores of a REST server's tables, with their options and credentials (format 14.9)."""
 
 from __future__ import annotations
 
@@ -16,56 +16,58 @@ from paimon_core.storage.storage import Storage
 
 @dataclass(frozen=True)
 class TableStore:
-    """Options of stores: the caller's own go before the server's, and a table's credentials before both."""
+    """Options of stores: the caller's options override the server's, and a table's credentials override both."""
 
     client: RestClient
     given: Mapping[str, str] = field(repr=False)
     told: tuple[tuple[str, Secret], ...]
-    """What the server's configuration says, of which a store takes the options that it has."""
+    """The server's configuration; a store uses those of its values that are options of the store."""
     lends: bool
-    """Whether the server is asked for the credentials of each table."""
+    """Whether the credentials of each table are requested from the server."""
 
     def open(self, name: Identifier, place: str) -> tuple[Storage, str]:
-        """The storage of the table ``name`` and its root; raises what ``open_storage`` raises."""
+        """Return the storage of the table ``name`` and its root; raises the errors of ``open_storage``."""
         storage, root = open_storage(place, self._options(place))
         if not self.lends or not _options_of(place):
             return storage, root
         return TokenStorage(Borrower(self, name, place)), root
 
     def borrow(self, name: Identifier, place: str) -> Loan:
-        """Ask the server for the table's credentials; raises UnsupportedFeature when the store takes none of them."""
+        """Request the table's credentials from the server; raises UnsupportedFeature when the store supports none."""
         answer = self.client.get("databases", name.database, "tables", name.table, "token")
         token, expires = answer.get("token"), answer.get("expiresAtMillis")
         if not isinstance(token, dict) or type(expires) is not int:
-            raise StorageError(f"{self.client.uri} answers no credentials for table {name}", table=str(name))
-        lent = {key: str(value) for key, value in token.items() if key in _options_of(place)}
-        if not lent:
+            raise StorageError(
+                f"the answer of {self.client.uri} contains no credentials for table {name}", table=str(name)
+            )
+        usable = {key: str(value) for key, value in token.items() if key in _options_of(place)}
+        if not usable:
             raise UnsupportedFeature(
-                f"table {name}: of the credentials that {self.client.uri} lends ({', '.join(sorted(token))}) the store "
-                "takes none",
+                f"table {name}: the store supports none of the credentials that {self.client.uri} sends: "
+                f"{', '.join(sorted(token))}",
                 table=str(name),
             )
-        return Loan(open_storage(place, {**self._options(place), **lent})[0], expires)
+        return Loan(open_storage(place, {**self._options(place), **usable})[0], expires)
 
     def _options(self, place: str) -> dict[str, str]:
-        told = {key: value.reveal() for key, value in self.told if key in _options_of(place)}
-        return {**told, **self.given}
+        from_server = {key: value.reveal() for key, value in self.told if key in _options_of(place)}
+        return {**from_server, **self.given}
 
 
 @dataclass(frozen=True)
 class Borrower:
-    """Asks again for the credentials of one table, in whatever process."""
+    """Requests the credentials of one table from the server; can be sent to other processes."""
 
     store: TableStore
     name: Identifier
     place: str
 
     def __call__(self) -> Loan:
-        """A storage with fresh credentials."""
+        """Return a storage with new credentials."""
         return self.store.borrow(self.name, self.place)
 
 
 def _options_of(place: str) -> Mapping[str, bool]:
-    """The options that the store of a place has; none for the local disk."""
+    """Return the options of the store of a place; none for the local disk."""
     kind = SCHEMES.get(place.partition(":")[0].lower())
     return OPTIONS[kind[0]] if kind else {}

@@ -1,12 +1,12 @@
-"""SqlCatalog: names in a SQL database, as Paimon's JDBC catalog keeps them, files below one warehouse (format 14.8).
+"""SqlCatalog: names in a SQL database, in the format of Paimon's JDBC catalog, files below one warehouse (format 14.8).
 
-Names and files change one after the other. Whatever is cut short, a name never leads to files of another table, files
-without a name lie untouched, and the same call again finishes the work:
+The name and the files of a table change one after the other. After an interruption a name never refers to files of
+another table, files without a name are not changed, and repeating the call completes the operation:
 
-- create: files, then the name;   - rename: the name, then files;
+- create: the files, then the name;   - rename: the name, then the files;
 - drop: a mark in the files, the name, then the files.
 
-These take the locks of the tables they change, also where commits do not.
+These operations take the locks of the tables that they change, even when commits take no locks.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ from paimon_core.table.table import Table
 
 @dataclass(frozen=True)
 class SqlCatalog(Catalog):
-    """The tables that a SQL database names; ``SqlCatalog.open`` connects."""
+    """The tables whose names a SQL database contains; ``SqlCatalog.open`` connects to it."""
 
     storage: Storage
     warehouse: str
     location: str = field(repr=False)
-    """The warehouse as its user wrote it, which Java reads in the properties of databases."""
+    """The warehouse as the user wrote it; Java reads it in the properties of databases."""
     names: SqlNames
     lock: SqlLock = field(repr=False)
     commits_locked: bool
@@ -58,10 +58,10 @@ class SqlCatalog(Catalog):
     def open(
         storage: Storage, warehouse: str, location: str, uri: str, options: Mapping[str, str] | None = None
     ) -> SqlCatalog:
-        """Connect to the database and make the catalog's tables in it where they are missing.
+        """Connect to the database and create the tables of the catalog that are missing.
 
-        Raises InvalidRequest, InvalidOption and UnsupportedFeature naming what is wrong, StorageError when the
-        database cannot be reached.
+        Raises InvalidRequest, InvalidOption and UnsupportedFeature, which name the wrong argument, StorageError when
+        the database cannot be reached.
         """
         values = parse_catalog_options(options, SQL_OPTIONS, "sql")
         connection = SqlConnection.to(uri, values["request-timeout"])
@@ -74,17 +74,17 @@ class SqlCatalog(Catalog):
         )
 
     @property
-    def _place(self) -> str:
+    def _label(self) -> str:
         return f"catalog {self.names.key} of {self.names.connection}"
 
     # -- databases
 
     def create_database(self, name: str, *, ignore_if_exists: bool = False) -> None:
-        """Name a database; its directory appears with its first table."""
+        """Create a database; its directory is created with its first table."""
         if self.database_exists(name):
             if ignore_if_exists:
                 return
-            raise AlreadyExists(f"database {name} exists already", database=name)
+            raise AlreadyExists(f"database {name} already exists", database=name)
         new_name(name, "database", self.list_databases())
         try:
             self.names.add_database(name, f"{self.location.rstrip('/')}/{name}.db")
@@ -93,19 +93,19 @@ class SqlCatalog(Catalog):
                 raise
 
     def database_exists(self, name: str) -> bool:
-        """Whether the database is there."""
+        """Whether the database exists."""
         return self.names.has_database(identifier(name, "database"))
 
     def list_databases(self) -> list[str]:
-        """The names of all databases, sorted."""
+        """Return the names of all databases, sorted."""
         return self.names.databases()
 
     def drop_database(self, name: str, *, cascade: bool = False, ignore_if_missing: bool = False) -> None:
-        """Remove a database; with ``cascade`` its tables first, one by one. Files that no table owns stay."""
+        """Delete a database; with ``cascade`` first its tables, one by one. Files that belong to no table are kept."""
         if not self.database_exists(name):
             if ignore_if_missing:
                 return
-            raise no_database(name, self._place, self.list_databases())
+            raise no_database(name, self._label, self.list_databases())
         tables = self.list_tables(name)
         if tables and not cascade:
             raise not_empty(name, tables)
@@ -118,34 +118,35 @@ class SqlCatalog(Catalog):
 
     def _check_database(self, name: str) -> None:
         if not self.database_exists(name):
-            raise no_database(name, self._place, self.list_databases())
+            raise no_database(name, self._label, self.list_databases())
 
     # -- tables
 
     def list_tables(self, database: str) -> list[str]:
-        """The names of the tables of a database, sorted."""
+        """Return the names of the tables of a database, sorted."""
         self._check_database(database)
         return self.names.tables(database)
 
     def table_exists(self, name: str) -> bool:
-        """Whether the table, or the branch of it, is there."""
+        """Whether the table, or the branch of it, exists."""
         found = Identifier.parse(name)
         return self.names.has(found) and self._places.has_files(found)
 
     def table(self, name: str) -> Table:
-        """Open a table, or a branch of it; raises StorageError for a name without files, and says what to do."""
+        """Open a table, or a branch of it; raises StorageError, with what to do, for a name without files."""
         found = Identifier.parse(name)
         main = Identifier(found.database, found.table)
         if not self.names.has(main):
             self._check_database(found.database)
-            raise no_table(main, self._place, self.list_tables(found.database))
+            raise no_table(main, self._label, self.list_tables(found.database))
         schema = self._places.schemas(main).latest()
         if schema is None and is_marked(self.storage, self._places.root(main)):
-            raise TableNotFound(f"the drop of table {main} was interrupted: drop_table finishes it", table=name)
+            raise TableNotFound(f"the drop of table {main} was interrupted: call drop_table to complete it", table=name)
         if schema is None:
             raise StorageError(
-                f"{self._place} names table {main}, but {self._places.root(main)} holds no schema: a rename was cut "
-                "short (rename_table with the same names finishes it), or the files are gone (drop_table)",
+                f"{self._label} contains table {main}, but {self._places.root(main)} contains no schema. Either a "
+                "rename was interrupted (rename_table with the same names completes it), or the files are missing (call "
+                "drop_table)",
                 table=name,
             )
         return self._places.open(found, schema, self._publisher(main))
@@ -162,7 +163,7 @@ class SqlCatalog(Catalog):
         comment: str | None = None,
         ignore_if_exists: bool = False,
     ) -> Table:
-        """Make a table, see ``Catalog.create_table``: its first schema, then its name."""
+        """Create a table, see ``Catalog.create_table``: first its schema file, then its name."""
         found = Identifier.of_table(name, "create")
         new = Definition(schema, primary_key, partition_by, options, types, comment).to_schema(name)
         context = self._places.context(found, new, self._publisher(found))
@@ -178,30 +179,31 @@ class SqlCatalog(Catalog):
                 return self._places.open(found, first, self._publisher(found))
         if ignore_if_exists:
             return self.table(name)
-        half = is_marked(self.storage, self._places.root(found))
-        what = "has a drop that was interrupted: drop_table finishes it" if half else "exists already"
+        is_half = is_marked(self.storage, self._places.root(found))
+        what = "has a drop that was interrupted: call drop_table to complete it" if is_half else "already exists"
         raise AlreadyExists(f"table {name} {what}", table=name)
 
     def _first_schema(self, context: TableContext) -> TableSchema:
-        """Create schema-0; one that an earlier try of the same call has left will do, any other file not."""
+        """Create schema-0, or use that of an interrupted call with the same arguments; raises AlreadyExists."""
         found = self._first_files(context)
         if not found and context.schemas.publish(context.schema):
             return context.schema
-        standing = context.schemas.latest()
-        if standing is None or not self._is_left_over(context, standing):
+        existing = context.schemas.latest()
+        if existing is None or not self._is_left_over(context, existing):
             raise AlreadyExists(
-                f"{context.paths.root} holds files of a table that {self._place} does not name: register_table adopts "
-                "it, rename_table continues an interrupted rename. Where it was dropped, halfway or beside a commit: "
-                f"call drop_table({context.name!r}), which removes the rest, then create the table again",
+                f"{context.paths.root} contains files of a table that {self._label} does not name: register_table adds "
+                "its name, rename_table completes an interrupted rename. After an interrupted drop, or a drop with a "
+                f"concurrent commit, call drop_table({context.name!r}), which deletes the rest, then create the "
+                "table again",
                 table=context.name,
             )
-        return standing
+        return existing
 
-    def _is_left_over(self, context: TableContext, standing: TableSchema) -> bool:
-        """Whether nothing but this first schema is there, and no table that was renamed waits for it."""
+    def _is_left_over(self, context: TableContext, existing: TableSchema) -> bool:
+        """Whether the directory contains only this first schema, and no interrupted rename of a table may need it."""
         return (
             self._first_files(context) == [context.paths.schema(0)]
-            and is_same_definition(standing, context.schema)
+            and is_same_definition(existing, context.schema)
             and all(
                 self._places.has_files(Identifier(database, table))
                 for database in self.names.databases()
@@ -210,14 +212,14 @@ class SqlCatalog(Catalog):
         )
 
     def _first_files(self, context: TableContext) -> list[str]:
-        """Up to two files of a table's directory; one that was being written when its writer died is none."""
+        """Return up to two files of the table's directory, without temporary files of writers that were interrupted."""
         paths = (f.path for f in self.storage.walk(context.paths.root) if not f.name.startswith("."))
         return list(islice(paths, 2))
 
     def register_table(self, name: str) -> Table:
-        """Name a table whose files stand in its place in the warehouse, such as one that this catalog lost.
+        """Add the name of a table whose files are in its directory, for example after the loss of this catalog.
 
-        Raises TableNotFound when there are none, AlreadyExists, DatabaseNotFound.
+        Raises TableNotFound when there are no files, AlreadyExists, DatabaseNotFound.
         """
         found = Identifier.of_table(name, "register")
         self._check_database(found.database)
@@ -231,9 +233,9 @@ class SqlCatalog(Catalog):
         return self.table(name)
 
     def drop_table(self, name: str, *, ignore_if_missing: bool = False) -> None:
-        """Remove a table: write a mark, remove the name, then all files; an interrupted drop is finished.
+        """Delete a table: write a mark, delete the name, then all files. Also completes an interrupted drop.
 
-        Files of a table that the catalog does not name stay, unless they have the mark or no schema.
+        Files of a table that the catalog does not name are kept, unless they have the mark or no schema.
         """
         found = Identifier.of_table(name, "drop")
         root = self._places.root(found)
@@ -246,36 +248,36 @@ class SqlCatalog(Catalog):
                 return
         if not ignore_if_missing:
             self._check_database(found.database)
-            raise no_table(found, self._place, self.list_tables(found.database))
+            raise no_table(found, self._label, self.list_tables(found.database))
 
     def group(self, name: str) -> Group:
-        """A group of tables that are published together; it begins with its first publish."""
+        """Return a group of tables that are published together; the first publish creates it."""
         return Group(self, name)
 
     def rename_table(self, name: str, to: str) -> None:
-        """Give a table another name, then move its files; the same call again finishes one that was cut short.
+        """Rename a table, then move its files; repeating the call completes an interrupted rename.
 
-        Nobody may write to the table meanwhile, unless all commit under the lock (option lock.enabled).
+        No process may write to the table at the same time, unless all commit under the lock (option lock.enabled).
         """
         source, target = Identifier.of_table(name, "rename"), Identifier.of_table(to, "rename a table to")
         if source == target:
-            raise AlreadyExists(f"table {to} exists already", table=to)
+            raise AlreadyExists(f"table {to} already exists", table=to)
         self._check_database(source.database)
         self._check_database(target.database)
         with self.lock.held(source, target):
             if not self.names.has(source):
-                if not self._is_cut_short(source, target):
-                    raise no_table(source, self._place, self.names.tables(source.database))
+                if not self._is_interrupted_rename(source, target):
+                    raise no_table(source, self._label, self.names.tables(source.database))
             else:
                 tables = self.names.tables(target.database)
                 check_target(source, target, tables)
                 self._check_no_view(target)
                 if target.table not in tables and self.storage.list(self._places.root(target)):
-                    raise AlreadyExists(f"{self._places.root(target)} holds files that no table owns", table=to)
+                    raise AlreadyExists(f"{self._places.root(target)} contains files that belong to no table", table=to)
                 self.names.rename(source, target)
             self._move_files(source, target)
 
-    def _is_cut_short(self, source: Identifier, target: Identifier) -> bool:
+    def _is_interrupted_rename(self, source: Identifier, target: Identifier) -> bool:
         return self.names.has(target) and not self._places.has_files(target) and self._places.has_files(source)
 
     def _move_files(self, source: Identifier, target: Identifier) -> None:
@@ -283,17 +285,17 @@ class SqlCatalog(Catalog):
             relocate(self.storage, self._places.root(source), self._places.root(target))
         except StorageError as error:
             if self._places.has_files(source) and not self.storage.list(self._places.root(target)):
-                self.names.rename(target, source)  # nothing has moved: all is as it was
+                self.names.rename(target, source)  # no file has moved: undo the rename
                 raise
             raise StorageError(
-                f"table {source} is renamed to {target}, but its files are not all moved yet: repeat rename_table: "
+                f"table {source} is renamed to {target}, but not all of its files are moved: repeat rename_table: "
                 f"{error}",
                 table=str(target),
             ) from error
 
     def _check_no_view(self, name: Identifier) -> None:
         if self.names.has_view(name):
-            raise AlreadyExists(f"a view of the name {name} exists already", table=str(name))
+            raise AlreadyExists(f"a view with the name {name} already exists", table=str(name))
 
     def _publisher(self, name: Identifier) -> Publisher | None:
         return (

@@ -1,7 +1,7 @@
-"""SqlConnection: the way to the database of a SQL catalog. The only module that talks to a database driver.
+"""SqlConnection: transactions on the database of a SQL catalog. The only module that uses a database driver.
 
-The value travels to workers with the URI, which may hold a password; nothing shows it. Every transaction opens a
-connection of its own, so that none is shared between processes or kept open through a long write.
+The value can be sent to workers; it contains the URI with its password, which is never shown. Every transaction opens
+its own connection, so that no connection is shared between processes or kept open during a long write.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ from paimon_core.storage.secret import Secret, scrubbed
 SQLITE = "sqlite"
 POSTGRES = "postgresql"
 BUSY_MILLIS = 30_000
-"""How long SQLite waits for another connection that writes."""
+"""How long SQLite waits for another connection that writes, in milliseconds."""
 ANSWER_MILLIS = 60_000
-"""How long PostgreSQL may take to connect, and how long a transaction may take."""
+"""The time limit of PostgreSQL for connecting, and for a transaction, in milliseconds."""
 
 
 @dataclass(frozen=True, repr=False)
 class SqlConnection:
-    """A database by its SQLAlchemy URI, ``sqlite:///file`` or ``postgresql+psycopg://…``; picklable."""
+    """A database with a SQLAlchemy URI, ``sqlite:///file`` or ``postgresql+psycopg://…``; can be pickled."""
 
     uri: Secret
     timeout_millis: int | None = None
@@ -45,10 +45,13 @@ class SqlConnection:
 
     @staticmethod
     def to(uri: str, timeout_millis: int | None = None) -> SqlConnection:
-        """Raises InvalidRequest for text that is no such URI, UnsupportedFeature for other databases."""
+        """Return the connection for a URI.
+
+        Raises InvalidRequest for an invalid URI, UnsupportedFeature for other databases or a driver that is missing.
+        """
         if not isinstance(uri, str) or uri.startswith("jdbc:"):
             raise InvalidRequest(
-                "uri of a SQL catalog must be SQLAlchemy's, not JDBC's: sqlite:////path/catalog.db or "
+                "uri of a SQL catalog must be a SQLAlchemy URI, not a JDBC URI: sqlite:////path/catalog.db or "
                 "postgresql+psycopg://user:password@host:5432/database"
             )
         try:
@@ -56,13 +59,17 @@ class SqlConnection:
             backend = url.get_backend_name()
         except (ArgumentError, ValueError):
             raise InvalidRequest(
-                "uri of a SQL catalog cannot be parsed (it is not shown: it may hold a password)"
+                "uri of a SQL catalog cannot be parsed (it is not shown, as it may contain a password)"
             ) from None
         if backend not in (SQLITE, POSTGRES):
             raise UnsupportedFeature(f"SQL catalog on {backend!r} is not supported; use sqlite or postgresql")
         if backend == SQLITE and (url.database or ":memory:") == ":memory:":
-            raise InvalidRequest("a SQLite catalog in memory ends with its connection: name a file, sqlite:////path")
-        if backend == SQLITE and not str(url.database).startswith("file:"):  # other processes have other directories
+            raise InvalidRequest(
+                "a SQLite catalog in memory is lost when its connection closes: use a file, sqlite:////path"
+            )
+        if backend == SQLITE and not str(url.database).startswith(
+            "file:"
+        ):  # other processes have other working directories
             url = url.set(database=os.path.abspath(str(url.database)))
             uri = url.render_as_string(hide_password=False)
         try:
@@ -72,18 +79,20 @@ class SqlConnection:
                 f"the driver of {url.drivername} is not installed: install paimon-core[postgres]"
             ) from None
         except (SQLAlchemyError, TypeError, ValueError):
-            raise InvalidRequest(f"uri of a SQL catalog on {backend} has arguments that its driver refuses") from None
+            raise InvalidRequest(
+                f"uri of a SQL catalog on {backend} has arguments that its driver does not accept"
+            ) from None
         return SqlConnection(Secret(uri), timeout_millis)
 
     def share(self) -> None:
-        """Let those that read not stop those that write: Java 1.4 never ends its first reads of a SQLite database."""
+        """Set SQLite to WAL mode, so that reads do not block writes: Java 1.4 never ends its first reads."""
         if self._url.get_backend_name() == SQLITE:
             with contextlib.suppress(StorageError), self.transaction() as connection:
                 connection.exec_driver_sql("PRAGMA journal_mode=WAL")
 
     @property
     def shown(self) -> str:
-        """The URI without password and arguments, for messages."""
+        """Return the URI without password and arguments, for messages."""
         return self._url.set(query={}).render_as_string(hide_password=True)
 
     def __repr__(self) -> str:
@@ -91,11 +100,11 @@ class SqlConnection:
 
     @contextlib.contextmanager
     def transaction(self) -> Iterator[sa.Connection]:
-        """A connection whose changes stand together when the block ends.
+        """Open a connection for one transaction, which is committed when the block ends.
 
-        Raises IntegrityError (SQLAlchemy's) for a row that exists already, StorageError for everything else that the
-        database refuses and for no answer in time. After an error at the end of the block the caller must look up
-        whether the change was made.
+        Raises SQLAlchemy's IntegrityError for a row that exists already, StorageError for all other failures and when
+        the time limit has passed. After an error at the end of the block the caller must check whether the change was
+        committed.
         """
         deadline = _Deadline(_seconds(self._url, self.timeout_millis))
         try:
@@ -109,7 +118,7 @@ class SqlConnection:
             raise StorageError(f"the catalog database {self.shown} failed: {self._reason(error)}") from None
 
     def _reason(self, error: SQLAlchemyError) -> str:
-        """The driver's own words, without the statement and its parameters, and never with a secret."""
+        """Return the driver's message, without the statement, its parameters and secrets."""
         cause: Any = error.orig if isinstance(error, DBAPIError) else error
         text = " ".join(str(cause).split())[:300]
         given = [v for value in self._url.query.values() for v in ((value,) if isinstance(value, str) else value)]
@@ -123,7 +132,7 @@ class SqlConnection:
 
 @dataclass
 class _Deadline:
-    """The time limit of a transaction; without one a driver may wait for ever for a server that does not answer."""
+    """The time limit of a transaction; without it a driver may wait forever for a server that does not answer."""
 
     seconds: float
     has_passed: bool = False
@@ -131,12 +140,12 @@ class _Deadline:
 
     @property
     def problem(self) -> str:
-        """The part of the error message when the deadline has passed."""
+        """Return the part of the error message for a deadline that has passed."""
         return f"no answer within {self.seconds:g} s (option request-timeout)"
 
     @contextlib.contextmanager
     def applied(self) -> Iterator[None]:
-        """Around one transaction: the connection that it opens is shut down at the deadline."""
+        """Apply the limit to one transaction: the connection that the block opens is shut down at the deadline."""
         token = _deadline.set(self)
         try:
             with self._cleanup:
@@ -145,7 +154,7 @@ class _Deadline:
             _deadline.reset(token)
 
     def start(self, connection: Any) -> None:
-        """Start the timer; a connection without a socket has the time-out of its driver only."""
+        """Start the timer; a connection without a socket has only the time-out of its driver."""
         if hasattr(connection, "fileno"):
             duplicate = self._cleanup.enter_context(socket.socket(fileno=os.dup(connection.fileno())))
             timer = threading.Timer(self.seconds, self._shut_down, (duplicate,))
@@ -160,11 +169,11 @@ class _Deadline:
 
 
 _deadline: ContextVar[_Deadline | None] = ContextVar("deadline", default=None)
-"""The deadline of the transaction that is opening its connection."""
+"""The deadline of the current transaction, for the connection that it opens."""
 
 
 def _connect(dialect: Any, _record: Any, arguments: Any, named: Any) -> Any:
-    """A connection under the deadline, before SQLAlchemy sends statements of its own."""
+    """Open a connection and start its deadline before SQLAlchemy sends its own first statements."""
     connection = dialect.connect(*arguments, **named)
     if (deadline := _deadline.get()) is not None:
         deadline.start(connection)
@@ -177,7 +186,7 @@ def _seconds(url: sa.URL, timeout_millis: int | None) -> float:
 
 @cache
 def _engine(uri: str, timeout_millis: int | None) -> sa.Engine:
-    """The engine of a database, one a process; without a pool it is safe in a forked one."""
+    """Return the engine of a database, one for each process; without a pool it is safe in a forked process."""
     url = sa.engine.make_url(uri)
     seconds = _seconds(url, timeout_millis)
     if url.get_backend_name() == SQLITE:
@@ -191,7 +200,7 @@ def _engine(uri: str, timeout_millis: int | None) -> sa.Engine:
 
 
 def _use_local_time(connection: Any, _record: Any) -> None:
-    """PostgreSQL keeps the locks' times without zone: all clients must mean one, and Java's driver means its own."""
+    """Set the session's time zone to the local one, as Java's driver does: the locks' times are stored without zone."""
     offset = datetime.datetime.now().astimezone().utcoffset() or datetime.timedelta()
     minutes = int(offset.total_seconds() // 60)
     text = f"{'-' if minutes < 0 else '+'}{abs(minutes) // 60:02d}:{abs(minutes) % 60:02d}"
@@ -202,5 +211,5 @@ def _use_local_time(connection: Any, _record: Any) -> None:
         cursor.execute(statement)
         cursor.close()
         connection.commit()
-    except Exception as error:  # a driver's own: SQLAlchemy does not wrap what happens here
+    except Exception as error:  # SQLAlchemy does not wrap exceptions of the driver in this event
         raise InterfaceError(statement, None, error) from None

@@ -1,7 +1,8 @@
-"""SqlLock: the lock of Paimon's JDBC catalog, one row a table, and the publisher that commits under it (format 14.8).
+"""SqlLock: the lock of Paimon's JDBC catalog, one row for each table, and the publisher that uses it (format 14.8).
 
-A row lasts as long as its holder was ready to wait for it. A holder that stalls for longer can lose the lock, so the
-publisher relies on it only for what others do: our own snapshot is created exclusively all the same.
+A lock is valid for as long as its owner was prepared to wait for it. A writer that is paused for longer can lose the
+lock. So the lock only protects against writers that do not create snapshots exclusively; the publisher does, in
+addition to the lock.
 """
 
 from __future__ import annotations
@@ -28,18 +29,18 @@ LONGEST_ID = 255
 
 @dataclass(frozen=True)
 class SqlLock:
-    """Locks of the tables of one catalog."""
+    """The locks of the tables of one catalog."""
 
     connection: SqlConnection
     key: str
     timeout_millis: int
-    """How long to wait for a lock, and how long one lasts that is not released."""
+    """How long to wait for a lock, and how long a lock that is not released is valid, in milliseconds."""
     max_sleep_millis: int
     sleep: Callable[[float], None] = field(default=time.sleep, compare=False, repr=False)
 
     @contextlib.contextmanager
     def held(self, *names: Identifier) -> Iterator[None]:
-        """Hold the locks of these tables, taken in one order for all; raises StorageError when one cannot be had."""
+        """Hold the locks of these tables, always taken in the same order; raises StorageError when one is not free."""
         with contextlib.ExitStack() as stack:
             for name in sorted(set(names), key=lambda n: (n.database, n.table)):
                 stack.enter_context(self._one(f"{self.key}.{name.database}.{name.table}"))
@@ -48,16 +49,16 @@ class SqlLock:
     @contextlib.contextmanager
     def _one(self, lock_id: str) -> Iterator[None]:
         if len(lock_id) > LONGEST_ID:
-            raise InvalidRequest(f"lock {lock_id!r:.80} is {len(lock_id)} characters long, {LONGEST_ID} is the most")
+            raise InvalidRequest(f"lock {lock_id!r:.80} has {len(lock_id)} characters, the limit is {LONGEST_ID}")
         stamp = self._acquire(lock_id)
         try:
             yield
         finally:
-            with contextlib.suppress(PaimonError):  # what was done stands, and the lock ends by itself
+            with contextlib.suppress(PaimonError):  # the work is done, and the lock expires
                 self._release(lock_id, stamp)
 
     def _acquire(self, lock_id: str) -> str:
-        """Wait for the lock in doubling pauses; the time at which it was taken, as its row has it."""
+        """Wait for the lock, doubling the pauses; return the time in its row at which it was taken."""
         waited, pause = 0, FIRST_PAUSE_MILLIS
         while True:
             stamp = self._try(lock_id)
@@ -85,7 +86,7 @@ class SqlLock:
             return None
 
     def _release(self, lock_id: str, stamp: str) -> None:
-        """Only our own row: one that another has taken since it ran out stays."""
+        """Delete this process's row; the row of a process that took the lock after it expired is kept."""
         with self.connection.transaction() as connection:
             connection.execute(sa.delete(LOCKS).where(LOCKS.c.lock_id == lock_id, _taken_at == stamp))
 
@@ -104,21 +105,22 @@ _taken_at = sa.cast(LOCKS.c.acquired_at, sa.String)
 
 @dataclass(frozen=True)
 class LockedPublisher(Publisher):
-    """Creates snapshot files under the table's lock, for readers and writers that do not create them exclusively."""
+    """Creates snapshot files under the table's lock, because some writers do not create them exclusively."""
 
     storage: Storage
     lock: SqlLock
     name: Identifier
 
     def publish(self, path: str, snapshot: Snapshot, base: Snapshot | None) -> bool:
-        """True: the file stands. False: the id was another's.
+        """Return True when the file was created, False when a concurrent writer has used the id.
 
-        Raises StorageError when the lock cannot be had, TableNotFound when the table was renamed or dropped meanwhile:
-        nothing was created then; CommitStateUnknown.
+        Raises StorageError when the lock was not free in time, TableNotFound when the table was renamed or dropped (no
+        file was created in these cases), CommitStateUnknown.
         """
         with self.lock.held(self.name):
             if not SqlNames(self.lock.connection, self.lock.key).has(self.name):
                 raise TableNotFound(
-                    f"table {self.name} was renamed or dropped meanwhile: nothing was committed", table=str(self.name)
+                    f"table {self.name} was renamed or dropped by another process: nothing was committed",
+                    table=str(self.name),
                 )
             return self.storage.create_exclusive(path, snapshot.to_json().encode())

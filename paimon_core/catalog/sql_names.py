@@ -1,6 +1,6 @@
-"""SqlNames: the rows of a SQL catalog, in the tables of Paimon's JDBC catalog, so that Java shares it (format 14.8).
+"""SqlNames: the rows of a SQL catalog, in the tables of Paimon's JDBC catalog, which Java can share (format 14.8).
 
-Every method is one transaction. Statements are built by SQLAlchemy: names travel as parameters, never as SQL.
+Every method that changes rows is one transaction. SQLAlchemy builds the statements: names are parameters, never SQL.
 """
 
 from __future__ import annotations
@@ -54,13 +54,13 @@ _VIEWS = sa.table("paimon_views", sa.column("catalog_key"), sa.column("database_
 
 @dataclass(frozen=True)
 class SqlNames:
-    """The databases and tables of one catalog key."""
+    """The names of the databases and tables of one catalog key."""
 
     connection: SqlConnection
     key: str
 
     def prepare(self) -> None:
-        """Make the tables that are missing; two that do so at once are no error."""
+        """Create the tables that are missing; two processes that do so at the same time are no error."""
         self.connection.share()
         for last in (False, False, True):
             if not self._missing():
@@ -70,7 +70,7 @@ class SqlNames:
                     _METADATA.create_all(connection)
             except (StorageError, IntegrityError) as error:
                 if last:
-                    raise StorageError(f"cannot make the tables of {self.connection}: {error}") from None
+                    raise StorageError(f"cannot create the catalog's tables in {self.connection}: {error}") from None
 
     def _missing(self) -> set[str]:
         with self.connection.transaction() as connection:
@@ -79,7 +79,7 @@ class SqlNames:
     # -- databases
 
     def databases(self) -> list[str]:
-        """All databases: those with properties, and those with tables only, as Java counts them; sorted."""
+        """Return all databases, sorted: those with properties, and, as in Java, those that only have tables."""
         with self.connection.transaction() as connection:
             found = {
                 name
@@ -91,7 +91,7 @@ class SqlNames:
         return sorted(found)
 
     def has_database(self, name: str) -> bool:
-        """Whether the database is there."""
+        """Whether the database exists."""
         with self.connection.transaction() as connection:
             return any(
                 connection.execute(sa.select(sa.literal(1)).where(*self._in(table, name)).limit(1)).first()
@@ -99,7 +99,7 @@ class SqlNames:
             )
 
     def add_database(self, name: str, location: str) -> None:
-        """Raises AlreadyExists when it is there."""
+        """Add a database with its location; raises AlreadyExists."""
         properties = {"exists": "true", "location": location}
         rows = [
             {"catalog_key": self.key, "database_name": name, "property_key": k, "property_value": v}
@@ -109,10 +109,10 @@ class SqlNames:
             with self.connection.transaction() as connection:
                 connection.execute(sa.insert(DATABASE_PROPERTIES), rows)
         except IntegrityError:
-            raise AlreadyExists(f"database {name} exists already", database=name) from None
+            raise AlreadyExists(f"database {name} already exists", database=name) from None
 
     def remove_database(self, name: str) -> None:
-        """Take away the rows of a database and of all its tables."""
+        """Delete the rows of a database and of all its tables."""
         with self.connection.transaction() as connection:
             for table in (TABLES, TABLE_PROPERTIES, DATABASE_PROPERTIES):
                 connection.execute(sa.delete(table).where(*self._in(table, name)))
@@ -120,18 +120,18 @@ class SqlNames:
     # -- tables
 
     def tables(self, database: str) -> list[str]:
-        """The tables of a database, sorted."""
+        """Return the tables of a database, sorted."""
         with self.connection.transaction() as connection:
             found = connection.execute(sa.select(TABLES.c.table_name).where(*self._in(TABLES, database)))
             return sorted(name for (name,) in found)
 
     def has(self, name: Identifier) -> bool:
-        """Whether a table is there."""
+        """Whether a table exists."""
         with self.connection.transaction() as connection:
-            return self._holds(connection, name)
+            return self._exists(connection, name)
 
     def has_view(self, name: Identifier) -> bool:
-        """Whether a view of this name is there, which newer Java catalogs keep (their tables may be missing)."""
+        """Whether a view of this name exists; only newer Java catalogs store views, so their table may be missing."""
         columns = _VIEWS.c
         where = (columns.catalog_key == self.key, columns.database_name == name.database)
         with self.connection.transaction() as connection:
@@ -141,7 +141,7 @@ class SqlNames:
             return connection.execute(select).first() is not None
 
     def add(self, name: Identifier, schema: TableSchema) -> None:
-        """Name a table, with its options and keys as properties; raises AlreadyExists when it is named already."""
+        """Add a table with its options and keys as properties; raises AlreadyExists."""
         row = {"catalog_key": self.key, "database_name": name.database, "table_name": name.table}
         properties = [
             {**row, "property_key": key, "property_value": value} for key, value in table_properties(schema).items()
@@ -153,27 +153,27 @@ class SqlNames:
                 if properties:
                     connection.execute(sa.insert(TABLE_PROPERTIES), properties)
         except IntegrityError:
-            raise AlreadyExists(f"table {name} exists already", table=str(name)) from None
+            raise AlreadyExists(f"table {name} already exists", table=str(name)) from None
 
     def remove(self, name: Identifier) -> bool:
-        """Take away a table's rows; False when there were none."""
+        """Delete a table's rows; return False when there were none."""
         with self.connection.transaction() as connection:
-            gone = connection.execute(sa.delete(TABLES).where(*self._at(TABLES, name))).rowcount
+            deleted = connection.execute(sa.delete(TABLES).where(*self._at(TABLES, name))).rowcount
             connection.execute(sa.delete(TABLE_PROPERTIES).where(*self._at(TABLE_PROPERTIES, name)))
-        return bool(gone)
+        return bool(deleted)
 
     def rename(self, source: Identifier, target: Identifier) -> bool:
-        """Give a table's rows another name; False when there were none. Raises AlreadyExists."""
+        """Change the name in a table's rows; return False when there were none. Raises AlreadyExists."""
         named = {"database_name": target.database, "table_name": target.table}
         try:
             with self.connection.transaction() as connection:
                 moved = connection.execute(sa.update(TABLES).where(*self._at(TABLES, source)).values(named)).rowcount
                 connection.execute(sa.update(TABLE_PROPERTIES).where(*self._at(TABLE_PROPERTIES, source)).values(named))
         except IntegrityError:
-            raise AlreadyExists(f"table {target} exists already", table=str(target)) from None
+            raise AlreadyExists(f"table {target} already exists", table=str(target)) from None
         return bool(moved)
 
-    def _holds(self, connection: sa.Connection, name: Identifier) -> bool:
+    def _exists(self, connection: sa.Connection, name: Identifier) -> bool:
         return connection.execute(sa.select(sa.literal(1)).where(*self._at(TABLES, name))).first() is not None
 
     def _in(self, table: sa.Table, database: str) -> tuple[sa.ColumnElement[bool], ...]:
@@ -184,9 +184,9 @@ class SqlNames:
 
 
 def table_properties(schema: TableSchema) -> Mapping[str, str]:
-    """What the catalog repeats of a schema: its options and its keys as options.
+    """Return the properties that the catalog stores for a schema: its options, and its keys as options.
 
-    Raises InvalidOption for a value that its column does not hold.
+    Raises InvalidOption for a name or value that is too long for its column.
     """
     properties = dict(schema.options)
     keys = {"bucket-key": schema.trimmed_primary_keys} if "bucket-key" not in properties else {}
@@ -196,6 +196,7 @@ def table_properties(schema: TableSchema) -> Mapping[str, str]:
     for key, value in properties.items():
         if len(value) > LONGEST_VALUE or len(key) > 255:
             raise InvalidOption(
-                f"option {key!r:.80} has {len(value)} characters: a SQL catalog holds {LONGEST_VALUE}", option=key
+                f"option {key!r:.80} has {len(value)} characters, the limit of a SQL catalog is {LONGEST_VALUE}",
+                option=key,
             )
     return properties

@@ -1,6 +1,6 @@
-"""Removal of a table's files. After an interrupted drop the table does not exist, and the same call finishes the drop.
+"""Table removal: deletes a table's files. After an interruption the table does not exist; the same call completes it.
 
-The drop first writes a mark file beside the schemas: from then on the table does not exist. It then deletes the
+The drop first writes a mark file into the schema directory: from then on the table does not exist. It then deletes the
 schemas, newest first, so that open handles and other engines find no table either; then the branches, everything else,
 and the mark last. When the directory of the table is a symbolic link, only the link is deleted.
 """
@@ -15,17 +15,17 @@ from paimon_core.storage.paths import TablePaths
 from paimon_core.storage.storage import FileInfo, Storage
 
 _ROUNDS = 5
-"""How often the directory is listed again for files that others add during the removal."""
+"""How often the directory is listed, for files that concurrent writers add during the removal."""
 _TABLE_ONLY = re.compile(r"schema|snapshot|manifest|bucket-(\d+|postpone)")
-"""Entries that lie only in the directory of a table."""
+"""Entries that occur only in the directory of a table."""
 _PREFIXED = ("tag", "branch", "changelog", "consumer")
-"""Directories of a table whose files begin with the name of the directory: ``tag/tag-x``."""
+"""Directories of a table in which file names start with the name of the directory: ``tag/tag-x``."""
 _ALSO_IN_TABLES = re.compile(r"tag|branch|changelog|consumer|index|statistics|quarantine|_SUCCESS|\..*")
-"""Entries that the directory of a table may have, as other directories may."""
+"""Entries that may occur in the directory of a table, but also in other directories."""
 
 
 def mark_dropped(storage: Storage, root: str) -> None:
-    """Write the mark, so that the table at ``root`` does not exist from now on; without files nothing is done."""
+    """Write the mark, so that the table at ``root`` no longer exists; do nothing when there are no files."""
     if is_link(storage, root) or not storage.list(root):
         return
     schemas = TablePaths(root).schema_directory
@@ -35,7 +35,7 @@ def mark_dropped(storage: Storage, root: str) -> None:
 
 
 def remove_files(storage: Storage, root: str) -> None:
-    """Delete the files of a table after ``mark_dropped``, also those that others add meanwhile; may be repeated."""
+    """Delete the files of a table after ``mark_dropped``, also those of concurrent writers; can be repeated."""
     if is_link(storage, root):
         storage.delete_directory(root)
         return
@@ -57,9 +57,9 @@ def remove_files(storage: Storage, root: str) -> None:
 
 
 def is_half_dropped(storage: Storage, root: str) -> bool:
-    """Whether ``root`` holds what an interrupted drop left of a table, and nothing else.
+    """Whether ``root`` contains only the remains of a table after an interrupted drop.
 
-    That is the case when the mark is there. A drop by another program leaves no mark: then there must be no schema, and
+    That is the case when the mark exists. A drop by another program leaves no mark: then there must be no schema, and
     only entries of a table.
     """
     if is_link(storage, root) or not storage.exists(root):
@@ -79,12 +79,12 @@ def is_half_dropped(storage: Storage, root: str) -> bool:
 
 
 def is_marked(storage: Storage, root: str) -> bool:
-    """Whether the drop of the table at ``root`` has begun."""
+    """Whether a drop of the table at ``root`` has started: the mark exists."""
     return storage.exists(f"{TablePaths(root).schema_directory}/{DROPPED}")
 
 
 def is_free(storage: Storage, root: str) -> bool:
-    """Whether a new table may be made at ``root``: an old one left nothing there but empty directories."""
+    """Whether a new table may be created at ``root``: it contains no files of a former table."""
     inside = confined(storage, root)
     return not any(
         _is_of_a_table(inside, f) and (f.is_link or any(not i.name.startswith(".") for i in inside.walk(f.path)))
@@ -111,7 +111,7 @@ def _remove(storage: Storage, entry: FileInfo) -> None:
 
 
 def _remove_markers(storage: Storage, root: str) -> None:
-    """Delete the objects that stand for directories on object stores, unless files were added again."""
+    """Delete the objects that represent directories on object stores, unless files were added again."""
     if storage.exists(root) and next(iter(storage.walk(root)), None) is None:
         storage.delete_directory(root)
 
@@ -126,5 +126,5 @@ def _newest_first(entry: FileInfo) -> tuple[int, str]:
 
 
 def is_link(storage: Storage, path: str) -> bool:
-    """Whether the path is a symbolic link, by a listing of the directory that it lies in."""
+    """Whether the path is a symbolic link; reads the listing of its directory."""
     return any(f.is_link for f in storage.list(path.rpartition("/")[0]) if f.path == path)

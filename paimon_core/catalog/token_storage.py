@@ -1,4 +1,4 @@
-"""TokenStorage: a table's files under credentials that a REST server lends for a while (format 14.9)."""
+"""TokenStorage: a table's files, accessed with temporary credentials of a REST server (format 14.9)."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ import pyarrow as pa
 from paimon_core.storage.storage import FileInfo, Storage
 
 SAFE_MILLIS = 3_600_000
-"""Credentials are renewed an hour before they end, or after half of their time where that is later."""
+"""Credentials are renewed one hour before they expire, or after half of their lifetime if that is later."""
 
 
 @dataclass(frozen=True, slots=True)
 class Loan:
-    """A storage that works until a time in epoch milliseconds."""
+    """A storage whose credentials expire at a time in epoch milliseconds."""
 
     storage: Storage
     expires_millis: int
@@ -25,7 +25,7 @@ class Loan:
 
 @dataclass
 class TokenStorage(Storage):
-    """Asks ``borrow`` for a storage and passes every call on to it; pickles without it, as it can ask again."""
+    """Calls ``borrow`` for a storage and forwards every method to it; the storage itself is not pickled."""
 
     borrow: Callable[[], Loan]
     clock: Callable[[], float] = time.time
@@ -37,7 +37,7 @@ class TokenStorage(Storage):
         return TokenStorage, (self.borrow,)
 
     @property
-    def _now(self) -> Storage:
+    def _current(self) -> Storage:
         with self._lock:
             millis = self.clock() * 1000
             if self._loan is None or millis >= self._renew_millis:
@@ -49,64 +49,64 @@ class TokenStorage(Storage):
     @property
     def is_local(self) -> bool:
         """Whether the paths are files of this machine."""
-        return self._now.is_local
+        return self._current.is_local
 
     def read(self, path: str) -> bytes:
-        """The whole file."""
-        return self._now.read(path)
+        """Return the content of the file."""
+        return self._current.read(path)
 
     def exists(self, path: str) -> bool:
-        """Whether a file or directory is there."""
-        return self._now.exists(path)
+        """Whether a file or directory exists at the path."""
+        return self._current.exists(path)
 
     def list(self, directory: str) -> list[FileInfo]:
-        """The direct entries."""
-        return self._now.list(directory)
+        """Return the direct entries."""
+        return self._current.list(directory)
 
     def walk(self, directory: str) -> Iterator[FileInfo]:
-        """Every file below a directory."""
-        return self._now.walk(directory)
+        """Yield every file below a directory."""
+        return self._current.walk(directory)
 
     def open_input(self, path: str) -> pa.NativeFile:
-        """The file for random access."""
-        return self._now.open_input(path)
+        """Open the file for random access."""
+        return self._current.open_input(path)
 
     def open_output(self, path: str) -> pa.NativeFile:
-        """A new file to stream into."""
-        return self._now.open_output(path)
+        """Open a new file to stream into."""
+        return self._current.open_output(path)
 
     def write(self, path: str, data: bytes) -> None:
-        """A whole new file."""
-        self._now.write(path, data)
+        """Write a new file."""
+        self._current.write(path, data)
 
     def overwrite(self, path: str, data: bytes) -> None:
-        """Replace a small file."""
-        self._now.overwrite(path, data)
+        """Create or replace a small file."""
+        self._current.overwrite(path, data)
 
     def create_exclusive(self, path: str, data: bytes) -> bool:
-        """Create a file unless it exists."""
-        return self._now.create_exclusive(path, data)
+        """Create a file unless it exists; return whether it was created."""
+        return self._current.create_exclusive(path, data)
 
     def move(self, source: str, target: str) -> None:
-        """Give a file a new path."""
-        self._now.move(source, target)
+        """Move a file."""
+        self._current.move(source, target)
 
     def move_directory(self, source: str, target: str) -> None:
-        """Give a directory a new path, where the store can."""
-        self._now.move_directory(source, target)
+        """Rename a directory, if the store can."""
+        self._current.move_directory(source, target)
 
     def make_directory(self, directory: str) -> None:
-        """Make a directory."""
-        self._now.make_directory(directory)
+        """Create a directory."""
+        self._current.make_directory(directory)
 
     def remove_empty_directory(self, directory: str) -> bool:
-        """Remove a directory that holds nothing."""
-        return self._now.remove_empty_directory(directory)
+        """Delete a directory if it is empty."""
+        return self._current.remove_empty_directory(directory)
 
     def delete(self, paths: Iterable[str]) -> int:
-        """Delete files."""
-        return self._now.delete(paths)
+        """Delete files and return how many were deleted."""
+        return self._current.delete(paths)
 
     def delete_directory(self, directory: str) -> None:
         """Delete a directory."""
-        self._now.delete_directory(directory)
+        self._current.delete_directory(directory)

@@ -1,4 +1,4 @@
-"""What the catalogs that keep tables at ``warehouse/database.db/table`` have in common: places, contexts, errors."""
+"""Warehouse tables: shared code of the catalogs that store tables at ``warehouse/database.db/table``."""
 
 from __future__ import annotations
 
@@ -21,41 +21,41 @@ from paimon_core.table.table import Table
 
 @dataclass(frozen=True)
 class TablePlaces:
-    """The tables below one warehouse directory, by name."""
+    """The directories, schemas and contexts of the tables below one warehouse directory."""
 
     storage: Storage
     warehouse: str
     manifests: ManifestCache = field(default_factory=ManifestCache, repr=False, compare=False)
 
     def root(self, name: Identifier) -> str:
-        """The table's directory."""
+        """Return the table's directory."""
         return table_path(self.warehouse, name.database, name.table)
 
     def schemas(self, name: Identifier) -> SchemaStore:
-        """The schemas of the table, or of its branch."""
+        """Return the schemas of the table, or of its branch."""
         root = self.root(name)
         return SchemaStore(confined(self.storage, root), TablePaths(root, name.branch))
 
     def has_files(self, name: Identifier) -> bool:
-        """Whether the table, or its branch, has a schema; a branch that is being made or deleted is not there."""
+        """Whether the table, or its branch, has a schema; False for a branch that is being created or deleted."""
         root = self.root(name)
         if name.branch != MAIN and BranchStore(confined(self.storage, root), TablePaths(root)).is_hidden(name.branch):
             return False
         return bool(self.schemas(name).ids())
 
     def context(self, name: Identifier, schema: TableSchema, publisher: Publisher | None = None) -> TableContext:
-        """The table's main branch under one of its schemas."""
+        """Return the context of the table's main branch with one of its schemas."""
         base = f"{name.database}.{name.table}"
         return TableContext.of(base, self.storage, self.root(name), schema, self.manifests, publisher=publisher)
 
     def open(self, name: Identifier, schema: TableSchema, publisher: Publisher | None = None) -> Table:
-        """The table, or its branch; raises BranchNotFound."""
+        """Return the table, or its branch; raises BranchNotFound."""
         context = self.context(name, schema, publisher)
         return Table(context if name.branch == MAIN else context.on_branch(name.branch))
 
 
 def has_schema(storage: Storage, root: str) -> bool:
-    """Whether there is a table at ``root``; True also when its schemas cannot be read."""
+    """Whether a table exists at ``root``; also True when its schemas cannot be read."""
     try:
         return bool(SchemaStore(confined(storage, root), TablePaths(root)).ids())
     except CorruptTable:
@@ -63,16 +63,18 @@ def has_schema(storage: Storage, root: str) -> bool:
 
 
 def no_database(name: str, place: str, known: Iterable[str]) -> DatabaseNotFound:
-    """The error that says which databases there are."""
+    """Return the error for a missing database; it lists the existing ones."""
     return DatabaseNotFound(f"no database {name} in {place} (databases: {', '.join(known) or 'none'})", database=name)
 
 
 def not_empty(name: str, tables: Sequence[str]) -> InvalidRequest:
-    """The error of dropping a database that holds tables."""
-    held = ", ".join(tables[:3]) + (f" and {len(tables) - 3} more" if tables[3:] else "")
-    return InvalidRequest(f"database {name} holds tables ({held}): drop them first, or cascade", database=name)
+    """Return the error for dropping a database that contains tables."""
+    shown = ", ".join(tables[:3]) + (f" and {len(tables) - 3} more" if tables[3:] else "")
+    return InvalidRequest(
+        f"database {name} contains tables ({shown}): drop them first, or pass cascade=True", database=name
+    )
 
 
 def no_table(name: Identifier, place: str, known: Iterable[str]) -> TableNotFound:
-    """The error that says which tables there are."""
+    """Return the error for a missing table; it lists the existing ones."""
     return TableNotFound(f"no table {name} in {place} (tables: {', '.join(known) or 'none'})", table=str(name))

@@ -224,7 +224,7 @@ def test_rest_databases_and_tables(rest):
         rest.table("db.u")
     with pytest.raises(paimon.DatabaseNotFound, match="nope"):
         rest.list_tables("nope")
-    with pytest.raises(paimon.InvalidRequest, match="holds tables"):
+    with pytest.raises(paimon.InvalidRequest, match="contains tables"):
         rest.drop_database("db")
     rest.drop_table("db.t")
     with pytest.raises(paimon.TableNotFound, match="t"):

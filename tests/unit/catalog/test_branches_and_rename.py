@@ -103,6 +103,6 @@ def test_a_store_without_rename_of_directories():
     catalog = paimon.open_catalog("memory://rename")
     catalog.create_database("db", ignore_if_exists=True)
     catalog.create_table("db.t", SCHEMA, ignore_if_exists=True)
-    with pytest.raises(paimon.UnsupportedFeature, match="rename of directories"):
+    with pytest.raises(paimon.UnsupportedFeature, match="cannot rename directories"):
         catalog.rename_table("db.t", "db.u")
     assert catalog.list_tables("db") == ["t"]

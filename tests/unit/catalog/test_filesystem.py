@@ -39,7 +39,7 @@ def test_tables(catalog):
         catalog.create_table("db.t", SCHEMA)
     again = catalog.create_table("db.t", pa.schema([("other", pa.int8())]), ignore_if_exists=True)
     assert again.schema == table.schema
-    with pytest.raises(paimon.InvalidRequest, match="holds tables"):
+    with pytest.raises(paimon.InvalidRequest, match="contains tables"):
         catalog.drop_database("db")
     catalog.drop_table("db.t")
     assert catalog.list_tables("db") == []
@@ -129,7 +129,7 @@ def test_the_rest_of_a_table_is_not_adopted(tmp_path):
     table = catalog.create_table("db.t", SCHEMA, options={"write-only": "true"})
     table.write(pa.table({"k": [1]}))
     catalog.storage.delete_directory(f"{table.location}/schema")
-    with pytest.raises(paimon.InvalidRequest, match="holds files of a table and no schema"):
+    with pytest.raises(paimon.InvalidRequest, match="contains files of a table but no schema"):
         catalog.create_table("db.t", SCHEMA)
 
 

@@ -65,13 +65,13 @@ def test_names_that_are_refused(catalog, case, tmp_path):
 )
 def test_two_names_that_are_one_directory_somewhere(catalog, one, other):
     catalog.create_database(one)
-    with pytest.raises(paimon.AlreadyExists, match="collides with the existing"):
+    with pytest.raises(paimon.AlreadyExists, match="conflicts with the existing"):
         catalog.create_database(other)
     catalog.create_table(f"{one}.{one}", SCHEMA)
-    with pytest.raises(paimon.AlreadyExists, match="collides with the existing"):
+    with pytest.raises(paimon.AlreadyExists, match="conflicts with the existing"):
         catalog.create_table(f"{one}.{other}", SCHEMA)
     catalog.create_table(f"{one}.third", SCHEMA)
-    with pytest.raises(paimon.AlreadyExists, match="collides with the existing"):
+    with pytest.raises(paimon.AlreadyExists, match="conflicts with the existing"):
         catalog.rename_table(f"{one}.third", f"{one}.{other}")
     assert catalog.list_tables(one) == sorted([one, "third"])
 
@@ -85,7 +85,7 @@ def test_a_table_may_change_the_case_of_its_name(catalog):
 
 
 def test_paimons_own_database(catalog):
-    with pytest.raises(paimon.InvalidRequest, match="Paimon's own"):
+    with pytest.raises(paimon.InvalidRequest, match="reserved for Paimon's system tables"):
         catalog.create_database("sys")
 
 

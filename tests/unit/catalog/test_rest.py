@@ -77,7 +77,7 @@ def test_the_server_gives_defaults_and_decides(server):
         ({"token": " "}, "token must be"),
         ({"token": f"{CANARY}\n"}, "token must be one line"),
         ({"header.x": f"{CANARY}\r\ny: z"}, r"'header\.x' must be one line"),
-        ({"header.x: y": CANARY}, "must be called after a header"),
+        ({"header.x: y": CANARY}, "must be named after a header"),
     ],
 )
 def test_options_that_are_refused(server, options, message):
@@ -90,7 +90,7 @@ def test_options_that_are_refused(server, options, message):
 @pytest.mark.parametrize("wrong", [5, "token", ["token"]])
 @pytest.mark.parametrize("name", ["options", "storage"])
 def test_what_is_no_mapping_is_no_options(tmp_path, name, wrong):
-    with pytest.raises(paimon.InvalidOption, match="must map texts to texts"):
+    with pytest.raises(paimon.InvalidOption, match="must map strings to strings"):
         paimon.open_catalog(tmp_path, **{name: wrong})
 
 
@@ -227,7 +227,7 @@ def test_a_schema_that_is_kept_elsewhere(server, table):
     with pytest.raises(paimon.UnsupportedFeature, match="schema 3"):
         opened(server).table("db.t")
     server.on(f"GET {TABLE}", Reply(body={"id": "i", "schemaId": 0}))
-    with pytest.raises(paimon.CorruptTable, match="no path"):
+    with pytest.raises(paimon.CorruptTable, match="contains no path or no id of table"):
         opened(server).table("db.t")
 
 

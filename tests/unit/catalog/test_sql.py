@@ -83,7 +83,7 @@ def test_catalogs_share_a_database_by_their_keys(catalog, tmp_path, uri):
     [
         ({"type": "hive"}, "'hive'.*filesystem, sql or rest"),
         ({"type": "sql"}, "needs a uri"),
-        ({"uri": "sqlite:///x"}, "has no uri"),
+        ({"uri": "sqlite:///x"}, "must have no uri"),
         ({"options": {"catalog-key": "a"}}, "'catalog-key'.*filesystem"),
         ({"type": "sql", "uri": "sqlite:///x", "options": {"lock-enabled": "true"}}, "'lock-enabled'"),
         ({"type": "sql", "uri": "sqlite:///x", "options": {"lock.enabled": "maybe"}}, "lock.enabled.*true or false"),
@@ -92,7 +92,7 @@ def test_catalogs_share_a_database_by_their_keys(catalog, tmp_path, uri):
         ({"type": "sql", "uri": "sqlite:///x", "options": {"catalog-key": " "}}, "catalog-key.*blank"),
         ({"type": "sql", "uri": "sqlite://"}, "in memory"),
         ({"type": "sql", "uri": "sqlite:///:memory:"}, "in memory"),
-        ({"type": "sql", "uri": f"jdbc:postgresql://h/d?password={CANARY}"}, "not JDBC"),
+        ({"type": "sql", "uri": f"jdbc:postgresql://h/d?password={CANARY}"}, "not a JDBC URI"),
         ({"type": "sql", "uri": f"mysql://u:{CANARY}@h/d"}, "'mysql'"),
         ({"type": "sql", "uri": f"u:{CANARY}@h/d"}, "cannot be parsed"),
         ({"type": "sql", "uri": f"postgresql+nothing://u:{CANARY}@h/d"}, "driver of postgresql"),
@@ -144,7 +144,7 @@ def test_without_its_library_it_says_what_to_install(tmp_path, monkeypatch, kind
 
 
 def test_a_value_that_the_database_does_not_hold(catalog):
-    with pytest.raises(paimon.InvalidOption, match="holds 1000"):
+    with pytest.raises(paimon.InvalidOption, match="the limit of a SQL catalog is 1000"):
         catalog.create_table("db.t", SCHEMA, options={"partition.default-name": "a" * 1001})
     assert catalog.list_tables("db") == []
 
@@ -194,7 +194,7 @@ def test_drop_cut_short_leaves_files_that_nobody_reads(catalog, outcome):
     with pytest.raises((Died, paimon.StorageError)):
         with_storage(catalog, storage).drop_table("db.t")
     assert catalog.list_tables("db") == []
-    with pytest.raises(paimon.AlreadyExists, match=r"call drop_table\(.*\), which removes the rest"):
+    with pytest.raises(paimon.AlreadyExists, match=r"call drop_table\(.*\), which deletes the rest"):
         catalog.create_table("db.t", SCHEMA, options=OPTIONS)
     with pytest.raises(paimon.TableNotFound):
         catalog.register_table("db.t")
@@ -209,7 +209,7 @@ def test_the_files_of_a_rename_that_was_cut_short_are_not_taken_for_a_new_table(
     storage.on("move", "schema-0", Outcome.FAIL)
     with pytest.raises(paimon.StorageError, match="repeat rename_table"):
         with_storage(catalog, storage).rename_table("db.t", "db.u")
-    with pytest.raises(paimon.AlreadyExists, match="continues an interrupted rename"):
+    with pytest.raises(paimon.AlreadyExists, match="completes an interrupted rename"):
         catalog.create_table("db.t", SCHEMA, options=OPTIONS)
     catalog.rename_table("db.t", "db.u")
     assert catalog.table("db.u").scan().count() == 1
@@ -298,7 +298,7 @@ def test_a_view_of_the_name(catalog, tmp_path):
 def test_dropping_a_database_leaves_what_no_table_owns(catalog, tmp_path):
     catalog.create_table("db.t", SCHEMA)
     catalog.storage.write(f"{tmp_path}/lake/db.db/notes", b"mine")
-    with pytest.raises(paimon.InvalidRequest, match="holds tables"):
+    with pytest.raises(paimon.InvalidRequest, match="contains tables"):
         catalog.drop_database("db")
     catalog.drop_database("db", cascade=True)
     assert catalog.list_databases() == []

@@ -97,7 +97,7 @@ def test_the_name_of_a_half_dropped_table_is_not_renamed_to(tmp_path):
     with pytest.raises(Died):
         over(catalog, FaultyStorage(catalog.storage, die_at=3)).drop_table("db.t")
     catalog.create_table("db.u", SCHEMA)
-    with pytest.raises(paimon.AlreadyExists, match="which drop_table finishes"):
+    with pytest.raises(paimon.AlreadyExists, match="which drop_table completes"):
         catalog.rename_table("db.u", "db.t")
     catalog.drop_table("db.t")
     catalog.rename_table("db.u", "db.t")
