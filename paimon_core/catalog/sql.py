@@ -145,8 +145,8 @@ class SqlCatalog(Catalog):
         if schema is None:
             raise StorageError(
                 f"{self._label} contains table {main}, but {self._places.root(main)} contains no schema. Either a "
-                "rename was interrupted (rename_table with the same names completes it), or the files are missing (call "
-                "drop_table)",
+                "rename was interrupted (rename_table with the same names completes it), or the files are missing "
+                "(call drop_table)",
                 table=name,
             )
         return self._places.open(found, schema, self._publisher(main))

@@ -1,4 +1,4 @@
-"""Stores to test against, each in a process of its own and started once; every test gets an empty warehouse."""
+"""Stores for tests, each in its own process and started once; every test gets an empty warehouse."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Place(NamedTuple):
 
 
 class S3Warehouse(NamedTuple):
-    """What a process needs to open a warehouse by itself."""
+    """The URL and options with which a process opens a warehouse."""
 
     url: str
     options: dict[str, str]

@@ -1,4 +1,4 @@
-"""What every Storage must do, whatever store is behind it."""
+"""The behaviour that every Storage must have, on all stores."""
 
 import pickle
 import threading
@@ -64,7 +64,7 @@ def test_listing_and_walking(place):
 @pytest.mark.parametrize(
     "name", ["a b", "ü", "t*", "[x]", "{a}", "a+b&c=d", "100%41", "a#b", "a?b", "a?versionId=b", "~"]
 )
-def test_names_are_taken_as_they_are(place, name):
+def test_names_are_not_interpreted(place, name):
     storage, root = place
     path = f"{root}/{name}/x{name}"
     storage.write(path, b"1")
@@ -81,7 +81,7 @@ def test_names_are_taken_as_they_are(place, name):
     assert storage.list(root) == []
 
 
-def test_what_is_missing(place):
+def test_missing_files(place):
     storage, root = place
     with pytest.raises(FileNotFoundError):
         storage.read(f"{root}/none")
@@ -93,7 +93,7 @@ def test_what_is_missing(place):
     storage.delete_directory(f"{root}/none")
 
 
-def test_streams_carry_parquet(place):
+def test_parquet_files_are_written_and_read_as_streams(place):
     storage, root = place
     table = pa.table({"a": range(50_000), "b": [uuid.uuid4().hex for _ in range(50_000)]})
     path = f"{root}/p=1/bucket-0/f.parquet"
@@ -114,7 +114,7 @@ def test_an_exclusive_creation_leaves_the_first_bytes(place):
     assert [f.name for f in storage.list(f"{root}/s")] == ["snapshot-1"]
 
 
-def test_of_racing_creators_exactly_one_wins(place):
+def test_exactly_one_of_several_concurrent_creations_succeeds(place):
     storage, root = place
     for number in range(20):
         start = threading.Barrier(4)
@@ -169,7 +169,7 @@ def test_directories(place):
     assert not storage.exists(f"{root}/a")
 
 
-def test_storages_pickle(place):
+def test_storages_can_be_pickled(place):
     storage, root = place
     if hasattr(storage, "inner"):
         pytest.skip("a fault injector stays in its process")
@@ -179,7 +179,7 @@ def test_storages_pickle(place):
     assert copy.read(f"{root}/f") == b"1"
 
 
-def test_large_files_go_and_come_in_parts(remote):
+def test_large_files_are_written_and_read_in_parts(remote):
     storage, root = remote
     data = uuid.uuid4().bytes * (40 * 1024 * 1024 // 16)
     with storage.open_output(f"{root}/big") as out:
@@ -201,7 +201,7 @@ def test_large_files_go_and_come_in_parts(remote):
 
 
 @pytest.mark.parametrize("size", [10, 40 * 1024 * 1024])
-def test_a_stream_that_fails_leaves_nothing(remote, size):
+def test_a_stream_that_fails_creates_no_file(remote, size):
     storage, root = remote
 
     def fails(end):
@@ -249,7 +249,7 @@ def test_an_empty_publish_is_refused(remote):
         storage.create_exclusive(f"{root}/snapshot-1", b"")
 
 
-def test_a_bucket_that_is_not_there(remote):
+def test_a_missing_bucket(remote):
     storage, root = remote
     bucket = root.split("/")[2]
     storage = type(storage)(storage.kind, root.replace(bucket, "nowhere"), storage.options)

@@ -1,4 +1,4 @@
-"""What networks and stores do to one request: nothing lost, nothing twice, no wrong answer, an end in time."""
+"""Faults of networks and stores: no commit is lost or repeated, no answer is wrong, every call ends in time."""
 
 import pickle
 
@@ -28,18 +28,18 @@ def proxy(s3_endpoint):
 
 @pytest.fixture
 def place(proxy, s3, monkeypatch):
-    """A storage whose every request goes through the proxy, and which gives up soon."""
+    """Return a storage that sends every request through the proxy and has a short time-out."""
     monkeypatch.setattr(s3_store, "SENDS", 3)
     proxy.rule = lambda request: Fault()
     storage, root = open_storage(s3.url, {**s3.options, "s3.endpoint": proxy.endpoint})
     storage.write(f"{root}/there", b"0123456789" * 50)
-    assert storage.create_exclusive(f"{root}/first", b"1")  # the probe is behind us
+    assert storage.create_exclusive(f"{root}/first", b"1")  # this call also runs the probe
     yield storage, root
     proxy.rule = lambda request: Fault()
     proxy.requests.clear()
 
 
-# -- the publish: the one request that is never repeated
+# -- the publish: the only request that is never repeated
 
 
 PUBLISH = {
@@ -67,7 +67,7 @@ PUBLISH = {
 
 
 @pytest.mark.parametrize("name", PUBLISH)
-def test_a_publish_is_sent_once_and_its_answer_means_what_it_says(proxy, place, name):
+def test_a_publish_is_sent_once_and_its_result_is_right(proxy, place, name):
     storage, root = place
     fault, outcome, is_there = PUBLISH[name]
     proxy.script("PUBLISH", "snapshot-1", fault)
@@ -84,7 +84,7 @@ def test_a_publish_is_sent_once_and_its_answer_means_what_it_says(proxy, place, 
 
 
 @pytest.mark.parametrize("name", PUBLISH)
-def test_a_commit_under_each_of_these_happens_once(proxy, place, s3, name):
+def test_a_commit_with_each_fault_is_committed_once(proxy, place, s3, name):
     fault, outcome, _ = PUBLISH[name]
     catalog = paimon.open_catalog(s3.url, storage={**s3.options, "s3.endpoint": proxy.endpoint})
     catalog.create_database("db")
@@ -100,7 +100,7 @@ def test_a_commit_under_each_of_these_happens_once(proxy, place, s3, name):
     assert table.scan().to_arrow() == ROWS
 
 
-def test_no_connection_is_a_refusal(place):
+def test_without_a_connection_nothing_was_done(place):
     storage, root = place
     options = {n: v if isinstance(v, str) else v.reveal() for n, v in storage.options}
     dead, _ = open_storage(root, {**options, "s3.endpoint": "http://127.0.0.1:9"})
@@ -143,7 +143,7 @@ ONCE = {
 
 
 def whole_life(storage, root):
-    """Every kind of request once; the answers are checked."""
+    """Send every kind of request once and check the answers."""
     assert storage.read(f"{root}/there") == b"0123456789" * 50
     assert storage.exists(f"{root}/there")
     assert sorted(f.name for f in storage.list(root)) == ["first", "there"]
@@ -158,7 +158,7 @@ def whole_life(storage, root):
 
 
 @pytest.mark.parametrize("name", ONCE)
-def test_a_fault_that_passes_is_not_noticed(proxy, place, name):
+def test_a_temporary_fault_has_no_effect(proxy, place, name):
     kind, key, faults = ONCE[name]
     proxy.script(kind, key, *faults)
     whole_life(*place)
@@ -192,7 +192,7 @@ LASTING = {
 
 
 @pytest.mark.parametrize("name", LASTING)
-def test_a_fault_that_lasts_is_a_storage_error(proxy, place, name):
+def test_a_permanent_fault_raises_storage_error(proxy, place, name):
     storage, root = place
     kind, fault, call = LASTING[name]
     proxy.always(kind, "", fault)
@@ -204,7 +204,7 @@ def test_a_fault_that_lasts_is_a_storage_error(proxy, place, name):
     assert storage.read(f"{root}/there") == b"0123456789" * 50
 
 
-def test_an_upload_that_fails_leaves_nothing(proxy, place):
+def test_an_upload_that_fails_creates_no_file(proxy, place):
     storage, root = place
     proxy.always("PART", "", DENIED)
     out = storage.open_output(f"{root}/f")
@@ -218,26 +218,26 @@ def test_an_upload_that_fails_leaves_nothing(proxy, place):
 
 
 @pytest.fixture
-def heedless(proxy, s3, monkeypatch):
+def without_conditions(proxy, s3, monkeypatch):
     monkeypatch.setattr(probe, "_proven_places", set())
     proxy.rule = lambda request: Fault(unconditional=True)
     yield {**s3.options, "s3.endpoint": proxy.endpoint}
     proxy.rule = lambda request: Fault()
 
 
-def test_a_store_that_ignores_the_condition_is_refused(heedless, s3):
-    catalog = paimon.open_catalog(s3.url, storage=heedless)
+def test_a_store_that_ignores_the_condition_is_refused(without_conditions, s3):
+    catalog = paimon.open_catalog(s3.url, storage=without_conditions)
     catalog.create_database("db")
     with pytest.raises(ConditionalWriteUnsupported, match="If-None-Match"):
         catalog.create_table("db.t", ROWS.schema, options={"bucket": "-1"})
     assert list(catalog.storage.walk(catalog.warehouse)) == []
 
 
-def test_and_nothing_is_committed_to_a_table_that_is_there(heedless, s3, proxy):
+def test_nothing_is_committed_to_an_existing_table_without_conditions(without_conditions, s3, proxy):
     direct = paimon.open_catalog(s3.url, storage=s3.options)
     direct.create_database("db")
     direct.create_table("db.t", ROWS.schema, options={"bucket": "-1"})
-    table = paimon.open_catalog(s3.url, storage=heedless).table("db.t")
+    table = paimon.open_catalog(s3.url, storage=without_conditions).table("db.t")
     for _ in range(2):
         with pytest.raises(ConditionalWriteUnsupported):
             table.write(ROWS)
@@ -250,10 +250,10 @@ def test_and_nothing_is_committed_to_a_table_that_is_there(heedless, s3, proxy):
 @pytest.mark.parametrize(
     "fault", [Fault(forward=False, status=501, code="NotImplemented"), DENIED, BROKEN], ids=["501", "403", "500"]
 )
-def test_a_probe_that_cannot_decide(heedless, s3, proxy, monkeypatch, fault):
+def test_a_probe_that_cannot_decide(without_conditions, s3, proxy, monkeypatch, fault):
     monkeypatch.setattr(probe, "_FIRST_PAUSE_SECONDS", 0.001)
     proxy.always("PUBLISH", "", fault)
-    storage, root = open_storage(s3.url, heedless)
+    storage, root = open_storage(s3.url, without_conditions)
     expected = ConditionalWriteUnsupported if fault.status == 501 else StorageError
     with pytest.raises(expected):
         storage.create_exclusive(f"{root}/snapshot-1", b"1")
@@ -261,7 +261,7 @@ def test_a_probe_that_cannot_decide(heedless, s3, proxy, monkeypatch, fault):
 
 
 @pytest.mark.parametrize("faults", [[DROP], [NEVER_SENT], [Fault(), DROP], [SLOW, DROP, DROP]])
-def test_a_probe_with_lost_answers_decides_rightly(s3, proxy, monkeypatch, faults):
+def test_a_probe_with_lost_answers_decides_correctly(s3, proxy, monkeypatch, faults):
     monkeypatch.setattr(probe, "_FIRST_PAUSE_SECONDS", 0.001)
     monkeypatch.setattr(probe, "_proven_places", set())
     storage, root = open_storage(s3.url, {**s3.options, "s3.endpoint": proxy.endpoint})
@@ -305,7 +305,7 @@ def test_a_writer_without_the_right_to_delete(proxy, s3, monkeypatch):
 # -- secrets
 
 
-def test_secrets_do_not_show(proxy, s3, caplog, monkeypatch):
+def test_secrets_are_not_shown(proxy, s3, caplog, monkeypatch):
     monkeypatch.setattr(s3_store, "SENDS", 2)
     canary = {"s3.access-key": "CANARYKEY123", "s3.secret-key": "canarysecret456", "s3.session-token": "canarytoken789"}
     caplog.set_level("DEBUG")

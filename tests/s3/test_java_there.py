@@ -1,4 +1,4 @@
-"""Java Paimon and this library take turns on one table on an S3 server."""
+"""Java Paimon and this library write and read the same table on an S3 server in turn."""
 
 import pyarrow as pa
 

@@ -1,4 +1,4 @@
-"""Four processes commit to one table on an S3 server that loses answers: nothing lost, nothing torn, nothing twice.
+"""Four processes commit to one table on an S3 server that loses answers: no commit is lost, partial or repeated.
 
 Each commits 50 times. A quarter of the answers to publishes and a tenth of those to other requests never arrive.
 """
@@ -24,7 +24,7 @@ from paimon_core.errors import CommitStateUnknown, StorageError
 
 url, options, user, commits = sys.argv[1], json.loads(sys.argv[2]), sys.argv[3], int(sys.argv[4])
 
-def patiently(action):
+def with_retries(action):
     for _ in range(20):
         try:
             return action()
@@ -32,11 +32,11 @@ def patiently(action):
             last = error
     raise last
 
-table = patiently(lambda: paimon.open_catalog(url, storage=options).table("db.t"))
+table = with_retries(lambda: paimon.open_catalog(url, storage=options).table("db.t"))
 for number in range(commits):
     rows = pa.table({"k": pa.array([f"{user}-{number}"]), "n": pa.array([number], pa.int64())})
     for _ in range(2 if number % 10 == 0 else 1):
-        patiently(lambda: table.write(rows, user=user, identifier=number))
+        with_retries(lambda: table.write(rows, user=user, identifier=number))
 """
 DROP = Fault(drop=True)
 

@@ -1,4 +1,4 @@
-"""A table's whole life in an object store, beside the same on the local disk; and listings longer than a page."""
+"""All operations on a table in an object store, compared with the local disk; and listings longer than a page."""
 
 from dataclasses import replace
 
@@ -19,7 +19,7 @@ def rows(first, last, tag):
 
 
 def life(url, options):
-    """What a reader sees after each step."""
+    """Return what a reader sees after each step."""
     catalog = paimon.open_catalog(url, storage=options)
     catalog.create_database("db")
     table = catalog.create_table(
@@ -31,27 +31,27 @@ def life(url, options):
     )
     seen = []
 
-    def look(table):
+    def record_state(table):
         found = table.scan().to_arrow().sort_by([("d", "ascending"), ("k", "ascending")])
         snapshot = table.latest_snapshot()
         seen.append((snapshot and snapshot.id, found.to_pydict()))
 
-    look(table)
+    record_state(table)
     for step in range(4):
         table.write(rows(step * 10, step * 10 + 25, f"s{step}-"), user="u", identifier=step)
-        look(table)
+        record_state(table)
     table.tags.create("kept", 2)
     table.compact(full=True)
-    look(table)
+    record_state(table)
     table.delete(paimon.col("k") < 10)
-    look(table)
+    record_state(table)
     seen.append(table.expire_snapshots(keep_last=3, keep_max=3).expired)
-    look(table)
-    look(table.at(tag="kept"))
+    record_state(table)
+    record_state(table.at(tag="kept"))
     table.rollback(snapshot=table.latest_snapshot().id - 1)
-    look(table)
+    record_state(table)
     table.write(rows(0, 3, "after-"))
-    look(table)
+    record_state(table)
     root = table.context.paths.root
     seen.append(sorted(f.path.removeprefix(root).split("/")[1] for f in table.context.storage.walk(root)))
     catalog.drop_table("db.t")
@@ -62,7 +62,7 @@ def life(url, options):
 
 
 @pytest.mark.parametrize("kind", ["s3", "gcs", "azure"])
-def test_a_table_lives_there_as_on_the_local_disk(kind, request, tmp_path):
+def test_a_table_behaves_as_on_the_local_disk(kind, request, tmp_path):
     storage, root = open_place(kind, request)
     options = {name: value if isinstance(value, str) else value.reveal() for name, value in storage.options}
     assert life(root, options) == life(str(tmp_path / "w"), None)
@@ -86,7 +86,7 @@ def test_listings_longer_than_a_page(s3, monkeypatch):
 
 
 @pytest.mark.parametrize("kind", ["s3", "gcs"])
-def test_objects_that_stand_for_directories_confuse_nobody(kind, request):
+def test_objects_that_represent_directories_are_no_files(kind, request):
     storage, root = open_place(kind, request)
     store = storage._store
     key = storage._key(f"{root}/t")

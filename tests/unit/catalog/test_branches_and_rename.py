@@ -20,7 +20,7 @@ def keys(table):
 
 
 def with_branch(catalog):
-    """A table whose branch ``b`` has its schema and no snapshot."""
+    """Create a table whose branch ``b`` has a schema and no snapshot."""
     table = catalog.create_table("db.t", SCHEMA, options=OPTIONS)
     table.write(pa.table({"k": [1]}))
     schema = catalog.storage.read(f"{table.location}/schema/schema-0")
@@ -43,7 +43,7 @@ def test_a_branch_opens_by_its_name_as_in_java(catalog):
         catalog.table("db.t$branch_c")
 
 
-def test_a_branch_is_no_table(catalog):
+def test_a_branch_is_not_a_table(catalog):
     with_branch(catalog)
     for call in (
         lambda: catalog.create_table("db.t$branch_x", SCHEMA),
@@ -77,7 +77,7 @@ def test_rename(catalog):
     catalog.create_table("db.t", SCHEMA)
 
 
-def test_what_rename_refuses(catalog):
+def test_renames_that_are_refused(catalog):
     catalog.create_table("db.t", SCHEMA)
     catalog.create_table("db.u", SCHEMA)
     with pytest.raises(paimon.AlreadyExists, match=r"db\.u"):
@@ -99,7 +99,7 @@ def test_files_without_a_table_are_not_taken_over(catalog):
     assert catalog.table("db.t").scan().count() == 0
 
 
-def test_a_store_without_rename_of_directories():
+def test_a_store_that_cannot_rename_directories():
     catalog = paimon.open_catalog("memory://rename")
     catalog.create_database("db", ignore_if_exists=True)
     catalog.create_table("db.t", SCHEMA, ignore_if_exists=True)

@@ -48,7 +48,7 @@ def test_tables(catalog):
     catalog.drop_table("db.t", ignore_if_missing=True)
 
 
-def test_a_wrong_name_says_which_names_there_are(catalog):
+def test_the_error_for_a_wrong_name_lists_the_existing_names(catalog):
     with pytest.raises(paimon.DatabaseNotFound, match="databases: none"):
         catalog.table("db.t")
     catalog.create_database("db")
@@ -80,14 +80,14 @@ def test_a_wrong_name_says_which_names_there_are(catalog):
         ({"primary_key": "k"}, "list"),
     ],
 )
-def test_what_a_table_cannot_be(catalog, arguments, word):
+def test_definitions_that_are_refused(catalog, arguments, word):
     catalog.create_database("db")
     with pytest.raises(paimon.InvalidRequest, match=word):
         catalog.create_table("db.t", SCHEMA, **arguments)
     assert catalog.list_tables("db") == []
 
 
-def test_columns_that_a_format_does_not_hold(catalog):
+def test_columns_that_a_file_format_does_not_support(catalog):
     catalog.create_database("db")
     schema = pa.schema([("k", pa.int32()), ("t", pa.timestamp("ns"))])
     with pytest.raises(paimon.UnsupportedFeature, match="'t'"):
@@ -123,7 +123,7 @@ def test_arguments_of_the_wrong_kind(catalog, arguments, word):
         paimon.open_catalog(None)
 
 
-def test_the_rest_of_a_table_is_not_adopted(tmp_path):
+def test_the_remaining_files_of_a_table_are_not_taken_over(tmp_path):
     catalog = paimon.open_catalog(tmp_path)
     catalog.create_database("db")
     table = catalog.create_table("db.t", SCHEMA, options={"write-only": "true"})
@@ -133,6 +133,6 @@ def test_the_rest_of_a_table_is_not_adopted(tmp_path):
         catalog.create_table("db.t", SCHEMA)
 
 
-def test_a_place_that_takes_no_directory():
+def test_a_path_where_no_directory_can_be_created():
     with pytest.raises(paimon.StorageError, match="/proc"):
         paimon.open_catalog("/proc/none").create_database("a")

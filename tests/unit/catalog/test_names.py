@@ -1,4 +1,4 @@
-"""What a database or table may be called: rows 1 to 10 of the bad inputs, in every catalog that keeps names itself."""
+"""Names of new databases and tables: rows 1 to 10 of the bad inputs, in every catalog that stores names itself."""
 
 import pyarrow as pa
 import pytest
@@ -63,7 +63,7 @@ def test_names_that_are_refused(catalog, case, tmp_path):
 @pytest.mark.parametrize(
     ("one", "other"), [("Orders", "orders"), ("caf\u00e9", "cafe\u0301"), ("stra\u00dfe", "STRASSE")]
 )
-def test_two_names_that_are_one_directory_somewhere(catalog, one, other):
+def test_two_names_that_are_one_directory_on_some_file_systems(catalog, one, other):
     catalog.create_database(one)
     with pytest.raises(paimon.AlreadyExists, match="conflicts with the existing"):
         catalog.create_database(other)
@@ -84,7 +84,7 @@ def test_a_table_may_change_the_case_of_its_name(catalog):
     assert catalog.table("db.Orders").scan().count() == 1
 
 
-def test_paimons_own_database(catalog):
+def test_the_database_of_paimons_system_tables_is_reserved(catalog):
     with pytest.raises(paimon.InvalidRequest, match="reserved for Paimon's system tables"):
         catalog.create_database("sys")
 

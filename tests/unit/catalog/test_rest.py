@@ -1,4 +1,4 @@
-"""The REST catalog's own decisions: configuration, three outcomes of a commit, credentials lent for a while."""
+"""The REST catalog: configuration, the three results of a commit, temporary credentials."""
 
 import pickle
 from dataclasses import replace
@@ -32,7 +32,7 @@ def server():
 
 @pytest.fixture
 def table(server, tmp_path):
-    """A table whose files are on the local disk, and which the server knows."""
+    """Create a table with files on the local disk, which the server describes."""
     files = paimon.open_catalog(tmp_path)
     files.create_database("db")
     options = {"write-only": "true", "commit.min-retry-wait": "1 ms", "commit.max-retry-wait": "1 ms"}
@@ -50,7 +50,7 @@ def opened(server, **options):
 # -- configuration
 
 
-def test_the_server_gives_defaults_and_decides(server):
+def test_the_server_sends_defaults_and_overrides(server):
     server.on(
         "GET /v1/config",
         Reply(
@@ -89,7 +89,7 @@ def test_options_that_are_refused(server, options, message):
 
 @pytest.mark.parametrize("wrong", [5, "token", ["token"]])
 @pytest.mark.parametrize("name", ["options", "storage"])
-def test_what_is_no_mapping_is_no_options(tmp_path, name, wrong):
+def test_options_must_be_a_mapping(tmp_path, name, wrong):
     with pytest.raises(paimon.InvalidOption, match="must map strings to strings"):
         paimon.open_catalog(tmp_path, **{name: wrong})
 
@@ -121,8 +121,8 @@ def test_a_commit(server, table):
 
 
 @pytest.mark.parametrize("reply", [Reply(500), Reply(504), Reply(lost=True), Reply(200, {}), Reply(200, b"torn")])
-def test_an_answer_that_is_lost_is_looked_up(server, table, reply):
-    """The server has made the snapshot, or has not: only its file says so, and nothing is committed twice."""
+def test_after_a_lost_answer_the_snapshot_file_is_read(server, table, reply):
+    """The server may have created the snapshot: its file is checked, and nothing is committed twice."""
     opened_table = opened(server).table("db.t")
     server.on(f"POST {TABLE}/commit", reply)
     with pytest.raises(paimon.CommitStateUnknown):
@@ -136,7 +136,7 @@ def test_an_answer_that_is_lost_is_looked_up(server, table, reply):
 
 
 @pytest.mark.parametrize("keeps_uuid", [True, False])
-def test_a_lost_answer_of_a_commit_that_stands(server, table, keeps_uuid):
+def test_a_lost_answer_of_a_commit_that_succeeded(server, table, keeps_uuid):
     opened_table = opened(server).table("db.t")
     answer = server.answer
 
@@ -172,7 +172,7 @@ def test_a_snapshot_without_a_uuid_is_a_base_too(server, table):
 
 
 def test_a_base_that_was_rolled_back_before_the_commit_arrived(server, table):
-    """The server's no is final: the commit goes again on what is the latest now."""
+    """The server's refusal is final: the commit is retried on the current latest snapshot."""
     committing = CommittingServer(server, TABLE, table.context)
     opened_table = opened(server).table("db.t")
     for value in (1, 2):
@@ -192,7 +192,7 @@ def test_a_commit_that_was_never_sent(server, table):
     assert table.latest_snapshot() is None
 
 
-def test_the_history_of_the_server_is_not_changed_behind_its_back(server, table):
+def test_the_history_of_the_server_is_not_changed_without_the_server(server, table):
     for value in (1, 2):
         table.write(pa.table({"k": [value]}))
     latest = {"snapshot": {"snapshot": table.latest_snapshot().to_members()}}
@@ -205,24 +205,24 @@ def test_the_history_of_the_server_is_not_changed_behind_its_back(server, table)
     assert table.context.snapshots.ids() == [1, 2]
 
 
-# -- what the server says of a table
+# -- the server's description of a table
 
 
-def test_an_external_table_commits_by_its_files(server, table):
+def test_an_external_table_is_committed_by_its_files(server, table):
     told = {"id": "the-id", "path": table.location, "isExternal": True, "schemaId": 0}
     server.on(f"GET {TABLE}", Reply(body=told))
     assert opened(server).table("db.t").write(pa.table({"k": [1]})).id == 1
     assert all(r.method == "GET" for r in server.requests)
 
 
-def test_a_history_that_is_kept_elsewhere(server, table):
+def test_snapshots_that_are_stored_elsewhere(server, table):
     snapshot = Snapshot(5, 0, "base", "delta", "u", 1, paimon.CommitKind.APPEND, 0, 0, 0)
     server.on(f"GET {TABLE}/snapshot", Reply(body={"snapshot": {"snapshot": snapshot.to_members()}}))
     with pytest.raises(paimon.UnsupportedFeature, match="snapshot 5"):
         opened(server).table("db.t")
 
 
-def test_a_schema_that_is_kept_elsewhere(server, table):
+def test_a_schema_that_is_stored_elsewhere(server, table):
     server.on(f"GET {TABLE}", Reply(body={"id": "i", "path": table.location, "schemaId": 3}))
     with pytest.raises(paimon.UnsupportedFeature, match="schema 3"):
         opened(server).table("db.t")
@@ -234,7 +234,7 @@ def test_a_schema_that_is_kept_elsewhere(server, table):
 # -- credentials
 
 
-def test_credentials_are_renewed_before_they_end():
+def test_credentials_are_renewed_before_they_expire():
     now, loans = [0.0], []
 
     def borrow():
@@ -252,7 +252,7 @@ def test_credentials_are_renewed_before_they_end():
     assert loans == [0, 3600]
 
 
-def test_short_credentials_are_renewed_at_half_their_time():
+def test_short_credentials_are_renewed_after_half_of_their_lifetime():
     now, loans = [0.0], []
 
     def borrow():
@@ -266,7 +266,7 @@ def test_short_credentials_are_renewed_at_half_their_time():
     assert loans == [0, 301, 602]
 
 
-def test_every_verb_is_passed_on(tmp_path):
+def test_every_method_is_forwarded(tmp_path):
     storage = TokenStorage(lambda: Loan(FsspecStorage(), 2**60))
     root = str(tmp_path)
     storage.make_directory(f"{root}/d")
@@ -287,7 +287,7 @@ def test_every_verb_is_passed_on(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_table_of_an_object_store_borrows_its_credentials(server, monkeypatch):
+def test_a_table_on_an_object_store_requests_its_credentials(server, monkeypatch):
     opened_with = []
 
     def open_storage(place, options):

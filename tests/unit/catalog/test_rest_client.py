@@ -1,4 +1,4 @@
-"""What the client makes of answers that Paimon's own server never gives: busy, failing, lost, nonsense."""
+"""The client with answers that Paimon's own server never sends: busy, failing, lost, invalid."""
 
 import pickle
 
@@ -21,13 +21,13 @@ def server():
 
 
 @pytest.fixture
-def slept():
+def pauses():
     return []
 
 
 @pytest.fixture
-def client(server, slept):
-    return RestClient(server.uri, Secret(CANARY), (("X-Key", Secret(f"{CANARY}-header")),), "p", sleep=slept.append)
+def client(server, pauses):
+    return RestClient(server.uri, Secret(CANARY), (("X-Key", Secret(f"{CANARY}-header")),), "p", sleep=pauses.append)
 
 
 def test_a_request(server, client):
@@ -39,7 +39,7 @@ def test_a_request(server, client):
     assert request.headers["X-Key"] == f"{CANARY}-header"
 
 
-def test_netrc_gives_no_other_password(server, client, tmp_path, monkeypatch):
+def test_credentials_of_netrc_are_not_used(server, client, tmp_path, monkeypatch):
     (tmp_path / "netrc").write_text("default login other password other\n")
     monkeypatch.setenv("NETRC", str(tmp_path / "netrc"))
     server.on("GET", Reply())
@@ -61,17 +61,17 @@ def test_pages(server, client):
 
 
 @pytest.mark.parametrize("first", [Reply(503), Reply(429), LOST])
-def test_a_read_is_tried_again(server, client, slept, first):
+def test_a_read_is_retried(server, client, pauses, first):
     server.on("GET", first, first, Reply(body={"a": 1}))
     assert client.get("databases") == {"a": 1}
-    assert slept == [1, 2]
+    assert pauses == [1, 2]
 
 
-def test_a_read_is_given_up(server, client, slept):
+def test_a_read_fails_after_all_retries(server, client, pauses):
     server.on("GET", Reply(503, {"message": "busy"}, {"Retry-After": "7"}))
     with pytest.raises(paimon.StorageError, match="503 busy"):
         client.get("databases")
-    assert slept == [7, 7, 7, 7]
+    assert pauses == [7, 7, 7, 7]
 
 
 @pytest.mark.parametrize(
@@ -97,22 +97,22 @@ def test_a_read_is_given_up(server, client, slept):
         (LOST, paimon.CommitStateUnknown, "answer was lost"),
     ],
 )
-def test_a_change_is_sent_once(server, client, slept, reply, error, message):
+def test_a_change_is_sent_once(server, client, pauses, reply, error, message):
     server.on("POST", reply)
     with pytest.raises(error, match=message) as raised:
         client.post("databases", body={})
     assert type(raised.value) is error
-    assert (len(server.requests), slept) == (1, [])
+    assert (len(server.requests), pauses) == (1, [])
 
 
-def test_a_server_that_is_not_there(slept):
-    client = RestClient("http://127.0.0.1:1", sleep=slept.append)
+def test_a_server_that_cannot_be_reached(pauses):
+    client = RestClient("http://127.0.0.1:1", sleep=pauses.append)
     with pytest.raises(paimon.StorageError, match="cannot be reached"):
         client.post("databases", body={})
-    assert slept == []
+    assert pauses == []
     with pytest.raises(paimon.StorageError, match="cannot be reached"):
         client.get("databases")
-    assert len(slept) == 4
+    assert len(pauses) == 4
 
 
 def test_secrets_are_not_shown(server, client):

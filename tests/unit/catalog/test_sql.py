@@ -1,4 +1,4 @@
-"""The SQL catalog on SQLite: front door, secrets, and what each crash between database and files leaves."""
+"""The SQL catalog on SQLite: opening, secrets, and the state after each crash between database and files."""
 
 import pickle
 import sqlite3
@@ -99,7 +99,7 @@ def test_catalogs_share_a_database_by_their_keys(catalog, tmp_path, uri):
         ({"type": "sql", "uri": f"postgresql+psycopg://u:{CANARY}@h:port/d"}, "cannot be parsed"),
     ],
 )
-def test_what_open_refuses_and_never_shows(tmp_path, arguments, message):
+def test_arguments_that_are_refused_and_not_shown(tmp_path, arguments, message):
     with pytest.raises(paimon.InvalidRequest, match=message) as error:
         paimon.open_catalog(tmp_path, **arguments)
     assert CANARY not in f"{error.value!r} {error.value} {error.value.facts}"
@@ -118,7 +118,7 @@ def test_a_password_is_never_shown(tmp_path, monkeypatch):
     assert CANARY not in f"{error.value!r} {error.value} {error.value.__cause__}"
 
 
-def test_a_relative_file_is_found_from_everywhere(tmp_path, monkeypatch):
+def test_a_relative_file_is_found_from_every_directory(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     catalog = paimon.open_catalog("lake", type="sql", uri="sqlite:///catalog.db")
     monkeypatch.chdir("/")
@@ -126,7 +126,7 @@ def test_a_relative_file_is_found_from_everywhere(tmp_path, monkeypatch):
     assert rows(tmp_path, "SELECT DISTINCT database_name FROM paimon_database_properties") == [("db",)]
 
 
-def test_a_database_that_is_no_catalog_database(tmp_path):
+def test_a_file_that_is_not_a_database(tmp_path):
     (tmp_path / "text").write_text("this is no database, " * 100)
     with pytest.raises(paimon.StorageError, match="not a database"):
         paimon.open_catalog(tmp_path / "lake", type="sql", uri=f"sqlite:///{tmp_path}/text")
@@ -135,7 +135,7 @@ def test_a_database_that_is_no_catalog_database(tmp_path):
 @pytest.mark.parametrize(
     ("kind", "library", "uri"), [("sql", "sqlalchemy", "sqlite:///x"), ("rest", "requests", "http://h")]
 )
-def test_without_its_library_it_says_what_to_install(tmp_path, monkeypatch, kind, library, uri):
+def test_a_missing_library_is_named_with_its_extra(tmp_path, monkeypatch, kind, library, uri):
     for name in [n for n in sys.modules if n.startswith(("paimon_core.catalog.sql", "paimon_core.catalog.rest"))]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, library, None)
@@ -143,7 +143,7 @@ def test_without_its_library_it_says_what_to_install(tmp_path, monkeypatch, kind
         paimon.open_catalog(tmp_path, type=kind, uri=uri)
 
 
-def test_a_value_that_the_database_does_not_hold(catalog):
+def test_an_option_that_is_too_long_for_the_database(catalog):
     with pytest.raises(paimon.InvalidOption, match="the limit of a SQL catalog is 1000"):
         catalog.create_table("db.t", SCHEMA, options={"partition.default-name": "a" * 1001})
     assert catalog.list_tables("db") == []
@@ -152,7 +152,7 @@ def test_a_value_that_the_database_does_not_hold(catalog):
 # -- crash points
 
 
-def test_create_cut_short_before_the_name_is_finished_by_the_same_call(catalog, monkeypatch):
+def test_a_create_interrupted_before_the_name_is_completed_by_the_same_call(catalog, monkeypatch):
     def die(*_):
         raise Died
 
@@ -169,7 +169,7 @@ def test_create_cut_short_before_the_name_is_finished_by_the_same_call(catalog, 
     assert catalog.table("db.t").scan().count() == 1
 
 
-def test_create_cut_short_in_the_middle_of_a_file(catalog, tmp_path):
+def test_a_create_interrupted_in_the_middle_of_a_file(catalog, tmp_path):
     catalog.storage.write(f"{tmp_path}/lake/db.db/t/schema/.schema-0.uuid.tmp", b"torn")
     assert catalog.create_table("db.t", SCHEMA).scan().count() == 0
 
@@ -186,7 +186,7 @@ def test_register_table(catalog, tmp_path, uri):
 
 
 @pytest.mark.parametrize("outcome", [Outcome.DIE_BEFORE, Outcome.FAIL])
-def test_drop_cut_short_leaves_files_that_nobody_reads(catalog, outcome):
+def test_an_interrupted_drop_leaves_files_that_are_not_read(catalog, outcome):
     table = catalog.create_table("db.t", SCHEMA, options=OPTIONS)
     table.write(pa.table({"k": [1], "v": ["a"]}))
     storage = FaultyStorage(catalog.storage)
@@ -202,8 +202,8 @@ def test_drop_cut_short_leaves_files_that_nobody_reads(catalog, outcome):
     assert catalog.create_table("db.t", SCHEMA, options=OPTIONS).scan().count() == 0
 
 
-def test_the_files_of_a_rename_that_was_cut_short_are_not_taken_for_a_new_table(tmp_path, uri):
-    """File by file the schemas go last: what is left looks like a table that was just made."""
+def test_the_files_of_an_interrupted_rename_are_not_used_for_a_new_table(tmp_path, uri):
+    """When files are moved one by one, the schemas are last: the rest looks like a table that was just created."""
     catalog = in_memory(tmp_path, uri)
     storage = FaultyStorage(catalog.storage)
     storage.on("move", "schema-0", Outcome.FAIL)
@@ -216,7 +216,7 @@ def test_the_files_of_a_rename_that_was_cut_short_are_not_taken_for_a_new_table(
     assert catalog.create_table("db.t", SCHEMA, options=OPTIONS).scan().count() == 0
 
 
-def test_rename_that_moves_nothing_takes_the_name_back(catalog):
+def test_a_rename_that_moves_no_file_restores_the_name(catalog):
     catalog.create_table("db.t", SCHEMA, options=OPTIONS).write(pa.table({"k": [1], "v": ["a"]}))
     storage = FaultyStorage(catalog.storage)
     storage.on("move_directory", "db.db/t", Outcome.FAIL)
@@ -226,7 +226,7 @@ def test_rename_that_moves_nothing_takes_the_name_back(catalog):
     assert catalog.table("db.t").scan().count() == 1
 
 
-def test_rename_cut_short_is_finished_by_the_same_call(catalog):
+def test_an_interrupted_rename_is_completed_by_the_same_call(catalog):
     catalog.create_table("db.t", SCHEMA, options=OPTIONS).write(pa.table({"k": [1], "v": ["a"]}))
     storage = FaultyStorage(catalog.storage)
     storage.on("move_directory", "db.db/t", Outcome.DIE_BEFORE)
@@ -250,7 +250,7 @@ def in_memory(tmp_path, uri, key="jdbc"):
 
 @pytest.mark.parametrize("after", [False, True])
 def test_rename_file_by_file_survives_a_crash_at_every_step(tmp_path, uri, after):
-    """A store without rename of directories: its refusal is call 0, the moves follow."""
+    """A store that cannot rename directories: its refusal is call 0, the moves follow."""
     steps = 1
     while True:
         catalog = in_memory(tmp_path, uri, f"step-{steps}")
@@ -271,7 +271,7 @@ def test_rename_file_by_file_survives_a_crash_at_every_step(tmp_path, uri, after
     assert steps > 5
 
 
-def test_rename_file_by_file_that_fails_says_how_to_go_on(tmp_path, uri):
+def test_the_error_of_an_incomplete_rename_states_what_to_do(tmp_path, uri):
     catalog = in_memory(tmp_path, uri)
     storage = FaultyStorage(catalog.storage)
     storage.on("move", "snapshot-1", Outcome.FAIL)
@@ -295,7 +295,7 @@ def test_a_view_of_the_name(catalog, tmp_path):
     assert not catalog.names.has(Identifier("db", "v"))
 
 
-def test_dropping_a_database_leaves_what_no_table_owns(catalog, tmp_path):
+def test_dropping_a_database_keeps_files_that_belong_to_no_table(catalog, tmp_path):
     catalog.create_table("db.t", SCHEMA)
     catalog.storage.write(f"{tmp_path}/lake/db.db/notes", b"mine")
     with pytest.raises(paimon.InvalidRequest, match="contains tables"):

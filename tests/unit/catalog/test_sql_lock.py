@@ -42,7 +42,7 @@ def test_the_row_is_that_of_java(database, tmp_path):
     assert execute(tmp_path, "SELECT * FROM paimon_distributed_locks") == []
 
 
-def test_a_lock_is_released_when_its_holder_fails(database, tmp_path):
+def test_a_lock_is_released_when_its_owner_fails(database, tmp_path):
     with pytest.raises(RuntimeError), lock(database).held(NAME):
         raise RuntimeError
     with lock(database).held(NAME):
@@ -61,7 +61,7 @@ def test_waiting_in_doubling_pauses_up_to_the_longest(database):
     assert 60 < sum(slept) <= 68
 
 
-def test_a_lock_that_is_freed_while_one_waits(database, tmp_path):
+def test_a_lock_that_is_released_while_a_writer_waits(database, tmp_path):
     execute(tmp_path, "INSERT INTO paimon_distributed_locks (lock_id, expire_time_seconds) VALUES ('jdbc.db.t', 480)")
 
     def free(_):
@@ -72,7 +72,7 @@ def test_a_lock_that_is_freed_while_one_waits(database, tmp_path):
 
 
 @pytest.mark.parametrize(("age", "stale"), [(479, False), (482, True)])
-def test_a_lock_ends_after_its_own_time(database, tmp_path, age, stale):
+def test_a_lock_expires_after_the_time_in_its_row(database, tmp_path, age, stale):
     execute(
         tmp_path,
         "INSERT INTO paimon_distributed_locks VALUES "
@@ -87,7 +87,7 @@ def test_a_lock_ends_after_its_own_time(database, tmp_path, age, stale):
     assert ("jdbc.db.u",) in execute(tmp_path, "SELECT lock_id FROM paimon_distributed_locks")
 
 
-def test_a_late_holder_does_not_release_the_lock_of_another(database, tmp_path):
+def test_an_owner_whose_lock_expired_does_not_release_the_lock_of_another(database, tmp_path):
     with lock(database).held(NAME):
         execute(tmp_path, "UPDATE paimon_distributed_locks SET acquired_at = '2001-01-01 00:00:00'")
     assert len(execute(tmp_path, "SELECT * FROM paimon_distributed_locks")) == 1
@@ -101,7 +101,7 @@ def test_two_locks_are_taken_in_one_order(database):
                 pass
 
 
-def test_a_lock_id_that_the_database_does_not_hold(database):
+def test_a_lock_id_that_is_too_long_for_the_database(database):
     with (
         pytest.raises(paimon.InvalidRequest, match="the limit is 255"),
         lock(database).held(Identifier("d" * 200, "t" * 60)),
@@ -135,7 +135,7 @@ def test_a_commit_waits_for_the_lock_and_writes_nothing_without_it(catalog, tmp_
     assert table.write(pa.table({"k": [1]})).id == 1
 
 
-def test_a_commit_to_a_table_that_was_renamed_meanwhile(catalog):
+def test_a_commit_to_a_table_that_was_renamed(catalog):
     table = catalog.create_table("db.t", SCHEMA, options={"write-only": "true"})
     table.write(pa.table({"k": [1]}))
     publisher, snapshot = table.context.snapshots.publisher, table.latest_snapshot()

@@ -1,4 +1,4 @@
-"""Drops that are cut short: at every call, on every store, and by others."""
+"""Interrupted drops: at every call, on every store, and by other programs."""
 
 from pathlib import Path
 
@@ -15,7 +15,7 @@ SCHEMA = pa.schema([("p", pa.int64()), ("k", pa.int64())])
 OPTIONS = {"bucket": "1", "write-only": "true"}
 
 
-def make(catalog):
+def create(catalog):
     made = catalog.create_table("db.t", SCHEMA, primary_key=["p", "k"], partition_by=["p"], options=OPTIONS)
     made.write(pa.table({"p": [1, 2], "k": [1, 2]}, schema=SCHEMA))
     made.tags.create("t1")
@@ -35,7 +35,7 @@ def opened(kind, path):
     return made
 
 
-def over(catalog, storage):
+def with_storage(catalog, storage):
     if isinstance(catalog, SqlCatalog):
         return SqlCatalog(storage, catalog.warehouse, catalog.location, catalog.names, catalog.lock, False)
     return FilesystemCatalog(storage, catalog.warehouse)
@@ -43,27 +43,27 @@ def over(catalog, storage):
 
 def calls_of_a_drop(kind, path):
     catalog = opened(kind, path)
-    make(catalog)
+    create(catalog)
     storage = FaultyStorage(catalog.storage)
-    over(catalog, storage).drop_table("db.t")
+    with_storage(catalog, storage).drop_table("db.t")
     return storage.mutations
 
 
 @pytest.mark.parametrize("die_after", [False, True])
 @pytest.mark.parametrize("kind", ["local", "memory", "sql"])
-def test_a_drop_that_died_at_any_call_is_finished_by_the_next(tmp_path, kind, die_after):
+def test_a_drop_interrupted_at_any_call_is_completed_by_the_next(tmp_path, kind, die_after):
     calls = calls_of_a_drop(kind, tmp_path / "count")
     assert calls > 8
     for number in range(calls):
         catalog = opened(kind, tmp_path / str(number))
-        table = make(catalog)
+        table = create(catalog)
         storage = FaultyStorage(catalog.storage, die_at=number, die_after=die_after)
         with pytest.raises(Died):
-            over(catalog, storage).drop_table("db.t")
+            with_storage(catalog, storage).drop_table("db.t")
         if number == 0 and not die_after:
             assert catalog.table("db.t").scan().count() == table.scan().count() == 2
             continue
-        # Readers see that it is not there, not that it is damaged.
+        # Readers see that the table is missing, not that it is damaged.
         assert not catalog.table_exists("db.t")
         with pytest.raises(paimon.TableNotFound):
             catalog.table("db.t")
@@ -74,28 +74,28 @@ def test_a_drop_that_died_at_any_call_is_finished_by_the_next(tmp_path, kind, di
         catalog.drop_table("db.t", ignore_if_missing=True)
         assert catalog.list_tables("db") == []
         assert not catalog.storage.exists(table.location)
-        assert make(catalog).scan().count() == 2
+        assert create(catalog).scan().count() == 2
 
 
 @pytest.mark.parametrize("kind", ["local", "memory", "sql"])
-def test_a_new_table_is_made_or_says_what_to_do(tmp_path, kind):
+def test_a_new_table_is_created_or_the_error_states_what_to_do(tmp_path, kind):
     for number in range(calls_of_a_drop(kind, tmp_path / "count")):
         catalog = opened(kind, tmp_path / str(number))
-        make(catalog)
+        create(catalog)
         with pytest.raises(Died):
-            over(catalog, FaultyStorage(catalog.storage, die_at=number, die_after=True)).drop_table("db.t")
+            with_storage(catalog, FaultyStorage(catalog.storage, die_at=number, die_after=True)).drop_table("db.t")
         if any(catalog.storage.walk(f"{catalog.warehouse}/db.db/t")) or catalog.list_tables("db"):
             with pytest.raises(PaimonError, match="drop_table"):
-                make(catalog)
+                create(catalog)
             catalog.drop_table("db.t")
-        assert make(catalog).scan().count() == 2
+        assert create(catalog).scan().count() == 2
 
 
 def test_the_name_of_a_half_dropped_table_is_not_renamed_to(tmp_path):
     catalog = opened("local", tmp_path / "x")
-    make(catalog)
+    create(catalog)
     with pytest.raises(Died):
-        over(catalog, FaultyStorage(catalog.storage, die_at=3)).drop_table("db.t")
+        with_storage(catalog, FaultyStorage(catalog.storage, die_at=3)).drop_table("db.t")
     catalog.create_table("db.u", SCHEMA)
     with pytest.raises(paimon.AlreadyExists, match="which drop_table completes"):
         catalog.rename_table("db.u", "db.t")
@@ -104,8 +104,8 @@ def test_the_name_of_a_half_dropped_table_is_not_renamed_to(tmp_path):
 
 
 @pytest.mark.parametrize("left", ["bucket-0", "manifest", "p=1", "snapshot", "tag"])
-def test_the_rest_of_others_drops_is_finished(tmp_path, left):
-    """An engine that deletes in another order, without a mark."""
+def test_an_interrupted_drop_of_another_program_is_completed(tmp_path, left):
+    """Another program deletes in another order, without a mark."""
     catalog = opened("local", tmp_path / "x")
     folder = Path(catalog.warehouse, "db.db", "t", left)
     file = folder / ("bucket-0/data-1.parquet" if left == "p=1" else f"{left}-1")
@@ -118,7 +118,7 @@ def test_the_rest_of_others_drops_is_finished(tmp_path, left):
 
 
 @pytest.mark.parametrize("files", [["notes.txt"], ["dt=1/part-0.csv"], ["bucket-0/x", "notes.txt"], ["tag/x"]])
-def test_a_directory_that_is_no_table_is_not_dropped(tmp_path, files):
+def test_a_directory_that_is_not_a_table_is_not_dropped(tmp_path, files):
     catalog = opened("local", tmp_path / "x")
     root = Path(catalog.warehouse, "db.db", "t")
     for name in files:
@@ -129,23 +129,23 @@ def test_a_directory_that_is_no_table_is_not_dropped(tmp_path, files):
     assert all((root / name).exists() for name in files)
 
 
-def test_a_half_dropped_database_is_finished(tmp_path):
+def test_an_interrupted_drop_of_a_database_is_completed(tmp_path):
     for number in range(calls_of_a_drop("local", tmp_path / "count") + 1):
         catalog = opened("local", tmp_path / str(number))
-        make(catalog)
+        create(catalog)
         with pytest.raises(Died):
-            over(catalog, FaultyStorage(catalog.storage, die_at=number)).drop_database("db", cascade=True)
+            with_storage(catalog, FaultyStorage(catalog.storage, die_at=number)).drop_database("db", cascade=True)
         if number:
             assert not catalog.table_exists("db.t")
         catalog.drop_database("db", cascade=True)
         assert catalog.list_databases() == []
 
 
-def test_a_writer_that_comes_in_between_leaves_nothing(tmp_path):
+def test_files_of_a_concurrent_writer_are_deleted_too(tmp_path):
     catalog = opened("local", tmp_path / "x")
-    table = make(catalog)
+    table = create(catalog)
     storage = FaultyStorage(catalog.storage)
     late = f"{table.location}/a-late-file"
     storage.before("delete_directory", "/tag", lambda: catalog.storage.write(late, b"x"))
-    over(catalog, storage).drop_table("db.t")
+    with_storage(catalog, storage).drop_table("db.t")
     assert not catalog.storage.exists(table.location)

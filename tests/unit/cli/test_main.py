@@ -59,7 +59,7 @@ def test_tables(run):
     assert run("tables", "db", "--json") == (0, '[\n  "db.t"\n]\n', "")
 
 
-def test_a_warehouse_that_is_not_there_is_no_empty_one(run, tmp_path):
+def test_a_missing_warehouse_is_not_an_empty_one(run, tmp_path):
     gone, empty = str(tmp_path / "gone"), tmp_path / "empty"
     empty.mkdir()
     code, out, err = run("tables", "--warehouse", gone, warehouse=False)
@@ -71,7 +71,7 @@ def test_a_warehouse_that_is_not_there_is_no_empty_one(run, tmp_path):
         assert gone in err
 
 
-def test_a_tag_that_goes_with_its_files_names_both(run, table):
+def test_the_deletion_of_a_tag_names_the_tag_and_its_files(run, table):
     table.tags.create("one", 1)
     table.expire_snapshots(keep_max=1)
     out = run("tags", "delete", "db.t", "one", "--apply")[1]
@@ -240,7 +240,7 @@ def test_orphans(run, table):
     assert run("orphans", "purge", "db.t")[0] == 0
 
 
-def test_changes_that_lose_nothing(run, table):
+def test_commands_that_remove_nothing(run, table):
     assert run("compact", "db.t", "--full")[1] == "snapshot 5 (COMPACT)\n"
     assert run("compact", "db.t", "--full")[1] == "nothing to do\n"
     assert run("compact-manifests", "db.t")[0] == 0
@@ -280,11 +280,11 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize(("arguments", "says"), WRONG, ids=lambda v: " ".join(v) if isinstance(v, list) else "")
-def test_wrong_arguments_are_reported_in_one_line(run, lake, arguments, says):
+@pytest.mark.parametrize(("arguments", "message"), WRONG, ids=lambda v: " ".join(v) if isinstance(v, list) else "")
+def test_wrong_arguments_are_reported_in_one_line(run, lake, arguments, message):
     code, out, err = run(*(a.replace("LAKE", lake) for a in arguments), warehouse=False)
     assert (code, out) == (2, "")
-    assert says in err
+    assert message in err
     assert err.count("\n") == 1
 
 

@@ -24,21 +24,21 @@ def storage(tmp_path, monkeypatch):
         [Outcome.UNKNOWN, Outcome.EXISTS],
     ],
 )
-def test_ours_in_the_end(storage, tmp_path, outcomes):
+def test_the_file_has_the_bytes_of_this_writer(storage, tmp_path, outcomes):
     storage.on("create_exclusive", "f", *outcomes)
     assert create_once(storage, f"{tmp_path}/f", b"ours")
     assert storage.read(f"{tmp_path}/f") == b"ours"
 
 
 @pytest.mark.parametrize("outcomes", [[], [Outcome.UNKNOWN]])
-def test_anothers(storage, tmp_path, outcomes):
+def test_the_file_has_the_bytes_of_another_writer(storage, tmp_path, outcomes):
     storage.write(f"{tmp_path}/f", b"theirs")
     storage.on("create_exclusive", "f", *outcomes)
     assert not create_once(storage, f"{tmp_path}/f", b"ours")
     assert storage.read(f"{tmp_path}/f") == b"theirs"
 
 
-def test_refused_and_undecided(storage, tmp_path):
+def test_a_refused_creation_and_an_unknown_result(storage, tmp_path):
     storage.on("create_exclusive", "f", Outcome.FAIL, *[Outcome.UNKNOWN] * 5)
     with pytest.raises(StorageError):
         create_once(storage, f"{tmp_path}/f", b"ours")
@@ -46,7 +46,7 @@ def test_refused_and_undecided(storage, tmp_path):
         create_once(storage, f"{tmp_path}/f", b"ours")
 
 
-def test_what_cannot_be_looked_up_is_undecided(storage, tmp_path):
+def test_a_file_that_cannot_be_read_leaves_the_result_unknown(storage, tmp_path):
     storage.on("create_exclusive", "f", Outcome.UNKNOWN)
     storage.on("read", "f", *[Outcome.FAIL] * 4)
     assert create_once(storage, f"{tmp_path}/f", b"ours")

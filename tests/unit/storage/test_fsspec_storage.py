@@ -16,7 +16,7 @@ LOCAL, MEMORY = FsspecStorage("file"), FsspecStorage("memory")
 
 @pytest.fixture(params=["file", "memory"])
 def place(request, tmp_path):
-    """A storage and an empty directory of it."""
+    """Return a storage and an empty directory in it."""
     if request.param == "file":
         yield LOCAL, str(tmp_path / "w")
     else:
@@ -63,7 +63,7 @@ def test_a_missing_file(place):
     storage.delete_directory(f"{root}/none")
 
 
-def test_streams_carry_parquet(place):
+def test_parquet_files_are_written_and_read_as_streams(place):
     storage, root = place
     table = pa.table({"a": [1, 2, 3]})
     with storage.open_output(f"{root}/p=1/bucket-0/f.parquet") as out:
@@ -81,8 +81,8 @@ def test_create_exclusive_leaves_the_first_bytes(place):
     assert [f.name for f in storage.list(f"{root}/s")] == ["snapshot-1"]
 
 
-def test_of_racing_creators_exactly_one_wins(place, monkeypatch):
-    """Also when both have looked and seen nothing: the looks are made to say so, or to take their time."""
+def test_exactly_one_of_two_concurrent_creations_succeeds(place, monkeypatch):
+    """Also when both have checked and found no file: the checks are patched to report none, or to be slow."""
     storage, root = place
     look = FsspecStorage.exists
     monkeypatch.setattr(FsspecStorage, "exists", lambda self, path: (look(self, path), time.sleep(0.001))[0])
@@ -134,7 +134,7 @@ def test_a_file_where_a_directory_should_be(place):
             call(f"{root}/f/x", b"2")
 
 
-def test_storages_pickle(place):
+def test_storages_can_be_pickled(place):
     storage, root = place
     storage.write(f"{root}/f", b"1")
     copy = pickle.loads(pickle.dumps(storage))  # noqa: S301
@@ -142,7 +142,7 @@ def test_storages_pickle(place):
     assert copy.read(f"{root}/f") == b"1"
 
 
-def test_a_stream_in_memory_shows_when_it_is_closed():
+def test_a_stream_in_memory_is_visible_when_it_is_closed():
     path = f"/{uuid.uuid4()}/f"
     out = MEMORY.open_output(path)
     out.write(b"half")

@@ -11,7 +11,7 @@ STORAGE = FsspecStorage("file")
 
 
 class Failing:
-    """Stands in for a function of ``os``: fails from the n-th call on, or calls through and then fails."""
+    """Replaces a function of ``os``: fails from the n-th call on, either before or after the real call."""
 
     def __init__(self, real, code, *, from_call=1, after=False):
         self.real, self.code, self.from_call, self.after = real, code, from_call, after
@@ -42,13 +42,13 @@ def test_a_failing_link_leaves_nothing(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("code", [errno.EIO, errno.EEXIST])
-def test_a_link_that_was_made_but_reported_as_failed_counts(tmp_path, monkeypatch, code):
+def test_a_link_that_was_created_but_reported_as_failed_counts(tmp_path, monkeypatch, code):
     monkeypatch.setattr(os, "link", Failing(os.link, code, after=True))
     assert STORAGE.create_exclusive(f"{tmp_path}/snapshot-1", b"x")
     assert os.listdir(tmp_path) == ["snapshot-1"]
 
 
-def test_a_name_taken_between_the_look_and_the_link(tmp_path, monkeypatch):
+def test_a_name_taken_between_the_check_and_the_link(tmp_path, monkeypatch):
     (tmp_path / "snapshot-1").write_bytes(b"first")
     monkeypatch.setattr(os.path, "lexists", lambda path: False)
     assert not STORAGE.create_exclusive(f"{tmp_path}/snapshot-1", b"second")
@@ -85,7 +85,7 @@ def test_overwriting_keeps_the_old_bytes_when_it_fails(tmp_path, monkeypatch):
     assert (tmp_path / "LATEST").read_bytes() == b"1"
 
 
-def test_a_taken_name_is_not_written_over(tmp_path):
+def test_an_existing_file_is_not_overwritten(tmp_path):
     STORAGE.write(f"{tmp_path}/manifest-1", b"first")
     with pytest.raises(StorageError, match="manifest-1"):
         STORAGE.write(f"{tmp_path}/manifest-1", b"second")
@@ -106,7 +106,7 @@ def test_files_and_their_directories_are_synced(tmp_path, monkeypatch):
     assert synced == [".", "a/manifest", "a", ".", "b", "b/c/data", "b/c"]
 
 
-def test_a_name_appears_when_the_bytes_are_safe_and_the_answer_when_the_name_is(tmp_path, monkeypatch):
+def test_the_bytes_are_synced_before_the_link_and_the_link_before_the_return(tmp_path, monkeypatch):
     events = []
     link = os.link
 
@@ -133,8 +133,8 @@ def test_a_stream_that_cannot_be_synced_fails_when_closed(tmp_path, monkeypatch)
     assert out.closed
 
 
-def test_a_directory_that_vanishes_under_a_write(tmp_path, monkeypatch):
-    """No answer of a write is that a file is missing."""
+def test_a_directory_that_is_deleted_during_a_write(tmp_path, monkeypatch):
+    """A write never reports that a file is missing."""
     monkeypatch.setattr(local_disk, "make_directory", lambda directory: None)
     for call in (STORAGE.write, STORAGE.overwrite, STORAGE.create_exclusive):
         with pytest.raises(StorageError, match="gone/x"):
@@ -155,11 +155,11 @@ def test_a_store_that_fails_is_a_storage_error(tmp_path):
         STORAGE.make_directory(f"{tmp_path}/f")
 
 
-# -- others make and remove the same directories
+# -- other processes create and delete the same directories
 
 
 class Overtaken:
-    """Stands in for a function of ``os``: others do something just before, or after, its first calls."""
+    """Replaces a function of ``os``: other processes act just before, or just after, its first calls."""
 
     def __init__(self, real, *, before=(), after=()):
         self.real, self.waiting, self.after = real, list(before), list(after)
@@ -174,23 +174,23 @@ class Overtaken:
                 self.after.pop(0)()
 
 
-def test_a_parent_that_another_thread_makes_between_two_looks(tmp_path, monkeypatch):
-    """mkdir finds no parent; before the next look another has made it."""
+def test_a_parent_that_another_thread_creates_between_two_checks(tmp_path, monkeypatch):
+    """mkdir finds no parent; before the next check another thread has created it."""
     made = tmp_path / "day=mon" / "bucket-1"
     monkeypatch.setattr(os, "mkdir", Overtaken(os.mkdir, after=[lambda mkdir=os.mkdir: mkdir(made.parent)]))
     local_disk.make_directory(str(made))
     assert made.is_dir()
 
 
-def test_a_directory_that_another_thread_makes_first(tmp_path, monkeypatch):
+def test_a_directory_that_another_thread_creates_first(tmp_path, monkeypatch):
     made = tmp_path / "bucket-1"
     monkeypatch.setattr(os, "mkdir", Overtaken(os.mkdir, before=[lambda mkdir=os.mkdir: mkdir(made)]))
     local_disk.make_directory(str(made))
     assert made.is_dir()
 
 
-def test_a_directory_that_is_there_and_gone_again(tmp_path, monkeypatch):
-    """mkdir finds it there, and then it is removed: that is no file in its place."""
+def test_a_directory_that_is_found_and_then_deleted(tmp_path, monkeypatch):
+    """mkdir finds the directory, which is then deleted: this is not reported as a file at the path."""
     made = tmp_path / "bucket-1"
     mkdir = Overtaken(os.mkdir, before=[lambda mkdir=os.mkdir: mkdir(made)], after=[lambda: os.rmdir(made)])
     monkeypatch.setattr(os, "mkdir", mkdir)
@@ -199,21 +199,21 @@ def test_a_directory_that_is_there_and_gone_again(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("verb", ["write", "overwrite", "create_exclusive", "open_output", "move", "move_directory"])
-def test_a_directory_that_is_removed_while_it_is_empty(tmp_path, monkeypatch, verb):
-    """An expiry removes the new directory twice, once with its parent, before the writer's file is in it."""
+def test_a_directory_that_is_deleted_while_it_is_empty(tmp_path, monkeypatch, verb):
+    """An expiry deletes the new directory twice, once with its parent, before the writer's file is in it."""
     bucket = tmp_path / "day=mon" / "bucket-1"
     (tmp_path / "source").mkdir()
     (tmp_path / "source" / "file").write_bytes(b"x")
     make = local_disk.make_directory
     cleaners = [lambda: os.rmdir(bucket), lambda: os.removedirs(bucket)]
 
-    def made_and_cleaned(directory):
+    def created_and_deleted(directory):
         make(directory)
         if directory == str(bucket) and cleaners:
             cleaners.pop(0)()
             tmp_path.mkdir(exist_ok=True)
 
-    monkeypatch.setattr(local_disk, "make_directory", made_and_cleaned)
+    monkeypatch.setattr(local_disk, "make_directory", created_and_deleted)
     match verb:
         case "open_output":
             with STORAGE.open_output(f"{bucket}/x") as out:
@@ -228,12 +228,12 @@ def test_a_directory_that_is_removed_while_it_is_empty(tmp_path, monkeypatch, ve
     assert os.listdir(bucket) == ["x"]
 
 
-def test_a_directory_that_takes_no_entry_is_told(monkeypatch):
+def test_a_directory_in_which_nothing_can_be_created_is_named(monkeypatch):
     with pytest.raises(StorageError, match=r"cannot create directory /proc/none/deeper"):
         STORAGE.make_directory("/proc/none/deeper")
 
 
-def test_a_removal_goes_on_when_another_removes_too(tmp_path, monkeypatch):
+def test_a_deletion_continues_when_another_process_deletes_too(tmp_path, monkeypatch):
     for name in ("a", "b", "c"):
         (tmp_path / "t" / name).mkdir(parents=True)
         (tmp_path / "t" / name / "file").write_bytes(b"x")

@@ -68,7 +68,7 @@ def test_other_schemes_are_named(scheme):
         "abfs://a@b@c/lake",
     ],
 )
-def test_urls_that_name_no_warehouse(url):
+def test_urls_that_cannot_be_a_warehouse(url):
     with pytest.raises(InvalidRequest):
         open_storage(url)
 
@@ -87,12 +87,12 @@ def test_urls_that_name_no_warehouse(url):
         ("az://b/l", {"azure.client-id": "x", "azure.tenant-id": "y"}, "client-secret"),
     ],
 )
-def test_options_that_are_not_understood_are_named(url, options, named):
+def test_options_that_are_not_supported_are_named(url, options, named):
     with pytest.raises(InvalidOption, match=named):
         open_storage(url, options)
 
 
-def test_secrets_are_hidden_and_travel():
+def test_secrets_are_hidden_and_can_be_pickled():
     storage, _ = open_storage("s3://b/l", {"s3.access-key": "AKIA", "s3.secret-key": "hush", "s3.region": "r"})
     assert storage.options == (
         ("s3.access-key", Secret("AKIA")),
@@ -128,7 +128,7 @@ def test_a_missing_client_names_the_extra(monkeypatch, url, package, extra):
         open_storage(url)
 
 
-def test_credentials_never_share_a_connection():
+def test_different_credentials_never_share_a_connection():
     def store(**secrets):
         options = {"s3.access-key": "k", "s3.secret-key": "s", "s3.region": "r"}
         storage, _ = open_storage("s3://b/l", options | {f"s3.{n.replace('_', '-')}": v for n, v in secrets.items()})

@@ -6,7 +6,7 @@ from paimon_core.storage.paths import FileNames, TablePaths, component, database
 PATHS = TablePaths("/lake/db.db/t")
 
 
-def test_the_places_of_files():
+def test_the_paths_of_files():
     assert database_path("/lake", "db") == "/lake/db.db"
     assert table_path("/lake", "db", "t") == "/lake/db.db/t"
     assert PATHS.snapshot(3) == "/lake/db.db/t/snapshot/snapshot-3"
@@ -28,14 +28,14 @@ def test_a_name_from_metadata_cannot_leave_the_table(name):
 
 
 @pytest.mark.parametrize("name", ["", " ", ".hidden", "a/b", "..", "t$files", "a\nb"])
-def test_names_given_by_users(name):
+def test_names_of_users_are_checked(name):
     with pytest.raises(InvalidRequest, match="tag name"):
         PATHS.tag(name)
     with pytest.raises(InvalidRequest, match="table name"):
         table_path("/lake", "db", name)
 
 
-def test_fresh_names_count_up():
+def test_new_names_have_increasing_numbers():
     names = FileNames("u")
     assert [names.next("data-", ".parquet"), names.next("manifest-")] == ["data-u-0.parquet", "manifest-u-1"]
     assert FileNames().token != FileNames().token

@@ -5,7 +5,7 @@ from paimon_core.storage import probe
 
 
 class Store:
-    """Creates files by a script of answers: True, False, or an error to raise."""
+    """A fake store that answers creations from a list: True, False, or an error to raise."""
 
     def __init__(self, *answers):
         self.answers = list(answers)
@@ -54,12 +54,12 @@ def test_refused(answers):
 @pytest.mark.parametrize(
     "answers", [[LOST] * probe.TRIES, [True, *[LOST] * (probe.TRIES - 1)], [StorageError("denied")]]
 )
-def test_undecided(answers):
+def test_answers_that_do_not_decide(answers):
     with pytest.raises(StorageError):
         Store(*answers).prove()
 
 
-def test_a_probe_that_stays_is_no_error():
+def test_a_probe_that_cannot_be_deleted_is_no_error():
     def denied(paths):
         raise StorageError("denied")
 

@@ -29,7 +29,7 @@ def test_the_tail_needs_no_request(monkeypatch):
     assert asked == []
 
 
-def test_small_reads_bring_more_and_large_ones_just_themselves(monkeypatch):
+def test_small_reads_request_more_and_large_reads_only_their_range(monkeypatch):
     file, asked = reader(monkeypatch)
     assert file.read(10) + file.read(20) == DATA[:30]
     assert asked == [(0, 200)]
@@ -41,7 +41,7 @@ def test_small_reads_bring_more_and_large_ones_just_themselves(monkeypatch):
     assert asked[2:] == [(2850, 2900)]
 
 
-def test_any_reads_give_the_bytes(monkeypatch):
+def test_any_reads_return_the_right_bytes(monkeypatch):
     chance = random.Random(2)
     for _ in range(50):
         file, _ = reader(monkeypatch, chance.choice([1, 100, 2_999]), chance.choice([1, 50, 5_000]))
@@ -66,22 +66,22 @@ class Sink:
     def __init__(self, failing=()):
         self.calls, self.failing = [], failing
 
-    def _note(self, name, data=b""):
+    def _record(self, name, data=b""):
         self.calls.append((name, len(data)))
         if name in self.failing:
             raise StorageError(name)
 
     def put(self, data):
-        self._note("put", data)
+        self._record("put", data)
 
     def part(self, data):
-        self._note("part", data)
+        self._record("part", data)
 
     def complete(self):
-        self._note("complete")
+        self._record("complete")
 
     def abort(self):
-        self._note("abort")
+        self._record("abort")
 
 
 def output(sink, part_bytes=10):
@@ -98,7 +98,7 @@ def test_a_small_file_is_one_put():
     assert sink.calls == [("put", 5)]
 
 
-def test_a_large_file_goes_in_parts_of_one_size():
+def test_a_large_file_is_sent_in_parts_of_equal_size():
     sink = Sink()
     with output(sink) as out:
         for size in (7, 25, 0, 8):
@@ -107,7 +107,7 @@ def test_a_large_file_goes_in_parts_of_one_size():
 
 
 @pytest.mark.parametrize("size", [5, 25])
-def test_what_is_not_closed_does_not_appear(size):
+def test_a_stream_that_is_not_closed_creates_no_file(size):
     for end in (discard, lambda out: None):
         sink = Sink()
         out = output(sink)
@@ -123,7 +123,7 @@ def test_what_is_not_closed_does_not_appear(size):
     assert sink.calls[-1] == ("abort", 0)
 
 
-def test_a_part_that_fails_ends_the_file():
+def test_a_part_that_fails_aborts_the_file():
     sink = Sink(failing=["part", "abort"])
     out = output(sink)
     with pytest.raises(StorageError, match="part"):
@@ -132,7 +132,7 @@ def test_a_part_that_fails_ends_the_file():
     assert [name for name, _ in sink.calls] == ["part", "abort"]
 
 
-def test_an_end_that_fails_is_told_once():
+def test_a_failing_close_raises_once():
     for failing in ("put", "complete"):
         out = output(Sink(failing=[failing]))
         out.write(bytes(5 if failing == "put" else 30))

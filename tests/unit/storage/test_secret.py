@@ -6,7 +6,7 @@ import pytest
 from paimon_core.storage.secret import Secret, scrubbed
 
 
-def test_a_secret_does_not_show():
+def test_a_secret_is_not_shown():
     secret = Secret("hush")
     assert [repr(secret), str(secret), f"{secret:>9}", f"{secret!r}", repr([secret])] == [
         *["***"] * 4,
