@@ -52,7 +52,7 @@ def new_name(name: str, what: str, existing: Iterable[str]) -> str:
 
 
 def check_target(source: Identifier, target: Identifier, tables: Iterable[str]) -> None:
-    """Raise the errors of ``new_name`` when ``source`` may not be renamed to ``target``, beside ``tables``."""
+    """Raise the errors of ``new_name`` for renaming ``source`` to ``target``, whose database contains ``tables``."""
     others = set(tables)
     new_name(target.table, "table", others - {source.table} if source.database == target.database else others)
 

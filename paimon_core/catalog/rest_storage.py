@@ -20,15 +20,15 @@ class TableStore:
 
     client: RestClient
     given: Mapping[str, str] = field(repr=False)
-    told: tuple[tuple[str, Secret], ...]
+    server_options: tuple[tuple[str, Secret], ...]
     """The server's configuration; a store uses those of its values that are options of the store."""
-    lends: bool
+    uses_tokens: bool
     """Whether the credentials of each table are requested from the server."""
 
     def open(self, name: Identifier, place: str) -> tuple[Storage, str]:
         """Return the storage of the table ``name`` and its root; raises the errors of ``open_storage``."""
         storage, root = open_storage(place, self._options(place))
-        if not self.lends or not _options_of(place):
+        if not self.uses_tokens or not _options_of(place):
             return storage, root
         return TokenStorage(Borrower(self, name, place)), root
 
@@ -50,7 +50,7 @@ class TableStore:
         return Loan(open_storage(place, {**self._options(place), **usable})[0], expires)
 
     def _options(self, place: str) -> dict[str, str]:
-        from_server = {key: value.reveal() for key, value in self.told if key in _options_of(place)}
+        from_server = {key: value.reveal() for key, value in self.server_options if key in _options_of(place)}
         return {**from_server, **self.given}
 
 
