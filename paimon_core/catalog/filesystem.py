@@ -122,7 +122,7 @@ class FilesystemCatalog(Catalog):
                     f"{context.paths.root} contains files of a table but no schema: "
                     + (
                         "a drop was interrupted, or a concurrent commit wrote files after it. Call "
-                        f"drop_table({name!r}), which deletes the remaining files, then create the table again"
+                        f"drop_table({name!r}), which deletes the rest, then create the table again"
                         if is_half_dropped(self.storage, context.paths.root)
                         else "delete them manually, because not all of them are files of a table"
                     ),

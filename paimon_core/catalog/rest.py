@@ -169,7 +169,7 @@ class RestCatalog(Catalog):
         latest = self.latest_snapshot(str(name))
         if latest is not None and not context.snapshots.exists(latest.id):
             raise UnsupportedFeature(
-                f"table {name}: {self.client.uri} has snapshot {latest.id}, which is not a file in {context.paths.root}: "
+                f"table {name}: {self.client.uri} has snapshot {latest.id}, which is no file in {context.paths.root}: "
                 "servers that store snapshots elsewhere are not supported",
                 table=str(name),
             )
