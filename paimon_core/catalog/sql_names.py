@@ -16,12 +16,13 @@ from paimon_core.catalog.sql_connection import SqlConnection
 from paimon_core.errors import AlreadyExists, InvalidOption, StorageError
 from paimon_core.schema import TableSchema
 
+LONGEST_NAME = 255
 LONGEST_VALUE = 1000
 _METADATA = sa.MetaData()
 
 
 def _key(name: str) -> sa.Column[str]:
-    return sa.Column(name, sa.String(255), primary_key=True)
+    return sa.Column(name, sa.String(LONGEST_NAME), primary_key=True)
 
 
 TABLES = sa.Table("paimon_tables", _METADATA, _key("catalog_key"), _key("database_name"), _key("table_name"))
@@ -194,9 +195,10 @@ def table_properties(schema: TableSchema) -> Mapping[str, str]:
         if columns:
             properties[key] = ",".join(columns)
     for key, value in properties.items():
-        if len(value) > LONGEST_VALUE or len(key) > 255:
-            raise InvalidOption(
-                f"option {key!r:.80} has {len(value)} characters, the limit of a SQL catalog is {LONGEST_VALUE}",
-                option=key,
-            )
+        for what, text, limit in (("name", key, LONGEST_NAME), ("value", value, LONGEST_VALUE)):
+            if len(text) > limit:
+                raise InvalidOption(
+                    f"option {key!r:.80}: the {what} has {len(text)} characters, the limit of a SQL catalog is {limit}",
+                    option=key,
+                )
     return properties

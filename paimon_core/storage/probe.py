@@ -52,12 +52,12 @@ def prove(create: Callable[[str, bytes], bool], delete: Callable[[list[str]], ob
                 continue
             except StorageError as error:
                 if error.facts.get("status") == _NOT_IMPLEMENTED:
-                    raise _unsupported(path) from None
+                    raise _unsupported(path, "refused the conditional write of") from None
                 raise
             if not created:
                 return
             if was_created:
-                raise _unsupported(path)
+                raise _unsupported(path, "created a second time")
             was_created = True
     finally:
         with contextlib.suppress(PaimonError):
@@ -65,10 +65,9 @@ def prove(create: Callable[[str, bytes], bool], delete: Callable[[list[str]], ob
     raise StorageError(f"cannot test whether the store creates files exclusively: {unknown}", path=path)
 
 
-def _unsupported(path: str) -> ConditionalWriteUnsupported:
+def _unsupported(path: str, did: str) -> ConditionalWriteUnsupported:
     return ConditionalWriteUnsupported(
-        f"the store created {path} although it existed: it ignores the condition of a conditional write "
-        "(If-None-Match), so writers would overwrite each other's commits. Use a store that obeys the condition, or a "
-        "catalog with a lock",
+        f"the store {did} {path}: it does not support conditional writes (If-None-Match), so writers would overwrite "
+        "each other's commits. Use a store that supports them, or a catalog with a lock",
         path=path,
     )

@@ -143,9 +143,16 @@ def test_a_missing_library_is_named_with_its_extra(tmp_path, monkeypatch, kind, 
         paimon.open_catalog(tmp_path, type=kind, uri=uri)
 
 
-def test_an_option_that_is_too_long_for_the_database(catalog):
-    with pytest.raises(paimon.InvalidOption, match="the limit of a SQL catalog is 1000"):
-        catalog.create_table("db.t", SCHEMA, options={"partition.default-name": "a" * 1001})
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"partition.default-name": "a" * 1001}, "the value has 1001 characters, the limit of a SQL catalog is 1000"),
+        ({"x" * 256: "a"}, "the name has 256 characters, the limit of a SQL catalog is 255"),
+    ],
+)
+def test_an_option_that_is_too_long_for_the_database(catalog, options, message):
+    with pytest.raises(paimon.InvalidOption, match=message):
+        catalog.create_table("db.t", SCHEMA, options=options)
     assert catalog.list_tables("db") == []
 
 
