@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
+from paimon_core.catalog.definition import Definition
+from paimon_core.catalog.identifier import Identifier
 from paimon_core.group.group import Group
+from paimon_core.schema import TableSchema
 from paimon_core.table.table import Table
 
 
@@ -59,6 +62,18 @@ class Catalog(Protocol):
         ``options`` are Paimon's table options as text. Raises AlreadyExists, DatabaseNotFound, InvalidRequest,
         InvalidOption and UnsupportedFeature, which name the column or option; nothing is written then.
         """
+        identifier = Identifier.of_table(name, "create")
+        all_options = {**self._default_options, **(options or {})}
+        definition = Definition(schema, primary_key, partition_by, all_options, types, comment)
+        return self._create_table(identifier, definition.to_schema(name), ignore_if_exists)
+
+    @property
+    def _default_options(self) -> Mapping[str, str]:
+        """The options of new tables that do not set them."""
+        return {}
+
+    def _create_table(self, identifier: Identifier, schema: TableSchema, ignore_if_exists: bool) -> Table:
+        """Check the schema and create the table; raises as ``create_table``."""
 
     def drop_table(self, name: str, *, ignore_if_missing: bool = False) -> None:
         """Delete a table with all of its files; raises TableNotFound."""

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from paimon_core.catalog.catalog import Catalog
-from paimon_core.catalog.definition import Definition, check_definition
+from paimon_core.catalog.definition import check_definition
 from paimon_core.catalog.identifier import Identifier
 from paimon_core.catalog.names import check_target, new_name
 from paimon_core.catalog.table_removal import is_free, is_half_dropped, is_link, mark_dropped, remove_files
 from paimon_core.catalog.warehouse_tables import TablePlaces, has_schema, no_database, no_table, not_empty
 from paimon_core.errors import AlreadyExists, InvalidRequest, UnsupportedFeature
 from paimon_core.group.group import Group
+from paimon_core.schema import TableSchema
 from paimon_core.storage.paths import DATABASE_SUFFIX, database_path, table_path
 from paimon_core.storage.storage import Storage
 from paimon_core.table.table import Table
@@ -97,22 +96,10 @@ class FilesystemCatalog(Catalog):
             raise no_table(main, self.warehouse, self.list_tables(identifier.database))
         return self._places.open(identifier, schema)
 
-    def create_table(
-        self,
-        name: str,
-        schema: Any,
-        *,
-        primary_key: Sequence[str] = (),
-        partition_by: Sequence[str] = (),
-        options: Mapping[str, str] | None = None,
-        types: Mapping[str, str] | None = None,
-        comment: str | None = None,
-        ignore_if_exists: bool = False,
-    ) -> Table:
-        """Create a table, see ``Catalog.create_table``; it exists as soon as its schema file exists."""
-        identifier = Identifier.of_table(name, "create")
-        new = Definition(schema, primary_key, partition_by, options, types, comment).to_schema(name)
-        context = self._places.context(identifier, new)
+    def _create_table(self, identifier: Identifier, schema: TableSchema, ignore_if_exists: bool) -> Table:
+        """Create the table; it exists as soon as its schema file exists."""
+        name = str(identifier)
+        context = self._places.context(identifier, schema)
         check_definition(context)
         self._check_database(identifier.database)
         if context.schemas.latest() is None:
@@ -129,7 +116,7 @@ class FilesystemCatalog(Catalog):
                     table=name,
                     path=context.paths.root,
                 )
-            if context.schemas.publish(new):
+            if context.schemas.publish(schema):
                 return Table(context)
         if ignore_if_exists:
             return self.table(name)

@@ -7,12 +7,12 @@ the snapshot files.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from paimon_core.catalog.catalog import Catalog
-from paimon_core.catalog.definition import Definition, check_definition
+from paimon_core.catalog.definition import check_definition
 from paimon_core.catalog.identifier import Identifier
 from paimon_core.catalog.names import check_target, new_name
 from paimon_core.catalog.options import HEADER_PREFIX, REST_OPTIONS, parse_catalog_options
@@ -34,6 +34,7 @@ from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.metadata.stores.manifest_store import ManifestCache
 from paimon_core.metadata.stores.schema_store import SchemaStore
 from paimon_core.options import TableOptions
+from paimon_core.schema import TableSchema
 from paimon_core.storage.fsspec_storage import MEMORY, FsspecStorage, confined
 from paimon_core.storage.paths import MAIN, TablePaths, identifier
 from paimon_core.storage.secret import Secret
@@ -174,37 +175,29 @@ class RestCatalog(Catalog):
                 table=str(name),
             )
 
-    def create_table(
-        self,
-        name: str,
-        schema: Any,
-        *,
-        primary_key: Sequence[str] = (),
-        partition_by: Sequence[str] = (),
-        options: Mapping[str, str] | None = None,
-        types: Mapping[str, str] | None = None,
-        comment: str | None = None,
-        ignore_if_exists: bool = False,
-    ) -> Table:
-        """Request a new table from the server, after the checks of ``Catalog.create_table``."""
-        found = Identifier.of_table(name, "create")
-        all_options = {**self.defaults, **(options or {})}
-        new = Definition(schema, primary_key, partition_by, all_options, types, comment).to_schema(name)
-        check_definition(TableContext.of(name, FsspecStorage(MEMORY), f"/{found.database}/{found.table}", new))
-        existing = self.list_tables(found.database)
-        if found.table not in existing:
-            new_name(found.table, "table", existing)
+    @property
+    def _default_options(self) -> Mapping[str, str]:
+        return self.defaults
+
+    def _create_table(self, identifier: Identifier, schema: TableSchema, ignore_if_exists: bool) -> Table:
+        """Request the table from the server."""
+        name = str(identifier)
+        root = f"/{identifier.database}/{identifier.table}"
+        check_definition(TableContext.of(name, FsspecStorage(MEMORY), root, schema))
+        existing = self.list_tables(identifier.database)
+        if identifier.table not in existing:
+            new_name(identifier.table, "table", existing)
         members: dict[str, Any] = {
-            "fields": [f.to_json() for f in new.fields],
-            "partitionKeys": list(new.partition_keys),
-            "primaryKeys": list(new.primary_keys),
-            "options": dict(new.options),
+            "fields": [f.to_json() for f in schema.fields],
+            "partitionKeys": list(schema.partition_keys),
+            "primaryKeys": list(schema.primary_keys),
+            "options": dict(schema.options),
         }
-        if new.comment is not None:
-            members["comment"] = new.comment
-        body = {"identifier": {"database": found.database, "object": found.table}, "schema": members}
+        if schema.comment is not None:
+            members["comment"] = schema.comment
+        body = {"identifier": {"database": identifier.database, "object": identifier.table}, "schema": members}
         try:
-            self.client.post("databases", found.database, "tables", body=body)
+            self.client.post("databases", identifier.database, "tables", body=body)
         except AlreadyExists:
             if not ignore_if_exists:
                 raise

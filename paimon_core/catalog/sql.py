@@ -11,13 +11,12 @@ These operations take the locks of the tables that they change, even when commit
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import Any
 
 from paimon_core.catalog.catalog import Catalog
-from paimon_core.catalog.definition import Definition, check_definition, is_same_definition
+from paimon_core.catalog.definition import check_definition, is_same_definition
 from paimon_core.catalog.identifier import Identifier
 from paimon_core.catalog.names import check_target, new_name
 from paimon_core.catalog.options import SQL_OPTIONS, parse_catalog_options
@@ -151,37 +150,24 @@ class SqlCatalog(Catalog):
             )
         return self._places.open(found, schema, self._publisher(main))
 
-    def create_table(
-        self,
-        name: str,
-        schema: Any,
-        *,
-        primary_key: Sequence[str] = (),
-        partition_by: Sequence[str] = (),
-        options: Mapping[str, str] | None = None,
-        types: Mapping[str, str] | None = None,
-        comment: str | None = None,
-        ignore_if_exists: bool = False,
-    ) -> Table:
-        """Create a table, see ``Catalog.create_table``: first its schema file, then its name."""
-        found = Identifier.of_table(name, "create")
-        new = Definition(schema, primary_key, partition_by, options, types, comment).to_schema(name)
-        context = self._places.context(found, new, self._publisher(found))
+    def _create_table(self, identifier: Identifier, schema: TableSchema, ignore_if_exists: bool) -> Table:
+        """Create the schema file, then add the name."""
+        context = self._places.context(identifier, schema, self._publisher(identifier))
         check_definition(context)
-        table_properties(new)
-        self._check_database(found.database)
-        with self.lock.held(found):
-            if not self.names.has(found):
-                new_name(found.table, "table", self.names.tables(found.database))
-                self._check_no_view(found)
+        table_properties(schema)
+        self._check_database(identifier.database)
+        with self.lock.held(identifier):
+            if not self.names.has(identifier):
+                new_name(identifier.table, "table", self.names.tables(identifier.database))
+                self._check_no_view(identifier)
                 first = self._first_schema(context)
-                self.names.add(found, first)
-                return self._places.open(found, first, self._publisher(found))
+                self.names.add(identifier, first)
+                return self._places.open(identifier, first, self._publisher(identifier))
         if ignore_if_exists:
-            return self.table(name)
-        is_half = is_marked(self.storage, self._places.root(found))
+            return self.table(str(identifier))
+        is_half = is_marked(self.storage, self._places.root(identifier))
         what = "has a drop that was interrupted: call drop_table to complete it" if is_half else "already exists"
-        raise AlreadyExists(f"table {name} {what}", table=name)
+        raise AlreadyExists(f"table {identifier} {what}", table=str(identifier))
 
     def _first_schema(self, context: TableContext) -> TableSchema:
         """Create schema-0, or use that of an interrupted call with the same arguments; raises AlreadyExists."""

@@ -3,6 +3,7 @@
 import pickle
 import sqlite3
 import sys
+from dataclasses import replace
 
 import pyarrow as pa
 import pytest
@@ -11,7 +12,8 @@ import paimon_core as paimon
 from paimon_core.catalog.identifier import Identifier
 from paimon_core.catalog.sql import SqlCatalog
 from paimon_core.catalog.sql_connection import SqlConnection
-from paimon_core.catalog.sql_names import SqlNames
+from paimon_core.catalog.sql_names import SqlNames, table_properties
+from paimon_core.schema import new_schema
 from paimon_core.storage.open import open_storage
 from tests.support.faulty_storage import Died, FaultyStorage, Outcome
 
@@ -143,17 +145,16 @@ def test_a_missing_library_is_named_with_its_extra(tmp_path, monkeypatch, kind, 
         paimon.open_catalog(tmp_path, type=kind, uri=uri)
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"partition.default-name": "a" * 1001}, "the value has 1001 characters, the limit of a SQL catalog is 1000"),
-        ({"x" * 256: "a"}, "the name has 256 characters, the limit of a SQL catalog is 255"),
-    ],
-)
-def test_an_option_that_is_too_long_for_the_database(catalog, options, message):
-    with pytest.raises(paimon.InvalidOption, match=message):
-        catalog.create_table("db.t", SCHEMA, options=options)
+def test_an_option_that_is_too_long_for_the_database(catalog):
+    with pytest.raises(paimon.InvalidOption, match="the value has 1001 characters, the limit of a SQL catalog is 1000"):
+        catalog.create_table("db.t", SCHEMA, options={"partition.default-name": "a" * 1001})
     assert catalog.list_tables("db") == []
+
+
+def test_a_name_of_an_option_that_is_too_long_for_the_database():
+    schema = replace(new_schema(SCHEMA), options={"x" * 256: "a"})
+    with pytest.raises(paimon.InvalidOption, match="the name has 256 characters, the limit of a SQL catalog is 255"):
+        table_properties(schema)
 
 
 # -- crash points
