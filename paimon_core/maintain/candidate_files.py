@@ -1,9 +1,9 @@
-"""Candidates: the files of a table that could be orphans, by where they lie, what they are called and how old they are.
+"""Candidate files: finds the files of a table that could be orphans, by directory, name and age.
 
-Only names that Paimon's writers make count: a random uuid and a number in the place where that kind of file lies, or
-the temporary file of one that was to be published. Anything else is somebody's own and is told, never touched.
-Directories that are symbolic links are not entered, files that are links are left. Directories can be handed out in
-chunks to several workers.
+Only file names that Paimon's writers create are candidates: a random UUID and a number, in the directory for that kind
+of file, or a temporary file left by a publish. Any other file is reported as protected and never deleted. Symbolic
+links to directories are not followed, and symbolic links to files are kept. Several workers can each process a part
+of the directories.
 """
 
 from __future__ import annotations
@@ -26,21 +26,21 @@ _PUBLISHED = re.compile(r"(snapshot|changelog)-[1-9]\d*|schema-(0|[1-9]\d*)|(tag
 
 
 class Kind(StrEnum):
-    """What lies in a directory."""
+    """The kind of files that a directory contains."""
 
     MANIFEST = "manifest"
     INDEX = "index"
     STATISTICS = "statistics"
     DATA = "data"
     PUBLISHED = "published"
-    """Snapshots, schemas, tags and so on, which are never candidates, and what their publishing left behind."""
+    """Snapshots, schemas, tags and similar files, which are never candidates, and temporary files of their publish."""
     ABOVE = "above"
-    """The root, a partition: Paimon keeps no files there."""
+    """The root or a partition directory: Paimon stores no files directly in it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Directory:
-    """A directory of the table; plain, so that it travels to workers."""
+    """A directory of the table; plain values only, so that it can be sent to workers."""
 
     path: str
     kind: Kind
@@ -48,16 +48,16 @@ class Directory:
 
 @dataclass
 class Found:
-    """Files old enough to be orphans, and what is nobody's business to remove."""
+    """The candidate files, and the entries that must not be removed with the reason."""
 
     files: list[FileInfo] = field(default_factory=list)
     protected: list[Protected] = field(default_factory=list)
 
 
 def directories(context: TableContext) -> Iterator[Directory]:
-    """Every directory in which orphans may lie: those of all branches, of all partitions and buckets.
+    """Yield every directory that may contain orphans, of all branches, partitions and buckets.
 
-    Raises CorruptTable for a branch without schema.
+    Raises CorruptTable for a branch without a schema.
     """
     paths = context.paths
     yield Directory(paths.manifest_directory, Kind.MANIFEST)
@@ -74,7 +74,7 @@ def directories(context: TableContext) -> Iterator[Directory]:
 
 
 def _below(context: TableContext, directory: str, partition_keys: int) -> Iterator[Directory]:
-    """The directory itself, then the buckets under as many levels of partitions as the table has."""
+    """Yield the directory itself, then the buckets below it; ``partition_keys`` is the number of levels between."""
     yield Directory(directory, Kind.ABOVE)
     for entry in context.storage.list(directory):
         if not entry.is_directory or entry.is_link or "\\" in entry.name or not entry.name.isprintable():
@@ -86,7 +86,10 @@ def _below(context: TableContext, directory: str, partition_keys: int) -> Iterat
 
 
 def candidates(context: TableContext, places: Iterable[Directory], before_millis: int) -> Found:
-    """The files in these directories that Paimon made and that were last changed before ``before_millis`` (epoch)."""
+    """Return the files in these directories that have a Paimon name and were last modified before ``before_millis``.
+
+    ``before_millis`` is in epoch milliseconds.
+    """
     names = _names(context)
     found = Found()
     for place in places:
@@ -103,7 +106,7 @@ def _is_candidate(entry: FileInfo, kind: Kind) -> bool:
 
 
 def _protection(entry: FileInfo, kind: Kind, names: dict[Kind, re.Pattern[str]]) -> str:
-    """Why an entry of a directory is left alone although nobody may use it; "" for no reason."""
+    """Return why an entry of a directory must be kept even when nothing references it; "" when it may be removed."""
     if entry.is_link:
         return "a symbolic link"
     if not _is_candidate(entry, kind):
@@ -114,7 +117,7 @@ def _protection(entry: FileInfo, kind: Kind, names: dict[Kind, re.Pattern[str]])
 
 
 def _names(context: TableContext) -> dict[Kind, re.Pattern[str]]:
-    """By directory the names of Java's, pypaimon's and our own writers (format 1.1)."""
+    """Return, by kind of directory, the file names that writers of Java, pypaimon and paimon_core use (format 1.1)."""
     prefixes = {"data-", "changelog-", context.options["changelog-file.prefix"]}
     prefixes |= {value for key, value in context.schema.options.items() if key == "data-file.prefix"}
     either = "|".join(re.escape(p) for p in sorted(prefixes))

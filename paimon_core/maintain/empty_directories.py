@@ -1,4 +1,4 @@
-"""Emptied directories: buckets and partitions that lost their last file (option snapshot.clean-empty-directories)."""
+"""Empty directories: removes buckets and partitions without files (option snapshot.clean-empty-directories)."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from paimon_core.metadata.context import TableContext
 
 
 def remove_emptied(context: TableContext, deleted: Iterable[str]) -> int:
-    """Remove the directories of deleted data files that have nothing left in them, and their parents; how many.
+    """Remove the directories of deleted data files that are empty now, then their empty parents; return how many.
 
-    One that cannot be removed stays: somebody may write into it. A writer that is just about to may have to try again.
+    Never removes the root. A directory that cannot be removed is kept, because a concurrent writer may have created a
+    file in it. A writer that is about to create its first file there may have to create the directory again.
     """
     root, removed = context.paths.root, 0
     waiting = {path.rsplit("/", 1)[0] for path in deleted}

@@ -1,9 +1,9 @@
-"""Hands: who does the long parts of a clean-up, where one process after the other would take hours.
+"""WorkExecutor: runs the long steps of a clean-up in parallel, for example as Spark tasks.
 
-A clean-up decides in one place, in one order, with one last look. What may be handed out is what needs no judgement:
-listing directories, opening manifests for the names in them, moving and deleting files that are decided on. Whoever
-does them must have finished when the call returns, and must raise rather than leave something out of an answer: a name
-that is missing from ``data_names`` is a file that gets deleted.
+All decisions, their order and the last check stay in one process. An executor only lists directories, reads the file
+names in manifests, and moves or deletes files that were already selected. It must have finished when the call returns,
+and must raise instead of returning an incomplete result: a file whose name is missing from the result of
+``data_names`` is treated as unused and deleted.
 """
 
 from __future__ import annotations
@@ -16,36 +16,36 @@ from paimon_core.metadata.context import TableContext
 
 
 class WorkExecutor(Protocol):
-    """Others who work for a clean-up; without them it does everything itself, one after the other."""
+    """Runs the long steps of a clean-up; without an executor, the calling process does them one after the other."""
 
     def candidates(self, context: TableContext, places: Sequence[Directory], before_millis: int) -> Found:
-        """``maintain.candidates.candidates``, complete before it returns: references are read after that."""
+        """As ``candidate_files.candidates``; all listings must end before it returns, as references are read next."""
 
     def data_names(self, context: TableContext, manifests: Mapping[str, bool], among: Collection[str]) -> set[str]:
-        """``maintain.references.data_names``; raises CorruptTable as that does, with its facts."""
+        """As ``references.used_files.data_names``; raises CorruptTable with the same facts."""
 
     def move(self, context: TableContext, moves: Sequence[tuple[str, str]]) -> list[bool]:
-        """Move files by source and target, in any order; which of them are at their target now, in the order given.
+        """Move files from source to target, in any order; return in the given order whether each one was moved.
 
-        A file that was gone is False. No move may happen after the call returned: a file that was brought back would
-        go again.
+        The result for a missing source is False. No move may happen after the call has returned: it would remove a
+        file that the caller has restored in the meantime.
         """
 
     def delete(self, context: TableContext, paths: Sequence[str]) -> None:
-        """Delete files; missing ones are no error. Late deletions do no harm: the names never come again."""
+        """Delete files; a missing file is no error. A late deletion is harmless, as file names are never reused."""
 
 
 def find_candidates(
     executor: WorkExecutor | None, context: TableContext, places: Iterable[Directory], before_millis: int
 ) -> Found:
-    """``candidates``, by others or here."""
+    """Run ``candidates`` with the executor, or in this process without one."""
     if executor is None:
         return candidates(context, places, before_millis)
     return executor.candidates(context, list(places), before_millis)
 
 
 def delete_files(executor: WorkExecutor | None, context: TableContext, paths: Sequence[str]) -> None:
-    """Delete files that are decided on, by others or here."""
+    """Delete the files with the executor, or in this process without one."""
     if executor is None:
         context.storage.delete(paths)
     else:

@@ -1,6 +1,6 @@
-"""Marking partitions done: a file that tells others that a partition is complete (format 16.8).
+"""Done marks: writes a file that states that a partition is complete (format 16.8).
 
-The file ``_SUCCESS`` in the partition's directory says when it was first marked, and when last.
+The file ``_SUCCESS`` in the partition's directory stores when the partition was first marked and when last.
 """
 
 from __future__ import annotations
@@ -19,15 +19,16 @@ ACTION = "partition.mark-done-action"
 
 
 def mark_done(context: TableContext, partitions: Sequence[Mapping[str, Any]], now_millis: int) -> tuple[str, ...]:
-    """Mark each partition, given by its columns and their values; the files written.
+    """Mark each partition, given by its columns and their values, and return the paths of the files written.
 
-    A partition need not hold rows. Raises InvalidRequest for what names no whole partition, SchemaMismatch for values
-    that do not fit, UnsupportedFeature for an option ``partition.mark-done-action`` that needs a metastore.
+    ``now_millis`` is in epoch milliseconds. A partition need not contain rows. Raises InvalidRequest when a value for a
+    partition column is missing or superfluous, SchemaMismatch for values that do not fit the column's type,
+    UnsupportedFeature when option ``partition.mark-done-action`` has another action than ``success-file``.
     """
     if ACTION in context.options.ignored:
         raise UnsupportedFeature(
             f"table {context.name}: option {ACTION} = {context.schema.options[ACTION]!r} is not supported, only "
-            "'success-file' is: the others tell a metastore or a server",
+            "'success-file' is: the other actions need a metastore or a server",
             option=ACTION,
         )
     if not context.schema.partition_keys:
@@ -42,8 +43,8 @@ def _directory(context: TableContext, spec: Mapping[str, Any]) -> str:
     fields = context.schema.partition_fields
     if not isinstance(spec, Mapping) or set(spec) != {f.name for f in fields}:
         raise InvalidRequest(
-            f"table {context.name}: {spec!r:.80} is no partition, which has a value for each of "
-            f"{', '.join(f.name for f in fields)}",
+            f"table {context.name}: {spec!r:.80} is no partition: give a value for each of "
+            f"{', '.join(f.name for f in fields)}, and for no other column",
             table=context.name,
         )
     values = []
@@ -51,9 +52,7 @@ def _directory(context: TableContext, spec: Mapping[str, Any]) -> str:
         given = spec[field.name]
         value, exact = (None, True) if given is None else storage_value(plain_literal(given), field)
         if not exact:
-            raise InvalidRequest(
-                f"column {field.name!r} is {field.type} and does not hold {given!r}", column=field.name
-            )
+            raise InvalidRequest(f"column {field.name!r} is {field.type} and cannot store {given!r}", column=field.name)
         values.append(value)
     texts = partition_values(
         values,

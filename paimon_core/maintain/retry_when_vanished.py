@@ -1,4 +1,7 @@
-"""look_again: snapshots, and what they name, may vanish while one looks, as another expiry or a rollback is at work."""
+"""retry_when_vanished: retries a read when snapshots or their files are deleted during it.
+
+A concurrent expiry or rollback may delete them at any time.
+"""
 
 from __future__ import annotations
 
@@ -8,14 +11,15 @@ from typing import TypeVar
 from paimon_core.errors import CorruptTable, SnapshotNotFound
 
 TRIES = 4
-"""How often something is looked at before what vanished is told."""
+"""How often the read is tried before its error is raised."""
 _T = TypeVar("_T")
 
 
 def retry_when_vanished(look: Callable[[], _T]) -> _T:
-    """What ``look`` gives once nothing vanishes under it; raises what its last try raised.
+    """Return the result of ``look``, a function that reads the table; call it again when something was deleted.
 
-    Vanished is a snapshot that is not found and a file that is missing; anything else is raised at once.
+    Retries, at most ``TRIES`` calls in total, after SnapshotNotFound and after CorruptTable for a missing file. Any
+    other error, and the error of the last call, is raised.
     """
     for _ in range(TRIES - 1):
         try:

@@ -1,6 +1,7 @@
-"""Roots: every snapshot from which files of a table are reached, whoever holds it (format 15, 16.6).
+"""Roots: lists all snapshots, tags and changelogs from which files of a table are referenced (format 15, 16.6).
 
-What no root reaches is garbage; what one reaches must stay. A set of roots is complete or it is not given at all.
+A file that a root references must be kept; a file that no root references may be deleted. The functions return the
+complete set of roots or raise.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from paimon_core.storage.paths import MAIN
 
 
 class Holder(StrEnum):
-    """What holds a snapshot."""
+    """The kind of file that references a snapshot."""
 
     SNAPSHOT = "snapshot"
     TAG = "tag"
@@ -25,11 +26,11 @@ class Holder(StrEnum):
 
 @dataclass(frozen=True)
 class Root:
-    """A snapshot that is held by its own file, by a tag, or by the changelog that outlived it (no rows then)."""
+    """A snapshot that is stored in its own file, in a tag, or in a lasting changelog (then only its changes exist)."""
 
     holder: Holder
     name: str
-    """The snapshot's id, the tag's name."""
+    """The snapshot's id or the tag's name."""
     branch: str
     snapshot: Snapshot
 
@@ -39,10 +40,10 @@ class Root:
 
 
 def contexts_of_branches(context: TableContext) -> list[TableContext]:
-    """The table on main and on every other branch.
+    """Return the contexts of main and of every other branch.
 
-    A branch that is deleted meanwhile is left out. Raises CorruptTable for a branch without schema: what it holds
-    cannot be known (format 16.6).
+    A branch that is deleted during the call is left out. Raises CorruptTable for a branch without a schema, because
+    the files that it references cannot be determined (format 16.6).
     """
     found = []
     for branch in (MAIN, *context.branches.names()):
@@ -54,8 +55,8 @@ def contexts_of_branches(context: TableContext) -> list[TableContext]:
             if isinstance(error, CorruptTable):
                 raise
             raise CorruptTable(
-                f"table {context.name}: branch {branch!r} has no schema: it is half made or half deleted, and what it "
-                "holds is not known; delete the branch or make it again",
+                f"table {context.name}: branch {branch!r} has no schema: it was only partly created or deleted, and "
+                "the files that it references cannot be determined; delete the branch or create it again",
                 table=context.name,
                 branch=branch,
             ) from error
@@ -63,23 +64,24 @@ def contexts_of_branches(context: TableContext) -> list[TableContext]:
 
 
 def all_roots(context: TableContext) -> Iterator[Root]:
-    """All roots of all branches: snapshots by id, tags by name, changelogs by id.
+    """Yield all roots of all branches: snapshots by id, tags by name, changelogs by id.
 
-    Raises SnapshotNotFound for a root that went away, or came back under another name, while the roots were listed and
-    read, CorruptTable for one that cannot be read: a set with a hole must not be used to delete anything.
+    Raises SnapshotNotFound when a root was deleted, renamed or restored while the roots were listed and read;
+    CorruptTable for a root that cannot be read. The set is complete only when the iteration ends without an error.
     """
     branches = contexts_of_branches(context)
     for branch in branches:
         yield from roots_of(branch)
     names = [MAIN, *context.branches.names()]
     if names != [b.branch for b in branches]:
-        raise _moved(context, f"branches {sorted(set(names) ^ {b.branch for b in branches})} came or went")
+        changed = sorted(set(names) ^ {b.branch for b in branches})
+        raise _changed(context, f"branches {changed} were created or deleted")
 
 
 def roots_of(context: TableContext) -> Iterator[Root]:
-    """The roots of the context's own branch; raises as ``all_roots``.
+    """Yield the roots of the context's own branch; raises as ``all_roots``.
 
-    Snapshots first: what holds an expired one, a tag or a changelog, was there before the snapshot went.
+    Snapshots are read first: a tag or changelog that references an expired snapshot existed before its expiry.
     """
     ids = _snapshot_ids(context)
     for snapshot_id in ids:
@@ -90,13 +92,13 @@ def roots_of(context: TableContext) -> Iterator[Root]:
     for snapshot_id in context.changelogs.ids():
         yield Root(Holder.CHANGELOG, str(snapshot_id), context.branch, context.changelogs.read(snapshot_id))
     if [t.name for t in tags] != context.tags.names():
-        raise _moved(context, "tags came or went")
-    if back := sorted(i for i in context.snapshots.ids() if ids and i < ids[-1] and i not in ids):
-        raise _moved(context, f"snapshot {back[0]} came back")
+        raise _changed(context, "tags were created or deleted")
+    if restored := sorted(i for i in context.snapshots.ids() if ids and i < ids[-1] and i not in ids):
+        raise _changed(context, f"snapshot {restored[0]} was restored")
 
 
 def _snapshot_ids(context: TableContext) -> list[int]:
-    """All ids, also those at the end that a listing of the store does not show yet."""
+    """Return all ids, including new ones at the end that a listing of the store does not show yet."""
     snapshots = context.snapshots
     ids = snapshots.ids()
     following = ids[-1] + 1 if ids else 1
@@ -110,5 +112,5 @@ def _is_directory(context: TableContext, path: str) -> bool:
     return any(e.is_directory for e in context.storage.list(context.paths.snapshot_directory) if e.path == path)
 
 
-def _moved(context: TableContext, what: str) -> SnapshotNotFound:
-    return SnapshotNotFound(f"table {context.name} (branch {context.branch}) moved while it was read: {what}")
+def _changed(context: TableContext, what: str) -> SnapshotNotFound:
+    return SnapshotNotFound(f"table {context.name} (branch {context.branch}) changed while it was read: {what}")

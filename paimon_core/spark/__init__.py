@@ -1,4 +1,4 @@
-"""Paimon tables in Spark: functions on a Table to read, write, compact, clean up; ``format("paimon")`` as a second."""
+"""Paimon tables in Spark: functions that read, write, compact and clean up a Table, and ``format("paimon")``."""
 
 from paimon_core.spark.compactor import compact_spark
 from paimon_core.spark.datasource import PaimonDataSource

@@ -1,8 +1,8 @@
-"""The bucket of a row as a Spark SQL expression: the hash of the BinaryRow image, computed inside the JVM.
+"""Bucket expression: computes the bucket of a row as a Spark SQL expression, inside the JVM.
 
-Spark's ``hash`` of a binary is the same murmur that Paimon applies to a row's bytes (format 6.2), so the expression
-builds those bytes: 8 bytes of header, 8 of each column, then the long strings. Spark's ``hash`` of the columns
-themselves is another function and gives other buckets.
+The bucket is the hash of the row's BinaryRow bytes. Spark's ``hash`` of a binary value is the murmur hash that Paimon
+applies to these bytes (format 6.2), so the expression builds them: 8 bytes of header, 8 bytes for each column, then
+the long strings. Spark's ``hash`` of the columns themselves is another function and returns other buckets.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _MAX_COLUMNS = 56
 
 
 def bucket_expression(fields: Sequence[DataField], buckets: int) -> str | None:
-    """SQL text of the bucket for NOT NULL columns of integer, date and string types; None for others."""
+    """Return SQL text for the bucket when all columns are NOT NULL of integer, date or string types, else None."""
     if len(fields) > _MAX_COLUMNS or not all(_is_expressible(f) for f in fields):
         return None
     fixed: list[str] = []
@@ -56,13 +56,13 @@ def _as_long(name: str, field: DataField) -> str:
 
 
 def _string_slot(name: str, length: str, offset: str) -> str:
-    """Up to 7 bytes lie in the slot itself; longer strings leave their offset and length there (format 5.2)."""
+    """Return SQL text for a string's slot: up to 7 bytes of the string itself, or offset and length (format 5.2)."""
     short = f"concat(rpad(cast({name} as binary), 7, X'00'), unhex(hex({length} | 128)))"
     pointer = _little_endian(f"(shiftleft({offset}, 32) | cast({length} as bigint))")
     return f"if({length} <= 7, {short}, {pointer})"
 
 
 def _little_endian(number: str) -> str:
-    """The 8 bytes of a bigint: ANSI mode refuses to cast it to binary, so its bytes are swapped by shifts."""
+    """Return SQL text for the 8 little-endian bytes of a bigint; uses shifts, as ANSI mode has no cast to binary."""
     swapped = " | ".join(f"shiftleft((shiftrightunsigned({number}, {8 * i}) & 255L), {56 - 8 * i})" for i in range(8))
     return f"unhex(lpad(hex({swapped}), 16, '0'))"

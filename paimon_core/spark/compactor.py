@@ -1,4 +1,4 @@
-"""Compaction as Spark jobs: one task per bucket, commits on the driver."""
+"""Compaction in Spark: runs one task per bucket and commits on the driver."""
 
 from __future__ import annotations
 
@@ -27,7 +27,10 @@ def compact_spark(
     user: str | None = None,
     properties: Mapping[str, str] | None = None,
 ) -> Snapshot | None:
-    """What ``table.compact`` does, spread over Spark tasks, the largest bucket first; None when nothing was to do."""
+    """Compact as ``table.compact``, with one Spark task per bucket, the largest bucket first.
+
+    Returns the last snapshot, or None when there was nothing to compact.
+    """
 
     def work(context: TableContext, tasks: Sequence[CompactionTask]) -> list[CommitMessage]:
         return _messages(spark, context, tasks)

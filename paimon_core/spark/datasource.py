@@ -1,13 +1,13 @@
-"""``format("paimon")``: the second door on the same code, for users of the DataFrame reader and writer.
+"""``format("paimon")``: a Spark data source for users of the DataFrame reader and writer.
 
     spark.dataSource.register(PaimonDataSource)
     spark.read.format("paimon").option("warehouse", "lake").load("ods.flights")
     df.write.format("paimon").option("warehouse", "lake").mode("append").save("ods.flights")
 
-It has no column pruning of its own: pass ``columns``. ``pushFilters`` is not overridden, on purpose: in Spark 4.3.0
-pushed filters leak into other reads of the same DataFrame and give wrong results. Rows are not brought together by
-bucket before they are written: files are more and smaller than those of ``write_spark``, and of several rows of one key
-in one write any may win.
+Columns are not pruned automatically: pass the option ``columns``. ``pushFilters`` is not overridden on purpose: in
+Spark 4.3.0, pushed filters also apply to other reads of the same DataFrame, which gives wrong results. Rows are not
+shuffled by bucket before they are written. So there are more and smaller files than with ``write_spark``, and when one
+write contains several rows of a key, any of them may be the last.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _WRITE_OPTIONS = frozenset({"warehouse", "path", "kinds"})
 
 
 class PaimonDataSource(DataSource):
-    """``format("paimon")`` of reads and writes; options: warehouse, columns, snapshot, tag, kinds."""
+    """The data source ``paimon`` for reads and writes; options: warehouse, columns, snapshot, tag, kinds."""
 
     @classmethod
     def name(cls) -> str:
@@ -51,17 +51,17 @@ class PaimonDataSource(DataSource):
         return "paimon"
 
     def schema(self) -> StructType:
-        """The columns that are read."""
+        """Return the schema of the columns that are read."""
         table = self._table(_READ_OPTIONS)
         return spark_schema(table.schema.select(self._columns(table)))
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        """A reader over one snapshot."""
+        """Return a reader of one snapshot."""
         table = self._table(_READ_OPTIONS)
         return PaimonReader(table, self._columns(table))
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceArrowWriter:
-        """A writer that commits once; mode overwrite replaces the partitions in the data, or the whole table."""
+        """Return a writer; ``overwrite`` replaces the partitions in the data, or the table (``overwrite_spec``)."""
         return PaimonWriter(self._table(_WRITE_OPTIONS), self.options.get("kinds"), overwrite)
 
     def _table(self, allowed: frozenset[str]) -> Table:
@@ -79,7 +79,7 @@ class PaimonDataSource(DataSource):
         if snapshot is None and tag is None:
             return table
         if snapshot is not None and not snapshot.isdecimal():
-            raise InvalidOption(f"option snapshot = {snapshot!r} is no snapshot id", option="snapshot")
+            raise InvalidOption(f"option snapshot = {snapshot!r} is not a snapshot id", option="snapshot")
         return table.at(snapshot=None if snapshot is None else int(snapshot), tag=tag)
 
     def _columns(self, table: Table) -> Sequence[str]:
@@ -89,7 +89,7 @@ class PaimonDataSource(DataSource):
 
 @dataclass
 class SplitPartition(InputPartition):
-    """One split as Spark's unit of reading; no bytes: an empty table."""
+    """One split, serialized, as a Spark input partition; None for a read without splits."""
 
     split: bytes | None = None
 
@@ -104,11 +104,11 @@ class PaimonReader(DataSourceReader):
         self._schema = arrow_schema(table.schema.select(columns))
 
     def partitions(self) -> Sequence[InputPartition]:
-        """One partition a split."""
+        """Return one partition per split."""
         return [SplitPartition(s) for s in self._splits] or [SplitPartition(None)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """The rows of one split."""
+        """Yield the rows of one split."""
         assert isinstance(partition, SplitPartition)
         if partition.split is not None:
             for table in read_split(self._reference.open(), Split.from_bytes(partition.split), self._columns):
@@ -117,13 +117,13 @@ class PaimonReader(DataSourceReader):
 
 @dataclass
 class Messages(WriterCommitMessage):
-    """What one task wrote, as bytes of commit messages."""
+    """The serialized commit messages of one task."""
 
     messages: list[bytes]
 
 
 class PaimonWriter(DataSourceArrowWriter):
-    """Writes files in tasks and commits on the driver."""
+    """Writes files in the tasks and commits on the driver."""
 
     def __init__(self, table: Table, kinds: str | None, overwrite: bool) -> None:
         table.context.options.check_writable(table.name)
@@ -132,7 +132,7 @@ class PaimonWriter(DataSourceArrowWriter):
         self._overwrite = overwrite
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
-        """The files of one task; deleted again when it fails."""
+        """Write the files of one task and return their messages; deletes the files when it fails."""
         task = TaskContext.get()
         lane = 0 if task is None else task.partitionId()
         with TableWriter(self._reference.open(), ignore_existing=self._overwrite, lane=lane) as writer:
@@ -141,11 +141,11 @@ class PaimonWriter(DataSourceArrowWriter):
             return Messages([m.to_bytes() for m in writer.flush()])
 
     def commit(self, messages: Sequence[WriterCommitMessage | None]) -> None:
-        """One commit of all tasks."""
+        """Commit the messages of all tasks in one commit."""
         table = Table(self._reference.open())
         found = [CommitMessage.from_bytes(b) for m in messages if isinstance(m, Messages) for b in m.messages]
         request = CommitRequest.of(table.context, None, None, None)
         table.complete(request, found, table.overwrite_spec() if self._overwrite else None)
 
     def abort(self, messages: Sequence[WriterCommitMessage | None]) -> None:
-        """Leave the files: Spark calls this too after a commit that landed and then raised."""
+        """Keep the files: Spark also calls this when ``commit`` raises after the commit has succeeded."""

@@ -1,4 +1,4 @@
-"""Predicate → Spark column, for the branch of a read that Spark's own Parquet reader does."""
+"""Filters: converts a predicate to a Spark column, for files that Spark's own Parquet reader reads."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ from paimon_core.predicate.tree import And, Comparison, Or, Predicate
 
 
 def to_column(predicate: Predicate, schema: StructType) -> Column:
-    """The same filter in Spark on columns of ``schema``; three-valued logic and the order of NaN are Spark's own.
+    """Return the predicate as a Spark column over ``schema``; NULL and NaN are compared by Spark's rules.
 
-    Literals take the column's type, as they do in the library: 0.1 names the FLOAT 0.1.
+    As elsewhere in the library, literals are compared in the column's type: 0.1 equals the FLOAT 0.1. Raises
+    InvalidRequest for a value that is no predicate.
     """
     match predicate:
         case And(parts):
@@ -33,9 +34,10 @@ def _comparison(test: Comparison, schema: StructType) -> Column:
     column = F.col("`" + test.column.replace("`", "``") + "`")
     kind = schema[test.column].dataType
     if isinstance(kind, FloatType | DoubleType):
-        # Parquet statistics know no NaN, which Spark orders last: a bare column would be pushed down and lose NaN rows.
+        # Spark orders NaN last, but Parquet statistics ignore NaN: a filter on the plain column would be pushed down
+        # and lose NaN rows.
         column = F.negative(F.negative(column))
-    # Only floats: a literal between two storable values (1.005 for a DECIMAL(5, 2)) must stay between them.
+    # Only for FLOAT: a literal between two storable values (1.005 for a DECIMAL(5, 2)) must not be rounded.
     values = [F.lit(v).cast(kind) if isinstance(kind, FloatType) else F.lit(v) for v in test.values]
     match test.op:
         case Op.EQ:
@@ -51,7 +53,7 @@ def _comparison(test: Comparison, schema: StructType) -> Column:
         case Op.GE:
             return column >= values[0]
         case Op.IN | Op.NOT_IN:
-            # Of no values, "in" is false and "not in" true, but unknown for a null.
+            # Without values, "in" is false and "not in" is true, but for a null both are null.
             found = column.isin(*values) if values else F.when(column.isNotNull(), F.lit(False))
             return found if test.op is Op.IN else ~found
         case Op.STARTS:

@@ -1,7 +1,7 @@
-"""Read: Spark's own Parquet reader for raw files, Python tasks for the splits that must be merged.
+"""Read: reads raw files with Spark's own Parquet reader, and splits that must be merged in Python tasks.
 
-Both branches are one DataFrame, so Spark still pushes columns and filters into the native one. The plan is made here,
-on the driver, from one snapshot: a DataFrame made before a commit does not see that commit.
+The result is the union of both in one DataFrame, so Spark can push columns and filters down to its Parquet reader. The
+splits are planned on the driver from one snapshot: a DataFrame created before a commit does not contain that commit.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from paimon_core.types import TIMESTAMP_ROOTS, DataType, TypeRoot
 
 _GLOB = re.compile(r"[\[\]{}*?\\]")
 _NATIVE_COMPARISONS = 256
-"""Of a longer filter Spark makes trees that its optimizer cannot walk: such a read is ours."""
+"""A filter with more comparisons is too deep for Spark's optimizer: then all splits are read in Python tasks."""
 
 
 def read_spark(
     spark: SparkSession, table: Table, columns: Sequence[str] | None = None, where: Predicate | None = None
 ) -> DataFrame:
-    """The rows of ``table`` (at its position) as a DataFrame of ``columns`` that satisfy ``where``.
+    """Return the rows of ``table`` that satisfy ``where`` as a DataFrame of ``columns``.
 
     Raises SchemaMismatch for unknown columns, UnsupportedFeature for TIME columns.
     """
@@ -63,17 +63,20 @@ def read_spark(
 
 
 def _is_native(split: Split, table: Table, needed: Sequence[DataField]) -> bool:
-    """Whether Spark reads these files as we do: no merge, Parquet, the current schema, no TIME, no INT96 timestamp."""
+    """Whether Spark's Parquet reader returns the same rows.
+
+    This needs local Parquet files of the current schema that are not merged, without TIME and INT96 timestamp columns.
+    """
     return (
         split.raw
         and all(f.schema_id == table.schema.id and f.file_name.endswith(".parquet") for f in split.files)
-        and not any(_is_foreign(f.type) for f in needed)
+        and not any(_is_unsupported_natively(f.type) for f in needed)
         and table.context.storage.is_local
     )
 
 
-def _is_foreign(kind: DataType) -> bool:
-    if any(_is_foreign(c.type) for c in kind.children):
+def _is_unsupported_natively(kind: DataType) -> bool:
+    if any(_is_unsupported_natively(c.type) for c in kind.children):
         return True
     return kind.root is TypeRoot.TIME or (kind.root in TIMESTAMP_ROOTS and kind.precision > 6)
 
@@ -93,10 +96,10 @@ def _native(
         for f in s.files
     ]
     if isinstance(context.storage, FsspecStorage):
-        for path in paths:  # Spark itself would follow a link
+        for path in paths:  # refuse symbolic links, which Spark would follow
             context.storage.check_file(path)
     schema = spark_schema(table.schema.select(needed))
-    # Spark takes paths for glob patterns, and without a scheme for files of its default file system.
+    # Spark reads paths as glob patterns, and without a scheme in its default file system.
     rows = spark.read.schema(schema).parquet(*("file:" + _GLOB.sub(r"\\\g<0>", path) for path in paths))
     if where is not None:
         rows = rows.where(to_column(where, schema))

@@ -1,4 +1,4 @@
-"""TableReference: all that a Spark task needs to open a table again, small enough to travel with every task."""
+"""TableReference: what a Spark task needs to open a table, small enough to be sent with every task."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from paimon_core.storage.storage import Storage
 
 @dataclass(frozen=True)
 class TableReference:
-    """A table's name, place, schema and branch; ``open`` gives its context on a worker."""
+    """A table's name, storage, root, schema and branch; ``open`` returns its context on a worker."""
 
     name: str
     storage: Storage
@@ -23,7 +23,7 @@ class TableReference:
 
     @staticmethod
     def of(context: TableContext) -> TableReference:
-        """The reference of an open table."""
+        """Return the reference of an open table."""
         return TableReference(
             context.name,
             context.storage,
@@ -34,7 +34,7 @@ class TableReference:
         )
 
     def open(self) -> TableContext:
-        """The context, with fresh stores."""
+        """Return a new context of the table."""
         return TableContext.of(
             self.name, self.storage, self.root, self.schema, branch=self.branch, publisher=self.publisher
         )

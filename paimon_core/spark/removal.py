@@ -1,11 +1,12 @@
-"""Clean-up with Spark: tasks list directories, open manifests and delete; the driver decides everything.
+"""Clean-up in Spark: tasks list directories, read manifests and delete files; the driver makes all decisions.
 
-The order that makes a clean-up safe is kept by the driver (``maintain.orphans``): the listing is complete before the
-references are read, and both are looked at again before and after files go. A task that cannot read a manifest says so
-and the driver reads that one itself, so that a missing manifest has the same meaning as without Spark.
+The driver keeps the order that makes a clean-up safe (``maintain.orphans``): the listing is complete before the
+references are read, and references are read again when a plan is applied and after files were moved. When a task
+cannot read a manifest, the driver reads it itself, so that a missing manifest is handled as without Spark.
 
-Files are moved by threads of the driver, not by tasks. A task may be repeated, or go on after Spark gave it up, and a
-move that comes late would take a file away that the last look has brought back. What tasks do may come late.
+Files are moved by threads of the driver, not by tasks. Spark may repeat a task, or a task may continue after Spark has
+given it up; a late move would then remove a file that the driver has restored. Late listings, reads and deletions do
+no harm.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ APPLY: Mapping[str, Callable[..., Any]] = {
     quarantine.OPERATION: quarantine.apply_purge,
     expire.OPERATION: expire.apply_snapshot_expiry,
 }
-"""What applies a plan with hands, by its operation."""
+"""By operation, the function that applies a plan with an executor."""
 
 
 def plan_orphan_removal_spark(
@@ -54,7 +55,7 @@ def plan_orphan_removal_spark(
     mode: str = "quarantine",
     without_snapshots: bool = False,
 ) -> Plan:
-    """What ``table.maintenance.plan_orphan_removal`` does, with the reading spread over Spark tasks; raises as that."""
+    """Plan as ``table.maintenance.plan_orphan_removal``, with the reads in Spark tasks; raises the same errors."""
     return orphans.plan_orphan_removal(
         table_to_change(table.maintenance.context),
         older_than_millis=as_millis("older_than", older_than),
@@ -65,18 +66,22 @@ def plan_orphan_removal_spark(
 
 
 def apply_spark(spark: SparkSession, table: Table, plan: Plan) -> Any:
-    """What ``table.maintenance.apply`` does, with the long parts spread: orphans, a purge, expiry of snapshots.
+    """Apply a plan as ``table.maintenance.apply``, with the long steps in Spark tasks.
 
-    Raises as that, InvalidRequest for a plan of another operation.
+    Supports the removal of orphans, the purge of quarantines and the expiry of snapshots. Raises the same errors, and
+    InvalidRequest for a plan of another operation.
     """
     if not isinstance(plan, Plan) or plan.operation not in APPLY:
-        raise InvalidRequest(f"Spark applies plans to {', '.join(sorted(APPLY))}, not {plan!r:.80}")
+        raise InvalidRequest(f"apply_spark applies plans to {', '.join(sorted(APPLY))}, not {plan!r:.80}")
     return APPLY[plan.operation](table_to_change(table.maintenance.context), plan, executor=SparkExecutor(spark))
 
 
 @dataclass(frozen=True)
 class SparkExecutor:
-    """``maintain.hands.Hands`` of a Spark session; a task takes so many directories, manifests or files."""
+    """A ``maintain.executor.WorkExecutor`` on a Spark session.
+
+    The fields are the number of directories, manifests or files per task, and of concurrent moves.
+    """
 
     spark: SparkSession
     directories_per_task: int = 200
@@ -85,7 +90,7 @@ class SparkExecutor:
     moves_at_once: int = 16
 
     def candidates(self, context: TableContext, places: Sequence[Directory], before_millis: int) -> Found:
-        """Every task lists its directories."""
+        """List each task's directories in that task."""
         reference = TableReference.of(context)
 
         def work(payload: bytes) -> Iterator[pa.RecordBatch]:
@@ -103,7 +108,7 @@ class SparkExecutor:
         return found
 
     def data_names(self, context: TableContext, manifests: Mapping[str, bool], among: Collection[str]) -> set[str]:
-        """Every task opens its manifests; the driver opens those that a task could not."""
+        """Read each task's manifests in that task; the driver reads those that a task could not read."""
         reference, wanted = TableReference.of(context), frozenset(among)
 
         def work(payload: bytes) -> Iterator[pa.RecordBatch]:
@@ -125,12 +130,12 @@ class SparkExecutor:
         return names | data_names(context, {n: must for n, must in manifests.items() if n not in read}, wanted)
 
     def move(self, context: TableContext, moves: Sequence[tuple[str, str]]) -> list[bool]:
-        """By threads here, which have ended when this returns or raises."""
+        """Move the files in threads of this process; all threads have ended when this returns or raises."""
         with ThreadPoolExecutor(self.moves_at_once) as threads:
-            return list(threads.map(lambda way: _moved(context.storage, *way), moves))
+            return list(threads.map(lambda pair: _move(context.storage, *pair), moves))
 
     def delete(self, context: TableContext, paths: Sequence[str]) -> None:
-        """Every task deletes its files."""
+        """Delete each task's files in that task."""
         storage = context.storage
 
         def work(payload: bytes) -> Iterator[pa.RecordBatch]:
@@ -143,12 +148,14 @@ class SparkExecutor:
     def _run(
         self, chunks: Sequence[Mapping[str, Any]], work: Callable[[bytes], Iterator[pa.RecordBatch]]
     ) -> list[Mapping[str, Any]]:
-        """The answers of the tasks, one for each chunk; none may be missing."""
+        """Run one task per chunk and return their answers; raises CorruptTable when an answer is missing."""
         if not chunks:
             return []
         rows = run_tasks(self.spark, [pack(_VERSION, dict(c)) for c in chunks], work, "answer binary").collect()
         if len(rows) != len(chunks):
-            raise CorruptTable(f"{len(rows)} of {len(chunks)} Spark tasks answered: nothing is concluded from that")
+            raise CorruptTable(
+                f"only {len(rows)} of {len(chunks)} Spark tasks returned a result, so it is incomplete and not used"
+            )
         answers: list[Mapping[str, Any]] = []
         for row in rows:
             with unpacked(bytes(row["answer"]), "answer of a task", _VERSION) as value:
@@ -164,7 +171,7 @@ def _answer(value: Mapping[str, Any]) -> pa.RecordBatch:
     return pa.record_batch([pa.array([pack(_VERSION, dict(value))], pa.binary())], names=["answer"])
 
 
-def _moved(storage: Storage, source: str, target: str) -> bool:
+def _move(storage: Storage, source: str, target: str) -> bool:
     try:
         storage.move(source, target)
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""Run one Arrow function per payload as Spark tasks, through DataFrames only, so that Spark Connect works too."""
+"""Tasks: runs an Arrow function for each payload in a Spark task; uses only DataFrames, so Spark Connect works too."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ def run_tasks(
     work: Callable[[bytes], Iterator[pa.RecordBatch]],
     schema: StructType | str,
 ) -> DataFrame:
-    """The batches of ``work(payload)`` for every payload: exactly one task each.
+    """Return the batches of ``work(payload)`` for all payloads, with exactly one task per payload.
 
-    ``repartitionById`` places task n in partition n; a hash or a round robin would leave tasks empty and double others.
+    ``repartitionById`` assigns payload n to partition n; hash or round-robin partitioning could put several payloads
+    into one task and none into another.
     """
     rows = spark.createDataFrame(
         [(number, bytearray(payload)) for number, payload in enumerate(payloads)], f"{_NUMBER} int, {_PAYLOAD} binary"

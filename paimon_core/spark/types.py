@@ -1,8 +1,8 @@
-"""Table columns as Spark columns: microseconds for every timestamp, no TIME.
+"""Types: converts table columns to Spark columns; TIME is not supported.
 
-Spark holds timestamps in microseconds. Members of nested columns are nullable there, whatever the table says: below a
-null row there are nulls. A TIMESTAMP(7..9) is read only while its nanoseconds are whole microseconds:
-anything else is an error, never a silent cut.
+Spark stores timestamps in microseconds. A TIMESTAMP(7..9) value that is not a whole number of microseconds is an
+error and is never truncated. Nested fields are nullable in Spark even when they are NOT NULL in the table, because a
+null row has null fields.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from paimon_core.types import TIMESTAMP_ROOTS, DataType, TypeRoot
 
 
 def arrow_schema(fields: Sequence[DataField]) -> pa.Schema:
-    """The Arrow schema in which Spark takes these columns; raises UnsupportedFeature naming a TIME column."""
+    """Return the Arrow schema of these columns for Spark; raises UnsupportedFeature that names a TIME column."""
     return pa.schema([pa.field(f.name, _arrow(f.type, f.name), nullable=f.type.nullable) for f in fields])
 
 
 def _arrow(kind: DataType, column: str) -> pa.DataType:
     if kind.root is TypeRoot.TIME:
-        raise UnsupportedFeature(f"column {column!r}: {kind} has no Spark type here", column=column)
+        raise UnsupportedFeature(f"column {column!r}: {kind} is not supported in Spark", column=column)
     if kind.root in TIMESTAMP_ROOTS:
         return pa.timestamp("us", tz="UTC" if kind.root is TypeRoot.TIMESTAMP_LTZ else None)
     inner = [pa.field(c.name, _arrow(c.type, f"{column}.{c.name}")) for c in kind.children]
@@ -40,13 +40,13 @@ def _arrow(kind: DataType, column: str) -> pa.DataType:
 
 
 def spark_schema(fields: Sequence[DataField]) -> StructType:
-    """The Spark schema of these columns."""
+    """Return the Spark schema of these columns; raises as ``arrow_schema``."""
     return from_arrow_schema(arrow_schema(fields), prefer_timestamp_ntz=True)
 
 
 def to_spark(table: pa.Table, schema: pa.Schema) -> pa.Table:
-    """``table`` cast to ``arrow_schema``; raises SchemaMismatch for nanoseconds that Spark cannot hold."""
+    """Return ``table`` cast to ``schema``; raises SchemaMismatch for timestamps that are no whole microseconds."""
     try:
         return table.cast(schema)
     except pa.ArrowInvalid as error:
-        raise SchemaMismatch(f"Spark holds timestamps in microseconds: {error}") from None
+        raise SchemaMismatch(f"Spark stores timestamps in microseconds: {error}") from None

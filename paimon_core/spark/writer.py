@@ -1,8 +1,8 @@
-"""Write: each bucket's rows meet in one task, every task writes files and returns messages, the driver commits once.
+"""Write: sends each bucket's rows to one task; the tasks write files, and the driver commits their messages.
 
-A retried or speculated task writes files of its own under fresh names; only the messages that Spark returns are
-committed, so nothing is written twice. A task that fails deletes its files; those of its sisters that had finished stay
-unreferenced.
+A retried or speculative task writes files with new names, and only the messages that Spark returns are committed, so
+each row is committed exactly once. A task that fails deletes its own files; files of other tasks that had finished stay
+as orphans.
 """
 
 from __future__ import annotations
@@ -43,18 +43,19 @@ def write_spark(
     properties: Mapping[str, str] | None = None,
     tasks: int | None = None,
 ) -> Snapshot | None:
-    """Add the rows of ``df`` to ``table`` (or replace by them) in one commit; None when there was nothing to commit.
+    """Write the rows of ``df`` to ``table`` in one commit; return None when there was nothing to commit.
 
-    ``kinds`` names the column of "+I", "-U", "+U", "-D". A DataFrame has no order: rows of one key that must apply in
-    order need ``order_by`` columns (dropped unless the table has them) or the option sequence.field. ``overwrite`` is
-    "dynamic" (the partitions in the data), a predicate on partition columns, or None for an upsert. With ``user`` and
-    ``identifier`` the commit happens once. Unless the table is write-only, the driver then compacts and expires. Raises
-    SchemaMismatch for columns that do not fit, CommitConflict.
+    ``kinds`` names the column of row kinds "+I", "-U", "+U", "-D". The rows of a DataFrame have no order: when the
+    order of rows with the same key matters, give ``order_by`` columns (dropped unless the table has them) or set option
+    sequence.field. ``overwrite`` is "dynamic" (replace the partitions in the data), a predicate on partition columns
+    (replace these partitions), or None for an upsert. With ``user`` and ``identifier`` the commit is done exactly once.
+    Unless the table is write-only, the driver then compacts and expires. Raises SchemaMismatch for columns that do not
+    fit, CommitConflict.
     """
     spec = _overwrite(table, overwrite)
     request = CommitRequest.of(table.context, user, identifier, properties)
-    if (landed := request.landed()) is not None:
-        return landed
+    if (committed := request.landed()) is not None:
+        return committed
     messages = write_messages(df, table, kinds=kinds, order_by=order_by, overwrites=overwrite is not None, tasks=tasks)
     return table.complete(request, messages, spec)
 
@@ -78,9 +79,9 @@ def write_messages(
     overwrites: bool = False,
     tasks: int | None = None,
 ) -> list[CommitMessage]:
-    """Write files for the rows of ``df`` on the workers; commit the messages to make them visible."""
+    """Write files for the rows of ``df`` on the workers; return the messages, whose commit makes the rows visible."""
     _check_columns(df, table, kinds, order_by)
-    drops = [c for c in order_by if c not in table.schema.by_name and c != kinds]
+    dropped = [c for c in order_by if c not in table.schema.by_name and c != kinds]
     rows = _routed(df, table, tasks or int(df.sparkSession.conf.get("spark.sql.shuffle.partitions") or 1))
     if order_by:
         rows = rows.sortWithinPartitions(*[f"`{c}`" for c in order_by])
@@ -89,7 +90,7 @@ def write_messages(
     def work(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         with TableWriter(reference.open(), ignore_existing=overwrites) as writer:
             for rows in gather(batches):
-                writer.write(rows.drop_columns([_ROUTE, *drops]), kinds)
+                writer.write(rows.drop_columns([_ROUTE, *dropped]), kinds)
             found = [m.to_bytes() for m in writer.flush()]
         yield pa.record_batch([pa.array(found, pa.binary())], names=["message"])
 
@@ -97,10 +98,10 @@ def write_messages(
 
 
 def _check_columns(df: DataFrame, table: Table, kinds: str | None, order_by: Sequence[str]) -> None:
-    """Refuse a wrong DataFrame here, by name, before a job starts."""
+    """Check the columns before a job starts; raises InvalidRequest or SchemaMismatch that names the column."""
     field = table.options["rowkind.field"]
     if kinds and field is not None:
-        raise InvalidRequest(f"table {table.name} takes row kinds from its column {field!r}, not from kinds")
+        raise InvalidRequest(f"table {table.name} reads row kinds from its column {field!r}: do not pass kinds")
     extra = {*order_by, *((kinds,) if kinds else ())}
     for name in extra:
         if name not in df.columns:
@@ -117,7 +118,7 @@ def _check_columns(df: DataFrame, table: Table, kinds: str | None, order_by: Seq
 
 
 def _routed(df: DataFrame, table: Table, tasks: int) -> DataFrame:
-    """The rows with all of one (partition, bucket) in one task; tables without buckets stay where they are."""
+    """Repartition the rows so that each (partition, bucket) is in one task; without buckets, rows are not moved."""
     context = table.context
     fields = context.schema.select(context.bucket_keys)
     if not fields:
@@ -134,7 +135,7 @@ def _routed(df: DataFrame, table: Table, tasks: int) -> DataFrame:
 
 
 def _routed_by_arrow(df: DataFrame, table: Table, spread: object, tasks: int) -> DataFrame:
-    """The same for key types without a SQL image: the bucket is computed on Arrow batches in Python."""
+    """Repartition as ``_routed`` when there is no SQL expression: computes the bucket on Arrow batches in Python."""
     reference = TableReference.of(table.context)
     keys = list(table.context.bucket_keys)
 

@@ -149,7 +149,7 @@ class History(ABC):
                     self.oracle.fail(actor.call, f"unexpected: {error!r}")
                 return
             except CorruptTable as error:
-                if "half made or half deleted" not in str(error):  # a branch is in the making
+                if "was only partly created or deleted" not in str(error):  # a branch is in the making
                     self.oracle.fail(actor.call, f"unexpected: {error!r}")
                 self._refused(actor, error)
             except Exception as error:

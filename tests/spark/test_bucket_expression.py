@@ -1,4 +1,4 @@
-"""The SQL text gives the bucket that the library computes, row by row."""
+"""The SQL text returns the same bucket for each row as the library."""
 
 import numpy as np
 import pyarrow as pa

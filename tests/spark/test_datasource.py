@@ -1,4 +1,4 @@
-"""``format("paimon")``, and the fault of Spark 4.3.0 that keeps us from pushing filters through it."""
+"""``format("paimon")``, and the bug of Spark 4.3.0 because of which it does not push filters down."""
 
 import pyarrow as pa
 import pytest
@@ -54,7 +54,7 @@ def test_a_missing_warehouse_option_is_named(spark, table):
 
 
 class PushingReader(DataSourceReader):
-    """A reader that obeys pushed filters, as Spark's documentation invites to."""
+    """A reader that applies pushed filters, as Spark's documentation suggests."""
 
     def __init__(self):
         self.wanted = None
@@ -86,7 +86,7 @@ class PushingSource(DataSource):
 
 
 def test_pushed_filters_leak_into_other_reads_in_this_spark(spark):
-    """When this test fails, Spark was mended: ``pushFilters`` may then be used in ``spark/datasource.py``."""
+    """When this test fails, Spark has fixed the bug: ``spark/datasource.py`` may then use ``pushFilters``."""
     spark.conf.set("spark.sql.python.filterPushdown.enabled", "true")
     try:
         spark.dataSource.register(PushingSource)

@@ -1,4 +1,4 @@
-"""Merge engines, changelogs, nested columns and file formats through Spark: as the library alone does it."""
+"""Merge engines, changelogs, nested columns and file formats in Spark: the same results as in the library."""
 
 import datetime
 import decimal
@@ -194,7 +194,7 @@ def nested_rows(shift):
 
 
 def test_nested_columns_both_ways(spark, warehouse):
-    """Also while Spark's clock is another one: the key is a type whose bucket is computed in Python."""
+    """Also when Spark has another time zone: the bucket of this key type is computed in Python."""
     table = create(warehouse, NESTED, **{"merge-engine": "partial-update"})
     spark.dataSource.register(PaimonDataSource)
     spark.conf.set("spark.sql.session.timeZone", "America/New_York")

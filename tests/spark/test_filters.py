@@ -1,4 +1,4 @@
-"""A filter selects the same rows in Spark's Parquet branch and in the library."""
+"""A filter selects the same rows with Spark's Parquet reader and in the library."""
 
 import datetime
 import decimal

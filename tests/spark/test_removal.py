@@ -1,4 +1,4 @@
-"""Clean-up by Spark tasks ends as clean-up without them, and refuses what that refuses."""
+"""Clean-up by Spark tasks has the same result as without them, and raises the same errors."""
 
 import datetime
 
@@ -59,7 +59,7 @@ def test_a_plan_lists_the_same_and_apply_can_be_undone(spark, table):
 def test_nothing_is_planned_when_a_manifest_is_gone(spark, warehouse, table):
     live = table.context.manifests.manifests_of(table.latest_snapshot())[0].file_name
     table.context.storage.delete([table.context.paths.manifest(live)])
-    context = paimon.open_catalog(warehouse).table("db.t").context  # with nothing remembered
+    context = paimon.open_catalog(warehouse).table("db.t").context  # with empty caches
     with pytest.raises(CorruptTable, match=f"{live} is missing"):
         orphans.plan_orphan_removal(context, now_millis=three_days_on(), executor=SparkExecutor(spark))
 
@@ -84,7 +84,7 @@ def test_an_expiry_deletes_what_it_planned(spark, table):
 
 def test_other_plans_are_refused(spark, table):
     plan = table.maintenance.plan_rollback(snapshot=1)
-    with pytest.raises(InvalidRequest, match="Spark applies plans to expire-snapshots, purge-quarantine"):
+    with pytest.raises(InvalidRequest, match="apply_spark applies plans to expire-snapshots, purge-quarantine"):
         apply_spark(spark, table, plan)
 
 

@@ -154,7 +154,7 @@ def test_a_failing_task_leaves_no_file(spark, warehouse, tmp_path):
 
 
 def test_a_warehouse_with_odd_characters_and_a_filter_on_time(spark, tmp_path):
-    """Spark takes paths for glob patterns; a filter on TIME, which Spark has no type for, is done in Python."""
+    """Spark reads paths as glob patterns; a filter on TIME, which has no Spark type, is evaluated in Python."""
     catalog = catalog_in(str(tmp_path / "l[1] {a}*?"))
     table = catalog.create_table(
         "db.t",

@@ -1,14 +1,16 @@
-"""Fast-forward: the branch that we are on takes over the history of another (format 15.2).
+"""Fast-forward: copies the newer history of another branch, the source, to the current branch (format 15.2).
 
-Java deletes what main has from the branch's first snapshot on and then copies the branch. We only do what loses
-nothing: our last snapshot must be one of the branch's own history, and then nothing has to be deleted. What is missing
-is added: schemas, then snapshots in their order, each by the exclusive creation of its file as a commit is, then tags.
+Java deletes the snapshots of main from the source's first snapshot on and then copies the source. This implementation
+never loses commits: the latest snapshot of the current branch must be part of the source's history, so nothing has to
+be deleted. It adds the missing schemas, then the missing snapshots in order (each by exclusive creation of its file,
+as a commit does), then the missing tags.
 
-- at every moment our branch is whole, at a snapshot that the other had; readers may see those between go by;
-- a commit that lands here meanwhile wins or loses the race for its id; when it wins, the rest stays where it was;
-- a run that was cut short is finished by the next, which finds what it added as its own.
+- The current branch is complete at every moment; readers may see the intermediate snapshots of the source.
+- A concurrent commit to the current branch wins or loses the race for its snapshot id. When it wins, the fast-forward
+  raises CommitConflict and the remaining snapshots are not added.
+- After an interrupted run, the next run continues: it recognises the files that were added before.
 
-The branch stands afterwards and may be forwarded again.
+The source branch is not changed and can be used for another fast-forward later.
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ from paimon_core.schema import TableSchema
 
 @dataclass(frozen=True)
 class FastForward:
-    """What a branch has that we lack, in the order in which it is added."""
+    """The schemas, snapshots and tags that the current branch lacks, in the order in which they are added."""
 
     schemas: tuple[TableSchema, ...]
     snapshots: tuple[Snapshot, ...]
@@ -32,40 +34,40 @@ class FastForward:
 
 
 def fast_forward(context: TableContext, name: str) -> Snapshot:
-    """Take over the snapshots, schemas and tags of branch ``name``; the latest snapshot then.
+    """Copy the newer schemas, snapshots and tags of branch ``name`` and return the latest snapshot afterwards.
 
-    Raises BranchNotFound, InvalidRequest for a branch without snapshots and for ourselves, CommitConflict naming what
-    would be lost when we have moved since the branch was made.
+    Raises BranchNotFound; InvalidRequest when the branch has no snapshots or is the current branch; CommitConflict
+    that names what would be lost when the current branch has changed since the branch was created.
     """
     context.snapshots.check_own_history(f"take over branch {name!r}")
-    branch = _other(context, name)
+    branch = _source_branch(context, name)
     latest = branch.snapshots.latest()
     if latest is None:
-        raise InvalidRequest(f"branch {name!r} of table {context.name} has no snapshot to go forward to", branch=name)
-    news = _news(context, branch)
-    for schema in news.schemas:
+        raise InvalidRequest(f"branch {name!r} of table {context.name} has no snapshot to fast-forward to", branch=name)
+    missing = _missing_on_target(context, branch)
+    for schema in missing.schemas:
         if not context.schemas.publish(schema) and context.schemas.read(schema.id) != schema:
-            raise _moved(context, branch, f"schema {schema.id} was made here meanwhile")
-    for snapshot in news.snapshots:
+            raise _diverged(context, branch, f"schema {schema.id} was created by a concurrent writer")
+    for snapshot in missing.snapshots:
         if not context.snapshots.publish(snapshot) and not context.snapshots.is_live(snapshot):
-            raise _moved(context, branch, f"snapshot {snapshot.id} was committed here meanwhile")
-    for tag in news.tags:
+            raise _diverged(context, branch, f"snapshot {snapshot.id} was committed by a concurrent writer")
+    for tag in missing.tags:
         try:
             context.tags.add(tag)
         except AlreadyExists:
             if context.tags.read(tag.name).snapshot != tag.snapshot:
                 raise
-    return news.snapshots[-1] if news.snapshots else latest
+    return missing.snapshots[-1] if missing.snapshots else latest
 
 
-def _other(context: TableContext, name: str) -> TableContext:
+def _source_branch(context: TableContext, name: str) -> TableContext:
     if name == context.branch:
-        raise InvalidRequest(f"branch {name!r} of table {context.name} cannot go forward to itself", branch=name)
+        raise InvalidRequest(f"branch {name!r} of table {context.name} cannot be fast-forwarded to itself", branch=name)
     return context.on_branch(name)
 
 
-def _news(context: TableContext, branch: TableContext) -> FastForward:
-    """What is to be added; raises CommitConflict when that would not be all."""
+def _missing_on_target(context: TableContext, branch: TableContext) -> FastForward:
+    """Return what has to be added; raises CommitConflict when adding it would lose commits, schemas or tags."""
     last = context.snapshots.latest()
     ids = branch.snapshots.ids()
     if last is not None:
@@ -73,24 +75,29 @@ def _news(context: TableContext, branch: TableContext) -> FastForward:
     after = 0 if last is None else last.id
     new_ids = [i for i in ids if i > after]
     if new_ids and new_ids[0] != after + 1 and last is not None:
-        raise _moved(
+        raise _diverged(
             context,
             branch,
-            f"snapshots {after + 1} to {new_ids[0] - 1} of the branch have expired, which would be a gap",
+            f"snapshots {after + 1} to {new_ids[0] - 1} of the branch have expired, which would leave a gap",
         )
     tags = []
-    ours = {t.name: t for t in context.tags.list()}
+    existing = {t.name: t for t in context.tags.list()}
     for tag in branch.tags.list():
-        if tag.name not in ours:
+        if tag.name not in existing:
             tags.append(tag)
-        elif ours[tag.name].snapshot != tag.snapshot:
-            raise _moved(context, branch, f"tag {tag.name!r} names another snapshot here: rename one of them")
+        elif existing[tag.name].snapshot != tag.snapshot:
+            raise _diverged(
+                context, branch, f"tag {tag.name!r} names another snapshot on branch {context.branch!r}: rename one"
+            )
     snapshots = tuple(branch.snapshots.read(i) for i in new_ids)
     return FastForward(_new_schemas(context, branch), snapshots, tuple(tags))
 
 
 def _check_in_history(context: TableContext, branch: TableContext, last: Snapshot, ids: list[int]) -> None:
-    """Our last snapshot is one that the branch has or had, or else the commits up to it would be lost."""
+    """Raises CommitConflict unless ``last``, the latest snapshot of the target, is in the source's history.
+
+    Otherwise the commits up to ``last`` would be lost.
+    """
     if last.id in ids and branch.snapshots.is_live(last):
         return
     if any(t.snapshot == last for t in branch.tags.list()):
@@ -99,30 +106,34 @@ def _check_in_history(context: TableContext, branch: TableContext, last: Snapsho
     own = [f"{i} of user {s.commit_user}" for i in lost if not branch.snapshots.is_live(s := context.snapshots.read(i))]
     if own:
         named = f"{', '.join(own[:3])}{' and more' if own[3:] else ''}"
-        raise _moved(context, branch, f"snapshots that the branch does not have would be lost: {named}")
-    raise _moved(
+        raise _diverged(context, branch, f"snapshots that the branch does not have would be lost: {named}")
+    raise _diverged(
         context,
         branch,
         f"snapshot {last.id} has expired on the branch, whose first is {ids[0] if ids else 'none'}, and it cannot be "
-        "told whether the branch has its commits",
+        "determined whether the branch contains its commits",
     )
 
 
 def _new_schemas(context: TableContext, branch: TableContext) -> tuple[TableSchema, ...]:
-    ours, theirs = context.schemas.ids(), branch.schemas.ids()
-    first = theirs[0]
-    for schema_id in ours:
+    target_ids, source_ids = context.schemas.ids(), branch.schemas.ids()
+    first = source_ids[0]
+    for schema_id in target_ids:
         if schema_id >= first and (
-            schema_id not in theirs or context.schemas.read(schema_id) != branch.schemas.read(schema_id)
+            schema_id not in source_ids or context.schemas.read(schema_id) != branch.schemas.read(schema_id)
         ):
-            raise _moved(context, branch, f"schema {schema_id} was made here, which the branch does not have")
-    return tuple(branch.schemas.read(i) for i in theirs if i not in ours)
+            raise _diverged(
+                context,
+                branch,
+                f"schema {schema_id} was created on branch {context.branch!r} and the branch to copy does not have it",
+            )
+    return tuple(branch.schemas.read(i) for i in source_ids if i not in target_ids)
 
 
-def _moved(context: TableContext, branch: TableContext, what: str) -> CommitConflict:
+def _diverged(context: TableContext, branch: TableContext, what: str) -> CommitConflict:
     return CommitConflict(
-        f"table {context.name} cannot go forward to branch {branch.branch!r}, for it moved since the branch was made: "
-        f"{what}. Nothing is lost: the branch stands as it is",
+        f"table {context.name} cannot be fast-forwarded to branch {branch.branch!r}, because it changed since the "
+        f"branch was created: {what}. Nothing was deleted, and branch {branch.branch!r} is unchanged",
         table=context.name,
         branch=branch.branch,
     )

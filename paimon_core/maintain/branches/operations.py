@@ -1,10 +1,11 @@
-"""Branches: histories of their own over the same data files: make, rename, delete (format 15.2).
+"""Branches: create and delete branches, which have their own history over the same data files (format 15.2).
 
-A branch is whole or it is not there: what is being made or deleted carries a mark until it is done (``BranchStore``).
-After a crash the same call goes on where the other stopped. Data files that only a deleted branch used become orphans.
+Readers and writers see either a complete branch or none: while a branch is being created or deleted, it has a mark
+file that hides it (``BranchStore``). After a crash, the same call continues. Data files that only a deleted branch
+used become orphans.
 
-A branch made from a tag holds the tag's files from the moment that its own copy of the tag stands; its maker then looks
-whether the first tag is still there, as the maker of a tag does.
+A branch created from a tag protects the tag's files from the moment when its own copy of the tag exists. Only then
+``create_branch`` checks that the original tag still exists, because a concurrent deletion may have removed its files.
 """
 
 from __future__ import annotations
@@ -28,9 +29,10 @@ _DELETE = "delete"
 
 
 def create_branch(context: TableContext, name: str, tag: str | None = None) -> TableContext:
-    """Make a branch with the schemas of this one and no rows, or with the rows of a tag; its context.
+    """Create a branch and return its context: with this branch's schemas and no rows, or with the rows of a tag.
 
-    The tag's snapshot may have expired. Raises AlreadyExists, InvalidRequest for a name that cannot be, TagNotFound.
+    The tag's snapshot may have expired. Raises AlreadyExists; InvalidRequest for a name that is not allowed;
+    TagNotFound, also when the tag is deleted while the branch is created.
     """
     check_branch_name(context, name)
     source = None if tag is None else context.tags.read(tag)
@@ -48,15 +50,17 @@ def create_branch(context: TableContext, name: str, tag: str | None = None) -> T
         storage.overwrite(paths.schema(schema_id), storage.read(context.paths.schema(schema_id)))
     if source is not None and not (copied and stands(context, source)):
         context.branches.remove(name)
-        raise TagNotFound(f"tag {tag!r} of table {context.name} went away while branch {name!r} was made", tag=tag)
+        raise TagNotFound(
+            f"tag {tag!r} of table {context.name} was deleted or changed while branch {name!r} was created", tag=tag
+        )
     context.branches.remove_mark(name)
     return context.on_branch(name)
 
 
 def plan_branch_deletion(context: TableContext, name: str) -> Plan:
-    """What deleting a branch takes with it: its metadata files; raises BranchNotFound, InvalidRequest for main.
+    """Plan the deletion of a branch's metadata files; raises BranchNotFound, InvalidRequest for main.
 
-    One that is half made or half deleted has no plan: ``delete_branch`` ends it.
+    A branch that was only partly created or deleted cannot be planned: use ``delete_branch``.
     """
     _check_deletable(context, name)
     context.on_branch(name)
@@ -66,14 +70,14 @@ def plan_branch_deletion(context: TableContext, name: str) -> Plan:
 
 
 def apply_branch_deletion(context: TableContext, plan: Plan) -> str:
-    """Delete the planned branch; its name. Raises PlanOutdated also when it was committed to since."""
+    """Delete the planned branch and return its name; raises PlanOutdated, also when the branch has new files."""
     plan.check(context, OPERATION)
     name = plan.argument("branch", str)
     known = {f.path for f in plan.files}
     if new := [path for path, entry in context.branches.files(name) if entry.path not in known]:
         raise PlanOutdated(
-            f"branch {name!r} of table {context.name} moved since the plan was made: {', '.join(new[:3])} came. "
-            "Nothing was done; plan again",
+            f"branch {name!r} of table {context.name} changed since the plan was created: it has new files "
+            f"({', '.join(new[:3])}). The plan was not applied. Create a new plan",
             table=context.name,
             branch=name,
         )
@@ -82,7 +86,10 @@ def apply_branch_deletion(context: TableContext, plan: Plan) -> str:
 
 
 def delete_branch(context: TableContext, name: str) -> None:
-    """Delete a branch, or what is left of one, or a link; raises BranchNotFound, InvalidRequest for main."""
+    """Delete a branch; raises BranchNotFound, InvalidRequest for main.
+
+    Also completes an interrupted creation or deletion by deleting the rest; of a symbolic link, deletes the link alone.
+    """
     _check_deletable(context, name)
     if name in context.branches.links():
         context.storage.delete_directory(context.paths.branch_home(name))
@@ -94,22 +101,23 @@ def delete_branch(context: TableContext, name: str) -> None:
 
 
 def check_branch_name(context: TableContext, name: str) -> None:
-    """Raises InvalidRequest for a name that no new branch may have: main, digits, with a dot, another's in other case.
+    """Raises InvalidRequest for a name that a new branch must not have.
 
-    A dot would hide in ``db.table$branch_name``; two names that differ by case are one directory on some disks.
+    These are main, digits only (as in Java), names with a dot (ambiguous in ``db.table$branch_name``) and names that
+    differ from another branch by case only (the same directory on some file systems).
     """
     identifier(name, "branch")
     if name == MAIN or name.isdecimal() or "." in name:
-        raise InvalidRequest(f"branch name {name!r} must not be {MAIN!r}, digits only, or hold a dot", branch=name)
+        raise InvalidRequest(f"branch name {name!r} must not be {MAIN!r}, digits only, or contain a dot", branch=name)
     for other in (MAIN, *context.branches.names()):
         if other != name and other.casefold() == name.casefold():
             raise InvalidRequest(f"branch name {name!r} differs from branch {other!r} by case only", branch=name)
 
 
 def begin(context: TableContext, name: str, mark: Mapping[str, str]) -> None:
-    """Mark a new branch, or find it marked by a call like this one that was cut short.
+    """Create the mark of a new branch, or return when an interrupted call with the same arguments created it.
 
-    Raises AlreadyExists for a branch that stands, and for what another call has left.
+    Raises AlreadyExists for a branch that exists, and for one that a call with other arguments left unfinished.
     """
     branches = context.branches
     fresh = branches.add_mark(name, mark)
@@ -122,19 +130,19 @@ def begin(context: TableContext, name: str, mark: Mapping[str, str]) -> None:
     left = branches.mark(name)
     raise AlreadyExists(
         f"branch {name!r} of table {context.name} exists"
-        + ("" if left is None else f", unfinished ({left[DOING]}): delete it, or repeat the call that made it"),
+        + ("" if left is None else f", unfinished ({left[DOING]}): delete it, or repeat the call that created it"),
         branch=name,
         table=context.name,
     )
 
 
 def _mark(context: TableContext, source: Tag | None) -> dict[str, str]:
-    of_tag = {} if source is None else {"tag": source.name, "snapshot": source.snapshot.to_json()}
-    return {DOING: _COPY, "from": context.branch, **of_tag}
+    origin = {} if source is None else {"tag": source.name, "snapshot": source.snapshot.to_json()}
+    return {DOING: _COPY, "from": context.branch, **origin}
 
 
 def _text(context: TableContext, snapshot: Snapshot) -> bytes:
-    """The bytes of the snapshot's file, or of one like it when it has expired."""
+    """Return the bytes of the snapshot's file, or its re-created JSON when the snapshot has expired."""
     try:
         text = context.storage.read(context.paths.snapshot(snapshot.id))
         if parse_snapshot(text, context.paths.snapshot(snapshot.id)) == snapshot:

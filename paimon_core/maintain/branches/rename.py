@@ -1,8 +1,9 @@
-"""Rename a branch: copy it, let the copy stand, then delete the first (format 15.2).
+"""Branch rename: copies the branch to the new name, then deletes the old one (format 15.2).
 
-The first name says where it is going before anything is copied, and goes on standing until the copy does: a crash
-leaves one or both, never none, and the same call finishes. Writers of the branch are to be quiet: what they commit
-while the files are copied is carried over, but a commit to a branch that is gone is lost with it, as with a table.
+The mark of the old branch records the new name before anything is copied, and the old branch stays readable until the
+copy is complete. A crash leaves one or both branches, never none, and the same call then completes the rename. Stop
+the writers of the branch first: commits made while the files are copied are carried over, but a commit to the old
+branch while it is being deleted is lost, as with the deletion of a table.
 """
 
 from __future__ import annotations
@@ -19,29 +20,29 @@ _TO = "to"
 
 
 def rename_branch(context: TableContext, name: str, new_name: str) -> TableContext:
-    """Give a branch another name; its context.
+    """Rename a branch and return the context of the new name.
 
-    Raises BranchNotFound, AlreadyExists, InvalidRequest for a name that cannot be, CommitConflict when somebody keeps
-    committing to the branch (both names stand then).
+    Raises BranchNotFound; AlreadyExists; InvalidRequest for a name that is not allowed; CommitConflict when a
+    concurrent writer keeps committing to the branch, or commits to both names (the old branch then still exists).
     """
     branches = context.branches
     check_branch_name(context, new_name)
     if name not in branches.names():
         raise branches.not_found(name)
-    going = {DOING: RENAME, _TO: new_name}
-    gone = {DOING: "delete", _TO: new_name}
+    copying = {DOING: RENAME, _TO: new_name}
+    deleting = {DOING: "delete", _TO: new_name}
     mark = branches.mark(name)
-    copied = mark in (going, gone) and new_name in branches.names() and branches.mark(new_name) is None
+    copied = mark in (copying, deleting) and new_name in branches.names() and branches.mark(new_name) is None
     if not copied:
         if branches.is_hidden(name):
             raise branches.not_found(name)
         if new_name in branches.names() and branches.mark(new_name) is None:
             begin(context, new_name, {})  # raises
-        branches.put_mark(name, going)
+        branches.put_mark(name, copying)
         begin(context, new_name, {DOING: "copy", "from": name})
         _copy(context, name, new_name)
         branches.remove_mark(new_name)
-    branches.put_mark(name, gone)
+    branches.put_mark(name, deleting)
     try:
         _carry_over(context, name, new_name)
     except CommitConflict:
@@ -52,7 +53,9 @@ def rename_branch(context: TableContext, name: str, new_name: str) -> TableConte
 
 
 def _copy(context: TableContext, name: str, new_name: str) -> None:
-    """Copy until a round finds nothing new, for as long as nobody else finishes the same."""
+    """Copy in rounds until a round finds no changes; raises CommitConflict when another process completes the rename,
+    or when the branch still changes after the last round.
+    """
     storage, branches = context.storage, context.branches
     source, target = context.paths.branch_home(name), context.paths.branch_home(new_name)
     seen: dict[str, tuple[int, int]] = {}
@@ -63,25 +66,30 @@ def _copy(context: TableContext, name: str, new_name: str) -> None:
         if (branches.mark(name) or {}).get(DOING) != RENAME:
             break
         for path in sorted(p for p, stamp in now.items() if seen.get(p) != stamp):
-            with contextlib.suppress(FileNotFoundError):  # the next round sees that it is gone
+            with contextlib.suppress(FileNotFoundError):  # deleted meanwhile: the next round no longer lists it
                 storage.overwrite(f"{target}/{path}", storage.read(f"{source}/{path}"))
         storage.delete([entry.path for path, entry in branches.files(new_name) if path not in now])
         seen = now
     raise CommitConflict(
-        f"branch {name!r} of table {context.name} keeps changing: it cannot be renamed while it is written", branch=name
+        f"branch {name!r} of table {context.name} keeps changing and cannot be renamed: stop its writers, then repeat "
+        "the call",
+        branch=name,
     )
 
 
 def _carry_over(context: TableContext, name: str, new_name: str) -> None:
-    """Commits that landed while the copy was finished; raises CommitConflict when both names were committed to."""
+    """Publish on the new branch the commits that the old one received while the copy was completed.
+
+    Raises CommitConflict when concurrent writers committed to both names.
+    """
     old, new = context.beside(name), context.beside(new_name)
-    have = new.snapshots.ids()
-    for snapshot_id in (i for i in old.snapshots.ids() if not have or i > have[0]):
+    copied = new.snapshots.ids()
+    for snapshot_id in (i for i in old.snapshots.ids() if not copied or i > copied[0]):
         snapshot = old.snapshots.read(snapshot_id)
-        carried = snapshot_id not in have and new.snapshots.publish(snapshot, new.snapshots.latest())
+        carried = snapshot_id not in copied and new.snapshots.publish(snapshot, new.snapshots.latest())
         if not carried and new.snapshots.read(snapshot_id) != snapshot:
             raise CommitConflict(
                 f"branches {name!r} and {new_name!r} of table {context.name} were both committed to while one was "
-                f"renamed to the other (snapshot {snapshot_id}): both stand",
+                f"renamed to the other (snapshot {snapshot_id}): both branches are kept",
                 branch=name,
             )

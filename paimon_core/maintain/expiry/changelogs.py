@@ -1,7 +1,8 @@
-"""Changelogs with a life of their own: they outlive their snapshots, and expire by rules of their own (format 16.2).
+"""Changelog expiry: deletes lasting changelogs, which outlive their snapshots, by their own options (format 16.2).
 
-The order is that of the expiry of snapshots: all is worked out, then the changelog files go, lowest id first, then the
-hint, then what only they used. Whoever reads the changes of one that went hears that it has expired.
+The order is the same as in snapshot expiry: compute what to delete, delete the changelog files (lowest id first),
+write the hint, delete the files that only they used. A reader of a deleted changelog gets the error that it has
+expired.
 """
 
 from __future__ import annotations
@@ -43,7 +44,9 @@ class ChangelogReport:
 
 
 @dataclass(frozen=True)
-class _Work:
+class _Expiry:
+    """What a run will delete."""
+
     expired: tuple[Snapshot, ...]
     first_kept: Snapshot
     data: tuple[PlannedFile, ...]
@@ -52,9 +55,9 @@ class _Work:
 
 
 def changelog_retention(context: TableContext, snapshots: Retention, now_millis: int) -> Retention | None:
-    """How long changelogs stay where an option lets them outlive the snapshots; None where they go with them.
+    """Return how long changelogs are kept when an option lets them outlive the snapshots, else None.
 
-    What an option does not say is as for the snapshots.
+    A bound without a changelog option is that of the snapshots.
     """
     options = context.options
     age = options["changelog.time-retained"]
@@ -73,80 +76,82 @@ def changelog_retention(context: TableContext, snapshots: Retention, now_millis:
 
 
 def expire_changelogs(context: TableContext, retention: Retention) -> ChangelogReport:
-    """Expire the oldest changelogs that outlived their snapshots; the newest of them always stays.
+    """Expire the oldest lasting changelogs; the newest of them is always kept.
 
-    Numbers count from the latest snapshot. None goes from the consumers' next snapshots on. Raises InvalidRequest,
-    CorruptTable naming what cannot be read, UnsupportedFeature for an option that is not obeyed.
+    The numbers to retain count from the latest snapshot. Changelogs that a consumer has not read yet are kept. Raises
+    InvalidRequest for a wrong retention, CorruptTable that names the file that cannot be read, UnsupportedFeature for
+    an option value that is not supported.
     """
     seen = seen_now(context)
-    chosen, work = _worked_out(context, retention)
-    return _carry_out(context, work, seen) if work else ChangelogReport(context.name, protected=chosen.protected)
+    chosen, expiry = _compute(context, retention)
+    return _carry_out(context, expiry, seen) if expiry else ChangelogReport(context.name, protected=chosen.protected)
 
 
 def plan_changelog_expiry(context: TableContext, retention: Retention) -> Plan:
-    """What ``expire_changelogs`` would do, to look at first; raises as it does."""
+    """Return what ``expire_changelogs`` would do; raises the same errors."""
     state = TableState.of(context)
-    chosen, work = _worked_out(context, retention)
+    chosen, expiry = _compute(context, retention)
     plan = Plan(OPERATION, context.name, context.branch, state, protected=chosen.protected)
-    if work is None:
+    if expiry is None:
         return plan
     return replace(
         plan,
-        subjects=tuple(f"changelog {s.id}" for s in work.expired),
-        files=existing_files(context.storage, (*work.data, *work.metadata)),
-        protected=work.protected,
+        subjects=tuple(f"changelog {s.id}" for s in expiry.expired),
+        files=existing_files(context.storage, (*expiry.data, *expiry.metadata)),
+        protected=expiry.protected,
         arguments={
-            "changelogs": [s.id for s in work.expired],
-            "first_kept": work.first_kept.id,
+            "changelogs": [s.id for s in expiry.expired],
+            "first_kept": expiry.first_kept.id,
         },
     )
 
 
 def apply_changelog_expiry(context: TableContext, plan: Plan) -> ChangelogReport:
-    """Do what the plan says, and nothing that is not found due again: plans travel, and are not trusted.
+    """Apply the plan; only changelogs and files that are still found to be removable are deleted.
 
-    Raises PlanOutdated when the table moved, InvalidRequest for a plan of something else, CorruptTable.
+    Plans are untrusted input. Raises PlanOutdated when the table has changed, InvalidRequest for a plan of another
+    operation or table, CorruptTable.
     """
     seen = seen_now(context)
     plan.check(context, OPERATION)
     if plan.is_empty:
         return ChangelogReport(context.name, protected=plan.protected)
     with plan_outdated_when_missing(context):
-        work = _work(context, recheck_chosen(context, plan, "changelogs", context.changelogs))
-    data, metadata = only_planned(plan, work.data), only_planned(plan, work.metadata)
-    work = replace(work, data=data, metadata=metadata, protected=plan.protected)
-    return _carry_out(context, work, seen)
+        expiry = _removable(context, recheck_chosen(context, plan, "changelogs", context.changelogs))
+    data, metadata = only_planned(plan, expiry.data), only_planned(plan, expiry.metadata)
+    expiry = replace(expiry, data=data, metadata=metadata, protected=plan.protected)
+    return _carry_out(context, expiry, seen)
 
 
-def _worked_out(context: TableContext, retention: Retention) -> tuple[Chosen, _Work | None]:
+def _compute(context: TableContext, retention: Retention) -> tuple[Chosen, _Expiry | None]:
     retention.check()
     refuse_unread_options(context)
 
-    def look() -> tuple[Chosen, _Work | None]:
+    def attempt() -> tuple[Chosen, _Expiry | None]:
         chosen = _chosen(context, retention)
-        return chosen, _work(context, chosen) if chosen.expired else None
+        return chosen, _removable(context, chosen) if chosen.expired else None
 
-    return retry_when_vanished(look)
+    return retry_when_vanished(attempt)
 
 
 def _chosen(context: TableContext, retention: Retention) -> Chosen:
     snapshots, ids = context.snapshots.ids(), context.changelogs.ids()
     if not snapshots or not ids:
         return Chosen()
-    held = bounds(context, retention, [ids[0], snapshots[-1]], consumers=True)
-    # A run that was cut short may leave a snapshot beside its changelog, which still is the snapshot's.
-    held.append(Bound(snapshots[0], f"snapshot {snapshots[0]}"))
-    return choose_changelogs(context, retention, ids, held, snapshots[-1])
+    limits = bounds(context, retention, [ids[0], snapshots[-1]], consumers=True)
+    # An interrupted run may leave both a snapshot and its lasting changelog: the snapshot still uses the changelog.
+    limits.append(Bound(snapshots[0], f"snapshot {snapshots[0]}"))
+    return choose_changelogs(context, retention, ids, limits, snapshots[-1])
 
 
-def _work(context: TableContext, chosen: Chosen) -> _Work:
+def _removable(context: TableContext, chosen: Chosen) -> _Expiry:
     first_kept = chosen.first_kept
     assert first_kept is not None
     removable = RemovableFiles(context)
     for changelog in chosen.expired:
         removable.add_changelog(changelog)
-        # Without a producer, what was appended and the lists that tell of it stayed for the changelog. With one, or
-        # after an earlier run, they are gone, or what they name is: only what is left here is taken.
+        # Without a changelog producer, the appended files and their lists were kept for the changelog. With one, or
+        # after an earlier run, they may be deleted already: only files that still exist become candidates.
         removable.add_deleted(changelog)
         removable.add_lists(changelog)
     removable.keep(_states(context))
@@ -154,25 +159,29 @@ def _work(context: TableContext, chosen: Chosen) -> _Work:
     by_branches = keep_branches(removable)
     removable.keep_lists(first_kept)
     data, metadata = removable.files()
-    return _Work(chosen.expired, first_kept, tuple(data), tuple(metadata), (*chosen.protected, *by_tags, *by_branches))
+    protected = (*chosen.protected, *by_tags, *by_branches)
+    return _Expiry(chosen.expired, first_kept, tuple(data), tuple(metadata), protected)
 
 
 def _states(context: TableContext) -> list[Snapshot]:
-    """The first and the latest snapshot, which hold what those between them do of files that are older."""
+    """Return the first and the latest snapshot.
+
+    An older file that a snapshot between them uses is used by one of these two.
+    """
     ids = context.snapshots.ids()
     return [context.snapshots.read(i) for i in dict.fromkeys((ids[0], ids[-1]))] if ids else []
 
 
-def _carry_out(context: TableContext, work: _Work, seen: Seen) -> ChangelogReport:
-    ids = tuple(s.id for s in work.expired)
+def _carry_out(context: TableContext, expiry: _Expiry, seen: Seen) -> ChangelogReport:
+    ids = tuple(s.id for s in expiry.expired)
     context.changelogs.delete(ids)
-    with contextlib.suppress(OSError):  # only a hint
-        context.changelogs.write_earliest_hint(work.first_kept.id)
-    used = used_since(context, seen, (*work.data, *work.metadata))
-    data = [f for f in work.data if f.path not in used]
-    metadata = (f for f in work.metadata if f.path not in used)
+    with contextlib.suppress(OSError):  # the hint is optional
+        context.changelogs.write_earliest_hint(expiry.first_kept.id)
+    used = used_since(context, seen, (*expiry.data, *expiry.metadata))
+    data = [f for f in expiry.data if f.path not in used]
+    metadata = (f for f in expiry.metadata if f.path not in used)
     removed = Removal.of(existing_files(context.storage, data), existing_files(context.storage, metadata))
     context.storage.delete(removed.paths)
     if context.options["snapshot.clean-empty-directories"]:
         remove_emptied(context, [f.path for f in data])
-    return ChangelogReport(context.name, ids, removed, work.protected)
+    return ChangelogReport(context.name, ids, removed, expiry.protected)

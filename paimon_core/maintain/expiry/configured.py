@@ -1,4 +1,4 @@
-"""Routine: the expiry that the options of a table ask for, as one call and after each write (format 16)."""
+"""Configured expiry: runs the expiry that the table options request, on demand and after each write (format 16)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,10 @@ def retentions(
     age_millis: int | None = None,
     limit: int | None = None,
 ) -> tuple[Retention, Retention | None]:
-    """How long snapshots stay, and changelogs where they outlive them; what is not given comes from the options."""
+    """Return how long snapshots are kept, and changelogs when they outlive snapshots (else None).
+
+    Arguments that are None are taken from the options. Times are in milliseconds.
+    """
     options = context.options
     most = options["snapshot.num-retained.max"] if retain_max is None else retain_max
     snapshots = Retention(
@@ -36,7 +39,7 @@ def retentions(
 def expire_retained(
     context: TableContext, snapshots: Retention, changelogs: Retention | None, *, dry_run: bool = False
 ) -> ExpireReport:
-    """Expire snapshots, then the changelogs that outlived theirs long enough; raises as both do."""
+    """Expire snapshots, then lasting changelogs; raises as ``expire`` and ``expire_changelogs``."""
     report = expire(context, snapshots, decoupled=changelogs is not None, dry_run=dry_run)
     if changelogs is None or dry_run:
         return report
@@ -50,9 +53,10 @@ def expire_retained(
 
 
 def expire_due(context: TableContext, now_millis: int) -> ExpireReport:
-    """What follows a write, unless write-only: partitions, then consumers, then snapshots and changelogs.
+    """Expire partitions, then consumers, then snapshots and changelogs, as the options request after a write.
 
-    One that fails does not keep the others from their work; the first error is raised at the end.
+    When the expiry of partitions or consumers fails, the rest still runs; the first of these errors is raised at the
+    end.
     """
     failed: list[PaimonError] = []
     try:

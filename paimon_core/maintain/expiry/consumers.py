@@ -1,6 +1,7 @@
-"""Consumers that fell silent: streaming readers whose progress nobody has written for long (format 15.6).
+"""Consumer expiry: deletes the consumer files of streaming readers that recorded no progress for long (format 15.6).
 
-Each holds all snapshots from its next one on. Forgetting it lets them expire; the reader would begin anew.
+A consumer protects all snapshots from its next one on. Without its file they can expire, and the reader has to start
+from the beginning.
 """
 
 from __future__ import annotations
@@ -18,43 +19,44 @@ LIFETIME = "consumer.expiration-time"
 
 @dataclass(frozen=True)
 class ConsumerReport:
-    """Which consumers were forgotten."""
+    """The names of the consumers whose files were deleted."""
 
     table: str
     expired: tuple[str, ...] = ()
 
 
 def plan_consumer_expiry(context: TableContext, *, now_millis: int, lifetime_millis: int | None = None) -> Plan:
-    """Find the consumers that wrote nothing for their lifetime (default: option consumer.expiration-time).
+    """Find the consumers that recorded no progress for their lifetime (default: option consumer.expiration-time).
 
-    A file that does not parse counts by its age too. Raises InvalidRequest when no lifetime is given.
+    The age is that of the file, also when its content cannot be parsed. Raises InvalidRequest when no lifetime is
+    given.
     """
     lifetime = context.options[LIFETIME] if lifetime_millis is None else lifetime_millis
     if lifetime is None:
         raise InvalidRequest(
-            f"table {context.name} does not say when its consumers expire (option {LIFETIME}): give older_than",
+            f"table {context.name} has no option {LIFETIME}, so its consumers do not expire: give older_than",
             table=context.name,
             option=LIFETIME,
         )
     state = TableState.of(context)
     files = context.consumers.files()
-    silent = [f for f in files if f.modified_millis < now_millis - lifetime]
+    expired = [f for f in files if f.modified_millis < now_millis - lifetime]
     return Plan(
         OPERATION,
         context.name,
         context.branch,
         state,
-        tuple(f.name.replace("-", " ", 1) for f in silent),
-        tuple(PlannedFile(f.path, f.size) for f in silent),
-        tuple(Protected(f.name.replace("-", " ", 1), "its last sign of life") for f in files if f not in silent),
-        {"modified": {f.path: f.modified_millis for f in silent}},
+        tuple(f.name.replace("-", " ", 1) for f in expired),
+        tuple(PlannedFile(f.path, f.size) for f in expired),
+        tuple(Protected(f.name.replace("-", " ", 1), "its last recorded progress") for f in files if f not in expired),
+        {"modified": {f.path: f.modified_millis for f in expired}},
     )
 
 
 def apply_consumer_expiry(context: TableContext, plan: Plan) -> ConsumerReport:
-    """Delete the files of the plan; one that was written since stays. Raises PlanOutdated when the table moved."""
+    """Delete the files of the plan, except those written since; raises PlanOutdated when the table has changed."""
     plan.check(context, OPERATION)
     modified = plan.argument("modified", dict)
-    silent = [f for f in context.consumers.files() if modified.get(f.path) == f.modified_millis]
-    context.storage.delete(f.path for f in silent)
-    return ConsumerReport(context.name, tuple(f.name.partition("-")[2] for f in silent))
+    expired = [f for f in context.consumers.files() if modified.get(f.path) == f.modified_millis]
+    context.storage.delete(f.path for f in expired)
+    return ConsumerReport(context.name, tuple(f.name.partition("-")[2] for f in expired))

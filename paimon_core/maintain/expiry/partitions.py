@@ -1,8 +1,8 @@
-"""Partition expiry: drop partitions whose time is over, by what their values say or by their last update (format 16.3).
+"""Partition expiry: drops partitions that are older than their lifetime, by value or by last update (format 16.3).
 
-A plan names the partitions; applying it is one commit, or several of ``partition.expiration-batch-size``, by a user of
-the plan's own, so that a plan which is applied twice, or after a crash, drops nothing twice. The files stay until the
-snapshots that hold them expire.
+A plan contains the partitions. Applying it creates one commit, or several of ``partition.expiration-batch-size``
+partitions each. The plan contains its own commit user, so a plan that is applied twice, or again after a crash, is
+committed exactly once. The files are deleted later, when the snapshots that reference them expire.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class PartitionReport:
     dropped: tuple[str, ...] = ()
     """Directories below the root, such as ``dt=2024-01-01``."""
     snapshots: tuple[int, ...] = ()
-    """The commits that dropped them, those of an earlier run of the same plan included."""
+    """The ids of the commits that dropped them, including commits of an earlier run of the same plan."""
     data_files: int = 0
     size_bytes: int = 0
     protected: tuple[Protected, ...] = ()
@@ -56,12 +56,12 @@ def plan_partition_expiry(
     strategy: str | None = None,
     limit: int | None = None,
 ) -> Plan:
-    """Find the partitions that are older than their lifetime; what is not given comes from the options.
+    """Find the partitions that are older than their lifetime; arguments that are None are taken from the options.
 
-    ``strategy`` "values-time": the time that the values tell, in this process's time zone; a partition whose values
-    tell none never expires, and the plan says so. "update-time": the creation of its newest file. At most ``limit``
-    partitions, the first in the order of their values. Raises InvalidRequest for a table without partitions or without
-    a lifetime, UnsupportedFeature for a time format that is not read here.
+    The age is, by ``strategy``: "values-time", the time in the partition values, in this process's time zone (a
+    partition whose values contain no time is protected); "update-time", the creation time of its newest file. Plans at
+    most ``limit`` partitions, in the order of their values. Raises InvalidRequest for a table without partitions or
+    without a lifetime, UnsupportedFeature for a time format that is not supported.
     """
     strategy = context.options[STRATEGY] if strategy is None else strategy
     lifetime = context.options[LIFETIME] if lifetime_millis is None else lifetime_millis
@@ -73,17 +73,19 @@ def plan_partition_expiry(
     if strategy == BY_VALUE:
         expired, protected = _by_value(context, live, local_nanos(now_millis) - lifetime * 1_000_000)
     else:
-        border = epoch_millis(local_nanos(now_millis) // 1_000_000 - lifetime)
-        expired, protected = _by_update(context, updated, border)
-    expired.sort(key=lambda p: _texts(context, p))
-    over = [Protected(_named(context, p), f"the limit of one run, {limit}: run it again") for p in expired[limit:]]
+        threshold = epoch_millis(local_nanos(now_millis) // 1_000_000 - lifetime)
+        expired, protected = _by_update(context, updated, threshold)
+    expired.sort(key=lambda p: _partition_texts(context, p))
+    over = [
+        Protected(_description(context, p), f"the limit of one run, {limit}: run it again") for p in expired[limit:]
+    ]
     files = [f for p in expired[:limit] for f in _files(context, live[p])]
     return Plan(
         OPERATION,
         context.name,
         context.branch,
         state,
-        tuple(_named(context, p) for p in expired[:limit]),
+        tuple(_description(context, p) for p in expired[:limit]),
         tuple(files),
         (*protected, *over),
         {
@@ -97,9 +99,10 @@ def plan_partition_expiry(
 def apply_partition_expiry(context: TableContext, plan: Plan) -> PartitionReport:
     """Drop the partitions of the plan.
 
-    By value, a partition goes with all that it holds when the commit lands. By update, only the files that the plan has
-    seen go: rows that came since stay. Raises PlanOutdated when the table moved, CommitConflict when a compaction
-    rewrote those files meanwhile, CommitStateUnknown: apply the same plan again.
+    With "values-time", all files that a partition contains at the time of the commit are dropped. With "update-time",
+    only the files in the plan are dropped: later rows are kept. Raises PlanOutdated when the table has changed;
+    CommitConflict when a concurrent compaction rewrote the files; CommitStateUnknown, after which the same plan can be
+    applied again.
     """
     plan.check(context, OPERATION)
     partitions = _partitions_of(plan, context)
@@ -127,7 +130,7 @@ def apply_partition_expiry(context: TableContext, plan: Plan) -> PartitionReport
 
 
 def _partitions_of(plan: Plan, context: TableContext) -> list[bytes]:
-    """The partitions that a plan names; raises InvalidRequest for what is none of the table."""
+    """Return the partitions that a plan names; raises InvalidRequest for a value that is no partition of the table."""
     named = plan.argument("partitions", list, str)
     try:
         partitions = [base64.b64decode(p, validate=True) for p in named]
@@ -135,20 +138,21 @@ def _partitions_of(plan: Plan, context: TableContext) -> list[bytes]:
             context.partition_path(partition)
     except (ValueError, CorruptTable) as error:
         raise InvalidRequest(
-            f"a plan to {OPERATION} names what is no partition of table {context.name}: {error}", table=context.name
+            f"a plan to {OPERATION} contains a value that is no partition of table {context.name}: {error}",
+            table=context.name,
         ) from error
     return partitions
 
 
 def is_due_after_write(context: TableContext) -> bool:
-    """Whether a write is to be followed by an expiry of partitions.
+    """Whether partitions are to be expired after a write.
 
-    The check interval counts in the life of one writer, and a write is a life of its own: it looks when the interval is
-    0, or when the end of its input is the time to look.
+    In Paimon the check interval is measured per writer, and here each write is a new writer. So a write checks when the
+    interval is 0, or when option ``end-input.check-partition-expire`` requests a check at the end of the input.
     """
     options = context.options
-    looks = options["partition.expiration-check-interval"] == 0 or options["end-input.check-partition-expire"]
-    return bool(context.schema.partition_keys) and options[LIFETIME] is not None and looks
+    checks = options["partition.expiration-check-interval"] == 0 or options["end-input.check-partition-expire"]
+    return bool(context.schema.partition_keys) and options[LIFETIME] is not None and checks
 
 
 def _check(context: TableContext, strategy: str, lifetime: int | None) -> None:
@@ -159,7 +163,7 @@ def _check(context: TableContext, strategy: str, lifetime: int | None) -> None:
         raise InvalidRequest(f"table {context.name} has no partitions that could expire", table=context.name)
     if lifetime is None:
         raise InvalidRequest(
-            f"table {context.name} does not say when its partitions expire (option {LIFETIME}): give older_than",
+            f"table {context.name} has no option {LIFETIME}, so its partitions do not expire: give older_than",
             table=context.name,
             option=LIFETIME,
         )
@@ -169,9 +173,10 @@ _Live = dict[bytes, list[ManifestEntry]]
 
 
 def _partitions(context: TableContext) -> tuple[_Live, dict[bytes, int | None]]:
-    """The live files by partition, and when each was updated last: epoch millis, None where a file does not say.
+    """Return the live files by partition, and the last update of each partition in epoch milliseconds.
 
-    Files that are deleted already count for the update as long as the manifests tell of them, as in Java.
+    The update is None when a file has no creation time. As in Java, deleted files count for the last update as long as
+    the manifests contain them.
     """
     entries = read_latest(context.snapshots, lambda latest: _entries(context, latest))
     live: _Live = defaultdict(list)
@@ -187,7 +192,7 @@ def _partitions(context: TableContext) -> tuple[_Live, dict[bytes, int | None]]:
 
 
 def _entries(context: TableContext, snapshot: Snapshot | None) -> list[ManifestEntry]:
-    """What the manifests of a snapshot add and delete."""
+    """Return all entries in the manifests of a snapshot, both added and deleted files."""
     if snapshot is None:
         return []
     manifests = context.manifests
@@ -196,32 +201,32 @@ def _entries(context: TableContext, snapshot: Snapshot | None) -> list[ManifestE
         return list(chain.from_iterable(read))
 
 
-def _by_value(context: TableContext, live: Iterable[bytes], border: int) -> tuple[list[bytes], list[Protected]]:
+def _by_value(context: TableContext, live: Iterable[bytes], threshold: int) -> tuple[list[bytes], list[Protected]]:
     times, expired, protected = PartitionTime(context), [], []
     for partition in live:
-        told, reason = times.told_by(partition)
-        if told is None:
-            protected.append(Protected(_named(context, partition), f"{reason}; drop it, or use update-time"))
-        elif told.total_nanos < border:
+        time, reason = times.told_by(partition)
+        if time is None:
+            protected.append(Protected(_description(context, partition), f"{reason}; drop it, or use update-time"))
+        elif time.total_nanos < threshold:
             expired.append(partition)
     return expired, sorted(protected, key=lambda p: p.what)
 
 
 def _by_update(
-    context: TableContext, updated: dict[bytes, int | None], border: int | None
+    context: TableContext, updated: dict[bytes, int | None], threshold: int | None
 ) -> tuple[list[bytes], list[Protected]]:
-    if border is None:  # before the calendar begins
+    if threshold is None:  # before the first date that can be represented
         return [], []
-    silent = [p for p, last in updated.items() if last is None]
-    protected = sorted(_named(context, p) for p in silent)
+    unknown = [p for p, last in updated.items() if last is None]
+    protected = sorted(_description(context, p) for p in unknown)
     return (
-        [p for p, last in updated.items() if last is not None and last < border],
-        [Protected(name, "one of its files does not say when it was made") for name in protected],
+        [p for p, last in updated.items() if last is not None and last < threshold],
+        [Protected(name, "one of its files has no creation time") for name in protected],
     )
 
 
 def _deletes(context: TableContext, partitions: Iterable[bytes], planned: set[str]) -> list[CommitMessage]:
-    """Deletes of the planned files that are live, by bucket."""
+    """Return commit messages that delete those of the planned files that are live."""
     wanted = frozenset(partitions)
     if context.snapshots.latest() is None:
         raise SnapshotNotFound(f"table {context.name} has no snapshot any more", table=context.name)
@@ -245,11 +250,11 @@ def _paths(context: TableContext, entry: ManifestEntry) -> list[str]:
     return [context.paths.data_file(partition, entry.bucket, name) for name in (file.file_name, *file.extra_files)]
 
 
-def _named(context: TableContext, partition: bytes) -> str:
+def _description(context: TableContext, partition: bytes) -> str:
     return f"partition {context.partition_path(partition)}"
 
 
-def _texts(context: TableContext, partition: bytes) -> tuple[str, ...]:
+def _partition_texts(context: TableContext, partition: bytes) -> tuple[str, ...]:
     options, types = context.options, [f.type for f in context.schema.partition_fields]
     legacy, default = options["partition.legacy-name"], options["partition.default-name"]
     return (",".join(partition_values(decode_row(partition, types), types, legacy=legacy, default_name=default)),)

@@ -1,4 +1,4 @@
-"""Retention: which of the oldest snapshots may go by number and age, and what holds the others (format 16.1)."""
+"""Retention: selects the snapshots that may expire by number and age, and what protects the next one (format 16.1)."""
 
 from __future__ import annotations
 
@@ -11,14 +11,15 @@ from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.snapshot import Snapshot
 
 _OBEYED = ("snapshot.", "changelog.", "consumer.", "partition.expiration")
-"""Option groups that expiry reads: one of them that does not parse must not be passed over."""
+"""Prefixes of the options that expiry reads: an unsupported value of one of them must not be ignored."""
 
 
 @dataclass(frozen=True, slots=True)
 class Retention:
-    """The newest ``retain_min`` stay, all beyond ``retain_max`` go, between the two what is old enough.
+    """Keep the newest ``retain_min``, expire all beyond the newest ``retain_max``, and expire the rest by age.
 
-    ``older_than_millis``: epoch time before which something is old; ``limit``: how many go at once, 0 none.
+    ``older_than_millis``: what was committed before this epoch time is old enough; ``limit``: the most that expire in
+    one run, 0 for none.
     """
 
     retain_min: int
@@ -27,7 +28,7 @@ class Retention:
     limit: int
 
     def check(self) -> None:
-        """Raises InvalidRequest for bounds that make no sense, naming the argument and the option."""
+        """Raises InvalidRequest for values out of range; the text names the argument and the option."""
         for value, name, least in (
             (self.retain_min, "keep_last", 1),
             (self.retain_max, "keep_max", 1),
@@ -47,12 +48,12 @@ _PUBLIC = {
     "keep_max": "keep_max (option *.num-retained.max)",
     "limit": "limit (option snapshot.expire.limit)",
 }
-"""How a caller, or the options of a table, name a bound."""
+"""The names of a bound as argument and as table option, for error texts."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """Nothing from id ``first`` on may go, because of ``by``."""
+    """Nothing with id ``first`` or higher may expire; ``by`` names the reason."""
 
     first: int
     by: str
@@ -60,7 +61,7 @@ class Bound:
 
 @dataclass(frozen=True)
 class Chosen:
-    """The snapshots to expire, the first one to keep, and what held that one although it was old enough."""
+    """The snapshots to expire, the first one to keep, and what protects that one when it is old enough to expire."""
 
     expired: tuple[Snapshot, ...] = ()
     first_kept: Snapshot | None = None
@@ -68,7 +69,10 @@ class Chosen:
 
 
 def bounds(context: TableContext, retention: Retention, ids: Sequence[int], *, consumers: bool) -> list[Bound]:
-    """What holds snapshots of these ids, by number and by readers; raises CorruptTable for a bad consumer file."""
+    """Return the bounds set by the numbers of ``retention`` and by consumers, for ascending ids.
+
+    Raises CorruptTable for a consumer file that cannot be parsed.
+    """
     found = [
         Bound(ids[-1] - retention.retain_min + 1, f"the least number to retain, {retention.retain_min}"),
         Bound(ids[0] + retention.limit, _limit(retention.limit)),
@@ -81,10 +85,11 @@ def bounds(context: TableContext, retention: Retention, ids: Sequence[int], *, c
 def choose_snapshots(
     context: TableContext, retention: Retention, ids: Sequence[int], held: Iterable[Bound], newest: int
 ) -> Chosen:
-    """A snapshot goes when the one after it was committed long ago: it was not the latest at that time any more.
+    """Choose the snapshots to expire.
 
-    ``ids`` may have gaps, and snapshots may vanish meanwhile; no more are read than go, and two. ``newest`` is the id
-    that the numbers count from.
+    A snapshot is old enough when its successor was committed before ``older_than_millis``: it was no longer the latest
+    at that time. ``ids`` may have gaps, and snapshots that are deleted meanwhile are skipped. Reads at most two
+    snapshots more than it returns as expired. ``newest`` is the id from which the numbers count.
     """
     held = list(held)
     ceiling, forced_below = min(b.first for b in held), newest - retention.retain_max + 1
@@ -99,7 +104,7 @@ def choose_snapshots(
         if current is not None:
             young = following.time_millis >= retention.older_than_millis and current.id >= forced_below
             if current.id >= ceiling and not young:
-                protected = _holders("snapshot", current.id, held)
+                protected = _protections("snapshot", current.id, held)
             if current.id >= ceiling or young:
                 break
             expired.append(current)
@@ -110,7 +115,7 @@ def choose_snapshots(
 def choose_changelogs(
     context: TableContext, retention: Retention, ids: Sequence[int], held: Iterable[Bound], newest: int
 ) -> Chosen:
-    """A changelog goes when it was committed long ago itself; the newest of ``ids`` always stays (format 16.2)."""
+    """Choose the changelogs that were committed before ``older_than_millis``; the newest is kept (format 16.2)."""
     held = list(held)
     ceiling, forced_below = min(b.first for b in held), newest - retention.retain_max + 1
     expired: list[Snapshot] = []
@@ -122,7 +127,8 @@ def choose_changelogs(
         young = current.time_millis >= retention.older_than_millis and current.id >= forced_below
         if young or current.id >= ceiling or current.id == ids[-1]:
             old_enough = not young and current.id >= ceiling
-            return Chosen(tuple(expired), current, _holders("changelog", current.id, held) if old_enough else ())
+            protected = _protections("changelog", current.id, held) if old_enough else ()
+            return Chosen(tuple(expired), current, protected)
         expired.append(current)
     return Chosen()
 
@@ -131,17 +137,17 @@ def _limit(limit: int) -> str:
     return f"the limit of one run, {limit}: run it again" if limit else "the limit, 0: nothing expires"
 
 
-def _holders(kind: str, first: int, held: Iterable[Bound]) -> tuple[Protected, ...]:
-    """Everything that holds the first one kept."""
+def _protections(kind: str, first: int, held: Iterable[Bound]) -> tuple[Protected, ...]:
+    """Return every bound that protects the first one kept."""
     return tuple(Protected(f"{kind} {first} and those after it", b.by) for b in held if b.first <= first)
 
 
 def refuse_unread_options(context: TableContext) -> None:
-    """Raises UnsupportedFeature for an option of expiry that the table carries and that is not obeyed here."""
+    """Raises UnsupportedFeature when the table has an expiry option with a value that is not supported."""
     for option in context.options.unwritable:
         if option.startswith(_OBEYED):
             raise UnsupportedFeature(
-                f"table {context.name}: option {option!r} says what expires, and its value is not supported: "
+                f"table {context.name}: option {option!r} controls what expires, and its value is not supported: "
                 "nothing is deleted",
                 table=context.name,
                 option=option,

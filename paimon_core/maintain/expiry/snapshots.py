@@ -1,18 +1,23 @@
-"""expire: drop old snapshots and the files that only they use (format 16.1).
+"""Snapshot expiry: deletes old snapshots and the files that only they use (format 16.1).
 
-Order, and what it protects. First everything is worked out: what cannot be read then stops the run with nothing
-deleted. Then, where changelogs live longer, each snapshot's changelog is written; then the snapshot files go, lowest
-id first, then the hint EARLIEST moves, then data files, manifests and lists go. So
+The order of the steps:
 
-- a reader finds a snapshot with all of its files or, when a file is missing, no snapshot any more: it can say
-  "expired" instead of returning part of the rows;
-- a crash at any point leaves contiguous snapshots and at worst orphan files that nothing refers to, never a snapshot
-  without its files; the next run goes on from there;
-- tags and branches are listed again once the snapshots are gone: one made meanwhile is either seen then, and its files
-  stay, or its maker sees that the snapshot is gone and takes it back.
+1. Compute what to delete. A file that cannot be read stops the run before anything is deleted.
+2. Where changelogs outlive snapshots, create the changelog file of each expired snapshot.
+3. Delete the snapshot files, lowest id first, and write the hint EARLIEST.
+4. Delete the data files, manifests and manifest lists.
 
-What other branches hold is kept like what tags hold. A rollback that runs at the same time takes precedence
-(``give_way``): the expiry stops, and deletes no files.
+The guarantees that follow from it:
+
+- A reader finds a snapshot with all of its files. When a file is missing, the snapshot file is missing too, so the
+  reader can raise "expired" instead of returning a part of the rows.
+- A crash at any point leaves contiguous snapshots and at worst orphan files, never a snapshot without its files. The
+  next run continues from there.
+- Tags and branches are listed again after the snapshot files were deleted. A tag created in between is either found
+  then, and its files are kept, or its creator finds that the snapshot has expired and deletes the tag.
+
+Files of other branches are protected as those of tags are. A concurrent rollback takes precedence
+(``rollback_guard``): the expiry stops and deletes no files.
 """
 
 from __future__ import annotations
@@ -64,21 +69,21 @@ class ExpireReport:
     expired: tuple[int, ...] = ()
     """Snapshot ids, ascending."""
     earliest: int | None = None
-    """The first snapshot that is left."""
+    """The id of the first remaining snapshot."""
     removed: Removal = field(default_factory=Removal)
-    """The files that were there to be deleted; what an earlier run had deleted is not counted."""
+    """The files that existed; files that an earlier run had deleted are not counted."""
     kept_by_tags: int = 0
-    """Data files that would have gone but for a tag."""
+    """The number of data files that were kept because a tag uses them."""
     dry_run: bool = False
     protected: tuple[Protected, ...] = ()
-    """What was old enough to go and stays, and who holds it."""
+    """What was old enough to expire but was kept, and what protects it."""
     changelogs: tuple[int, ...] = ()
-    """Changelogs that expired with this run (format 16.2)."""
+    """The ids of the lasting changelogs that expired in this run (format 16.2)."""
 
 
 @dataclass(frozen=True)
-class _Work:
-    """What a run will do."""
+class _Expiry:
+    """What a run will delete."""
 
     expired: tuple[Snapshot, ...]
     first_kept: Snapshot
@@ -87,7 +92,7 @@ class _Work:
     kept_by_tags: int
     protected: tuple[Protected, ...]
     decoupled: bool
-    """Changelogs are kept beyond the snapshots."""
+    """Whether the changelogs outlive the snapshots."""
 
     def report(self, context: TableContext, *, dry_run: bool = False) -> ExpireReport:
         ids = tuple(s.id for s in self.expired)
@@ -103,54 +108,57 @@ def expire(
     decoupled: bool = False,
     dry_run: bool = False,
 ) -> ExpireReport:
-    """Expire the oldest snapshots, as far as the retention lets them go.
+    """Expire the oldest snapshots that the retention allows to expire.
 
-    A snapshot is old enough when the one after it was committed before ``retention.older_than_millis``: it was not the
-    latest at that time any more. None goes from the lowest of ``protected`` and of the consumers' next snapshots on.
-    ``decoupled``: what tells their changes stays, for ``expire_changelogs``. Raises CorruptTable naming what cannot be
-    read, InvalidRequest, UnsupportedFeature for an option that is not obeyed.
+    A snapshot is old enough when its successor was committed before ``retention.older_than_millis``: it was no longer
+    the latest at that time. Snapshots from the lowest id in ``protected``, or from a consumer's next snapshot, on are
+    kept. With ``decoupled``, the files with the changes are kept until ``expire_changelogs``. Raises CorruptTable that
+    names the file that cannot be read, InvalidRequest for a wrong retention, UnsupportedFeature for an option value
+    that is not supported.
     """
     seen = seen_now(context)
-    chosen, work = _worked_out(context, retention, tuple(protected), decoupled)
-    if work is None:
+    chosen, expiry = _compute(context, retention, tuple(protected), decoupled)
+    if expiry is None:
         earliest = chosen.first_kept.id if chosen.first_kept else None
         if earliest is not None and not dry_run and not context.storage.exists(context.paths.hint(EARLIEST)):
             context.snapshots.write_earliest_hint(earliest)
         return ExpireReport(context.name, earliest=earliest, dry_run=dry_run, protected=chosen.protected)
     if dry_run:
-        return work.report(context, dry_run=True)
-    return _carry_out(context, work, seen)
+        return expiry.report(context, dry_run=True)
+    return _carry_out(context, expiry, seen)
 
 
 def plan_snapshot_expiry(
     context: TableContext, retention: Retention, *, protected: Iterable[int] = (), decoupled: bool = False
 ) -> Plan:
-    """What ``expire`` would do, to look at first; raises as it does."""
+    """Return what ``expire`` would do; raises the same errors."""
     state = TableState.of(context)
-    chosen, work = _worked_out(context, retention, tuple(protected), decoupled)
+    chosen, expiry = _compute(context, retention, tuple(protected), decoupled)
     plan = Plan(OPERATION, context.name, context.branch, state, protected=chosen.protected)
-    if work is None:
+    if expiry is None:
         return plan
+    data = existing_files(context.storage, expiry.data)
     return replace(
         plan,
-        subjects=tuple(f"snapshot {s.id}" for s in work.expired),
-        files=(*(data := existing_files(context.storage, work.data)), *existing_files(context.storage, work.metadata)),
-        protected=work.protected,
+        subjects=tuple(f"snapshot {s.id}" for s in expiry.expired),
+        files=(*data, *existing_files(context.storage, expiry.metadata)),
+        protected=expiry.protected,
         arguments={
-            "snapshots": [s.id for s in work.expired],
-            "first_kept": work.first_kept.id,
-            "first_kept_delta": work.first_kept.delta_manifest_list,
+            "snapshots": [s.id for s in expiry.expired],
+            "first_kept": expiry.first_kept.id,
+            "first_kept_delta": expiry.first_kept.delta_manifest_list,
             "decoupled": decoupled,
             "data_files": len(data),
-            "kept_by_tags": work.kept_by_tags,
+            "kept_by_tags": expiry.kept_by_tags,
         },
     )
 
 
 def apply_snapshot_expiry(context: TableContext, plan: Plan, *, executor: WorkExecutor | None = None) -> ExpireReport:
-    """Do what the plan says, and nothing that is not found due again: plans travel, and are not trusted.
+    """Apply the plan; only snapshots and files that are still found to be removable are deleted.
 
-    Raises PlanOutdated when the table moved, InvalidRequest for a plan of something else, CorruptTable.
+    Plans are untrusted input. Raises PlanOutdated when the table has changed, InvalidRequest for a plan of another
+    operation or table, CorruptTable.
     """
     seen = seen_now(context)
     plan.check(context, OPERATION)
@@ -158,67 +166,69 @@ def apply_snapshot_expiry(context: TableContext, plan: Plan, *, executor: WorkEx
         return ExpireReport(context.name, protected=plan.protected)
     delta, decoupled = plan.argument("first_kept_delta", str), plan.argument("decoupled", bool)
     with plan_outdated_when_missing(context):
-        work = _work(context, recheck_chosen(context, plan, "snapshots", context.snapshots), decoupled)
-    data, metadata = only_planned(plan, work.data), only_planned(plan, work.metadata)
-    work = replace(work, data=data, metadata=metadata, protected=plan.protected)
-    report = _carry_out(context, work, seen, executor) if work.first_kept.delta_manifest_list == delta else None
+        expiry = _removable(context, recheck_chosen(context, plan, "snapshots", context.snapshots), decoupled)
+    data, metadata = only_planned(plan, expiry.data), only_planned(plan, expiry.metadata)
+    expiry = replace(expiry, data=data, metadata=metadata, protected=plan.protected)
+    report = _carry_out(context, expiry, seen, executor) if expiry.first_kept.delta_manifest_list == delta else None
     if report is None or not report.expired:
         raise PlanOutdated(
-            f"table {context.name}: snapshot {work.first_kept.id} was taken back; plan again", table=context.name
+            f"table {context.name}: snapshot {expiry.first_kept.id}, the first to keep, was rolled back or replaced. "
+            "Create a new plan",
+            table=context.name,
         )
     return report
 
 
-def _worked_out(
+def _compute(
     context: TableContext, retention: Retention, protected: tuple[int, ...], decoupled: bool
-) -> tuple[Chosen, _Work | None]:
-    """What to do, and again when snapshots vanish while it is worked out: another run was faster."""
+) -> tuple[Chosen, _Expiry | None]:
+    """Compute what to delete; retries when a concurrent run deletes snapshots meanwhile."""
     retention.check()
     refuse_unread_options(context)
 
-    def look() -> tuple[Chosen, _Work | None]:
+    def attempt() -> tuple[Chosen, _Expiry | None]:
         chosen = _chosen(context, retention, protected, decoupled)
-        return chosen, _work(context, chosen, decoupled) if chosen.expired else None
+        return chosen, _removable(context, chosen, decoupled) if chosen.expired else None
 
-    return retry_when_vanished(look)
+    return retry_when_vanished(attempt)
 
 
 def _chosen(context: TableContext, retention: Retention, protected: tuple[int, ...], decoupled: bool) -> Chosen:
     ids = context.snapshots.ids()
     if not ids:
         return Chosen()
-    # Readers of changes alone do without snapshots where changelogs outlive them (option consumer.changelog-only).
+    # With consumer.changelog-only, consumers read lasting changelogs and do not need the snapshots.
     consumers = not (decoupled and context.options["consumer.changelog-only"])
-    held = bounds(context, retention, ids, consumers=consumers)
-    held += [Bound(i, f"the caller (snapshot {i})") for i in protected if i >= ids[0]]
-    return choose_snapshots(context, retention, ids, held, ids[-1])
+    limits = bounds(context, retention, ids, consumers=consumers)
+    limits += [Bound(i, f"the caller (snapshot {i})") for i in protected if i >= ids[0]]
+    return choose_snapshots(context, retention, ids, limits, ids[-1])
 
 
-def _work(context: TableContext, chosen: Chosen, decoupled: bool) -> _Work:
+def _removable(context: TableContext, chosen: Chosen, decoupled: bool) -> _Expiry:
     first_kept = chosen.first_kept
     assert first_kept is not None
     removable = RemovableFiles(context)
-    told_by_delta = decoupled and context.options["changelog-producer"] == "none"
+    changes_in_delta = decoupled and context.options["changelog-producer"] == "none"
     for snapshot in chosen.expired:
-        removable.add_deleted(snapshot, only=_merged if told_by_delta else _any)
-        removable.add_metadata(snapshot, lists=not told_by_delta)
+        removable.add_deleted(snapshot, only=_is_compacted if changes_in_delta else _any)
+        removable.add_metadata(snapshot, lists=not changes_in_delta)
         if not decoupled:
             removable.add_changelog(snapshot)
-    removable.add_deleted(first_kept, only=_merged if told_by_delta else _any)
+    removable.add_deleted(first_kept, only=_is_compacted if changes_in_delta else _any)
     latest = context.snapshots.latest()
-    # What a later snapshot took up again, as going back to an old state as a new one does, is live in the latest.
+    # A later snapshot may add a deleted file again, for example to restore an old state: then the latest uses the file.
     removable.keep([first_kept, *([latest] if latest is not None and latest != first_kept else [])])
     by_tags, kept_by_tags = keep_tags(removable)
     by_branches = keep_branches(removable)
-    if not told_by_delta:
+    if not changes_in_delta:
         keep_own_changelogs(removable)
     data, metadata = removable.files()
     protected = (*chosen.protected, *by_tags, *by_branches)
-    return _Work(chosen.expired, first_kept, tuple(data), tuple(metadata), kept_by_tags, protected, decoupled)
+    return _Expiry(chosen.expired, first_kept, tuple(data), tuple(metadata), kept_by_tags, protected, decoupled)
 
 
-def _merged(entry: ManifestEntry) -> bool:
-    """Whether a compaction wrote the file: what was appended tells changes, and so may a file that does not say."""
+def _is_compacted(entry: ManifestEntry) -> bool:
+    """Whether a compaction wrote the file; appended files, and files of unknown source, may contain changes."""
     return entry.file.file_source is FileSource.COMPACT
 
 
@@ -226,28 +236,30 @@ def _any(entry: ManifestEntry) -> bool:
     return True
 
 
-def _carry_out(context: TableContext, work: _Work, seen: Seen, executor: WorkExecutor | None = None) -> ExpireReport:
-    """Snapshots first, then what only they used; ``seen`` are the tags and branches that the work respects."""
-    if not context.snapshots.is_live(work.first_kept):
-        return ExpireReport(context.name, protected=work.protected)
-    if work.decoupled:
-        for snapshot in work.expired:
+def _carry_out(
+    context: TableContext, expiry: _Expiry, seen: Seen, executor: WorkExecutor | None = None
+) -> ExpireReport:
+    """Delete the snapshots, then the files that only they used; ``seen``: the tags and branches already considered."""
+    if not context.snapshots.is_live(expiry.first_kept):
+        return ExpireReport(context.name, protected=expiry.protected)
+    if expiry.decoupled:
+        for snapshot in expiry.expired:
             context.changelogs.create(snapshot)
-        with contextlib.suppress(OSError):  # only a hint
-            context.changelogs.write_latest_hint(work.expired[-1].id)
-    if not delete_below(context, work.expired, work.first_kept):
-        return ExpireReport(context.name, protected=work.protected)
-    with contextlib.suppress(OSError):  # only a hint
-        context.snapshots.write_earliest_hint(work.first_kept.id)
-    used = used_since(context, seen, (*work.data, *work.metadata))
-    data = tuple(f for f in work.data if f.path not in used)
-    done = replace(
-        work,
+        with contextlib.suppress(OSError):  # the hint is optional
+            context.changelogs.write_latest_hint(expiry.expired[-1].id)
+    if not delete_below(context, expiry.expired, expiry.first_kept):
+        return ExpireReport(context.name, protected=expiry.protected)
+    with contextlib.suppress(OSError):  # the hint is optional
+        context.snapshots.write_earliest_hint(expiry.first_kept.id)
+    used = used_since(context, seen, (*expiry.data, *expiry.metadata))
+    data = tuple(f for f in expiry.data if f.path not in used)
+    report = replace(
+        expiry,
         data=data,
-        metadata=tuple(f for f in work.metadata if f.path not in used),
-        kept_by_tags=work.kept_by_tags + len(work.data) - len(data),
+        metadata=tuple(f for f in expiry.metadata if f.path not in used),
+        kept_by_tags=expiry.kept_by_tags + len(expiry.data) - len(data),
     ).report(context)
-    delete_files(executor, context, done.removed.paths)
+    delete_files(executor, context, report.removed.paths)
     if context.options["snapshot.clean-empty-directories"]:
         remove_emptied(context, [f.path for f in data])
-    return done
+    return report

@@ -1,6 +1,6 @@
-"""Due again: an expiry is applied only as far as it is found due once more; plans travel, and are not trusted.
+"""Checks of an expiry plan: only what is still removable when the plan is applied is deleted.
 
-Serves snapshots and the changelogs that outlive them alike.
+Plans are untrusted input. Used for snapshots and for lasting changelogs.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from paimon_core.metadata.stores.snapshot_store import SnapshotStore
 
 
 def recheck_chosen(context: TableContext, plan: Plan, kind: str, store: SnapshotStore | ChangelogStore) -> Chosen:
-    """What the plan expires, read anew; ``kind`` is "snapshots" or "changelogs", and the argument that names them.
+    """Read what the plan expires again; ``kind`` is "snapshots" or "changelogs", also the name of the plan's argument.
 
-    Raises PlanOutdated unless they are all those before the first that the plan keeps, InvalidRequest for a mistyped
-    argument, SnapshotNotFound.
+    Raises PlanOutdated unless the plan contains all ids below the first that it keeps, InvalidRequest for an argument
+    of a wrong type, SnapshotNotFound.
     """
     first_kept, ids = plan.argument("first_kept", int), plan.argument(kind, list, int)
     if [i for i in store.ids() if i < first_kept] != ids:
         raise PlanOutdated(
-            f"table {context.name}: the plan's {kind} are not all those before {first_kept}; nothing was done, plan "
-            "again",
+            f"table {context.name}: the plan does not contain exactly the {kind} before {first_kept}. The plan was not "
+            "applied. Create a new plan",
             table=context.name,
         )
     kept = store.read(first_kept)
@@ -35,14 +35,14 @@ def recheck_chosen(context: TableContext, plan: Plan, kind: str, store: Snapshot
 
 @contextlib.contextmanager
 def plan_outdated_when_missing(context: TableContext) -> Iterator[None]:
-    """Raises PlanOutdated where the body finds a snapshot gone."""
+    """Raises PlanOutdated when the body raises SnapshotNotFound."""
     try:
         yield
     except SnapshotNotFound as error:
-        raise PlanOutdated(f"{error}; nothing was done, plan again", table=context.name) from error
+        raise PlanOutdated(f"{error}. The plan was not applied. Create a new plan", table=context.name) from error
 
 
 def only_planned(plan: Plan, files: Iterable[PlannedFile]) -> tuple[PlannedFile, ...]:
-    """Those of the files found now that the plan names too."""
+    """Return those of the files that the plan contains too."""
     planned = {f.path for f in plan.files}
     return tuple(f for f in files if f.path in planned)

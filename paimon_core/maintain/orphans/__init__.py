@@ -1,1 +1,1 @@
-"""Removes files that no snapshot, tag or changelog refers to, by way of a quarantine (format 16.6)."""
+"""Removes files that no snapshot, tag or changelog references; they are kept in a quarantine first (format 16.6)."""

@@ -1,8 +1,8 @@
-"""Quarantine: removed files wait under ``quarantine/<plan id>/<their old path>``, to be brought back or purged.
+"""Quarantine: stores removed files in ``quarantine/<plan id>/<old path>`` until they are restored or purged.
 
-A record of what comes from where is written before the first file moves, and goes after the last one is back or
-deleted. So whatever stops in the middle, undo finds every file: at its old place, here, or (a move that was cut) at
-both, which is the same file twice. The record is as little trusted as any metadata: its paths must lie in the table.
+A record with the old paths is written before the first file is moved, and deleted after the last file was restored or
+deleted. So after an interruption at any point, undo finds every file: at its old path, in quarantine, or at both with
+the same content (an interrupted move). The record is untrusted like any metadata: its paths must be in the table.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ RECORD_VERSION = 1
 
 @dataclass(frozen=True)
 class Quarantine:
-    """What one plan removed."""
+    """The files that one plan removed."""
 
     id: str
-    """The plan's."""
+    """The id of the plan."""
     created_millis: int
     """When it was applied, epoch milliseconds."""
     files: tuple[PlannedFile, ...]
@@ -43,15 +43,15 @@ class Quarantine:
 
 @dataclass(frozen=True)
 class UndoReport:
-    """What an undo did; paths relative to the table's root."""
+    """The result of an undo; paths are relative to the table's root."""
 
     restored: tuple[str, ...] = ()
     in_place: tuple[str, ...] = ()
-    """They had never left, or were back already."""
+    """Files that were never moved, or were restored before."""
     lost: tuple[str, ...] = ()
-    """Neither here nor there: purged, or expired meanwhile."""
+    """Files that are neither in quarantine nor at the old path: purged, or deleted by an expiry."""
     differing: tuple[str, ...] = ()
-    """Another file lies at the old place: both are left."""
+    """Files with another file at the old path: both files are kept."""
 
 
 def isolate(
@@ -61,49 +61,50 @@ def isolate(
     now_millis: int,
     executor: WorkExecutor | None = None,
 ) -> list[str]:
-    """Move files (absolute paths) into the quarantine of a plan; those that were still there.
+    """Move files (absolute paths) into the quarantine of a plan; return the relative paths of those that existed.
 
-    Raises PlanOutdated when there is one of this plan already, StorageError: what has moved by then can be undone.
+    Raises PlanOutdated when the plan has a quarantine already; StorageError, after which the files that were moved can
+    be restored with ``undo``.
     """
     paths = context.paths
     moves = [(paths.relative(f.path), f.size) for f in files]
     record = {"table": context.name, "created_millis": now_millis, "files": moves}
     if not context.storage.create_exclusive(paths.quarantine_record(plan_id), pack(RECORD_VERSION, record)):
         raise PlanOutdated(
-            f"table {context.name}: plan {plan_id} was applied before; plan again, or undo it", table=context.name
+            f"table {context.name}: plan {plan_id} was applied before. Create a new plan, or undo quarantine {plan_id}",
+            table=context.name,
         )
     if executor is not None:
-        ways = [(paths.below(relative), paths.quarantined(plan_id, relative)) for relative, _ in moves]
-        return [
-            relative for (relative, _), is_there in zip(moves, executor.move(context, ways), strict=True) if is_there
-        ]
+        pairs = [(paths.below(relative), paths.quarantined(plan_id, relative)) for relative, _ in moves]
+        results = executor.move(context, pairs)
+        return [relative for (relative, _), is_moved in zip(moves, results, strict=True) if is_moved]
     moved = []
     for relative, _ in moves:
-        with contextlib.suppress(FileNotFoundError):  # an expiry, or another clean-up, was faster
+        with contextlib.suppress(FileNotFoundError):  # a concurrent expiry or clean-up deleted it
             context.storage.move(paths.below(relative), paths.quarantined(plan_id, relative))
             moved.append(relative)
     return moved
 
 
 def quarantines(context: TableContext) -> list[Quarantine]:
-    """All quarantines, oldest first; raises CorruptTable for a record that does not read."""
+    """Return all quarantines, oldest first; raises CorruptTable for a record that cannot be parsed."""
     entries = context.storage.list(context.paths.quarantine_directory)
     found = [_read(context, e.name) for e in entries if e.is_directory and not e.is_link]
     return sorted((q for q in found if q is not None), key=lambda q: (q.created_millis, q.id))
 
 
 def undo(context: TableContext, plan_id: str, only: Iterable[str] | None = None) -> UndoReport:
-    """Bring the files of a quarantine back to where they were, bit for bit; ``only`` some of them (relative paths).
+    """Move the files of a quarantine back to their old paths unchanged; ``only`` restricts them (relative paths).
 
-    May be repeated after it was cut short. Raises NotFound when there is no such quarantine, InvalidRequest for an id
-    that cannot be one, CorruptTable for a record that does not read, StorageError.
+    Can be repeated after an interruption. Raises NotFound when the quarantine does not exist, InvalidRequest for an id
+    that is not allowed, CorruptTable for a record that cannot be parsed, StorageError.
     """
     identifier(plan_id, "quarantine")
     quarantine = _read(context, plan_id)
     if quarantine is None:
         known = ", ".join(q.id for q in quarantines(context)) or "none"
         raise NotFound(
-            f"table {context.name} has no quarantine {plan_id!r:.80} (there are: {known:.200})", quarantine=plan_id
+            f"table {context.name} has no quarantine {plan_id!r:.80} (existing ones: {known:.200})", quarantine=plan_id
         )
     wanted = None if only is None else frozenset(only)
     outcome: dict[str, list[str]] = {"restored": [], "in_place": [], "lost": [], "differing": []}
@@ -116,10 +117,10 @@ def undo(context: TableContext, plan_id: str, only: Iterable[str] | None = None)
 
 
 def plan_purge(context: TableContext, older_than_millis: int, now_millis: int) -> Plan:
-    """Plan to delete the quarantines that are older than an age in milliseconds for good.
+    """Plan the permanent deletion of the quarantines that are older than an age in milliseconds.
 
-    One that holds a file which the table uses after all is protected: undo it. Raises InvalidRequest, and as
-    ``references``: nothing is deleted while it is not known what is used.
+    A quarantine with a file that the table uses is protected; restore it with ``undo``. Raises InvalidRequest for a
+    negative age, and the errors of ``references`` when the files in use cannot be determined.
     """
     if older_than_millis < 0:
         raise InvalidRequest(f"older_than must not be negative, not {older_than_millis} ms")
@@ -127,55 +128,58 @@ def plan_purge(context: TableContext, older_than_millis: int, now_millis: int) -
     old = [q for q in quarantines(context) if q.created_millis <= now_millis - older_than_millis]
     names = {_name(f.path) for q in old for f in q.files}
     used = references(context, names)
-    going = [q for q in old if not _needed(q, used.names)]
+    unused = [q for q in old if not _used_paths(q, used.names)]
     return Plan(
         operation=OPERATION,
         table=context.name,
         branch=context.branch,
         state=state,
-        subjects=tuple(f"quarantine {q.id}" for q in going),
-        files=tuple(PlannedFile(context.paths.quarantined(q.id, f.path), f.size) for q in going for f in q.files),
+        subjects=tuple(f"quarantine {q.id}" for q in unused),
+        files=tuple(PlannedFile(context.paths.quarantined(q.id, f.path), f.size) for q in unused for f in q.files),
         protected=tuple(
-            Protected(f"quarantine {q.id}", f"the table, which uses {_needed(q, used.names)[0]}: undo it")
+            Protected(f"quarantine {q.id}", f"the table, which uses {_used_paths(q, used.names)[0]}: undo it")
             for q in old
-            if _needed(q, used.names)
+            if _used_paths(q, used.names)
         ),
-        arguments={"ids": [q.id for q in going]},
+        arguments={"ids": [q.id for q in unused]},
     )
 
 
 def apply_purge(context: TableContext, plan: Plan, *, executor: WorkExecutor | None = None) -> tuple[str, ...]:
-    """Delete what the plan lists; the ids that are gone. PlanOutdated also when one of their files is used by now."""
+    """Delete the planned quarantines and return their ids.
+
+    Raises PlanOutdated when the table has changed or uses one of the files; nothing is deleted then.
+    """
     plan.check(context, OPERATION, expiry_harms=False)
-    going = [q for i in plan.argument("ids", list, str) if (q := _read(context, i)) is not None]
-    names = {_name(f.path) for q in going for f in q.files}
+    planned = [q for i in plan.argument("ids", list, str) if (q := _read(context, i)) is not None]
+    names = {_name(f.path) for q in planned for f in q.files}
     used = references(context, names, executor=executor)
-    for quarantine in going:
-        if needed := _needed(quarantine, used.names):
+    for quarantine in planned:
+        if used_paths := _used_paths(quarantine, used.names):
             raise PlanOutdated(
-                f"table {context.name} uses {needed[0]} of quarantine {quarantine.id} now: undo that, nothing was "
-                "deleted",
+                f"table {context.name} now uses {used_paths[0]} of quarantine {quarantine.id}: undo this quarantine. "
+                "Nothing was deleted",
                 table=context.name,
             )
-    for quarantine in going:
+    for quarantine in planned:
         delete_files(executor, context, [context.paths.quarantined(quarantine.id, f.path) for f in quarantine.files])
         _close(context, quarantine.id)
-    return tuple(q.id for q in going)
+    return tuple(q.id for q in planned)
 
 
 def _restore(context: TableContext, plan_id: str, relative: str) -> str:
-    """Bring one file back; which of the four outcomes it had."""
-    home, here = context.paths.below(relative), context.paths.quarantined(plan_id, relative)
+    """Move one file back; return the field of ``UndoReport`` that its path belongs to."""
+    old_path, quarantined = context.paths.below(relative), context.paths.quarantined(plan_id, relative)
     storage = context.storage
-    if storage.exists(home):
-        if not storage.exists(here):
+    if storage.exists(old_path):
+        if not storage.exists(quarantined):
             return "in_place"
-        if _size(context, home) != _size(context, here):
+        if _size(context, old_path) != _size(context, quarantined):
             return "differing"
-        storage.delete([here])
+        storage.delete([quarantined])
         return "restored"
     try:
-        storage.move(here, home)
+        storage.move(quarantined, old_path)
     except FileNotFoundError:
         return "lost"
     return "restored"
@@ -187,12 +191,12 @@ def _size(context: TableContext, path: str) -> int:
 
 
 def _close(context: TableContext, plan_id: str) -> None:
-    """The record goes last; then the directories, which are empty."""
+    """Delete the record of a quarantine, after all of its files, and then the empty directories."""
     context.storage.delete([context.paths.quarantine_record(plan_id)])
     context.storage.delete_directory(context.paths.quarantine(plan_id))
 
 
-def _needed(quarantine: Quarantine, used: set[str]) -> list[str]:
+def _used_paths(quarantine: Quarantine, used: set[str]) -> list[str]:
     return [f.path for f in quarantine.files if _name(f.path) in used]
 
 
@@ -201,7 +205,7 @@ def _name(path: str) -> str:
 
 
 def _read(context: TableContext, plan_id: str) -> Quarantine | None:
-    """A quarantine, None for one that is not there, or not any more but for its empty directories."""
+    """Return a quarantine, or None when it has no record: it does not exist, or only empty directories are left."""
     path = context.paths.quarantine_record(plan_id)
     try:
         data = context.storage.read(path)

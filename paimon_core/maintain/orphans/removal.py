@@ -1,20 +1,20 @@
-"""Orphans: files that writers left and no snapshot, tag or changelog of any branch knows; into quarantine with them.
+"""Orphan removal: moves files that no snapshot, tag or changelog of any branch references to quarantine.
 
-When does looking lead to a wrong answer? Three things could make a live file look like an orphan.
+Three situations could make a live file look like an orphan:
 
-- *A commit comes between the two looks.* So the directories are listed first and the references read after that: a file
-  of the listing that was committed before the references were read is found used. A file that appears after the listing
-  is no candidate at all. The other order takes the files of every commit in between.
-- *A commit comes after both looks*, of files that were already lying there. A writer at work has young files, and only
-  files older than a day (``older_than``) are candidates. Applying believes nothing of the plan: it looks at the
-  directories and all references again, moves, then looks at what came since and brings back what is used by now. A
-  commit still later finds its files missing and fails (format 14.5): messages older than ``older_than`` are garbage.
-- *The references have a hole*, because something does not read, or vanishes while it is read. Then there is no answer:
-  ``maintain.references`` and ``maintain.roots`` raise. A table without any snapshot has no references at all: its files
-  are not taken for orphans unless the caller says so, and never when a hint tells that a branch had snapshots.
+- *A commit between listing and reading.* The directories are listed before the references are read. So a listed file
+  that is committed before the references are read is found in them, and a file created after the listing is no
+  candidate. In the other order, the files of every commit in between would be taken for orphans.
+- *A later commit of old files.* Only files older than a day (``older_than``) are candidates, because a running writer
+  has newer files. Applying a plan lists the directories and reads all references again, moves the files, then reads
+  the newer references and restores the files that are used by then. An even later commit finds its files missing and
+  fails (format 14.5): do not commit messages that are older than ``older_than``.
+- *Incomplete references*, when a file cannot be read or is deleted while it is read. Then ``maintain.references`` and
+  ``maintain.roots`` raise. In a table without any snapshot nothing is referenced: its files are protected unless the
+  caller requests otherwise, and always when a hint file states that a branch had snapshots.
 
-Files go to quarantine, from where ``undo`` brings them back bit for bit; ``mode="delete"`` deletes them for good. Every
-old file of the table takes about 450 bytes of memory while it runs; entries of manifests stream by.
+``undo`` restores files from quarantine unchanged; ``mode="delete"`` deletes the files for good. While it runs, each old
+file of the table needs about 450 bytes of memory; manifests are read one at a time.
 """
 
 from __future__ import annotations
@@ -37,22 +37,22 @@ from paimon_core.storage.storage import FileInfo
 OPERATION = "remove-orphans"
 DAY_MILLIS = 86_400_000
 MODES = ("quarantine", "delete")
-NO_SNAPSHOT = "the table has no snapshot, so nothing tells what is used"
+NO_SNAPSHOT = "the table has no snapshot, so the files in use cannot be determined"
 
 
 @dataclass(frozen=True)
 class OrphanReport:
-    """What became of a plan; paths relative to the table's root."""
+    """The result of applying a plan; paths are relative to the table's root."""
 
     table: str
     removed: tuple[str, ...] = ()
-    """Moved to quarantine, or deleted."""
+    """The files that were moved to quarantine, or deleted."""
     kept: tuple[str, ...] = ()
-    """Of the plan, but used by now, or gone, or not the same file any more."""
+    """The planned files that were not removed: they are used now, do not exist, or have changed."""
     size_bytes: int = 0
-    """Of what was removed."""
+    """The bytes of the removed files."""
     quarantine: str | None = None
-    """To undo it; None when nothing was moved there."""
+    """The id of the quarantine, for ``undo``; None when nothing was moved there."""
 
 
 def plan_orphan_removal(
@@ -64,10 +64,10 @@ def plan_orphan_removal(
     without_snapshots: bool = False,
     executor: WorkExecutor | None = None,
 ) -> Plan:
-    """Find the orphans last changed more than ``older_than_millis`` ago, in all branches; nothing is changed.
+    """Find the orphans of all branches that were last modified more than ``older_than_millis`` ago; changes nothing.
 
-    The age must exceed the longest time between the writing of a file and its commit. Raises InvalidRequest,
-    CorruptTable when it cannot be known what is used, PlanOutdated when snapshots keep vanishing meanwhile.
+    The age must be longer than any writer needs between writing a file and committing it. Raises InvalidRequest,
+    CorruptTable when the files in use cannot be determined, PlanOutdated when snapshots keep expiring meanwhile.
     """
     if mode not in MODES:
         raise InvalidRequest(f"mode {mode!r:.60} is not one of {', '.join(MODES)}", mode=mode)
@@ -75,8 +75,8 @@ def plan_orphan_removal(
         raise InvalidRequest(f"without_snapshots must be True or False, not {without_snapshots!r:.60}")
     if older_than_millis < 1:
         raise InvalidRequest(
-            f"older_than must lie in the past, not {older_than_millis} ms ago: files that are being written are not "
-            "referenced yet"
+            f"older_than must be a time in the past, not {older_than_millis} ms ago: files that are being written are "
+            "not referenced yet"
         )
     now = clock.now_millis(now_millis)
     state = TableState.of(context)
@@ -105,41 +105,41 @@ def plan_orphan_removal(
 def apply_orphan_removal(
     context: TableContext, plan: Plan, *, now_millis: int | None = None, executor: WorkExecutor | None = None
 ) -> OrphanReport:
-    """Remove what the plan lists and is still an orphan; commits and expiries since the plan do no harm.
+    """Remove the planned files that still are orphans; commits and expiries since the plan was created are allowed.
 
-    Raises PlanOutdated when tags or branches changed, the table was rolled back, or the plan was applied before, else
-    as ``plan_orphan_removal`` (nothing was moved then). After a StorageError in the middle, undo the quarantine of the
-    plan's id or plan again.
+    Raises PlanOutdated when tags or branches changed, the table was rolled back or the plan was applied before, and
+    the errors of ``plan_orphan_removal``; nothing is moved then. After a StorageError, undo the quarantine of the
+    plan's id or create a new plan.
     """
     plan.check(context, OPERATION, expiry_harms=False)
     now = clock.now_millis(now_millis)
     quarantine_id, mode = plan.argument("id", str), plan.argument("mode", str)
     if mode not in MODES:
         raise InvalidRequest(f"mode {mode!r:.40} of the plan is not one of {', '.join(MODES)}", mode=mode)
-    found = _still_there(context, plan, executor)
+    found = _planned_candidates(context, plan, executor)
     used = references(context, {f.name for f in found}, frozenset(), executor)
-    going = [PlannedFile(f.path, f.size) for f in found if f.name not in used.names]
+    orphans = [PlannedFile(f.path, f.size) for f in found if f.name not in used.names]
     moved: list[str] = []
     quarantine: str | None = None
-    if going and mode == "delete":
-        delete_files(executor, context, [f.path for f in going])
-        moved = [context.paths.relative(f.path) for f in going]
-    elif going:
+    if orphans and mode == "delete":
+        delete_files(executor, context, [f.path for f in orphans])
+        moved = [context.paths.relative(f.path) for f in orphans]
+    elif orphans:
         quarantine = quarantine_id
-        moved = isolate(context, quarantine, going, now, executor)
+        moved = isolate(context, quarantine, orphans, now, executor)
         moved = _bring_back(context, quarantine, moved, used)
     removed = frozenset(moved)
     return OrphanReport(
         table=context.name,
         removed=tuple(moved),
         kept=tuple(r for f in plan.files if (r := context.paths.relative(f.path)) not in removed),
-        size_bytes=sum(f.size for f in going if context.paths.relative(f.path) in removed),
+        size_bytes=sum(f.size for f in orphans if context.paths.relative(f.path) in removed),
         quarantine=quarantine,
     )
 
 
-def _still_there(context: TableContext, plan: Plan, executor: WorkExecutor | None) -> list[FileInfo]:
-    """The files of the plan that are candidates now too: the plan itself is not believed."""
+def _planned_candidates(context: TableContext, plan: Plan, executor: WorkExecutor | None) -> list[FileInfo]:
+    """Return the planned files that are candidates now too, as the plan is untrusted."""
     planned = {f.path: f.size for f in plan.files}
     parents = {path.rsplit("/", 1)[0] for path in planned}
     places = (d for d in directories(context) if d.path in parents) if planned else ()
@@ -148,9 +148,9 @@ def _still_there(context: TableContext, plan: Plan, executor: WorkExecutor | Non
 
 
 def _bring_back(context: TableContext, quarantine: str, moved: Iterable[str], used: Used) -> list[str]:
-    """Look a last time, and return what a commit used in the moment of the move; what stays in quarantine.
+    """Restore the moved files that a concurrent commit uses; return the paths that remain in quarantine.
 
-    When that cannot be told, all of it comes back.
+    When the files in use cannot be determined, restores all of them and raises.
     """
     files = {relative: relative.rsplit("/", 1)[-1] for relative in moved}
     try:

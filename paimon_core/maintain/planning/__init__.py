@@ -1,1 +1,1 @@
-"""Plans: what a destructive operation will do, as a value, and the table state that it was made for."""
+"""Plans: values that describe what a destructive operation will do, and the table state that they are valid for."""

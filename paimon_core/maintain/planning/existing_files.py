@@ -1,7 +1,7 @@
-"""existing_files: the files to delete that exist, so that plans and reports count no file that is gone already.
+"""existing_files: returns the files to delete that exist, so that plans and reports do not count deleted files.
 
-An expiry finds the files to delete in manifests. Manifests also name files that an earlier run deleted: those of the
-first snapshot that it left, or all of them when that run was interrupted.
+An expiry reads the files to delete from manifests. These also name files that an earlier run has deleted, for example
+those that the first remaining snapshot deleted, or files of a run that was interrupted.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from paimon_core.maintain.planning.plan import PlannedFile
 from paimon_core.storage.storage import Storage
 
 FEW = 8
-"""Files of one directory that are looked up one by one; for more, the directory is listed."""
+"""Up to this number of files in one directory are checked one by one; for more, the directory is listed."""
 
 
 def existing_files(storage: Storage, files: Iterable[PlannedFile]) -> tuple[PlannedFile, ...]:
-    """The files that exist now, in the order given; costs at most one listing a directory."""
+    """Return the files that exist now, in the given order; lists each directory at most once."""
     wanted = tuple(files)
     by_directory: defaultdict[str, list[str]] = defaultdict(list)
     for file in wanted:

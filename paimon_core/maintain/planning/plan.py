@@ -1,7 +1,8 @@
-"""Plan: what a destructive operation would do, as a value to look at, to carry elsewhere, and then to apply.
+"""Plan: describes what a destructive operation would do, as a value to review, to send elsewhere and to apply.
 
-A plan lists what goes, file by file with sizes, and what stays only because something protects it. Applying it checks
-first that the table is still what the plan saw (``TableState``); otherwise nothing is done.
+A plan lists each file to delete with its size, and what is kept only because something protects it. Before a plan is
+applied, the table is checked against the state that the plan was created for (``TableState``); when that has changed,
+nothing is done.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True, slots=True)
 class PlannedFile:
-    """A file that goes, or moves to quarantine; ``size`` in bytes, 0 where nothing records it."""
+    """A file to delete or to move to quarantine; ``size`` in bytes, 0 when it is not recorded."""
 
     path: str
     size: int = 0
@@ -29,7 +30,7 @@ class PlannedFile:
 
 @dataclass(frozen=True, slots=True)
 class Protected:
-    """Something old enough to go that stays: ``what`` ("snapshot 12"), ``by`` whom ("tag nightly", "consumer x")."""
+    """Something that is due but is kept: ``what`` ("snapshot 12"), protected ``by`` ("tag nightly", "consumer x")."""
 
     what: str
     by: str
@@ -37,19 +38,19 @@ class Protected:
 
 @dataclass(frozen=True)
 class Plan:
-    """One operation on one table, worked out and not yet done."""
+    """One operation on one table that was computed and is not yet applied."""
 
     operation: str
-    """``expire-snapshots``, ``remove-orphans`` and so on: which apply understands it."""
+    """``expire-snapshots``, ``remove-orphans`` and so on; selects the function that applies the plan."""
     table: str
     branch: str
     state: TableState
     subjects: tuple[str, ...] = ()
-    """What goes, in words: ``snapshot 3``, ``tag x``, ``partition dt=2024-01-01``, in the order of their going."""
+    """What is deleted, as text, in the order of deletion: ``snapshot 3``, ``tag x``, ``partition dt=2024-01-01``."""
     files: tuple[PlannedFile, ...] = ()
     protected: tuple[Protected, ...] = ()
     arguments: Mapping[str, Any] = field(default_factory=dict)
-    """What the operation needs besides, as plain JSON values."""
+    """Further values that the operation needs, as plain JSON values."""
 
     @property
     def is_empty(self) -> bool:
@@ -58,26 +59,26 @@ class Plan:
 
     @property
     def size_bytes(self) -> int:
-        """The recorded bytes of the files."""
+        """The sum of the recorded file sizes in bytes."""
         return sum(f.size for f in self.files)
 
     def sentence(self) -> str:
-        """One line for a person."""
+        """Return a summary of one line for a person."""
         many = f"{', '.join(self.subjects[:3])}{f' and {len(self.subjects) - 3} more' if self.subjects[3:] else ''}"
         going = "; ".join(filter(None, (many, f"{len(self.files)} files, {self.size_bytes:,} bytes")))
         kept = f"; {len(self.protected)} protected" if self.protected else ""
         return f"{self.operation} {self.table}: {'nothing to do' if self.is_empty else going}{kept}"
 
     def check(self, context: TableContext, operation: str, *, expiry_harms: bool = True) -> None:
-        """Whether the plan may be applied.
+        """Check that the plan may be applied to this table.
 
-        Raises InvalidRequest for a plan of something else, or of a file outside of the table: plans travel, and are not
-        trusted. PlanOutdated when the table moved (``TableState``).
+        Plans are untrusted input: raises InvalidRequest for a plan of another operation, table or branch, and for a
+        path outside of the table. Raises PlanOutdated when the table has changed (``TableState.check``).
         """
         if (self.operation, self.table, self.branch) != (operation, context.name, context.branch):
             raise InvalidRequest(
-                f"a plan to {self.operation} of table {self.table} (branch {self.branch}) is not one to {operation} of "
-                f"{context.name} (branch {context.branch})",
+                f"a plan to {self.operation} for table {self.table} (branch {self.branch}) cannot be applied as a plan "
+                f"to {operation} for table {context.name} (branch {context.branch})",
                 table=context.name,
             )
         self.state.check(context, expiry_harms=expiry_harms)
@@ -86,18 +87,22 @@ class Plan:
             parts = file.path.removeprefix(root).split("/")
             if not file.path.startswith(root) or not {"", ".", ".."}.isdisjoint(parts):
                 raise InvalidRequest(
-                    f"a plan to {operation} of table {context.name} lists {file.path!r:.200}, which is no file of it",
+                    f"a plan to {operation} for table {context.name} lists {file.path!r:.200}, which is not in the "
+                    "directory of the table",
                     table=context.name,
                     path=file.path,
                 )
 
     def argument(self, name: str, kind: type[_T], of: type | None = None) -> _T:
-        """One of ``arguments``, of exactly this type, and a list ``of`` that; raises InvalidRequest for another."""
+        """Return one of ``arguments``; ``of`` is the type of a list's elements.
+
+        Raises InvalidRequest when it is missing or has another type.
+        """
         value = self.arguments.get(name)
         if type(value) is not kind or (isinstance(value, list) and any(type(v) is not of for v in value)):
             wanted = kind.__name__ if of is None else f"{kind.__name__} of {of.__name__}"
             raise InvalidRequest(
-                f"a plan to {self.operation} of table {self.table} needs the argument {name!r} as {wanted}, "
+                f"a plan to {self.operation} for table {self.table} needs the argument {name!r} as {wanted}, "
                 f"not {value!r:.60}",
                 table=self.table,
                 argument=name,
@@ -105,29 +110,31 @@ class Plan:
         return value
 
     def to_bytes(self) -> bytes:
-        """Versioned JSON, for a person to review or another process to apply."""
+        """Return versioned JSON, which a person can review and another process can apply."""
         return pack(PLAN_VERSION, {**asdict(self), "state": self.state.to_plain()})
 
     @staticmethod
     def from_bytes(data: bytes) -> Plan:
-        """The inverse of ``to_bytes``; raises InvalidRequest for other bytes, UnsupportedFeature for a newer one."""
+        """Parse the result of ``to_bytes``; raises InvalidRequest, UnsupportedFeature for a newer version."""
         with unpacked(data, "plan", PLAN_VERSION) as value:
             return Plan(
-                operation=_of(str, value["operation"]),
-                table=_of(str, value["table"]),
-                branch=_of(str, value["branch"]),
+                operation=_typed(str, value["operation"]),
+                table=_typed(str, value["table"]),
+                branch=_typed(str, value["branch"]),
                 state=TableState.from_plain(value["state"]),
-                subjects=tuple(_of(str, s) for s in _of(list, value["subjects"])),
-                files=tuple(PlannedFile(_of(str, f["path"]), _of(int, f["size"])) for f in _of(list, value["files"])),
-                protected=tuple(
-                    Protected(_of(str, p["what"]), _of(str, p["by"])) for p in _of(list, value["protected"])
+                subjects=tuple(_typed(str, s) for s in _typed(list, value["subjects"])),
+                files=tuple(
+                    PlannedFile(_typed(str, f["path"]), _typed(int, f["size"])) for f in _typed(list, value["files"])
                 ),
-                arguments=_of(dict, value["arguments"]),
+                protected=tuple(
+                    Protected(_typed(str, p["what"]), _typed(str, p["by"])) for p in _typed(list, value["protected"])
+                ),
+                arguments=_typed(dict, value["arguments"]),
             )
 
 
-def _of(kind: type[_T], value: object) -> _T:
-    """The value when it has this type; TypeError otherwise, for ``unpacked`` to tell."""
+def _typed(kind: type[_T], value: object) -> _T:
+    """Return the value when it has this type; raises TypeError otherwise, which ``unpacked`` converts."""
     if type(value) is not kind:
-        raise TypeError(f"{value!r:.60} is no {kind.__name__}")
+        raise TypeError(f"{value!r:.60} is not of type {kind.__name__}")
     return value

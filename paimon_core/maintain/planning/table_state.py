@@ -1,7 +1,8 @@
-"""TableState: what a maintenance plan was made on, so that it is refused once that has changed.
+"""TableState: the state of a table when a maintenance plan was created, to refuse the plan after a relevant change.
 
-Commits that came since do no harm to a plan: what they build on is live, and a plan removes nothing that is live. What
-harms is a reference that appears or goes: a tag, a branch, a consumer, a snapshot that vanished or was made anew.
+New commits do not make a plan invalid: they only use live files, and a plan never removes a live file. A plan becomes
+invalid when a reference is created, changed or deleted: a tag, a branch, a consumer, a lasting changelog, or a snapshot
+that has expired, was rolled back or was re-created.
 """
 
 from __future__ import annotations
@@ -15,12 +16,15 @@ from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.snapshot import Snapshot
 
 _Mark = tuple[int, str]
-"""A snapshot's id and what tells it from another of the same id."""
+"""A snapshot's id and an identity that distinguishes it from another snapshot with the same id."""
 
 
 @dataclass(frozen=True)
 class BranchState:
-    """One branch: its first and last snapshot, and by (kind, name, size, time) what else refers to snapshots."""
+    """One branch: its first and last snapshot, and all other references to snapshots.
+
+    ``references`` are (kind, name, size in bytes, modification time in epoch milliseconds).
+    """
 
     earliest: _Mark | None
     latest: _Mark | None
@@ -29,22 +33,22 @@ class BranchState:
 
 @dataclass(frozen=True)
 class TableState:
-    """The state of a table's branches, by name."""
+    """The states of a table's branches, with their names."""
 
     branches: tuple[tuple[str, BranchState], ...]
 
     @staticmethod
     def of(context: TableContext) -> TableState:
-        """Look at the table now; costs a few listings a branch and two snapshot files."""
+        """Return the current state; needs a few listings and reads two snapshot files per branch."""
         return TableState(tuple((branch.branch, _state(branch)) for branch in contexts_of_branches(context)))
 
     def to_plain(self) -> list[Any]:
-        """As plain JSON values."""
+        """Return the state as plain JSON values."""
         return [[name, s.earliest, s.latest, sorted(s.references)] for name, s in self.branches]
 
     @staticmethod
     def from_plain(value: list[Any]) -> TableState:
-        """The inverse of ``to_plain``; raises TypeError or ValueError for what is none."""
+        """Return the state of ``to_plain``; raises TypeError or ValueError for other values."""
         return TableState(
             tuple(
                 (_text(name), BranchState(_pair(earliest), _pair(latest), frozenset(map(_reference, references))))
@@ -53,13 +57,13 @@ class TableState:
         )
 
     def check(self, context: TableContext, *, expiry_harms: bool = True) -> None:
-        """Raises PlanOutdated naming what changed, when it is more than commits on top.
+        """Raises PlanOutdated that names the change when anything other than new commits changed the table.
 
-        ``expiry_harms`` False: neither do snapshots and changelogs that expired, nor consumers that went on.
+        With ``expiry_harms`` False, expired snapshots and changelogs and changed consumers are accepted too.
         """
         now, then = dict(TableState.of(context).branches), dict(self.branches)
         if now.keys() != then.keys():
-            _moved(context, f"branches {sorted(now.keys() ^ then.keys())} came or went")
+            _refuse(context, f"branches {sorted(now.keys() ^ then.keys())} were created or deleted")
         for name, before in then.items():
             _check(context.beside(name), name, before, now[name], expiry_harms)
 
@@ -78,7 +82,7 @@ def _reference(value: list[Any]) -> tuple[str, str, int, int]:
 
 def _text(value: object) -> str:
     if not isinstance(value, str):
-        raise TypeError(f"{value!r:.60} is no text")
+        raise TypeError(f"{value!r:.60} is not a string")
     return value
 
 
@@ -110,17 +114,18 @@ def _identity(snapshot: Snapshot) -> str:
 
 def _check(context: TableContext, branch: str, before: BranchState, now: BranchState, expiry_harms: bool) -> None:
     if expiry_harms and now.earliest != before.earliest and before.earliest is not None:
-        _moved(context, f"snapshot {before.earliest[0]} of branch {branch} is not its first any more")
+        _refuse(context, f"snapshot {before.earliest[0]} is no longer the first of branch {branch}")
     if before.latest is not None and _mark(context, before.latest[0]) != before.latest:
         expired = now.earliest is not None and before.latest[0] < now.earliest[0]
         if expiry_harms or not expired:
-            _moved(context, f"snapshot {before.latest[0]} of branch {branch} was taken back")
+            _refuse(context, f"snapshot {before.latest[0]} of branch {branch} was rolled back or has expired")
     changed = sorted({(kind, name) for kind, name, *_ in now.references ^ before.references})
     if harmful := [f"{kind} {name}" for kind, name in changed if expiry_harms or kind == "tag"]:
-        _moved(context, f"{', '.join(harmful)} of branch {branch} changed")
+        _refuse(context, f"{', '.join(harmful)} of branch {branch} changed")
 
 
-def _moved(context: TableContext, what: str) -> None:
+def _refuse(context: TableContext, what: str) -> None:
     raise PlanOutdated(
-        f"table {context.name} moved since the plan was made: {what}. Nothing was done; plan again", table=context.name
+        f"table {context.name} changed since the plan was created: {what}. The plan was not applied. Create a new plan",
+        table=context.name,
     )

@@ -1,1 +1,1 @@
-"""Which files a table uses, which ones an expiry may remove, and what protects the others (format 16.1, 16.6)."""
+"""Determines which files a table uses, which an expiry may delete, and what protects the rest (format 16.1, 16.6)."""

@@ -1,6 +1,7 @@
-"""Holders: what keeps files although their snapshot goes: tags, other branches, changelogs that live on (format 16.1).
+"""Protected files: keeps files of expired snapshots that tags, other branches or changelogs reference (format 16.1).
 
-They are asked twice: when garbage is worked out, and again, for those that came since, once the snapshots are gone.
+References are read twice: when the removable files are computed, and again after the snapshot files were deleted, to
+find tags and branches that were created in between (``used_since``).
 """
 
 from __future__ import annotations
@@ -17,33 +18,37 @@ from paimon_core.metadata.context import TableContext
 
 @dataclass(frozen=True)
 class Seen:
-    """The references there were: branches by name, tags by branch, name and snapshot."""
+    """The branches (by name) and tags (by branch, name and snapshot) that existed at one moment."""
 
     branches: frozenset[str]
     tags: frozenset[tuple[str, str, str]]
 
 
 def seen_now(context: TableContext) -> Seen:
-    """Look; taken before the garbage is worked out, so that what came later is not among it."""
+    """Return the branches and tags that exist now.
+
+    Call it before the removable files are computed: ``used_since`` then checks every later tag and branch.
+    """
     contexts = contexts_of_branches(context)
     return Seen(frozenset(c.branch for c in contexts), frozenset(_mark(root) for c in contexts for root in _tags_of(c)))
 
 
 def keep_tags(removable: RemovableFiles) -> tuple[list[Protected], int]:
-    """Keep what the tags of the table's own branch use: which tags held what, and the number of data files.
+    """Keep the files that tags of the table's own branch use; return the protection by tag, and the data files kept.
 
-    Raises CorruptTable when a tag cannot be read whole.
+    Raises CorruptTable when a file of a tag's snapshot cannot be read.
     """
-    held = [(root, removable.keep([root.snapshot])) for root in _tags_of(removable.context)]
-    return [_files(count, f"tag {root.name}") for root, count in held if count], sum(count for _, count in held)
+    kept = [(root, removable.keep([root.snapshot])) for root in _tags_of(removable.context)]
+    return [_files(count, f"tag {root.name}") for root, count in kept if count], sum(count for _, count in kept)
 
 
 def keep_branches(removable: RemovableFiles) -> list[Protected]:
-    """Keep what all other branches use, their tags and the changes of their snapshots too: which branches held what.
+    """Keep the files that other branches use, with their tags and changelogs; return the protection by branch.
 
-    Raises CorruptTable when one cannot be read whole, SnapshotNotFound when it expires meanwhile.
+    Raises CorruptTable when a branch cannot be read completely, SnapshotNotFound when one of its roots is deleted or
+    restored meanwhile.
     """
-    own, held = removable.context.branch, []
+    own, protected = removable.context.branch, []
     for context in contexts_of_branches(removable.context) if removable.context.branches.names() else ():
         if context.branch == own:
             continue
@@ -54,14 +59,15 @@ def keep_branches(removable: RemovableFiles) -> list[Protected]:
             if root.holder is not Holder.TAG:
                 count += removable.keep_changes([root.snapshot], by_delta=by_delta)
         if count:
-            held.append(_files(count, f"branch {context.branch}"))
-    return held
+            protected.append(_files(count, f"branch {context.branch}"))
+    return protected
 
 
 def keep_own_changelogs(removable: RemovableFiles) -> int:
-    """Keep what tells the changes of the branch's own lasting changelogs; how many data files.
+    """Keep the files with the changes of the branch's own lasting changelogs; return the number of data files kept.
 
-    Where a producer always wrote changelog files, those are all, and nothing else uses them: then nothing is read.
+    When every schema of the branch has a changelog producer, no appended file contains such changes; then nothing is
+    read and the result is 0.
     """
     context = removable.context
     ids = context.changelogs.ids()
@@ -71,15 +77,15 @@ def keep_own_changelogs(removable: RemovableFiles) -> int:
 
 
 def told_by_delta_once(context: TableContext) -> bool:
-    """Whether appended files may tell changes of this branch, by any of its schemas (format 10.4)."""
+    """Whether appended files may be the changelog of this branch: a schema has no changelog producer (format 10.4)."""
     schemas = map(context.schemas.read, context.schemas.ids())
     return any(s.options.get("changelog-producer", "none").strip().lower() == "none" for s in schemas)
 
 
 def used_since(context: TableContext, seen: Seen, files: Iterable[PlannedFile]) -> set[str]:
-    """The paths among ``files`` that a tag or branch uses which was not ``seen``.
+    """Return the paths among ``files`` that are used by tags and branches created after ``seen``.
 
-    Raises CorruptTable when such a one cannot be read, SnapshotNotFound when it goes again meanwhile.
+    Raises CorruptTable when such a tag or branch cannot be read, SnapshotNotFound when it is deleted meanwhile.
     """
     new: list[Root] = []
     for branch in contexts_of_branches(context):

@@ -1,8 +1,9 @@
-"""Garbage: the files that leave with snapshots, tags or changelogs, minus everything that what stays still uses.
+"""RemovableFiles: the files that become unused when snapshots, tags or changelogs are deleted.
 
-One rule serves every expiry and the deletion of tags. Candidates are collected from what goes, with patience for files
-that an earlier, interrupted run deleted already. What stays is read strictly: anything unreadable there stops the run.
-Data files are matched by name, which is unique in a table, so a file that was upgraded to another level is recognised.
+Every expiry and the deletion of tags use the same rule: collect candidates from what is deleted, then remove from the
+candidates every file that is still used. Missing or unreadable files are ignored while candidates are collected,
+because an earlier, interrupted run may have deleted them. They are errors while used files are read, so the run stops.
+Data files are compared by name, which is unique in a table; a file that was moved to another level keeps its name.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ Sizes = dict[str, int]
 
 @dataclass(frozen=True)
 class Removal:
-    """Files that were deleted, or would be: data files (extra files included), manifests and lists, bytes recorded."""
+    """Files that were or would be deleted: data files (with extra files), metadata files and the recorded bytes."""
 
     paths: tuple[str, ...] = ()
     data_files: int = 0
@@ -36,7 +37,7 @@ class Removal:
 
     @staticmethod
     def of(data: Iterable[PlannedFile], metadata: Iterable[PlannedFile]) -> Removal:
-        """Data files first, then the rest."""
+        """Return the removal of these files, with the data files first."""
         first, then = list(data), list(metadata)
         both = [*first, *then]
         return Removal(tuple(f.path for f in both), len(first), len(then), sum(f.size for f in both))
@@ -52,22 +53,22 @@ class Removal:
 
 @dataclass
 class RemovableFiles:
-    """Candidates for deletion; what is used leaves the set again by ``keep`` and ``keep_changes``."""
+    """Candidates for deletion; ``keep``, ``keep_changes`` and ``keep_lists`` remove the used files from them."""
 
     context: TableContext
     data: dict[str, Sizes] = field(default_factory=dict)
-    """By the name of a data file: its path and those of its extra files."""
+    """By name of a data file: its path and the paths of its extra files."""
     metadata: Sizes = field(default_factory=dict)
     partitions: set[bytes] = field(default_factory=set)
-    """Those of the data files."""
+    """The partitions of the data files."""
     _read: dict[str, list[tuple[FileKind, Any]]] = field(default_factory=dict)
-    """By manifest: the changes of candidates in it."""
+    """By manifest: its entries of candidates."""
     _last: tuple[str, list[ManifestFile]] | None = None
 
-    # -- what goes
+    # -- collect candidates
 
     def add_file(self, entry: ManifestEntry) -> None:
-        """A data file and its extra files; one at an external path is never deleted here."""
+        """Add a data file and its extra files; a file at an external path is ignored and so never deleted."""
         file = entry.file
         if file.external_path is not None:
             return
@@ -78,7 +79,10 @@ class RemovableFiles:
         self.partitions.add(entry.partition)
 
     def add_deleted(self, snapshot: Snapshot, only: Callable[[ManifestEntry], bool] = lambda entry: True) -> None:
-        """What the snapshot's delta deletes and does not add again, as an upgrade to another level does."""
+        """Add the files that the snapshot's delta deletes, restricted to the entries that satisfy ``only``.
+
+        A file that the same delta also adds is left out: it was moved to another level.
+        """
         delta: list[ManifestEntry] = []
         with contextlib.suppress(CorruptTable):
             for manifest in self._list(snapshot.delta_manifest_list, snapshot.delta_manifest_list_size):
@@ -90,9 +94,10 @@ class RemovableFiles:
                 self.add_file(entry)
 
     def add_metadata(self, snapshot: Snapshot, *, lists: bool = True) -> None:
-        """The lists of the snapshot's state with the manifests in them, its table indexes and its statistics.
+        """Add the snapshot's base and delta manifest lists with their manifests, its index files and its statistics.
 
-        Lists that are missing or torn add only themselves. Without ``lists``, indexes and statistics alone.
+        Of a list that cannot be read, only the list itself is added. With ``lists`` False, only index files and
+        statistics are added.
         """
         paths = self.context.paths
         if lists:
@@ -105,7 +110,7 @@ class RemovableFiles:
             self.metadata[paths.manifest(snapshot.index_manifest)] = 0
 
     def add_changelog(self, snapshot: Snapshot) -> None:
-        """The snapshot's changelog files, their manifests and list (format 10.3)."""
+        """Add the snapshot's changelog files with their manifests and manifest list (format 10.3)."""
         if snapshot.changelog_manifest_list is None:
             return
         for entry in patient_entries(self.context, snapshot.changelog_manifest_list):
@@ -114,7 +119,7 @@ class RemovableFiles:
         self._add_list(snapshot.changelog_manifest_list, snapshot.changelog_manifest_list_size)
 
     def add_lists(self, snapshot: Snapshot) -> None:
-        """The lists of the snapshot's state and the manifests in them."""
+        """Add the snapshot's base and delta manifest lists and the manifests in them."""
         for name, size in reversed(list(_lists(snapshot))):
             self._add_list(name, size)
 
@@ -128,17 +133,18 @@ class RemovableFiles:
                 self.metadata[self.context.paths.manifest(manifest.file_name)] = manifest.file_size
 
     def _list(self, name: str, size: int | None) -> list[ManifestFile]:
-        """The manifests of a list; the one asked for last is remembered."""
+        """Return the manifests of a list; the last result is cached."""
         if self._last is None or self._last[0] != name:
             self._last = name, self.context.manifests.read_list(name, size)
         return self._last[1]
 
-    # -- what stays
+    # -- remove used files from the candidates
 
     def keep(self, snapshots: Iterable[Snapshot]) -> int:
-        """Take out all that the states of these snapshots use; how many data files that were.
+        """Keep all files that the states of these snapshots use; return the number of data files kept.
 
-        Their changelogs do not count, see ``keep_changes``. Raises CorruptTable when a snapshot cannot be read whole.
+        Changelogs are not included, see ``keep_changes``. Raises CorruptTable when a file of a snapshot is missing or
+        cannot be read.
         """
         kept = 0
         for snapshot in snapshots:
@@ -150,10 +156,11 @@ class RemovableFiles:
         return kept
 
     def keep_changes(self, snapshots: Iterable[Snapshot], *, by_delta: bool) -> int:
-        """Take out all that tells the changes of these snapshots: their changelogs (format 10.3, 16.2).
+        """Keep the files with the changes of these snapshots (format 10.3, 16.2); return the number of data files kept.
 
-        ``by_delta``: without a changelog, the appended files tell them (format 10.4). A list that is missing keeps
-        nothing, as a branch made from a tag may have lost its changelog before; anything else must be readable.
+        ``by_delta``: of an APPEND snapshot without changelog, the appended files are its changes (format 10.4). A
+        missing list or manifest is ignored, because the changelog of a branch that was created from a tag may have
+        been deleted before. Raises CorruptTable for a file that cannot be read.
         """
         kept = 0
         for snapshot in snapshots:
@@ -172,14 +179,14 @@ class RemovableFiles:
         return kept
 
     def keep_lists(self, snapshot: Snapshot) -> None:
-        """Take out the lists of a changelog's state with their manifests, as far as they are there still."""
+        """Keep the base and delta manifest lists of a changelog and their manifests, as far as they exist."""
         for name, size in _lists(snapshot):
             self.metadata.pop(self.context.paths.manifest(name), None)
             for manifest in _unless_missing(self.context.manifests.read_list, name, size):
                 self.metadata.pop(self.context.paths.manifest(manifest.file_name), None)
 
     def files(self) -> tuple[list[PlannedFile], list[PlannedFile]]:
-        """What is left: data files with their extra files, and metadata files."""
+        """Return the remaining candidates: the data files with their extra files, and the metadata files."""
         data = [PlannedFile(path, size) for sizes in self.data.values() for path, size in sizes.items()]
         return data, [PlannedFile(path, size) for path, size in self.metadata.items()]
 
@@ -217,7 +224,7 @@ class RemovableFiles:
 
 
 def patient_entries(context: TableContext, list_name: str) -> Iterator[ManifestEntry]:
-    """The entries below a manifest list, without those of files that are missing or torn."""
+    """Yield the entries of all manifests in a list; manifests that are missing or unreadable are skipped."""
     with contextlib.suppress(CorruptTable):
         for manifest in context.manifests.read_list(list_name):
             with contextlib.suppress(CorruptTable):
@@ -234,7 +241,7 @@ def _unless_missing(read: Callable[[str, int | None], list[_T]], name: str, size
 
 
 def _index_files(context: TableContext, name: str) -> list[str]:
-    """The paths of an index manifest's files; raises CorruptTable."""
+    """Return the paths of the files in an index manifest; raises CorruptTable when it is missing or unreadable."""
     path = context.paths.manifest(name)
     try:
         data = context.storage.read(path)
@@ -244,6 +251,6 @@ def _index_files(context: TableContext, name: str) -> list[str]:
 
 
 def _lists(snapshot: Snapshot) -> Iterator[tuple[str, int | None]]:
-    """The lists of the snapshot's state; the one of its changelog is none of them."""
+    """Yield name and size in bytes of the snapshot's base and delta manifest lists."""
     yield snapshot.base_manifest_list, snapshot.base_manifest_list_size
     yield snapshot.delta_manifest_list, snapshot.delta_manifest_list_size

@@ -1,16 +1,15 @@
-"""References: the names of all files that a table still uses, or no answer at all (format 16.6).
+"""Used files: computes the names of all files that a table still uses, or raises (format 16.6).
 
-A clean-up that overlooks one reference deletes live data, so nothing is skipped: every branch, every snapshot, tag and
-changelog, every manifest that one of them reaches, its ADD and its DELETE entries, extra files, index files and
-statistics. What does not read stops the run. Files are known by name alone, which no two writers share.
+A clean-up that misses one reference deletes live data, so everything is read: every branch, snapshot, tag and
+changelog, every manifest that they reference with its ADD and DELETE entries, extra files, index files and statistics.
+A file that cannot be read raises an error. Files are identified by name, because file names are unique.
 
-A snapshot may expire while it is read. Then the scan starts again from a new listing, a few times; names that were
-found stay, as one name too many only keeps a file. It never goes on with a hole: a used set that lacks a snapshot which
-vanished half read looks like a table full of orphans.
+A snapshot may expire while it is read. Then the scan is retried from a new listing, at most ``SCANS`` times in all.
+Names that were found before are kept, as a superfluous name only keeps a file. An incomplete set is never returned: the
+files of a snapshot that is missing from it would look like orphans.
 
-The work splits: ``metadata_names`` over chunks of roots, ``data_names`` over chunks of manifests; both only read, and
-what they give is to be united. Manifests are read one after the other; of their entries only names are kept, and of
-those only the ones that are asked for.
+The work can be split: ``metadata_names`` by roots, ``data_names`` by manifests; both only read, and the caller unites
+their results. Manifests are read one at a time; of their entries only the requested names are kept in memory.
 """
 
 from __future__ import annotations
@@ -26,46 +25,50 @@ from paimon_core.metadata.index_names import index_file_names
 from paimon_core.metadata.stores.snapshot_store import EARLIEST, LATEST
 
 SCANS = 4
-"""How often the roots are listed before a table that keeps expiring snapshots is given up."""
+"""How often the roots are listed and read before PlanOutdated is raised because snapshots keep expiring."""
 
 
 @dataclass
 class Used:
-    """What is used, and how that is known."""
+    """The used files and the metadata files that were read to determine them."""
 
     names: set[str] = field(default_factory=set)
-    """File names: all lists, manifests, index and statistics files; of data files those that were asked for."""
+    """File names: all manifest lists, manifests, index and statistics files; of data files the requested ones."""
     read: set[str] = field(default_factory=set)
-    """The lists and manifests whose contents are in ``names``; they never change."""
+    """The manifest lists and manifests whose contents are in ``names``; these files never change."""
     roots: int = 0
+    """The number of roots."""
 
 
 @dataclass
 class Reached:
-    """What some roots reach without opening a manifest."""
+    """The files that some roots reference, without the contents of manifests."""
 
     names: set[str] = field(default_factory=set)
     read: set[str] = field(default_factory=set)
-    """Lists and index manifests that were read."""
+    """The manifest lists and index manifests that were read."""
     manifests: dict[str, bool] = field(default_factory=dict)
-    """By name whether it must be there."""
+    """By name, whether the manifest must exist."""
 
 
 def used_names(context: TableContext, roots: Iterable[Root], among: Collection[str] | None = None) -> set[str]:
-    """The names that these roots use, of data files only those ``among``; the union over all roots is what is used.
+    """Return the names of the files that these roots use; of data files only those in ``among``, unless it is None.
 
-    Raises CorruptTable for a list or manifest that is missing or does not read.
+    Raises CorruptTable for a list or manifest that is missing or cannot be read.
     """
     reached = metadata_names(context, roots)
     return reached.names | data_names(context, reached.manifests, among)
 
 
 def metadata_names(context: TableContext, roots: Iterable[Root], known: Collection[str] = frozenset()) -> Reached:
-    """The lists, manifests, index files and statistics of the roots; lists in ``known`` are not opened again."""
+    """Return the lists, manifests, index files and statistics of the roots; lists in ``known`` are not read.
+
+    Raises CorruptTable for a file that cannot be read, or that is missing although a root needs it.
+    """
     reached = Reached()
-    holders = list(roots)
-    for strict in (True, False):  # what one root may lack, another may need
-        for root in holders:
+    listed = list(roots)
+    for strict in (True, False):  # a file that is optional for one root may be required by another
+        for root in listed:
             for name, must in _lists(root):
                 reached.names.add(name)
                 if must is strict and name not in known and name not in reached.read:
@@ -81,9 +84,10 @@ def metadata_names(context: TableContext, roots: Iterable[Root], known: Collecti
 
 
 def data_names(context: TableContext, manifests: Mapping[str, bool], among: Collection[str] | None = None) -> set[str]:
-    """The data files and their extra files that manifests name, added or deleted; only those ``among`` when given.
+    """Return the data files and extra files that the manifests add or delete; only those in ``among`` when given.
 
-    ``manifests``: by name whether it must be there. Raises CorruptTable.
+    ``manifests``: by name, whether it must exist. Raises CorruptTable for a manifest that cannot be read, or that is
+    missing although it must exist.
     """
     names: set[str] = set()
     for name, must in manifests.items():
@@ -104,11 +108,11 @@ def references(
     read: Collection[str] = frozenset(),
     executor: WorkExecutor | None = None,
 ) -> Used:
-    """What the whole table uses now, of data files the names ``among``.
+    """Return the files that the whole table uses now; of data files only the names in ``among``.
 
-    Lists and manifests in ``read`` are passed over: for who has their contents, and asks what came since. Raises
-    CorruptTable for what does not read and for a hint beside no snapshot, PlanOutdated when snapshots vanish faster
-    than they are read.
+    Lists and manifests in ``read`` are skipped: pass those of an earlier result to get only newer references. Raises
+    CorruptTable for a file that cannot be read, and for a hint file of a branch without snapshots; PlanOutdated when
+    snapshots were deleted during each of ``SCANS`` scans.
     """
     used = Used(read=set(read))
     for _ in range(SCANS):
@@ -126,8 +130,8 @@ def references(
         used.roots = len(roots)
         return used
     raise PlanOutdated(
-        f"table {context.name}: snapshots went away in each of {SCANS} scans of what it uses; try again when no expiry "
-        "runs",
+        f"table {context.name}: snapshots were deleted during each of {SCANS} scans of the files in use; retry when no "
+        "expiry runs",
         table=context.name,
     )
 
@@ -135,7 +139,10 @@ def references(
 def _read_into(
     used: Used, context: TableContext, roots: list[Root], among: Collection[str], executor: WorkExecutor | None
 ) -> None:
-    """Manifests count as read one by one, so that a scan which starts again goes on; lists only with all they name."""
+    """Add the names that the roots use.
+
+    Each manifest is marked as read at once, so that a retry does not read it again; lists only after all manifests.
+    """
     reached = metadata_names(context, roots, used.read)
     used.names |= reached.names
     unread = {name: must for name, must in reached.manifests.items() if name not in used.read}
@@ -150,7 +157,7 @@ def _read_into(
 
 
 def _all_there(context: TableContext, roots: list[Root]) -> bool:
-    """Whether none of the roots went away: then what they lack is missing indeed."""
+    """Whether all of the roots still exist: then a file that they reference is missing and not just expired."""
     try:
         now = {str(root): root.snapshot for root in all_roots(context)}
     except SnapshotNotFound:
@@ -159,10 +166,10 @@ def _all_there(context: TableContext, roots: list[Root]) -> bool:
 
 
 def _lists(root: Root) -> Iterator[tuple[str, bool]]:
-    """The manifest lists of a root, each with whether it must be there.
+    """Yield the manifest lists of a root, each with whether it must exist.
 
-    A tag keeps no changelog, so that a snapshot that came back from one has none; a changelog that outlived its
-    snapshot may have lost all else (format 16.2).
+    A tag does not protect the changelog of its snapshot, so a snapshot restored from a tag may have lost it. A lasting
+    changelog may have lost all other files of its snapshot (format 16.2).
     """
     snapshot, holder = root.snapshot, root.holder
     yield snapshot.base_manifest_list, holder is not Holder.CHANGELOG
@@ -197,14 +204,14 @@ def _open_index(context: TableContext, name: str, must: bool, reached: Reached) 
 
 
 def _refuse_lost_snapshots(context: TableContext) -> None:
-    """Raises CorruptTable for a branch that had snapshots and has none now: its files are no orphans."""
+    """Raises CorruptTable for a branch with a hint file and no snapshots: its files must not be taken for orphans."""
     for branch in contexts_of_branches(context):
         hints = [path for name in (LATEST, EARLIEST) if context.storage.exists(path := branch.paths.hint(name))]
         if hints and not branch.snapshots.ids():
             raise CorruptTable(
-                f"table {context.name} has no snapshot in {branch.paths.snapshot_directory}, but {hints[0]} tells that "
-                "there were some: no file is taken for an orphan. Restore the snapshots, or repair the hints if there "
-                "never were any",
+                f"table {context.name} has no snapshot in {branch.paths.snapshot_directory}, but {hints[0]} states "
+                "that there were some. The files in use cannot be determined, so nothing is removed. Restore the "
+                "snapshots, or repair the hints if there never were any",
                 table=context.name,
                 path=hints[0],
             )

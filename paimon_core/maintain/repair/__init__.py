@@ -1,1 +1,1 @@
-"""Repairs hint files, and removes manifest entries whose data files are missing."""
+"""Repairs hint files and removes manifest entries whose data files are missing."""

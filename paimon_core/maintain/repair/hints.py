@@ -1,8 +1,8 @@
-"""Hints: LATEST and EARLIEST of snapshots and changelogs made right again, in every branch (format 3.4).
+"""Hint repair: corrects the files LATEST and EARLIEST of snapshots and changelogs in every branch (format 3.4).
 
-No answer here hangs on a hint, but Java trusts EARLIEST when its snapshot exists, and LATEST when the one after it does
-not. Snapshots come and go while we look, so each hint is looked at once more after it was written. Names in these
-directories that are no snapshot, changelog or hint are told.
+paimon_core does not rely on hints, but Java trusts EARLIEST when its snapshot exists, and LATEST when the snapshot
+after it does not exist. Snapshots may be created and deleted during the repair, so each hint is checked again after it
+was written. Files in these directories that are no snapshot, changelog or hint are reported.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from paimon_core.metadata.stores.snapshot_store import EARLIEST, LATEST
 from paimon_core.storage.storage import Storage
 
 _NAMES = re.compile(r"(snapshot|changelog)-[1-9]\d{0,18}|LATEST|EARLIEST")
-_LOOKS = 5
+_ATTEMPTS = 5
 
 
 @dataclass(frozen=True)
 class RepairedHint:
-    """One hint that was wrong; ``None`` where there was none, or now is none."""
+    """One hint that was wrong, with its old and new text; None when the file did not exist or was deleted."""
 
     path: str
     was: str | None
@@ -37,13 +37,14 @@ class HintReport:
 
     repaired: tuple[RepairedHint, ...] = ()
     strays: tuple[str, ...] = ()
-    """Paths in the directories of snapshots and changelogs that are none of theirs; left alone."""
+    """Paths of other files in the directories of snapshots and changelogs; they are kept."""
 
 
 def repair_hints(context: TableContext) -> HintReport:
-    """Rewrite every hint that is missing, garbled or wrong, and remove those of no snapshot at all.
+    """Rewrite every hint that is missing or wrong, and delete the hints of a directory without snapshots.
 
-    Raises CorruptTable for a branch without schema, StorageError when snapshots come or go too fast to follow.
+    Raises CorruptTable for a branch without a schema, StorageError when snapshots are created or deleted faster than
+    the hint is written.
     """
     repaired: list[RepairedHint] = []
     strays: list[str] = []
@@ -54,7 +55,7 @@ def repair_hints(context: TableContext) -> HintReport:
             (paths.changelog_directory, branch.changelogs.ids, paths.changelog_hint),
         ):
             for name, end in ((LATEST, max), (EARLIEST, min)):
-                found = _repair(context.storage, hint(name), partial(_end, ids, end))
+                found = _repair(context.storage, hint(name), partial(_expected_id, ids, end))
                 repaired += [found] if found else []
             strays += [
                 e.path for e in context.storage.list(directory) if e.is_directory or not _NAMES.fullmatch(e.name)
@@ -62,24 +63,28 @@ def repair_hints(context: TableContext) -> HintReport:
     return HintReport(tuple(repaired), tuple(sorted(strays)))
 
 
-def _end(ids: Callable[[], list[int]], end: Callable[[list[int]], int]) -> int | None:
+def _expected_id(ids: Callable[[], list[int]], end: Callable[[list[int]], int]) -> int | None:
     found = ids()
     return end(found) if found else None
 
 
-def _repair(storage: Storage, path: str, right: Callable[[], int | None]) -> RepairedHint | None:
-    """Bring one hint in line with what ``right`` says; None when it was."""
+def _repair(storage: Storage, path: str, expected_id: Callable[[], int | None]) -> RepairedHint | None:
+    """Correct one hint to ``expected_id()``; return None when it was correct."""
     was = current = _text(storage, path)
-    for _ in range(_LOOKS):
-        wanted = right()
-        if current == (None if wanted is None else str(wanted)):
+    for _ in range(_ATTEMPTS):
+        expected = expected_id()
+        if current == (None if expected is None else str(expected)):
             return None if current == was else RepairedHint(path, was, current)
-        if wanted is None:
+        if expected is None:
             storage.delete([path])
         else:
-            storage.overwrite(path, str(wanted).encode())
+            storage.overwrite(path, str(expected).encode())
         current = _text(storage, path)
-    raise StorageError(f"{path} does not settle: snapshots come or go as fast as it is written", path=path)
+    raise StorageError(
+        f"{path} could not be repaired in {_ATTEMPTS} attempts, because snapshots are created or deleted as fast as "
+        "it is written: repeat the repair when fewer writers run",
+        path=path,
+    )
 
 
 def _text(storage: Storage, path: str) -> str | None:

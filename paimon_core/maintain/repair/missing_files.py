@@ -1,8 +1,8 @@
-"""Missing files: take the entries of data files that are gone out of the table, so that the rest can be read again.
+"""Missing files: removes the entries of data files that do not exist, so that the rest of the table can be read.
 
-Rows are lost by it for good, so it is the last resort: a file that waits in quarantine is brought back instead, and one
-whose absence may be a passing fault of the store is worth another look. The entries are deleted by a commit of their
-own, an OVERWRITE as Java makes it (format 16.7); older snapshots still name the files, and reading those still fails.
+The rows of these files are lost for good, so use it last: restore files from quarantine, and exclude a temporary
+failure of the storage. The entries are deleted by one OVERWRITE commit, as in Java (format 16.7). Older snapshots still
+reference the files, and reading those snapshots still fails.
 """
 
 from __future__ import annotations
@@ -28,22 +28,22 @@ OPERATION = "remove-missing-files"
 
 @dataclass(frozen=True)
 class MissingReport:
-    """What became of a plan."""
+    """The result of applying a plan."""
 
     table: str
     snapshot: Snapshot | None = None
-    """The commit; None when there was nothing left to do."""
+    """The commit; None when there was nothing to do."""
     removed: tuple[str, ...] = ()
-    """Paths of the files that the table does not name any more."""
+    """Paths of the files that the latest snapshot no longer references."""
     rows: int = 0
-    """Rows that these files held."""
+    """The number of rows that these files contained."""
 
 
 def plan_missing_removal(context: TableContext) -> Plan:
-    """Find the live files of the latest snapshot that are not in their place; nothing is changed.
+    """Find the live files of the latest snapshot that do not exist; changes nothing.
 
-    A file at an external path, or one that waits in quarantine, is protected. Raises CorruptTable for manifests that do
-    not read.
+    Files at an external path and files in quarantine are protected. Raises CorruptTable for a manifest that cannot be
+    read.
     """
     state = TableState.of(context)
     waiting = {f.path: q.id for q in quarantines(context) for f in q.files}
@@ -52,7 +52,7 @@ def plan_missing_removal(context: TableContext) -> Plan:
     rows = 0
     entries = latest_entries(context)
     protected += [
-        Protected(f"file {e.file.file_name}", f"its external path {e.file.external_path}, which is not looked at")
+        Protected(f"file {e.file.file_name}", f"its external path {e.file.external_path}, which is not checked")
         for e in entries
         if e.file.external_path is not None
     ]
@@ -68,7 +68,7 @@ def plan_missing_removal(context: TableContext) -> Plan:
         table=context.name,
         branch=context.branch,
         state=state,
-        subjects=(f"{rows} rows of {len(files)} files that are gone",) if files else (),
+        subjects=(f"{rows} rows of {len(files)} files that are missing",) if files else (),
         files=tuple(files),
         protected=tuple(protected),
         arguments={"rows": rows},
@@ -76,47 +76,48 @@ def plan_missing_removal(context: TableContext) -> Plan:
 
 
 def apply_missing_removal(context: TableContext, plan: Plan, *, user: str | None = None) -> MissingReport:
-    """Commit the deletion of the planned entries that are live and gone still.
+    """Commit the deletion of the planned entries.
 
-    Raises PlanOutdated, CommitConflict when another commit took one of them first, UnsupportedFeature for a table that
-    is not written here.
+    Raises PlanOutdated when one of the files exists or is no longer live, CommitConflict when a concurrent commit
+    deleted one of the entries first, UnsupportedFeature for a table that cannot be written.
     """
     plan.check(context, OPERATION, expiry_harms=False)
     planned = {f.path for f in plan.files}
     if context.snapshots.latest() is None or not planned:
         return MissingReport(context.name)
     entries = latest_entries(context)
-    gone = _missing(context, entries, planned)
-    if back := sorted(planned - {path for path, _ in gone}):
+    missing = _missing(context, entries, planned)
+    if changed := sorted(planned - {path for path, _ in missing}):
         raise PlanOutdated(
-            f"table {context.name}: {back[0]} is there again, or is not used any more. Nothing was done; plan again",
+            f"table {context.name}: {changed[0]} exists again, or is no longer used. The plan was not applied. Create "
+            "a new plan",
             table=context.name,
-            path=back[0],
+            path=changed[0],
         )
-    committed = commit(deletions(entry for _, entry in gone), context=context, user=user or f"repair-{uuid.uuid4()}")
+    committed = commit(deletions(entry for _, entry in missing), context=context, user=user or f"repair-{uuid.uuid4()}")
     return MissingReport(
         context.name,
         committed[-1] if committed else None,
-        tuple(path for path, _ in gone),
-        sum(e.file.row_count for _, e in gone),
+        tuple(path for path, _ in missing),
+        sum(e.file.row_count for _, e in missing),
     )
 
 
 def _missing(
     context: TableContext, entries: Iterable[ManifestEntry], among: Collection[str] | None = None
 ) -> list[tuple[str, ManifestEntry]]:
-    """The entries whose file is not there, by path: seen by listing each bucket, confirmed file by file."""
+    """Return path and entry of each file that does not exist: found by listing the bucket, then checked on its own."""
     by_bucket: dict[tuple[bytes, int], list[ManifestEntry]] = defaultdict(list)
     for entry in entries:
         if entry.file.external_path is None:
             by_bucket[entry.partition, entry.bucket].append(entry)
-    gone = []
+    missing = []
     for (partition, bucket), inside in by_bucket.items():
         directory = context.partition_path(partition)
         paths = {context.paths.data_file(directory, bucket, e.file.file_name): e for e in inside}
         wanted = paths.keys() if among is None else paths.keys() & set(among)
         if not wanted:
             continue
-        there = {e.path for e in context.storage.list(context.paths.bucket(directory, bucket))}
-        gone += [(p, paths[p]) for p in sorted(wanted - there) if not context.storage.exists(p)]
-    return gone
+        listed = {e.path for e in context.storage.list(context.paths.bucket(directory, bucket))}
+        missing += [(p, paths[p]) for p in sorted(wanted - listed) if not context.storage.exists(p)]
+    return missing

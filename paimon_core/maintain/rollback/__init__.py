@@ -1,1 +1,1 @@
-"""Rolls a table back to an older snapshot, and keeps expiry and rollback apart (format 15.3)."""
+"""Rolls a table back to an older snapshot, and coordinates rollback with a concurrent expiry (format 15.3)."""

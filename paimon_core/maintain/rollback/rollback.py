@@ -1,14 +1,18 @@
-"""rollback: make an older snapshot the latest again (format 15.3).
+"""Rollback: makes an older snapshot, the target, the latest again (format 15.3).
 
-Only snapshot, changelog and tag files go; the data files of what is given up become orphans. Order, and what it
-protects. A tag of our own is laid on the target first: an expiry that runs meanwhile sees it, or we see that the target
-is gone and nothing has happened. Then the target comes back if it had expired, LATEST moves, and snapshots go newest
-first. So the table is whole at every moment, and a rollback that was cut short is finished by another; until then, or
-for a day, its tag keeps the target. At the end we look once more, and put the target back should an expiry have
-removed its file while we removed all above it: of the two, whoever is later leaves a table with a snapshot.
+Only snapshot, changelog and tag files are deleted; data files of the deleted snapshots become orphans. The steps:
 
-A commit that lands meanwhile is given up with the rest; one that was prepared on a snapshot given up finds it gone and
-goes again.
+1. Create a guard tag on the target. Either a concurrent expiry finds the tag, or the rollback finds that the target
+   has expired and stops before any change.
+2. Re-create the target's snapshot file if it had expired, write LATEST, and delete newer snapshots, newest first.
+3. Check that the target exists, and re-create its file when a concurrent expiry deleted it.
+4. Delete the guard tag.
+
+The table is complete at every moment, and has a snapshot after a concurrent rollback and expiry, whichever ends last.
+An interrupted rollback is completed by repeating it; until then, for at most a day, the guard tag protects the target.
+
+A concurrent commit is deleted with the other newer snapshots. A writer whose base snapshot was deleted notices this
+and retries.
 """
 
 from __future__ import annotations
@@ -31,9 +35,9 @@ _ROUNDS = 5
 
 
 def plan_rollback(context: TableContext, to: Snapshot) -> Plan:
-    """Look what a rollback to a live or tagged snapshot means.
+    """Plan a rollback to a live or tagged snapshot: lists the snapshots, changelogs and tags to delete.
 
-    Raises SnapshotNotFound when the table holds no such snapshot, neither by id nor by a tag.
+    Raises SnapshotNotFound when the table has no such snapshot, neither by id nor in a tag.
     """
     state = TableState.of(context)
     restores = _restores(context, to)
@@ -46,45 +50,46 @@ def plan_rollback(context: TableContext, to: Snapshot) -> Plan:
 
 
 def apply_rollback(context: TableContext, plan: Plan) -> Snapshot:
-    """Roll back as planned; raises PlanOutdated also when there are newer commits, which the plan does not name."""
+    """Roll back as planned; raises PlanOutdated also when there are newer commits, which are not in the plan."""
     plan.check(context, OPERATION)
     latest = context.snapshots.latest_id() or 0
     if latest != plan.argument("latest", int):
         raise PlanOutdated(
-            f"table {context.name} moved since the plan was made: its latest snapshot is {latest}, not "
-            f"{plan.arguments['latest']}. Nothing was done; plan again",
+            f"table {context.name} changed since the plan was created: its latest snapshot is {latest}, not "
+            f"{plan.arguments['latest']}. The plan was not applied. Create a new plan",
             table=context.name,
         )
     return rollback(context, Snapshot.from_members(plan.argument("to", dict)))
 
 
 def rollback(context: TableContext, to: Snapshot) -> Snapshot:
-    """Go back to ``to``: newer snapshots, changelogs and the tags on them go, later commits reuse their ids.
+    """Roll back to ``to`` and return it: deletes newer snapshots and changelogs, and the tags on newer snapshots.
 
-    Raises SnapshotNotFound when the table does not hold it, CommitConflict when others kept changing the table,
-    UnsupportedFeature where the catalog owns the history.
+    Later commits reuse the deleted ids. Raises SnapshotNotFound when the table does not have the snapshot;
+    CommitConflict when concurrent expiries or commits keep changing the table; UnsupportedFeature when the catalog
+    owns the history.
     """
     context.snapshots.check_own_history("roll back")
     restores = _restores(context, to)
     guard = _guard(context, to)
     if restores:
-        _put_back(context, to)
+        _recreate(context, to)
     context.snapshots.write_latest_hint(to.id)
     for _ in range(_ROUNDS):
         while newer := [i for i in reversed(context.snapshots.ids()) if i > to.id]:
             for snapshot_id in newer:
                 if not context.snapshots.is_live(to):
-                    _put_back(context, to)  # it expired while we slept
+                    _recreate(context, to)  # a concurrent expiry deleted it
                 context.snapshots.delete([snapshot_id])
         _drop_changelogs(context, to)
         _drop_tags(context, to)
         if context.snapshots.is_live(to) and context.snapshots.ids()[-1] == to.id:
             break
-        _put_back(context, to)
+        _recreate(context, to)
     else:
         raise CommitConflict(
-            f"table {context.name}: snapshot {to.id} kept being removed, or commits kept landing, while the table was "
-            f"rolled back to it; tag {guard!r} holds it: stop the others, then roll back again",
+            f"table {context.name}: concurrent commits or expiries kept changing the table during the rollback to "
+            f"snapshot {to.id}, which tag {guard!r} protects. Stop the other processes, then repeat the rollback",
             table=context.name,
             snapshot=to.id,
         )
@@ -94,7 +99,7 @@ def rollback(context: TableContext, to: Snapshot) -> Snapshot:
 
 
 def _restores(context: TableContext, to: Snapshot) -> bool:
-    """Whether the target comes back from a tag; raises SnapshotNotFound when nothing holds it."""
+    """Whether the target has expired and is re-created from a tag; raises SnapshotNotFound without such a tag."""
     ids = context.snapshots.ids()
     if to.id in ids and context.snapshots.is_live(to):
         return False
@@ -102,7 +107,7 @@ def _restores(context: TableContext, to: Snapshot) -> bool:
     if absent and any(t.snapshot == to for t in context.tags.list()):
         return True
     raise SnapshotNotFound(
-        f"table {context.name} holds no snapshot {to.id} of user {to.commit_user} to roll back to"
+        f"table {context.name} has no snapshot {to.id} of user {to.commit_user} to roll back to"
         + (f": it has {ids[0]} to {ids[-1]}" if ids else ""),
         snapshot=to.id,
         table=context.name,
@@ -110,12 +115,12 @@ def _restores(context: TableContext, to: Snapshot) -> bool:
 
 
 def _guard(context: TableContext, to: Snapshot) -> str:
-    """Hold the target by a tag of our own, or by that of a rollback to it that was cut short."""
+    """Create the guard tag on the target, or replace that of an interrupted rollback, and return its name."""
     name = f"{GUARD}{to.id}"
-    held = any(t.name == name and t.snapshot == to for t in context.tags.list())
+    interrupted = any(t.name == name and t.snapshot == to for t in context.tags.list())
     context.tags.put(new_tag(name, to, _GUARD_MILLIS))
-    if held:
-        return name  # a rollback that was cut short may have left nothing else that holds the target
+    if interrupted:
+        return name  # after an interrupted rollback, the guard may be the only reference to the target
     try:
         check_held(context, to, name)
     except SnapshotNotFound:
@@ -125,11 +130,12 @@ def _guard(context: TableContext, to: Snapshot) -> str:
     return name
 
 
-def _put_back(context: TableContext, to: Snapshot) -> None:
+def _recreate(context: TableContext, to: Snapshot) -> None:
+    """Create the target's snapshot file again; raises CommitConflict when another snapshot has its id."""
     if not context.snapshots.publish(to) and not context.snapshots.is_live(to):
         raise CommitConflict(
-            f"table {context.name}: another snapshot {to.id} was made while the table was rolled back to that of user "
-            f"{to.commit_user}",
+            f"table {context.name}: another snapshot {to.id} was created while the table was rolled back to snapshot "
+            f"{to.id} of user {to.commit_user}",
             table=context.name,
             snapshot=to.id,
         )
@@ -138,12 +144,12 @@ def _put_back(context: TableContext, to: Snapshot) -> None:
 
 
 def _drop_changelogs(context: TableContext, to: Snapshot) -> None:
-    """Changelogs that outlived their snapshots, newest first; their hint moves before."""
+    """Delete newer lasting changelogs, newest first, after writing their hint."""
     ids = context.changelogs.ids()
     newer = [i for i in reversed(ids) if i > to.id]
     if newer:
-        left = ids[len(ids) - len(newer) - 1] if len(newer) < len(ids) else -1
-        context.changelogs.write_latest_hint(left)
+        remaining = ids[len(ids) - len(newer) - 1] if len(newer) < len(ids) else -1
+        context.changelogs.write_latest_hint(remaining)
         context.changelogs.delete(newer)
 
 

@@ -1,11 +1,11 @@
-"""Give way: an expiry that meets a rollback, which takes away what the expiry keeps (format 15.3, 16.1).
+"""Rollback guard: an expiry stops when a rollback runs at the same time (format 15.3, 16.1).
 
-An expiry deletes from below and keeps the first snapshot above; a rollback deletes from above and keeps its target.
-Were both blind, the two could delete all that there is. So the expiry looks, after each snapshot that it
-deletes, whether the one that it keeps still stands. When it does not, a rollback is at work or has been: the expiry
-stops. While the rollback is at work, as the tag says that it has laid on its target, it puts the target back itself
-should that be gone. When it has ended and no snapshot is left, then the expiry has just deleted the target, and puts it
-back. Whoever is later, the table has a snapshot.
+An expiry deletes snapshots from the lowest id up and keeps a first snapshot; a rollback deletes from the highest id
+down and keeps its target. Without coordination the two could delete all snapshots. So the expiry checks after each
+deleted snapshot whether the first one to keep still exists, and stops when a rollback has deleted it. A rollback that
+is still running, which its guard tag shows, re-creates its target itself when that is missing. When the rollback has
+ended and no snapshot is left, the expiry has just deleted the target and re-creates it. So the table has a snapshot in
+either case.
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.snapshot import Snapshot
 
 GUARD = "paimon-core-rollback-"
-"""What the tags are called by which a rollback at work holds its target."""
+"""The prefix of the tags by which a running rollback protects its target."""
 
 
 def delete_below(context: TableContext, expired: Sequence[Snapshot], first_kept: Snapshot) -> bool:
-    """Delete the snapshot files of ``expired``, lowest first; whether ``first_kept`` stood all the time.
+    """Delete the snapshot files of ``expired``, lowest first; return whether ``first_kept`` existed all the time.
 
-    If not, what was to go with the snapshots must stay: some of them may be live again.
+    If not, the caller must keep the files of the expired snapshots, as some of these snapshots may be live again.
     """
     snapshots = context.snapshots
     for snapshot in expired:
         snapshots.delete([snapshot.id])
         if not snapshots.exists(first_kept.id):
-            at_work = any(name.startswith(GUARD) for name in context.tags.names())
-            if not at_work and not snapshots.ids():
+            is_running = any(name.startswith(GUARD) for name in context.tags.names())
+            if not is_running and not snapshots.ids():
                 snapshots.publish(snapshot)
             return False
     return snapshots.is_live(first_kept)

@@ -1,9 +1,9 @@
-"""Automatic tags: name the state at the end of each period, or after each batch write (format 15.1).
+"""Automatic tags: creates a tag at the end of each period, or after each batch write (format 15.1).
 
-By period: every snapshot after that of the last automatic tag is looked at in its order, and the first whose time has
-passed the end of the next period (and the delay) gets the tag of the period that ended before it; with completion, of
-the next period that has none. Nothing is remembered between calls but the tags, so that any process may go on, after a
-crash too. As Java does it, so that both call the same snapshot by the same name.
+By period: the snapshots after that of the last automatic tag are checked in order. The first one whose time is after
+the end of the next period (plus the delay) gets the tag of the period that ended before it; with option
+``tag.automatic-completion``, the tag of the next period without one. Apart from the tags no state is kept between
+calls, so any process can continue, also after a crash. The rules are those of Java, so that both create the same tags.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ _NO_WATERMARK = -(2**63)
 
 
 def create_due_tags(context: TableContext, snapshot: Snapshot | None = None) -> list[Tag]:
-    """Make the tags that are due; those made. ``snapshot`` is what a batch has written, default the latest.
+    """Create the tags that are due and return them; ``snapshot`` is that of a batch write, by default the latest.
 
-    Raises InvalidRequest for a delay that is as long as the period.
+    Raises InvalidRequest when the delay is not shorter than the period.
     """
     mode = context.options["tag.automatic-creation"]
     if mode == "batch":
@@ -38,7 +38,7 @@ def create_due_tags(context: TableContext, snapshot: Snapshot | None = None) -> 
 
 
 def create_and_expire_tags(context: TableContext, snapshot: Snapshot) -> None:
-    """What a commit does for tags: make the due ones, then drop those whose time is over."""
+    """Create the tags that are due, then delete expired tags; called after a commit."""
     create_due_tags(context, snapshot)
     if context.options["tag.time-expire-enabled"]:
         expire_tags(context, clock.now_millis())
@@ -50,21 +50,22 @@ def _period_tags(context: TableContext) -> list[Tag]:
     delay = options["tag.creation-delay"]
     last = _last_automatic(context, periods)
     due = None if last is None else _start(periods, last.name) + periods.millis
-    made = []
+    created = []
     for snapshot in _after(context, 0 if last is None else last.snapshot.id):
-        at = _local_time(context, snapshot)
-        if at is None or (due is not None and at - delay < due + periods.millis):
+        local_millis = _local_time(context, snapshot)
+        if local_millis is None or (due is not None and local_millis - delay < due + periods.millis):
             continue
-        start = due if due is not None and options["tag.automatic-completion"] else periods.ended(at)
-        with contextlib.suppress(AlreadyExists, SnapshotNotFound):  # another process was faster, the maker or an expiry
-            made.append(create_tag(context, periods.name(start), snapshot, options["tag.default-time-retained"]))
+        start = due if due is not None and options["tag.automatic-completion"] else periods.ended(local_millis)
+        # A concurrent process may have created the tag, or expired the snapshot.
+        with contextlib.suppress(AlreadyExists, SnapshotNotFound):
+            created.append(create_tag(context, periods.name(start), snapshot, options["tag.default-time-retained"]))
         due = start + periods.millis
         _drop_surplus(context, [t for t in context.tags.list() if periods.start(t.name) is not None])
-    return made
+    return created
 
 
 def _batch_tag(context: TableContext, snapshot: Snapshot) -> Tag:
-    """The tag of a batch write, made or moved."""
+    """Create the tag of a batch write, or let the existing one reference this snapshot; return the tag."""
     name = context.options["tag.batch.customized-name"]
     if name is None:
         moment = EPOCH + (_wall_millis(snapshot.time_millis, context.options["sink.process-time-zone"]) * MILLISECOND)
@@ -74,14 +75,14 @@ def _batch_tag(context: TableContext, snapshot: Snapshot) -> Tag:
         tag = create_tag(context, name, snapshot, retained)
     except AlreadyExists:
         tag = context.tags.read(name)
-        if tag.snapshot.id < snapshot.id:  # a commit that is found again must not move the tag back
+        if tag.snapshot.id < snapshot.id:  # a repeated, older commit must not replace the tag
             tag = replace_tag(context, name, snapshot, retained)
     _drop_surplus(context, [t for t in context.tags.list() if t.name.startswith(BATCH_PREFIX)])
     return tag
 
 
 def _drop_surplus(context: TableContext, automatic: list[Tag]) -> None:
-    """The oldest automatic tags beyond option ``tag.num-retained-max``; others are not counted and never go."""
+    """Delete the oldest automatic tags beyond option ``tag.num-retained-max``; other tags do not count."""
     most = context.options["tag.num-retained-max"]
     if most is None:
         return
@@ -91,12 +92,12 @@ def _drop_surplus(context: TableContext, automatic: list[Tag]) -> None:
 
 
 def _last_automatic(context: TableContext, periods: Periods) -> Tag | None:
-    """The automatic tag of the last period; reads that one tag only."""
+    """Return the automatic tag of the last period, None without any; reads only this tag."""
     while True:
         names = [(start, name) for name in context.tags.names() if (start := periods.start(name)) is not None]
         if not names:
             return None
-        with contextlib.suppress(TagNotFound):  # deleted meanwhile: look again
+        with contextlib.suppress(TagNotFound):  # deleted meanwhile: retry
             return context.tags.read(max(names)[1])
 
 
@@ -114,7 +115,7 @@ def _after(context: TableContext, snapshot_id: int) -> Iterator[Snapshot]:
 
 
 def _local_time(context: TableContext, snapshot: Snapshot) -> int | None:
-    """The wall-clock milliseconds by which a snapshot is tagged; None for one that has no watermark yet."""
+    """Return the local time by which a snapshot is tagged, in milliseconds; None for one without a watermark."""
     options = context.options
     if options["tag.automatic-creation"] == "process-time":
         return _wall_millis(snapshot.time_millis, options["sink.process-time-zone"])
@@ -125,6 +126,6 @@ def _local_time(context: TableContext, snapshot: Snapshot) -> int | None:
 
 
 def _wall_millis(epoch_millis: int, zone: datetime.tzinfo | None) -> int:
-    """What a clock of the zone (None: of this process) shows at an instant."""
+    """Return the local time in milliseconds in a time zone (None: that of this process)."""
     instant = EPOCH.replace(tzinfo=datetime.UTC) + epoch_millis * MILLISECOND
     return (instant.astimezone(zone).replace(tzinfo=None) - EPOCH) // MILLISECOND

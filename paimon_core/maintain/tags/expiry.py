@@ -1,7 +1,7 @@
-"""Tag expiry: tags whose time is over go, with the files that only they kept (format 16.4).
+"""Tag expiry: deletes tags whose retention is over, and the files that only they used (format 16.4).
 
-Planned, or at once as a commit does it. Either way the tags go one after the other, each as ``delete_tag`` does it, so
-that a crash leaves whole tags and at worst orphan files.
+Runs by a plan, or at once after a commit. Either way, tags are deleted one at a time as by ``delete_tag``, so a crash
+leaves complete tags and at worst orphan files.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ OPERATION = "expire-tags"
 
 @dataclass(frozen=True)
 class TagReport:
-    """What an expiry of tags did."""
+    """The result of a tag expiry."""
 
     table: str
     expired: tuple[str, ...] = ()
@@ -33,24 +33,24 @@ class TagReport:
 
 
 def expire_tags(context: TableContext, now_millis: int, *, older_than_millis: int | None = None) -> list[str]:
-    """Delete the tags whose retention is over; their names.
+    """Delete the tags whose retention is over and return their names.
 
-    With ``older_than_millis`` (epoch) also those made before, retention or not; a tag that does not say when it was
-    made is as old as its file.
+    With ``older_than_millis`` (epoch) tags that were created earlier are deleted too, whatever their retention. Of a
+    tag without a creation time, the modification time of its file counts.
     """
     deleted = []
     for tag in context.tags.list():
         if _is_over(context, tag, now_millis, older_than_millis):
-            with contextlib.suppress(TagNotFound):  # somebody else was faster
+            with contextlib.suppress(TagNotFound):  # a concurrent process deleted it
                 delete_tag(context, tag.name)
                 deleted.append(tag.name)
     return deleted
 
 
 def plan_tag_expiry(context: TableContext, *, now_millis: int, older_than_millis: int | None = None) -> Plan:
-    """Find what ``expire_tags`` would delete now, and the files that only these tags use.
+    """Find the tags that ``expire_tags`` would delete now, and the files that only these tags use.
 
-    Raises CorruptTable when a snapshot or a tag cannot be read whole.
+    Raises CorruptTable when a snapshot or a tag cannot be read completely.
     """
     state = TableState.of(context)
     over = [t for t in context.tags.list() if _is_over(context, t, now_millis, older_than_millis)]
@@ -71,9 +71,10 @@ def plan_tag_expiry(context: TableContext, *, now_millis: int, older_than_millis
 
 
 def apply_tag_expiry(context: TableContext, plan: Plan) -> TagReport:
-    """Delete the planned tags and files, fewer when something has come to use them since.
+    """Delete the planned tags, and those of the planned files that are still unused.
 
-    A tag that meanwhile names another snapshot, or got a longer time, stays. Raises PlanOutdated when the table moved.
+    A tag that now references another snapshot, or whose retention was extended, is kept. Raises PlanOutdated when the
+    table has changed.
     """
     plan.check(context, OPERATION)
     now_millis = plan.argument("now_millis", int)
@@ -81,7 +82,7 @@ def apply_tag_expiry(context: TableContext, plan: Plan) -> TagReport:
     allowed = frozenset(f.path for f in plan.files)
     report = TagReport(context.name)
     for name, delta in plan.argument("tags", dict).items():
-        with contextlib.suppress(TagNotFound):  # somebody else was faster
+        with contextlib.suppress(TagNotFound):  # a concurrent process deleted it
             tag = context.tags.read(name)
             if tag.snapshot.delta_manifest_list == delta and _is_over(context, tag, now_millis, older_than):
                 removed = drop_tag(context, tag, allowed)
@@ -94,8 +95,8 @@ def _is_over(context: TableContext, tag: Tag, now_millis: int, older_than_millis
         return True
     if older_than_millis is None:
         return False
-    made = tag.create_time_millis or _file_millis(context, tag.name)
-    return made is not None and made < older_than_millis
+    created = tag.create_time_millis or _file_millis(context, tag.name)
+    return created is not None and created < older_than_millis
 
 
 def _file_millis(context: TableContext, name: str) -> int | None:

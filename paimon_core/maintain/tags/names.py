@@ -1,4 +1,4 @@
-"""What a new tag may be called; a name that Java or an older version gave stays readable (format 15.1)."""
+"""Tag names: checks the name of a new tag; existing tags with any name can be read (format 15.1)."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from paimon_core.metadata.tag_periods import BY_PERIOD, Periods
 
 
 def check_new_name(context: TableContext, name: str, snapshot: Snapshot, *, instead_of: str | None = None) -> None:
-    """Raises InvalidRequest for a name that is no file name or reads as a snapshot id, AlreadyExists for a second
-    automatic tag of a snapshot.
+    """Raises InvalidRequest for a name that is no file name or could be read as a snapshot id, AlreadyExists for a
+    second automatic tag of a snapshot.
 
-    Digits alone are left to tables whose automatic tags are called so. Where tags are made by period, Java refuses to
-    go on when two of their names stand on one snapshot; ``instead_of``: the tag that goes for this one.
+    A name of digits is allowed only when it is the name of an automatic tag of this table. With automatic tags by
+    period, Java fails when two of them reference the same snapshot; ``instead_of``: the tag that this one replaces.
     """
     context.paths.tag(name)
     periods = Periods.of(context.options) if context.options["tag.automatic-creation"] in BY_PERIOD else None
@@ -32,8 +32,8 @@ def check_new_name(context: TableContext, name: str, snapshot: Snapshot, *, inst
             and periods.start(other.name) is not None
         ):
             raise AlreadyExists(
-                f"table {context.name}: snapshot {snapshot.id} has the automatic tag {other.name!r} already, and may "
-                f"not get another ({name!r})",
+                f"table {context.name}: snapshot {snapshot.id} has the automatic tag {other.name!r} already, and "
+                f"cannot get another one ({name!r})",
                 tag=name,
                 snapshot=snapshot.id,
             )

@@ -1,8 +1,9 @@
-"""Tags: give a snapshot a name that outlives it, and take it back with the files that only it kept (format 15.1, 16.4).
+"""Tags: creates, renames, replaces and deletes tags, with the files that only a tag uses (format 15.1, 16.4).
 
-A tag and an expiry may meet: the maker of a tag looks once more, after writing it, that something still holds the
-snapshot, and whoever deletes lists all references once more after what held the files is gone, so one of them sees the
-other. The same holds between a tag that is renamed or turned into a branch and the deletion of that tag.
+A tag keeps the files of its snapshot after the snapshot has expired. A tag may be created while an expiry runs: after
+writing the tag, its creator checks that the snapshot is still live or tagged; after deleting the snapshot, the expiry
+lists all tags again. So at least one of the two notices the other. The same rule protects a tag that is deleted while
+it is renamed or while a branch is created from it.
 """
 
 from __future__ import annotations
@@ -34,10 +35,11 @@ def create_tag(
     *,
     now_millis: int | None = None,
 ) -> Tag:
-    """Name a snapshot, for ``retained_millis`` or until the tag is deleted.
+    """Create a tag of a snapshot, kept for ``retained_millis`` or until it is deleted.
 
-    Raises AlreadyExists, InvalidRequest for a name that cannot be, SnapshotNotFound when the snapshot has expired, also
-    while the tag was being made, TableNotFound when the table was dropped or made anew meanwhile: the tag goes again.
+    Raises AlreadyExists; InvalidRequest for a name that is not allowed; SnapshotNotFound when the snapshot has expired;
+    TableNotFound when the table was dropped or re-created meanwhile. When the last two happen while the tag is
+    created, the tag is deleted.
     """
     check_new_name(context, name, snapshot)
     check_held(context, snapshot, name)
@@ -54,10 +56,11 @@ def create_tag(
 
 
 def rename_tag(context: TableContext, name: str, new_name: str) -> Tag:
-    """Give a tag another name; its own name changes nothing. After a crash both names exist; the same call finishes.
+    """Rename a tag and return it; nothing happens when both names are equal.
 
-    Another tag under the new name is never replaced, even one of the same snapshot. A tag that an interrupted rename
-    made is recognised, as it names the file that it was made from. Raises TagNotFound, AlreadyExists, InvalidRequest.
+    After a crash both names may exist; the same call then completes the rename. An existing tag with the new name is
+    never replaced, even when it references the same snapshot. A tag that an interrupted rename created is recognised,
+    because it records the file that it was copied from. Raises TagNotFound, AlreadyExists, InvalidRequest.
     """
     old = context.tags.read(name)
     if name == new_name:
@@ -70,31 +73,33 @@ def rename_tag(context: TableContext, name: str, new_name: str) -> Tag:
     except AlreadyExists:
         if context.tags.read(new_name) != new or context.tags.renamed_from(new_name) != source:
             raise
-    if not stands(context, old):  # and perhaps its files went with it
+    if not stands(context, old):  # its deletion may have deleted the files too
         with contextlib.suppress(TagNotFound):
             context.tags.delete(new_name)
-        raise TagNotFound(f"tag {name!r} of table {context.name} was deleted or moved while it was renamed", tag=name)
+        raise TagNotFound(
+            f"tag {name!r} of table {context.name} was deleted or replaced while it was renamed", tag=name
+        )
     with contextlib.suppress(TagNotFound):
         context.tags.delete(name)
     return new
 
 
 def replace_tag(context: TableContext, name: str, snapshot: Snapshot, retained_millis: int | None = None) -> Tag:
-    """Let a tag that exists name another snapshot: readers see the old or the new one.
+    """Let an existing tag reference another snapshot in one atomic step; return the new tag.
 
-    What only the old one kept is deleted. Raises TagNotFound, SnapshotNotFound when the new one has expired.
+    Files that only the old tag used are deleted. Raises TagNotFound, SnapshotNotFound when ``snapshot`` has expired.
     """
     old = context.tags.read(name)
     new = new_tag(name, snapshot, retained_millis)
     check_held(context, snapshot, "")
-    held = context.tags.read(name)
+    current = context.tags.read(name)
 
     def put() -> None:
         context.tags.put(new)
         try:
             check_held(context, snapshot, name)
         except SnapshotNotFound:
-            context.tags.put(held)  # its files are all there yet
+            context.tags.put(current)  # its files were not deleted yet
             raise
 
     release(context, old, put, becomes=new)
@@ -103,10 +108,11 @@ def replace_tag(context: TableContext, name: str, snapshot: Snapshot, retained_m
 
 
 def delete_tag(context: TableContext, name: str, *, dry_run: bool = False) -> Removal:
-    """Remove a tag and, when its snapshot has expired, the files that nothing else on any branch uses.
+    """Delete a tag and, when its snapshot has expired, the files that nothing else on any branch uses.
 
-    The tag goes first, so that a crash leaves orphan files and no tag without its files. Raises TagNotFound,
-    CorruptTable when this tag, a snapshot or another tag cannot be read whole: nothing is deleted then.
+    The tag is deleted first, so that a crash leaves orphan files but no tag with missing files. With ``dry_run``,
+    nothing is deleted. Raises TagNotFound; CorruptTable, before anything is deleted, when this tag, a snapshot or
+    another tag cannot be read completely.
     """
     tag = _read_to_delete(context, name)
     if not dry_run:
@@ -116,7 +122,7 @@ def delete_tag(context: TableContext, name: str, *, dry_run: bool = False) -> Re
 
 
 def drop_tag(context: TableContext, tag: Tag, allowed: frozenset[str] | None = None) -> Removal:
-    """Remove a tag that was read, and what only it used, of that only the paths ``allowed``; as ``delete_tag``."""
+    """Delete a tag and the files that only it used, as ``delete_tag``; with ``allowed``, only files in that set."""
 
     def drop() -> None:
         context.tags.delete(tag.name)
@@ -126,7 +132,7 @@ def drop_tag(context: TableContext, tag: Tag, allowed: frozenset[str] | None = N
 
 
 def plan_tag_deletion(context: TableContext, name: str) -> Plan:
-    """What deleting a tag takes with it; raises as ``delete_tag``."""
+    """Plan the deletion of a tag and of the files that only it uses; raises as ``delete_tag``."""
     state = TableState.of(context)
     data, metadata = only_of(context, _read_to_delete(context, name)).files()
     return Plan(
@@ -141,14 +147,14 @@ def plan_tag_deletion(context: TableContext, name: str) -> Plan:
 
 
 def apply_tag_deletion(context: TableContext, plan: Plan) -> Removal:
-    """Delete the planned tag and files, fewer when something has come to use them since; raises PlanOutdated."""
+    """Delete the planned tag, and those of the planned files that are still unused; raises PlanOutdated."""
     plan.check(context, OPERATION)
     tag = _read_to_delete(context, plan.argument("tag", str))
     return drop_tag(context, tag, frozenset(f.path for f in plan.files))
 
 
 def stands(context: TableContext, tag: Tag) -> bool:
-    """Whether the tag is there and still names the same snapshot."""
+    """Whether the tag exists and still references the same snapshot."""
     try:
         return context.tags.read(tag.name).snapshot == tag.snapshot
     except TagNotFound:
@@ -156,7 +162,7 @@ def stands(context: TableContext, tag: Tag) -> bool:
 
 
 def check_held(context: TableContext, snapshot: Snapshot, name: str) -> None:
-    """Raises SnapshotNotFound unless the snapshot is live or a tag other than ``name`` holds it."""
+    """Raises SnapshotNotFound unless the snapshot is live or referenced by a tag other than ``name``."""
     if context.snapshots.is_live(snapshot):
         return
     if not any(t.snapshot == snapshot for t in context.tags.list() if t.name != name):
@@ -168,14 +174,14 @@ def check_held(context: TableContext, snapshot: Snapshot, name: str) -> None:
 
 
 def _read_to_delete(context: TableContext, name: str) -> Tag:
-    """The tag; raises CorruptTable with what is left to do for one that does not say what it holds."""
+    """Read the tag; the CorruptTable of an unreadable tag states how to proceed."""
     try:
         return context.tags.read(name)
     except CorruptTable as error:
         path = context.paths.tag(name)
         raise CorruptTable(
-            f"tag {name!r} of table {context.name} does not say which files it holds: {error}. Nothing was deleted; "
-            f"run fsck, and if the tag cannot be restored delete its file {path} by hand: what only it held is then "
-            "found as orphans",
+            f"tag {name!r} of table {context.name} cannot be read, so the files that it uses cannot be determined: "
+            f"{error}. Nothing was deleted. Run fsck; if the tag cannot be restored, delete its file {path} by hand, "
+            "and then remove the files that only it used as orphans",
             **{**error.facts, "path": path, "tag": name, "table": context.name},
         ) from error

@@ -1,8 +1,8 @@
-"""Take a tag away, and then the files that only it used, on whatever branch others use them (format 15.1, 16.4).
+"""Tag release: deletes a tag, then the files that nothing else on any branch uses (format 15.1, 16.4).
 
-A file lives in a row of snapshots without gaps: one that a snapshot beyond the tag's uses is used by the nearest live
-snapshot on that side. So of the table's own branch only the neighbours are asked, and the latest; of other branches,
-whose history may fork anywhere, everything is.
+The snapshots that use a file have consecutive ids. So when a snapshot before or after the tag's snapshot uses a file,
+the nearest live snapshot on that side uses it too. On the table's own branch it is therefore enough to read these two
+snapshots and the latest one. Of other branches, which may fork at any snapshot, all roots are read.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from paimon_core.metadata.stores.tag_store import Tag
 
 
 def only_of(context: TableContext, *tags: Tag) -> RemovableFiles:
-    """The files that only these tags use; none of one whose snapshot is live.
+    """Return the files that only these tags use; a tag whose snapshot is live contributes none.
 
-    Raises CorruptTable for anything that stands and cannot be read whole.
+    Raises CorruptTable when a snapshot, another tag or a branch cannot be read completely.
     """
     return retry_when_vanished(lambda: _only_of(context, tags))
 
@@ -37,10 +37,10 @@ def release(
     allowed: frozenset[str] | None = None,
     becomes: Tag | None = None,
 ) -> Removal:
-    """``drop`` the tag, then delete what only it used, of that only what is ``allowed``; what was deleted.
+    """Call ``drop`` to delete or replace the tag, then delete the files that only it used; return these files.
 
-    ``becomes``: what the tag then is instead. What came to be held meanwhile stays. Raises as ``only_of``, with the tag
-    still there.
+    ``allowed`` restricts the deletion to these paths; ``becomes`` is the new tag when ``drop`` replaces it. Files that
+    are used by a tag or branch created meanwhile are kept. Raises as ``only_of``, before ``drop`` is called.
     """
     seen = seen_now(context)
     removable = only_of(context, tag)
@@ -53,13 +53,13 @@ def release(
     if not data and not metadata:
         return Removal()
     used = used_since(context, seen, (*data, *metadata))
-    if context.snapshots.is_live(tag.snapshot):  # a rollback has brought it back
+    if context.snapshots.is_live(tag.snapshot):  # a rollback has restored it
         return Removal()
 
-    def goes(file: PlannedFile) -> bool:
+    def is_removable(file: PlannedFile) -> bool:
         return file.path not in used and (allowed is None or file.path in allowed)
 
-    removal = Removal.of(*(existing_files(context.storage, filter(goes, files)) for files in (data, metadata)))
+    removal = Removal.of(*(existing_files(context.storage, filter(is_removable, files)) for files in (data, metadata)))
     context.storage.delete(removal.paths)
     return removal
 

@@ -1,4 +1,4 @@
-"""Success files of tags: what option ``tag.create-success-file`` leaves beside them for other tools (format 15.1)."""
+"""Success files of tags: files that option ``tag.create-success-file`` requests for other tools (format 15.1)."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from paimon_core.metadata.success_file import write_success_file
 
 
 def note_created(context: TableContext, name: str) -> None:
-    """Write the success file of a tag that was made; one that is there keeps its time of creation."""
+    """Write the success file of a tag that was created; an existing file keeps its creation time."""
     if not context.options["tag.create-success-file"]:
         return
     write_success_file(context.storage, context.paths.tag_success(name), clock.now_millis())
 
 
 def note_deleted(context: TableContext, name: str) -> None:
-    """Delete the success file of a tag that has gone."""
+    """Delete the success file of a deleted tag."""
     if context.options["tag.create-success-file"]:
         context.storage.delete([context.paths.tag_success(name)])

@@ -1,4 +1,4 @@
-"""Changelog files leave with their snapshot, whatever tags hold of it; nothing is left over, nothing needed goes."""
+"""Changelog files are deleted with their snapshot, also when it is tagged; all others are kept."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A clean-up with hands: what it hands out, in which order, and that nothing is concluded from half an answer."""
+"""A clean-up with an executor: which steps it runs there, in which order, and that a failed step changes nothing."""
 
 import time
 
@@ -15,8 +15,8 @@ from tests.support.fake_tables import append, data_files, fake_table
 from tests.support.orphan_tables import path_of, plan, planned, stray, three_days_on
 
 
-class Noted:
-    """Hands that do it here and note it."""
+class Recording:
+    """An executor that runs the steps in this process and records them."""
 
     def __init__(self):
         self.calls = []
@@ -40,8 +40,8 @@ class Noted:
         context.storage.delete(paths)
 
 
-class Failing(Noted):
-    """The job that opens manifests fails."""
+class Failing(Recording):
+    """An executor whose reads of manifests fail."""
 
     def data_names(self, context, manifests, among):
         raise StorageError("a worker died")
@@ -56,7 +56,7 @@ def context():
 
 
 def test_the_listing_is_complete_before_references_are_read_each_time(context):
-    lost, executor = stray(context), Noted()
+    lost, executor = stray(context), Recording()
     found = plan(context, executor=executor)
     assert planned(found) == {lost.file_name}
     assert executor.calls == ["candidates", "data_names"]
@@ -68,7 +68,7 @@ def test_the_listing_is_complete_before_references_are_read_each_time(context):
     assert executor.calls[5:] == ["data_names", "delete"]
 
 
-def test_what_fails_elsewhere_fails_here_and_nothing_is_touched(context):
+def test_an_error_of_the_executor_is_raised_and_nothing_is_changed(context):
     lost = stray(context)
     with pytest.raises(StorageError, match="a worker died"):
         plan(context, executor=Failing())
@@ -77,15 +77,15 @@ def test_what_fails_elsewhere_fails_here_and_nothing_is_touched(context):
     assert context.storage.exists(path_of(context, lost))
 
 
-def test_deletions_are_handed_out_too(context):
-    lost, executor = stray(context), Noted()
+def test_the_executor_deletes_files_too(context):
+    lost, executor = stray(context), Recording()
     apply_orphan_removal(context, plan(context, mode="delete"), executor=executor)
     assert executor.calls == ["candidates", "data_names", "delete"]
     assert not context.storage.exists(path_of(context, lost))
 
 
-def test_an_expiry_hands_out_its_deletions_only(context):
-    executor, now = Noted(), time.time_ns() // 1_000_000
+def test_an_expiry_uses_the_executor_for_deletions_only(context):
+    executor, now = Recording(), time.time_ns() // 1_000_000
     found = plan_snapshot_expiry(context, Retention(1, 1, now, 10))
     assert apply_snapshot_expiry(context, found, executor=executor).expired == (1,)
     assert executor.calls == ["delete"]

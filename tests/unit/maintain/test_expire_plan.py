@@ -1,4 +1,4 @@
-"""Expiry as a plan: what it lists, who holds what, branches and table indexes, and when it is refused."""
+"""Expiry as a plan: what it lists, what protects files, branches and table indexes, and when it is refused."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from tests.support.reachable import assert_whole_and_clean
 
 
 def branch_at(context, snapshot_id):
-    """Branch b from a snapshot of main, without a tag of it on either."""
+    """Branch b from a snapshot of main, without a tag on either branch."""
     create_tag(context, "from", context.snapshots.read(snapshot_id))
     create_branch(context, "b", "from")
     branch = context.on_branch("b")
@@ -104,7 +104,7 @@ def test_a_plan_of_another_table_or_operation_is_refused():
     with pytest.raises(PlanOutdated):
         apply_snapshot_expiry(other, plan_snapshot_expiry(context, EVERYTHING))
     odd = dataclasses.replace(plan_snapshot_expiry(context, EVERYTHING), operation="delete-tag")
-    with pytest.raises(InvalidRequest, match="is not one to expire-snapshots"):
+    with pytest.raises(InvalidRequest, match="cannot be applied as a plan to expire-snapshots"):
         apply_snapshot_expiry(context, odd)
 
 
@@ -116,10 +116,10 @@ def test_a_forged_plan_removes_nothing_else():
     mine = context.paths.data_file(context.partition_path(live.partition), live.bucket, live.file.file_name)
     forged = dataclasses.replace(plan, files=(*plan.files, PlannedFile(mine, 1), PlannedFile(context.paths.schema(0))))
     outside = dataclasses.replace(plan, files=(*plan.files, PlannedFile(f"{context.paths.root}/../other/file")))
-    with pytest.raises(InvalidRequest, match="which is no file of it"):
+    with pytest.raises(InvalidRequest, match="which is not in the directory of the table"):
         apply_snapshot_expiry(context, outside)
     gap = dataclasses.replace(plan, arguments={**plan.arguments, "snapshots": plan.arguments["snapshots"][1:]})
-    with pytest.raises(PlanOutdated, match="are not all those before"):
+    with pytest.raises(PlanOutdated, match="does not contain exactly the snapshots before"):
         apply_snapshot_expiry(context, gap)
     removed = apply_snapshot_expiry(context, Plan.from_bytes(forged.to_bytes())).removed
     assert set(removed.paths) == {f.path for f in plan.files}
@@ -136,7 +136,7 @@ def test_a_tag_made_while_the_plan_is_applied_keeps_its_files():
     assert_whole_and_clean(context)
 
 
-# -- who holds what
+# -- what protects files
 
 
 @pytest.mark.parametrize(
@@ -291,7 +291,7 @@ def again(context, snapshot, **changes):
 
 
 def indexed():
-    """Deletion vectors as Java lays them down: 1 has x, 2 and 3 share a manifest of x and y, 4 and 5 have y and z."""
+    """Deletion vectors as Java stores them: 1 has x, 2 and 3 share a manifest of x and y, 4 and 5 have y and z."""
     context, _ = compacted()
     with_index(context, context.snapshots.read(1), 1, "x")
     second = with_index(context, context.snapshots.read(2), 2, "x", "y")
@@ -354,7 +354,7 @@ def test_statistics_go_with_the_last_snapshot_that_has_them():
     assert_whole_and_clean(context)
 
 
-# -- what is looked at, and what is cleaned
+# -- what is read, and what is cleaned
 
 
 def test_a_batch_reads_the_snapshots_that_it_expires_and_three_more():
@@ -369,7 +369,7 @@ def test_a_batch_reads_the_snapshots_that_it_expires_and_three_more():
 
 @pytest.mark.usefixtures("fake_rows")
 def test_a_file_that_a_later_snapshot_took_up_again_stays():
-    """Going back to an old state as a new snapshot adds files again that an earlier delta deleted."""
+    """A new snapshot that restores an old state adds files again that an earlier delta deleted."""
     context, (a, b, *_) = compacted()
     first, fifth = context.snapshots.read(1), context.snapshots.read(5)
     old = [e.file for e in context.manifests.entries_of(first)]
@@ -396,7 +396,7 @@ def test_emptied_directories_go_where_the_option_says_so(tmp_path):
         assert_whole_and_clean(context)
 
 
-# -- what is gone already
+# -- files that are deleted already
 
 
 @pytest.mark.parametrize("after", ["a whole run", "a run that died"])

@@ -1,4 +1,4 @@
-"""Bugs that Apache Paimon had in its expiry, by their numbers: each must not be ours."""
+"""Bugs that Apache Paimon had in its expiry, by issue number: paimon_core must not have them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.support.reachable import assert_whole_and_clean
 
 @pytest.mark.parametrize("missing", [[1], [3], [4], [5], [2, 4], [3, 4, 5]])
 def test_4743_a_missing_snapshot_does_not_stop_expiry_for_ever(missing):
-    """The one that is missing may be the very one at which a run would end."""
+    """The missing snapshot may be the one at which a run would end."""
     context = table_of(8)
     context.snapshots.delete(missing)
     expire_all(context, retain_min=5)
@@ -41,7 +41,7 @@ def test_8883_a_wrong_hint_changes_nothing_and_is_put_right(hint):
 
 
 def reads_whole(context):
-    """A reader that begins with the earliest snapshot it sees; True when it had all, False when it was told."""
+    """Read the earliest snapshot; True when it is complete, False when the reader gets an error that it has expired."""
     earliest = context.snapshots.earliest_id()
     try:
         snapshot = context.snapshots.read(earliest)
@@ -52,13 +52,13 @@ def reads_whole(context):
         directory = context.partition_path(entry.partition)
         path = context.paths.data_file(directory, entry.bucket, entry.file.file_name)
         if not context.storage.exists(path):
-            assert not context.snapshots.exists(snapshot.id), "a snapshot that stands lacks a file"
+            assert not context.snapshots.exists(snapshot.id), "a snapshot exists and lacks a file"
             return False
     return True
 
 
 def test_6978_a_new_reader_sees_a_whole_snapshot_or_none():
-    """Before each call of an expiry another begins to read at the earliest snapshot."""
+    """Before each call of an expiry, a reader starts at the earliest snapshot."""
     calls, (start, _) = 0, compacted()
     while True:
         context = clone(start)
@@ -89,7 +89,7 @@ def intercepted(call, countdown, action):
 
 @pytest.mark.parametrize("verb", ["read", "list", "exists"])
 def test_races_around_the_earliest_snapshot(verb):
-    """4930, 5096, 3479, 7572: what was the earliest expires between the look and the read."""
+    """4930, 5096, 3479, 7572: the earliest snapshot expires between finding its id and reading it."""
     for ask, want in (
         (lambda c: c.snapshots.as_of(5000).id, 5),
         (lambda c: c.snapshots.latest().id, 5),
@@ -122,7 +122,7 @@ def test_1302_a_loop_over_snapshots_lives_through_an_expiry(at):
 @pytest.mark.parametrize("verb", ["read", "list", "exists", "delete", "overwrite"])
 @pytest.mark.parametrize("part", ["/snapshot", "manifest-list", "/tag", "EARLIEST", "bucket-0"])
 def test_4272_two_expiries_at_once(verb, part):
-    """Of two jobs that expire the same table at any moment both end well, and nothing needed is gone."""
+    """Two jobs expire the same table at the same time: both succeed, and no file in use is deleted."""
     context, (a, _, c, d) = compacted()
     create_tag(context, "t", context.snapshots.read(1))
     storage = FaultyStorage(context.storage)

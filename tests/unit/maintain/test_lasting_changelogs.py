@@ -1,4 +1,4 @@
-"""Changelogs that outlive their snapshots: what stays for them, who may still read it, and when it goes."""
+"""Changelogs that outlive their snapshots: which files are kept for them, who can read them, and when they expire."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def test_changelogs_expire_and_take_their_files_along(producer):
     assert [told_files(context, i) for i in (4, 6)] != [[], []]
     assert_whole_and_clean(context)
     assert {names["a"], names["b"]}.isdisjoint(data_files(context))
-    assert expire_changelogs(context, EVERYTHING).expired == (4,)  # the newest stays, as in Java
+    assert expire_changelogs(context, EVERYTHING).expired == (4,)  # the newest is kept, as in Java
     assert_whole_and_clean(context)
     append(context, now_millis=7000)
     expire_all(context, decoupled=True)
@@ -162,7 +162,7 @@ def test_a_tag_keeps_what_it_reads_when_its_changelog_goes():
 
 
 def test_back_to_one_life_the_old_changelogs_stay_whole():
-    """The options may change: what older changelogs tell stays until they go."""
+    """The options may change: the files of older changelogs are kept until these expire."""
     context, _ = history("none")
     expire_all(context, retain_min=5, decoupled=True)
     assert context.changelogs.ids() == [1]
@@ -185,7 +185,7 @@ def test_manifests_that_the_changelogs_left_share_with_those_that_go_stay(left):
 
 @pytest.mark.usefixtures("fake_rows")
 def test_a_file_that_the_latest_snapshot_took_up_again_stays():
-    """Going back to an old state as a new snapshot adds files again that the delta of a changelog deleted."""
+    """A new snapshot that restores an old state adds files again that the delta of a changelog deleted."""
     context, names = history("none")
     old = [e.file for e in context.manifests.entries_of(context.snapshots.read(1))]
     now = [e.file for e in context.manifests.entries_of(context.snapshots.read(6))]

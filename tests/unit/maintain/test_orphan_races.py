@@ -1,4 +1,4 @@
-"""Orphan removal beside everybody else: whatever happens between two of its calls, no file in use goes (I27)."""
+"""Orphan removal with concurrent changes: whatever happens between two of its calls, no used file is removed (I27)."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from tests.support.orphan_tables import check_live, clean, everything, make_bran
 
 
 def table() -> tuple[TableContext, FaultyStorage, TableContext]:
-    """A table with two snapshots, a storage to look at it through, and the table as seen through that."""
+    """A table with two snapshots, a faulty storage over its files, and the table opened on that storage."""
     context = fake_table()
     append(context)
     append(context)
@@ -40,16 +40,16 @@ def table() -> tuple[TableContext, FaultyStorage, TableContext]:
 
 
 def late(context: TableContext, held: CommitMessage) -> None:
-    """Commit a message as Table.commit does: its files must be there."""
+    """Commit a message as Table.commit does: its files must exist."""
     check_messages([held], context)
     commit([held], context=context, user="late")
 
 
-# -- one rival, at the worst moment
+# -- one concurrent change, at the worst moment
 
 
 def after_the_listing(storage: FaultyStorage, verb: str, part: str, action: Callable[[], Any]) -> None:
-    """Have ``action`` happen before the first such call that follows the listing of the directories."""
+    """Run ``action`` before the first such call after the listing of the directories."""
     storage.before("list", "/bucket-0", lambda: storage.before(verb, part, action))
 
 
@@ -74,7 +74,7 @@ def test_the_directories_are_listed_before_the_references_are_read():
     assert any(last_listing < i < first_manifest for i in listed)
 
 
-def test_a_commit_between_the_looks_of_apply_and_its_moves_is_brought_back():
+def test_files_committed_between_the_checks_of_apply_and_its_moves_are_restored():
     context, storage, seen = table()
     held, lost = message(context, stray(context)), stray(context)
     found = plan(seen)
@@ -85,7 +85,7 @@ def test_a_commit_between_the_looks_of_apply_and_its_moves_is_brought_back():
     check_live(context)
 
 
-def test_when_the_last_look_fails_all_comes_back():
+def test_when_the_last_check_fails_all_files_are_restored():
     context, storage, seen = table()
     stray(context)
     before = everything(context)
@@ -96,8 +96,8 @@ def test_when_the_last_look_fails_all_comes_back():
     assert everything(context) == before
 
 
-def test_a_snapshot_that_expires_in_the_scan_starts_it_anew():
-    """Known bugs apache/paimon 7710 and 7715: the used set lacked what had vanished, and everything was an orphan."""
+def test_a_snapshot_that_expires_in_the_scan_makes_it_retry():
+    """Known bugs apache/paimon 7710 and 7715: the used set lacked a deleted snapshot, so its files were orphans."""
     context, storage, seen = table()
     lost = stray(context)
     append(context)
@@ -122,7 +122,7 @@ def test_snapshots_that_keep_expiring_end_it_with_nothing_done():
         storage.before("read", newest.base_manifest_list, again)
 
     storage.before("read", context.snapshots.read(2).base_manifest_list, again)
-    with pytest.raises(PlanOutdated, match="went away"):
+    with pytest.raises(PlanOutdated, match="were deleted during each"):
         plan(seen)
     assert quarantines(context) == []
 
@@ -179,7 +179,7 @@ def test_a_stale_listing_of_snapshots_hides_none():
     assert plan(seen).is_empty
 
 
-# -- crashes and faults of its own
+# -- crashes and storage errors during the removal
 
 
 def test_a_crash_at_any_call_of_apply_loses_nothing_and_undo_brings_all_back():
@@ -238,7 +238,7 @@ def test_a_move_that_fails_leaves_the_rest_and_can_be_undone():
 
 @dataclass
 class Interrupted(FaultyStorage):
-    """Somebody acts just before the calls of these numbers."""
+    """Runs an action just before each of the calls with these numbers."""
 
     at: dict[int, Callable[[], Any]] = field(default_factory=dict)
     number: int = -1
@@ -251,7 +251,7 @@ class Interrupted(FaultyStorage):
 
 
 class History:
-    """One table, one clean-up of it, and rivals at random calls; ``Random(seed)`` decides everything."""
+    """One table, one clean-up of it, and concurrent changes before random calls, all chosen by ``Random(seed)``."""
 
     def __init__(self, seed: int, template: TableContext) -> None:
         self.random = random.Random(seed)
@@ -259,7 +259,7 @@ class History:
         self.held = [message(self.context, stray(self.context)) for _ in range(3)]
         self.done: list[str] = []
 
-    def rival(self) -> None:
+    def change(self) -> None:
         name = self.random.choice(
             ["append", "late", "late", "compact", "expire", "tag", "untag", "retag", "rollback", "branch", "clean"]
         )
@@ -316,9 +316,9 @@ class History:
         return self.context.snapshots.read(self.random.choice(self.context.snapshots.ids()))
 
     def run(self) -> int:
-        """Clean up with up to four rivals; the number of files that went."""
+        """Clean up with up to four concurrent changes; return the number of removed files."""
         calls = sorted(self.random.sample(range(90), self.random.randint(1, 4)))
-        storage = Interrupted(self.context.storage, at=dict.fromkeys(calls, self.rival))
+        storage = Interrupted(self.context.storage, at=dict.fromkeys(calls, self.change))
         removed = 0
         try:
             removed = len(clean(reopened(self.context, storage)).removed)
@@ -352,14 +352,14 @@ def template() -> TableContext:
 
 
 def run(template: TableContext, seeds: range) -> tuple[int, list[str]]:
-    """Histories until one fails: its seed is in the error."""
+    """Run histories until one fails; the error contains its seed."""
     removed, done = 0, []
     for seed in seeds:
         history = History(seed, template)
         try:
             removed += history.run()
         except Exception as error:
-            error.add_note(f"seed {seed}, rivals {history.done}")
+            error.add_note(f"seed {seed}, changes {history.done}")
             raise
         finally:
             history.close()
@@ -376,7 +376,7 @@ def test_random_interleavings_touch_no_live_file(template):
 
 
 def _references_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The other order, and no second look."""
+    """Read the references before the listing, and not a second time."""
     stash: list[Any] = []
     listed = orphans.find_candidates
 
@@ -397,11 +397,11 @@ class _All(set):
         return other
 
 
-def _no_last_look(monkeypatch: pytest.MonkeyPatch) -> None:
+def _no_last_check(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(orphans, "_bring_back", lambda context, quarantine, moved, used: list(moved))
 
 
-@pytest.mark.parametrize("bug", [_references_first, _no_last_look])
+@pytest.mark.parametrize("bug", [_references_first, _no_last_check])
 def test_the_histories_find_planted_bugs(template, monkeypatch, bug):
     bug(monkeypatch)
     with pytest.raises(AssertionError):

@@ -1,4 +1,4 @@
-"""The mark of a partition that is done: a file with two times, the first of which stays."""
+"""The done mark of a partition: a file with two times, of which the first never changes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""look_again: what vanished is looked for anew, what is broken is not."""
+"""retry_when_vanished: a read is retried after a file was deleted, and not after other errors."""
 
 import pytest
 
@@ -6,34 +6,35 @@ from paimon_core.errors import CorruptTable, SnapshotNotFound
 from paimon_core.maintain.retry_when_vanished import TRIES, retry_when_vanished
 
 
-def looks(*errors):
-    """A look that raises these one after the other, then gives 7; and how often it was asked."""
-    asked = []
+def failing_read(*errors):
+    """A function that raises these errors one after the other, then returns 7; and a list of its calls."""
+    calls = []
 
-    def look():
-        asked.append(1)
-        if len(asked) <= len(errors):
-            raise errors[len(asked) - 1]
+    def read():
+        calls.append(1)
+        if len(calls) <= len(errors):
+            raise errors[len(calls) - 1]
         return 7
 
-    return look, asked
+    return read, calls
 
 
-def test_what_vanishes_is_looked_for_again():
-    look, asked = looks(SnapshotNotFound("gone"), CorruptTable("no file", missing=True), SnapshotNotFound("gone"))
-    assert retry_when_vanished(look) == 7
-    assert len(asked) == TRIES
+def test_a_deleted_snapshot_or_file_is_read_again():
+    missing = SnapshotNotFound("missing")
+    read, calls = failing_read(missing, CorruptTable("no file", missing=True), missing)
+    assert retry_when_vanished(read) == 7
+    assert len(calls) == TRIES
 
 
-def test_what_keeps_vanishing_is_told():
-    look, asked = looks(*[SnapshotNotFound(f"gone {i}") for i in range(TRIES + 1)])
-    with pytest.raises(SnapshotNotFound, match=f"gone {TRIES - 1}"):
-        retry_when_vanished(look)
-    assert len(asked) == TRIES
+def test_the_error_of_the_last_try_is_raised():
+    read, calls = failing_read(*[SnapshotNotFound(f"missing {i}") for i in range(TRIES + 1)])
+    with pytest.raises(SnapshotNotFound, match=f"missing {TRIES - 1}"):
+        retry_when_vanished(read)
+    assert len(calls) == TRIES
 
 
-def test_what_does_not_read_is_told_at_once():
-    look, asked = looks(CorruptTable("torn"))
+def test_other_errors_are_raised_at_once():
+    read, calls = failing_read(CorruptTable("torn"))
     with pytest.raises(CorruptTable, match="torn"):
-        retry_when_vanished(look)
-    assert len(asked) == 1
+        retry_when_vanished(read)
+    assert len(calls) == 1

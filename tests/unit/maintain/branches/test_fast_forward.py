@@ -1,4 +1,4 @@
-"""Fast-forward: main takes over a branch, adding only; what would lose a commit is refused."""
+"""Fast-forward: main gets the history of a branch by additions only; it is refused when a commit would be lost."""
 
 import dataclasses
 
@@ -14,7 +14,7 @@ from tests.support.faulty_storage import Died, FaultyStorage, Outcome
 
 
 def branched(commits=2):
-    """Main with two snapshots, and a branch from the second with commits and a tag of its own."""
+    """Main with two snapshots, and a branch from the second with its own commits and its own tag."""
     context = fake_table()
     append(context)
     append(context)
@@ -67,7 +67,7 @@ def test_commits_to_main_are_named_and_not_lost(empty):
         append(context, user="day")
     name, before = branch.branch, live(context)
     who = "1 of user u, 2 of user u" if empty else "3 of user night, 4 of user day"
-    with pytest.raises(CommitConflict, match=f"{name}'.* would be lost: {who}. Nothing is lost"):
+    with pytest.raises(CommitConflict, match=f"{name}'.* would be lost: {who}. Nothing was deleted"):
         fast_forward(context, name)
     assert live(context) == before
     check_whole(context)
@@ -88,7 +88,7 @@ def test_a_commit_that_wins_the_race_for_an_id_keeps_it():
         context, branch = branched()
         storage = FaultyStorage(context.storage)
         storage.before("create_exclusive", f"t/snapshot/snapshot-{snapshot}", lambda c=context: append(c, user="fast"))
-        with pytest.raises(CommitConflict, match=f"snapshot {snapshot} was committed here meanwhile"):
+        with pytest.raises(CommitConflict, match=f"snapshot {snapshot} was committed by a concurrent writer"):
             fast_forward(reopened(context, storage), "dev")
         assert context.snapshots.latest().commit_user == "fast"
         assert context.snapshots.latest_id() == snapshot
@@ -129,14 +129,14 @@ def test_a_publish_whose_answer_was_lost_is_found_by_the_next():
 def test_what_has_expired_on_the_branch_leaves_no_gap():
     context, branch = branched(commits=3)
     branch.snapshots.delete([2])
-    assert fast_forward(context, "dev").id == 5  # the branch's copy of the tag tells where it began
+    assert fast_forward(context, "dev").id == 5  # the branch's copy of the tag references its first snapshot
     append(branch)
     append(branch)
     branch.snapshots.delete([3, 4, 5, 6])
-    with pytest.raises(CommitConflict, match="snapshots 6 to 6 of the branch have expired, which would be a gap"):
+    with pytest.raises(CommitConflict, match="snapshots 6 to 6 of the branch have expired, which would leave a gap"):
         fast_forward(context, "dev")
     branch.tags.delete("audited")
-    with pytest.raises(CommitConflict, match="cannot be told whether the branch has its commits"):
+    with pytest.raises(CommitConflict, match="cannot be determined whether the branch contains its commits"):
         fast_forward(context, "dev")
 
 
@@ -165,14 +165,14 @@ def test_schemas_go_along_and_a_change_of_schema_on_main_is_not_lost():
     assert context.schemas.latest() == newer
     branch.schemas.publish(dataclasses.replace(newer, id=2))
     context.schemas.publish(dataclasses.replace(newer, id=2, comment="ours"))
-    with pytest.raises(CommitConflict, match="schema 2 was made here"):
+    with pytest.raises(CommitConflict, match="schema 2 was created on branch 'main'"):
         fast_forward(reopened(context, context.storage), "dev")
 
 
 def test_tags_of_one_name_on_two_snapshots_are_told():
     context, _ = branched()
     create_tag(context, "audited", context.snapshots.read(1))
-    with pytest.raises(CommitConflict, match="tag 'audited' names another snapshot here"):
+    with pytest.raises(CommitConflict, match="tag 'audited' names another snapshot on branch 'main'"):
         fast_forward(context, "dev")
     assert context.snapshots.ids() == [1, 2]
 

@@ -1,4 +1,4 @@
-"""Consumers that fell silent are forgotten, by a plan."""
+"""Consumer expiry: deletes the files of consumers that recorded no progress, by a plan."""
 
 from __future__ import annotations
 

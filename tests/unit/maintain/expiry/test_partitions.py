@@ -1,4 +1,4 @@
-"""Partition expiry: which partitions, by value and by update, dropped once, and what stands in the way."""
+"""Partition expiry: selects partitions by value or by update, drops them exactly once, and what prevents it."""
 
 from __future__ import annotations
 
@@ -161,11 +161,11 @@ def test_by_update_a_file_without_a_date_is_no_reason():
     commit([message(context, dateless)], context=context, user="u")
     plan = plan_partition_expiry(context, now_millis=int(time.time() * 1000) + 8 * DAY)
     assert plan.is_empty
-    assert [p.by for p in plan.protected] == ["one of its files does not say when it was made"]
+    assert [p.by for p in plan.protected] == ["one of its files has no creation time"]
 
 
 def test_by_update_a_compaction_meanwhile_is_a_conflict():
-    """Bugs #6687, #3817, #2425: what was planned on is gone; nothing of its new files is lost."""
+    """Bugs #6687, #3817, #2425: the planned files were rewritten; no new file is lost."""
     context = table_of("a")
     (entry,) = context.manifests.entries_of(context.snapshots.latest())
     plan = plan_partition_expiry(context, now_millis=int(time.time() * 1000) + 8 * DAY, strategy="update-time")
@@ -197,7 +197,7 @@ def test_by_value_a_compaction_meanwhile_is_dropped_with_the_rest():
     assert held(context) == []
 
 
-# -- once, whatever happens
+# -- exactly once
 
 
 def test_a_plan_that_is_applied_twice_drops_once():

@@ -1,4 +1,4 @@
-"""expire: what goes, what stays, and that a crash or a rival anywhere loses nothing that somebody can still read."""
+"""Snapshot expiry: what is deleted and kept, and that no crash or concurrent process loses a file in use."""
 
 from __future__ import annotations
 
@@ -193,7 +193,7 @@ def test_a_dry_run_says_the_same_and_does_nothing():
     assert before - files_on_storage(context) == snapshots | {p.removeprefix(root + "/") for p in done.removed.paths}
 
 
-# -- things that are missing or torn
+# -- missing and truncated files
 
 
 def test_what_an_earlier_run_lost_of_expired_snapshots_does_not_stop_it():
@@ -231,7 +231,7 @@ def test_a_torn_tag_stops_it():
     assert files_on_storage(context) == before
 
 
-# -- crashes and rivals
+# -- crashes and concurrent changes
 
 
 @pytest.mark.parametrize("after", [False, True])

@@ -1,4 +1,4 @@
-"""Quarantine: what was put aside comes back bit for bit, or goes for good, from any crash."""
+"""Quarantine: its files are restored unchanged or deleted for good, also after a crash at any call."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.support.orphan_tables import check_live, clean, everything, path_of, 
 
 
 def cleaned(root=None):
-    """A table whose two strays lie in quarantine; its files before that, and the quarantine's id."""
+    """A table with two orphans in quarantine; its files before that, and the quarantine's id."""
     context = fake_table(FsspecStorage("file"), root=str(root / "t")) if root else fake_table()
     append(context)
     strays = [stray(context), stray(context)]
@@ -41,7 +41,7 @@ def test_undo_brings_all_back_bit_for_bit(tmp_path, on_disk):
     assert everything(context) == before
     assert quarantines(context) == []
     assert context.storage.list(context.paths.quarantine_directory) == []
-    with pytest.raises(NotFound, match="there are: none"):
+    with pytest.raises(NotFound, match="existing ones: none"):
         undo(context, plan_id)
 
 
@@ -150,7 +150,7 @@ def test_purge_that_dies_anywhere_is_finished_by_another():
 def test_what_the_table_uses_after_all_is_not_purged():
     context, strays, _, plan_id = cleaned()
     found = plan_purge(context, 0, three_days_on())
-    append(context, strays[0])  # no check that its file is there, as a foreign writer may do
+    append(context, strays[0])  # without checking that its file exists, as other engines may do
     with pytest.raises(PlanOutdated, match="undo"):
         apply_purge(context, found)
     protected = plan_purge(context, 0, three_days_on())

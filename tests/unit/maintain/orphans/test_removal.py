@@ -1,4 +1,4 @@
-"""Orphan removal: which files are taken, which never, and that what cannot be known stops it."""
+"""Orphan removal: which files are removed and which never, and that it stops when references cannot be determined."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def local_table(tmp_path, **kwargs):
     return fake_table(FsspecStorage("file"), root=str(tmp_path / "db.db" / "t"), **kwargs)
 
 
-# -- what is taken
+# -- which files are removed
 
 
 def test_files_that_nobody_committed_are_taken_and_all_others_stay():
@@ -182,7 +182,7 @@ def test_a_branch_without_schema_stops_it():
 
 
 def test_data_of_an_unpartitioned_table_and_of_one_with_two_keys_is_found(tmp_path):
-    """Known bug apache/paimon 4871: the directories of data files were not looked at."""
+    """Known bug apache/paimon 4871: the directories of data files were not listed."""
     import pyarrow as pa
 
     from paimon_core.metadata.context import TableContext
@@ -197,7 +197,7 @@ def test_data_of_an_unpartitioned_table_and_of_one_with_two_keys_is_found(tmp_pa
         assert len(plan(context, without_snapshots=True).files) == 1
 
 
-# -- what cannot be known
+# -- references that cannot be determined
 
 
 def test_a_table_that_never_had_a_snapshot_is_left_unless_asked_for():
@@ -346,7 +346,7 @@ def test_a_forged_plan_removes_nothing_else(tmp_path):
     for files in ((wrong[1],), wrong[1:]):
         report = apply_orphan_removal(context, dataclasses.replace(found, files=files))
         assert report.removed == ()
-    with pytest.raises(InvalidRequest, match="which is no file of it"):
+    with pytest.raises(InvalidRequest, match="which is not in the directory of the table"):
         apply_orphan_removal(context, dataclasses.replace(found, files=wrong))
     assert everything(context) == before
     assert outside.exists()
@@ -417,7 +417,7 @@ def test_a_file_that_is_written_anew_or_is_gone_is_kept():
 
 
 def test_messages_older_than_the_age_are_garbage_and_their_commit_fails():
-    """A commit after its files were cleaned up makes no snapshot."""
+    """A commit whose files were removed as orphans creates no snapshot."""
     context = fake_table()
     append(context)
     held = [message(context, stray(context))]

@@ -1,4 +1,4 @@
-"""Plans: they travel, say what they do, and are refused for what they were not made for."""
+"""Plans: they are serializable, describe their effect, and are refused for a table that they were not created for."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_a_plan_with_mistyped_arguments_is_refused(operation):
         plan = dataclasses.replace(plan_of(context, subjects=("a",), arguments=arguments), operation=operation)
         with contextlib.suppress(PaimonError):
             APPLY[operation](context, plan)
-            assert operation == missing_files.OPERATION or value == []  # which asks for nothing
+            assert operation == missing_files.OPERATION or value == []  # it needs no such argument
     assert context.snapshots.ids() == [1, 2, 3]
 
 
@@ -99,7 +99,7 @@ def test_a_plan_is_only_for_its_operation_table_and_branch():
     plan = plan_of(context)
     plan.check(context, "do-it")
     for wrong in ({"operation": "other"}, {"table": "db.u"}, {"branch": "b"}):
-        with pytest.raises(InvalidRequest, match="is not one"):
+        with pytest.raises(InvalidRequest, match="cannot be applied as a plan to do-it"):
             dataclasses.replace(plan, **wrong).check(context, "do-it")
 
 
@@ -122,12 +122,12 @@ def test_a_table_that_moved_refuses_the_plan(change, expiry_harms):
     context = table()
     plan = plan_of(context)
     append(context)
-    plan.check(context, "do-it")  # commits on top do no harm
+    plan.check(context, "do-it")  # new commits are allowed
     CHANGES[change](context)
     if not expiry_harms and change in HARMLESS_WHEN_EXPIRY_IS:
         plan.check(context, "do-it", expiry_harms=False)
         return
-    with pytest.raises(PlanOutdated, match="moved"):
+    with pytest.raises(PlanOutdated, match="changed since the plan was created"):
         plan.check(context, "do-it", expiry_harms=expiry_harms)
 
 
@@ -198,5 +198,5 @@ def test_a_snapshot_that_came_back_is_told():
     context.snapshots.delete([1])
     storage = FaultyStorage(context.storage)
     storage.before("list", "/tag", lambda: (context.snapshots.publish(first), context.tags.delete("t")))
-    with pytest.raises(SnapshotNotFound, match="came back"):
+    with pytest.raises(SnapshotNotFound, match="was restored"):
         list(all_roots(reopened(context, storage)))

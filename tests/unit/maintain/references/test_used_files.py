@@ -1,4 +1,4 @@
-"""References and candidates in parts: what workers find in chunks is what one process finds."""
+"""References and candidates in parts: workers that each process a chunk find what one process finds."""
 
 from __future__ import annotations
 

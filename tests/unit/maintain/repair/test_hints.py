@@ -1,4 +1,4 @@
-"""Repair of hints: LATEST and EARLIEST are right again, and nothing else is touched."""
+"""Repair of hints: LATEST and EARLIEST are corrected, and nothing else is changed."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_right_hints_stay():
 @pytest.mark.parametrize("text", [b"", b"garbage", b"999", b"1", b"\x00\xff", b" 3", b"03", b"-1"])
 @pytest.mark.parametrize(("name", "right"), [("LATEST", "3"), ("EARLIEST", "2")])
 def test_wrong_hints_are_repaired_and_change_no_answer(name, right, text):
-    """Known bug #8883: a wrong hint stops an expiry for ever."""
+    """Known bug #8883: a wrong hint stops every later expiry."""
     context = table()
     path = context.paths.hint(name)
     context.storage.overwrite(path, text)
@@ -100,7 +100,7 @@ def test_a_table_that_never_rests_is_told():
 
     context.storage.delete([context.paths.hint("LATEST")])
     storage.before("overwrite", "LATEST", another)
-    with pytest.raises(StorageError, match="settle"):
+    with pytest.raises(StorageError, match="could not be repaired in 5 attempts"):
         repair_hints(reopened(context, storage))
 
 

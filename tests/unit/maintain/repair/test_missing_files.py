@@ -1,4 +1,4 @@
-"""Removal of missing files: entries whose files are gone leave the table in one commit, others never."""
+"""Removal of missing files: one commit deletes the entries of files that do not exist, and no other entry."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_missing_files_leave_the_table_and_the_rest_is_whole():
     context.storage.delete([path_of(context, a), path_of(context, c)])
     found = Plan.from_bytes(plan_missing_removal(context).to_bytes())
     assert {f.path for f in found.files} == {path_of(context, a), path_of(context, c)}
-    assert found.subjects == ("20 rows of 2 files that are gone",)
+    assert found.subjects == ("20 rows of 2 files that are missing",)
     report = apply_missing_removal(context, found)
     assert (report.rows, len(report.removed)) == (20, 2)
     assert report.snapshot.commit_kind is CommitKind.OVERWRITE
@@ -69,7 +69,7 @@ def test_a_file_in_quarantine_is_not_missing():
     append(context)
     file = fake_file(context)
     quarantine = clean(context).quarantine
-    append(context, file)  # no check that its file is there, as a foreign writer may do
+    append(context, file)  # without checking that its file exists, as other engines may do
     found = plan_missing_removal(context)
     assert found.is_empty
     assert {p.by for p in found.protected} == {f"quarantine {quarantine}: undo it"}

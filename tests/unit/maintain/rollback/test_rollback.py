@@ -1,4 +1,4 @@
-"""rollback: an older snapshot is the latest again, from wherever the last rollback was cut short."""
+"""Rollback: an older snapshot becomes the latest, also after a rollback that was interrupted at any call."""
 
 import pytest
 
@@ -50,7 +50,7 @@ def test_later_commits_go_on_from_there():
     assert len(live(context)) == 3
     assert context.snapshots.read(3) != s[2]
     check_whole(context)
-    with pytest.raises(SnapshotNotFound, match="holds no snapshot 3"):
+    with pytest.raises(SnapshotNotFound, match="has no snapshot 3"):
         rollback(context, s[2])
     with pytest.raises(SnapshotNotFound, match="it has 1 to 3"):
         rollback(context, s[4])
@@ -124,7 +124,7 @@ def test_a_target_that_an_expiry_removes_meanwhile_is_put_back():
 
 @pytest.mark.parametrize("at", [4, 5])
 def test_a_rollback_that_died_after_its_target_expired_is_finished_by_the_next(at):
-    """It slept, an expiry took the target, it woke and died half way: only its own tag holds the target then."""
+    """The rollback was paused, an expiry deleted the target, and the rollback crashed: only the guard tag has it."""
     context, s = five()
     storage = FaultyStorage(context.storage)
     storage.before("delete", f"snapshot-{at}", lambda: expire_all(context))
@@ -139,7 +139,7 @@ def test_a_rollback_that_died_after_its_target_expired_is_finished_by_the_next(a
 
 @pytest.mark.parametrize("at", ["tag-paimon-core-rollback", "LATEST", "snapshot-5", "snapshot-4"])
 def test_an_expiry_at_any_moment_of_a_rollback_leaves_a_table(at):
-    """Known bug #4947's kin: the expiry takes the target while the rollback takes all above it."""
+    """Similar to known bug #4947: an expiry deletes the target while the rollback deletes all newer snapshots."""
     for verb in ("overwrite", "delete"):
         context, _ = compacted()
         target = context.snapshots.read(2)
@@ -172,7 +172,7 @@ def test_commits_that_never_stop_are_told():
             return super().list(directory)
 
     with pytest.raises(
-        CommitConflict, match=r"kept being removed, or commits kept landing.*tag 'paimon-core-rollback-3'"
+        CommitConflict, match=r"concurrent commits or expiries kept changing the table.*tag 'paimon-core-rollback-3'"
     ):
         rollback(reopened(context, Busy(context.storage)), s[2])
     rollback(context, s[2])
@@ -180,7 +180,7 @@ def test_commits_that_never_stop_are_told():
 
 
 def test_the_hint_moves_before_snapshots_go():
-    """Known bug #4331: LATEST that points at a snapshot that is gone is believed by readers that look one further."""
+    """Known bug #4331: readers that check only the next id use a LATEST that points at a missing snapshot."""
     context, s = five()
     storage = FaultyStorage(context.storage)
     rollback(reopened(context, storage), s[2])
@@ -189,7 +189,7 @@ def test_the_hint_moves_before_snapshots_go():
 
 
 def test_an_expired_snapshot_is_restored_whole_and_stays_after_the_next_expiry():
-    """Known bugs #8450 and #5712: what a rollback to a tag restored had lost its files, or lost them later."""
+    """Known bugs #8450 and #5712: the files of a snapshot restored from a tag had been, or later were, deleted."""
     context, (a, b, _, _) = compacted()
     create_tag(context, "t", context.snapshots.read(2))
     expire_all(context)
@@ -202,7 +202,7 @@ def test_an_expired_snapshot_is_restored_whole_and_stays_after_the_next_expiry()
 
 
 def test_a_reader_sees_the_new_snapshot_of_a_reused_id():
-    """Known bug #4966: a cache by id served the snapshot that was rolled back."""
+    """Known bug #4966: a cache by id returned the snapshot that was rolled back."""
     context, s = five()
     assert context.snapshots.read(4) == s[3]
     rollback(context, s[2])

@@ -1,4 +1,4 @@
-"""Expiry, rollback, tags and branches at the same time: whoever is later, the table keeps what it needs."""
+"""Expiry, rollback, tags and branches at the same time: in every order, the table keeps the files that it needs."""
 
 import contextlib
 import random
@@ -162,7 +162,7 @@ def test_a_fast_forward_at_any_moment_of_an_expiry_and_the_other_way_round(histo
 
 @pytest.mark.parametrize("seed", range(15))
 def test_crashes_of_everybody_one_after_the_other(history, seed):
-    """Each dies somewhere, the next comes upon what is left; in the end the table is whole and can be used."""
+    """Each crashes at some call and the next one continues; at the end the table is complete and can be used."""
     rng = random.Random(seed)
     context = clone(history)
     create_tag(context, "one", context.snapshots.read(1))

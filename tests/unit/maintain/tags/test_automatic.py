@@ -1,4 +1,4 @@
-"""Automatic tags: which snapshot gets which name, and what is kept of them."""
+"""Automatic tags: which snapshot gets which tag, and how many tags are kept."""
 
 import datetime
 import time
@@ -86,7 +86,7 @@ def test_the_zone_of_this_process_is_the_default(monkeypatch):
 
 
 def test_expired_snapshots_are_passed_over():
-    """Known bug 2262: the next snapshot to look at had expired, and no tag was made any more."""
+    """Known bug 2262: the next snapshot to check had expired, and no more tags were created."""
     context = table(HOURLY, "2024-01-15T10:10")
     create_due_tags(context)
     for text in ("2024-01-15T10:20", "2024-01-15T10:30", "2024-01-15T11:30"):
@@ -150,7 +150,7 @@ def test_a_batch_tag_follows_the_writes_of_its_day():
     for snapshot in (1, 2, 3):
         create_due_tags(context, context.snapshots.read(snapshot))
     assert tags(context) == {"batch-write-2024-01-15": 1, "batch-write-2024-01-16": 3}
-    create_due_tags(context, context.snapshots.read(2))  # a commit that is found again
+    create_due_tags(context, context.snapshots.read(2))  # a repeated commit
     assert tags(context)["batch-write-2024-01-16"] == 3
 
 

@@ -1,4 +1,4 @@
-"""The expiry of tags by plan: what goes, what came since, and crashes; test_tags.py has the expiry at once."""
+"""Tag expiry by plan: what is deleted, later changes, and crashes; test_tags.py tests the expiry without a plan."""
 
 from __future__ import annotations
 
@@ -160,7 +160,7 @@ def test_plans_that_are_none():
     for changed in ({"tags": ["x"]}, {"now_millis": "1"}, {"older_than_millis": None}):
         with pytest.raises(InvalidRequest):
             apply_tag_expiry(context, dataclasses.replace(plan, arguments={**plan.arguments, **changed}))
-    with pytest.raises(InvalidRequest, match="is not one to expire-tags"):
+    with pytest.raises(InvalidRequest, match="cannot be applied as a plan to expire-tags"):
         apply_tag_expiry(context, dataclasses.replace(plan, operation="delete-tag"))
     assert len(names(context)) == 4
 

@@ -1,4 +1,4 @@
-"""Tags: they hold their snapshot whatever expires, and take with them only what nobody else uses."""
+"""Tags: they protect their snapshot from expiry; their deletion deletes only files that nothing else uses."""
 
 import json
 from dataclasses import replace
@@ -108,7 +108,7 @@ def test_deleting_the_tag_of_an_expired_snapshot_deletes_what_only_it_used():
 
 
 def test_2765_two_tags_on_one_snapshot_do_not_touch_each_other():
-    """Also 3650: the second tag's files went with the first."""
+    """Also 3650: the files of the second tag were deleted with the first tag."""
     context, (a, _, c, d) = compacted()
     for name in ("x", "y"):
         create_tag(context, name, context.snapshots.read(1))
@@ -128,7 +128,7 @@ def test_2409_an_upgraded_file_stays_when_the_tag_with_its_old_level_goes():
 
 
 def test_5229_another_tag_that_cannot_be_read_stops_the_deletion():
-    """An error on the way made the set of what stays empty, and everything went."""
+    """In Java an error made the set of used files empty, and all files were deleted."""
     context, _ = compacted()
     for number in (1, 2):
         create_tag(context, f"t{number}", context.snapshots.read(number))
@@ -159,7 +159,7 @@ def test_a_torn_tag_is_not_deleted_but_says_what_to_do(call):
     path = context.paths.tag("t")
     context.storage.overwrite(path, context.storage.read(path)[:40])
     before = files_on_storage(context)
-    with pytest.raises(CorruptTable, match=f"run fsck, and if .* delete its file {path} by hand") as told:
+    with pytest.raises(CorruptTable, match=f"Run fsck; if .* delete its file {path} by hand") as told:
         call(context, "t")
     assert (told.value.facts["path"], told.value.facts["tag"]) == (path, "t")
     assert files_on_storage(context) == before
@@ -327,7 +327,7 @@ def test_a_tag_that_is_deleted_while_it_is_renamed_stays_deleted():
     expire_all(context)
     storage = FaultyStorage(context.storage)
     storage.before("create_exclusive", "tag-new", lambda: delete_tag(context, "old"))
-    with pytest.raises(TagNotFound, match="was deleted or moved while it was renamed"):
+    with pytest.raises(TagNotFound, match="was deleted or replaced while it was renamed"):
         rename_tag(reopened(context, storage), "old", "new")
     assert context.tags.list() == []
 
@@ -379,7 +379,7 @@ def test_a_snapshot_that_expires_while_a_tag_is_moved_to_it_leaves_the_tag_where
     check_whole(context)
 
 
-# -- what else holds the files of a tag
+# -- other references to the files of a tag
 
 
 def test_changelogs_that_live_on_keep_the_appended_files_that_tell_them():
