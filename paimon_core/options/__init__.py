@@ -1,4 +1,4 @@
-"""Table options: names, parsers and values."""
+"""Table options: their names, the parsers of their values, and `TableOptions`, the parsed options of one table."""
 
 from paimon_core.options.field_options import FieldOptions, SequenceGroup
 from paimon_core.options.names import Use

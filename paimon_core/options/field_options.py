@@ -1,4 +1,4 @@
-"""Options of single columns, ``fields.<column>.<what>``, and those of sequence groups (format 9.4, 9.5)."""
+"""Options of single columns, ``fields.<column>.<what>``, and options of sequence groups (format 9.4, 9.5)."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ _FIELD_OPTION = re.compile(r"fields\.(.+)\.(" + "|".join(_OF_FIELD) + ")")
 
 @dataclass(frozen=True, slots=True)
 class FieldOptions:
-    """What the options say of one column; None and False where they say nothing."""
+    """The options of one column; None or False for an option that is not set."""
 
     aggregate_function: str | None = None
     ignore_retract: bool = False
@@ -67,20 +67,24 @@ class FieldOptions:
 
 @dataclass(frozen=True, slots=True)
 class SequenceGroup:
-    """Columns that change together, by the order of some of them (option ``fields.<g>.sequence-group``)."""
+    """Columns that are updated together, ordered by the ordering columns (option ``fields.<g>.sequence-group``)."""
 
     ordering: tuple[str, ...]
-    """Compared one after the other, ascending, null smallest."""
+    """The ordering columns: compared one after the other, ascending, null smallest."""
     protected: tuple[str, ...]
+    """The columns that the group updates."""
 
 
 def is_field_option(key: str) -> bool:
-    """Whether the key is one of a column or of a sequence group."""
+    """Whether the key is an option of a column or of a sequence group."""
     return key == DEFAULT_FUNCTION or bool(_SEQUENCE_GROUP.fullmatch(key) or _FIELD_OPTION.fullmatch(key))
 
 
 def parse_field_option(key: str, text: str) -> tuple[str, str, Any] | SequenceGroup:
-    """A column's name, the attribute of FieldOptions and its value, or a sequence group; raises ValueError."""
+    """Return (column, attribute of FieldOptions, value), or a SequenceGroup; the column "" stands for all columns.
+
+    Raises ValueError for a bad value.
+    """
     group = _SEQUENCE_GROUP.fullmatch(key)
     if group is not None:
         return SequenceGroup(parse_names(group.group(1)), parse_names(text))

@@ -1,8 +1,8 @@
-"""Paimon's options that are ignored here, as they change no row: they tune the memory, threads, buffers, caches,
-splits, layouts within a file and statistics of other engines, or belong to features that are off.
+"""Ignored options: options of Paimon that this library accepts and does not use, because they change no row.
 
-Each has the kind of its value and its default, as in Paimon 2.1; "" means no default. A kind is bool, int, number,
-size, duration or text.
+They tune other engines (memory, threads, buffers, caches, splits, file layout, statistics) or belong to features that
+are off. Each is listed with the kind of its value and its default in Paimon 2.1; "" means no default. A kind is bool,
+int, number, size, duration or text.
 """
 
 from __future__ import annotations
@@ -178,7 +178,7 @@ _CORE = (
     ("vector-search.distribute.enabled", "bool", "false"),
     ("vector-search.lateral-join.batch-size", "int", "256"),
 )
-"""Of every engine (CoreOptions)."""
+"""Options for all engines (CoreOptions)."""
 _FLINK = (
     ("sink.parallelism", "int", ""),
     ("scan.parallelism", "int", ""),
@@ -244,7 +244,7 @@ _FLINK = (
     ("filesystem.job-level-settings.enabled", "bool", "true"),
     ("sink.writer-refresh-detectors", "text", ""),
 )
-"""Of Flink (FlinkConnectorOptions)."""
+"""Options for Flink (FlinkConnectorOptions)."""
 _SPARK = (
     ("requiredSparkConfsCheck.enabled", "bool", "true"),
     ("legacy-timestamp-mapping.enabled", "bool", "false"),
@@ -266,14 +266,14 @@ _SPARK = (
     ("format-table.statistics.parallelism", "int", "8"),
     ("source.split.target-size-with-column-pruning", "bool", "false"),
 )
-"""Of Spark (SparkConnectorOptions)."""
+"""Options for Spark (SparkConnectorOptions)."""
 _ORC = (
     ("orc.column.encoding.direct", "text", ""),
     ("orc.dictionary.key.threshold", "number", "0.8"),
 )
-"""Of ORC files (OrcOptions)."""
+"""Options for ORC files (OrcOptions)."""
 CARRIED: dict[str, tuple[str, str]] = {key: (kind, default) for key, kind, default in (*_CORE, *_FLINK, *_SPARK, *_ORC)}
-"""The kind and the default of each."""
+"""The kind and the default of each ignored option, by key."""
 CARRIED_PREFIXES = (
     "parquet.",
     "orc.",
@@ -286,4 +286,5 @@ CARRIED_PREFIXES = (
     "tag.callback.",
     "blob-descriptor.",
 )
-"""What starts so is for a format's own writer, an index that only prunes, or a feature that is refused itself."""
+"""Options with these prefixes are ignored too: they configure file format writers, indexes that only prune files, or
+features that another option turns on, which is refused (``unsupported_options``)."""

@@ -1,4 +1,4 @@
-"""The names of Paimon's options: which ones there are, their older names, and what becomes of each here (format 18)."""
+"""Option names: all options of Paimon, their older names, and how this library uses each option (format 18)."""
 
 from __future__ import annotations
 
@@ -30,28 +30,29 @@ OLDER_NAMES = {
     "parquet.variant.shreddingSchema": "variant.shreddingSchema",
     "blob.stored-descriptor-fields": "blob-descriptor-field",
 }
-"""Names in older versions. One counts where the option's own name is absent; of several, the first one here."""
+"""Older name to current name. An older name is used where the current name is absent; of several, the first here."""
 TYPE = "type"
-"""The kind of a table, which ``TableOptions.parse`` checks before all other options."""
+"""The option for the type of a table, which ``TableOptions.parse`` checks before all other options."""
 KNOWN = frozenset({*SUPPORTED, *UNBUILT, *CARRIED, *OLDER_NAMES, TYPE})
 
 
 class Use(StrEnum):
-    """What becomes of an option here."""
+    """How this library uses an option of a table."""
 
     OBEYED = "obeyed"
+    """It changes what this library does."""
     IGNORED = "ignored"
-    """It is for writers and readers of other engines."""
+    """It is for readers and writers of other engines."""
     FOREIGN = "foreign"
     """It is not an option of Paimon."""
     IDLE = "idle"
-    """It has no effect, as its feature is off; another value is refused."""
+    """It has no effect, because its value leaves its feature off; another value would be refused."""
     STOPS_WRITES = "stops writes"
-    """Its feature is not built: the table can be read only."""
+    """It is not supported and writers must obey it: the table can be read but not written."""
 
 
 def current_names(options: Mapping[str, str]) -> dict[str, str]:
-    """The options under their newest names; an older name is ignored where the newest one is set too."""
+    """Return the options under their current names; an older name is ignored where the current one is set too."""
     found = {key: text for key, text in options.items() if key not in OLDER_NAMES}
     for older, key in OLDER_NAMES.items():
         if older in options:
@@ -60,10 +61,10 @@ def current_names(options: Mapping[str, str]) -> dict[str, str]:
 
 
 def is_carried(key: str) -> bool:
-    """Whether the option is one of Paimon's that changes nothing here."""
+    """Whether the key is an ignored option of Paimon (``ignored_options``)."""
     return key in CARRIED or (key not in SUPPORTED and key not in UNBUILT and key.startswith(CARRIED_PREFIXES))
 
 
 def is_known(key: str) -> bool:
-    """Whether the option is one of Paimon's."""
+    """Whether the key is an option of Paimon."""
     return key in KNOWN or is_field_option(key) or key.startswith(CARRIED_PREFIXES)

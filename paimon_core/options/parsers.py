@@ -1,4 +1,4 @@
-"""Parsers of option texts: each gives the value, or raises ValueError saying what the text must be (format 18)."""
+"""Parsers of option texts: each returns the value, or raises ValueError stating what the text must be (format 18)."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _AMOUNT = re.compile(r"^\s*(\d+)\s*([a-z]*)\s*$", re.IGNORECASE)
 
 
 def parse_bytes(text: str) -> int:
-    """A memory size in bytes: ``128 mb``, ``64kb``, ``100`` (binary units)."""
+    """Parse a size such as ``128 mb``, ``64kb`` or ``100`` (binary units); return bytes."""
     found = _AMOUNT.match(text)
     unit = found.group(2).lower().removesuffix("ytes").removesuffix("yte") if found else "?"
     if found is None or unit not in _UNITS or len(found.group(1)) > 19:
@@ -53,14 +53,14 @@ def parse_bytes(text: str) -> int:
 
 
 def parse_size(text: str) -> int:
-    """A memory size of at least one byte."""
+    """Parse a size of at least one byte; return bytes."""
     if parse_bytes(text) < 1:
         raise ValueError("a size of at least one byte")
     return parse_bytes(text)
 
 
 def parse_millis(text: str) -> int:
-    """A duration in milliseconds: ``1 h``, ``10 ms``, ``2 d``."""
+    """Parse a duration such as ``1 h``, ``10 ms`` or ``2 d``; return milliseconds."""
     found = _AMOUNT.match(text)
     if found is None or found.group(2).lower() not in _TIMES or len(found.group(1)) > 15:
         raise ValueError("a duration such as '1 h'")
@@ -68,7 +68,7 @@ def parse_millis(text: str) -> int:
 
 
 def parse_positive_millis(text: str) -> int:
-    """A duration of at least a millisecond."""
+    """Parse a duration of at least one millisecond; return milliseconds."""
     if parse_millis(text) < 1:
         raise ValueError("a duration of at least one millisecond")
     return parse_millis(text)
@@ -81,10 +81,10 @@ def lacks_unit(text: str) -> bool:
 
 
 def with_unit(parse: Callable[[str], T]) -> Callable[[str], T]:
-    """The parser for options that a person sets: a size or duration other than 0 needs its unit.
+    """Return a stricter ``parse`` for options of new tables: a size or duration other than 0 needs a unit.
 
-    Paimon reads a number without a unit as bytes or milliseconds, which is rarely what was meant. Parsers of other
-    kinds are returned as they are.
+    Paimon reads a number without a unit as bytes or milliseconds, which is rarely what the user meant. Parsers of other
+    kinds are returned unchanged.
     """
     units = ("b", "mb") if parse in (parse_bytes, parse_size) else ("ms", "s")
     if parse not in (parse_bytes, parse_size, parse_millis, parse_positive_millis):
@@ -99,7 +99,7 @@ def with_unit(parse: Callable[[str], T]) -> Callable[[str], T]:
 
 
 def parse_number(text: str) -> float:
-    """A number."""
+    """Parse a number."""
     try:
         return float(text)
     except ValueError:
@@ -107,14 +107,14 @@ def parse_number(text: str) -> float:
 
 
 def parse_bool(text: str) -> bool:
-    """True or false in any case."""
+    """Parse true or false, in upper or lower case."""
     if text.strip().lower() not in ("true", "false"):
         raise ValueError("true or false")
     return text.strip().lower() == "true"
 
 
 def whole(low: int, high: int = 2**31 - 1) -> Callable[[str], int]:
-    """Whole numbers from ``low`` to ``high``."""
+    """Return a parser of whole numbers from ``low`` to ``high``, both included."""
 
     def parse(text: str) -> int:
         if not re.fullmatch(r"\s*-?\d+\s*", text) or not low <= int(text) <= high:
@@ -125,14 +125,14 @@ def whole(low: int, high: int = 2**31 - 1) -> Callable[[str], int]:
 
 
 def parse_fraction(text: str) -> float:
-    """A number from 0 to 1."""
+    """Parse a number from 0 to 1."""
     if not re.fullmatch(r"\s*(0|1|0?\.\d+|0\.\d+|1\.0+)\s*", text):
         raise ValueError("a number from 0 to 1")
     return float(text)
 
 
 def one_of(*allowed: str) -> Callable[[str], str]:
-    """One of these words, in any case."""
+    """Return a parser of these words in upper or lower case; it returns the word in lower case."""
 
     def parse(text: str) -> str:
         if text.strip().lower() not in allowed:
@@ -143,7 +143,7 @@ def one_of(*allowed: str) -> Callable[[str], str]:
 
 
 def parse_names(text: str) -> tuple[str, ...]:
-    """A comma list of column names."""
+    """Parse a comma-separated list of column names."""
     names = tuple(part.strip() for part in text.split(","))
     if not all(names):
         raise ValueError("a comma list of column names")
@@ -151,21 +151,21 @@ def parse_names(text: str) -> tuple[str, ...]:
 
 
 def parse_file_name(text: str) -> str:
-    """A plain name of a file or directory."""
+    """Parse the name of a file or directory, without slashes."""
     if not re.fullmatch(r"[^/\\\x00-\x1f]+", text) or not text.strip() or text in (".", ".."):
         raise ValueError("a plain name without slashes")
     return text
 
 
 def parse_stats_mode(text: str) -> str:
-    """The statistics of a column (format 4.5)."""
+    """Parse a statistics mode of columns: none, counts, full or truncate(n) (format 4.5)."""
     if not re.fullmatch(r"none|counts|full|truncate\([1-9]\d*\)", text.strip().lower()):
         raise ValueError("none, counts, full or truncate(n)")
     return text.strip().lower()
 
 
 def per_level(value: Callable[[str], str]) -> Callable[[str], Mapping[int, str]]:
-    """A map of levels, ``0:a,5:b``, whose values ``value`` parses."""
+    """Return a parser of values by level, such as ``0:a,5:b``; ``value`` parses each value."""
 
     def parse(text: str) -> Mapping[int, str]:
         out: dict[int, str] = {}
@@ -180,7 +180,7 @@ def per_level(value: Callable[[str], str]) -> Callable[[str], Mapping[int, str]]
 
 
 def parse_bucket(text: str) -> int:
-    """A number of buckets, or -1."""
+    """Parse a number of buckets, or -1; raises UnsupportedFeature for -2 (postpone bucket)."""
     value = whole(-2)(text)
     if value == -2:
         raise UnsupportedFeature("option bucket = -2 (postpone bucket) is not supported", option="bucket", value=text)
@@ -193,7 +193,7 @@ _OFFSET = re.compile(r"(?:UTC|GMT|UT)?(?:([+-])(\d{1,2})(?::?([0-5]\d))?(?::?([0
 
 
 def parse_zone(text: str) -> datetime.tzinfo:
-    """A time zone: ``Europe/Berlin``, ``UTC``, ``GMT-08:00``, ``+05:30``."""
+    """Parse a time zone such as ``Europe/Berlin``, ``UTC``, ``GMT-08:00`` or ``+05:30``."""
     found = _OFFSET.fullmatch(text.strip())
     if text.strip() and found is not None:
         sign, hours, minutes, seconds = found.groups()
@@ -214,4 +214,4 @@ KINDS: Mapping[str, Callable[[str], Any]] = {
     "duration": parse_millis,
     "text": str,
 }
-"""The parsers of the kinds of values."""
+"""The parser of each kind of value in ``ignored_options``."""

@@ -1,4 +1,4 @@
-"""Names that are nearly known ones: one letter away, as a flipped bit makes them, or a slip of the hand."""
+"""Similar names: finds the known name that a misspelled or damaged name (for example by a flipped bit) stands for."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from paimon_core.errors import CorruptTable
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
-    """The known name that differs from ``name`` in one letter, if there is one."""
+    """Return the known name that differs from ``name`` in exactly one letter, or None."""
     return next(
         (k for k in known if len(k) == len(name) and sum(a != b for a, b in zip(k, name, strict=True)) == 1), None
     )
 
 
 def suggested(name: str, known: Iterable[str]) -> str | None:
-    """The known name that was probably meant, if there is one: other marks between its words, or a few letters off."""
+    """Return the known name that was probably meant, or None: it has other separators, or a few letters differ."""
     plain = {_plain(k): k for k in known}
     found = difflib.get_close_matches(_plain(name), plain, 1, 0.85)
     return plain[found[0]] if found else None
@@ -27,6 +27,6 @@ def _plain(name: str) -> str:
 
 
 def refuse_misspelled(name: str, there: Iterable[str], path: str) -> None:
-    """Raises CorruptTable when a field that is missing in the records of ``path`` is there but for a letter."""
+    """Raise CorruptTable when ``path`` has no field ``name`` but a field of ``there`` that differs in one letter."""
     if (found := nearest(name, there)) is not None:
         raise CorruptTable(f"{path}: its records have a field {found} and no {name}", path=path, field=name)

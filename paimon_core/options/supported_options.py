@@ -1,4 +1,4 @@
-"""The options that this library obeys, each with its parser, default and a line of documentation (format 18)."""
+"""Supported options: the options that this library obeys, with parser, default and documentation (format 18)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from paimon_core.options.parsers import (
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """One option: how its text is read, what holds when it is absent, one line on what it does."""
+    """One option: its key, the parser of its text, its default (None: none), and one line of documentation."""
 
     key: str
     parse: Callable[[str], Any]
@@ -38,170 +38,280 @@ class Option:
 _FORMATS = ("parquet", "orc", "avro")
 _COMPRESSIONS = ("zstd", "snappy", "gzip", "lz4", "none")
 _LAYOUT = (
-    Option("bucket", parse_bucket, -1, "buckets of a partition; -1 for append tables without buckets"),
-    Option("bucket-key", parse_names, None, "columns that are hashed to a bucket; default the primary key"),
-    Option("bucket-function.type", one_of("default"), "default", "the hash of the bucket key"),
-    Option("partition.default-name", parse_file_name, "__DEFAULT_PARTITION__", "the directory of null and blank"),
-    Option("partition.legacy-name", parse_bool, True, "dates in paths as day numbers"),
-    Option("dynamic-partition-overwrite", parse_bool, True, "overwrite replaces the partitions that the data touches"),
+    Option("bucket", parse_bucket, -1, "number of buckets in each partition; -1: an append table without buckets"),
+    Option(
+        "bucket-key",
+        parse_names,
+        None,
+        "columns whose hash selects the bucket of a row; default: the primary key without the partition columns",
+    ),
+    Option("bucket-function.type", one_of("default"), "default", "hash function of the bucket key"),
+    Option(
+        "partition.default-name", parse_file_name, "__DEFAULT_PARTITION__", "directory name of null and blank values"
+    ),
+    Option("partition.legacy-name", parse_bool, True, "write dates in partition paths as days since 1970-01-01"),
+    Option(
+        "dynamic-partition-overwrite", parse_bool, True, "an overwrite replaces only the partitions in the new data"
+    ),
 )
 _FILES = (
-    Option("file.format", one_of(*_FORMATS), "parquet", "the format of data files"),
-    Option("file.format.per.level", per_level(one_of(*_FORMATS)), {}, "the format by level"),
-    Option("file.compression", one_of(*_COMPRESSIONS), "zstd", "the compression of data files"),
-    Option("file.compression.per.level", per_level(one_of(*_COMPRESSIONS)), {}, "the compression by level"),
-    Option("file.compression.zstd-level", whole(1, 22), 1, "the level of zstd in data files"),
+    Option("file.format", one_of(*_FORMATS), "parquet", "format of data files"),
     Option(
-        "orc.timestamp-ltz.legacy.type", parse_bool, True, "local zoned times in ORC files are those of the time zone"
+        "file.format.per.level", per_level(one_of(*_FORMATS)), {}, "format of data files by level: level:format,..."
     ),
-    Option("target-file-size", parse_size, None, "when a data file rolls; 128 mb with a key, 256 mb without"),
-    Option("target-file-row-num", whole(1, 2**63 - 1), None, "rows at which a file that a writer flushes rolls"),
-    Option("metadata.stats-mode", parse_stats_mode, "truncate(16)", "the statistics of value columns"),
-    Option("changelog-file.format", one_of(*_FORMATS), None, "the format of changelog files; default file.format"),
-    Option("changelog-file.compression", one_of(*_COMPRESSIONS), None, "theirs; default that of data files"),
-    Option("changelog-file.prefix", parse_file_name, "changelog-", "the first part of the names of changelog files"),
-    Option("changelog-file.stats-mode", parse_stats_mode, None, "their statistics; default those of data files"),
+    Option("file.compression", one_of(*_COMPRESSIONS), "zstd", "compression of data files"),
+    Option(
+        "file.compression.per.level", per_level(one_of(*_COMPRESSIONS)), {}, "compression by level: level:codec,..."
+    ),
+    Option("file.compression.zstd-level", whole(1, 22), 1, "zstd level of data files"),
+    Option(
+        "orc.timestamp-ltz.legacy.type",
+        parse_bool,
+        True,
+        "ORC files store TIMESTAMP WITH LOCAL TIME ZONE as local times; true is supported in the time zone UTC only",
+    ),
+    Option(
+        "target-file-size",
+        parse_size,
+        None,
+        "size at which a writer starts a new data file; default: 128 mb with a primary key, 256 mb without",
+    ),
+    Option(
+        "target-file-row-num",
+        whole(1, 2**63 - 1),
+        None,
+        "number of rows at which a writer starts a new data file; does not apply to compaction",
+    ),
+    Option("metadata.stats-mode", parse_stats_mode, "truncate(16)", "statistics that are recorded for value columns"),
+    Option("changelog-file.format", one_of(*_FORMATS), None, "format of changelog files; default: file.format"),
+    Option(
+        "changelog-file.compression", one_of(*_COMPRESSIONS), None, "codec of changelog files; default: as data files"
+    ),
+    Option("changelog-file.prefix", parse_file_name, "changelog-", "prefix of the names of changelog files"),
+    Option(
+        "changelog-file.stats-mode", parse_stats_mode, None, "statistics of changelog files; default: as data files"
+    ),
 )
 COMBINING_ENGINES = ("partial-update", "aggregation")
-"""Merge engines whose result may hold values of several rows; the others choose one row of each key."""
+"""Merge engines that may combine values of several rows; the other engines select one row of each key."""
 _MERGE = (
     Option(
         "merge-engine",
         one_of("deduplicate", "partial-update", "aggregation", "first-row"),
         "deduplicate",
-        "how rows of one key become one",
+        "how the rows of one key are merged into one row",
     ),
-    Option("ignore-delete", parse_bool, False, "drop -U and -D rows on write and in merges"),
-    Option("ignore-update-before", parse_bool, False, "drop -U rows on write"),
-    Option("partial-update.remove-record-on-delete", parse_bool, False, "a -D row removes the whole row"),
+    Option("ignore-delete", parse_bool, False, "drop rows of kind -U and -D in writes and merges"),
+    Option("ignore-update-before", parse_bool, False, "drop rows of kind -U in writes"),
+    Option("partial-update.remove-record-on-delete", parse_bool, False, "a -D row deletes the record of its key"),
     Option(
         "partial-update.remove-record-on-sequence-group",
         parse_names,
         None,
-        "ordering columns of the sequence groups in which a -D row removes the whole row",
+        "ordering columns of the sequence groups in which a row of kind -D deletes the record of its key",
     ),
-    Option("aggregation.remove-record-on-delete", parse_bool, False, "a -D row removes the whole row"),
-    Option("sequence.field", parse_names, None, "columns that order rows of one key before their arrival does"),
-    Option("sequence.field.sort-order", one_of("ascending", "descending"), "ascending", "their direction"),
-    Option("rowkind.field", str.strip, None, "the column that holds the row kind"),
-    Option("record-level.expire-time", parse_positive_millis, None, "the age at which compaction drops rows"),
-    Option("record-level.time-field", str.strip, None, "the column that says how old a row is"),
+    Option("aggregation.remove-record-on-delete", parse_bool, False, "a -D row deletes the record of its key"),
+    Option("sequence.field", parse_names, None, "columns that order the rows of one key; ties: order of arrival"),
+    Option("sequence.field.sort-order", one_of("ascending", "descending"), "ascending", "direction of sequence.field"),
+    Option("rowkind.field", str.strip, None, "column that contains the row kind"),
+    Option("record-level.expire-time", parse_positive_millis, None, "age at which compaction drops a row"),
+    Option("record-level.time-field", str.strip, None, "column with the time from which a row's age is counted"),
 )
 _CHANGELOG = (
     Option(
         "changelog-producer",
         one_of("none", "input", "lookup", "full-compaction"),
         "none",
-        "what writes changelog files",
+        "what writes changelog files: the input rows, a lookup in compactions, or full compactions",
     ),
-    Option("changelog-producer.row-deduplicate", parse_bool, False, "no changelog for rows that stay as they were"),
+    Option("changelog-producer.row-deduplicate", parse_bool, False, "write no changelog for rows that did not change"),
     Option(
-        "changelog-producer.row-deduplicate-ignore-fields", parse_names, None, "columns in which rows may differ for it"
+        "changelog-producer.row-deduplicate-ignore-fields",
+        parse_names,
+        None,
+        "columns that changelog-producer.row-deduplicate does not compare",
     ),
 )
 _WRITE = (
-    Option("write-only", parse_bool, False, "writers leave compaction and expiry to other jobs"),
-    Option("write-buffer-size", parse_size, 256 << 20, "bytes of rows that the writers of a task hold together"),
-    Option("write-buffer-spillable", parse_bool, True, "full buffers go to local disk before they become files"),
-    Option("write-buffer-spill.max-disk-size", parse_size, 2**63 - 1, "bytes on local disk at which buffers flush"),
-    Option("spill-compression", one_of("zstd", "lz4", "none"), "zstd", "the compression of what is spilled"),
-    Option("spill-compression.zstd-level", whole(1, 22), 1, "its level of zstd"),
+    Option("write-only", parse_bool, False, "other jobs compact, expire and create tags, not the writers"),
+    Option(
+        "write-buffer-size",
+        parse_size,
+        256 << 20,
+        "memory for rows, in bytes, that all buckets of one writer share before rows are spilled or flushed",
+    ),
+    Option("write-buffer-spillable", parse_bool, True, "full write buffers are stored on local disk until the flush"),
+    Option("write-buffer-spill.max-disk-size", parse_size, 2**63 - 1, "size of rows on local disk that causes a flush"),
+    Option("spill-compression", one_of("zstd", "lz4", "none"), "zstd", "compression of spilled rows"),
+    Option("spill-compression.zstd-level", whole(1, 22), 1, "zstd level of spilled rows"),
 )
 _COMPACTION = (
-    Option("num-sorted-run.compaction-trigger", whole(1), 5, "sorted runs that trigger a compaction"),
-    Option("num-sorted-run.stop-trigger", whole(1), None, "runs above which a writer compacts again; trigger + 3"),
-    Option("num-levels", whole(2, 100), None, "levels of the LSM tree; default the trigger + 1"),
-    Option("compaction.max-size-amplification-percent", whole(0), 200, "when all runs are merged"),
-    Option("compaction.size-ratio", whole(0), 1, "percent by which the next run may be larger and still be taken"),
-    Option("compaction.offpeak.start.hour", whole(-1, 23), -1, "local hour at which off-peak begins; -1: never"),
-    Option("compaction.offpeak.end.hour", whole(-1, 23), -1, "local hour at which off-peak ends"),
-    Option("compaction.offpeak-ratio", whole(0), 0, "added to compaction.size-ratio at off-peak"),
-    Option("compaction.optimization-interval", parse_millis, None, "time after which all runs are merged"),
-    Option("compaction.total-size-threshold", parse_bytes, None, "smaller buckets are always merged into one run"),
-    Option("compaction.incremental-size-threshold", parse_bytes, None, "bytes outside of the last level for the same"),
-    Option("compaction.force-up-level-0", parse_bool, False, "every compaction takes all of level 0"),
-    Option("compaction.min.file-num", whole(2), 5, "small files that make an append table compact"),
-    Option("compaction.small-file-ratio", parse_fraction, 0.7, "share of the target size below which a file is small"),
+    Option("num-sorted-run.compaction-trigger", whole(1), 5, "number of sorted runs that triggers a compaction"),
+    Option(
+        "num-sorted-run.stop-trigger",
+        whole(1),
+        None,
+        "number of sorted runs at which a writer compacts a bucket again; default: compaction trigger + 3",
+    ),
+    Option("num-levels", whole(2, 100), None, "number of LSM levels; default: num-sorted-run.compaction-trigger + 1"),
+    Option(
+        "compaction.max-size-amplification-percent",
+        whole(0),
+        200,
+        "size of the newer sorted runs, in percent of the oldest run, at which all runs are merged",
+    ),
+    Option(
+        "compaction.size-ratio",
+        whole(0),
+        1,
+        "percent by which the next sorted run may be larger than the runs selected so far and still be selected",
+    ),
+    Option("compaction.offpeak.start.hour", whole(-1, 23), -1, "first hour (local time) of off-peak time; -1: none"),
+    Option("compaction.offpeak.end.hour", whole(-1, 23), -1, "hour (local time) at which off-peak time ends; -1: none"),
+    Option("compaction.offpeak-ratio", whole(0), 0, "percent added to compaction.size-ratio in off-peak time"),
+    Option("compaction.optimization-interval", parse_millis, None, "time after which a bucket is compacted fully"),
+    Option("compaction.total-size-threshold", parse_bytes, None, "size below which a bucket is always compacted fully"),
+    Option(
+        "compaction.incremental-size-threshold",
+        parse_bytes,
+        None,
+        "a bucket is compacted fully when its size outside of the last level exceeds this size",
+    ),
+    Option("compaction.force-up-level-0", parse_bool, False, "compact level 0 even when no other rule asks for it"),
+    Option("compaction.min.file-num", whole(2), 5, "number of small files that triggers compaction of an append table"),
+    Option(
+        "compaction.small-file-ratio", parse_fraction, 0.7, "fraction of target-file-size below which a file is small"
+    ),
     Option("compaction.force-rewrite-all-files", parse_bool, False, "full compaction rewrites every file"),
-    Option("full-compaction.delta-commits", whole(1), None, "commits after which all is compacted fully"),
-    Option("force-lookup", parse_bool, False, "compact as a lookup needs it"),
-    Option("lookup-wait", parse_bool, True, "commits wait for a lookup; if false they may, and still do"),
-    Option("lookup-compact", one_of("radical", "gentle"), "radical", "how eagerly level 0 is compacted for a lookup"),
-    Option("lookup-compact.max-interval", whole(1), None, "commits until gentle takes level 0; twice the trigger"),
-    Option("commit.force-compact", parse_bool, False, "commits wait for compaction; if false they may, and still do"),
+    Option(
+        "full-compaction.delta-commits",
+        whole(1),
+        None,
+        "number of commits after which a full compaction is due; default: 1 under changelog-producer = full-compaction",
+    ),
+    Option(
+        "force-lookup", parse_bool, False, "compact level 0 as for lookups (see lookup-compact), without a changelog"
+    ),
+    Option("lookup-wait", parse_bool, True, "commits wait for lookup compaction, also when this is false"),
+    Option(
+        "lookup-compact",
+        one_of("radical", "gentle"),
+        "radical",
+        "radical: compact level 0 for lookups always; gentle: after lookup-compact.max-interval commits",
+    ),
+    Option(
+        "lookup-compact.max-interval", whole(1), None, "commits before gentle compacts level 0; default: 2 * trigger"
+    ),
+    Option("commit.force-compact", parse_bool, False, "commits wait for compaction, also when this is false"),
 )
 _COMMIT = (
-    Option("manifest.target-file-size", parse_size, 8 << 20, "when a manifest rolls"),
-    Option("manifest.merge-min-count", whole(2), 30, "small manifests that are merged into one"),
-    Option("manifest.full-compaction-threshold-size", parse_bytes, 16 << 20, "when manifests are all rewritten"),
-    Option("manifest.compression", one_of("zstd", "snappy", "none", "deflate"), "zstd", "the codec of manifests"),
-    Option("source.split.target-size", parse_size, 128 << 20, "bytes of a read split"),
-    Option("source.split.open-file-cost", parse_bytes, 4 << 20, "bytes that opening a file counts for"),
-    Option("snapshot.num-retained.min", whole(1), 10, "snapshots that expiry keeps at least"),
-    Option("snapshot.num-retained.max", whole(1), 2**31 - 1, "snapshots that expiry keeps at most"),
-    Option("snapshot.time-retained", parse_millis, 3_600_000, "the age at which snapshots may expire"),
-    Option("snapshot.expire.limit", whole(0), 50, "snapshots that one expiry removes at most; 0: none expire"),
-    Option("commit.max-retries", whole(0), 10, "lost races after which a commit gives up"),
-    Option("commit.timeout", parse_millis, None, "time after which a commit gives up"),
-    Option("commit.min-retry-wait", parse_millis, 10, "the first wait between tries"),
-    Option("commit.max-retry-wait", parse_millis, 10_000, "the longest wait between tries"),
-    Option("commit.user-prefix", str.strip, None, "put before the random commit user of batch writes"),
-    Option("tag.default-time-retained", parse_positive_millis, None, "how long a tag lives unless it says itself"),
+    Option("manifest.target-file-size", parse_size, 8 << 20, "size at which a writer starts a new manifest"),
+    Option("manifest.merge-min-count", whole(2), 30, "number of small manifests that are merged into one"),
+    Option(
+        "manifest.full-compaction-threshold-size",
+        parse_bytes,
+        16 << 20,
+        "total size of small manifests and manifests with deletions at which they are all rewritten",
+    ),
+    Option("manifest.compression", one_of("zstd", "snappy", "none", "deflate"), "zstd", "codec of manifests"),
+    Option("source.split.target-size", parse_size, 128 << 20, "target size of a read split"),
+    Option("source.split.open-file-cost", parse_bytes, 4 << 20, "minimum size that a file counts for in a split"),
+    Option("snapshot.num-retained.min", whole(1), 10, "minimum number of snapshots that expiry keeps"),
+    Option("snapshot.num-retained.max", whole(1), 2**31 - 1, "maximum number of snapshots that expiry keeps"),
+    Option("snapshot.time-retained", parse_millis, 3_600_000, "age at which snapshots may expire"),
+    Option("snapshot.expire.limit", whole(0), 50, "maximum number of snapshots one expiry deletes; 0: none"),
+    Option("commit.max-retries", whole(0), 10, "number of retries, after lost races, before a commit fails"),
+    Option("commit.timeout", parse_millis, None, "time after which a commit stops retrying; default: no limit"),
+    Option("commit.min-retry-wait", parse_millis, 10, "shortest wait between two attempts of a commit"),
+    Option("commit.max-retry-wait", parse_millis, 10_000, "longest wait between two attempts of a commit"),
+    Option("commit.user-prefix", str.strip, None, "prefix of the random commit user of batch writes"),
+    Option("tag.default-time-retained", parse_positive_millis, None, "retention of tags that have none of their own"),
 )
 _TAGS = (
     Option(
         "tag.automatic-creation",
         one_of("none", "process-time", "watermark", "batch"),
         "none",
-        "make a tag when a period has ended, by commit time or watermark, or after each batch write",
+        "create a tag when a period has ended, by commit time or by watermark, or after each batch write",
     ),
-    Option("tag.creation-period", one_of("daily", "hourly", "two-hours"), "daily", "the period of automatic tags"),
-    Option("tag.creation-period-duration", parse_positive_millis, None, "another period, instead of that"),
-    Option("tag.creation-delay", parse_millis, 0, "how long after its end a period still waits for late rows"),
+    Option("tag.creation-period", one_of("daily", "hourly", "two-hours"), "daily", "period of automatic tags"),
+    Option(
+        "tag.creation-period-duration",
+        parse_positive_millis,
+        None,
+        "length of the period of automatic tags; replaces tag.creation-period",
+    ),
+    Option("tag.creation-delay", parse_millis, 0, "time after a period's end before its tag is created"),
     Option(
         "tag.period-formatter",
         one_of("with_dashes", "without_dashes", "without_dashes_and_spaces"),
         "with_dashes",
-        "the form of the names of automatic tags",
+        "format of the names of automatic tags",
     ),
-    Option("tag.automatic-completion", parse_bool, False, "periods that were missed get their tags one by one"),
-    Option("tag.num-retained-max", whole(1), None, "automatic tags that are kept at most"),
-    Option("tag.batch.customized-name", parse_file_name, None, "the tag of a batch write; default batch-write-<date>"),
-    Option("tag.time-expire-enabled", parse_bool, True, "commits delete the tags whose time is over"),
-    Option("tag.create-success-file", parse_bool, False, "a success file for every tag"),
-    Option("sink.process-time-zone", parse_zone, None, "the zone of commit times in tag names; default the local one"),
-    Option("sink.watermark-time-zone", parse_zone, datetime.UTC, "the zone of watermarks in tag names"),
+    Option("tag.automatic-completion", parse_bool, False, "create the tags of missed periods, one after the other"),
+    Option("tag.num-retained-max", whole(1), None, "maximum number of automatic tags that are kept"),
+    Option("tag.batch.customized-name", parse_file_name, None, "name of batch tags; default: batch-write-<date>"),
+    Option("tag.time-expire-enabled", parse_bool, True, "commits delete the tags whose retention has ended"),
+    Option("tag.create-success-file", parse_bool, False, "write a success file for each tag"),
+    Option("sink.process-time-zone", parse_zone, None, "time zone of commit times in tag names; default: local"),
+    Option("sink.watermark-time-zone", parse_zone, datetime.UTC, "time zone of watermarks in tag names"),
 )
 _COMMIT_SAFETY = (
     Option(
         "commit.strict-mode.last-safe-snapshot",
         whole(-1, 2**63 - 1),
         None,
-        "others may have rewritten nothing of what a commit touches since this snapshot; -1: no matter",
+        "a commit fails when another user compacted or overwrote its partitions after this snapshot; -1: no check",
     ),
-    Option("commit.discard-duplicate-files", parse_bool, False, "an append leaves out files that are there already"),
-    Option("snapshot.ignore-empty-commit", parse_bool, True, "a commit that changes nothing makes no snapshot"),
-    Option("commit.force-create-snapshot", parse_bool, False, "a commit with an identifier always makes a snapshot"),
+    Option("commit.discard-duplicate-files", parse_bool, False, "an append skips files that the table contains"),
+    Option("snapshot.ignore-empty-commit", parse_bool, True, "a commit that changes nothing creates no snapshot"),
+    Option(
+        "commit.force-create-snapshot", parse_bool, False, "commits with an identifier create a snapshot even if empty"
+    ),
 )
 _EXPIRY = (
     Option(
-        "snapshot.expire.execution-mode", one_of("sync"), "sync", "who waits for the expiry after a commit: it does"
+        "snapshot.expire.execution-mode", one_of("sync"), "sync", "sync: a commit waits for the expiry that follows it"
     ),
-    Option("snapshot.clean-empty-directories", parse_bool, False, "expiry removes directories that it has emptied"),
-    Option("changelog.num-retained.min", whole(1), None, "changelogs that expiry keeps at least; as for snapshots"),
-    Option("changelog.num-retained.max", whole(1), None, "changelogs that expiry keeps at most; as for snapshots"),
-    Option("changelog.time-retained", parse_millis, None, "the age at which changelogs may expire; as for snapshots"),
-    Option("consumer.expiration-time", parse_positive_millis, None, "the silence after which a consumer is forgotten"),
-    Option("consumer.changelog-only", parse_bool, False, "consumers hold changelogs, and snapshots only without those"),
-    Option("partition.expiration-time", parse_positive_millis, None, "the age at which a partition is dropped"),
-    Option("partition.expiration-strategy", one_of("values-time", "update-time"), "values-time", "what tells that age"),
-    Option("partition.expiration-check-interval", parse_millis, 3_600_000, "0: look after every write; else on demand"),
-    Option("partition.expiration-max-num", whole(1), 100, "partitions that one expiry drops at most"),
-    Option("partition.expiration-batch-size", whole(1), None, "partitions that one commit of it drops at most"),
-    Option("partition.timestamp-pattern", str, None, "a text such as '$dt $hour:00:00' that tells a partition's time"),
-    Option("partition.timestamp-formatter", str, None, "how to read it, as Java's DateTimeFormatter does"),
-    Option("end-input.check-partition-expire", parse_bool, False, "look for expired partitions after every write"),
-    Option("partition.mark-done-action", one_of("success-file"), "success-file", "what marks a partition done"),
+    Option("snapshot.clean-empty-directories", parse_bool, False, "expiry deletes the directories that it has emptied"),
+    Option("changelog.num-retained.min", whole(1), None, "minimum number of changelogs to keep; default: as snapshots"),
+    Option("changelog.num-retained.max", whole(1), None, "maximum number of changelogs to keep; default: as snapshots"),
+    Option("changelog.time-retained", parse_millis, None, "age at which changelogs may expire; default: as snapshots"),
+    Option("consumer.expiration-time", parse_positive_millis, None, "time without an update until a consumer expires"),
+    Option(
+        "consumer.changelog-only", parse_bool, False, "consumers do not protect snapshots whose changelogs are kept"
+    ),
+    Option("partition.expiration-time", parse_positive_millis, None, "age at which a partition expires"),
+    Option(
+        "partition.expiration-strategy",
+        one_of("values-time", "update-time"),
+        "values-time",
+        "what determines the age of a partition: its values, or the creation time of its newest file",
+    ),
+    Option(
+        "partition.expiration-check-interval",
+        parse_millis,
+        3_600_000,
+        "0: check for expired partitions after every write; otherwise they expire only on request",
+    ),
+    Option("partition.expiration-max-num", whole(1), 100, "maximum number of partitions that one expiry drops"),
+    Option(
+        "partition.expiration-batch-size", whole(1), None, "maximum number of partitions in one commit of an expiry"
+    ),
+    Option(
+        "partition.timestamp-pattern",
+        str,
+        None,
+        "text such as '$dt $hour:00:00' that gives a partition's time; default: the first partition column",
+    ),
+    Option("partition.timestamp-formatter", str, None, "format of a partition's time (Java's DateTimeFormatter)"),
+    Option("end-input.check-partition-expire", parse_bool, False, "check for expired partitions after every write"),
+    Option(
+        "partition.mark-done-action",
+        one_of("success-file"),
+        "success-file",
+        "how a partition is marked as done; success-file: a file _SUCCESS in its directory",
+    ),
 )
 SUPPORTED: dict[str, Option] = {
     o.key: o

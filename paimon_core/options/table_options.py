@@ -1,7 +1,7 @@
 """TableOptions: the options of one table, parsed (format 18).
 
-Paimon's options are obeyed, or carried for other engines where they change no row, or refused by name where they ask
-for what is not built. A new table takes no option that is none of Paimon's; a table made elsewhere may carry any.
+An option of Paimon is obeyed, or ignored when it changes no row, or refused by name when it needs a feature that is not
+supported. A new table accepts options of Paimon only; a table that another engine created may have any options.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from paimon_core.options.unsupported_options import UNBUILT, Stops
 
 _ORDINARY = "table"
 _MATERIALIZED = "materialized-table"
-_ARGUMENTS = {"primary-key": "primary_key", "partition": "partition_by", "path": "the catalog"}
-"""Options of SQL statements that are arguments of ``create_table`` here; as options they would do nothing."""
+_ARGUMENTS = {"primary-key": "argument primary_key", "partition": "argument partition_by", "path": "the catalog"}
+"""Options of SQL statements that are arguments of ``create_table`` here; as options they would have no effect."""
 _SHAPES_READS = frozenset(
     {
         "bucket",
@@ -53,35 +53,35 @@ _SHAPES_READS = frozenset(
         "source.split.open-file-cost",
     }
 )
-"""Options whose value decides what is read: a bad value stops reads and writes. Of other options it stops writes."""
+"""Options that decide what a read returns: a bad value stops reads and writes. For other options it stops writes."""
 _ONLY_WHEN_ASKED = frozenset({"partition.mark-done-action", "snapshot.expire.execution-mode"})
-"""Options that are ignored when their value is not supported here, as it is for other engines."""
+"""Options that are ignored when their value is not supported here, because such values are for other engines."""
 _FIELD_PREFIX = "fields."
 _FIELD_INDEXES = ("pk-vector.", "pk-btree.", "pk-bitmap.", "pk-multivalue.", "pk-full-text.")
 
 
 @dataclass(frozen=True)
 class TableOptions:
-    """The parsed options of one table; ``options["bucket"]`` gives the value or the default."""
+    """The parsed options of one table; ``options["bucket"]`` returns the value or the default."""
 
     values: Mapping[str, Any]
     fields: Mapping[str, FieldOptions] = field(default_factory=dict)
-    """By column, as far as an option names it; under "" what holds for all columns."""
+    """The column options, by column; the key "" holds the options for all columns."""
     sequence_groups: tuple[SequenceGroup, ...] = ()
     unwritable: tuple[str, ...] = ()
-    """Options that a writer must obey and we do not; a write refuses them by name."""
+    """Options that a writer must obey and this library does not support; a write is refused with their name."""
     uses: Mapping[str, Use] = field(default_factory=dict)
-    """What becomes of each option, under the name that it has in the schema file."""
+    """How each option is used, under its name in the schema file."""
 
     def __getitem__(self, key: str) -> Any:
         return self.values[key] if key in self.values else SUPPORTED[key].default
 
     def target_file_bytes(self, *, keyed: bool) -> int:
-        """Option target-file-size, whose default is larger for tables without a primary key (format 7.6)."""
+        """Return option target-file-size (bytes); its default is larger without a primary key (format 7.6)."""
         return int(self["target-file-size"] or ((128 << 20) if keyed else (256 << 20)))
 
     def of_field(self, column: str) -> FieldOptions:
-        """What the options say of one column alone."""
+        """Return the options of one column, without those for all columns."""
         return self.fields.get(column, FieldOptions())
 
     @property
@@ -90,7 +90,7 @@ class TableOptions:
         return self.of_field("").aggregate_function
 
     def check_writable(self, table: str) -> None:
-        """Raises UnsupportedFeature when the table carries an option that a writer must obey and we do not."""
+        """Raise UnsupportedFeature when the table has an option that writers must obey and that is not supported."""
         if self.unwritable:
             raise UnsupportedFeature(
                 f"table {table} can be read but not written here: option {self.unwritable[0]!r} is not supported",
@@ -100,16 +100,17 @@ class TableOptions:
 
     @property
     def ignored(self) -> tuple[str, ...]:
-        """The options that change nothing here, sorted: those for other engines, and those that are not Paimon's."""
+        """The ignored options, sorted: options for other engines, and keys that are not options of Paimon."""
         return tuple(sorted(k for k, use in self.uses.items() if use in (Use.IGNORED, Use.FOREIGN)))
 
     @staticmethod
     def parse(options: Mapping[str, str], *, table: str = "", creating: bool = False) -> TableOptions:
-        """Read the options of a schema file, or (``creating``) those of a new table, strictly.
+        """Parse the options of a schema file, or with ``creating``, more strictly, those of a new table.
 
-        Older names of options count as in Paimon. Raises InvalidOption for a value outside its rule and for unknown
-        names of a new table, UnsupportedFeature for an option of an existing table that could change what a read
-        returns, for a ``type`` other than table, and for a name that is one letter away from an option's.
+        Older option names are accepted as in Paimon. Raises UnsupportedFeature for a ``type`` that is not supported. For
+        a new table, raises InvalidOption for an unknown name or a bad value. For an existing table, raises
+        UnsupportedFeature for an unsupported value that could change what a read returns, and for a name that differs
+        from an option in one letter.
         """
         if creating:
             for key in options:
@@ -128,10 +129,10 @@ class TableOptions:
 
 
 def _check_type(text: str, table: str, *, creating: bool) -> list[str]:
-    """What makes the table's ``type`` foreign to writers; raises UnsupportedFeature for types that are no Paimon table.
+    """Return the reason why tables of this ``type`` cannot be written, as a list that may be empty.
 
-    A materialized table is an ordinary table for readers, in Java too. The engine that refreshes it writes it, by the
-    options ``materialized-table.*``, so other writers are refused.
+    Raises UnsupportedFeature for unsupported types. A materialized table is an ordinary table for readers, in Java too.
+    Only the engine that refreshes it may write it (options ``materialized-table.*``).
     """
     kind = text.lower()
     if kind == _MATERIALIZED and not creating:
@@ -149,7 +150,7 @@ def _check_type(text: str, table: str, *, creating: bool) -> list[str]:
 
 
 class _Reading:
-    """The options of one table that were read so far."""
+    """The options of one table that were parsed so far."""
 
     def __init__(self, creating: bool, table: str) -> None:
         self.creating = creating
@@ -161,7 +162,7 @@ class _Reading:
         self.uses: dict[str, Use] = {}
 
     def take(self, key: str, text: str) -> None:
-        """Add one option; raises as ``TableOptions.parse``."""
+        """Add one option; raises the errors of ``TableOptions.parse``."""
         if key in SUPPORTED:
             self.uses[key] = self._obeyed(key, text)
         elif is_field_option(key):
@@ -222,7 +223,7 @@ class _Reading:
         return Use.STOPS_WRITES
 
     def _check_foreign(self, key: str, text: str) -> None:
-        """Refuse a key that differs from a name of Paimon's by one letter: it is a mistake, not an option of others."""
+        """Refuse a key that differs from an option of Paimon in one letter: it is a mistake or a damaged file."""
         if key.startswith(_FIELD_PREFIX):
             message = f"option {key!r} = {text!r:.80} is not supported"
         elif (known := nearest(key, KNOWN)) is not None:
@@ -247,14 +248,14 @@ class _Reading:
 
 
 def _check_new_name(key: str, options: Mapping[str, str]) -> None:
-    """Raises InvalidOption for an option that a new table does not take whatever its value."""
+    """Raise InvalidOption for an option that a new table does not accept, whatever its value."""
     text = options[key]
     if key in _ARGUMENTS:
         raise InvalidOption(
-            f"option {key!r} = {text!r} is not supported: {_ARGUMENTS[key]} says it", option=key, value=text
+            f"option {key!r} = {text!r} is not supported: {_ARGUMENTS[key]} sets it", option=key, value=text
         )
     if OLDER_NAMES.get(key) in options:
-        raise InvalidOption(f"option {key!r} is an older name of {OLDER_NAMES[key]!r}: give one of them", option=key)
+        raise InvalidOption(f"option {key!r} is an older name of {OLDER_NAMES[key]!r}: set one of them", option=key)
     if is_known(key) or _is_column_index(key):
         return
     meant = suggested(key, KNOWN)
@@ -266,5 +267,5 @@ def _check_new_name(key: str, options: Mapping[str, str]) -> None:
 
 
 def _is_column_index(key: str) -> bool:
-    """Whether the option is one of a column's index, which says nothing where the table has no such index."""
+    """Whether the key is an option of a column index; it has no effect where the table has no such index."""
     return key.startswith(_FIELD_PREFIX) and any(f".{index}" in key for index in _FIELD_INDEXES)

@@ -1,6 +1,7 @@
-"""Paimon's options of features that are not built and that change what is read or written: only defaults are accepted.
+"""Unsupported options: options of Paimon for features that this library does not have and that change data.
 
-With another value of some options the table cannot be opened; of the others, it can be read and not written.
+Only values that leave the feature off are accepted. With another value, a table with an option of ``_READS`` cannot be
+opened, and a table with an option of ``_WRITES`` can be read but not written.
 """
 
 from __future__ import annotations
@@ -17,18 +18,18 @@ class Stops(Enum):
     """What a value other than the default prevents."""
 
     READS = "reads"
-    """Reads, and writes too."""
+    """Reads and writes."""
     WRITES = "writes"
 
 
 @dataclass(frozen=True, slots=True)
 class Unbuilt:
-    """One option: what its value prevents, and how to recognise a value without effect."""
+    """One option: what a value that turns the feature on prevents, and how to recognise other values."""
 
     key: str
     stops: Stops
     default: str
-    """As Paimon has it; "" for none."""
+    """The default in Paimon; "" for none."""
     parse: Callable[[str], Any]
     """Raises ValueError for every value that turns the feature on."""
 
@@ -52,7 +53,7 @@ def _blank(text: str) -> None:
 
 
 _LATEST = one_of("default", "latest-full", "latest", "full")
-"""Start-up modes of which a batch read takes the latest snapshot."""
+"""Scan modes in which a batch read uses the latest snapshot."""
 _READS: tuple[tuple[str, str, Callable[[str], Any]], ...] = (
     ("branch", "main", one_of("main")),
     ("chain-table.enabled", "false", _off),

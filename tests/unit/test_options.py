@@ -30,7 +30,7 @@ def test_sizes_are_binary(text, size):
 
 
 @pytest.mark.parametrize("text", [f"{2**63} b", "9999999999 gb", "x", "1 xb", ""])
-def test_what_is_no_size(text):
+def test_a_text_that_is_not_a_size_is_refused(text):
     with pytest.raises(ValueError, match="a size"):
         parse_bytes(text)
 
@@ -72,7 +72,7 @@ def test_defaults_and_values():
         ("sequence.field", "a,,b"),
     ],
 )
-def test_a_new_table_takes_no_option_that_is_not_obeyed(key, value):
+def test_a_new_table_accepts_no_option_that_is_not_supported(key, value):
     with pytest.raises(InvalidOption, match=key):
         TableOptions.parse({key: value}, creating=True)
 
@@ -113,7 +113,7 @@ def test_an_existing_table_that_would_read_differently_is_refused(key, value):
         ("commit.max-retries", "often"),
     ],
 )
-def test_an_option_that_other_writers_obey_leaves_the_table_readable_only(key, value):
+def test_an_unsupported_write_option_leaves_the_table_read_only(key, value):
     options = TableOptions.parse({key: value}, table="db.t")
     assert options.uses == {key: Use.STOPS_WRITES}
     with pytest.raises(UnsupportedFeature, match=rf"db\.t.*{key}"):
@@ -138,7 +138,7 @@ def test_an_option_that_other_writers_obey_leaves_the_table_readable_only(key, v
     ],
 )
 @pytest.mark.parametrize("creating", [False, True])
-def test_an_option_that_tunes_another_engine_is_carried(key, value, creating):
+def test_an_option_for_another_engine_is_ignored(key, value, creating):
     options = TableOptions.parse({key: value}, creating=creating)
     options.check_writable("db.t")
     assert options.uses == {key: Use.IGNORED}
@@ -146,7 +146,7 @@ def test_an_option_that_tunes_another_engine_is_carried(key, value, creating):
 
 
 @pytest.mark.parametrize("key", ["owner", "connector", "my.custom.key", "totalSize", "mystery", "write-mode"])
-def test_an_option_that_is_none_of_paimons_is_carried(key):
+def test_a_key_that_is_not_an_option_of_paimon_is_ignored(key):
     options = TableOptions.parse({key: "x"}, table="db.t")
     options.check_writable("db.t")
     assert options.uses == {key: Use.FOREIGN}
@@ -167,7 +167,7 @@ def test_an_option_that_is_none_of_paimons_is_carried(key):
     ],
 )
 @pytest.mark.parametrize("creating", [False, True])
-def test_a_feature_that_is_not_built_may_be_off(key, value, creating):
+def test_an_unsupported_feature_may_be_off(key, value, creating):
     options = TableOptions.parse({key: value}, creating=creating)
     options.check_writable("db.t")
     assert options.uses == {key: Use.IDLE}
@@ -184,7 +184,7 @@ def test_a_feature_that_is_not_built_may_be_off(key, value, creating):
         ("sort-engin", "sort-engine"),
     ],
 )
-def test_a_misspelled_option_of_a_new_table_is_told_its_name(given, meant):
+def test_the_error_for_a_misspelled_option_suggests_its_name(given, meant):
     with pytest.raises(InvalidOption, match=f"did you mean '{meant}'"):
         TableOptions.parse({given: "1"}, creating=True)
 
@@ -195,14 +195,14 @@ def test_an_option_unlike_any_other_gets_no_suggestion():
 
 
 @pytest.mark.parametrize("key", ["primary-key", "partition", "path"])
-def test_what_is_an_argument_is_no_option_of_a_new_table(key):
+def test_an_argument_of_create_table_is_refused_as_an_option(key):
     with pytest.raises(InvalidOption, match=key):
         TableOptions.parse({key: "k"}, creating=True)
     TableOptions.parse({key: "k"}).check_writable("db.t")
 
 
 @pytest.mark.parametrize(("older", "key"), OLDER_NAMES.items())
-def test_an_older_name_counts_where_the_new_one_is_absent(older, key):
+def test_an_older_name_is_used_where_the_current_one_is_absent(older, key):
     assert current_names({older: "true"}) == {key: "true"}
     assert current_names({older: "true", key: "false"}) == {key: "false"}
     with pytest.raises(InvalidOption, match=f"{older}.*older name"):
@@ -232,13 +232,13 @@ def test_a_size_or_duration_of_a_new_table_needs_its_unit(key, value, units):
     TableOptions.parse({key: value}).check_writable("db.t")
 
 
-def test_a_bare_number_of_a_table_made_elsewhere_is_milliseconds_or_bytes():
+def test_a_number_without_unit_of_an_existing_table_is_milliseconds_or_bytes():
     options = TableOptions.parse({"snapshot.time-retained": "3600000", "target-file-size": "128"})
     assert (options["snapshot.time-retained"], options["target-file-size"]) == (3_600_000, 128)
     assert TableOptions.parse({"snapshot.time-retained": "0"}, creating=True)["snapshot.time-retained"] == 0
 
 
-def test_a_value_for_another_engine_is_left_to_it():
+def test_a_value_for_another_engine_is_ignored():
     actions = {"partition.mark-done-action": "done-partition,success-file", "snapshot.expire.execution-mode": "async"}
     options = TableOptions.parse(actions)
     options.check_writable("db.t")
@@ -247,7 +247,7 @@ def test_a_value_for_another_engine_is_left_to_it():
         TableOptions.parse({"page-size": "big"}, creating=True)
 
 
-def test_every_option_of_paimon_has_its_place():
+def test_every_option_of_paimon_is_in_one_list():
     """options-2.1.txt: key, kind of value and default of each option of Paimon 2.1, its Flink and Spark connectors."""
     for line in GOLDEN.read_text().splitlines():
         key, kind, default = (part.strip() for part in line.split("|"))
@@ -263,7 +263,7 @@ def test_every_option_of_paimon_has_its_place():
             assert is_known(key), key
 
 
-def test_no_option_has_two_places():
+def test_no_option_is_in_two_lists():
     assert not SUPPORTED.keys() & UNBUILT.keys()
     assert not CARRIED.keys() & (SUPPORTED.keys() | UNBUILT.keys())
     assert not OLDER_NAMES.keys() & (SUPPORTED.keys() | UNBUILT.keys() | CARRIED.keys())
@@ -271,7 +271,7 @@ def test_no_option_has_two_places():
         assert not default or KINDS[kind](default) is not None
 
 
-def test_every_option_documents_itself_and_reads_its_default():
+def test_every_option_has_documentation_and_its_default():
     for option in SUPPORTED.values():
         assert option.doc
         assert TableOptions.parse({})[option.key] == option.default
@@ -287,6 +287,6 @@ def test_time_zones(text, hours):
 
 
 @pytest.mark.parametrize("text", ["", "Mars/Olympus", "+19:00", "../UTC", "+5:99", "GMT 8"])
-def test_what_is_no_time_zone(text):
+def test_a_text_that_is_not_a_time_zone_is_refused(text):
     with pytest.raises(InvalidOption, match=r"sink.process-time-zone.*a time zone such as"):
         TableOptions.parse({"sink.process-time-zone": text}, creating=True)
