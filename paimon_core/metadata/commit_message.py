@@ -1,4 +1,4 @@
-"""CommitMessage: what writers and compactors hand to the commit, per bucket (format 14.1)."""
+"""CommitMessage: the files that writers and compactors pass to the commit, per bucket (format 14.1)."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from paimon_core.metadata.versioned_json import pack, unpacked
 MESSAGE_VERSION = 3
 
 Position = tuple[int, str]
-"""A snapshot by its id and the name of its delta manifest list, which is unique; (0, "") before the first one."""
+"""A snapshot, identified by its id and the unique name of its delta manifest list; (0, "") before the first one."""
 
 
 def position_of(snapshot: Snapshot | None) -> Position:
-    """The position of a snapshot; None: of a table that has none yet."""
+    """Return the position of a snapshot, or for None that of a table without snapshots."""
     return (0, "") if snapshot is None else (snapshot.id, snapshot.delta_manifest_list)
 
 
@@ -39,7 +39,7 @@ class CommitMessage:
     compact_changelog: tuple[DataFile, ...] = ()
     """Changelog files that the compaction wrote."""
     numbered_after: Position | None = None
-    """The snapshot whose sequence numbers those of ``new_files`` follow; None: not known. It saves the commit reads."""
+    """The snapshot whose sequence numbers ``new_files`` continue; None: unknown. It saves the commit some reads."""
 
     @property
     def is_empty(self) -> bool:
@@ -47,7 +47,7 @@ class CommitMessage:
         return not any(getattr(self, member) for member in _FILE_MEMBERS)
 
     def to_bytes(self) -> bytes:
-        """Versioned JSON, to travel between processes."""
+        """Return the message as versioned JSON, to send it to another process."""
         place = {
             "partition": bytes_to_plain(self.partition),
             "bucket": self.bucket,
@@ -58,9 +58,9 @@ class CommitMessage:
 
     @staticmethod
     def from_bytes(data: bytes) -> CommitMessage:
-        """The inverse of ``to_bytes``.
+        """Return the message that ``to_bytes`` encoded.
 
-        Raises InvalidRequest for other bytes, UnsupportedFeature for a newer version.
+        Raises InvalidRequest for other bytes, UnsupportedFeature for another version.
         """
         with unpacked(data, "commit message", MESSAGE_VERSION) as value:
             files: dict[str, Any] = {k: tuple(map(from_plain, value.pop(k, ()))) for k in _FILE_MEMBERS}
@@ -72,7 +72,7 @@ class CommitMessage:
 
 
 def deletions(entries: Iterable[ManifestEntry]) -> list[CommitMessage]:
-    """Messages that delete the files of these entries, one a bucket."""
+    """Return messages that delete the files of these entries, one message per bucket."""
     places: dict[tuple[bytes, int, int], list[DataFile]] = {}
     for entry in entries:
         places.setdefault((entry.partition, entry.bucket, entry.total_buckets), []).append(entry.file)

@@ -1,4 +1,4 @@
-"""TableContext: one table's place, schema, options and stores, as every operation receives them."""
+"""TableContext: the path, schema, options and stores of one table, which every operation receives."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from paimon_core.storage.paths import MAIN, TablePaths, partition_path
 from paimon_core.storage.storage import Storage
 
 _KNOWN_PATHS = 1 << 14
-"""Directories of partitions that a context remembers."""
+"""Maximum number of partition directories that a context caches."""
 
 
 @dataclass(frozen=True)
 class TableContext:
-    """Everything that is known of a table without looking at a snapshot; picklable when its storage is."""
+    """Everything that is known of a table without reading a snapshot; can be pickled when its storage can."""
 
     name: str
     storage: Storage
@@ -55,11 +55,10 @@ class TableContext:
         branch: str = MAIN,
         publisher: Publisher | None = None,
     ) -> TableContext:
-        """The context of the table ``name`` at ``root`` with its current schema; ``cache`` is shared between tables.
+        """Return the context of the table ``name`` at ``root`` with its current schema.
 
-        ``branch``: the one that is read and written; ``publisher``: who makes its snapshots, see ``SnapshotStore``.
-
-        Raises UnsupportedFeature naming an option that could change what a read returns.
+        ``cache`` is shared between tables. ``branch`` is the branch to read and write. ``publisher`` creates the
+        snapshots, see ``SnapshotStore``. Raises UnsupportedFeature for an option that could change what a read returns.
         """
         paths, storage = TablePaths(root, branch), confined(storage, root)
         options = TableOptions.parse(schema.options, table=name)
@@ -84,7 +83,7 @@ class TableContext:
         )
 
     def with_schema(self, schema: TableSchema) -> TableContext:
-        """The same table under another of its schemas, for time travel."""
+        """Return the same table with another of its schemas, for time travel."""
         return replace(self, schema=schema)
 
     @property
@@ -93,7 +92,7 @@ class TableContext:
         return self.paths.branch
 
     def on_branch(self, branch: str) -> TableContext:
-        """The same table on another of its branches, with that branch's latest schema; raises BranchNotFound."""
+        """Return the table on another branch, with the latest schema of that branch; raises BranchNotFound."""
         if branch == self.branch:
             return self
         try:
@@ -101,7 +100,7 @@ class TableContext:
         except CorruptTable:
             if branch == MAIN or self.branches.is_there(branch):
                 raise
-            schema = None  # it was deleted while we read
+            schema = None  # the branch was deleted during the read
         if schema is None or (branch != MAIN and self.branches.is_hidden(branch)):
             raise self.branches.not_found(branch)
         base = self.name.partition("$")[0]
@@ -109,13 +108,13 @@ class TableContext:
         return replace(self, name=name, paths=TablePaths(self.paths.root, branch)).reopened(schema)
 
     def beside(self, branch: str) -> TableContext:
-        """A branch's files under this schema, also of one that is half made: to look at them, not to read rows."""
+        """Return a branch, also an incomplete one, with this schema: to inspect its files, not to read rows."""
         if branch == self.branch:
             return self
         return replace(self, paths=TablePaths(self.paths.root, branch)).reopened(self.schema)
 
     def reopened(self, schema: TableSchema) -> TableContext:
-        """The same table and branch read anew, with its current schema."""
+        """Return a new context of the same table and branch with ``schema``; it shares the manifest cache."""
         return TableContext.of(
             self.name,
             self.storage,
@@ -127,7 +126,7 @@ class TableContext:
         )
 
     def partition_path(self, partition: bytes) -> str:
-        """The directory of a serialized partition below the root, "" without partition keys (format 1.2)."""
+        """Return the directory of a serialized partition below the root; "" without partition keys (format 1.2)."""
         if not self.schema.partition_keys:
             return ""
         known: dict[bytes, str] = self.derived.setdefault(TableContext.partition_path, {})
@@ -151,7 +150,7 @@ class TableContext:
 
     @cached_property
     def derived(self) -> dict[object, Any]:
-        """A cache of values computed from schema and options alone, by keys of their makers; it is not pickled."""
+        """A cache of values computed from schema and options alone, by keys of the callers; it is not pickled."""
         return {}
 
     def __getstate__(self) -> dict[str, Any]:
@@ -164,7 +163,7 @@ class TableContext:
 
     @property
     def bucket_keys(self) -> tuple[str, ...]:
-        """The columns that are hashed to a bucket (format 6.1); () without fixed buckets."""
+        """The columns whose hash selects the bucket (format 6.1); () without fixed buckets."""
         if self.options["bucket"] < 1:
             return ()
         return self.options["bucket-key"] or self.schema.trimmed_primary_keys

@@ -1,4 +1,4 @@
-"""DataFile: what a manifest records of one immutable data file (format 4.3), and its form in JSON messages."""
+"""DataFile: the record of one immutable data file in a manifest (format 4.3), and its form in JSON messages."""
 
 from __future__ import annotations
 
@@ -37,40 +37,40 @@ class DataFile:
     creation_time_millis: int | None = None
     """The writer's local wall clock read as if it were UTC (format 4.1)."""
     delete_row_count: int | None = None
-    """Rows of kind -U and -D; None in old files: unknown."""
+    """Number of rows of kind -U and -D; None (unknown) in records of older writers."""
     embedded_index: bytes | None = None
     file_source: FileSource | None = None
     value_stats_cols: tuple[str, ...] | None = None
-    """The columns that value_stats cover, in order; None: all columns of the file's schema."""
+    """The columns of value_stats, in order; None: all columns of the file's schema."""
     external_path: str | None = None
     first_row_id: int | None = None
     write_cols: tuple[str, ...] | None = None
     write_cols_sequences: tuple[int, ...] | None = None
 
     def upgraded(self, level: int) -> DataFile:
-        """The same file at another level: an upgrade rewrites no bytes (format 8.5)."""
+        """Return the same file at another level: an upgrade rewrites no bytes (format 8.5)."""
         return replace(self, level=level)
 
 
 def bytes_to_plain(value: bytes) -> dict[str, str]:
-    """Bytes as a JSON value, ``{"b": base64}``."""
+    """Return bytes as a JSON value, ``{"b": base64}``."""
     return {"b": base64.b64encode(value).decode()}
 
 
 def bytes_from_plain(value: Any) -> bytes:
-    """The inverse of ``bytes_to_plain``; raises ValueError for anything else."""
+    """Return the bytes that ``bytes_to_plain`` encoded; raises ValueError for any other value."""
     if not isinstance(value, Mapping) or value.keys() != {"b"}:
         raise ValueError(f"{value!r:.80} is not bytes")
     return base64.b64decode(value["b"], validate=True)
 
 
 def to_plain(file: DataFile) -> dict[str, Any]:
-    """The file as JSON values, for commit messages and splits; not the form of the manifest."""
+    """Return the file as JSON values, for commit messages and splits; manifests use another form."""
     return {f.name: _plain(getattr(file, f.name)) for f in fields(file)}
 
 
 def from_plain(value: Any) -> DataFile:
-    """The inverse of ``to_plain``; raises KeyError, TypeError or ValueError for anything else."""
+    """Return the file that ``to_plain`` encoded; raises KeyError, TypeError or ValueError for any other value."""
     if not isinstance(value, Mapping):
         raise ValueError(f"{value!r:.80} is not a data file")
     out = {k: _revive(v) for k, v in value.items()}

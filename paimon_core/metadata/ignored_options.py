@@ -1,4 +1,4 @@
-"""The log message about options that a table carries and that this library ignores: once a table and process."""
+"""The log message about the ignored options of a table, logged once per table in each process."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ import logging
 from paimon_core.options import TableOptions
 
 _LOG = logging.getLogger(__name__)
-_told: set[tuple[str, tuple[str, ...]]] = set()
+_logged: set[tuple[str, tuple[str, ...]]] = set()
 
 
 def log_ignored_options(name: str, root: str, options: TableOptions) -> None:
-    """Log the names of the ignored options of the table at ``root``, once; their values may be secret."""
-    if not options.ignored or (root, options.ignored) in _told:
+    """Log the names of the ignored options of the table at ``root``, once; not the values, which may be secret."""
+    if not options.ignored or (root, options.ignored) in _logged:
         return
-    _told.add((root, options.ignored))
+    _logged.add((root, options.ignored))
     _LOG.info(
-        "table %s carries options that are ignored here, as they are for other engines or unknown to Paimon: %s",
+        "table %s has options that are ignored here, because they are for other engines or unknown to Paimon: %s",
         name,
         ", ".join(options.ignored),
     )

@@ -1,4 +1,4 @@
-"""The names of the table index files that an index manifest lists (format 4.4), for those who only ask what is used."""
+"""The names of the table index files in an index manifest (format 4.4), for callers that only need the used files."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ INDEX_MANIFEST_VERSION = 1
 
 
 def index_file_names(data: bytes, path: str) -> list[str]:
-    """The file of every entry, whatever its kind; ``path`` names the manifest in errors.
+    """Return the file name of every entry, of any kind; ``path`` names the manifest in errors.
 
-    Raises CorruptTable for bytes that are none, UnsupportedFeature for entries of another version.
+    Raises CorruptTable for bytes that are not an index manifest, UnsupportedFeature for entries of another version.
     """
     names = []
     for record in read_records(data, path):

@@ -1,7 +1,7 @@
-"""Reads of the latest snapshot that go on with a newer one when the latest expires meanwhile.
+"""Reads of the latest snapshot, which are retried with a newer snapshot when the latest expires during the read.
 
 A snapshot that is no longer the latest may expire at any moment. Java deletes its files first, this library deletes the
-snapshot first. So a file that is missing under such a snapshot is no damage of the table.
+snapshot file first. A missing file of such a snapshot therefore does not mean that the table is damaged.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ if TYPE_CHECKING:
     from paimon_core.metadata.manifest import ManifestEntry
 
 LOOKS = 5
-"""How many snapshots are tried, one after the other, before the error of the last one is raised."""
+"""Maximum number of snapshots that are tried, one after the other, before the error of the last one is raised."""
 _T = TypeVar("_T")
 
 
 def read_latest(snapshots: SnapshotStore, read: Callable[[Snapshot | None], _T]) -> _T:
-    """The result of ``read`` for the latest snapshot (None: there is none); it may be called for several in turn.
+    """Return ``read(latest)``, where latest is None for a table without snapshots; ``read`` may be called repeatedly.
 
-    Raises what ``read`` raised: at once unless a snapshot or a file was missing and a newer snapshot exists, otherwise
-    after the last try.
+    When a snapshot or a file is missing and a newer snapshot exists, ``read`` is called with that one. Raises all other
+    errors of ``read``, and the error of the last attempt.
     """
     latest = snapshots.latest()
     for _ in range(LOOKS - 1):
@@ -42,9 +42,9 @@ def read_latest(snapshots: SnapshotStore, read: Callable[[Snapshot | None], _T])
 
 
 def latest_entries(context: TableContext, among: Collection[bytes] | None = None) -> list[ManifestEntry]:
-    """The live files of the latest snapshot, or those in the partitions ``among``; [] without a snapshot.
+    """Return the live files of the latest snapshot, or only those in the partitions ``among``; [] without a snapshot.
 
-    Raises CorruptTable.
+    Raises CorruptTable when the metadata cannot be read.
     """
     return read_latest(
         context.snapshots, lambda latest: [] if latest is None else context.manifests.entries_of(latest, among)
@@ -52,5 +52,5 @@ def latest_entries(context: TableContext, among: Collection[bytes] | None = None
 
 
 def is_missing(error: PaimonError) -> bool:
-    """Whether a snapshot or a file of one was not found, as after an expiry; other damage is no such error."""
+    """Whether the error means that a snapshot or a file of a snapshot is missing, as it is after an expiry."""
     return isinstance(error, SnapshotNotFound) or (isinstance(error, CorruptTable) and bool(error.facts.get("missing")))

@@ -28,7 +28,7 @@ class ManifestEntry:
 
     @property
     def identity(self) -> tuple[bytes, int, int, str, tuple[str, ...], bytes | None, str | None]:
-        """What a DELETE must repeat of the ADD it cancels (format 4.6)."""
+        """The values that a DELETE entry shares with the ADD entry that it cancels (format 4.6)."""
         f = self.file
         return (
             self.partition,
@@ -43,7 +43,7 @@ class ManifestEntry:
 
 @dataclass(frozen=True, slots=True)
 class ManifestFile:
-    """One manifest as a manifest list names it, with the ranges that allow to skip it."""
+    """The record of one manifest in a manifest list, with the ranges by which readers can skip the manifest."""
 
     file_name: str
     file_size: int

@@ -1,8 +1,8 @@
-"""Manifests and manifest lists as Avro files: entries and manifest facts to bytes and back (format 4.1 to 4.3, 4.6).
+"""Manifests and manifest lists as Avro files: encodes and decodes their records (format 4.1 to 4.3, 4.6).
 
-Fields are found by name: unknown ones are skipped, nullable ones that an older writer did not know are None. Records
-are converted column by column, which is what makes a manifest of 10,000 files quick to read. Whatever a file holds,
-the result has the declared types or CorruptTable (UnsupportedFeature for another version) names the path.
+Fields are found by name: unknown fields are skipped, nullable fields that an older writer did not write are None.
+Records are converted column by column, so that a manifest of 10,000 files is read quickly. Decoded values always have
+the declared types; otherwise CorruptTable (UnsupportedFeature for another version) names the path.
 """
 
 from __future__ import annotations
@@ -122,12 +122,12 @@ MANIFEST_SCHEMA = _root(
 
 
 def encode_entries(entries: Iterable[ManifestEntry], compression: str) -> bytes:
-    """The bytes of a manifest; ``compression`` is a value of the option ``manifest.compression``."""
+    """Return the bytes of a manifest; ``compression`` is a value of the option ``manifest.compression``."""
     return write_avro(MANIFEST_SCHEMA, map(_entry_record, entries), compression)
 
 
 def encode_list(files: Iterable[ManifestFile], compression: str) -> bytes:
-    """The bytes of a manifest list."""
+    """Return the bytes of a manifest list."""
     return write_avro(MANIFEST_LIST_SCHEMA, map(_list_record, files), compression)
 
 
@@ -135,7 +135,7 @@ def _stats_record(stats: ColumnStats) -> dict[str, Any]:
     return {"_MIN_VALUES": stats.min_values, "_MAX_VALUES": stats.max_values, "_NULL_COUNTS": list(stats.null_counts)}
 
 
-def _listed(values: tuple[Any, ...] | None) -> list[Any] | None:
+def _as_list(values: tuple[Any, ...] | None) -> list[Any] | None:
     return None if values is None else list(values)
 
 
@@ -164,11 +164,11 @@ def _entry_record(entry: ManifestEntry) -> dict[str, Any]:
             "_DELETE_ROW_COUNT": file.delete_row_count,
             "_EMBEDDED_FILE_INDEX": file.embedded_index,
             "_FILE_SOURCE": None if file.file_source is None else int(file.file_source),
-            "_VALUE_STATS_COLS": _listed(file.value_stats_cols),
+            "_VALUE_STATS_COLS": _as_list(file.value_stats_cols),
             "_EXTERNAL_PATH": file.external_path,
             "_FIRST_ROW_ID": file.first_row_id,
-            "_WRITE_COLS": _listed(file.write_cols),
-            "_WRITE_COLS_SEQUENCES": _listed(file.write_cols_sequences),
+            "_WRITE_COLS": _as_list(file.write_cols),
+            "_WRITE_COLS_SEQUENCES": _as_list(file.write_cols_sequences),
         },
     }
 
@@ -208,8 +208,8 @@ _SOURCES: dict[int | None, FileSource | None] = {None: None, **{source.value: so
 
 
 def decode_entries(data: bytes, path: str) -> list[ManifestEntry]:
-    """The entries of a manifest, in order; ``path`` names it in errors."""
-    with _collection_paused():
+    """Return the entries of a manifest, in order; ``path`` names it in errors."""
+    with _gc_paused():
         return _entries(data, path)
 
 
@@ -254,7 +254,7 @@ def _entries(data: bytes, path: str) -> list[ManifestEntry]:
 
 
 def decode_list(data: bytes, path: str) -> list[ManifestFile]:
-    """The manifests that a manifest list names, in order; ``path`` names the list in errors."""
+    """Return the records of a manifest list, in order; ``path`` names the list in errors."""
     top = _Records(read_records(data, path), path)
     top.check_version()
     return list(
@@ -277,24 +277,24 @@ def decode_list(data: bytes, path: str) -> list[ManifestFile]:
 
 
 @contextlib.contextmanager
-def _collection_paused() -> Iterator[None]:
-    """No cycle collection meanwhile: the many records hold no cycles, and walking them again and again costs most."""
-    with _Pauses.lock:
-        if not _Pauses.open:
-            _Pauses.was_enabled = gc.isenabled()
+def _gc_paused() -> Iterator[None]:
+    """Disable garbage collection: the records contain no cycles, and scanning them repeatedly would cost most time."""
+    with _GcPauses.lock:
+        if not _GcPauses.open:
+            _GcPauses.was_enabled = gc.isenabled()
             gc.disable()
-        _Pauses.open += 1
+        _GcPauses.open += 1
     try:
         yield
     finally:
-        with _Pauses.lock:
-            _Pauses.open -= 1
-            if not _Pauses.open and _Pauses.was_enabled:
+        with _GcPauses.lock:
+            _GcPauses.open -= 1
+            if not _GcPauses.open and _GcPauses.was_enabled:
                 gc.enable()
 
 
-class _Pauses:
-    """The decodings under way in all threads: the last one to end switches the collection on again."""
+class _GcPauses:
+    """The decodings in progress in all threads; the last one to end enables garbage collection again."""
 
     lock = threading.Lock()
     open = 0
@@ -302,14 +302,14 @@ class _Pauses:
 
 
 class _Records:
-    """The records of one file, of which columns are taken; all share one writer schema, so one shape."""
+    """The records of one file, read column by column; all records have the same writer schema."""
 
     def __init__(self, records: list[Any], path: str) -> None:
         self.records = records
         self.path = path
 
     def column(self, name: str, types: _Types) -> list[Any]:
-        """One field of every record; a field that may be null may also be missing."""
+        """Return one field of every record; a nullable field may be missing."""
         try:
             values = [record[name] for record in self.records]
         except KeyError:
@@ -321,14 +321,14 @@ class _Records:
         return values
 
     def counts(self, name: str) -> list[int]:
-        """A field of numbers that are never negative."""
+        """Return a field of numbers, which must not be negative."""
         values = self.column(name, _NUMBER)
         if values and min(values) < 0:
             raise self._bad(name, min(values))
         return values
 
     def members(self, name: str, known: dict[Any, Any]) -> list[Any]:
-        """A field of numbers that stand for the members of an enum."""
+        """Return a field of numbers as the enum members that they stand for."""
         values = self.column(name, _NUMBER_OR_NULL if None in known else _NUMBER)
         try:
             return [known[value] for value in values]
@@ -336,13 +336,13 @@ class _Records:
             raise self._bad(name, error.args[0]) from None
 
     def tuples(self, name: str, types: _Types, items: _Types) -> list[Any]:
-        """A field of arrays."""
+        """Return a field of arrays as tuples."""
         values = self.column(name, types)
         self._check(name, chain.from_iterable(filter(None, values)), items)
         return [None if value is None else tuple(value) for value in values]
 
     def stats(self, name: str) -> Iterable[ColumnStats]:
-        """A field of statistics (format 4.5)."""
+        """Return a field of column statistics (format 4.5)."""
         stats = _Records(self.column(name, _OBJECT), self.path)
         return map(
             ColumnStats,
@@ -352,7 +352,7 @@ class _Records:
         )
 
     def check_version(self) -> None:
-        """Raises UnsupportedFeature for records of another version (format 4.2, 4.3)."""
+        """Raise UnsupportedFeature for records of another version (format 4.2, 4.3)."""
         for version in set(self.column("_VERSION", _NUMBER)) - {VERSION}:
             raise UnsupportedFeature(
                 f"{self.path}: manifest version {version} is not {VERSION}", path=self.path, version=version
@@ -371,9 +371,9 @@ class _Records:
 
 
 def merge_entries(entries: Iterable[ManifestEntry]) -> list[ManifestEntry]:
-    """Cancel every ADD against the DELETE of its identity, in order; a DELETE without its ADD stays (format 4.6).
+    """Cancel every ADD with the later DELETE of its identity; keep a DELETE without an earlier ADD (format 4.6).
 
-    Raises CorruptTable for an ADD whose identity is still there: a file is added once and deleted once.
+    Raises CorruptTable for an ADD whose identity is already present: a file is added once and deleted once.
     """
     merged: dict[Any, ManifestEntry] = {}
     for entry in entries:
@@ -393,8 +393,8 @@ def merge_entries(entries: Iterable[ManifestEntry]) -> list[ManifestEntry]:
 
 
 def live_entries(entries: Iterable[ManifestEntry]) -> list[ManifestEntry]:
-    """The ADD entries that no DELETE cancels: the files of a snapshot, from all its base and then delta entries.
+    """Return the ADD entries that no DELETE cancels: the files of a snapshot, given its base and then delta entries.
 
-    A DELETE without its ADD has nothing to take away and is passed over.
+    A DELETE without an earlier ADD is ignored.
     """
     return [entry for entry in merge_entries(entries) if entry.kind is FileKind.ADD]

@@ -1,4 +1,4 @@
-"""The time that a partition's values tell, for expiry by value (format 16.3)."""
+"""The time that a partition's values stand for, and the expiry of partitions by that time (format 16.3)."""
 
 from __future__ import annotations
 
@@ -21,26 +21,26 @@ BY_VALUE = "values-time"
 
 @dataclass(frozen=True)
 class PartitionTime:
-    """How one table's partitions tell their time: the text of a pattern, or the first value, read as a format."""
+    """Computes the time of a table's partitions: a pattern of values, or the first value, parsed by a time format."""
 
     context: TableContext
 
     def told_by(self, partition: bytes) -> tuple[LocalTime | None, str]:
-        """The time, or None and why there is none.
+        """Return the time of a serialized partition and "", or None and the reason.
 
-        A null tells no time, nor does a value whose text is not as the format says: days and timestamps are written as
-        Java writes them inside, a DATE as its number of days. Raises InvalidOption or UnsupportedFeature for a
-        formatter that is not read here.
+        A null value has no time, nor has a value whose text does not fit the format. Dates and timestamps have the text
+        of Java's internal value: a DATE is its number of days. Raises InvalidOption or UnsupportedFeature for a
+        formatter that is not supported.
         """
         options = self.context.options
         formatter = options[FORMATTER]
         read = DEFAULT if formatter is None else time_format(formatter)
         text = self._text(partition)
         if text is None:
-            return None, "a null tells no time"
+            return None, "a null value has no time"
         found = read.read(text)
         asked = "yyyy-M-d[ H:m:s]" if formatter is None else formatter
-        return found, "" if found else f"{text!r:.80} is no time of the form {asked!r}"
+        return found, "" if found else f"{text!r:.80} is not a time of the form {asked!r}"
 
     def _text(self, partition: bytes) -> str | None:
         pattern: str | None = self.context.options[PATTERN]
@@ -51,7 +51,7 @@ class PartitionTime:
         names = sorted(range(len(fields)), key=lambda i: -len(fields[i].name))
         out, at = [], 0
         while at < len(pattern):
-            # The longest name first: $dt1 is not the value of dt and a 1.
+            # The longest name first: $dt1 is column dt1, not column dt and the digit 1.
             column = next((i for i in names if pattern.startswith(f"${fields[i].name}", at)), None)
             if column is None:
                 out.append(pattern[at])
@@ -73,26 +73,26 @@ class PartitionTime:
 
 
 def local_nanos(epoch_millis: int) -> int:
-    """The local wall clock of a moment, as nanoseconds since 1970-01-01 00:00 of that clock."""
+    """Convert epoch milliseconds to local wall clock time, in nanoseconds since 1970-01-01 00:00 of that clock."""
     return (epoch_millis + time.localtime(epoch_millis // 1000).tm_gmtoff * 1000) * 1_000_000
 
 
 def is_expired_by_value(context: TableContext, partition: bytes, now_millis: int) -> bool:
-    """Whether the options say that this partition's time is over (format 14.3); False where they say nothing."""
+    """Whether this partition has expired by value (format 14.3); False when the options do not ask for that."""
     lifetime = context.options[LIFETIME]
     if lifetime is None or context.options[STRATEGY] != BY_VALUE or not context.schema.partition_keys:
         return False
     try:
-        told, _ = PartitionTime(context).told_by(partition)
+        time_found, _ = PartitionTime(context).told_by(partition)
     except InvalidRequest:
         return False
-    return told is not None and told.total_nanos < local_nanos(now_millis) - lifetime * 1_000_000
+    return time_found is not None and time_found.total_nanos < local_nanos(now_millis) - lifetime * 1_000_000
 
 
 def check_partition_expiry(context: TableContext) -> None:
-    """The rules for a new table: partitions to expire, a formatter that can be read, a pattern of its columns.
+    """Check the options of partition expiry of a new table; raises InvalidRequest naming the option.
 
-    Raises InvalidRequest naming the option.
+    The table must have partitions, the formatter must be supported, and the pattern must name a partition column.
     """
     options, keys = context.options, context.schema.partition_keys
     given = [o for o in options.values if o.startswith("partition.expiration") or o in (PATTERN, FORMATTER)]

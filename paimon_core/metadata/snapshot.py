@@ -1,4 +1,4 @@
-"""Snapshot: one committed version of a table, as its JSON file holds it (format 3.1)."""
+"""Snapshot: one committed version of a table, as stored in its JSON file (format 3.1)."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from paimon_core.errors import CorruptTable, UnsupportedFeature
 from paimon_core.limits import metadata_text
 
 BATCH_IDENTIFIER = 2**63 - 1
-"""The commit identifier of batch commits, which are never filtered (format 3.2)."""
+"""The commit identifier of batch commits, which are never recognised as committed before (format 3.2)."""
 BASE = "paimon-core.base"
-"""The property that holds ``Snapshot.base``."""
+"""The property that contains ``Snapshot.base``."""
 
 
 class CommitKind(StrEnum):
-    """Why a snapshot was made; DO NOT CHANGE, on disk."""
+    """Why a snapshot was created; DO NOT CHANGE, on disk."""
 
     APPEND = "APPEND"
     COMPACT = "COMPACT"
@@ -55,27 +55,27 @@ class Snapshot:
     writer_version: str | None = None
     operation: str | None = None
     base: str | None = None
-    """``link()`` of the snapshot that this one was built on; None for those of other writers, and for a first one.
+    """``link()`` of the snapshot that this one was built on; None for the first snapshot and those of other engines.
 
-    On disk it is the property ``paimon-core.base``, which other readers ignore.
+    On disk it is the property ``paimon-core.base``, which other engines ignore.
     """
 
     def link(self) -> str | None:
-        """What a snapshot that is built on this one has as its base: id and uuid; None without a uuid."""
+        """Return the ``base`` of snapshots that are built on this one: id and uuid; None without a uuid."""
         return None if self.uuid is None else f"{self.id} {self.uuid}"
 
     def is_built_on(self, below: Snapshot) -> bool | None:
-        """Whether the snapshot was built on the one with the id below; None when it does not say."""
+        """Whether this snapshot was built on ``below``, the one with the previous id; None when that is unknown."""
         if self.base is None or below.uuid is None or not self.base.startswith(f"{self.id - 1} "):
-            return None  # also in a copy that another writer has made under another id
+            return None  # unknown also for a copy that another writer has created under another id
         return self.base == below.link()
 
     def is_same_commit(self, other: Snapshot) -> bool:
-        """Whether both are one try of one commit: nobody else names its delta list. A server may drop the uuid."""
+        """Whether both come from one attempt of a commit, whose delta list is unique; a server may drop the uuid."""
         return self.delta_manifest_list == other.delta_manifest_list and self.uuid in (other.uuid, None)
 
     def to_members(self) -> dict[str, Any]:
-        """The JSON members in Java's order; absent ones are left out, never null."""
+        """Return the JSON members in Java's order; absent members are left out, never null."""
         out: dict[str, Any] = {"version": 3}
         for attribute, member in _MEMBERS:
             value = getattr(self, attribute)
@@ -86,12 +86,12 @@ class Snapshot:
         return out
 
     def to_json(self) -> str:
-        """The text of the snapshot file; raises InvalidRequest for what readers refuse."""
+        """Return the text of the snapshot file; raises InvalidRequest for text that readers would refuse."""
         return metadata_text(json.dumps(self.to_members(), indent=2, ensure_ascii=False), f"snapshot {self.id}")
 
     @staticmethod
     def from_members(value: Mapping[str, Any]) -> Snapshot:
-        """From parsed JSON; unknown members (such as ``logOffsets``) are ignored.
+        """Return the snapshot of parsed JSON; unknown members (such as ``logOffsets``) are ignored.
 
         Raises CorruptTable for a missing or mistyped member, UnsupportedFeature for a newer version.
         """
@@ -126,7 +126,7 @@ class Snapshot:
 
     @staticmethod
     def from_json(text: str | bytes) -> Snapshot:
-        """Parse a snapshot file; raises CorruptTable for text that is none."""
+        """Parse a snapshot file; raises the errors of ``from_members``, and CorruptTable for text that is not JSON."""
         try:
             value = parse_json(text if isinstance(text, bytes) else text.encode())
         except ValueError as error:
@@ -169,7 +169,7 @@ _INTEGERS = frozenset(
 _LONG = 2**63
 _RANGES = {
     "id": (1, _LONG),
-    # Until the year 9999: later ones are microseconds, or garbage.
+    # Up to the year 9999: later times are microseconds or garbage.
     "time_millis": (0, 253_370_764_800_000),
     **dict.fromkeys(
         (
@@ -183,7 +183,7 @@ _RANGES = {
         (0, _LONG),
     ),
 }
-"""The least value and the first beyond the greatest, of members that have such."""
+"""The range of a member's values: from the first number (included) to the second (excluded)."""
 _REQUIRED = (
     "id",
     "schemaId",

@@ -1,4 +1,4 @@
-"""Statistics: what an ANALYZE found of a table, as its JSON file holds it (format 1.5)."""
+"""Statistics: the results of an ANALYZE of a table, as stored in a JSON file (format 1.5)."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from paimon_core.storage.storage import Storage
 
 @dataclass(frozen=True, slots=True)
 class ColumnStatistics:
-    """Of one column; None is what was not worked out."""
+    """The statistics of one column; None for values that were not computed."""
 
     column_id: int
     distinct_count: int | None = None
-    """Values that differ, nulls left out."""
+    """Number of distinct values, without nulls."""
     min: str | None = None
-    """The least value, as Java writes it as text: dates as day numbers, times as milliseconds of the day."""
+    """The minimum as Java writes it as text: dates as day numbers, times as milliseconds of the day."""
     max: str | None = None
     null_count: int | None = None
     avg_len: int | None = None
-    """Bytes of a value, rounded up."""
+    """Average length of a value in bytes, rounded up."""
     max_len: int | None = None
 
 
@@ -42,7 +42,7 @@ _MEMBERS = (
 
 @dataclass(frozen=True, slots=True)
 class Statistics:
-    """Of one snapshot: its rows after merging, the bytes they would take alone, its columns by name."""
+    """The statistics of one snapshot: number and size (bytes) of its merged rows, and its columns by name."""
 
     snapshot_id: int
     schema_id: int
@@ -51,9 +51,9 @@ class Statistics:
     columns: Mapping[str, ColumnStatistics] = field(default_factory=dict)
 
     def to_json(self) -> str:
-        """The text of the file, with Java's members; what is None is left out.
+        """Return the text of the file, with Java's members; None values are left out.
 
-        Raises InvalidRequest for what readers refuse.
+        Raises InvalidRequest for text that readers would refuse.
         """
         members: dict[str, Any] = {"snapshotId": self.snapshot_id, "schemaId": self.schema_id}
         if self.row_count is not None:
@@ -68,13 +68,13 @@ class Statistics:
 
     @staticmethod
     def read(storage: Storage, path: str) -> Statistics:
-        """The statistics in a file; raises CorruptTable naming it when it is missing or no such file."""
+        """Read a statistics file; raises CorruptTable naming the path when it is missing or not a statistics file."""
         try:
             return _parsed(parse_json(storage.read(path)))
         except FileNotFoundError:
             raise CorruptTable(f"{path} is missing", path=path, missing=True) from None
         except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise CorruptTable(f"{path} is no statistics file: {error!r}", path=path) from error
+            raise CorruptTable(f"{path} is not a statistics file: {error!r}", path=path) from error
 
 
 def _parsed(value: Mapping[str, Any]) -> Statistics:
@@ -84,5 +84,5 @@ def _parsed(value: Mapping[str, Any]) -> Statistics:
     }
     numbers = (value["snapshotId"], value["schemaId"], value.get("mergedRecordCount"), value.get("mergedRecordSize"))
     if any(n is not None and type(n) is not int for n in numbers):
-        raise ValueError("its counts are no numbers")
+        raise ValueError("its counts are not integers")
     return Statistics(*numbers, columns)

@@ -1,4 +1,4 @@
-"""Success files: two times in a file tell other tools that a partition is done, or a tag made (format 15.1, 16.8)."""
+"""Success files: show other tools that a partition is done or a tag was created, and when (format 15.1, 16.8)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _CREATED, _MODIFIED = "creationTime", "modificationTime"
 
 
 def write_success_file(storage: Storage, path: str, now_millis: int) -> None:
-    """Note the time (epoch milliseconds); a file that is there keeps its first one, if it says any."""
+    """Write a success file with the time ``now_millis``; the creation time of an existing file is kept."""
     created = _first_time(storage, path)
     text = f'{{\n  "{_CREATED}" : {now_millis if created is None else created},\n  "{_MODIFIED}" : {now_millis}\n}}'
     storage.overwrite(path, text.encode())

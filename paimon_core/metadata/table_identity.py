@@ -1,23 +1,23 @@
-"""Presence: whether the table of a handle is still the table at its path.
+"""Table identity: checks whether the table of a handle is still the table at its path.
 
 A table is identified by the schema file that its handle was opened with: by the whole content, which includes the time
-of creation. Where the catalog gives tables an id, that id counts too. Schemas that are added later change neither. So a
-table that was dropped and created again under the same name is another table, even with the same columns.
+of creation. Where the catalog gives tables an id, that id is compared too. Schemas that are added later change neither.
+A table that was dropped and re-created under the same name is therefore another table, even with the same columns.
 
-A check costs one small read. What was read before a successful check belongs to the table of the handle. The check and
-the write after it are two steps: the table may still be dropped and made anew between them (decision 0015). What such a
-write can hit:
+A check costs one small read. Data read before a successful check belongs to the table of the handle. The check and the
+write after it are two steps: the table may still be dropped and re-created between them (decision 0015). Such a write
+can affect the new table as follows:
 
-- Data files and manifests have unique names: some that nobody uses are left, for the removal of orphans.
-- A commit checks once its data files are written, and its snapshot must follow its base. Only a first commit has no
-  base: it may become the first snapshot of the new table, and its files may have gone with the old table.
-- A tag is taken back, as its snapshot is not the new table's; so is a branch that is made from a tag. A branch made
-  from no tag stays, without rows.
-- A consumer's position stays, or replaces that of its name: the new table keeps its snapshots from there on.
-- The deletion of a tag, branch or consumer removes the one of that name in the new table. No data file goes with it,
-  but what only that tag or branch held becomes orphans.
+- Data files and manifests have unique names: unused files are left, which the removal of orphans deletes.
+- A commit checks after its data files are written, and its snapshot must follow its base. Only a first commit has no
+  base: it may become the first snapshot of the new table, although its files may have been deleted with the old table.
+- A new tag is deleted again, because its snapshot is not part of the new table; so is a branch that is created from a
+  tag. A branch that is created without a tag remains, without rows.
+- A consumer's position remains, or replaces that of its name: the new table keeps its snapshots from there on.
+- Deleting a tag, branch or consumer deletes the one of that name in the new table. No data file is deleted, but files
+  that only that tag or branch referenced become orphans.
 - An expiry or a rollback compares its first kept snapshot, or its target, and then works by id: it may delete snapshot
-  files of the new table that have these ids, or put back one of the old table, whose files are gone.
+  files of the new table that have these ids, or restore one of the old table, whose files are deleted.
 """
 
 from __future__ import annotations
@@ -33,23 +33,23 @@ from paimon_core.storage.paths import MAIN
 
 
 def check_same_table(context: TableContext, otherwise: Callable[[], object] | None = None) -> None:
-    """Raises TableNotFound for a table that was dropped or made anew, after calling ``otherwise``."""
+    """Raise TableNotFound when the table was dropped or re-created; ``otherwise`` is called first."""
     forget_directories(context.storage)
     if not context.schemas.holds(context.schema):
         if otherwise is not None:
             otherwise()
-        raise _gone(context)
+        raise _dropped_error(context)
 
 
 def same_table(context: TableContext) -> TableContext:
-    """``context``, once ``check_same_table`` has passed: for reads."""
+    """Return ``context`` after ``check_same_table``; for reads."""
     check_same_table(context)
     return context
 
 
 @contextlib.contextmanager
 def within_same_table(context: TableContext) -> Iterator[None]:
-    """Around reads that may find nothing, or files missing: TableNotFound instead when the table was dropped."""
+    """Wrap reads of the table: raise TableNotFound, also in place of their errors, when the table was dropped."""
     try:
         yield
     except (NotFound, CorruptTable):
@@ -59,29 +59,29 @@ def within_same_table(context: TableContext) -> Iterator[None]:
 
 
 def table_to_change(context: TableContext) -> TableContext:
-    """As ``same_table``, for operations that write or delete: a catalog that gives tables an id is asked as well."""
+    """Return ``context`` as ``same_table`` does, for writes and deletions: also compares the id in the catalog."""
     check_same_table(context)
     publisher = context.snapshots.publisher
     if publisher is not None and not publisher.is_same_table():
-        raise _gone(context)
+        raise _dropped_error(context)
     return context
 
 
 def check_not_another(context: TableContext) -> None:
-    """For checks of damaged tables: raises TableNotFound only when it is certain that the table was replaced.
+    """Raise TableNotFound only when the table was certainly dropped or re-created; for checks of damaged tables.
 
-    That is the case without schemas and snapshots on main, and when the schema has another time of creation.
+    That is certain when main has neither schemas nor snapshots, or when the schema has another time of creation.
     """
     main = context.beside(MAIN)
     if not main.schemas.ids() and not main.snapshots.ids():
-        raise _gone(context)
+        raise _dropped_error(context)
     try:
         stored = SchemaStore(context.storage, context.paths).read(context.schema.id)
     except PaimonError:
         return
     if stored.time_millis != context.schema.time_millis:
-        raise _gone(context)
+        raise _dropped_error(context)
 
 
-def _gone(context: TableContext) -> TableNotFound:
-    return TableNotFound(f"table {context.name} was dropped or made anew: open it again", table=context.name)
+def _dropped_error(context: TableContext) -> TableNotFound:
+    return TableNotFound(f"table {context.name} was dropped or re-created: open it again", table=context.name)

@@ -1,6 +1,6 @@
-"""Tag periods: how automatic tags are named after the period that has just ended (format 15.1).
+"""Tag periods: the names of automatic tags, which are named after the period that has just ended (format 15.1).
 
-Times are wall-clock milliseconds since 1970 without a zone: a name is a reading of a clock, not an instant.
+Times are wall clock milliseconds since 1970 without a zone: a name is a reading of a clock, not an instant.
 """
 
 from __future__ import annotations
@@ -31,38 +31,38 @@ BY_PERIOD = ("process-time", "watermark")
 
 @dataclass(frozen=True, slots=True)
 class Periods:
-    """Periods of one length, counted from the epoch, and the form of their names."""
+    """Periods of one length in milliseconds, counted from the epoch, and the form of their names."""
 
     millis: int
     form: str
-    """The fields of a name, as ``strftime`` writes them."""
+    """The format of a name, for ``strftime``."""
     days_only: bool = False
-    """A name is told by what stands before its first blank."""
+    """Only the part of a name before its first blank is parsed."""
 
     @staticmethod
     def of(options: TableOptions) -> Periods:
-        """The periods that the options of a table ask for; ``tag.creation-period-duration`` wins."""
+        """Return the periods of a table; ``tag.creation-period-duration`` replaces ``tag.creation-period``."""
         duration, period = options["tag.creation-period-duration"], options["tag.creation-period"]
         if duration is not None:
             return Periods(duration, _MINUTES)
         formatter = options["tag.period-formatter"]
         if period == "daily":
             return Periods(_LENGTHS[period], _DAYS[formatter], days_only=True)
-        # Two hours know one form only, whatever the formatter (format 15.1).
+        # Periods of two hours have one form only, whatever the formatter (format 15.1).
         return Periods(_LENGTHS[period], _HOURS["with_dashes" if period == "two-hours" else formatter])
 
     def ended(self, local_millis: int) -> int:
-        """The start of the period before the one that a time lies in."""
+        """Return the start of the last period that has ended at a time."""
         return local_millis - local_millis % self.millis - self.millis
 
     def name(self, start: int) -> str:
-        """The name of the tag of a period."""
+        """Return the name of the tag of the period that starts at ``start``."""
         moment = EPOCH + start * MILLISECOND
         # strftime writes years before 1000 with fewer digits on some systems.
         return moment.strftime(self.form.replace("%Y", f"{moment.year:04d}"))
 
     def start(self, name: str) -> int | None:
-        """The start of the period that a tag of this name stands for; None for a name that no automatic tag has."""
+        """Return the start of the period that a tag name stands for; None for a name that no automatic tag has."""
         pattern = self.form
         for field, part in _FIELDS.items():
             pattern = pattern.replace(field, part)
@@ -77,7 +77,7 @@ class Periods:
 
 
 def check_tag_options(options: TableOptions) -> None:
-    """Raises InvalidRequest for automatic tags whose delay is as long as their period: none would ever be due."""
+    """Raise InvalidRequest when the delay of automatic tags is not less than their period: none would be due."""
     delay, period = options["tag.creation-delay"], Periods.of(options).millis
     if options["tag.automatic-creation"] in BY_PERIOD and delay >= period:
         raise InvalidRequest(

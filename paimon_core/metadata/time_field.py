@@ -1,4 +1,4 @@
-"""The time field of a table whose rows expire (format 16.5)."""
+"""The time field: the column by which rows of a table expire (format 16.5)."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from paimon_core.schema import DataField
 from paimon_core.types import TIMESTAMP_ROOTS, TypeRoot
 
 TIME_ROOTS = frozenset({TypeRoot.INT, TypeRoot.BIGINT}) | TIMESTAMP_ROOTS
-"""Types of a time field: seconds; seconds, or milliseconds from 10^12 on; timestamps, those without a zone as UTC."""
+"""Types of a time field: INT (seconds), BIGINT (seconds; milliseconds from 10^12 on), timestamps (no zone: UTC)."""
 
 _LIFETIME, _FIELD = "record-level.expire-time", "record-level.time-field"
 
 
 def time_field(context: TableContext) -> DataField | None:
-    """The column that says how old a row is, or None for a table whose rows do not expire.
+    """Return the column that contains the time of a row, or None for a table whose rows do not expire.
 
-    Raises InvalidRequest naming the option when there is no column that can.
+    Raises InvalidRequest naming the option when the column is missing or has an unsupported type.
     """
     name = context.options[_FIELD]
     if context.options[_LIFETIME] is None:
@@ -34,9 +34,9 @@ def time_field(context: TableContext) -> DataField | None:
 
 
 def check_record_expiry(context: TableContext) -> None:
-    """The rules for a new table: both options or none, a primary key, a column of a fit type.
+    """Check the options of record expiry of a new table; raises InvalidRequest naming the option.
 
-    Raises InvalidRequest naming the option.
+    Both options or none must be set, and the table needs a primary key and a time column of a supported type.
     """
     if _FIELD in context.options.values and _LIFETIME not in context.options.values:
         raise InvalidRequest(f"option {_FIELD} needs the option {_LIFETIME}", option=_LIFETIME)

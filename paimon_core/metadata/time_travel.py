@@ -1,8 +1,8 @@
-"""Travel: from a time, a watermark, an id or a version text to the snapshot that it means (format 15.4).
+"""Time travel: finds the snapshot for a time, a watermark, an id or a version text (format 15.4).
 
-Commit times and watermarks never run backwards along a chain, so that one is found by halving. A snapshot without a
-watermark stands where the nearest earlier one with a watermark does. Snapshots may expire while one is looked for; then
-it is looked for again among those that are left.
+Commit times and watermarks never decrease along the snapshot chain, so that a binary search finds a snapshot. A
+snapshot without a watermark is ordered as if it had that of the nearest earlier snapshot with one. When a snapshot
+expires during a search, the search is retried on the remaining snapshots.
 """
 
 from __future__ import annotations
@@ -18,38 +18,39 @@ from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.metadata.stores.snapshot_store import SnapshotStore
 
 _NONE = -(2**63)
-"""What Java writes for "no watermark yet"."""
+"""The watermark that Java writes when there is none yet."""
 _TRIES = 3
 _WATERMARK = re.compile(r"watermark-(-?\d{1,19})")
 
 
 def by_id(context: TableContext, snapshot_id: int, *, tagged: bool = False) -> Snapshot:
-    """The live snapshot of this id; ``tagged``: or, when it has expired, the one that a tag holds.
+    """Return the live snapshot of this id; with ``tagged``, an expired snapshot is read from a tag.
 
-    Raises SnapshotNotFound naming the ids that there are.
+    Raises SnapshotNotFound naming the ids that exist.
     """
     try:
         return context.snapshots.read(snapshot_id)
     except SnapshotNotFound:
-        held = [t for t in context.tags.list() if t.snapshot.id == snapshot_id]
-        if held and tagged:
-            return held[0].snapshot
-        if held:
+        tags = [t for t in context.tags.list() if t.snapshot.id == snapshot_id]
+        if tags and tagged:
+            return tags[0].snapshot
+        if tags:
             ids = context.snapshots.ids()
             raise SnapshotNotFound(
                 f"snapshot {snapshot_id} of table {context.name} has expired"
                 + (f" (there are {ids[0]} to {ids[-1]})" if ids else "")
-                + f"; tag {held[0].name!r} still holds it",
+                + f"; tag {tags[0].name!r} still contains it",
                 snapshot=snapshot_id,
-                tag=held[0].name,
+                tag=tags[0].name,
             ) from None
         raise
 
 
 def by_version(context: TableContext, version: str | int) -> Snapshot:
-    """A tag of that name, else ``watermark-<millis>``, else a snapshot id in digits (option ``scan.version``).
+    """Return the snapshot of a tag name, else of ``watermark-<millis>``, else of an id (option ``scan.version``).
 
-    Raises InvalidRequest for a text that is none of them, TagNotFound, SnapshotNotFound.
+    Raises InvalidRequest for a text that is none of them, TagNotFound when the tag is deleted during the read, and
+    SnapshotNotFound.
     """
     text = str(version)
     if not isinstance(version, int) and text in context.tags.names():
@@ -59,13 +60,13 @@ def by_version(context: TableContext, version: str | int) -> Snapshot:
     if re.fullmatch(r"[0-9]{1,19}", text):
         return by_id(context, int(text))
     raise InvalidRequest(
-        f"version {text!r:.80} of table {context.name} is no tag, no snapshot id and not watermark-<milliseconds>",
+        f"version {text!r:.80} of table {context.name} is not a tag, a snapshot id or watermark-<milliseconds>",
         version=text,
     )
 
 
 def from_time(context: TableContext, millis: int) -> Snapshot:
-    """The first snapshot, live or tagged, that was committed at or after a time; raises SnapshotNotFound."""
+    """Return the first snapshot, live or tagged, committed at or after an epoch time; raises SnapshotNotFound."""
 
     def first(snapshots: SnapshotStore) -> Snapshot | None:
         ids = snapshots.ids()
@@ -73,37 +74,37 @@ def from_time(context: TableContext, millis: int) -> Snapshot:
         return snapshots.read(ids[at]) if at < len(ids) else None
 
     tagged = [t.snapshot for t in context.tags.list() if t.snapshot.time_millis >= millis]
-    found = [s for s in (_patiently(context, first), *tagged) if s is not None]
+    found = [s for s in (_with_retries(context, first), *tagged) if s is not None]
     if not found:
-        _nothing(context, f"committed at or after {millis} ms")
+        _raise_not_found(context, f"committed at or after {millis} ms")
     return min(found, key=lambda s: (s.time_millis, s.id))
 
 
 def from_watermark(context: TableContext, watermark: int) -> Snapshot:
-    """The first live snapshot whose watermark is at or after this one; raises SnapshotNotFound."""
+    """Return the first live snapshot whose watermark is at or after this one; raises SnapshotNotFound."""
 
     def first(snapshots: SnapshotStore) -> Snapshot | None:
         ids = snapshots.ids()
-        at = bisect.bisect_left(ids, watermark, key=_positions(snapshots, ids))
+        at = bisect.bisect_left(ids, watermark, key=_order_by_watermark(snapshots, ids))
         return snapshots.read(ids[at]) if at < len(ids) else None
 
-    return _patiently(context, first) or _nothing(context, f"with a watermark at or after {watermark}")
+    return _with_retries(context, first) or _raise_not_found(context, f"with a watermark at or after {watermark}")
 
 
 def until_watermark(context: TableContext, watermark: int) -> Snapshot:
-    """The last live snapshot whose own watermark is at or before this one; raises SnapshotNotFound."""
+    """Return the last live snapshot that has a watermark, at or before this one; raises SnapshotNotFound."""
 
     def last(snapshots: SnapshotStore) -> Snapshot | None:
         ids = snapshots.ids()
-        at = bisect.bisect_right(ids, watermark, key=_positions(snapshots, ids))
+        at = bisect.bisect_right(ids, watermark, key=_order_by_watermark(snapshots, ids))
         own = (s for s in map(snapshots.read, reversed(ids[:at])) if _watermark(s) is not None)
         return next(own, None)
 
-    return _patiently(context, last) or _nothing(context, f"with a watermark at or before {watermark}")
+    return _with_retries(context, last) or _raise_not_found(context, f"with a watermark at or before {watermark}")
 
 
 def tag_source(context: TableContext, time_millis: int | None, watermark: int | None) -> Snapshot:
-    """What a tag "from" a time or a watermark names: the first snapshot there, live or tagged."""
+    """Return the first snapshot, live or tagged, at or after a time or else a watermark, for a new tag."""
     if time_millis is not None:
         return from_time(context, time_millis)
     assert watermark is not None
@@ -121,8 +122,8 @@ def _watermark(snapshot: Snapshot) -> int | None:
     return None if snapshot.watermark == _NONE else snapshot.watermark
 
 
-def _positions(snapshots: SnapshotStore, ids: list[int]) -> Callable[[int], int]:
-    """By id, the watermark that orders it: its own, or that of the nearest earlier snapshot that has one."""
+def _order_by_watermark(snapshots: SnapshotStore, ids: list[int]) -> Callable[[int], int]:
+    """Return a function from id to watermark: its own, or that of the nearest earlier snapshot that has one."""
     known: dict[int, int | None] = {}
 
     def position(snapshot_id: int) -> int:
@@ -136,18 +137,18 @@ def _positions(snapshots: SnapshotStore, ids: list[int]) -> Callable[[int], int]
     return position
 
 
-def _patiently(context: TableContext, search: Callable[[SnapshotStore], Snapshot | None]) -> Snapshot | None:
+def _with_retries(context: TableContext, search: Callable[[SnapshotStore], Snapshot | None]) -> Snapshot | None:
     for _ in range(_TRIES - 1):
         try:
             return search(context.snapshots)
-        except SnapshotNotFound:  # expired meanwhile
+        except SnapshotNotFound:  # it expired during the search
             continue
     return search(context.snapshots)
 
 
-def _nothing(context: TableContext, what: str) -> NoReturn:
+def _raise_not_found(context: TableContext, what: str) -> NoReturn:
     ids = context.snapshots.ids()
     raise SnapshotNotFound(
-        f"table {context.name} holds no snapshot {what}" + (f": it has {ids[0]} to {ids[-1]}" if ids else ""),
+        f"table {context.name} has no snapshot {what}" + (f": it has snapshots {ids[0]} to {ids[-1]}" if ids else ""),
         table=context.name,
     )

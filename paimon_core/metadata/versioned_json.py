@@ -1,4 +1,4 @@
-"""Versioned JSON bytes: how commit messages, splits and compaction tasks travel between processes."""
+"""Versioned JSON bytes: the form in which commit messages, splits and compaction tasks are sent between processes."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from paimon_core.errors import InvalidRequest, UnsupportedFeature
 
 
 def pack(version: int, members: Mapping[str, Any]) -> bytes:
-    """``members`` (JSON values) with their version."""
+    """Return ``members`` (JSON values) with their version as JSON bytes."""
     return json.dumps({"version": version, **members}, separators=(",", ":")).encode()
 
 
 @contextlib.contextmanager
 def unpacked(data: bytes, what: str, version: int) -> Iterator[dict[str, Any]]:
-    """The members of ``pack``, for the body to read; ``what`` names the thing in errors.
+    """Yield the members that ``pack`` encoded, for the body to read; ``what`` names the object in errors.
 
-    Raises UnsupportedFeature for another version, InvalidRequest for bytes that are none, also when the body stumbles
-    over a missing or mistyped member.
+    Raises UnsupportedFeature for another version, InvalidRequest for other bytes, also when the body fails because a
+    member is missing or has a wrong type.
     """
     try:
         value = json.loads(data)

@@ -107,8 +107,8 @@ class TableOptions:
     def parse(options: Mapping[str, str], *, table: str = "", creating: bool = False) -> TableOptions:
         """Parse the options of a schema file, or with ``creating``, more strictly, those of a new table.
 
-        Older option names are accepted as in Paimon. Raises UnsupportedFeature for a ``type`` that is not supported. For
-        a new table, raises InvalidOption for an unknown name or a bad value. For an existing table, raises
+        Older option names are accepted as in Paimon. Raises UnsupportedFeature for a ``type`` that is not supported.
+        For a new table, raises InvalidOption for an unknown name or a bad value. For an existing table, raises
         UnsupportedFeature for an unsupported value that could change what a read returns, and for a name that differs
         from an option in one letter.
         """

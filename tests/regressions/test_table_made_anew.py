@@ -125,7 +125,7 @@ CALLS = {
 def test_no_call_reads_or_changes_the_new_table(pair, name):
     old, new = pair
     before = content(new)
-    with pytest.raises(paimon.TableNotFound, match=r"db\.t was dropped or made anew: open it again"):
+    with pytest.raises(paimon.TableNotFound, match=r"db\.t was dropped or re-created: open it again"):
         CALLS[name](old, new)
     assert content(new) == before
 
@@ -135,7 +135,7 @@ def test_a_handle_of_a_branch_is_told_too(catalog, name):
     old = make(catalog).branch("b1")
     catalog.drop_table("db.t")
     new = make(catalog)
-    with pytest.raises(paimon.TableNotFound, match="made anew"):
+    with pytest.raises(paimon.TableNotFound, match="dropped or re-created"):
         CALLS[name](old, new)
 
 
@@ -157,7 +157,7 @@ def test_what_was_begun_on_the_old_table_does_not_land_in_the_new_one(catalog):
         draft.discard,
         lambda: old.run_compaction(task),
     ):
-        with pytest.raises(paimon.TableNotFound, match="made anew"):
+        with pytest.raises(paimon.TableNotFound, match="dropped or re-created"):
             call()
     assert content(new) == before
 
@@ -185,9 +185,9 @@ def test_an_open_writer_leaves_no_file_in_the_new_table(catalog):
     catalog.drop_table("db.t")
     new = make(catalog)
     before = content(new)
-    with pytest.raises(paimon.TableNotFound, match="made anew"):
+    with pytest.raises(paimon.TableNotFound, match="dropped or re-created"):
         writer.flush()
-    with pytest.raises(paimon.TableNotFound, match="made anew"):
+    with pytest.raises(paimon.TableNotFound, match="dropped or re-created"):
         old.commit(flushed)
     assert content(new) == before
 
@@ -206,7 +206,7 @@ def test_a_table_made_anew_while_files_are_written_keeps_none_of_them(catalog):
         made.append(content(made[0]))
 
     storage.before("open_output", "bucket-0", anew)
-    with pytest.raises(paimon.TableNotFound, match="made anew"):
+    with pytest.raises(paimon.TableNotFound, match="dropped or re-created"):
         writer.flush()
     assert storage.count("open_output") == 1
     assert content(made[0]) == made[1]
@@ -224,7 +224,7 @@ def test_a_tag_that_meets_a_table_made_anew_is_taken_back(catalog):
         made.append(content(made[0]))
 
     storage.before("create_exclusive", "tag-t2", anew)
-    with pytest.raises(paimon.TableNotFound, match="made anew"):
+    with pytest.raises(paimon.TableNotFound, match="dropped or re-created"):
         old.tags.create("t2", 2)
     assert content(made[0]) == made[1]
 
@@ -258,7 +258,7 @@ def test_rows_of_a_table_made_anew_while_a_scan_is_described_are_not_read(catalo
         make(catalog)
 
     storage.before("read", "snapshot-2", anew)
-    with pytest.raises(paimon.TableNotFound, match="made anew"):
+    with pytest.raises(paimon.TableNotFound, match="dropped or re-created"):
         old.scan()
 
 
@@ -289,7 +289,7 @@ def test_two_tables_of_one_millisecond_differ(catalog, monkeypatch):
     old = make(catalog)
     catalog.drop_table("db.t")
     make(catalog)
-    with pytest.raises(paimon.TableNotFound, match="made anew"):
+    with pytest.raises(paimon.TableNotFound, match="dropped or re-created"):
         old.scan()
 
 
@@ -327,7 +327,7 @@ def test_a_server_that_gives_the_name_another_id_is_believed(catalog):
         old = paimon.open_catalog("lake", type="rest", uri=server.uri).table("db.t")
         before = content(made)
         for call in (lambda: old.tags.delete("t1"), lambda: old.branches.create("b2"), old.maintenance.repair_hints):
-            with pytest.raises(paimon.TableNotFound, match="made anew"):
+            with pytest.raises(paimon.TableNotFound, match="dropped or re-created"):
                 call()
         assert content(made) == before
     finally:

@@ -1,1 +1,1 @@
-"""The rules that keys, columns and options of a new table must keep."""
+"""Rules: checks of the keys, columns and options of new tables."""

@@ -1,4 +1,4 @@
-"""The options of merge engines that a new table may carry: none that its engine would not read (format 9)."""
+"""Merge engine rules: a new table may only have options that its merge engine reads (format 9)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _ENGINE = {
 
 
 def check_engine_options(context: TableContext) -> None:
-    """Raises InvalidOption naming an option that has no meaning for the table's merge engine, or for a key column."""
+    """Raise InvalidOption for an option that has no effect for the table's merge engine, or for a key column."""
     options, engine = context.options, context.options["merge-engine"]
     if not context.is_keyed:
         engine = None
@@ -47,7 +47,7 @@ def check_engine_options(context: TableContext) -> None:
 
 
 def check_deletes(context: TableContext) -> None:
-    """Raises InvalidRequest naming the option to set unless a -D row removes the record of its key (format 9.1)."""
+    """Raise InvalidRequest, naming the option to set, unless a -D row deletes the record of its key (format 9.1)."""
     options, engine = context.options, context.options["merge-engine"]
     removing = [option for option, of_engine in _ENGINE.items() if of_engine == engine]
     if engine == "deduplicate" or any(options[option] for option in removing):
@@ -60,7 +60,7 @@ def check_deletes(context: TableContext) -> None:
 
 
 def _of_engines(chosen: FieldOptions) -> Iterator[str]:
-    """The last words of the column's options that are set and that a merge engine reads."""
+    """Yield the last part of the name of each column option that is set and that a merge engine reads."""
     for name in (f.name for f in fields(chosen) if f.name != "stats_mode"):
         if getattr(chosen, name) not in (None, False):
             yield name.replace("_", "-")

@@ -1,4 +1,4 @@
-"""The options of changelog producers that a new table may carry: none that nothing would read (format 10)."""
+"""Changelog producer rules: a new table may only have options that its changelog producer reads (format 10)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _COMPARING = ("lookup", "full-compaction")
 
 
 def check_producer_options(context: TableContext) -> None:
-    """Raises InvalidOption naming an option that the table has no use for, or a column that it does not have."""
+    """Raise InvalidOption for an option that has no effect for the table, or that names an unknown column."""
     options = context.options
     producer = options["changelog-producer"]
     if not context.is_keyed:

@@ -1,4 +1,4 @@
-"""The rules between keys, columns and options that a new table must keep; the merge engine checks its own."""
+"""Table rules: checks of the keys, columns and options of a new table against each other."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from paimon_core.types import BINARY_ROOTS, STRING_ROOTS
 
 
 def check_table(context: TableContext) -> None:
-    """Raises InvalidRequest naming the option, or UnsupportedFeature, for a new table that breaks a rule."""
+    """Raise InvalidRequest naming the option, or UnsupportedFeature, for a new table that breaks a rule."""
     _check_buckets(context)
     _check_partitions(context)
     _check_order(context)
@@ -28,7 +28,7 @@ def check_table(context: TableContext) -> None:
 
 
 def _check_buckets(context: TableContext) -> None:
-    """How many buckets a partition has, and by which columns rows go to them."""
+    """Check the number of buckets and the columns of the bucket key."""
     schema, buckets, keys = context.schema, context.options["bucket"], context.options["bucket-key"] or ()
     if context.is_keyed and buckets == -1:
         raise InvalidRequest(
@@ -55,7 +55,7 @@ def _check_buckets(context: TableContext) -> None:
 
 
 def _check_partitions(context: TableContext) -> None:
-    """Partition keys have directory names, and a key lies in one partition."""
+    """Check that partition values have directory names, and that each primary key belongs to one partition."""
     schema = context.schema
     for field in schema.partition_fields:
         if field.type.root in BINARY_ROOTS and context.options["partition.legacy-name"]:
@@ -67,14 +67,14 @@ def _check_partitions(context: TableContext) -> None:
     missing = [k for k in schema.partition_keys if context.is_keyed and k not in schema.primary_keys]
     if missing:
         raise InvalidRequest(
-            f"table {context.name}: the primary key must hold the partition key {missing[0]!r}, "
-            "or one key could lie in two partitions",
+            f"table {context.name}: the primary key must contain the partition key {missing[0]!r}, "
+            "otherwise one key could occur in two partitions",
             column=missing[0],
         )
 
 
 def _check_order(context: TableContext) -> None:
-    """The columns that order rows and hold their kinds."""
+    """Check the columns that order rows and that contain row kinds."""
     schema, options = context.schema, context.options
     sequence, kind = options["sequence.field"] or (), options["rowkind.field"]
     for option, names in (("sequence.field", sequence), ("rowkind.field", () if kind is None else (kind,))):
@@ -99,7 +99,7 @@ def _check_order(context: TableContext) -> None:
 
 
 def _check_bounds(context: TableContext) -> None:
-    """Options that give the least and the most of something."""
+    """Check that each minimum is at most its maximum."""
     options = context.options
     least, most = options["snapshot.num-retained.min"], options["snapshot.num-retained.max"]
     if least > most and "snapshot.num-retained.min" in options.values:
@@ -120,7 +120,7 @@ def _check_bounds(context: TableContext) -> None:
 
 
 def _check_use(context: TableContext) -> None:
-    """Options that nothing of this table would read."""
+    """Check that no option is set that has no effect for this table."""
     values = context.options.values
     keyed_only = [k for k in values if k.startswith("changelog-file.") or k.endswith(".per.level")]
     for option in ("ignore-delete", "ignore-update-before", *keyed_only):
@@ -132,13 +132,13 @@ def _check_use(context: TableContext) -> None:
 
 
 def _check_compaction(context: TableContext) -> None:
-    """Options of compaction that cannot hold together, or that nothing would obey."""
+    """Check that the compaction options fit together and have an effect."""
     options = context.options
     if options["full-compaction.delta-commits"] is not None:
         if options["changelog-producer"] == "lookup":
             raise InvalidRequest(
-                "option full-compaction.delta-commits does not go with changelog-producer = lookup: "
-                "full-compaction is the producer that writes a changelog at intervals",
+                "option full-compaction.delta-commits cannot be used with changelog-producer = lookup: "
+                "use changelog-producer = full-compaction to write a changelog at intervals",
                 option="full-compaction.delta-commits",
             )
         if not context.is_keyed and options["bucket"] == -1:
@@ -149,9 +149,7 @@ def _check_compaction(context: TableContext) -> None:
     hours = ("compaction.offpeak.start.hour", "compaction.offpeak.end.hour")
     unset = [hour for hour in hours if options[hour] == -1]
     if unset and (options["compaction.offpeak-ratio"] or len(unset) == 1):
-        raise InvalidRequest(
-            f"the off-peak hours need the option {unset[0]} = 0 to 23 beside the others", option=unset[0]
-        )
+        raise InvalidRequest(f"off-peak compaction needs the option {unset[0]} = 0 to 23 as well", option=unset[0])
     if "lookup-compact.max-interval" in options.values and options["lookup-compact"] != "gentle":
         raise InvalidRequest(
             "option lookup-compact.max-interval needs lookup-compact = gentle", option="lookup-compact.max-interval"

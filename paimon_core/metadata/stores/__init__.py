@@ -1,1 +1,1 @@
-"""Stores: each reads and writes one kind of metadata file of one table."""
+"""Stores: each module reads and writes one kind of metadata file of one table."""

@@ -1,8 +1,9 @@
 """BranchStore: the branches of a table, each a directory with its own snapshots, schemas and tags (format 15.2).
 
-No directory appears or goes at one stroke. So a file of ours, ``UNFINISHED``, is written first and removed last: while
-it says that a branch is being made, copied or deleted, the branch is not there for readers and writers. Other engines
-do not know the file; a branch that one of them has half made has no schema.
+A directory cannot be created or deleted in one atomic step. This library therefore writes a mark, the file
+``UNFINISHED``, first and deletes it last: while the mark states that a branch is being created, copied or deleted, the
+branch does not exist for readers and writers. Other engines do not know the mark; a branch that one of them has created
+in part has no schema.
 """
 
 from __future__ import annotations
@@ -18,68 +19,71 @@ from paimon_core.storage.storage import FileInfo, Storage
 
 DOING = "doing"
 RENAME = "rename"
-"""What is being done to a branch that stands for all that."""
+"""The operation during which a branch stays visible."""
 _PREFIX = "branch-"
 
 
 @dataclass(frozen=True, slots=True)
 class BranchStore:
-    """The branches of one table, main left out."""
+    """The branches of one table, without main."""
 
     storage: Storage
     paths: TablePaths
 
     def names(self) -> list[str]:
-        """All branches, by name, by listing; one that is half made or half deleted counts."""
+        """List the names of all branches, sorted, including branches that are created or deleted in part."""
         found = self.storage.list(self.paths.branch_directory)
         return sorted(e.name.removeprefix(_PREFIX) for e in found if e.is_directory and e.name.startswith(_PREFIX))
 
     def links(self) -> frozenset[str]:
-        """The branches whose directory is a symbolic link: they can only be deleted, which removes the link."""
+        """Return the branches whose directory is a symbolic link; they can only be deleted, which removes the link."""
         found = self.storage.list(self.paths.branch_directory)
         return frozenset(e.name.removeprefix(_PREFIX) for e in found if e.is_link and e.name.startswith(_PREFIX))
 
     def not_found(self, name: str) -> BranchNotFound:
-        """The error for a branch that is not there."""
+        """Return the error for a branch that does not exist."""
         known = ", ".join(self.names()) or "none but main"
         return BranchNotFound(f"no branch {name!r:.80} in {self.paths.root} (branches: {known:.200})", branch=name)
 
     def mark(self, name: str) -> Mapping[str, str] | None:
-        """What is being done to a branch, or was when somebody died over it; None for nothing."""
+        """Return the mark of the operation in progress, or interrupted, on a branch; None without a mark.
+
+        Raises CorruptTable for a mark that cannot be read.
+        """
         path = self.paths.branch_mark(name)
         try:
             value = json.loads(self.storage.read(path))
         except FileNotFoundError:
             return None
         except (ValueError, RecursionError) as error:
-            raise CorruptTable(f"{path} does not say what is being done to the branch: {error}", path=path) from error
+            raise CorruptTable(f"{path} does not state the operation on the branch: {error}", path=path) from error
         if not isinstance(value, dict) or DOING not in value:
-            raise CorruptTable(f"{path} does not say what is being done to the branch: {value!r:.80}", path=path)
+            raise CorruptTable(f"{path} does not state the operation on the branch: {value!r:.80}", path=path)
         return value
 
     def is_hidden(self, name: str) -> bool:
-        """Whether a branch is being made or deleted, and so is not there."""
+        """Whether a branch is being created or deleted, and therefore does not exist for readers and writers."""
         mark = self.mark(name)
         return mark is not None and mark[DOING] != RENAME
 
     def is_there(self, name: str) -> bool:
-        """Whether a branch is whole, neither absent nor being made or deleted."""
+        """Whether a branch exists and is not being created or deleted."""
         return name in self.names() and not self.is_hidden(name)
 
     def add_mark(self, name: str, mark: Mapping[str, str]) -> bool:
-        """Say what is being done, unless something is being done already: False then."""
+        """Create the mark of an operation; return False when there is a mark already."""
         return self.storage.create_exclusive(self.paths.branch_mark(name), json.dumps(mark).encode())
 
     def put_mark(self, name: str, mark: Mapping[str, str]) -> None:
-        """Say what is being done."""
+        """Write the mark of an operation, replacing an existing mark."""
         self.storage.overwrite(self.paths.branch_mark(name), json.dumps(mark).encode())
 
     def remove_mark(self, name: str) -> None:
-        """It is done."""
+        """Delete the mark when the operation is complete."""
         self.storage.delete([self.paths.branch_mark(name)])
 
     def files(self, name: str) -> Iterator[tuple[str, FileInfo]]:
-        """The files of a branch but for the mark, by path below its directory."""
+        """Yield the files of a branch without the mark, each with its path relative to the branch directory."""
         home = self.paths.branch_home(name)
         with contextlib.suppress(FileNotFoundError):
             for entry in self.storage.walk(home):
@@ -87,6 +91,6 @@ class BranchStore:
                     yield entry.path.rsplit(f"/{_PREFIX}{name}/", 1)[-1], entry
 
     def remove(self, name: str) -> None:
-        """Delete the files of a branch, the mark last; data files are none of them."""
+        """Delete the files of a branch, the mark last; data files are not among them."""
         self.storage.delete([entry.path for _, entry in self.files(name)])
         self.storage.delete_directory(self.paths.branch_home(name))

@@ -1,4 +1,4 @@
-"""ChangelogStore: changelogs that outlive their snapshots, each a snapshot file under another name (format 16.2)."""
+"""ChangelogStore: changelogs that outlive their snapshots, as snapshot files under another name (format 16.2)."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ _NAME = re.compile(r"changelog-([1-9]\d{0,18})")
 
 @dataclass(frozen=True, slots=True)
 class ChangelogStore:
-    """Reads, creates and deletes the changelog files of one table; what their snapshots held besides is gone."""
+    """Reads, creates and deletes the changelog files of one table; other files of their snapshots may be deleted."""
 
     storage: Storage
     paths: TablePaths
 
     def ids(self) -> list[int]:
-        """All ids, ascending, by listing."""
+        """List all ids, ascending."""
         found = (_NAME.fullmatch(entry.name) for entry in self.storage.list(self.paths.changelog_directory))
         return sorted(int(match.group(1)) for match in found if match)
 
     def read(self, snapshot_id: int) -> Snapshot:
-        """One changelog; raises SnapshotNotFound for one that is not there, CorruptTable for a bad file."""
+        """Read one changelog; raises SnapshotNotFound when it does not exist, CorruptTable for a bad file."""
         path = self.paths.changelog(snapshot_id)
         try:
             data = self.storage.read(path)
@@ -39,13 +39,13 @@ class ChangelogStore:
             ) from None
         changelog = parse_snapshot(data, path)
         if changelog.id != snapshot_id:
-            raise CorruptTable(f"{path} says it is changelog {changelog.id}", path=path, snapshot=changelog.id)
+            raise CorruptTable(f"{path} contains changelog {changelog.id}", path=path, snapshot=changelog.id)
         return changelog
 
     def create(self, snapshot: Snapshot) -> bool:
-        """Keep a snapshot's changelog under its id; False when it is kept already.
+        """Create the changelog file of a snapshot; return False when it exists with the same content.
 
-        A file of that id which says something else was left by a snapshot that was rolled back: it is replaced.
+        A file with another content belongs to a snapshot that was rolled back, and is replaced.
         """
         path, data = self.paths.changelog(snapshot.id), snapshot.to_json().encode()
         if self.storage.create_exclusive(path, data):
@@ -57,13 +57,13 @@ class ChangelogStore:
         return True
 
     def delete(self, ids: Iterable[int]) -> int:
-        """Delete changelog files in the order given; missing ones are no error. The number deleted."""
+        """Delete changelog files in the given order, ignoring missing ones; return the number deleted."""
         return self.storage.delete(self.paths.changelog(i) for i in ids)
 
     def write_latest_hint(self, snapshot_id: int) -> None:
-        """Point LATEST to this id."""
+        """Write this id to the hint LATEST."""
         self.storage.overwrite(self.paths.changelog_hint(LATEST), str(snapshot_id).encode())
 
     def write_earliest_hint(self, snapshot_id: int) -> None:
-        """Point EARLIEST to this id."""
+        """Write this id to the hint EARLIEST."""
         self.storage.overwrite(self.paths.changelog_hint(EARLIEST), str(snapshot_id).encode())

@@ -1,4 +1,4 @@
-"""ConsumerStore: how far each streaming reader of a table has come (format 15.6)."""
+"""ConsumerStore: the positions of the streaming readers of a table (format 15.6)."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from paimon_core.storage.storage import FileInfo, Storage
 
 _PREFIX = "consumer-"
 _PAUSES = (0.02, 0.1)
-"""Seconds between looks at a file that does not parse: others may write it in place."""
+"""Seconds to wait before a file that does not parse is read again: a concurrent writer may write it in place."""
 
 
 @dataclass(frozen=True, slots=True)
 class Consumer:
-    """One reader: the first snapshot that it has not read, and when it said so (epoch milliseconds)."""
+    """One reader: the first snapshot that it has not read, and when its file was written (epoch milliseconds)."""
 
     name: str
     next_snapshot: int
@@ -32,18 +32,18 @@ class ConsumerStore:
     paths: TablePaths
 
     def files(self) -> list[FileInfo]:
-        """The files, by name, unread."""
+        """List the consumer files by name, without reading them."""
         found = self.storage.list(self.paths.consumer_directory)
         return sorted(
             (e for e in found if e.name.startswith(_PREFIX) and not e.is_directory), key=lambda entry: entry.name
         )
 
     def list(self) -> list[Consumer]:
-        """All consumers, by name; raises CorruptTable for a bad file: a reader overlooked would lose its snapshots."""
+        """Read all consumers, by name; raises CorruptTable for a bad file, because its snapshots must not expire."""
         return [c for c in map(self._of, self.files()) if c is not None]
 
     def read(self, name: str) -> Consumer:
-        """One consumer; raises NotFound."""
+        """Read one consumer; raises NotFound, and CorruptTable for a bad file."""
         path = self.paths.consumer(name)
         for entry in self.files():
             if entry.path == path and (found := self._of(entry)) is not None:
@@ -51,16 +51,16 @@ class ConsumerStore:
         raise self._not_found(name)
 
     def reset(self, name: str, next_snapshot: int) -> None:
-        """Say that ``name`` reads from ``next_snapshot`` on, whatever it said before; snapshots from there on stay.
+        """Set the next snapshot of consumer ``name``; that snapshot and later ones do not expire.
 
-        Raises InvalidRequest for what is no id, or no name of a file.
+        Raises InvalidRequest for a number that is not a snapshot id, or a name that is not a file name.
         """
         if type(next_snapshot) is not int or not 1 <= next_snapshot < 2**63:
-            raise InvalidRequest(f"consumer {name!r:.80}: {next_snapshot!r:.60} is no snapshot id", consumer=name)
+            raise InvalidRequest(f"consumer {name!r:.80}: {next_snapshot!r:.60} is not a snapshot id", consumer=name)
         self.storage.overwrite(self.paths.consumer(name), f'{{\n  "nextSnapshot" : {next_snapshot}\n}}'.encode())
 
     def delete(self, name: str) -> None:
-        """Forget a reader; raises NotFound."""
+        """Delete a consumer; raises NotFound."""
         if not self.storage.delete([self.paths.consumer(name)]):
             raise self._not_found(name)
 
@@ -68,14 +68,14 @@ class ConsumerStore:
         for pause in (*_PAUSES, None):
             try:
                 data = self.storage.read(entry.path)
-            except FileNotFoundError:  # deleted since we listed
+            except FileNotFoundError:  # deleted after the listing
                 return None
             try:
                 return Consumer(entry.name.removeprefix(_PREFIX), _next_snapshot(data), entry.modified_millis)
             except (ValueError, KeyError, TypeError, RecursionError) as error:
                 if pause is None:
                     raise CorruptTable(
-                        f"{entry.path} does not say its nextSnapshot: {error!r:.120}. Reset the consumer, or delete it",
+                        f"{entry.path} has no valid nextSnapshot: {error!r:.120}. Reset the consumer, or delete it",
                         path=entry.path,
                     ) from error
                 time.sleep(pause)

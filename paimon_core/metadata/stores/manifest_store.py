@@ -1,7 +1,7 @@
 """ManifestStore: writes and reads the manifests and manifest lists of one table (format 3.3, 4).
 
-Manifests never change, so the last ones read are kept: at most 64 of them and 100,000 entries (about 140 MB). Every
-file gets a name that nobody else has, from whatever thread or process it is written.
+Manifests never change, so those read last are cached: at most 64 manifests and 100,000 entries (about 140 MB). Every
+file gets a unique name, whatever thread or process writes it.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ KEPT_ENTRIES = 100_000
 
 
 class ManifestStore:
-    """The manifests of one table; ``compression`` is the option ``manifest.compression``.
+    """Reads and writes the manifests of one table; ``compression`` is the option ``manifest.compression``.
 
-    Pickles without the manifests that it keeps.
+    It is pickled without its cache.
     """
 
     def __init__(
@@ -54,10 +54,10 @@ class ManifestStore:
         return ManifestStore, (self.storage, self.paths, self.partition_types, self.compression)
 
     def write_manifests(self, entries: Sequence[ManifestEntry], target_bytes: int) -> list[ManifestFile]:
-        """Write entries, in order, as manifests of ``target_bytes`` or more each, the last may be smaller.
+        """Write entries, in order, as manifests of at least ``target_bytes`` each; only the last may be smaller.
 
-        Smaller ones would be merged again by every commit (format 4.7). No entries make no manifest. When a write
-        fails, those before it are deleted.
+        Smaller manifests would be merged again by every commit (format 4.7). Without entries, nothing is written. When
+        a write fails, the manifests written before are deleted and the error is raised.
         """
         names = FileNames()
         files: list[ManifestFile] = []
@@ -93,9 +93,9 @@ class ManifestStore:
             start = end
 
     def read_manifest(self, file_name: str, size: int | None = None) -> list[ManifestEntry]:
-        """The entries of one manifest, whose recorded size (bytes) is checked when given.
+        """Read the entries of one manifest; the recorded ``size`` (bytes) is checked when it is given.
 
-        Raises CorruptTable naming the path for a missing, torn or foreign file.
+        Raises CorruptTable naming the path when the file is missing, incomplete or not a manifest.
         """
         entries = self.cache.find(self.paths.manifest(file_name))
         if entries is None:
@@ -104,33 +104,33 @@ class ManifestStore:
         return list(entries)
 
     def blocks_of(self, manifest: ManifestFile) -> list[bytes]:
-        """A manifest's bytes, unpacked, in which the names of its files are found quicker than by decoding them."""
+        """Return a manifest's uncompressed blocks, in which a file name is found faster than by decoding entries."""
         path = self.paths.manifest(manifest.file_name)
         return unpacked_blocks(self._read(manifest.file_name, manifest.file_size), path)
 
     def write_list(self, files: Sequence[ManifestFile]) -> tuple[str, int]:
-        """Write a manifest list, also for no files at all; its name and size in bytes (format 3.3)."""
+        """Write a manifest list, also without files; return its name and its size in bytes (format 3.3)."""
         name = FileNames().next("manifest-list-")
         data = encode_list(files, self.compression)
         self.storage.write(self.paths.manifest(name), data)
         return name, len(data)
 
     def read_list(self, name: str, size: int | None = None) -> list[ManifestFile]:
-        """The manifests that a manifest list names, in order; raises as ``read_manifest``."""
+        """Read the records of a manifest list, in order; raises the errors of ``read_manifest``."""
         return decode_list(self._read(name, size), self.paths.manifest(name))
 
     def manifests_of(self, snapshot: Snapshot) -> list[ManifestFile]:
-        """All manifests in the order in which they apply: of the base list, then of the delta list (format 3.3)."""
+        """Read all manifests of a snapshot in the order in which they apply: base list, delta list (format 3.3)."""
         return [
             *self.read_list(snapshot.base_manifest_list, snapshot.base_manifest_list_size),
             *self.read_list(snapshot.delta_manifest_list, snapshot.delta_manifest_list_size),
         ]
 
     def entries_of(self, snapshot: Snapshot, among: Collection[bytes] | None = None) -> list[ManifestEntry]:
-        """The ADD entry of every live file of a snapshot (format 3.3), or of those in the partitions ``among``.
+        """Return the ADD entry of every live file of a snapshot (format 3.3), or of those in the partitions ``among``.
 
-        Manifests that can have none of these partitions are not read. Raises SnapshotNotFound when the snapshot
-        expires meanwhile, CorruptTable.
+        Manifests that cannot contain these partitions are not read. Raises SnapshotNotFound when the snapshot expires
+        during the read, CorruptTable when a file is missing or bad.
         """
         with self.reading(snapshot):
             files = [f for f in self.manifests_of(snapshot) if among is None or self.may_hold(f, among)]
@@ -138,7 +138,7 @@ class ManifestStore:
             return live_entries(read if among is None else (e for e in read if e.partition in among))
 
     def may_hold(self, manifest: ManifestFile, partitions: Collection[bytes]) -> bool:
-        """Whether a manifest can have an entry of one of these partitions, by its partition ranges (format 4.2)."""
+        """Whether a manifest may contain an entry of one of these partitions, by its recorded ranges (format 4.2)."""
         stats = manifest.partition_stats
         if not partitions:
             return False
@@ -154,7 +154,7 @@ class ManifestStore:
 
     @contextlib.contextmanager
     def reading(self, snapshot: Snapshot) -> Iterator[None]:
-        """Around reads of a snapshot's manifests: a missing one is SnapshotNotFound once the snapshot is gone."""
+        """Wrap reads of a snapshot's manifests: a missing manifest of an expired snapshot raises SnapshotNotFound."""
         try:
             yield
         except CorruptTable as error:
@@ -180,14 +180,14 @@ def _within(row: Sequence[object], low: Sequence[object], high: Sequence[object]
 
 
 def _between(value: object, low: object, high: object) -> bool:
-    """Nulls are counted, not ordered, and nothing is outside of a range that ends in NaN: only a clear no is a no."""
+    """Whether a value may be in a range; True also for nulls, which are not ordered, and for ranges that end in NaN."""
     if value is None or low is None or high is None:
         return True
     return not (value < low or value > high)  # type: ignore[operator]
 
 
 class ManifestCache:
-    """The manifests read last, by path, within two bounds; tables of one catalog share one. Safe between threads."""
+    """Cache of the manifests read last, by path, with two bounds; the tables of a catalog share it. Thread-safe."""
 
     def __init__(self) -> None:
         self._manifests: OrderedDict[str, list[ManifestEntry]] = OrderedDict()
@@ -198,14 +198,14 @@ class ManifestCache:
         return ManifestCache, ()
 
     def find(self, path: str) -> list[ManifestEntry] | None:
-        """The entries of a manifest that is kept."""
+        """Return the entries of a cached manifest, or None."""
         with self._lock:
             if path in self._manifests:
                 self._manifests.move_to_end(path)
             return self._manifests.get(path)
 
     def keep(self, path: str, entries: list[ManifestEntry]) -> None:
-        """Keep the entries of a manifest, and drop those that were used longest ago."""
+        """Cache the entries of a manifest, and drop the manifests that were used longest ago."""
         with self._lock:
             self._entries += len(entries) - len(self._manifests.pop(path, ()))
             self._manifests[path] = entries
@@ -216,7 +216,7 @@ class ManifestCache:
 def describe(
     file_name: str, file_size: int, entries: Sequence[ManifestEntry], partition_types: Sequence[DataType]
 ) -> ManifestFile:
-    """What a manifest list records of a manifest of these entries (format 4.2); there must be one or more."""
+    """Return the record of a manifest with these entries, at least one, for a manifest list (format 4.2)."""
     added = sum(entry.kind is FileKind.ADD for entry in entries)
     buckets = [entry.bucket for entry in entries]
     levels = [entry.file.level for entry in entries]
@@ -240,7 +240,7 @@ def describe(
 
 
 def partition_stats(entries: Sequence[ManifestEntry], types: Sequence[DataType]) -> ColumnStats:
-    """Minimum and maximum of every partition column, never shortened, and its nulls among the entries (format 4.2)."""
+    """Return the minimum, the maximum (never shortened) and the null count of each partition column (format 4.2)."""
     if not types:
         return EMPTY_STATS
     counts = Counter(entry.partition for entry in entries)
@@ -257,5 +257,5 @@ def partition_stats(entries: Sequence[ManifestEntry], types: Sequence[DataType])
 
 
 def _float_order(value: float) -> tuple[bool, float, float]:
-    """NaN last, and -0.0 before 0.0."""
+    """Return a sort key that orders NaN last, and -0.0 before 0.0."""
     return math.isnan(value), value, math.copysign(1.0, value)

@@ -1,6 +1,6 @@
 """SchemaStore: the schemas of one table by id (format 2.1, 2.3). The latest is the one with the highest number.
 
-A schema file never changes, so every schema is read once per store.
+A schema file never changes, so a store reads every schema once.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ from paimon_core.storage.paths import TablePaths
 from paimon_core.storage.storage import Storage
 
 DROPPED = "DROPPED"
-"""The file beside the schemas of a table that is being dropped: the table does not exist any more."""
+"""The file in the schema directory that marks a dropped table: from its creation on, the table does not exist."""
 _NAME = re.compile(r"schema-(0|[1-9]\d{0,18})")
 
 
 @dataclass(frozen=True, slots=True)
 class SchemaStore:
-    """Reads and publishes the schema files of one table."""
+    """Reads and creates the schema files of one table."""
 
     storage: Storage
     paths: TablePaths
     _read: dict[int, TableSchema] = field(default_factory=dict, compare=False, repr=False)
-    _held: dict[int, tuple[bytes, TableSchema]] = field(default_factory=dict, compare=False, repr=False)
+    _verified: dict[int, tuple[bytes, TableSchema]] = field(default_factory=dict, compare=False, repr=False)
 
     def ids(self) -> list[int]:
-        """All ids, ascending, by listing; none for a table that is being dropped."""
+        """List all ids, ascending; none for a dropped table."""
         names = [entry.name for entry in self.storage.list(self.paths.schema_directory)]
         if DROPPED in names:
             return []
@@ -39,12 +39,12 @@ class SchemaStore:
         return sorted(int(match.group(1)) for match in found if match)
 
     def latest(self) -> TableSchema | None:
-        """The newest schema, None where there is no table."""
+        """Read the newest schema; None when the table does not exist."""
         ids = self.ids()
         return self.read(ids[-1]) if ids else None
 
     def read(self, schema_id: int) -> TableSchema:
-        """One schema; raises CorruptTable when the file is missing or bad, UnsupportedFeature for types not built."""
+        """Read one schema; raises CorruptTable for a missing or bad file, UnsupportedFeature for unsupported types."""
         if schema_id not in self._read:
             path = self.paths.schema(schema_id)
             try:
@@ -55,7 +55,7 @@ class SchemaStore:
         return self._read[schema_id]
 
     def holds(self, schema: TableSchema) -> bool:
-        """Whether the file of this schema has exactly this content now; reads the file once, never a cached copy.
+        """Whether the file of this schema has exactly this content now; always reads the file, not a cached copy.
 
         Raises CorruptTable for a bad file.
         """
@@ -64,22 +64,22 @@ class SchemaStore:
             data = self.storage.read(path)
         except FileNotFoundError:
             return False
-        known = self._held.get(schema.id)
+        known = self._verified.get(schema.id)
         if known is None or known[0] != data:
-            known = self._held[schema.id] = (data, _parse(data, path, schema.id))
+            known = self._verified[schema.id] = (data, _parse(data, path, schema.id))
         if known[1] != schema:
             return False
         self._read.setdefault(schema.id, known[1])
         return True
 
     def all(self) -> list[TableSchema]:
-        """Every schema, oldest first."""
+        """Read every schema, oldest first."""
         return [self.read(i) for i in self.ids()]
 
     def publish(self, schema: TableSchema) -> bool:
-        """Create the schema's file: True it stands, False somebody else took the id (format 2.3).
+        """Create the schema file; return False when another writer has used the id (format 2.3).
 
-        Raises StorageError (nothing was created) or CommitStateUnknown.
+        Raises StorageError when nothing was created, CommitStateUnknown when the outcome is unknown.
         """
         return create_once(self.storage, self.paths.schema(schema.id), schema.to_json().encode())
 
@@ -92,7 +92,7 @@ def _parse(data: bytes, path: str, schema_id: int) -> TableSchema:
     except (CorruptTable, ValueError, OverflowError, RecursionError) as error:
         raise CorruptTable(f"{path}: {error}", path=path) from error
     if schema.id != schema_id:
-        raise CorruptTable(f"{path} says it is schema {schema.id}", path=path, schema=schema.id)
+        raise CorruptTable(f"{path} contains schema {schema.id}", path=path, schema=schema.id)
     for what, values in (("name", schema.names), ("id", [f.id for f in schema.fields])):
         twice = [value for value, count in Counter[int | str](values).items() if count > 1]
         if twice:

@@ -1,7 +1,7 @@
-"""TagStore: snapshots under names of their own, each a copy of its snapshot file (format 15.1).
+"""TagStore: the tags of a table; each tag file is a copy of a snapshot file under the tag's name (format 15.1).
 
-A tag with a retention also carries the local wall time of its creation; here that is epoch milliseconds, converted in
-this process's time zone.
+A tag with a retention also records the local wall clock time of its creation. This module converts that time to epoch
+milliseconds in this process's time zone.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from paimon_core.storage.storage import Storage
 CREATED = "tagCreateTime"
 RETAINED = "tagTimeRetained"
 RENAMED_FROM = "renamedFrom"
-"""Our own member: the tag that a rename made this one from, and when that one was written. Readers ignore it."""
+"""A member of this library: the tag from which a rename created this one, and its time. Other readers ignore it."""
 _PREFIX = "tag-"
 _DURATION = re.compile(
     r"([-+]?)P(?:([-+]?\d{1,12})D)?(?:T(?=[-+\d])(?:([-+]?\d{1,12})H)?(?:([-+]?\d{1,12})M)?(?:([-+]?\d{1,15}(?:\.\d{0,9})?)S)?)?",
@@ -47,7 +47,7 @@ class Tag:
 
     @property
     def expires_millis(self) -> int | None:
-        """When the tag may be dropped, in epoch milliseconds; None never (format 16.4)."""
+        """The epoch milliseconds from which the tag may be deleted; None: never (format 16.4)."""
         if self.create_time_millis is None or self.retained_millis is None:
             return None
         return self.create_time_millis + self.retained_millis
@@ -61,28 +61,28 @@ class TagStore:
     paths: TablePaths
 
     def list(self) -> list[Tag]:
-        """All tags by name; raises CorruptTable for a bad file, as a tag overlooked would lose its files."""
+        """Read all tags, by name; raises CorruptTable for a bad file, because its data files must not be deleted."""
         tags = []
         for entry in self.storage.list(self.paths.tag_directory):
             if entry.name.startswith(_PREFIX) and not entry.is_directory:
                 try:
                     data = self.storage.read(entry.path)
-                except FileNotFoundError:  # deleted since we listed
+                except FileNotFoundError:  # deleted after the listing
                     continue
                 tags.append(parse_tag(entry.name.removeprefix(_PREFIX), data, entry.path))
         return sorted(tags, key=lambda t: t.name)
 
     def names(self) -> Iterable[str]:
-        """The names alone, by listing."""
+        """List the names of all tags, sorted, without reading the tags."""
         found = self.storage.list(self.paths.tag_directory)
         return sorted(e.name.removeprefix(_PREFIX) for e in found if e.name.startswith(_PREFIX) and not e.is_directory)
 
     def exists(self, name: str) -> bool:
-        """Whether there is a tag of this name."""
+        """Whether a tag of this name exists."""
         return self.storage.exists(self.paths.tag(name))
 
     def read(self, name: str) -> Tag:
-        """One tag; raises TagNotFound."""
+        """Read one tag; raises TagNotFound, and CorruptTable for a bad file."""
         path = self.paths.tag(name)
         try:
             return parse_tag(name, self.storage.read(path), path)
@@ -92,32 +92,34 @@ class TagStore:
     def create(
         self, name: str, snapshot: Snapshot, *, retained_millis: int | None = None, now_millis: int | None = None
     ) -> Tag:
-        """Name a snapshot, for ``retained_millis`` or (None) until it is deleted; ``now_millis`` defaults to now.
+        """Create a tag that is kept for ``retained_millis``, or (None) until it is deleted.
 
-        Raises AlreadyExists, and InvalidRequest for a name that is no file name.
+        ``now_millis`` is the creation time, by default now. Raises AlreadyExists, and InvalidRequest for a name that is
+        not a file name.
         """
         tag = new_tag(name, snapshot, retained_millis, now_millis)
         self.add(tag)
         return tag
 
     def add(self, tag: Tag, renamed_from: Mapping[str, Any] | None = None) -> None:
-        """Write a tag under a name that is free, for a rename with its ``source``; raises as ``create``.
+        """Create the file of a new tag, for a rename with the old tag's ``source``; raises as ``create``.
 
-        A tag without retention has no mark of its maker, so a name that was taken before is told by a look.
+        Two tags of one snapshot without retention have the same content, so an existing tag is detected by a check
+        before the write.
         """
         path = self.paths.tag(tag.name)
         if self.storage.exists(path) or not create_once(self.storage, path, _json(tag, renamed_from).encode()):
             raise AlreadyExists(f"tag {tag.name!r} exists in {self.paths.root}", tag=tag.name, path=path)
 
     def source(self, name: str) -> dict[str, Any]:
-        """What a rename notes about the old tag: its name and when it was written; raises TagNotFound."""
+        """Return what a rename records about the old tag: its name and when it was written; raises TagNotFound."""
         for entry in self.storage.list(self.paths.tag_directory):
             if entry.path == self.paths.tag(name) and not entry.is_directory:
                 return {"name": name, "modifiedMillis": entry.modified_millis}
         raise _not_found(name, self.paths.tag(name))
 
     def renamed_from(self, name: str) -> Any:
-        """The ``source`` that a rename noted; None for a tag that no rename made. Raises TagNotFound."""
+        """Return the ``source`` that a rename recorded; None for a tag that no rename created. Raises TagNotFound."""
         path = self.paths.tag(name)
         try:
             data = self.storage.read(path)
@@ -127,18 +129,18 @@ class TagStore:
         return parse_json(data).get(RENAMED_FROM)
 
     def put(self, tag: Tag) -> None:
-        """Write a tag in the place of the one of its name: readers see the old one or the new."""
+        """Replace the tag of the same name in one atomic step: readers see the old tag or the new one."""
         self.storage.overwrite(self.paths.tag(tag.name), _json(tag).encode())
 
     def delete(self, name: str) -> None:
-        """Remove a tag's file; raises TagNotFound."""
+        """Delete a tag's file; raises TagNotFound."""
         path = self.paths.tag(name)
         if not self.storage.delete([path]):
             raise _not_found(name, path)
 
 
 def new_tag(name: str, snapshot: Snapshot, retained_millis: int | None, now_millis: int | None = None) -> Tag:
-    """A tag made now: it notes the time only where it has a retention (format 15.1)."""
+    """Return a tag created now; it records the time only when it has a retention (format 15.1)."""
     now = clock.now_millis(now_millis)
     return Tag(name, snapshot, None if retained_millis is None else now, retained_millis)
 
@@ -160,7 +162,7 @@ def _json(tag: Tag, renamed_from: Mapping[str, Any] | None = None) -> str:
 
 
 def parse_tag(name: str, data: bytes, path: str) -> Tag:
-    """The tag in the bytes of ``path``; raises CorruptTable or UnsupportedFeature naming the path."""
+    """Parse the tag in the bytes of ``path``; raises CorruptTable or UnsupportedFeature naming the path."""
     snapshot = parse_snapshot(data, path)
     members = parse_json(data, Decimal)
     try:
@@ -172,7 +174,7 @@ def parse_tag(name: str, data: bytes, path: str) -> Tag:
 
 
 def _local_millis(value: Any) -> int:
-    """``[year, month, day, hour, minute(, second(, nanosecond))]`` or ISO text, in local time, as epoch millis."""
+    """Convert local time, ``[year, month, day, hour, minute(, second(, nanosecond))]`` or ISO text, to epoch millis."""
     if isinstance(value, str):
         at, nanos = datetime.datetime.fromisoformat(value), None
     elif isinstance(value, list) and 5 <= len(value) <= 7 and all(type(part) is int for part in value):
@@ -186,7 +188,7 @@ def _local_millis(value: Any) -> int:
 
 
 def _duration_millis(value: Any) -> int:
-    """Seconds as a number, or an ISO-8601 duration such as ``PT72H5M``, as milliseconds."""
+    """Convert seconds as a number, or an ISO-8601 duration such as ``PT72H5M``, to milliseconds."""
     if isinstance(value, str):
         found = _DURATION.fullmatch(value)
         if found is None or not any(found.groups()[1:]):

@@ -198,7 +198,7 @@ def test_the_history_of_the_server_is_not_changed_without_the_server(server, tab
     latest = {"snapshot": {"snapshot": table.latest_snapshot().to_members()}}
     server.on(f"GET {TABLE}/snapshot", Reply(body=latest))
     opened_table = opened(server).table("db.t")
-    with pytest.raises(paimon.UnsupportedFeature, match="keeps the history of this table: cannot roll back"):
+    with pytest.raises(paimon.UnsupportedFeature, match="owns the history of this table: cannot roll back"):
         opened_table.rollback(snapshot=1)
     with pytest.raises(paimon.UnsupportedFeature, match="cannot take over branch 'b'"):
         opened_table.branches.fast_forward("b")

@@ -1,7 +1,7 @@
-"""Metadata as untrusted files: whatever lies in them, a read says in one clear error which file breaks which rule.
+"""Metadata files are untrusted: for any content, a read raises one clear error that names the file and the rule.
 
-Each case damages a good table, then opens it anew and reads it all. Where a read has no need to look, the check does
-(``tests/unit/fsck``); what single decoders refuse is in ``tests/unit/codec`` and beside the stores.
+Each case damages a valid table, then opens it again and reads all of it. Damage that a read does not notice is found by
+fsck (``tests/unit/fsck``). The tests of single decoders are in ``tests/unit/codec`` and with those of the stores.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ LONGEST_MESSAGE = 600
 
 
 def read_all(context: TableContext) -> list[pa.Table]:
-    """Open the table as a stranger would, and read every snapshot."""
+    """Open the table as a new process would, and read every snapshot."""
     schema = SchemaStore(context.storage, TablePaths(context.paths.root)).latest()
     assert schema is not None
     table = paimon.Table(TableContext.of("db.t", context.storage, context.paths.root, schema))
@@ -86,7 +86,7 @@ def first(context):
 
 
 def entry(change):
-    """The first file is recorded otherwise."""
+    """Change the record of the first file."""
 
     def damage(context):
         one, *others = context.manifests.entries_of(context.snapshots.read(1))
@@ -105,7 +105,7 @@ def missing_data(context):
 
 
 def other_manifest_version(context):
-    """A manifest of one record whose version is 99."""
+    """Write a manifest of one record whose version is 99."""
     (manifest,) = context.manifests.read_list(context.snapshots.read(1).delta_manifest_list)
     path = context.paths.manifest(manifest.file_name)
     data = write_avro(MANIFEST_SCHEMA, [r | {"_VERSION": 99} for r in read_avro(context.storage.read(path), path)])
@@ -121,7 +121,7 @@ def recorded_manifest_size(context):
 
 
 def other_parquet(context):
-    """A sound Parquet file of other columns in the place of the right one, its size recorded."""
+    """Replace a data file by a valid Parquet file with other columns, and record its size."""
     one, *others = context.manifests.entries_of(context.snapshots.read(1))
     sink = pa.BufferOutputStream()
     pq.write_table(pa.table({"x": [1] * one.file.row_count}), sink)
@@ -136,7 +136,7 @@ def swapped_keys(one):
 
 
 def flipped_page(data: bytes) -> bytes:
-    """A bit of the last page of the last column."""
+    """Flip one bit of the last page of the last column."""
     column = pq.read_metadata(pa.BufferReader(data)).row_group(0).column(4)
     return flip(column.data_page_offset + column.total_compressed_size - 20)(data)
 
@@ -169,7 +169,7 @@ BAD = {
     "98 a number of 10,000 digits": (snapshot_bytes(b'{"id": ' + b"9" * 10_000 + b"}"), CorruptTable, "snapshot-1"),
     "99 a newer version": (snapshot_members(version=99), UnsupportedFeature, "snapshot-1.*version 99 is newer than 3"),
     "100 no delta list": (without("deltaManifestList"), CorruptTable, "snapshot-1: .* it has no deltaManifestList"),
-    "102 an id that is not the name's": (snapshot_members(id=7), CorruptTable, "snapshot-1 says it is snapshot 7"),
+    "102 an id that is not the name's": (snapshot_members(id=7), CorruptTable, "snapshot-1 contains snapshot 7"),
     "103 a negative count": (
         snapshot_members(totalRecordCount=-5),
         CorruptTable,
@@ -228,7 +228,7 @@ def test_a_read_names_the_file_and_the_rule(damage, error, says):
 
 
 def damage_is_of_the_schema(context):
-    """Without any schema there is nothing to check by."""
+    """Whether the schema cannot be read: fsck cannot check a table without a schema."""
     try:
         SchemaStore(context.storage, TablePaths(context.paths.root)).read(0)
     except PaimonError:
@@ -255,7 +255,7 @@ def recount(context):
 
 
 @pytest.mark.parametrize(("invariant", "damage"), FOUND_BY_THE_CHECK.values(), ids=FOUND_BY_THE_CHECK.keys())
-def test_the_check_finds_what_a_read_need_not_look_at(invariant, damage):
+def test_fsck_finds_damage_that_a_read_does_not_notice(invariant, damage):
     context = real_table().context
     damage(context)
     report = check_root("db.t", context.storage, context.paths.root)
@@ -276,14 +276,14 @@ HARMLESS = {
 
 
 @pytest.mark.parametrize("change", HARMLESS.values(), ids=HARMLESS.keys())
-def test_what_harms_nobody_changes_nothing(change):
+def test_harmless_changes_do_not_change_a_read(change):
     context = real_table().context
     before = read_all(context)
     change(context)
     assert read_all(context) == before
 
 
-def test_a_gap_hinders_no_other_snapshot():  # 127
+def test_snapshots_beside_a_gap_can_be_read():  # 127
     table = real_table()
     for value in "ab":
         table.write(pa.table({"k": pa.array([1], pa.int32()), "v": [value]}))
@@ -293,13 +293,13 @@ def test_a_gap_hinders_no_other_snapshot():  # 127
 
 
 @pytest.mark.parametrize("snapshot", [2, 10**18, 0, -1])
-def test_a_snapshot_that_is_not_there(snapshot):  # 129
-    with pytest.raises(NotFound, match="it holds 1 to 1"):
+def test_a_missing_snapshot(snapshot):  # 129
+    with pytest.raises(NotFound, match="it has snapshots 1 to 1"):
         real_table().at(snapshot=snapshot)
 
 
 @pytest.mark.parametrize("snapshot", ["1", True, 1.0])
-def test_a_snapshot_that_is_none(snapshot):  # 129
+def test_an_invalid_snapshot_id(snapshot):  # 129
     with pytest.raises(paimon.InvalidRequest, match="snapshot"):
         real_table().at(snapshot=snapshot)
 
@@ -311,7 +311,7 @@ def test_a_time_before_the_first_snapshot():  # 130
         real_table().at(time="not-a-date")
 
 
-def test_metadata_of_extension_types_is_never_run():  # 123
+def test_metadata_of_extension_types_is_never_executed():  # 123
     context = real_table().context
     one, *others = context.manifests.entries_of(context.snapshots.read(1))
     path = context.paths.data_file("", one.bucket, one.file.file_name)

@@ -1,4 +1,4 @@
-"""What a table says of the options that it carries and that change nothing here."""
+"""The ignored options of a table: they are logged once, and shown with their use."""
 
 import json
 import logging
@@ -28,12 +28,12 @@ def test_ignored_options_are_logged_once_and_their_values_not(catalog, caplog):
     with caplog.at_level(logging.INFO, "paimon_core"):
         for _ in range(3):
             catalog.table("db.t").refresh()
-    (said,) = [r.getMessage() for r in caplog.records if "carries options" in r.getMessage()]
-    assert said.startswith("table db.t carries options")
-    assert said.endswith(": my.custom.key, sort-engine")
+    (message,) = [r.getMessage() for r in caplog.records if "has options" in r.getMessage()]
+    assert message.startswith("table db.t has options")
+    assert message.endswith(": my.custom.key, sort-engine")
 
 
-def test_a_table_without_such_options_says_nothing(catalog, caplog):
+def test_nothing_is_logged_without_ignored_options(catalog, caplog):
     with caplog.at_level(logging.INFO, "paimon_core"):
         catalog.create_table("db.plain", SCHEMA)
     assert caplog.records == []

@@ -1,4 +1,4 @@
-"""index_file_names: what an index manifest lists, or CorruptTable."""
+"""index_file_names: the file names in an index manifest, or CorruptTable."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def manifest(*records, name_type="string", in_union=False):
     return write_avro(["null", schema] if in_union else schema, [{"_VERSION": v, "_FILE_NAME": n} for v, n in records])
 
 
-def test_all_names_are_given():
+def test_all_names_are_returned():
     assert index_file_names(manifest((1, "a"), (1, "b")), "p") == ["a", "b"]
     assert index_file_names(manifest(), "p") == []
     assert index_file_names(manifest((1, "a"), in_union=True), "p") == ["a"]

@@ -55,13 +55,13 @@ def delete(name, level=0, **change):
 
 
 @pytest.mark.parametrize("compression", ["zstd", "snappy", "deflate", "none"])
-def test_entries_come_back(compression):
+def test_written_entries_are_read(compression):
     assert decode_entries(encode_entries([FULL, BARE], compression), "m") == [FULL, BARE]
     assert decode_entries(encode_entries([], compression), "m") == []
 
 
 def test_records_in_a_union_with_null_are_read():
-    """As Paimon wrote manifests and manifest lists up to 0.8.2."""
+    """Paimon up to 0.8.2 wrote manifests and manifest lists in this form."""
     entries = write_avro(["null", MANIFEST_SCHEMA], read_avro(encode_entries([FULL, BARE], "zstd"), "m"))
     assert decode_entries(entries, "m") == [FULL, BARE]
     manifest = ManifestFile("manifest-0", 1, 2, 3, EMPTY_STATS)
@@ -70,7 +70,7 @@ def test_records_in_a_union_with_null_are_read():
 
 
 def test_the_fields_of_an_entry_are_where_the_format_says():
-    """Every value of FULL is another one, so that two fields changed for each other would be seen."""
+    """All values of FULL differ, so that two swapped fields would be noticed."""
     (record,) = read_avro(encode_entries([FULL], "zstd"), "m")
     assert record == {
         "_VERSION": 2,
@@ -104,7 +104,7 @@ def test_the_fields_of_an_entry_are_where_the_format_says():
     }
 
 
-def test_lists_come_back():
+def test_written_lists_are_read():
     full = ManifestFile("manifest-0", 1, 2, 3, ColumnStats(b"a", b"b", (4, None)), 5, 6, 7, 8, 9, 10, 11)
     bare = ManifestFile("manifest-1", 0, 0, 0)
     data = encode_list([full, bare], "zstd")
@@ -127,7 +127,7 @@ def test_lists_come_back():
 
 
 def without(schema, *names):
-    """A writer schema without some fields, as older writers had it, or with other fields between."""
+    """The schema without some fields, as older writers wrote it, and with a field that readers do not know."""
     fields = [
         f | {"type": without(f["type"], *names)} if f["name"] == "_FILE" else f
         for f in schema["fields"]
@@ -142,7 +142,7 @@ def record_of(entry):
 
 
 def test_older_and_newer_writers():
-    """Fields that came later are None, fields that we do not know are skipped."""
+    """Fields that were added later are None, unknown fields are skipped."""
     late = ["_DELETE_ROW_COUNT", "_EMBEDDED_FILE_INDEX", "_FILE_SOURCE", "_VALUE_STATS_COLS", "_EXTERNAL_PATH"]
     late += ["_FIRST_ROW_ID", "_WRITE_COLS", "_WRITE_COLS_SEQUENCES"]
     data = write_avro(without(MANIFEST_SCHEMA, *late), [record_of(FULL)])
@@ -170,7 +170,7 @@ def test_a_list_of_an_older_writer():
 @pytest.mark.parametrize(
     ("name", "damaged"), [("_VALUE_STATS_COLS", "_VALUE_STATS_BOLS"), ("_WRITE_COLS", "_wRITE_COLS")]
 )
-def test_a_field_whose_name_is_damaged_is_not_taken_for_an_older_writers(name, damaged):
+def test_a_field_with_a_damaged_name_is_not_treated_as_missing(name, damaged):
     data = write_avro(MANIFEST_SCHEMA, [record_of(FULL)], "none").replace(
         b'"%s"' % name.encode(), b'"%s"' % damaged.encode()
     )
@@ -258,7 +258,7 @@ def test_an_upgrade_is_another_identity():
     assert merge_entries([add("a"), add("a", level=5), delete("a")]) == [add("a", level=5)]
 
 
-def test_a_file_may_come_back_after_its_deletion():
+def test_a_file_may_be_added_again_after_its_deletion():
     assert merge_entries([add("a"), delete("a"), add("a")]) == [add("a")]
 
 
@@ -275,7 +275,7 @@ def test_a_file_is_added_once(entries):
         merge_entries(entries)
 
 
-def test_merging_in_groups_is_merging_at_once():
+def test_merging_in_groups_gives_the_same_result():
     entries = [add("a"), add("b"), delete("a"), add("c"), delete("c"), add("d"), delete("b")]
     for cut in range(len(entries)):
         groups = merge_entries(entries[:cut]), merge_entries(entries[cut:])

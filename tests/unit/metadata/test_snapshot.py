@@ -48,7 +48,7 @@ def test_unknown_members_are_ignored_and_nulls_are_absent():
 
 
 @pytest.mark.parametrize("text", [b"", b"{", b"[]", b"{}", b"\xff\xfe", b'"x"', b"null"])
-def test_text_that_is_no_snapshot(text):
+def test_text_that_is_not_a_snapshot_is_refused(text):
     with pytest.raises(CorruptTable):
         Snapshot.from_json(text)
 

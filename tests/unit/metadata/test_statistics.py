@@ -1,4 +1,4 @@
-"""Statistics: the JSON of the file, there and back, and what is no such file."""
+"""Statistics: the JSON of the file, written and read, and files that are not statistics."""
 
 import json
 
@@ -16,13 +16,13 @@ def storage():
     return FsspecStorage("memory")
 
 
-def test_there_and_back(storage):
+def test_written_statistics_are_read(storage):
     storage.write("/st/stat-1", FULL.to_json().encode())
     assert Statistics.read(storage, "/st/stat-1") == FULL
     assert json.loads(FULL.to_json())["colStats"]["b"] == {"colId": 1}
 
 
-def test_what_java_leaves_out(storage):
+def test_members_that_java_leaves_out(storage):
     storage.write("/st/stat-2", b'{"snapshotId":1,"schemaId":0,"colStats":{},"later":5}')
     assert Statistics.read(storage, "/st/stat-2") == Statistics(1, 0)
 
@@ -31,7 +31,7 @@ def test_what_java_leaves_out(storage):
     "text", [b"", b"[]", b"{}", b'{"snapshotId":"1","schemaId":0}', b'{"snapshotId":1,"schemaId":0,"colStats":{"a":5}}',
              b'{"snapshotId":1,"schemaId":0,"colStats":{"a":{}}}', b"[" * 100_000],
 )  # fmt: skip
-def test_what_is_none(storage, text):
+def test_other_files_are_refused(storage, text):
     storage.write("/st/stat-3", text)
     with pytest.raises(CorruptTable, match="stat-3"):
         Statistics.read(storage, "/st/stat-3")

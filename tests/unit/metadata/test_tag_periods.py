@@ -67,7 +67,7 @@ def test_names_that_no_automatic_tag_has(options, name):
     assert periods(**options).start(name) is None
 
 
-def test_a_day_is_told_by_what_stands_before_the_first_blank():
+def test_only_the_part_before_the_first_blank_names_a_day():
     assert periods().start("2024-01-15 10") == periods().start("2024-01-15") == at("2024-01-15T00:00:00")
 
 

@@ -23,12 +23,12 @@ def context(options, kind=None, keyed=True):
 @pytest.mark.parametrize(
     "kind", [pa.int32(), pa.int64(), pa.timestamp("ms"), pa.timestamp("us"), pa.timestamp("us", "UTC")]
 )
-def test_columns_that_can_tell_the_time(kind):
+def test_supported_types_of_a_time_field(kind):
     check_record_expiry(context(BOTH, kind))
     assert time_field(context(BOTH, kind)).name == "t"
 
 
-def test_no_table_needs_one():
+def test_a_time_field_is_optional():
     check_record_expiry(context({}))
     assert time_field(context({})) is None
 

@@ -1,4 +1,4 @@
-"""From a time, a watermark or a version to a snapshot; what is not there is told with what is."""
+"""The snapshot of a time, a watermark or a version; errors name the snapshots that exist."""
 
 import pytest
 
@@ -26,11 +26,11 @@ def table(*watermarks):
 def test_the_first_at_or_after_a_time():
     context = table(None, None, None)
     assert [from_time(context, t).id for t in (-1, 0, 1000, 1001, 2000, 3000)] == [1, 1, 1, 2, 2, 3]
-    with pytest.raises(SnapshotNotFound, match="no snapshot committed at or after 3001 ms: it has 1 to 3"):
+    with pytest.raises(SnapshotNotFound, match="no snapshot committed at or after 3001 ms: it has snapshots 1 to 3"):
         from_time(context, 3001)
 
 
-def test_an_expired_snapshot_that_a_tag_holds_may_be_the_first():
+def test_an_expired_snapshot_with_a_tag_may_be_the_first():
     context = table(None, None, None)
     create_tag(context, "one", context.snapshots.read(1))
     expire_all(context)
@@ -41,7 +41,7 @@ def test_an_expired_snapshot_that_a_tag_holds_may_be_the_first():
 @pytest.mark.parametrize(
     ("watermarks", "first", "last"),
     [
-        # by watermark: what is at or after 5, 10, 11, 20, 25; what is at or before
+        # by watermark: the snapshots at or after 5, 10, 11, 20, 25; those at or before
         ([10, 20, 30], [1, 1, 2, 2, 3], [None, 1, 1, 2, 2]),
         ([10, 10, 20], [1, 1, 3, 3, None], [None, 2, 2, 3, 3]),
         ([None, 10, None, 20], [2, 2, 4, 4, None], [None, 2, 2, 4, 4]),
@@ -63,7 +63,7 @@ def test_by_watermark(watermarks, first, last):
     assert [found(until_watermark, w) for w in (5, 10, 11, 20, 25)] == last
 
 
-def test_what_expires_while_it_is_looked_for_is_looked_for_again():
+def test_a_search_is_retried_when_a_snapshot_expires():
     context = table(10, 20, 30, 40)
     for search, at, want in ((from_time, 2500, 3), (from_watermark, 15, 3), (until_watermark, 35, 3)):
         context = table(10, 20, 30, 40)
@@ -79,7 +79,7 @@ def test_a_tag_from_a_watermark_may_be_of_an_expired_snapshot():
     assert tag_source(context, None, 5).id == 1
     assert tag_source(context, None, 11).id == 3
     assert tag_source(context, 500, None).id == 1
-    with pytest.raises(SnapshotNotFound, match="watermark at or after 31: it has 3 to 3"):
+    with pytest.raises(SnapshotNotFound, match="watermark at or after 31: it has snapshots 3 to 3"):
         tag_source(context, None, 31)
     create_tag(context, "three", context.snapshots.read(3))
     context.snapshots.delete([3])
@@ -96,19 +96,19 @@ def test_4947_a_version_is_a_tag_before_it_is_an_id():
     assert by_version(context, "watermark-10").id == 2
     assert by_version(context, "watermark-11").id == 2
     for text in ("none", "", "1.5", "-1", "watermark-x", "9" * 30):
-        with pytest.raises(InvalidRequest, match=r"is no tag, no snapshot id and not watermark-<milliseconds>"):
+        with pytest.raises(InvalidRequest, match=r"is not a tag, a snapshot id or watermark-<milliseconds>"):
             by_version(context, text)
 
 
-def test_7600_an_id_that_is_not_there_is_told_with_those_that_are():
+def test_7600_the_error_for_a_missing_id_names_the_existing_ones():
     context = table(None, None, None)
     create_tag(context, "one", context.snapshots.read(1))
     context.snapshots.delete([1])
     for number in (-1, 0, 4, 2**62):
-        with pytest.raises(SnapshotNotFound, match="it holds 2 to 3"):
+        with pytest.raises(SnapshotNotFound, match="it has snapshots 2 to 3"):
             by_id(context, number)
     with pytest.raises(
-        SnapshotNotFound, match=r"snapshot 1 .* has expired \(there are 2 to 3\); tag 'one' still holds it"
+        SnapshotNotFound, match=r"snapshot 1 .* has expired \(there are 2 to 3\); tag 'one' still contains it"
     ):
         by_id(context, 1)
     assert by_id(context, 1, tagged=True).id == 1

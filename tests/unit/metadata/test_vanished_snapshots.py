@@ -1,4 +1,4 @@
-"""Snapshots that are gone, whose id is another's, or that a listing does not show yet."""
+"""Snapshots that are deleted, whose id was used again, or that a listing does not show yet."""
 
 from dataclasses import replace
 
@@ -9,11 +9,11 @@ from tests.support.fake_tables import append, fake_table, reopened
 from tests.support.faulty_storage import FaultyStorage
 
 
-def test_a_table_that_had_snapshots_is_not_taken_for_an_empty_one():
+def test_a_table_that_lost_its_snapshots_is_not_treated_as_empty():
     context = fake_table()
     append(context)
     context.snapshots.delete([1])
-    with pytest.raises(SnapshotNotFound, match="kept vanishing: a rollback is under way"):
+    with pytest.raises(SnapshotNotFound, match="was missing at every attempt: a rollback is in progress"):
         context.snapshots.latest()
     with pytest.raises(SnapshotNotFound):
         append(context)
@@ -32,7 +32,7 @@ def test_a_listing_that_lags_behind_does_not_hide_the_latest_snapshot():
     assert reopened(context, Lagging(context.storage)).snapshots.latest_id() == 3
 
 
-def test_a_reader_whose_snapshot_was_replaced_hears_that_it_is_gone():
+def test_a_reader_whose_snapshot_was_replaced_gets_snapshot_not_found():
     context = fake_table()
     snapshot = append(context)
     context.storage.delete([context.paths.manifest(snapshot.delta_manifest_list)])

@@ -108,7 +108,7 @@ def test_a_dropped_table_is_neither_clean_nor_expired(tmp_path):
             with pytest.raises(paimon.TableNotFound, match="was dropped"):
                 call()
     catalog.create_table("db.t", SCHEMA)
-    with pytest.raises(paimon.TableNotFound, match="made anew"):
+    with pytest.raises(paimon.TableNotFound, match="dropped or re-created"):
         table.expire_snapshots()
 
 

@@ -438,7 +438,7 @@ def test_a_handle_does_not_outlive_its_table(catalog, keyed):
             call()
     assert not catalog.table_exists("db.k")
     catalog.create_table("db.k", pa.schema([("v", pa.int64()), ("k", pa.string())]), options={"write-only": "true"})
-    with pytest.raises(paimon.TableNotFound, match="made anew"):
+    with pytest.raises(paimon.TableNotFound, match="dropped or re-created"):
         keyed.write(rows(("a", 2, 1.0)))
     assert catalog.table("db.k").scan().count() == 0
 

@@ -131,7 +131,7 @@ def test_a_table_is_seen_at_a_version_or_watermark(table):
     assert (
         content(table.at(version="one")) == content(table.at(version=1)) == content(table.at(version="1")) == {"a": 1}
     )
-    with pytest.raises(paimon.SnapshotNotFound, match="with a watermark at or after 0: it has 1 to 2"):
+    with pytest.raises(paimon.SnapshotNotFound, match="with a watermark at or after 0: it has snapshots 1 to 2"):
         table.at(watermark=0)
     with pytest.raises(paimon.InvalidRequest, match="exactly one of snapshot, tag, time, watermark and version"):
         table.at(tag="one", version=1)
@@ -141,7 +141,7 @@ def test_a_table_is_seen_at_a_version_or_watermark(table):
 def test_a_snapshot_that_is_not_there_is_told_with_the_range(table, snapshot):
     put(table, a=1)
     put(table, a=2)
-    with pytest.raises(paimon.SnapshotNotFound, match="it holds 1 to 2"):
+    with pytest.raises(paimon.SnapshotNotFound, match="it has snapshots 1 to 2"):
         table.at(snapshot=snapshot)
 
 

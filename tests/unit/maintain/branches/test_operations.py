@@ -309,7 +309,7 @@ def test_a_mark_that_does_not_read_is_told():
     create_branch(context, "dev")
     for text in (b"[", b"[]", b"{}"):
         context.storage.overwrite(context.paths.branch_mark("dev"), text)
-        with pytest.raises(CorruptTable, match="does not say what is being done"):
+        with pytest.raises(CorruptTable, match="does not state the operation on the branch"):
             context.on_branch("dev")
 
 

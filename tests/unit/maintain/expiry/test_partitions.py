@@ -64,8 +64,8 @@ def test_partitions_go_once_their_time_is_over():
     assert plan.subjects == ("partition p=2024-01-01", "partition p=2024-01-20")
     assert (len(plan.files), plan.size_bytes) == (2, 8)
     assert [(p.what, p.by.split(";")[0]) for p in plan.protected] == [
-        ("partition p=__DEFAULT_PARTITION__", "a null tells no time"),
-        ("partition p=soon", "'soon' is no time of the form 'yyyy-M-d[ H:m:s]'"),
+        ("partition p=__DEFAULT_PARTITION__", "a null value has no time"),
+        ("partition p=soon", "'soon' is not a time of the form 'yyyy-M-d[ H:m:s]'"),
     ]
     report = apply_partition_expiry(context, Plan.from_bytes(plan.to_bytes()))
     assert (report.dropped, report.snapshots, report.data_files) == (("p=2024-01-01", "p=2024-01-20"), (2,), 2)
@@ -107,7 +107,7 @@ def test_a_pattern_of_several_columns_and_a_formatter():
     commit(messages, context=context, user="u")
     plan = plan_partition_expiry(context, now_millis=NOW)
     assert plan.subjects == ("partition dt=20240201/dt1=9",)
-    assert [p.by.split(";")[0] for p in plan.protected] == ["a null tells no time"]
+    assert [p.by.split(";")[0] for p in plan.protected] == ["a null value has no time"]
 
 
 def fake_file_of(context, row):

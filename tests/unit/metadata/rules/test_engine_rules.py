@@ -18,7 +18,7 @@ def create(warehouse):
     )
 
 
-def test_options_of_the_engine_are_taken(create):
+def test_options_of_the_engine_are_accepted(create):
     functions = {"fields.v.aggregate-function": "sum", "fields.w.aggregate-function": "max"}
     table = create(AGGREGATION | functions | {"fields.v.stats-mode": "none"})
     assert table.context.options.of_field("v").aggregate_function == "sum"
@@ -43,7 +43,7 @@ def test_statistics_of_a_column_need_no_engine(create):
         ({"merge-engine": "deduplicate"}, []),
     ],
 )
-def test_an_option_that_the_engine_would_not_read_is_refused(create, options, keys):
+def test_an_option_of_another_engine_is_refused(create, options, keys):
     with pytest.raises(InvalidOption, match=f"option {next(iter(options))} "):
         create(options, keys)
 
@@ -56,7 +56,7 @@ def test_an_option_that_the_engine_would_not_read_is_refused(create, options, ke
         ("first-row", "a delete would not remove its rows$"),
     ],
 )
-def test_a_delete_that_would_leave_its_rows_is_refused(create, engine, needed):
+def test_a_delete_that_would_not_remove_rows_is_refused(create, engine, needed):
     table = create({"merge-engine": engine})
     with pytest.raises(InvalidRequest, match=f"merge-engine = {engine}.*{needed}"):
         table.delete(col("v") == 1)
@@ -82,7 +82,7 @@ def test_deletes_that_remove_their_rows(create, options):
     assert table.scan(["k"]).to_arrow()["k"].to_pylist() == [2]
 
 
-def test_what_ignore_delete_drops_removes_nothing(create):
+def test_ignore_delete_excludes_removal_options(create):
     option = "aggregation.remove-record-on-delete"
     with pytest.raises(InvalidOption, match=f"options {option} and ignore-delete exclude each other"):
         create(AGGREGATION | {option: "true", "ignore-delete": "true"})

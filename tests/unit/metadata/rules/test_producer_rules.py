@@ -32,7 +32,7 @@ def check(options, keyed=True):
         {PRODUCER: "full-compaction", DEDUPLICATE: "true"},
     ],
 )
-def test_options_that_are_of_use(options):
+def test_accepted_options(options):
     check(options)
 
 
@@ -47,6 +47,6 @@ def test_options_that_are_of_use(options):
         ({PRODUCER: "lookup", DEDUPLICATE: "true", IGNORED: "v,w"}, True, "names 'w', which is no column"),
     ],
 )
-def test_options_that_are_not(options, keyed, message):
+def test_refused_options(options, keyed, message):
     with pytest.raises(InvalidOption, match=message):
         check(options, keyed)

@@ -10,7 +10,7 @@ from paimon_core.errors import CorruptTable, SnapshotNotFound
 from tests.support.fake_tables import append, fake_table
 
 
-def test_a_changelog_is_kept_once_and_goes():
+def test_a_changelog_is_created_once_and_deleted():
     context = fake_table()
     snapshot = append(context)
     store = context.changelogs
@@ -28,11 +28,11 @@ def test_a_changelog_is_kept_once_and_goes():
 def test_a_file_of_another_id_is_refused():
     context = fake_table()
     context.storage.write(context.paths.changelog(3), append(context).to_json().encode())
-    with pytest.raises(CorruptTable, match="says it is changelog 1"):
+    with pytest.raises(CorruptTable, match="contains changelog 1"):
         context.changelogs.read(3)
 
 
-def test_hints_and_strangers_are_no_changelogs():
+def test_hints_and_other_files_are_not_changelogs():
     context = fake_table()
     context.changelogs.write_latest_hint(4)
     context.changelogs.write_earliest_hint(2)

@@ -1,4 +1,4 @@
-"""Consumer files: one JSON member, of which too little is an error and never a reader overlooked."""
+"""Consumer files: one JSON member; a file without it is an error, and its consumer is never ignored."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from paimon_core.errors import CorruptTable, InvalidRequest, NotFound
 from tests.support.fake_tables import fake_table
 
 
-def test_a_consumer_comes_moves_and_goes():
+def test_a_consumer_is_set_moved_and_deleted():
     context = fake_table()
     store = context.consumers
     assert store.list() == []
@@ -31,11 +31,11 @@ def test_a_consumer_comes_moves_and_goes():
 def test_a_bad_file_is_named(data):
     context = fake_table()
     context.storage.write(context.paths.consumer("bad"), data)
-    with pytest.raises(CorruptTable, match="consumer-bad does not say its nextSnapshot"):
+    with pytest.raises(CorruptTable, match="consumer-bad has no valid nextSnapshot"):
         context.consumers.list()
 
 
-def test_other_files_are_none():
+def test_other_files_are_not_consumers():
     context = fake_table()
     context.storage.write(f"{context.paths.consumer_directory}/other", b"x")
     context.storage.write(f"{context.paths.consumer_directory}/consumer-d/x", b"x")
@@ -43,12 +43,12 @@ def test_other_files_are_none():
 
 
 @pytest.mark.parametrize("next_snapshot", [0, -1, 2**63, True, "1", None, 1.5])
-def test_what_is_no_id_is_refused(next_snapshot):
-    with pytest.raises(InvalidRequest, match="no snapshot id"):
+def test_a_number_that_is_not_a_snapshot_id_is_refused(next_snapshot):
+    with pytest.raises(InvalidRequest, match="not a snapshot id"):
         fake_table().consumers.reset("c", next_snapshot)
 
 
 @pytest.mark.parametrize("name", ["", "a/b", "..", "a\nb"])
-def test_what_is_no_file_name_is_refused(name):
+def test_a_name_that_is_not_a_file_name_is_refused(name):
     with pytest.raises(InvalidRequest, match="consumer name"):
         fake_table().consumers.reset(name, 1)

@@ -34,7 +34,7 @@ def entry(name, *, kind=FileKind.ADD, partition=EMPTY_ROW, bucket=0, **file):
 
 
 def snapshot_of(store, base, delta):
-    """A snapshot, not published, of these entries."""
+    """An unpublished snapshot of these entries."""
     lists = [store.write_list(store.write_manifests(entries, 1 << 20)) for entries in (base, delta)]
     (base_name, base_size), (delta_name, delta_size) = lists
     sizes = {"base_manifest_list_size": base_size, "delta_manifest_list_size": delta_size}
@@ -51,7 +51,7 @@ def test_what_is_written_is_read(store):
     assert size == len(store.storage.read(store.paths.manifest(name)))
 
 
-def test_nothing_makes_no_manifest_but_a_list(store):
+def test_no_entries_write_no_manifest_but_a_list(store):
     assert store.write_manifests([], 1) == []
     assert store.read_list(*store.write_list([])) == []
 
@@ -105,7 +105,7 @@ def test_stores_that_were_copied_never_share_a_name(store):
     assert len(names) == 6
 
 
-def test_files_that_are_gone_or_changed_are_named(store):
+def test_missing_and_changed_files_are_named(store):
     (file,) = store.write_manifests([entry("a")], 1 << 20)
     with pytest.raises(
         CorruptTable, match=rf"manifest/{file.file_name} has {file.file_size} bytes, but 7 are recorded"
@@ -149,15 +149,15 @@ def test_manifests_are_read_once_within_bounds(store, monkeypatch):
         return "".join(key for read in reads for key, value in names.items() if value == read)
 
     assert read("aabba") == "ab"
-    assert read("ca") == "c"  # c pushed b out, which was used longest ago
+    assert read("ca") == "c"  # c replaced b, which was used longest ago
     assert read("b") == "b"
-    assert read("d") == "d"  # four entries leave no room for two more
+    assert read("d") == "d"  # there is no room for two more entries
     assert read("bd") == "bd"
-    assert read("ee") == "ee"  # too large to keep
+    assert read("ee") == "ee"  # too large to be cached
     assert pickle.loads(pickle.dumps(store)).cache.find(store.paths.manifest(names["e"])) is None  # noqa: S301
 
 
-def test_a_caller_may_change_what_it_got(store):
+def test_a_caller_may_change_the_returned_list(store):
     (file,) = store.write_manifests([entry("a")], 1 << 20)
     store.read_manifest(file.file_name).clear()
     assert store.read_manifest(file.file_name) == [entry("a")]
@@ -202,7 +202,7 @@ def test_nulls_are_counted_per_entry():
     assert stats_of(["STRING"], [(None,), (None,)]) == ((None,), (None,), (2,))
 
 
-def test_partitions_that_are_no_numbers_come_last():
+def test_nan_partitions_are_ordered_last():
     low, high, _ = stats_of(["DOUBLE"], [(math.nan,), (0.0,), (-0.0,), (math.inf,)])
     assert math.copysign(1, low[0]) == -1
     assert low[0] == 0

@@ -42,7 +42,7 @@ def test_the_latest_is_the_highest_number(store):
     assert store.ids() == [0, 9, 10]
 
 
-def test_an_id_is_taken_once(store):
+def test_an_id_is_used_once(store):
     assert store.publish(FIRST)
     assert not store.publish(numbered(0))
     assert store.read(0) == FIRST
@@ -115,7 +115,7 @@ def test_a_bad_file_is_named(store, data):
     ("change", "named"),
     [({"version": 4}, "version 4"), (with_field(type={"type": "MULTISET", "element": "INT"}), "MULTISET")],
 )
-def test_what_is_not_built_is_named(store, change, named):
+def test_unsupported_features_are_named(store, change, named):
     store.storage.write(store.paths.schema(0), json.dumps(GOOD | change).encode())
     with pytest.raises(UnsupportedFeature, match=f"schema-0.*{named}"):
         store.read(0)

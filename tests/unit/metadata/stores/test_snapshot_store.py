@@ -36,7 +36,7 @@ def store():
 
 @pytest.fixture
 def filled(store):
-    """Snapshots 3, 4, 5, 7 at their ids' seconds: 1 and 2 have expired, 6 is a gap."""
+    """Snapshots 3, 4, 5 and 7, committed at 3, 4, 5 and 7 seconds: 1 and 2 have expired, 6 is a gap."""
     for number in (3, 4, 5, 7):
         assert store.publish(snapshot(number))
     return store
@@ -52,13 +52,13 @@ def test_an_empty_table(store):
     assert store.earliest_id() is None
     assert store.latest() is None
     assert store.of_user("u") is None
-    with pytest.raises(SnapshotNotFound, match="holds none"):
+    with pytest.raises(SnapshotNotFound, match="has no snapshots"):
         store.read(1)
-    with pytest.raises(SnapshotNotFound, match="holds none"):
+    with pytest.raises(SnapshotNotFound, match="has no snapshots"):
         store.as_of(10**15)
 
 
-def test_publish_is_first_come_first_served(store):
+def test_only_the_first_publish_of_an_id_succeeds(store):
     assert store.publish(snapshot(1, user="first"))
     assert not store.publish(snapshot(1, user="second"))
     assert store.read(1) == snapshot(1, user="first")
@@ -79,7 +79,7 @@ def test_ids_come_from_names_only(filled):
     assert filled.ids() == [3, 4, 5, 7]
 
 
-# Missing, garbled, stale, rolled back, ahead, pointing into a gap, beyond any number.
+# Missing, damaged, stale, rolled back, ahead, pointing into a gap, beyond any number.
 HINTS = [
     None,
     b"",
@@ -100,7 +100,7 @@ HINTS = [
 
 
 @pytest.mark.parametrize("data", HINTS)
-def test_hints_change_no_answer(filled, data):
+def test_hints_change_no_result(filled, data):
     for name in ("LATEST", "EARLIEST"):
         if data is None:
             filled.storage.delete([filled.paths.hint(name)])
@@ -127,8 +127,8 @@ def test_a_hint_that_cannot_be_written_does_not_undo_the_commit(filled, monkeypa
     assert filled.latest_id() == 8
 
 
-def test_a_missing_snapshot_is_named_with_what_there_is(filled):
-    with pytest.raises(SnapshotNotFound, match=r"no snapshot 2 .*holds 3 to 7"):
+def test_the_error_for_a_missing_snapshot_names_the_existing_ones(filled):
+    with pytest.raises(SnapshotNotFound, match=r"no snapshot 2 .*has snapshots 3 to 7"):
         filled.read(2)
     with pytest.raises(SnapshotNotFound, match="no snapshot 6"):
         filled.read(6)
@@ -185,7 +185,7 @@ def test_the_newest_snapshot_of_a_user(filled):
     assert filled.of_user("nobody") is None
 
 
-def test_deletion_tolerates_what_is_gone(filled):
+def test_deletion_ignores_missing_files(filled):
     assert filled.delete([2, 3, 4]) == 2
     assert filled.ids() == [5, 7]
 
@@ -232,7 +232,7 @@ def test_a_newer_version_is_named(store):
         store.read(1)
 
 
-def test_every_member_comes_back(store):
+def test_every_written_member_is_read(store):
     full = replace(
         snapshot(1),
         base_manifest_list_size=10,

@@ -24,7 +24,7 @@ def store():
 
 @pytest.fixture
 def zone(monkeypatch):
-    """Sets this process's time zone."""
+    """Set the time zone of this process."""
 
     def use(name):
         monkeypatch.setenv("TZ", name)
@@ -137,8 +137,8 @@ def test_deletion(store):
     assert store.list() == []
 
 
-def test_the_listing_sees_names_that_we_would_not_give(store):
-    """A tag made elsewhere protects its files, whatever it is called."""
+def test_the_listing_contains_names_that_this_library_refuses(store):
+    """A tag of another engine protects its files, whatever its name is."""
     store.storage.write(f"{store.paths.tag_directory}/tag-.a$b", json.dumps(SNAPSHOT.to_members()).encode())
     store.storage.write(f"{store.paths.tag_directory}/.tag-x.u.tmp", b"half")
     assert store.list() == [Tag(".a$b", SNAPSHOT)]
@@ -190,7 +190,7 @@ def test_a_bad_file_is_named(store, change):
 
 
 @pytest.mark.parametrize("data", [b"", b"{", b"[]", b"\xff"])
-def test_text_that_is_no_tag(store, data):
+def test_text_that_is_not_a_tag_is_refused(store, data):
     store.storage.write(store.paths.tag("t"), data)
     with pytest.raises(CorruptTable, match="tag/tag-t"):
         store.read("t")
