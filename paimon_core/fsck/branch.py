@@ -1,4 +1,4 @@
-"""One branch of a table, from its schemas to the files of its last snapshot."""
+"""Branch check: checks one branch of a table, from its schemas to the files of its last snapshot."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from paimon_core.metadata.snapshot import Snapshot
 
 
 def check_branch(run: CheckRun) -> None:
-    """Check the branch of the survey's context."""
+    """Check the branch of ``run.context``."""
     context = run.context
     location = Location(context.branch, holder=f"branch {context.branch}")
     check_schemas(run, location)
@@ -42,17 +42,17 @@ def check_branch(run: CheckRun) -> None:
             replay.finish()
             check_readable(run, last.files, last.location)
 
-    def held(files: LiveFiles, snapshot: Snapshot, location: Location) -> None:
+    def check_tagged(files: LiveFiles, snapshot: Snapshot, location: Location) -> None:
         check_files(run, files.entries.values(), location, _visit(run, location))
         check_indexes(run, files, snapshot, location)
 
-    check_tags(run, held)
+    check_tags(run, check_tagged)
     check_changelogs(run, lambda found, at: check_files(run, found, at, _visit(run, at, changelog=True)))
     check_consumers(run, earliest)
 
 
 def _visit(run: CheckRun, location: Location, *, changelog: bool = False) -> Visit | None:
-    """What a deep check does with each file that it meets."""
+    """Return the function that checks the rows of each file in a deep check, None in a quick check."""
     if not run.deep:
         return None
     return lambda entry, path: check_rows(run, entry, path, location, changelog=changelog)
@@ -67,7 +67,7 @@ def _check_step(run: CheckRun, step: Step, buckets: Buckets) -> None:
     check_files(run, added, location, _visit(run, location))
     check_files(run, step.changelog or (), location, _visit(run, location, changelog=True))
     buckets.check(step.files, added, location)
-    # The same vectors fit the same files; only a file that went could leave one behind.
+    # Unchanged deletion vectors stay right, unless a data file to which one belongs was deleted.
     before, now = step.before, step.snapshot
     same = before is not None and (before.index_manifest, before.statistics) == (now.index_manifest, now.statistics)
     if not same or any(e.kind is FileKind.DELETE for e in step.delta):

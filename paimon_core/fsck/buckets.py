@@ -1,4 +1,4 @@
-"""The buckets that a snapshot changed: one number of buckets a partition, disjoint levels (I12, I15)."""
+"""Bucket checks: each partition has one number of buckets, and files of a level above 0 share no key (I12, I15)."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ from paimon_core.metadata.manifest import ManifestEntry
 
 
 class Buckets:
-    """Checks the buckets of one branch; remembers the number of buckets of each partition."""
+    """Checks the buckets that the snapshots of one branch changed."""
 
     def __init__(self, run: CheckRun) -> None:
-        self._survey = run
+        self._run = run
         fields = run.context.schema.key_fields if run.context.is_keyed else ()
         self._order: KeyOrder | None = key_order([f.type for f in fields]) if fields else None
 
     def check(self, files: LiveFiles, added: Iterable[ManifestEntry], location: Location) -> None:
-        """Check where a snapshot has added these files; what only loses files stays as right as it was."""
+        """Check the buckets to which a snapshot added these files; deleting files cannot break these rules."""
         found = list(added)
         self._check_totals(files, found, location)
         if self._order is None:
             return
-        with self._survey.collector.guarding("I12", location):
+        with self._run.collector.guarding("I12", location):
             for entry in found:
-                self._survey.collector.check("I12")
+                self._run.collector.check("I12")
                 if self._order(entry.file.min_key) > self._order(entry.file.max_key):
                     self._find(
                         location,
                         (entry.partition, entry.bucket),
-                        f"file {entry.file.file_name} has a least key above its greatest",
+                        f"file {entry.file.file_name} has a minimum key above its maximum key",
                     )
             for partition, bucket, level in {(e.partition, e.bucket, e.file.level) for e in found if e.file.level}:
                 live = files.buckets.get((partition, bucket), {})
@@ -43,7 +43,7 @@ class Buckets:
                 )
 
     def _check_totals(self, files: LiveFiles, added: Iterable[ManifestEntry], location: Location) -> None:
-        """Of what was there before, one file a bucket is enough: all of it was checked when it came."""
+        """Check the numbers of buckets. One older file per bucket is enough: all were checked when they were added."""
         totals: dict[bytes, set[int]] = {}
         for entry in added:
             if entry.bucket >= 0:
@@ -52,11 +52,11 @@ class Buckets:
             if partition in totals and bucket >= 0 and entries:
                 totals[partition].add(next(iter(entries.values())).total_buckets)
         for partition, found in totals.items():
-            self._survey.collector.check("I15")
+            self._run.collector.check("I15")
             if len(found) > 1:
-                where = self._survey.context.partition_path(partition) or "the table"
-                message = f"the files of {where} count {sorted(found)} buckets: one number is right"
-                self._survey.collector.find("I15", location, f"{location.holder}: {message}")
+                where = self._run.context.partition_path(partition) or "the table"
+                message = f"the files of {where} have {sorted(found)} buckets: only one number is right"
+                self._run.collector.find("I15", location, f"{location.holder}: {message}")
 
     def _check_level(self, files: list[DataFile], place: Place, location: Location) -> None:
         order = self._order
@@ -67,7 +67,7 @@ class Buckets:
                 self._find(location, place, f"{both} share keys")
 
     def _find(self, location: Location, place: Place, message: str) -> None:
-        where = self._survey.context.partition_path(place[0])
-        self._survey.collector.find(
+        where = self._run.context.partition_path(place[0])
+        self._run.collector.find(
             "I12", location, f"{location.holder}, {where}/bucket-{place[1]}: {message}".replace(" /", " ")
         )

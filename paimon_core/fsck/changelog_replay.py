@@ -1,4 +1,7 @@
-"""Replay: one settled state of a table plus the changelog since then is the next settled state (I20, format 10)."""
+"""Replay: checks that one settled state plus the changelog since then gives the next settled state (I20, format 10).
+
+A snapshot is settled when its changelog and those of earlier snapshots contain all changes of its rows.
+"""
 
 from __future__ import annotations
 
@@ -28,62 +31,63 @@ _ADDS, _REMOVES = [0, 2], [1, 3]
 
 @dataclass
 class Replay:
-    """The changes told since a state that is known, for tables whose producer tells all of them."""
+    """The sum of the changelog since a known state, for tables whose changelog producer records all changes."""
 
     run: CheckRun
     known: Fingerprint | None = None
-    """The state with which the replay begins; None: at the next settled snapshot."""
+    """The state at which the replay starts; None: it starts at the next settled snapshot."""
     since: int = 0
-    told: Fingerprint = field(default_factory=Fingerprint)
+    """The snapshot id of that state; 0: before the first snapshot."""
+    delta: Fingerprint = field(default_factory=Fingerprint)
     last: tuple[Snapshot, Location, Fingerprint] | None = None
-    """The last settled snapshot, and what was told until it."""
+    """The last settled snapshot, its location and the value of ``delta`` at it."""
 
     def reason_against(self) -> str | None:
-        """Why this table's changelog cannot be replayed."""
+        """Return why this table's changelog cannot be replayed, None when it can."""
         context, run = self.run.context, self.run
         producer = context.options["changelog-producer"] if context.is_keyed else "none"
         if producer not in ("lookup", "full-compaction"):
-            return f"changelog-producer = {producer} does not promise a whole changelog"
+            return f"changelog-producer = {producer} does not record all changes"
         if context.options["record-level.expire-time"] is not None:
-            return "compactions drop expired records of this table and do not tell"
+            return "compactions drop expired records of this table without a changelog"
         return "deletion vectors are not read" if run.has_vectors else None
 
     @property
     def fields(self) -> tuple[DataField, ...]:
-        """The columns that are compared: changes of the others need not be told."""
+        """The columns that are compared; the changelog need not record changes of the other columns."""
         schema, options = self.run.context.schema, self.run.context.options
         ignored = options["changelog-producer.row-deduplicate-ignore-fields"] or ()
-        # Under row-deduplicate a zero that changes its sign is no change, nor is another order in a map (format 10.7).
+        # Under row-deduplicate another sign of a zero and another order in a map are not changes (format 10.7).
         loose = NESTED_ROOTS | _FLOATS if options["changelog-producer.row-deduplicate"] else frozenset()
         return tuple(f for f in schema.fields if f.name not in ignored and f.type.root not in loose)
 
     def add(self, step: Step) -> None:
-        """Take one snapshot in."""
+        """Add the changelog of the next snapshot."""
         if self.reason_against():
             return
         if step.before is None or step.changelog is None or step.snapshot.commit_kind is CommitKind.OVERWRITE:
             self._compare()
-            self.known, self.last, self.told = None, None, Fingerprint()
+            self.known, self.last, self.delta = None, None, Fingerprint()
             if step.snapshot.id == 1 and step.changelog is not None:
                 self.known, self.since = Fingerprint(), 0
         if self.known is not None:
-            self._tell(step.changelog or [])
+            self._add_changes(step.changelog or [])
         if not self._settled(step.files):
             return
         if self.known is None:
             self.known, self.since = self._state(step.files.buckets), step.snapshot.id
         else:
-            self.last = (step.snapshot, step.location, self.told)
+            self.last = (step.snapshot, step.location, self.delta)
 
     def finish(self) -> None:
-        """Compare what is left, and say why nothing was compared."""
+        """Compare the last settled state, or record why nothing can be compared."""
         if reason := self.reason_against():
             self.run.collector.skip("I20", reason)
         else:
             self._compare()
 
     def _settled(self, files: LiveFiles) -> bool:
-        """Whether all that the state holds has been told."""
+        """Whether the changelog contains all changes of this state."""
         options = self.run.context.options
         if options["changelog-producer"] == "lookup":
             return all(e.file.level > 0 for e in files.entries.values())
@@ -97,15 +101,15 @@ class Replay:
             self.run.collector.skip("I20", str(error))
             return None
 
-    def _tell(self, changelog: list[ManifestEntry]) -> None:
+    def _add_changes(self, changelog: list[ManifestEntry]) -> None:
         context = self.run.context
         try:
             for entry in changelog:
                 reader = BucketReader(context, entry.partition, entry.bucket)
                 for batch in reader.file(entry.file, (*context.schema.fields, KIND_FIELD)):
                     kinds = batch[KIND_FIELD.name]
-                    self.told += fingerprint(batch.filter(pc.is_in(kinds, pa.array(_ADDS, pa.int8()))), self.fields)
-                    self.told -= fingerprint(batch.filter(pc.is_in(kinds, pa.array(_REMOVES, pa.int8()))), self.fields)
+                    self.delta += fingerprint(batch.filter(pc.is_in(kinds, pa.array(_ADDS, pa.int8()))), self.fields)
+                    self.delta -= fingerprint(batch.filter(pc.is_in(kinds, pa.array(_REMOVES, pa.int8()))), self.fields)
         except PaimonError as error:
             self.run.collector.skip("I20", str(error))
             self.known = None
@@ -113,7 +117,7 @@ class Replay:
     def _compare(self) -> None:
         if self.known is None or self.last is None:
             return
-        snapshot, location, told = self.last
+        snapshot, location, delta = self.last
         files = LiveFiles()
         with self.run.collector.guarding("I20", location):
             for entry in self.run.context.manifests.entries_of(snapshot):
@@ -122,13 +126,13 @@ class Replay:
         if found is None:
             return
         self.run.collector.check("I20")
-        if self.known + told != found:
+        if (expected := self.known + delta) != found:
             combines = self.run.context.options["merge-engine"] in COMBINING_ENGINES
             self.run.collector.find(
                 "I20",
                 location,
-                f"the changelog from snapshot {self.since} to {snapshot.id} leads to {(self.known + told).rows} rows, "
-                f"the table has {found.rows}" + (" of other values" if (self.known + told).rows == found.rows else ""),
-                # What engines that fold tell may differ from what they later fold (format 10.6).
+                f"the changelog from snapshot {self.since} to {snapshot.id} gives {expected.rows} rows, "
+                f"the table has {found.rows}" + (" with other values" if expected.rows == found.rows else ""),
+                # Changelogs of engines that combine values may differ from later results (format 10.6).
                 level=Level.INFO if combines else Level.ERROR,
             )

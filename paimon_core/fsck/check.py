@@ -1,8 +1,8 @@
-"""check: the invariants of a table at rest, on every branch, as a report; nothing is written.
+"""check: checks the invariants of a table on every branch and returns a report; it writes nothing.
 
-Quick, it reads metadata and listings; deep, it opens every data file too. Nothing that is wrong with the table ends the
-check. A table that is being written can be checked: when its snapshots, tags, consumers, changelogs, schemas or
-branches changed meanwhile, the check runs again, and only findings of every run are reported.
+A quick check reads metadata and listings; a deep check also reads every data file. No damage of the table ends the
+check. A table can be checked while it is written: when its snapshots, tags, consumers, changelogs, schemas or branches
+change during the check, the check is repeated, and only findings that occur in every run are reported.
 """
 
 from __future__ import annotations
@@ -23,33 +23,33 @@ from paimon_core.storage.paths import MAIN, TablePaths
 from paimon_core.storage.storage import Storage
 
 LOOKS = 3
-"""How often a table that keeps changing is checked before the common findings are reported."""
+"""Maximum number of runs for a table that changes during the check."""
 
 
 def check(context: TableContext, *, deep: bool = False) -> Report:
-    """Check the table of ``context`` on all of its branches; up to ``LOOKS`` times when others change it meanwhile.
+    """Check the table of ``context`` on all branches; up to ``LOOKS`` times when it changes during the check.
 
-    An expiry by Java deletes the files of a snapshot before the snapshot; a check in between may report missing files.
+    Java's expiry deletes the files of a snapshot before the snapshot; a check in between may report missing files.
     """
     confirmed: set[Hashable] | None = None
     for _ in range(LOOKS):
-        marks = _marks(context)
+        before = _metadata_listings(context)
         report = _check(context, deep=deep)
-        if report.is_clean or _marks(context) == marks:
+        if report.is_clean or _metadata_listings(context) == before:
             return report
-        seen = {_place(f) for f in report.findings}
+        seen = {_identity(f) for f in report.findings}
         confirmed = seen if confirmed is None else confirmed & seen
-    kept = tuple(f for f in report.findings if f.level is Level.INFO or _place(f) in (confirmed or ()))
+    kept = tuple(f for f in report.findings if f.level is Level.INFO or _identity(f) in (confirmed or ()))
     return replace(report, findings=kept)
 
 
-def _place(finding: Finding) -> Hashable:
-    """What identifies a finding in another run of the check; its text may contain numbers that have changed."""
+def _identity(finding: Finding) -> Hashable:
+    """Return the identity of a finding across runs, without its text, which may contain numbers that have changed."""
     return finding.invariant, finding.branch, finding.snapshot, finding.path
 
 
-def _marks(context: TableContext) -> Hashable:
-    """The names, sizes and times of the metadata files of every branch; None when they cannot be listed."""
+def _metadata_listings(context: TableContext) -> Hashable:
+    """Return the listings of the metadata directories of every branch; None when one cannot be listed."""
     try:
         homes = [TablePaths(context.paths.root, name) for name in (MAIN, *context.branches.names())]
         directories = [
@@ -65,7 +65,7 @@ def _marks(context: TableContext) -> Hashable:
         ]
         return tuple(tuple(context.storage.list(d)) for d in (context.paths.branch_directory, *directories))
     except PaimonError:
-        return None  # the check itself reports it
+        return None  # the check itself reports the error
 
 
 def _check(context: TableContext, *, deep: bool) -> Report:
@@ -80,14 +80,14 @@ def _check(context: TableContext, *, deep: bool) -> Report:
         location = Location(name, holder=f"branch {name}")
         with collector.guarding("I22", location):
             if name != MAIN and context.branches.is_hidden(name):
-                message = f"branch {name} is being made or deleted, or somebody died over it: delete it to end that"
+                message = f"branch {name} is being created or deleted; if that was interrupted, delete the branch"
                 collector.find("I22", location, message, level=Level.INFO, path=context.paths.branch_mark(name))
                 continue
             try:
                 run.context = context.on_branch(name)
             except BranchNotFound:
                 collector.incomplete = True
-                collector.find("I22", location, f"branch {name} has no schema: it is half made or half deleted")
+                collector.find("I22", location, f"branch {name} has no schema: its creation or deletion is incomplete")
                 continue
             check_branch(run)
     run.context = context
@@ -96,9 +96,9 @@ def _check(context: TableContext, *, deep: bool) -> Report:
 
 
 def check_root(name: str, storage: Storage, root: str, *, deep: bool = False) -> Report:
-    """Check the table ``name`` at ``root``, whose latest schema may be bad: then under the newest one that is not.
+    """Check the table ``name`` at ``root`` with its newest schema that can be read.
 
-    Raises TableNotFound where there is no schema, and what reading the last one raises when none can be read.
+    Raises TableNotFound when there is no schema, and the error of the oldest schema when none can be read.
     """
     schemas = SchemaStore(confined(storage, root), TablePaths(root))
     failed: PaimonError = TableNotFound(f"no table {name} at {root}: it has no schema", table=name)

@@ -1,6 +1,7 @@
-"""Survey: one check of one table, as all its parts share it: what is read is read once, and told once.
+"""CheckRun: the state of one check of one table, which all parts of the check share.
 
-Memory: the files of one snapshot, a name and a number for every file that any snapshot reaches, and some listings.
+Files are read once and their findings reported once. Memory: the files of one snapshot, a name and a number for every
+referenced file, and some listings.
 """
 
 from __future__ import annotations
@@ -15,34 +16,35 @@ from paimon_core.metadata.manifest import FileKind, ManifestEntry, ManifestFile
 from paimon_core.storage.paths import component
 
 KEPT_LISTINGS = 1024
+"""Maximum number of directory listings in memory."""
 
 
 @dataclass
 class CheckRun:
-    """What is known so far; ``context`` is the table on the branch that is being looked at."""
+    """The results of a check so far; ``context`` is the table on the branch that is being checked."""
 
     context: TableContext
     collector: FindingCollector
     reached: set[str] = field(default_factory=set)
-    """The paths of all metadata files that something leads to."""
+    """The paths of all metadata and index files that are referenced."""
     data: dict[str, int] = field(default_factory=dict)
-    """By name of a data file, or of a file beside one, what it is, as a hash."""
+    """Names of data files and extra files, with a hash of the record of a data file."""
     schema_ids: set[int] = field(default_factory=set)
-    """The schemas of the branch."""
+    """The schema ids of the branch."""
     broken: set[str] = field(default_factory=set)
     """Names of data files whose rows cannot be read."""
     has_vectors: bool = False
-    """Whether some snapshot has deletion vectors."""
+    """Whether a snapshot has deletion vectors."""
     _listings: OrderedDict[str, dict[str, int]] = field(default_factory=OrderedDict)
     _manifests: set[str] = field(default_factory=set)
 
     @property
     def deep(self) -> bool:
-        """Whether rows are looked at."""
+        """Whether rows are checked."""
         return self.collector.deep
 
     def plain(self, name: str, location: Location) -> bool:
-        """Whether a file name in metadata stays in its directory (I35)."""
+        """Check that a file name in metadata has no directory part; return whether it has none (I35)."""
         self.collector.check("I35")
         try:
             component(name)
@@ -52,18 +54,18 @@ class CheckRun:
         return True
 
     def has_file(self, path: str, location: Location, size: int | None = None) -> bool:
-        """Whether a file is there (I6), of the recorded size when one is given; looked up in a listing."""
+        """Check that a file exists and has the recorded ``size``, if given (I6); return whether it does."""
         self.collector.check("I6")
         found = self._size(path)
         if found is None and location.path is not None and not self.context.storage.exists(location.path):
-            return False  # its snapshot expired while we looked
+            return False  # its snapshot expired during the check
         if found is None:
             self.collector.find("I6", location, f"{location.holder} needs {path}, which is missing", path=path)
         elif size is not None and found != size:
             self.collector.find(
                 "I6",
                 location,
-                f"{location.holder} needs {path}, which has {found} bytes, not {size} as recorded",
+                f"{location.holder} needs {path}, which has {found} bytes instead of the recorded {size}",
                 path=path,
             )
         return found == size if size is not None else found is not None
@@ -75,7 +77,7 @@ class CheckRun:
             if name in self._listings[directory]:
                 return self._listings[directory][name]
             if not self.context.storage.exists(path):
-                return None  # and if it is there, it has come since the listing
+                return None  # a file that exists was created after the listing
         entries = self.context.storage.list(directory)
         self._listings[directory] = {e.name: e.size for e in entries if not e.is_directory}
         if len(self._listings) > KEPT_LISTINGS:
@@ -83,7 +85,7 @@ class CheckRun:
         return self._listings[directory].get(name)
 
     def manifests_of(self, name: str | None, size: int | None, location: Location) -> list[ManifestFile] | None:
-        """The manifests that a manifest list names; None when it is bad, which is told once."""
+        """Return the manifests of a list, [] without a name; None when the list is bad, which is reported."""
         if name is None:
             return []
         if not self.plain(name, location):
@@ -95,13 +97,13 @@ class CheckRun:
             return None
         with self.collector.guarding("I6", location, path):
             found = self.context.manifests.read_list(name)
-            # A name that leaves the directory is told, and its list is not followed.
+            # A name with a directory part is reported, and no manifest of its list is read.
             plain = [self.plain(m.file_name, location) for m in found]
             return found if all(plain) else None
-        return None  # type: ignore[unreachable]  # what the guard caught
+        return None  # type: ignore[unreachable]  # an error that guarding() has reported
 
     def entries(self, manifest: ManifestFile, location: Location) -> list[ManifestEntry] | None:
-        """The entries of a manifest; None when it is bad. What it is recorded to be is checked when it is first met."""
+        """Return the entries of a manifest; None when it is bad. Its record is checked when it is read first."""
         path = self.context.paths.manifest(manifest.file_name)
         first = path not in self._manifests
         self._manifests.add(path)
@@ -123,7 +125,7 @@ class CheckRun:
     def _check_manifest(
         self, manifest: ManifestFile, found: list[ManifestEntry], path: str, location: Location
     ) -> None:
-        """The numbers and ranges that its list records of a manifest (I18, I19)."""
+        """Check the numbers and ranges that a manifest list records of a manifest (I18, I19)."""
         kinds = Counter(e.kind for e in found)
         recorded = (manifest.num_added_files, manifest.num_deleted_files)
         self.collector.check("I18")
@@ -132,7 +134,7 @@ class CheckRun:
                 "I18",
                 location,
                 f"{path} adds {kinds[FileKind.ADD]} files and deletes {kinds[FileKind.DELETE]}, "
-                f"recorded are {recorded[0]} and {recorded[1]}",
+                f"but {recorded[0]} and {recorded[1]} are recorded",
                 path=path,
             )
         for what, low, high, values in (
@@ -144,6 +146,6 @@ class CheckRun:
                 self.collector.find(
                     "I19",
                     location,
-                    f"{path} holds {what} {outside[0]}, its list says {low} to {high}: readers may skip it",
+                    f"{path} contains {what} {outside[0]}, but its list records {low} to {high}: readers may skip it",
                     path=path,
                 )

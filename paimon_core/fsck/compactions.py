@@ -1,4 +1,4 @@
-"""Compactions: the rows of each bucket before and after (I11); and the last state, read as readers do (I10)."""
+"""Compaction checks: a compaction keeps the rows of each bucket (I11), and the last snapshot can be read (I10)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from paimon_core.options import COMBINING_ENGINES
 
 
 def check_compaction(run: CheckRun, step: Step) -> None:
-    """Compare what each touched bucket held before a compaction with what it holds after."""
+    """Compare the rows of each bucket that a compaction changed before and after it; other snapshots are ignored."""
     context, collector = run.context, run.collector
     if step.snapshot.commit_kind is not CommitKind.COMPACT or step.before is None:
         return
@@ -49,29 +49,30 @@ def check_compaction(run: CheckRun, step: Step) -> None:
             collector.find(
                 "I11",
                 step.location,
-                f"{step.location.holder} is a compaction and changes {where}: "
+                f"{step.location.holder} is a compaction and changes rows of {where}: "
                 f"{states[0].rows} rows before, {states[1].rows} after"
                 + (", or other values" if states[0].rows == states[1].rows else ""),
-                # Engines that fold values may give another result when they fold in other steps (format 9.4).
+                # Engines that combine values may give another result when they combine in other steps (format 9.4).
                 level=Level.INFO if combines else Level.ERROR,
             )
 
 
 def _incomparable(run: CheckRun, step: Step) -> str | None:
+    """Return why rows before and after a compaction cannot be compared, None when they can."""
     context = run.context
     if context.is_keyed and context.options["merge-engine"] == "first-row":
-        return "readers of a first-row table see rows once they are compacted"
+        return "readers of a first-row table see rows only after they are compacted"
     if context.options["record-level.expire-time"] is not None:
         return "compactions drop expired records of this table"
     if context.is_keyed and context.options["merge-engine"] in COMBINING_ENGINES and holds_states(context.options):
-        return "lookups of this merge engine change rows that nobody has told of yet (format 10.6)"
+        return "lookups of this merge engine change rows without a changelog so far (format 10.6)"
     if run.has_vectors:
         return f"snapshots have {VECTORS}, which are not read"
     return None
 
 
 def check_readable(run: CheckRun, files: LiveFiles, location: Location) -> None:
-    """Read a whole state as readers do, merged."""
+    """Read all rows of a snapshot, merged, as readers do."""
     if run.has_vectors:
         run.collector.skip("I10", f"snapshots have {VECTORS}, which are not read")
         return

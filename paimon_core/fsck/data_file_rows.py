@@ -1,4 +1,4 @@
-"""The rows of one data file against its record: it decodes, is sorted, and is what the manifest says (deep checks)."""
+"""Row checks of one data file: it decodes, is sorted, and agrees with its manifest entry (deep checks)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ BATCH_ROWS = 1 << 16
 
 
 def check_rows(run: CheckRun, entry: ManifestEntry, path: str, location: Location, *, changelog: bool = False) -> None:
-    """Read the whole file; each rule is told once a file, with the first row that breaks it."""
+    """Read the whole file; a broken rule is reported once per file, for the first row that breaks it."""
     collector, name = run.collector, entry.file.file_name
     collector.check("I6")
     run.broken.add(name)
@@ -33,15 +33,15 @@ def check_rows(run: CheckRun, entry: ManifestEntry, path: str, location: Locatio
             _read(run, entry, path, location, changelog)
             run.broken.discard(name)
         except UnsupportedFeature as error:
-            collector.skip("I6", f"some rows are not read: {error}")
+            collector.skip("I6", f"some rows cannot be read: {error}")
 
 
 def _read(run: CheckRun, entry: ManifestEntry, path: str, location: Location, changelog: bool) -> None:
     context, file = run.context, entry.file
     if file.write_cols is not None:
-        raise UnsupportedFeature("files that hold only some columns")
+        raise UnsupportedFeature("files that contain only some columns")
     schema = context.schemas.read(file.schema_id)
-    check = _Rows(run, entry, schema, path, location, changelog)
+    check = _RowCheck(run, entry, schema, path, location, changelog)
     for batch in read_batches(
         context.storage,
         path,
@@ -54,13 +54,13 @@ def _read(run: CheckRun, entry: ManifestEntry, path: str, location: Location, ch
     check.finish()
 
 
-class _Rows:
-    """One pass over the rows of a file."""
+class _RowCheck:
+    """Checks the rows of one file in one pass."""
 
     def __init__(
         self, run: CheckRun, entry: ManifestEntry, schema: TableSchema, path: str, location: Location, changelog: bool
     ) -> None:
-        self._survey, self._entry, self._path, self._spot = run, entry, path, location
+        self._run, self._entry, self._path, self._location = run, entry, path, location
         self._keyed = run.context.is_keyed
         self._sorted = self._keyed and entry.bucket >= 0
         self._changelog = changelog
@@ -68,7 +68,7 @@ class _Rows:
         self._stats = StatsCheck.of(entry.file, schema, keyed=self._keyed)
         self._partition = self._values_of(schema.partition_fields)
         self._hashed = self._hashed_columns(schema)
-        self._told: set[str] = set()
+        self._reported: set[str] = set()
         self._rows = self._deletes = 0
         self._first: pa.RecordBatch | None = None
         self._last: pa.RecordBatch | None = None
@@ -80,8 +80,8 @@ class _Rows:
         return [(f.name, to_array([v], f.type)) for f, v in zip(fields, values, strict=True)]
 
     def _hashed_columns(self, schema: TableSchema) -> tuple[DataField, ...]:
-        """The columns by which rows go to buckets, as the file has them; () where that cannot be said."""
-        context, entry = self._survey.context, self._entry
+        """Return the file's columns of the bucket key; () when the bucket of a row cannot be computed."""
+        context, entry = self._run.context, self._entry
         function = context.schema.options.get("bucket-function.type", "default")
         if entry.total_buckets < 1 or entry.bucket < 0 or function != "default" or not context.bucket_keys:
             return ()
@@ -90,24 +90,24 @@ class _Rows:
         return tuple(ids[f.id] for f in wanted) if all(f.id in ids for f in wanted) else ()
 
     def _find(self, invariant: str, message: str) -> None:
-        if message.partition(" ")[0] not in self._told:
-            self._told.add(message.partition(" ")[0])
-            self._survey.collector.find(invariant, self._spot, f"{self._path}: {message}", path=self._path)
+        if message.partition(" ")[0] not in self._reported:
+            self._reported.add(message.partition(" ")[0])
+            self._run.collector.find(invariant, self._location, f"{self._path}: {message}", path=self._path)
 
     def add(self, batch: pa.RecordBatch) -> None:
-        """Look at some rows."""
+        """Check the next rows of the file."""
         for problem in self._stats.problems(batch):
             self._find("I19", problem)
         for name, value in self._partition:
             same = batch[name].is_null() if value[0].as_py() is None else pc.equal(batch[name], value[0])
             if not pc.all(pc.fill_null(same, False)).as_py():
-                self._find("I15", f"partition column {name} has another value than {value[0].as_py()!r:.60}")
+                self._find("I15", f"partition column {name} has a value other than {value[0].as_py()!r:.60}")
         if self._hashed:
             hashes = hash_rows([batch[f.name] for f in self._hashed], [f.type for f in self._hashed])
             buckets = bucket_of(hashes, self._entry.total_buckets)
             wrong = buckets[buckets != self._entry.bucket]
             if len(wrong):
-                self._find("I15", f"rows of bucket {wrong[0]} of {self._entry.total_buckets} lie in another one")
+                self._find("I15", f"rows of bucket {wrong[0]} of {self._entry.total_buckets} are in another bucket")
         if self._keyed:
             self._add_keyed(batch)
         self._rows += len(batch)
@@ -115,7 +115,7 @@ class _Rows:
     def _add_keyed(self, batch: pa.RecordBatch) -> None:
         kinds = batch[KIND_FIELD.name].to_numpy(zero_copy_only=False)
         if ((kinds < 0) | (kinds > 3)).any():
-            self._find("I6", f"kind {kinds[(kinds < 0) | (kinds > 3)][0]} of a row is none of 0 to 3")
+            self._find("I6", f"kind {kinds[(kinds < 0) | (kinds > 3)][0]} of a row is not 0 to 3")
         self._deletes += int(np.count_nonzero((kinds == 1) | (kinds == 3)))
         low, high = pc.min_max(batch[SEQUENCE_FIELD.name]).values()
         known = self._sequences or (low.as_py(), high.as_py())
@@ -131,8 +131,8 @@ class _Rows:
         self._last = keys.slice(len(keys) - 1, 1)
 
     def finish(self) -> None:
-        """What only the whole file tells."""
-        file, collector = self._entry.file, self._survey.collector
+        """Check the rules that need all rows of the file."""
+        file, collector = self._entry.file, self._run.collector
         for invariant in ("I15", "I19", *(("I12", "I13") if self._keyed else ())):
             collector.check(invariant)
         for problem in self._stats.count_problems():
@@ -141,12 +141,12 @@ class _Rows:
             return
         recorded = (file.min_sequence_number, file.max_sequence_number)
         if self._sequences != recorded:
-            self._find("I13", f"sequence numbers are {self._sequences}, recorded are {recorded}")
+            self._find("I13", f"sequence numbers are {self._sequences}, but {recorded} are recorded")
         if file.delete_row_count not in (None, self._deletes):
-            self._find("I18", f"deletes are {self._deletes}, recorded are {file.delete_row_count}")
+            self._find("I18", f"deletes are {self._deletes}, but {file.delete_row_count} are recorded")
         types = [f.type for f in self._keys]
         order = key_order(types)
-        for what, row, key in (("least", self._first, file.min_key), ("greatest", self._last, file.max_key)):
+        for what, row, key in (("smallest", self._first, file.min_key), ("largest", self._last, file.max_key)):
             (found,) = encode_rows(row.columns, types)
             if self._sorted and order(found) != order(key):
                 self._find("I12", f"{what} key is {decode_row(found, types)!r:.60}, not {decode_row(key, types)!r:.60}")

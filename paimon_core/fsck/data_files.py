@@ -1,4 +1,4 @@
-"""The data files that a snapshot reaches: there, of the recorded size, named once, sound records (I6, I9, I13, I15)."""
+"""Data file checks: files exist with their recorded size, names are unique, records are valid (I6, I9, I13, I15)."""
 
 from __future__ import annotations
 
@@ -10,14 +10,15 @@ from paimon_core.metadata.manifest import ManifestEntry
 from paimon_core.storage.paths import POSTPONE_BUCKET
 
 DEEPEST_LEVEL = 100
+"""Files at a higher level are reported."""
 Visit = Callable[[ManifestEntry, str], None]
-"""What is done with each file that is met for the first time, and its path."""
+"""A function that is called with each new file that exists, and its path."""
 
 
 def check_files(
     run: CheckRun, entries: Iterable[ManifestEntry], location: Location, visit: Visit | None = None
 ) -> None:
-    """Check each file that was not met before; ``visit`` those that are there."""
+    """Check each file that was not checked before; call ``visit`` for those that exist."""
     for entry in entries:
         file = entry.file
         what = hash((entry.partition, entry.bucket, file.file_size, file.row_count, file.schema_id))
@@ -32,7 +33,7 @@ def check_files(
                 "I9",
                 location,
                 f"{location.holder}: file {file.file_name} of bucket {entry.bucket} is recorded elsewhere with another "
-                "partition, bucket, size, number of rows or schema: one name stands for two files",
+                "partition, bucket, size, number of rows or schema: one name is used for two files",
             )
 
 
@@ -57,23 +58,23 @@ def _check_file(run: CheckRun, entry: ManifestEntry, location: Location, visit: 
 
 
 def _check_external(run: CheckRun, path: str, location: Location) -> None:
-    """A file outside of the table is allowed where the table names the place; it is not looked for."""
+    """Check that a file outside of the table is below a path that the table allows; the file itself is not checked."""
     allowed = run.context.schema.options.get("data-file.external-paths", "")
     places = [place.strip().rstrip("/") + "/" for place in allowed.split(",") if place.strip()]
     run.collector.check("I35")
     if ".." in path.split("/") or not any(path.startswith(place) for place in places):
-        run.collector.find("I35", location, f"{location.holder}: file {path:.120} lies outside of the table", path=path)
+        run.collector.find("I35", location, f"{location.holder}: file {path:.120} is outside of the table", path=path)
     else:
-        run.collector.skip("I6", "some files lie at external paths, which are not looked at")
+        run.collector.skip("I6", "some files are at external paths, which are not checked")
 
 
 def _check_record(run: CheckRun, entry: ManifestEntry, location: Location) -> None:
-    """What an entry says must make sense before anything is read."""
+    """Check the values of an entry, without reading the file."""
     file, total, collector = entry.file, entry.total_buckets, run.collector
     collector.check("I15")
     if entry.bucket < POSTPONE_BUCKET or entry.bucket == -1 or (total > 0 and entry.bucket >= total):
         collector.find(
-            "I15", location, f"{location.holder}: file {file.file_name} lies in bucket {entry.bucket} of {total}"
+            "I15", location, f"{location.holder}: file {file.file_name} is in bucket {entry.bucket} of {total}"
         )
     collector.check("I13")
     if file.min_sequence_number > file.max_sequence_number:
@@ -85,7 +86,7 @@ def _check_record(run: CheckRun, entry: ManifestEntry, location: Location) -> No
         )
     collector.check("I12")
     if file.level > DEEPEST_LEVEL:
-        collector.find("I12", location, f"{location.holder}: file {file.file_name} lies at level {file.level}")
+        collector.find("I12", location, f"{location.holder}: file {file.file_name} is at level {file.level}")
     collector.check("I18")
     if file.delete_row_count is not None and not 0 <= file.delete_row_count <= file.row_count:
         collector.find(

@@ -1,4 +1,4 @@
-"""The statistics of one file against its rows (I19, format 4.5)."""
+"""StatsCheck: compares the recorded statistics of one file with its rows (I19, format 4.5)."""
 
 from __future__ import annotations
 
@@ -28,22 +28,22 @@ class _Column:
 
 @dataclass
 class StatsCheck:
-    """What is recorded of each column, and what was seen of it."""
+    """The recorded statistics of each column, and the null counts of its rows so far."""
 
     columns: list[_Column] = field(default_factory=list)
 
     @staticmethod
     def of(file: DataFile, schema: TableSchema, *, keyed: bool) -> StatsCheck:
-        """The recorded bounds, under the names of the file's columns. Raises CorruptTable for rows that are none."""
+        """Return the check of a file; raises CorruptTable for statistics that are damaged or of an unknown column."""
         names = schema.names if file.value_stats_cols is None else file.value_stats_cols
         unknown = [name for name in names if name not in schema.by_name]
         if unknown:
-            raise CorruptTable(f"file {file.file_name} has statistics of {unknown[0]!r}, which is no column")
+            raise CorruptTable(f"file {file.file_name} has statistics of {unknown[0]!r}, which is not a column")
         columns = list(_columns(schema.select(names), file.value_stats))
         return StatsCheck(columns + (list(_columns(schema.file_key_fields, file.key_stats)) if keyed else []))
 
     def problems(self, batch: pa.RecordBatch) -> Iterator[str]:
-        """What of these rows lies outside."""
+        """Yield a text for each bound that a value of these rows exceeds."""
         for column in self.columns:
             values = batch[column.name]
             column.seen_nulls += values.null_count
@@ -52,14 +52,14 @@ class StatsCheck:
                     continue
                 outside = values.filter(pc.fill_null(compare(values, bound), False))
                 if len(outside):
-                    found, told = outside[0].as_py(), bound.as_py()
-                    yield f"column-{column.name} has {found!r:.60}, {words} the recorded {told!r:.60}"
+                    found, recorded = outside[0].as_py(), bound.as_py()
+                    yield f"column-{column.name} has {found!r:.60}, {words} the recorded {recorded!r:.60}"
 
     def count_problems(self) -> Iterator[str]:
-        """What of the null counts is wrong."""
+        """Yield a text for each wrong null count, after all rows were checked."""
         for column in self.columns:
             if column.nulls is not None and column.nulls != column.seen_nulls:
-                yield f"nulls-of-{column.name} are {column.seen_nulls}, recorded are {column.nulls}"
+                yield f"nulls-of-{column.name} are {column.seen_nulls}, but {column.nulls} are recorded"
 
 
 def _columns(fields: Sequence[DataField], stats: ColumnStats) -> Iterator[_Column]:
@@ -78,5 +78,5 @@ def _columns(fields: Sequence[DataField], stats: ColumnStats) -> Iterator[_Colum
 def _scalar(value: Any, column: DataField) -> pa.Scalar | None:
     try:
         return None if value is None else to_array([value], column.type)[0]
-    except UnsupportedFeature:  # a timestamp beyond Arrow's: such a bound says nothing about what Arrow can read
+    except UnsupportedFeature:  # a timestamp beyond Arrow's range: it does not bound what Arrow can read
         return None

@@ -1,4 +1,4 @@
-"""Finding and Report: what a check of a table found, what it looked at, and what it could not look at."""
+"""Finding and Report: the findings of a check of a table, what was checked, and what could not be checked."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from typing import Any
 
 
 class Level(StrEnum):
-    """How bad a finding is."""
+    """The severity of a finding."""
 
     ERROR = "error"
-    """Something is lost or wrong: a read fails, or returns what it should not."""
+    """Data is lost or wrong: a read fails, or returns wrong rows."""
     WARNING = "warning"
-    """Nothing is lost yet, but it should be looked at."""
+    """Nothing is lost yet, but the cause should be examined."""
     INFO = "info"
-    """Worth to know; nothing to do."""
+    """For information; nothing needs to be done."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that is not as it should be; ``snapshot`` and ``path`` say where, as far as that is known."""
+    """One violation of an invariant; ``path``, ``snapshot`` and ``branch`` state where, as far as that is known."""
 
     invariant: str
     level: Level
@@ -31,22 +31,22 @@ class Finding:
     branch: str | None = None
 
     def sentence(self) -> str:
-        """One line for a person."""
+        """Return the finding as one line of text."""
         return f"{self.level} {self.invariant}: {self.message}"
 
 
 @dataclass(frozen=True)
 class Report:
-    """The outcome of a check: empty ``findings`` mean that everything in ``checked`` holds."""
+    """The result of a check; without ``findings``, all invariants in ``checked`` hold."""
 
     table: str
     findings: tuple[Finding, ...] = ()
     checked: Mapping[str, int] = field(default_factory=dict)
-    """How many things each invariant was checked on; 0: there was nothing of the kind."""
+    """How many objects each invariant was checked on; 0: the table has no such object."""
     skipped: Mapping[str, str] = field(default_factory=dict)
-    """Why an invariant, or some part of the table for it, was not checked."""
+    """By invariant, why it was not checked, or not on the whole table."""
     left_out: int = 0
-    """Findings beyond the most that a report holds."""
+    """Number of findings beyond the maximum of a report."""
 
     @property
     def errors(self) -> tuple[Finding, ...]:
@@ -59,7 +59,7 @@ class Report:
         return all(f.level is Level.INFO for f in self.findings)
 
     def to_plain(self) -> dict[str, Any]:
-        """As plain JSON values."""
+        """Return the report as JSON values."""
         return {
             "table": self.table,
             "clean": self.is_clean,
@@ -70,7 +70,7 @@ class Report:
         }
 
     def text(self) -> str:
-        """For a person: the findings, then what was checked and what was not."""
+        """Return the report as text: the findings, then what was checked and what was not."""
         lines = [f.sentence() for f in self.findings]
         if self.left_out:
             lines.append(f"... and {self.left_out} findings more")

@@ -1,4 +1,4 @@
-"""The snapshot directory beside its snapshots: hints, and files that are none of it (I24)."""
+"""Hint checks: the hints and the unknown files in the snapshot directory (I24)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _TEMPORARY = re.compile(r"\..*\.tmp|.*\.tmp|\.tmp.*")
 
 
 def check_hints(run: CheckRun, location: Location) -> None:
-    """A hint that is behind costs readers a listing; one beside a gap would lead them astray."""
+    """Check LATEST and EARLIEST. A stale hint costs a listing; one next to a gap gives readers a wrong snapshot."""
     context, collector = run.context, run.collector
     ids = context.snapshots.ids()
     for name, right, beside in ((LATEST, ids[-1:], 1), (EARLIEST, ids[:1], -1)):
@@ -32,19 +32,23 @@ def check_hints(run: CheckRun, location: Location) -> None:
             continue
         hint = int(text) if re.fullmatch(rb"[1-9]\d{0,18}", text) else None
         if hint in ids and hint is not None and hint + beside not in ids:
-            level, then = Level.ERROR, "readers stop at the gap beside it"
+            level, then = Level.ERROR, "readers use it, because of the gap next to it"
         else:
-            # Behind by a commit or an expiry is where a crash leaves it.
+            # A crash after a commit or an expiry leaves a stale hint.
             level = Level.WARNING if hint is None else Level.INFO
-            then = "readers list the directory instead; repair hints"
-        told = right[0] if right else "none"
+            then = "readers list the directory instead; repair the hints"
+        expected = right[0] if right else "none"
         collector.find(
-            "I24", location, f"{path} holds {text[:40]!r}, the right id is {told}: {then}", level=level, path=path
+            "I24",
+            location,
+            f"{path} contains {text[:40]!r}, the right id is {expected}: {then}",
+            level=level,
+            path=path,
         )
 
 
 def check_unknown_files(run: CheckRun, location: Location) -> None:
-    """Entries of the snapshot directory that no reader looks at."""
+    """Check that the snapshot directory has no entries other than snapshots and hints."""
     context = run.context
     for entry in context.storage.list(context.paths.snapshot_directory):
         is_snapshot = _SNAPSHOT.fullmatch(entry.name) is not None
@@ -55,7 +59,7 @@ def check_unknown_files(run: CheckRun, location: Location) -> None:
         run.collector.find(
             "I24",
             location,
-            f"{entry.path} is no snapshot: readers pass it over",
+            f"{entry.path} is not a snapshot: readers ignore it",
             level=Level.INFO if leftover else Level.WARNING,
             path=entry.path,
         )

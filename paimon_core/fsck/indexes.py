@@ -1,4 +1,4 @@
-"""The index manifest and the statistics file of a snapshot; deletion vectors as far as metadata tells (I6, I16)."""
+"""Index checks: index manifest, statistics file, and the metadata of deletion vectors of a snapshot (I6, I16)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ VECTORS = "DELETION_VECTORS"
 
 
 def check_indexes(run: CheckRun, files: LiveFiles, snapshot: Snapshot, location: Location) -> None:
-    """Each index file is there; each deletion vector is of one live file of its bucket, and not larger than that."""
+    """Check that index files exist, and that each deletion vector fits one live data file of its bucket."""
     context, collector = run.context, run.collector
     if snapshot.statistics is not None and run.plain(snapshot.statistics, location):
         path = context.paths.statistics(snapshot.statistics)
@@ -29,12 +29,12 @@ def check_indexes(run: CheckRun, files: LiveFiles, snapshot: Snapshot, location:
     if not run.has_file(path, location):
         return
     with collector.guarding("I6", location, path):
-        told: dict[str, str] = {}
+        seen: dict[str, str] = {}
         for record in read_records(context.storage.read(path), path):
             _check_index(run, record, path, location)
             if record.get("_INDEX_TYPE") == VECTORS:
                 run.has_vectors = True
-                _check_vectors(run, files, record, told, location)
+                _check_vectors(run, files, record, seen, location)
 
 
 def _check_index(run: CheckRun, record: dict[str, Any], path: str, location: Location) -> None:
@@ -49,7 +49,7 @@ def _check_index(run: CheckRun, record: dict[str, Any], path: str, location: Loc
 
 
 def _check_vectors(
-    run: CheckRun, files: LiveFiles, record: dict[str, Any], told: dict[str, str], location: Location
+    run: CheckRun, files: LiveFiles, record: dict[str, Any], seen: dict[str, str], location: Location
 ) -> None:
     place = (record["_PARTITION"], record["_BUCKET"])
     live = {e.file.file_name: e.file for e in files.buckets.get(place, {}).values()}
@@ -59,12 +59,12 @@ def _check_vectors(
         name, count = item["f0"], item.get("_CARDINALITY")
         run.collector.check("I16")
         problem = None
-        if name in told:
-            problem = f"has two: in {told[name]} and in {record['_FILE_NAME']}"
+        if name in seen:
+            problem = f"has two of them, in {seen[name]} and in {record['_FILE_NAME']}"
         elif name not in live:
             problem = "is not live in its bucket"
         elif count is not None and not 0 < count <= live[name].row_count:
             problem = f"has {live[name].row_count} rows, {count} of them deleted"
-        told[name] = record["_FILE_NAME"]
+        seen[name] = record["_FILE_NAME"]
         if problem is not None:
             run.collector.find("I16", location, f"{location.holder}: deletion vector for {name}: the file {problem}")

@@ -1,7 +1,7 @@
-"""LiveFiles: the files of a snapshot, carried from one snapshot to the next by what each adds and deletes.
+"""LiveFiles: the files of a snapshot, updated from one snapshot to the next by the files that each adds and deletes.
 
-A snapshot is compared with the one before by the manifests in which they differ only, so that a thousand snapshots cost
-little more than one: manifests that both have cancel out, and the others must have the same effect (I7).
+A snapshot is compared with the one before only by the manifests in which they differ, so that a thousand snapshots cost
+little more than one: manifests that both have are skipped, and the others must have the same net effect (I7).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Place = tuple[bytes, int]
 
 @dataclass
 class LiveFiles:
-    """The live entries by identity and by place, with the manifests that they come from."""
+    """The live entries by identity and by bucket, with the manifests that contain them."""
 
     manifests: list[ManifestFile] = field(default_factory=list)
     entries: dict[Any, ManifestEntry] = field(default_factory=dict)
@@ -29,28 +29,26 @@ class LiveFiles:
     rows: int = 0
 
     def apply(self, run: CheckRun, entries: Iterable[ManifestEntry], location: Location) -> None:
-        """Add and delete in order (I8)."""
+        """Apply entries in order; report an ADD of a live file and a DELETE of a missing file (I8)."""
         for entry in entries:
             run.collector.check("I8")
             identity, place = entry.identity, (entry.partition, entry.bucket)
             if entry.kind is FileKind.ADD:
                 if identity in self.entries:
-                    run.collector.find(
-                        "I8", location, f"{location.holder} adds {_named(entry)}, which is there already"
-                    )
+                    run.collector.find("I8", location, f"{location.holder} adds {_named(entry)}, which exists already")
                     continue
                 self.entries[identity] = self.buckets[place][identity] = entry
                 self.rows += entry.file.row_count
-            elif (gone := self.entries.pop(identity, None)) is None:
-                run.collector.find("I8", location, f"{location.holder} deletes {_named(entry)}, which is not there")
+            elif (deleted := self.entries.pop(identity, None)) is None:
+                run.collector.find("I8", location, f"{location.holder} deletes {_named(entry)}, which does not exist")
             else:
                 del self.buckets[place][identity]
-                self.rows -= gone.file.row_count
+                self.rows -= deleted.file.row_count
 
     def load(self, run: CheckRun, manifests: Iterable[ManifestFile], location: Location) -> bool:
-        """Begin with these manifests; False when one of them is bad.
+        """Load the files of these manifests; return False when a manifest is bad.
 
-        Deletes come before their adds too: the order of merged manifests is not that of time.
+        A DELETE may come before its ADD, because merged manifests are not ordered by time.
         """
         self.manifests = list(manifests)
         net: Counter[Any] = Counter()
@@ -62,19 +60,22 @@ class LiveFiles:
             _count(found, 1, net, added)
         for identity, count in net.items():
             if count not in (0, 1):
-                name, times = identity[3], f"{count} times more than" if count > 0 else "less often than"
+                name, times = identity[3], f"{count} times more often than" if count > 0 else "less often than"
                 run.collector.find("I8", location, f"{location.holder}: file {name} is added {times} it is deleted")
         self.apply(run, (added[i] for i, count in net.items() if count > 0), location)
         return True
 
     def follow(self, run: CheckRun, base: list[ManifestFile], location: Location) -> bool:
-        """Check that the manifests of the next snapshot's base have the effect of ours (I7); False when one is bad."""
-        ours, theirs = {m.file_name for m in self.manifests}, {m.file_name for m in base}
+        """Check that the next snapshot's base has the same files as this object (I7).
+
+        Return False when a manifest is bad, or when files were added or are missing.
+        """
+        current, following = {m.file_name for m in self.manifests}, {m.file_name for m in base}
         net: Counter[Any] = Counter()
         added: dict[Any, ManifestEntry] = {}
-        for manifests, others, sign in ((self.manifests, theirs, -1), (base, ours, 1)):
+        for manifests, shared, sign in ((self.manifests, following, -1), (base, current, 1)):
             for manifest in manifests:
-                if manifest.file_name in others:
+                if manifest.file_name in shared:
                     continue
                 found = run.entries(manifest, location)
                 if found is None:
@@ -84,14 +85,14 @@ class LiveFiles:
         for words, names in (
             ("has", [i[3] for i, count in net.items() if count > 0]),
             ("lacks", [i[3] for i, count in net.items() if count < 0]),
-            ("tells otherwise of", [i[3] for i, e in added.items() if self.entries.get(i, e) != e]),
+            ("has other records of", [i[3] for i, e in added.items() if self.entries.get(i, e) != e]),
         ):
             if names:
                 more = f" and {len(names) - 3} more" if names[3:] else ""
                 run.collector.find(
                     "I7",
                     location,
-                    f"{location.holder} does not start from what the snapshot before it ended with: "
+                    f"{location.holder} does not start with the files of the snapshot before it: "
                     f"it {words} {', '.join(sorted(names)[:3])}{more}",
                 )
         self.manifests = list(base)

@@ -1,4 +1,4 @@
-"""What holds snapshots beside the chain of a branch: tags, kept changelogs, consumers (I6, I21)."""
+"""Reference checks: the tags, lasting changelogs and consumers of a branch (I6, I21)."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ _TAG, _CONSUMER = "tag-", "consumer-"
 _CORE = tuple(f.name for f in fields(Snapshot))
 
 Held = Callable[[LiveFiles, Snapshot, Location], None]
-"""What is done with the files of a tag."""
+"""A function that checks the files of a tag."""
 
 
 def check_tags(run: CheckRun, held: Held) -> None:
-    """Each tag decodes, equals its snapshot as long as that is there (I21), and reaches whole files."""
+    """Check that each tag decodes, equals its snapshot while that exists (I21), and references complete files."""
     context, collector = run.context, run.collector
     for name, path, data in _files(run, context.paths.tag_directory, _TAG):
         location = Location(context.branch, None, path, f"tag {name}")
@@ -41,12 +41,12 @@ def check_tags(run: CheckRun, held: Held) -> None:
 
 def _compare(run: CheckRun, tagged: Snapshot, found: Snapshot, location: Location) -> None:
     for name in _CORE:
-        ours, theirs = getattr(tagged, name), getattr(found, name)
-        if ours != theirs:
+        in_tag, in_snapshot = getattr(tagged, name), getattr(found, name)
+        if in_tag != in_snapshot:
             run.collector.find(
                 "I21",
                 location,
-                f"{location.holder} has {name} {ours!r:.60}, its snapshot {tagged.id} has {theirs!r:.60}",
+                f"{location.holder} has {name} {in_tag!r:.60}, its snapshot {tagged.id} has {in_snapshot!r:.60}",
             )
             return
 
@@ -64,13 +64,13 @@ def _check_state(run: CheckRun, snapshot: Snapshot, location: Location, held: He
         run.collector.find(
             "I18",
             location,
-            f"{location.holder} records totalRecordCount {snapshot.total_record_count}, its files hold {files.rows}",
+            f"{location.holder} records totalRecordCount {snapshot.total_record_count}, its files contain {files.rows}",
         )
     held(files, snapshot, location)
 
 
 def check_changelogs(run: CheckRun, told: Callable[[list[ManifestEntry], Location], None]) -> None:
-    """Each changelog that outlived its snapshot decodes and reaches whole files."""
+    """Check that each lasting changelog decodes and references complete files; ``told`` checks its entries."""
     context, collector = run.context, run.collector
     for snapshot_id in context.changelogs.ids():
         path = context.paths.changelog(snapshot_id)
@@ -78,17 +78,20 @@ def check_changelogs(run: CheckRun, told: Callable[[list[ManifestEntry], Locatio
         location = Location(context.branch, snapshot_id, path, f"changelog {snapshot_id}")
         with collector.guarding("I6", location, path):
             kept = context.changelogs.read(snapshot_id)
-            for entries in _told(run, kept, location):
+            for entries in _changes_of(run, kept, location):
                 told(entries, location)
 
 
-def _told(run: CheckRun, kept: Snapshot, location: Location) -> Iterator[list[ManifestEntry]]:
-    """The files that tell the changes: of the changelog, or the appended ones; what else is left of it is reached."""
+def _changes_of(run: CheckRun, kept: Snapshot, location: Location) -> Iterator[list[ManifestEntry]]:
+    """Yield the entries of the files that contain the changes: changelog files, or appended files.
+
+    All files that the changelog references are marked as reached.
+    """
     paths, delta = run.context.paths, kept.delta_manifest_list
     for name in (kept.base_manifest_list, delta, kept.index_manifest):
         if name is not None and run.plain(name, location):
             run.reached.add(paths.manifest(name))
-            with contextlib.suppress(CorruptTable):  # a changelog may have lost all but its changes (format 16.2)
+            with contextlib.suppress(CorruptTable):  # files without changes may be deleted (format 16.2)
                 found = () if name == kept.index_manifest else run.context.manifests.read_list(name)
                 run.reached |= {paths.manifest(m.file_name) for m in found}
     if kept.changelog_manifest_list is not None:
@@ -98,7 +101,7 @@ def _told(run: CheckRun, kept: Snapshot, location: Location) -> Iterator[list[Ma
 
 
 def check_consumers(run: CheckRun, earliest: int | None) -> None:
-    """Each consumer says which snapshot is next, and that one is still there or still to come."""
+    """Check that each consumer states its next snapshot, and that this snapshot has not expired."""
     context, collector = run.context, run.collector
     for name, path, data in _files(run, context.paths.consumer_directory, _CONSUMER):
         location = Location(context.branch, None, path, f"consumer {name}")
@@ -110,7 +113,7 @@ def check_consumers(run: CheckRun, earliest: int | None) -> None:
                 collector.find(
                     "I6",
                     location,
-                    f"{location.holder} wants snapshot {following} next, which has expired: {min(kept)} is the first",
+                    f"{location.holder} has nextSnapshot {following}, which has expired: {min(kept)} is the first",
                     level=Level.WARNING,
                     path=path,
                 )
@@ -120,14 +123,14 @@ def _next_snapshot(data: bytes, path: str) -> int:
     try:
         found = parse_json(data)["nextSnapshot"]
     except (ValueError, KeyError, TypeError) as error:
-        raise CorruptTable(f"{path} is no consumer: {error!r:.80}", path=path) from error
+        raise CorruptTable(f"{path} is not a consumer: {error!r:.80}", path=path) from error
     if type(found) is not int or found < 1:
-        raise CorruptTable(f"{path} is no consumer: nextSnapshot is {found!r:.80}", path=path)
+        raise CorruptTable(f"{path} is not a consumer: nextSnapshot is {found!r:.80}", path=path)
     return found
 
 
 def _files(run: CheckRun, directory: str, prefix: str) -> Iterator[tuple[str, str, bytes]]:
-    """The names, paths and bytes of the files of a kind; those deleted meanwhile are passed over."""
+    """Yield name, path and bytes of each file with the prefix; files deleted after the listing are skipped."""
     storage = run.context.storage
     for entry in storage.list(directory):
         if entry.is_directory or not entry.name.startswith(prefix):

@@ -1,7 +1,7 @@
-"""Fingerprints of rows, whatever their order: to tell whether two states of a bucket hold the same (I10, I11).
+"""Fingerprints of rows in any order: compare the rows of two states of a bucket (I10, I11).
 
-A fingerprint is the number of rows and the sum of a 64-bit hash of each, so that any amount of rows takes no memory and
-changes can be added and taken away.
+A fingerprint is the number of rows and the sum of a 64-bit hash of each row. It needs constant memory for any number of
+rows, and changes can be added and subtracted.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _TEXT = parse_type("STRING")
 
 @dataclass(frozen=True, slots=True)
 class Fingerprint:
-    """How many rows, and the sum of their hashes."""
+    """The number of rows, and the sum of their hashes modulo 2^64."""
 
     rows: int = 0
     total: int = 0
@@ -43,7 +43,7 @@ class Fingerprint:
 
 
 def fingerprint(rows: pa.Table | pa.RecordBatch, fields: Sequence[DataField]) -> Fingerprint:
-    """That of some rows in these columns."""
+    """Return the fingerprint of rows in these columns."""
     if not len(rows) or not fields:
         return Fingerprint(len(rows), 0)
     columns, types = [], []
@@ -55,14 +55,14 @@ def fingerprint(rows: pa.Table | pa.RecordBatch, fields: Sequence[DataField]) ->
         else:
             columns.append(column)
             types.append(field.type)
-    # The same columns in another order give another hash: together they are 64 bits.
+    # The columns in two orders give two different 32-bit hashes: together they are 64 bits.
     high = hash_rows(columns, types).view(np.uint32).astype(np.uint64)
     low = hash_rows([*columns[::-1], columns[0]], [*types[::-1], types[0]]).view(np.uint32).astype(np.uint64)
     return Fingerprint(len(rows), int(((high << np.uint64(32)) | low).sum(dtype=np.uint64)))
 
 
 def bucket_rows(context: TableContext, place: Place, entries: Iterable[ManifestEntry]) -> Iterator[pa.Table]:
-    """The rows that a batch read sees of one bucket; raises as ``read_split`` and ``plan_scan``."""
+    """Yield the rows that a batch read returns for one bucket; raises as ``read_split`` and ``plan_scan``."""
     schema, options = context.schema, context.options
     found = list(entries)
     for entry in found:
@@ -88,7 +88,7 @@ def _packed(context: TableContext, files: list[DataFile], *, unique: bool) -> li
 def state_of(
     context: TableContext, buckets: Iterable[tuple[Place, Iterable[ManifestEntry]]], fields: Sequence[DataField]
 ) -> Fingerprint:
-    """The fingerprint of what a batch read sees of some buckets."""
+    """Return the fingerprint of the rows that a batch read returns for these buckets."""
     total = Fingerprint()
     for place, entries in buckets:
         for rows in bucket_rows(context, place, entries):

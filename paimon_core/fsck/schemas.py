@@ -1,4 +1,4 @@
-"""The schemas of one branch: there, in order, field ids used once (I25)."""
+"""Schema checks of one branch: ids without gaps, no field id used twice, no misspelled options (I25)."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from paimon_core.types import DataType, TypeRoot
 
 
 def check_schemas(run: CheckRun, location: Location) -> None:
-    """Read every schema of the branch, and remember which there are."""
+    """Read and check every schema of the branch, and record their ids in ``run``."""
     context, collector = run.context, run.collector
     run.schema_ids = set()
     before: TableSchema | None = None
     ids = context.schemas.ids()
     if ids and ids != list(range(ids[0], ids[-1] + 1)):
         missing = min(set(range(ids[0], ids[-1] + 1)) - set(ids))
-        collector.find("I25", location, f"schema {missing} is missing: there are {ids[0]} to {ids[-1]}")
+        collector.find("I25", location, f"schema {missing} is missing: the ids are {ids[0]} to {ids[-1]}")
     for schema_id in ids:
         path = context.paths.schema(schema_id)
         run.reached.add(path)
@@ -53,13 +53,13 @@ def _check_ids(run: CheckRun, before: TableSchema | None, schema: TableSchema, p
                 "I25",
                 location,
                 f"{path}: field {names[field_id]!r} has the id {field_id}, which another field had before schema "
-                f"{schema.id}: files of that one would be read for it",
+                f"{schema.id}: older files would be read with the wrong field",
                 path=path,
             )
 
 
 def _check_options(run: CheckRun, schema: TableSchema, path: str, location: Location) -> None:
-    """An unknown option that is a known one but for a letter: readers pass it over, and what it said is lost."""
+    """Report unknown options that differ from a known option in one letter: readers ignore them."""
     for option in schema.options.keys() - SUPPORTED.keys():
         if (known := nearest(option, SUPPORTED)) is not None:
             message = f"{path}: option {option!r:.80} is unknown and one letter away from {known!r}"
@@ -67,7 +67,7 @@ def _check_options(run: CheckRun, schema: TableSchema, path: str, location: Loca
 
 
 def _field_ids(schema: TableSchema) -> Iterator[tuple[int, str]]:
-    """The ids and names of all fields, those of nested rows included."""
+    """Yield the ids and names of all fields, including fields of nested rows."""
     for field in schema.fields:
         yield field.id, field.name
         yield from _nested(field.type)
@@ -81,7 +81,7 @@ def _nested(dtype: DataType) -> Iterator[tuple[int, str]]:
 
 
 def check_schema_of(run: CheckRun, snapshot: Snapshot, location: Location) -> None:
-    """A snapshot's schema is there."""
+    """Check that the schema of a snapshot exists."""
     run.collector.check("I25")
     if snapshot.schema_id not in run.schema_ids:
         run.collector.find("I25", location, f"{location.holder} has schema {snapshot.schema_id}, which is missing")

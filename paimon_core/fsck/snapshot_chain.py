@@ -1,4 +1,4 @@
-"""The snapshots of one branch, oldest first: ids, times, and what each does to the files (I1, I7, I8, I18, I31)."""
+"""Snapshot chain: checks the ids, times, file changes and counts of a branch's snapshots (I1, I7, I8, I18, I31)."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ from paimon_core.metadata.snapshot import Snapshot
 
 @dataclass(frozen=True)
 class Step:
-    """One snapshot: where, what it did, the files after it, and the snapshot before it if that was whole."""
+    """One snapshot: its location, changes and files, and the snapshot before it when that could be read."""
 
     location: Location
     snapshot: Snapshot
     delta: list[ManifestEntry]
     changelog: list[ManifestEntry] | None
-    """The entries of its changelog files; None when they cannot be read."""
+    """The entries of its changelog files; None when they cannot be read or have expired."""
     files: LiveFiles
     before: Snapshot | None
 
 
 def location_of(context: TableContext, snapshot_id: int) -> Location:
-    """The place of a snapshot, in words with its branch where that is not main."""
+    """Return the location of a snapshot; its text contains the branch unless that is main."""
     where = "" if context.branch == "main" else f" of branch {context.branch}"
     path = context.paths.snapshot(snapshot_id)
     return Location(context.branch, snapshot_id, path, f"snapshot {snapshot_id}{where}")
 
 
 def snapshots_of(run: CheckRun) -> Iterator[Snapshot]:
-    """The snapshots of the branch that can be read, oldest first; gaps and bad files are told (I1)."""
+    """Yield the snapshots of the branch that can be read, oldest first; gaps and bad files are reported (I1)."""
     context, collector = run.context, run.collector
     ids = context.snapshots.ids()
     for before, snapshot_id in zip([None, *ids], ids, strict=False):
@@ -49,7 +49,7 @@ def snapshots_of(run: CheckRun) -> Iterator[Snapshot]:
 
 
 def steps_of(run: CheckRun) -> Iterator[Step]:
-    """The branch's snapshots as steps; the files of a step change with the next one, so use them before that."""
+    """Yield the snapshots of the branch as steps; ``Step.files`` is valid until the next step only."""
     files: LiveFiles | None = None
     before: Snapshot | None = None
     for snapshot in snapshots_of(run):
@@ -90,17 +90,17 @@ def _step(
 
 
 def _changelog_has_expired(run: CheckRun, first: Snapshot, location: Location) -> bool:
-    """A branch's first snapshot may have come back from a tag, or with one: its changelog went with its first life."""
+    """Whether the first snapshot has no changelog any more, because it was re-created from a tag."""
     name, paths = first.changelog_manifest_list, run.context.paths
     if name is None or not run.plain(name, location) or run.context.storage.exists(paths.manifest(name)):
         return False
-    message = f"{location.holder} came from a tag: its changelog {name} has expired, and its changes cannot be read"
+    message = f"{location.holder} was re-created from a tag: its changelog {name} has expired and cannot be read"
     run.collector.find("I6", location, message, level=Level.WARNING, path=paths.manifest(name))
     return True
 
 
 def entries_below(run: CheckRun, name: str | None, size: int | None, location: Location) -> list[ManifestEntry] | None:
-    """All entries below a manifest list, None when some cannot be read."""
+    """Return all entries of the manifests of a manifest list, None when some cannot be read."""
     manifests = run.manifests_of(name, size, location)
     found = None if manifests is None else [run.entries(m, location) for m in manifests]
     return None if found is None or any(f is None for f in found) else [e for f in found for e in f or ()]
@@ -115,16 +115,16 @@ def _check_counts(
     location: Location,
 ) -> None:
     change = sum(e.file.row_count if e.kind is FileKind.ADD else -e.file.row_count for e in delta)
-    told = None if changelog is None else sum(e.file.row_count for e in changelog)
+    changelog_rows = None if changelog is None else sum(e.file.row_count for e in changelog)
     for what, recorded, counted in (
         ("totalRecordCount", snapshot.total_record_count, rows),
         ("deltaRecordCount", snapshot.delta_record_count, change),
-        ("changelogRecordCount", snapshot.changelog_record_count or 0, told),
+        ("changelogRecordCount", snapshot.changelog_record_count or 0, changelog_rows),
     ):
         run.collector.check("I18")
         if counted is not None and recorded != counted:
             run.collector.find(
-                "I18", location, f"{location.holder} records {what} {recorded}, its files hold {counted}"
+                "I18", location, f"{location.holder} records {what} {recorded}, its files contain {counted}"
             )
 
 

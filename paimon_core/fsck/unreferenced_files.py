@@ -1,4 +1,4 @@
-"""Files of the table that nothing reaches: left by a crash, or not committed yet (I29, for information)."""
+"""Unreferenced files: files that a crash left, or that are not committed yet (I29, for information)."""
 
 from __future__ import annotations
 
@@ -9,15 +9,16 @@ from paimon_core.fsck.finding import Level
 from paimon_core.fsck.finding_collector import Location
 
 MOST_NAMED = 20
+"""Maximum number of files with a finding of their own."""
 _OWN = re.compile(r"(snapshot|tag|consumer|changelog|schema|branch|quarantine)/.*|(.*/)?_SUCCESS")
-"""What other invariants speak of, what waits for its deletion on purpose, and marks for other tools."""
+"""Files that other invariants check, files in quarantine, and marks for other tools."""
 
 
 def list_unreferenced_files(run: CheckRun, location: Location) -> None:
-    """Walk the table; nothing is told when some metadata could not be read, as what that reaches is not known."""
+    """Report unreferenced files; skipped when metadata could not be read, because its references are not known."""
     collector, root = run.collector, run.context.paths.root
     if collector.incomplete:
-        collector.skip("I29", "some metadata could not be read, so what nothing reaches is not known")
+        collector.skip("I29", "some metadata could not be read, so the references to files are not known")
         return
     count = size = 0
     with collector.guarding("I29", location):
@@ -29,7 +30,13 @@ def list_unreferenced_files(run: CheckRun, location: Location) -> None:
             count, size = count + 1, size + info.size
             if count <= MOST_NAMED:
                 collector.find(
-                    "I29", location, f"nothing reaches {below} ({info.size:,} bytes)", level=Level.INFO, path=info.path
+                    "I29",
+                    location,
+                    f"nothing references {below} ({info.size:,} bytes)",
+                    level=Level.INFO,
+                    path=info.path,
                 )
     if count > MOST_NAMED:
-        collector.find("I29", location, f"nothing reaches {count:,} files ({size:,} bytes) in all", level=Level.INFO)
+        collector.find(
+            "I29", location, f"nothing references {count:,} files ({size:,} bytes) in total", level=Level.INFO
+        )

@@ -1,6 +1,7 @@
-"""Bit rot: whatever happens to the bytes of a file, it is found, or it changes nothing that anybody reads.
+"""Bit rot: damage to the bytes of a file is found by a reader or by fsck, or it changes nothing that is read.
 
-Each kind of file is damaged some hundred times: a bit flips, a page turns to zeros, the end is lost, garbage follows.
+Each kind of file is damaged several hundred times: a bit is flipped, a page is zeroed, the end is cut off or garbage
+is appended.
 """
 
 import random
@@ -24,7 +25,7 @@ MOST_SILENT = {"data": 0.0025, "changelog": 0.0025}
 
 
 def damaged(data: bytes, chance: random.Random) -> bytes:
-    """The bytes after one accident; never the same bytes."""
+    """Return the bytes after one random damage; never the same bytes."""
     at = chance.randrange(len(data))
     match chance.choices(("flip", "zero", "cut", "append"), (85, 5, 5, 5))[0]:
         case "flip":
@@ -37,8 +38,8 @@ def damaged(data: bytes, chance: random.Random) -> bytes:
     return data + chance.randbytes(chance.randrange(1, 64))
 
 
-def played(rows: int) -> paimon.Table:
-    """Some snapshots with a changelog, a delete, a compaction and a tag."""
+def table_with_history(rows: int) -> paimon.Table:
+    """A table with several snapshots, a changelog, a delete, a compaction and a tag."""
     made = real_table(rows, **{"changelog-producer": "lookup", "write-only": "false"})
     made.tags.create("t")
     made.delete(paimon.col("k") < 20)
@@ -49,8 +50,8 @@ def played(rows: int) -> paimon.Table:
 
 @pytest.fixture(scope="module")
 def tables():
-    """A small one for metadata, and one whose files are rows for the most part."""
-    return {"metadata": played(40), "rows": played(4000)}
+    """A small table for metadata, and a table whose files consist mostly of rows."""
+    return {"metadata": table_with_history(40), "rows": table_with_history(4000)}
 
 
 def paths_of(context: TableContext, kind: str) -> list[str]:
@@ -68,7 +69,7 @@ def paths_of(context: TableContext, kind: str) -> list[str]:
 
 
 def everything(context: TableContext) -> object:
-    """All rows of all snapshots and tags, and all changes; raises for a table that cannot be read."""
+    """Return all rows of all snapshots and tags, and all changes; raises for a table that cannot be read."""
     schema = TableContext.of("db.t", context.storage, context.paths.root, context.schema).schemas.latest()
     assert schema is not None
     table = paimon.Table(TableContext.of("db.t", context.storage, context.paths.root, schema))
@@ -78,7 +79,7 @@ def everything(context: TableContext) -> object:
 
 
 def rows_of_file(context: TableContext, path: str, entries: dict[str, DataFile]) -> object:
-    """The rows of one data file, as deep checks read them."""
+    """Return the rows of one data file, as deep checks read them."""
     fields, file = context.schema.file_fields, entries[path.rsplit("/", 1)[1]]
     batches = read_batches(
         context.storage, path, file=file, file_schema=context.schema, read_fields=fields, use_threads=False
@@ -96,7 +97,7 @@ def data_files(context: TableContext) -> dict[str, DataFile]:
 
 
 def decoded(context: TableContext, kind: str, path: str, entries: dict[str, DataFile]) -> object:
-    """What readers make of the file alone; raises when they refuse it."""
+    """Return the decoded contents of one file; raises when a reader refuses it."""
     name = path.rsplit("/", 1)[1]
     bare = broken.fresh(context)
     match kind:
@@ -116,7 +117,7 @@ def decoded(context: TableContext, kind: str, path: str, entries: dict[str, Data
 
 
 def outcome(context: TableContext, intact: object, read: Callable[[], object], whole: object) -> str:
-    """``found``: a reader or the check says so; ``harmless``: everything reads as before; ``silent`` otherwise."""
+    """Return ``found``: a reader or fsck reports it; ``harmless``: every read is unchanged; else ``silent``."""
     try:
         if read() == intact:
             return "harmless"

@@ -1,4 +1,4 @@
-"""Every invariant that a table at rest shows: a table that breaks it gives exactly this finding, others give none."""
+"""Each invariant that fsck can check: a table that breaks it gives exactly this finding, a valid table gives none."""
 
 import datetime
 
@@ -96,9 +96,12 @@ def test_a_fault_in_rows_is_found_and_is_the_only_one(invariant, plant):
     assert check(context).is_clean
 
 
-def test_every_invariant_that_a_table_shows_has_a_fault():
-    shown = {n for n, invariant in INVARIANTS.items() if invariant.when is not When.HISTORY}
-    assert shown - {invariant for invariant, _ in (*QUICK, *DEEP)} == {"I17", "I29"}  # not read; and see below
+def test_every_invariant_that_fsck_checks_has_a_fault():
+    checked = {n for n, invariant in INVARIANTS.items() if invariant.when is not When.HISTORY}
+    assert checked - {invariant for invariant, _ in (*QUICK, *DEEP)} == {
+        "I17",
+        "I29",
+    }  # I17 is not checked; I29 has its own tests
     assert list(INVARIANTS) == [f"I{n}" for n in range(1, 36)]
 
 
@@ -123,7 +126,7 @@ def test_clean_tables_of_metadata():
     assert check(broken.fresh(broken.a_vector_that_is_right())).findings == ()
 
 
-def test_what_was_checked_and_what_not_is_said():
+def test_the_report_names_what_was_checked_and_what_not():
     quick, deep = (check(broken.real_table().context, deep=d) for d in (False, True))
     for report in (quick, deep):
         assert set(report.checked) | set(report.skipped) == set(INVARIANTS)
@@ -210,7 +213,7 @@ def test_partitions_hold_their_own_rows():
     assert found(check(broken.record(table.context, other), deep=True)) == {"I15"}
 
 
-def test_garbage_is_told_and_harms_nobody():
+def test_unreferenced_files_are_reported_as_information():
     context = broken.three_appends()
     for n in range(25):
         context.storage.write(f"{context.paths.root}/p=a/bucket-0/data-left-{n}.parquet", b"left")
@@ -221,7 +224,7 @@ def test_garbage_is_told_and_harms_nobody():
     assert "25 files (100 bytes)" in report.findings[-1].message
 
 
-def test_garbage_is_not_told_when_what_is_reached_is_not_known():
+def test_unreferenced_files_are_not_reported_when_references_are_unknown():
     context = broken.a_torn_manifest_list()
     context.storage.write(f"{context.paths.root}/p=a/bucket-0/data-left.parquet", b"left")
     report = check(broken.fresh(context))
@@ -239,13 +242,13 @@ def test_garbage_is_not_told_when_what_is_reached_is_not_known():
         ("EARLIEST", b"0", Level.WARNING),
     ],
 )
-def test_hints_that_are_behind(hint, text, level):
+def test_stale_hints(hint, text, level):
     context = broken.three_appends()
     context.storage.overwrite(context.paths.hint(hint), text)
     assert [(f.invariant, f.level) for f in check(context).findings] == [("I24", level)]
 
 
-def test_a_hint_beside_a_gap_leads_astray():
+def test_a_hint_next_to_a_gap_is_an_error():
     context = broken.a_gap()
     context.storage.overwrite(context.paths.hint("LATEST"), b"1")
     errors = [f for f in check(context).findings if f.invariant == "I24"]
@@ -284,7 +287,7 @@ def test_a_snapshot_of_a_newer_version_is_a_warning():
     assert "99" in finding.message
 
 
-def test_a_snapshot_that_expires_meanwhile_is_no_finding(monkeypatch):
+def test_a_snapshot_that_expires_during_the_check_is_no_finding(monkeypatch):
     context = broken.three_appends()
     first = context.snapshots.read(1)
     read = type(context.storage).read
@@ -302,7 +305,7 @@ def test_a_snapshot_that_expires_meanwhile_is_no_finding(monkeypatch):
     assert not [f for f in findings if f.snapshot == 1]
 
 
-def test_a_file_that_comes_after_the_listing_is_no_finding(monkeypatch):
+def test_a_file_created_after_the_listing_is_no_finding(monkeypatch):
     context = broken.three_appends()
     ids = type(context.snapshots).ids
 
@@ -339,7 +342,7 @@ def test_a_thousand_snapshots_read_each_manifest_a_few_times(monkeypatch):
 
 
 def test_the_golden_table_of_java():
-    """Only its metadata is kept: a file of the recorded size stands for each of its data files."""
+    """Only the metadata is stored; a file of the recorded size replaces each data file."""
     golden = "tests/golden/java-1.4.2/partitioned"
     disk, memory, root = FsspecStorage("file"), FsspecStorage("memory"), "/fsck-golden/db.db/t"
     for info in disk.walk(golden):
@@ -357,7 +360,7 @@ def test_the_golden_table_of_java():
 
 
 @pytest.mark.parametrize("kind", ["schema", "snapshot", "manifest", "tag"])
-def test_nothing_in_a_file_ends_the_check(kind):
+def test_no_content_of_a_file_ends_the_check(kind):
     for data in (b"", b"{}", b"[" * 100_000, b"\xff\xfe", b'{"id": 1e999}', b"Obj\x01", b"null"):
         context = broken.three_appends()
         context.tags.create("t", context.snapshots.read(1))
@@ -382,7 +385,7 @@ def test_changelogs_that_outlived_their_snapshots():
     assert (finding.invariant, finding.snapshot) == ("I6", 2)
 
 
-def test_a_snapshot_that_came_back_from_a_tag_has_lost_its_changelog():
+def test_a_snapshot_re_created_from_a_tag_has_no_changelog():
     table = broken.real_table(**{"changelog-producer": "input"})
     table.write(broken.some_rows(range(3)))
     table.tags.create("kept")
@@ -394,7 +397,7 @@ def test_a_snapshot_that_came_back_from_a_tag_has_lost_its_changelog():
     assert "has expired" in finding.message
 
 
-def test_appended_files_that_tell_the_changes_of_kept_changelogs():
+def test_appended_files_that_contain_the_changes_of_lasting_changelogs():
     table = broken.real_table(key=False, **{"changelog.num-retained.max": "100"})
     table.write(broken.some_rows(range(3)))
     table.compact(full=True)
@@ -404,14 +407,14 @@ def test_appended_files_that_tell_the_changes_of_kept_changelogs():
     assert report.findings == (), report.text()
 
 
-def test_a_branch_that_somebody_died_over_is_told():
+def test_a_branch_with_an_unfinished_operation_is_reported():
     context = broken.three_appends()
     context.branches.put_mark("b", {"doing": "create"})
     (finding,) = check(context).findings
     assert (finding.invariant, finding.level) == ("I22", Level.INFO)
 
 
-def test_a_change_that_the_changelog_need_not_tell():
+def test_a_change_that_the_changelog_need_not_contain():
     catalog = paimon.open_catalog("memory://fsck-dedup")
     catalog.create_database("db")
     schema = pa.schema([("k", pa.int32()), ("f", pa.float64()), ("note", pa.string())])
@@ -430,8 +433,8 @@ def test_a_change_that_the_changelog_need_not_tell():
     assert report.checked["I20"] == 1
 
 
-def test_an_engine_that_folds_may_fold_otherwise():
-    """A sum of floats depends on where it begins: that is told, and is no fault."""
+def test_an_engine_that_combines_values_may_give_another_result():
+    """A sum of floats depends on the order of its values: that is reported as information."""
     catalog = paimon.open_catalog("memory://fsck-sum")
     catalog.create_database("db")
     schema = pa.schema([("k", pa.int32()), ("f", pa.float64())])

@@ -1,4 +1,4 @@
-"""A healthy table that others change while it is checked has no findings; what is wrong is found all the same."""
+"""A valid table that changes during the check has no findings; damage is found nevertheless."""
 
 import datetime
 
@@ -60,7 +60,7 @@ MOMENTS = [
 
 @pytest.mark.parametrize("happening", [expire, roll_back, delete_tag])
 @pytest.mark.parametrize("moment", MOMENTS, ids=" ".join)
-def test_what_others_do_meanwhile_is_no_finding(table, moment, happening):
+def test_a_concurrent_change_is_no_finding(table, moment, happening):
     storage = FaultyStorage(table.context.storage)
     storage.before(*moment, lambda: happening(table))
     report = check(reopened(table.context, storage), deep=True)
@@ -68,19 +68,19 @@ def test_what_others_do_meanwhile_is_no_finding(table, moment, happening):
     assert storage.hooks == []
 
 
-def test_a_table_that_never_rests(table):
-    """At every look another expiry comes between; what shows at each of them is told nevertheless."""
+def test_a_table_that_changes_in_every_run(table):
+    """An expiry happens in every run of the check; findings of every run are reported nevertheless."""
     storage = FaultyStorage(table.context.storage)
 
-    def unrest():
-        storage.before("read", "manifest-list", unrest)
+    def expire_again():
+        storage.before("read", "manifest-list", expire_again)
         expire(table)
 
-    storage.before("read", "manifest-list", unrest)
+    storage.before("read", "manifest-list", expire_again)
     assert check(reopened(table.context, storage)).is_clean
     storage.hooks.clear()
-    stranger = f"{table.context.paths.snapshot_directory}/stranger"
-    table.context.storage.overwrite(stranger, b"")
-    storage.before("read", "manifest-list", unrest)
+    unknown = f"{table.context.paths.snapshot_directory}/unknown"
+    table.context.storage.overwrite(unknown, b"")
+    storage.before("read", "manifest-list", expire_again)
     report = check(reopened(table.context, storage))
-    assert [f.path for f in report.findings if f.level != "info"] == [stranger]
+    assert [f.path for f in report.findings if f.level != "info"] == [unknown]
