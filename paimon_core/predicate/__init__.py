@@ -1,4 +1,4 @@
-"""Filters: ``col("price") > 10`` is a Predicate, which Arrow evaluates on rows and which prunes files by statistics."""
+"""Filters: ``col("price") > 10`` is a Predicate; Arrow evaluates it on rows, and statistics prune files by it."""
 
 from paimon_core.predicate.bound import BoundPredicate
 from paimon_core.predicate.tree import Column, Predicate, col, from_json, parse_where

@@ -1,9 +1,9 @@
 """BoundPredicate: a predicate on the columns of one schema, with literals as storage values.
 
-It promises one meaning everywhere. Rows: a row is selected when the predicate is true; a comparison with a null is
-unknown, unknown is not true, and ``~`` of unknown is unknown (SQL's three-valued logic). Order: numbers, dates and
-decimals by value, strings and binary by unsigned bytes, False before True. Floats in SQL's total order: NaN equals NaN
-and is greater than every other number, -0.0 equals 0.0. Statistics: ``may_match`` is False only when no row can match.
+It has the same meaning for rows and for statistics. A row is selected when the predicate is true; a comparison with a
+null is unknown, which is not true, and ``~`` of unknown is unknown (SQL's three-valued logic). Numbers, dates and
+decimals are ordered by value, strings and binary by unsigned bytes, False before True. Floats have SQL's total order:
+NaN equals NaN and is greater than all other numbers, -0.0 equals 0.0. ``may_match`` is False only if no row can match.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from paimon_core.schema import DataField
 from paimon_core.types import BINARY_ROOTS, STRING_ROOTS, TypeRoot
 
 Stats = Mapping[str, tuple[Any, Any, int | None]]
-"""Column name to minimum, maximum (storage values that bound all non-null values; None: unknown) and null count."""
+"""By column: minimum and maximum (storage values that bound all non-null values) and null count; None: unknown."""
 
 
 class Op(StrEnum):
-    """What a comparison asks of one column; the value is its text."""
+    """The operator of a comparison; the value is its text."""
 
     EQ = "=="
     NE = "!="
@@ -47,7 +47,7 @@ class Op(StrEnum):
 
     @property
     def negated(self) -> Op:
-        """The comparison that is true where this one is false; both are unknown for the same rows."""
+        """The operator that is true where this one is false; both are unknown for the same rows."""
         return _NEGATED[self]
 
 
@@ -63,59 +63,59 @@ _NEGATED = {a: b for pair in _OPPOSITES for a, b in (pair, pair[::-1])}
 
 
 class BoundPredicate:
-    """A conjunction, a disjunction or one test; made by ``Predicate.bind``."""
+    """A conjunction, a disjunction or one test; created by ``Predicate.bind``."""
 
     __slots__ = ()
 
     @property
     def columns(self) -> frozenset[str]:
-        """The names of the columns that it reads."""
+        """The names of the columns that the predicate reads."""
         raise NotImplementedError
 
     def to_arrow(self) -> pc.Expression:
-        """An Arrow expression that is true for exactly the rows selected, and false or null for the others.
+        """Return an Arrow expression that is true for exactly the selected rows, and false or null for other rows.
 
-        It is to be filtered with, not negated: a test inside may be false where its meaning is unknown.
+        Use it as a filter and do not negate it: a test in it may be false where its meaning is unknown.
         """
         raise NotImplementedError
 
     def may_match(self, stats: Stats, row_count: int) -> bool:
-        """False only if none of ``row_count`` rows with these statistics can match; a missing column is unknown.
+        """Return False only if none of ``row_count`` rows with these statistics can match; a missing column is unknown.
 
-        The bounds may be wider than the values (truncated statistics). Floats are treated as if NaN and either zero
-        hid behind any bounds.
+        The bounds may be wider than the values (truncated statistics). Float columns may contain NaN and both zeros
+        whatever their bounds are.
         """
         raise NotImplementedError
 
     def equality_values(self, column: str) -> tuple[Any, ...] | None:
-        """Storage values of which ``column`` must have one for the predicate to be true; None if it may have others.
+        """Return the storage values that ``column`` can have when the predicate is true; None for any values.
 
-        None for floats too: equal floats (two zeros, many NaNs) have different bytes, hence different buckets.
+        None for floats too: equal floats (two zeros, many NaNs) have different bytes and thus different buckets.
         """
         return None
 
     def conjuncts(self) -> tuple[BoundPredicate, ...]:
-        """Its parts that must all be true: those of a conjunction, else itself."""
+        """Return the parts that must all be true: those of a conjunction, otherwise the predicate itself."""
         return (self,)
 
     def only(self, columns: Collection[str]) -> BoundPredicate | None:
-        """The conjunction of the conjuncts that read no other column; None if there is none.
+        """Return the conjunction of the conjuncts that read only these columns; None if there is none.
 
-        It is weaker: every row that the whole selects, it selects.
+        It is weaker: it selects every row that the whole predicate selects.
         """
         parts = tuple(p for p in self.conjuncts() if p.columns <= set(columns))
         return None if not parts else parts[0] if len(parts) == 1 else BoundAnd(parts)
 
 
 _CHAIN = 32
-"""Parts that Arrow may have in one chain of and, or of or."""
+"""Maximum number of parts in one Arrow chain of "and" or of "or"."""
 
 
 def _joined(join: Callable[[Any, Any], Any], parts: Sequence[pc.Expression]) -> pc.Expression:
-    """The parts, one or more, joined in their order.
+    """Join the parts, at least one, in their order.
 
-    Arrow makes one chain of all that a function joins, however it is nested, and walks it by recursion and in quadratic
-    time. Two negations, which change nothing, end a chain.
+    Arrow flattens nested calls of one function into a chain, which it processes recursively and in quadratic time. A
+    double negation, which does not change the value, ends a chain.
     """
     layer = list(parts)
     while len(layer) > _CHAIN:
@@ -135,15 +135,15 @@ class BoundAnd(BoundPredicate):
         return frozenset().union(*(p.columns for p in self.parts))
 
     def to_arrow(self) -> pc.Expression:
-        """The parts, joined by Kleene's and."""
+        """Return the parts, joined by Kleene's and."""
         return _joined(and_, [p.to_arrow() for p in self.parts])
 
     def may_match(self, stats: Stats, row_count: int) -> bool:
-        """Whether each part may match."""
+        """Whether every part may match."""
         return all(p.may_match(stats, row_count) for p in self.parts)
 
     def equality_values(self, column: str) -> tuple[Any, ...] | None:
-        """The values that all restricting parts share."""
+        """Return the values that are common to all parts that restrict the column."""
         found = [v for v in (p.equality_values(column) for p in self.parts) if v is not None]
         if not found:
             return None
@@ -167,15 +167,15 @@ class BoundOr(BoundPredicate):
         return frozenset().union(*(p.columns for p in self.parts))
 
     def to_arrow(self) -> pc.Expression:
-        """The parts, joined by Kleene's or."""
+        """Return the parts, joined by Kleene's or."""
         return _joined(or_, [p.to_arrow() for p in self.parts])
 
     def may_match(self, stats: Stats, row_count: int) -> bool:
-        """Whether some part may match."""
+        """Whether at least one part may match."""
         return any(p.may_match(stats, row_count) for p in self.parts)
 
     def equality_values(self, column: str) -> tuple[Any, ...] | None:
-        """The values of all parts, when every part restricts the column."""
+        """Return the values of all parts if every part restricts the column, otherwise None."""
         out: dict[Any, None] = {}
         for part in self.parts:
             values = part.equality_values(column)
@@ -187,7 +187,7 @@ class BoundOr(BoundPredicate):
 
 @dataclass(frozen=True, slots=True)
 class BoundTest(BoundPredicate):
-    """One comparison; ``values`` are storage values, for IN and NOT_IN distinct and ascending."""
+    """One comparison; ``values`` are storage values, for IN and NOT_IN distinct and ascending (NaN last)."""
 
     op: Op
     field: DataField
@@ -195,7 +195,7 @@ class BoundTest(BoundPredicate):
 
     @property
     def columns(self) -> frozenset[str]:
-        """The one column."""
+        """The column of the test."""
         return frozenset((self.field.name,))
 
     @property
@@ -203,7 +203,7 @@ class BoundTest(BoundPredicate):
         return self.field.type.root in (TypeRoot.FLOAT, TypeRoot.DOUBLE)
 
     def to_arrow(self) -> pc.Expression:
-        """The test, with NaN and the zeros as the module says."""
+        """Return the test, with NaN and zeros ordered as the module docstring defines."""
         column = pc.field(self.field.name)
         if self.op is Op.IS_NULL:
             return column.is_null()
@@ -221,7 +221,7 @@ class BoundTest(BoundPredicate):
         return _COMPARE[self.op](column, pa.scalar(self.values[0], arrow))
 
     def may_match(self, stats: Stats, row_count: int) -> bool:
-        """Whether the bounds leave room for a value that passes."""
+        """Whether a value within the bounds can pass the test."""
         low, high, nulls = stats.get(self.field.name, (None, None, None))
         if self.op is Op.IS_NULL:
             return nulls is None or nulls > 0
@@ -234,7 +234,7 @@ class BoundTest(BoundPredicate):
         return _RANGE_TESTS[self.op](low, high, self.values)
 
     def equality_values(self, column: str) -> tuple[Any, ...] | None:
-        """The values of == and IN on that column."""
+        """Return the values of == and IN on that column, otherwise None."""
         if column != self.field.name or self.op not in (Op.EQ, Op.IN) or self._is_float:
             return None
         return self.values
@@ -253,7 +253,7 @@ _COMPARE: dict[Op, Callable[[Any, Any], Any]] = {
 def _float_to_arrow(column: pc.Expression, op: Op, values: Sequence[float], arrow: pa.DataType) -> pc.Expression:
     nan = pc.is_nan(column)
     if op in (Op.IN, Op.NOT_IN):
-        # Arrow looks a value up by its bits: each zero is listed as both, and NaN is asked for by name.
+        # Arrow compares bits: a zero is listed with both signs, and NaN is tested with is_nan.
         bits = [v for v in values if not math.isnan(v) and v != 0] + [0.0, -0.0] * any(v == 0 for v in values)
         inside = column.isin(pa.array(bits, arrow))
         if any(map(math.isnan, values)):
@@ -278,7 +278,7 @@ def _floats_may_match(op: Op, values: Sequence[float], low: float, high: float) 
         return True
     if op in (Op.EQ, Op.LT, Op.LE, Op.IN):
         return _RANGE_TESTS[op](low, high, values)
-    return True  # a NaN, which no bounds mention, passes the others
+    return True  # a NaN, which no bounds cover, passes the other tests
 
 
 def _some_inside(low: Any, high: Any, values: Sequence[Any]) -> bool:
@@ -295,17 +295,20 @@ _RANGE_TESTS: dict[Op, Callable[[Any, Any, Sequence[Any]], bool]] = {
     Op.GE: lambda low, high, v: high >= v[0],
     Op.IN: _some_inside,
     Op.NOT_IN: lambda low, high, v: not (low == high and _some_inside(low, high, v)),
-    # Code points order as their UTF-8 bytes do, so text is compared as it is.
+    # Code points have the same order as their UTF-8 bytes, so text is compared directly.
     Op.STARTS: lambda low, high, v: low[: len(v[0])] <= v[0] <= high,
     Op.NOT_STARTS: lambda low, high, v: not (low.startswith(v[0]) and high.startswith(v[0])),
 }
 
 
 def bind_test(op: Op, field: DataField, literals: Sequence[Literal]) -> BoundPredicate:
-    """The test with its literals as storage values of ``field``; raises SchemaMismatch naming the column."""
+    """Return the test with literals converted to ``field``; raises SchemaMismatch naming the column.
+
+    A comparison with an inexact literal is replaced by an equivalent one with the next storage value below.
+    """
     if op in (Op.STARTS, Op.NOT_STARTS) and field.type.root not in STRING_ROOTS | BINARY_ROOTS:
         raise SchemaMismatch(
-            f"column {field.name!r} is {field.type}: only text and binary start with something", column=field.name
+            f"column {field.name!r} is {field.type}: only text and binary columns support startswith", column=field.name
         )
     bound = [storage_value(v, field) for v in literals]
     if op in (Op.IN, Op.NOT_IN):

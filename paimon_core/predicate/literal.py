@@ -1,8 +1,8 @@
-"""Literals of predicates: Python values → the storage values of a column's type, and → JSON.
+"""Literals of predicates: converts Python values to storage values of a column's type and to JSON.
 
-A literal between two storable values (a microsecond for a TIMESTAMP(3), 1.005 for a DECIMAL(10, 2)) becomes the next
-one below, marked inexact, so that a comparison with it can be kept exact. A literal of the wrong kind, or outside the
-range of the type, is refused: nothing is silently null or clipped.
+A literal between two storage values (a microsecond for a TIMESTAMP(3), 1.005 for a DECIMAL(10, 2)) becomes the next
+value below and is marked as inexact, so that comparisons with it stay exact. A literal of the wrong kind, or outside
+the range of the type, is refused and never silently replaced by null or by the nearest value.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _DATETIME = re.compile(rf"(\d{{4}}-\d\d-\d\d)(?:[T ]{_CLOCK}\s*(Z|[+-]\d\d:?\d\d
 
 
 def plain_literal(value: Any) -> Literal:
-    """``value`` as one of the literal kinds; raises InvalidRequest for None and for anything else."""
+    """Convert ``value`` to a literal; raises InvalidRequest for None and for unsupported types."""
     if isinstance(value, np.datetime64):
         return str(value)
     if isinstance(value, np.generic):
@@ -40,7 +40,7 @@ def plain_literal(value: Any) -> Literal:
     if isinstance(value, bytearray | memoryview):
         value = bytes(value)
     if isinstance(value, datetime) and getattr(value, "nanosecond", False):
-        return value.isoformat()  # pandas: a datetime that carries nanoseconds, which only its text gives
+        return value.isoformat()  # a pandas Timestamp: only its text contains the nanoseconds
     if isinstance(value, bool | int | float | str | bytes | Decimal | date | time):
         return value
     if value is None:
@@ -52,10 +52,10 @@ def plain_literal(value: Any) -> Literal:
 
 
 def storage_value(value: Literal, field: DataField) -> tuple[Any, bool]:
-    """The greatest storage value of the field's type that is <= ``value``, and whether it equals it.
+    """Return the greatest storage value of the field's type that is <= ``value``, and whether both are equal.
 
-    Floats are rounded to the column's width and always equal: 0.1 names the FLOAT 0.1. Raises SchemaMismatch naming
-    the column for a literal of another kind or outside the type's range.
+    Floats are rounded to the column's width and count as equal: 0.1 means the FLOAT 0.1. Raises SchemaMismatch naming
+    the column for a literal of another kind or outside of the type's range.
     """
     kind = field.type
     root = kind.root
@@ -63,7 +63,7 @@ def storage_value(value: Literal, field: DataField) -> tuple[Any, bool]:
         if root is TypeRoot.BOOLEAN and isinstance(value, bool):
             return value, True
         if root in STRING_ROOTS and isinstance(value, str):
-            value.encode()  # a lone surrogate is no text
+            value.encode()  # a lone surrogate is not valid text
             return value, True
         if root in BINARY_ROOTS and isinstance(value, bytes):
             return value, True
@@ -94,7 +94,7 @@ def storage_value(value: Literal, field: DataField) -> tuple[Any, bool]:
         raise SchemaMismatch(f"column {field.name!r} is {kind}: {value!r} {error}", column=field.name) from None
     hint = " (use a Decimal)" if root is TypeRoot.DECIMAL and isinstance(value, float) else ""
     raise SchemaMismatch(
-        f"column {field.name!r} is {kind} and does not take the {type(value).__name__} {value!r}{hint}",
+        f"column {field.name!r} is {kind} and does not accept the {type(value).__name__} {value!r}{hint}",
         column=field.name,
     )
 
@@ -143,7 +143,7 @@ def _nanos_of_day(value: str | time) -> int:
 
 
 def _date_and_nanos(value: str | date) -> tuple[int, int, int | None]:
-    """Days since 1970-01-01, nanoseconds of that day, and the zone's offset in nanoseconds (None: no zone)."""
+    """Return days since 1970-01-01, nanoseconds of that day, and the zone's offset in nanoseconds (None: no zone)."""
     found = _DATETIME.fullmatch(value if isinstance(value, str) else value.isoformat())
     if found is None:
         raise ValueError("is not a date such as '2026-05-01' or a time such as '2026-05-01T12:30:00.5'")
@@ -157,7 +157,7 @@ def _date_and_nanos(value: str | date) -> tuple[int, int, int | None]:
 
 
 def literal_to_json(value: Literal) -> Any:
-    """A JSON value; kinds that JSON lacks become an object of one member that names the kind."""
+    """Return a JSON value; types that JSON does not have become an object with one member, named after the type."""
     match value:
         case bool() | int() | str():
             return value
@@ -185,7 +185,7 @@ _REVIVE = {
 
 
 def literal_from_json(value: Any) -> Literal:
-    """The inverse of ``literal_to_json``; raises InvalidRequest for other values."""
+    """Return the literal that ``literal_to_json`` encoded; raises InvalidRequest for other values."""
     if isinstance(value, Mapping) and len(value) == 1:
         ((kind, text),) = value.items()
         if kind in _REVIVE and isinstance(text, str):

@@ -1,7 +1,7 @@
-"""Predicate: a frozen tree of comparisons on column names, as users write it: ``(col("a") == 1) & ~(col("b") > 2)``.
+"""Predicate: an immutable tree of comparisons that users write, such as ``(col("a") == 1) & ~(col("b") > 2)``.
 
-Names and literals are checked when the tree is bound to a schema, not before, so that one predicate serves many tables
-and travels as JSON. ``~`` is pushed down to the comparisons at once: no tree holds a negation.
+Names and literals are checked only when the tree is bound to a schema, so that one predicate can be used for several
+tables and sent as JSON. ``~`` is applied to the comparisons immediately: no tree contains a negation.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from paimon_core.predicate.literal import Literal, literal_from_json, literal_to
 from paimon_core.schema import DataField
 
 _NO_TRUTH = (
-    "a predicate has no truth value of its own: join predicates with & | ~ instead of and, or, not, put each "
+    "a predicate has no truth value: join predicates with & | ~ instead of and, or, not, put each "
     'comparison in parentheses, write (col("x") >= 1) & (col("x") < 9) for 1 <= x < 9 and .is_in([...]) for in'
 )
 
@@ -25,33 +25,33 @@ _FILTER = "the filter (is_in takes any number of values of one column)"
 
 
 class Predicate:
-    """A filter; join filters with ``&``, ``|`` and ``~``. Values: equal trees are equal, and hash alike.
+    """A filter; join filters with ``&``, ``|`` and ``~``. Equal trees compare equal and have the same hash.
 
-    Joining raises InvalidRequest beyond FILTER_COMPARISONS comparisons and FILTER_DEPTH levels: a tree is walked by
-    recursion here and in Arrow, which must not exhaust the stack.
+    Joining raises InvalidRequest beyond FILTER_COMPARISONS comparisons or FILTER_DEPTH levels, because this module and
+    Arrow process a tree recursively, which must not exhaust the stack.
     """
 
     __slots__ = ()
 
     @property
     def comparisons(self) -> int:
-        """How many comparisons it has."""
+        """The number of comparisons."""
         return 1
 
     @property
     def depth(self) -> int:
-        """How many levels of nested conjunctions and disjunctions it has."""
+        """The number of levels of nested conjunctions and disjunctions."""
         return 0
 
     @property
     def columns(self) -> frozenset[str]:
-        """The names of the columns that it reads."""
+        """The names of the columns that the predicate reads."""
         raise NotImplementedError
 
     def bind(self, fields: Iterable[DataField]) -> BoundPredicate:
-        """The predicate on these columns.
+        """Return the predicate on these columns.
 
-        Raises SchemaMismatch naming the column, for one that is not among them and for a literal that does not fit.
+        Raises SchemaMismatch naming the column, for an unknown column and for a literal that does not fit.
         """
         bound = self._bind({f.name: f for f in fields})
         bound.to_arrow()
@@ -61,16 +61,16 @@ class Predicate:
         raise NotImplementedError
 
     def conjuncts(self) -> tuple[Predicate, ...]:
-        """Its parts that must all be true: those of a conjunction, else itself."""
+        """Return the parts that must all be true: those of a conjunction, otherwise the predicate itself."""
         return (self,)
 
     def only(self, columns: Collection[str]) -> Predicate | None:
-        """The conjunction of the conjuncts that read no other column; None if there is none."""
+        """Return the conjunction of the conjuncts that read only these columns; None if there is none."""
         parts = [p for p in self.conjuncts() if p.columns <= set(columns)]
         return _join(And, parts) if parts else None
 
     def to_json(self) -> dict[str, Any]:
-        """The tree as JSON values; ``from_json`` is the inverse."""
+        """Return the tree as JSON values; ``from_json`` is the inverse."""
         raise NotImplementedError
 
     def __and__(self, other: Predicate) -> Predicate:
@@ -88,7 +88,7 @@ class Predicate:
 
 @dataclass(frozen=True, slots=True)
 class Comparison(Predicate):
-    """One column against literals."""
+    """A comparison of one column with literals."""
 
     op: Op
     column: str
@@ -96,7 +96,7 @@ class Comparison(Predicate):
 
     @property
     def columns(self) -> frozenset[str]:
-        """The one column."""
+        """The column of the comparison."""
         return frozenset((self.column,))
 
     def _bind(self, fields: Mapping[str, DataField]) -> BoundPredicate:
@@ -108,7 +108,7 @@ class Comparison(Predicate):
         return bind_test(self.op, field, self.values)
 
     def to_json(self) -> dict[str, Any]:
-        """``{"op": "==", "column": "x", "values": [1]}``."""
+        """Return ``{"op": "==", "column": "x", "values": [1]}``."""
         return {"op": self.op.value, "column": self.column, "values": [literal_to_json(v) for v in self.values]}
 
     def __invert__(self) -> Predicate:
@@ -125,7 +125,7 @@ class Comparison(Predicate):
 
 
 _SHOWN = 8
-"""Literals of a list that the text of a predicate shows."""
+"""Maximum number of literals of a list that the text of a predicate shows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +150,7 @@ class And(Predicate):
         return self.parts
 
     def to_json(self) -> dict[str, Any]:
-        """``{"op": "and", "parts": [...]}``."""
+        """Return ``{"op": "and", "parts": [...]}``."""
         return {"op": "and", "parts": [p.to_json() for p in self.parts]}
 
     def __invert__(self) -> Predicate:
@@ -178,7 +178,7 @@ class Or(Predicate):
         return _single(BoundOr, tuple(p._bind(fields) for p in parts))
 
     def to_json(self) -> dict[str, Any]:
-        """``{"op": "or", "parts": [...]}``."""
+        """Return ``{"op": "or", "parts": [...]}``."""
         return {"op": "or", "parts": [p.to_json() for p in self.parts]}
 
     def __invert__(self) -> Predicate:
@@ -195,7 +195,7 @@ def _predicate(value: Any) -> Predicate:
 
 
 def _join(kind: type[And] | type[Or], parts: Sequence[Predicate]) -> Predicate:
-    """One conjunction or disjunction of the parts, those of the same kind taken apart; raises InvalidRequest."""
+    """Join the parts, flattening parts of the same kind; raises InvalidRequest beyond the limits."""
     comparisons = sum(p.comparisons for p in parts)
     depth = max(p.depth + (not isinstance(p, kind)) for p in parts)
     check_limit(_FILTER, comparisons, FILTER_COMPARISONS, "comparisons")
@@ -207,7 +207,7 @@ def _join(kind: type[And] | type[Or], parts: Sequence[Predicate]) -> Predicate:
 
 
 def _gathered(parts: Sequence[Predicate], one: Op, many: Op) -> list[Predicate]:
-    """The parts, those tests by ``one`` and ``many`` that name the same column as a single test by ``many``."""
+    """Return the parts, with all tests by ``one`` and ``many`` of one column joined to a single test by ``many``."""
     values: dict[str, list[Literal]] = {}
     for part in parts:
         if isinstance(part, Comparison) and part.op in (one, many):
@@ -226,21 +226,21 @@ def _single(kind: type[BoundAnd] | type[BoundOr], parts: tuple[BoundPredicate, .
 
 
 class Column:
-    """A column's name, to be compared with literals: ``col("price") > 10``."""
+    """A column name that can be compared with literals: ``col("price") > 10``."""
 
     __slots__ = ("name",)
     __hash__ = None  # type: ignore[assignment]
 
     def __init__(self, name: str) -> None:
         if not isinstance(name, str):
-            raise InvalidRequest(f"a column is named by a str, not by {type(name).__name__}")
+            raise InvalidRequest(f"a column name must be a str, not {type(name).__name__}")
         self.name = name
 
     def _test(self, op: Op, *values: Any) -> Predicate:
         for value in values:
             if isinstance(value, Column):
                 raise InvalidRequest(
-                    f"column {self.name!r} is compared with column {value.name!r}: a filter compares with a literal"
+                    f"column {self.name!r} is compared with column {value.name!r}: compare it with a literal"
                 )
             if isinstance(value, Predicate):
                 raise InvalidRequest(_NO_TRUTH)
@@ -265,25 +265,25 @@ class Column:
         return self._test(Op.GE, value)
 
     def is_in(self, values: Iterable[Any]) -> Predicate:
-        """Equal to one of ``values``, of which none is None; true for no row when there are none."""
+        """Select rows whose value is one of ``values``; None is not allowed. Without values, no row is selected."""
         if isinstance(values, str | bytes):
             raise InvalidRequest(f"is_in takes a list of values, not the text {values!r}")
         return self._test(Op.IN, *values)
 
     def is_null(self) -> Predicate:
-        """Null; a NaN is not null."""
+        """Select rows whose value is null; NaN is not null."""
         return self._test(Op.IS_NULL)
 
     def is_not_null(self) -> Predicate:
-        """Not null."""
+        """Select rows whose value is not null."""
         return self._test(Op.NOT_NULL)
 
     def between(self, low: Any, high: Any) -> Predicate:
-        """From ``low`` to ``high``, both included."""
+        """Select rows whose value is from ``low`` to ``high``, both included."""
         return self._test(Op.GE, low) & self._test(Op.LE, high)
 
     def startswith(self, prefix: str | bytes) -> Predicate:
-        """Text or binary that begins with ``prefix``."""
+        """Select rows whose text or binary value starts with ``prefix``."""
         return self._test(Op.STARTS, prefix)
 
     def _refuse(self, *_: Any) -> NoReturn:
@@ -296,19 +296,19 @@ class Column:
 
 
 def col(name: str) -> Column:
-    """The column of that name, to be compared: ``col("dt") >= "2026-05-01"``."""
+    """Return the column of that name, for comparisons: ``col("dt") >= "2026-05-01"``."""
     return Column(name)
 
 
 def parse_where(value: Any) -> Predicate | None:
-    """A ``where`` argument: None or a Predicate; raises InvalidRequest for anything else."""
+    """Return a ``where`` argument, None or a Predicate; raises InvalidRequest for any other value."""
     if value is None or isinstance(value, Predicate):
         return value
     raise InvalidRequest(f'where takes a predicate such as col("x") > 1, not {type(value).__name__} {value!r:.80}')
 
 
 def from_json(value: Any) -> Predicate:
-    """The predicate that ``to_json`` described; raises InvalidRequest for anything else."""
+    """Return the predicate that ``to_json`` encoded; raises InvalidRequest for any other value."""
     try:
         return _from_json(value)
     except RecursionError:

@@ -34,7 +34,7 @@ ROWS = pa.table(
 
 
 def selected(where):
-    """The numbers of the rows that the filter selects."""
+    """Return the numbers of the rows that the filter selects."""
     rows = ROWS.append_column("row", pa.array(range(4)))
     return rows.filter(where.bind(FIELDS).to_arrow())["row"].to_pylist()
 
@@ -101,7 +101,7 @@ def test_nan_is_the_greatest_number_and_zeros_are_equal(where, rows):
     assert selected(where) == rows
 
 
-def test_only_text_and_binary_start_with_something():
+def test_only_text_and_binary_support_startswith():
     with pytest.raises(SchemaMismatch, match="'i' is INT"):
         col("i").startswith("1").bind(FIELDS)
 
@@ -137,7 +137,7 @@ def may(where, **stats):
         (col("b") == b"\xff", (b"\x00", b"\x7f", 0), False),
     ],
 )
-def test_bounds_leave_room_or_not(where, bounds, expected):
+def test_bounds(where, bounds, expected):
     (name,) = where.columns
     assert may(where, **{name: bounds}) is expected
 
@@ -150,7 +150,7 @@ def test_nulls():
     assert may(col("i") != 5, i=(None, None, 9))
 
 
-def test_what_is_unknown_may_match():
+def test_unknown_statistics_may_match():
     for where in (col("i") == 5, col("i").is_null(), col("i").is_not_null(), ~col("i").is_in([5])):
         assert may(where)
         assert may(where, i=(None, None, None))
@@ -164,7 +164,7 @@ def test_and_or():
     assert not may((col("i") == 6) | (col("l") == 1), i=(1, 5, 0), l=(2, 2, 0))
 
 
-def test_floats_never_trust_bounds_about_nan_and_zeros():
+def test_float_bounds_do_not_cover_nan_and_zeros():
     for where in (col("f") > 9, col("f") >= 9, col("f") == NAN, col("f") != 1, ~col("f").is_in([1])):
         assert may(where, f=(1.0, 1.0, 0))
     assert may(col("f") < 0.5, f=(NAN, NAN, 0))

@@ -51,7 +51,7 @@ def bound(text, literal):
         ("TIMESTAMP(3) WITH LOCAL TIME ZONE", "2026-05-01T12:00:00.123-0130", MILLIS + 5_400_000),
     ],
 )
-def test_a_literal_that_the_column_can_hold(text, literal, value):
+def test_a_literal_that_fits_the_column(text, literal, value):
     assert bound(text, literal) == (value, True)
 
 
@@ -75,12 +75,12 @@ def test_a_literal_between_two_values_gives_the_one_below(text, literal, floor):
 @pytest.mark.parametrize(
     ("text", "literal", "says"),
     [
-        ("BOOLEAN", 1, "does not take the int 1"),
-        ("INT", True, "does not take the bool"),
-        ("INT", 1.0, "does not take the float"),
-        ("INT", "1", "does not take the str"),
+        ("BOOLEAN", 1, "does not accept the int 1"),
+        ("INT", True, "does not accept the bool"),
+        ("INT", 1.0, "does not accept the float"),
+        ("INT", "1", "does not accept the str"),
         ("TINYINT", 128, "from -128 to 127"),
-        ("DOUBLE", "1", "does not take the str"),
+        ("DOUBLE", "1", "does not accept the str"),
         ("DOUBLE", 10**400, "too large"),
         ("FLOAT", 1e300, "outside its range"),
         ("DECIMAL(5, 2)", 1.5, "use a Decimal"),
@@ -88,12 +88,12 @@ def test_a_literal_between_two_values_gives_the_one_below(text, literal, floor):
         ("DECIMAL(5, 2)", Decimal("-999.991"), "outside its range"),
         ("DECIMAL(5, 2)", Decimal("NaN"), "outside its range"),
         ("DECIMAL(5, 2)", Decimal("1E+1000000"), "outside its range"),
-        ("STRING", b"x", "does not take the bytes"),
+        ("STRING", b"x", "does not accept the bytes"),
         ("STRING", "\ud800", "surrogates"),
-        ("BYTES", "x", "does not take the str"),
+        ("BYTES", "x", "does not accept the str"),
         ("DATE", "May 1st", "not a date such as"),
         ("DATE", "2026-02-30", "day"),
-        ("DATE", 20574, "does not take the int"),
+        ("DATE", 20574, "does not accept the int"),
         ("TIME(3)", "25:00:00", "hour"),
         ("TIME(3)", dt.time(1, tzinfo=dt.UTC), "without zone"),
         ("TIMESTAMP(3)", "2026-05-01T00:00:00Z", "without offset"),

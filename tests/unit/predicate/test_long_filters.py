@@ -1,4 +1,4 @@
-"""Filters of many parts: they work or are refused. A crash ends a process of its own."""
+"""Filters of many parts work or are refused. A filter that could crash runs in a process of its own."""
 
 import pickle
 import subprocess
@@ -37,7 +37,7 @@ FILTERS = {
 }
 
 
-def test_an_equality_beside_an_empty_is_in_counts():
+def test_an_equality_joined_with_an_empty_is_in():
     assert selected(A.is_in([]) | (A == 1)) == [1]
     assert selected((A == 1) | A.is_in([])) == [1]
     assert selected(~A.is_in([]) & (A != 1)) == [0, 2, 3]
@@ -70,7 +70,7 @@ print(pa.table({"a": [1, 20_000]}).filter(where.to_arrow()).num_rows)
     assert (done.returncode, done.stdout) == (0, "1\n"), done.stderr
 
 
-def test_equalities_of_a_column_are_one_test():
+def test_equalities_of_a_column_become_one_test():
     where = ((A == 2) | (B > 1) | A.is_in([3, 1])).bind(FIELDS)
     assert where.parts[0] == BoundTest(Op.IN, FIELDS[0], (1, 2, 3))
     assert ((A != 2) & ~A.is_in([3, 1])).bind(FIELDS) == BoundTest(Op.NOT_IN, FIELDS[0], (1, 2, 3))

@@ -15,7 +15,7 @@ FIELDS = [DataField(0, "a", parse_type("INT")), DataField(1, "b", parse_type("ST
 A, B = col("a") == 1, col("b") == "x"
 
 
-def test_it_reads_as_it_is_written():
+def test_the_text_of_a_predicate():
     where = (col("a") >= 1) & (col("a").is_in([1, 2]) | col("b").startswith("x")) & col("b").is_not_null()
     assert str(where) == "a >= 1 and (a in (1, 2) or b starts with 'x') and b is not null"
 
@@ -64,7 +64,7 @@ def test_columns_and_the_part_on_some_columns():
     ],
     ids=["chained", "and", "not", "in", "precedence", "bare column"],
 )
-def test_classic_mistakes_are_told(mistake):
+def test_common_mistakes_are_refused(mistake):
     with pytest.raises(InvalidRequest, match=r"parentheses"):
         mistake()
 
@@ -83,7 +83,7 @@ def test_classic_mistakes_are_told(mistake):
         (lambda: parse_where("a = 1"), "predicate such as"),
     ],
 )
-def test_what_is_no_predicate_is_refused(mistake, says):
+def test_values_that_are_not_predicates_are_refused(mistake, says):
     with pytest.raises(InvalidRequest, match=says):
         mistake()
 
@@ -155,7 +155,7 @@ def test_other_json_is_refused(value):
         from_json(value)
 
 
-def test_json_without_end_is_refused():
+def test_json_that_is_nested_too_deeply_is_refused():
     value = A.to_json()
     for _ in range(100_000):
         value = {"op": "and", "parts": [value]}
