@@ -47,9 +47,9 @@ def _check_file(run: CheckRun, entry: ManifestEntry, location: Location, visit: 
     if not all(plain):
         return
     partition = context.partition_path(entry.partition)
-    for beside in file.extra_files:
-        run.data[beside] = 0
-        run.has_file(context.paths.data_file(partition, entry.bucket, beside), location)
+    for extra in file.extra_files:
+        run.data[extra] = 0
+        run.has_file(context.paths.data_file(partition, entry.bucket, extra), location)
     path = context.paths.data_file(partition, entry.bucket, file.file_name)
     if not run.has_file(path, location, file.file_size):
         run.broken.add(file.file_name)

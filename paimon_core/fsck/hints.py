@@ -17,7 +17,7 @@ def check_hints(run: CheckRun, location: Location) -> None:
     """Check LATEST and EARLIEST. A stale hint costs a listing; one next to a gap gives readers a wrong snapshot."""
     context, collector = run.context, run.collector
     ids = context.snapshots.ids()
-    for name, right, beside in ((LATEST, ids[-1:], 1), (EARLIEST, ids[:1], -1)):
+    for name, right, step in ((LATEST, ids[-1:], 1), (EARLIEST, ids[:1], -1)):
         path = context.paths.hint(name)
         run.reached.add(path)
         collector.check("I24")
@@ -31,7 +31,7 @@ def check_hints(run: CheckRun, location: Location) -> None:
         if text == b"".join(b"%d" % i for i in right):
             continue
         hint = int(text) if re.fullmatch(rb"[1-9]\d{0,18}", text) else None
-        if hint in ids and hint is not None and hint + beside not in ids:
+        if hint in ids and hint is not None and hint + step not in ids:
             level, then = Level.ERROR, "readers use it, because of the gap next to it"
         else:
             # A crash after a commit or an expiry leaves a stale hint.

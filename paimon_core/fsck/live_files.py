@@ -35,12 +35,16 @@ class LiveFiles:
             identity, place = entry.identity, (entry.partition, entry.bucket)
             if entry.kind is FileKind.ADD:
                 if identity in self.entries:
-                    run.collector.find("I8", location, f"{location.holder} adds {_named(entry)}, which exists already")
+                    run.collector.find(
+                        "I8", location, f"{location.holder} adds {_description(entry)}, which exists already"
+                    )
                     continue
                 self.entries[identity] = self.buckets[place][identity] = entry
                 self.rows += entry.file.row_count
             elif (deleted := self.entries.pop(identity, None)) is None:
-                run.collector.find("I8", location, f"{location.holder} deletes {_named(entry)}, which does not exist")
+                run.collector.find(
+                    "I8", location, f"{location.holder} deletes {_description(entry)}, which does not exist"
+                )
             else:
                 del self.buckets[place][identity]
                 self.rows -= deleted.file.row_count
@@ -108,5 +112,5 @@ def _count(entries: Iterable[ManifestEntry], sign: int, net: Counter[Any], added
             net[entry.identity] -= sign
 
 
-def _named(entry: ManifestEntry) -> str:
+def _description(entry: ManifestEntry) -> str:
     return f"file {entry.file.file_name} of bucket {entry.bucket}, level {entry.file.level}"

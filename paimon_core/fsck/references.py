@@ -51,7 +51,7 @@ def _compare(run: CheckRun, tagged: Snapshot, found: Snapshot, location: Locatio
             return
 
 
-def _check_state(run: CheckRun, snapshot: Snapshot, location: Location, held: Held) -> None:
+def _check_state(run: CheckRun, snapshot: Snapshot, location: Location, check_files: Held) -> None:
     lists = [
         run.manifests_of(snapshot.base_manifest_list, snapshot.base_manifest_list_size, location),
         run.manifests_of(snapshot.delta_manifest_list, snapshot.delta_manifest_list_size, location),
@@ -66,7 +66,7 @@ def _check_state(run: CheckRun, snapshot: Snapshot, location: Location, held: He
             location,
             f"{location.holder} records totalRecordCount {snapshot.total_record_count}, its files contain {files.rows}",
         )
-    held(files, snapshot, location)
+    check_files(files, snapshot, location)
 
 
 def check_changelogs(run: CheckRun, told: Callable[[list[ManifestEntry], Location], None]) -> None:
