@@ -1,4 +1,4 @@
-"""analyze: count a table's rows, and of its columns what a planner wants to know, and commit it (format 1.5, 3.2)."""
+"""Analysis: compute the row count and the column statistics for query planners, and commit them (format 1.5, 3.2)."""
 
 from __future__ import annotations
 
@@ -41,19 +41,19 @@ _WIDTHS = {
     TypeRoot.TIMESTAMP: 8,
     TypeRoot.TIMESTAMP_LTZ: 8,
 }
-"""Bytes that a planner reckons for a value."""
+"""The size of one value in bytes, as a query planner estimates it."""
 _EPOCH = datetime.date(1970, 1, 1)
 
 
 def analyze(request: CommitRequest, columns: Sequence[str] | None) -> Snapshot | None:
-    """Work out the statistics of the latest snapshot, in the latest schema's columns, and commit them.
+    """Compute the statistics of the latest snapshot, for columns of the latest schema, and commit them.
 
-    None for a table without snapshots. The file is deleted again when the commit certainly failed. Raises
-    SchemaMismatch for columns that are none or that are collections, CommitConflict.
+    Returns None for a table without snapshots. When the commit fails with CommitConflict, the statistics file is
+    deleted. Raises SchemaMismatch for unknown columns and for collections, CommitConflict.
     """
     view = TableView(request.context).refresh()
     context = view.context
-    chosen = _chosen(view, columns)
+    chosen = _fields_to_analyze(view, columns)
     statistics = read_latest(
         context.snapshots,
         lambda latest: None if latest is None else statistics_of(TableView(context, latest), latest, chosen),
@@ -72,7 +72,7 @@ def analyze(request: CommitRequest, columns: Sequence[str] | None) -> Snapshot |
         raise
 
 
-def _chosen(table: TableView, columns: Sequence[str] | None) -> list[DataField]:
+def _fields_to_analyze(table: TableView, columns: Sequence[str] | None) -> list[DataField]:
     if columns is None:
         return [f for f in table.schema.fields if _is_plain(f)]
     if isinstance(columns, str) or not isinstance(columns, Sequence):
@@ -89,9 +89,10 @@ def _is_plain(f: DataField) -> bool:
 
 
 def statistics_of(table: TableView, snapshot: Snapshot, fields: Sequence[DataField]) -> Statistics:
-    """The statistics of the snapshot that the table is pinned to.
+    """Compute the statistics of ``snapshot``, to which ``table`` is pinned.
 
-    ``size_bytes`` is the part of the files' bytes that the merged rows have in their rows (as Spark reckons it).
+    ``size_bytes`` is an estimate: the size of all data files times merged rows divided by rows in the files, which is
+    also what Spark computes.
     """
     context = table.context
     entries = context.manifests.entries_of(snapshot)
@@ -112,7 +113,7 @@ def statistics_of(table: TableView, snapshot: Snapshot, fields: Sequence[DataFie
 
 @dataclass
 class _Column:
-    """Gathers one column's statistics batch by batch; its distinct values are held in memory."""
+    """Collects the statistics of one column batch by batch; all distinct values are kept in memory."""
 
     of: DataField
     nulls: int = 0
@@ -181,7 +182,7 @@ def _less(left: pa.Scalar, right: pa.Scalar) -> bool:
 
 
 def _text(f: DataField, value: pa.Scalar) -> str:
-    """A bound as Java's serializers write it."""
+    """Return a smallest or largest value as text, in the format of Java's serializers."""
     root = f.type.root
     if root in TIMESTAMP_ROOTS:
         return _timestamp_text(f, value)
@@ -202,7 +203,10 @@ def _text(f: DataField, value: pa.Scalar) -> str:
 
 
 def _timestamp_text(f: DataField, value: pa.Scalar) -> str:
-    """``2024-01-01 00:00:00.123``: as many digits of the second as the type has, those of a zone in UTC."""
+    """Return text such as ``2024-01-01 00:00:00.123``; types with a time zone are in UTC.
+
+    The fraction is cut to the precision of the type where only zeros are lost.
+    """
     per_second = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}[value.type.unit]
     seconds, rest = divmod(value.value, per_second)
     nanos = rest * (10**9 // per_second)

@@ -1,4 +1,4 @@
-"""The arguments of calls: times, ages and numbers as the layers below take them; a wrong one is named."""
+"""Argument checks: convert times, ages and numbers to what the lower layers expect, or name the wrong argument."""
 
 from __future__ import annotations
 
@@ -9,33 +9,33 @@ from paimon_core.errors import InvalidRequest
 
 
 def epoch_millis(time: Any) -> int:
-    """A datetime (naive: local time) or epoch milliseconds as the latter; raises InvalidRequest for anything else."""
+    """Return a datetime (naive: local time) or epoch milliseconds as epoch milliseconds, else raise InvalidRequest."""
     if isinstance(time, datetime.datetime):
         try:
             return int(time.timestamp() * 1000)
         except (ValueError, OverflowError, OSError) as error:
-            raise InvalidRequest(f"time {time} has no epoch milliseconds here: {error}") from None
+            raise InvalidRequest(f"time {time} cannot be converted to epoch milliseconds: {error}") from None
     if isinstance(time, int) and not isinstance(time, bool):
         return time
     raise InvalidRequest(f"time must be a datetime or epoch milliseconds, not {time!r:.60}")
 
 
 def as_millis(name: str, value: object) -> int:
-    """A timedelta in milliseconds; raises InvalidRequest naming the argument for anything else, and for less than 0."""
+    """Return a timedelta in milliseconds; raises InvalidRequest for other types and for less than 0."""
     if not isinstance(value, datetime.timedelta) or value < datetime.timedelta():
         raise InvalidRequest(f"{name} must be a timedelta that is not negative, not {value!r:.60}")
     return int(value.total_seconds() * 1000)
 
 
 def whole(name: str, value: object) -> int:
-    """A whole number; raises InvalidRequest naming the argument for anything else."""
+    """Return a whole number unchanged; raises InvalidRequest, which names the argument, for anything else."""
     if not isinstance(value, int) or isinstance(value, bool):
         raise InvalidRequest(f"{name} must be a whole number, not {value!r:.60}")
     return value
 
 
 def at_least_one(name: str, value: int | None, default: int) -> int:
-    """A whole number from 1; ``default`` for None. Raises InvalidRequest naming the argument."""
+    """Return a whole number of at least 1 unchanged, ``default`` for None; raises InvalidRequest for anything else."""
     if value is None:
         return default
     if not isinstance(value, int) or isinstance(value, bool) or value < 1:

@@ -1,4 +1,4 @@
-"""Branches: the branches of one table as a user makes, lists, renames, deletes and takes them over (format 15.2)."""
+"""Branches: create, list, rename, delete and fast-forward the branches of one table (format 15.2)."""
 
 from __future__ import annotations
 
@@ -14,45 +14,47 @@ from paimon_core.metadata.table_identity import same_table, table_to_change
 
 @dataclass(frozen=True)
 class Branches:
-    """The branches of one table, seen from the branch of ``context``; ``Table.branch(name)`` reads and writes one.
+    """The branches of one table; ``create`` and ``fast_forward`` work on the branch of ``context``.
 
-    Every call raises TableNotFound when the table was dropped or made anew.
+    ``Table.branch(name)`` reads and writes a branch. Every method raises TableNotFound when the table was dropped or
+    re-created.
     """
 
     context: TableContext
 
     def create(self, name: str, *, tag: str | None = None) -> None:
-        """Make a branch: with this one's schemas and no rows, or with the rows of a tag.
+        """Create a branch with the schemas of this branch, and without rows or with those of ``tag``.
 
-        Raises AlreadyExists, TagNotFound, InvalidRequest for a name that cannot be.
+        Raises AlreadyExists, TagNotFound, and InvalidRequest for an invalid name.
         """
         create_branch(table_to_change(self.context), name, tag)
 
     def list(self) -> list[str]:
-        """The names of all branches but main; those that are half made or half deleted are left out."""
+        """Return the names of all branches but main; incompletely created or deleted branches are left out."""
         branches = same_table(self.context).branches
         links = branches.links()
         return [name for name in branches.names() if name in links or not branches.is_hidden(name)]
 
     def rename(self, name: str, new_name: str) -> None:
-        """Give a branch another name; nobody should be writing to it. A crash leaves one or both names, never none.
+        """Rename a branch to which no process writes. After a crash it has one of the names or both, never none.
 
-        Raises BranchNotFound, AlreadyExists, InvalidRequest, CommitConflict when it was committed to all the same.
+        Raises BranchNotFound, AlreadyExists, InvalidRequest, and CommitConflict when a concurrent writer committed to
+        the branch.
         """
         rename_branch(table_to_change(self.context), name, new_name)
 
     def delete(self, name: str) -> None:
         """Delete a branch; data files that only it used become orphans. Raises BranchNotFound, InvalidRequest.
 
-        ``maintenance.plan_branch_deletion`` looks before.
+        ``maintenance.plan_branch_deletion`` shows what would be deleted.
         """
         delete_branch(table_to_change(self.context), name)
 
     def fast_forward(self, name: str) -> Snapshot:
-        """Take over the snapshots, schemas and tags that branch ``name`` has on top of ours; our latest snapshot then.
+        """Add the snapshots, schemas and tags of branch ``name`` to this branch; return its new latest snapshot.
 
-        Snapshots appear one after the other, as they were committed there; one that was cut short is finished by the
-        next. The branch stands afterwards. Raises CommitConflict naming what would be lost when we have moved since
-        the branch was made, BranchNotFound, InvalidRequest.
+        Snapshots become visible one after the other, as they were committed to the branch; the next call finishes an
+        interrupted one. The branch itself is kept. Raises CommitConflict naming what would be lost when this branch
+        has changed since the branch was created, BranchNotFound, InvalidRequest.
         """
         return fast_forward(table_to_change(self.context), name)

@@ -1,4 +1,4 @@
-"""CommitRequest: who commits, under which number, with which properties; checked before anything is written."""
+"""CommitRequest: the user, identifier, properties and watermark of one commit, checked before anything is written."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from paimon_core.metadata.snapshot import BASE, BATCH_IDENTIFIER, Snapshot
 from paimon_core.metadata.table_identity import check_same_table
 
 LONGEST_USER = 200
-"""Bytes of a commit user, which Paimon also makes a part of file names."""
+"""The longest commit user in bytes; Paimon uses the user as a part of file names."""
 _NOT_IN_A_USER = re.compile(r"[/\\\x00-\x1f\x7f]")
 
 
 @dataclass
 class CommitRequest:
-    """One commit to be; ``identifier`` is BATCH_IDENTIFIER for a commit that is not counted."""
+    """One requested commit; ``identifier`` is BATCH_IDENTIFIER when the caller gave none."""
 
     context: TableContext
     user: str
@@ -38,9 +38,9 @@ class CommitRequest:
     properties: Mapping[str, str]
     watermark: int | None = None
     named: bool = True
-    """Whether the caller chose the user; otherwise it is one of its own, made up for this commit."""
+    """Whether the caller chose the user; otherwise it is a random one, created for this commit."""
     looked_at: Snapshot | None = field(default=None, compare=False)
-    """The snapshot up to which ``landed`` has found none of this (user, identifier)."""
+    """The latest snapshot when ``landed`` found no snapshot of this (user, identifier)."""
 
     @staticmethod
     def of(
@@ -50,7 +50,10 @@ class CommitRequest:
         properties: Mapping[str, str] | None,
         watermark: int | None = None,
     ) -> CommitRequest:
-        """Check a caller's words; raises InvalidRequest, UnsupportedFeature for a table that is not written here."""
+        """Check the arguments and return the request.
+
+        Raises InvalidRequest, and UnsupportedFeature for a table that this library cannot write.
+        """
         context.options.check_writable(context.name)
         check_same_table(context)
         if user is not None:
@@ -83,14 +86,14 @@ class CommitRequest:
 
     @property
     def counts(self) -> bool:
-        """Whether the commit happens once for its (user, identifier)."""
+        """Whether the commit has an identifier, and so happens exactly once for its (user, identifier)."""
         return self.identifier != BATCH_IDENTIFIER
 
     def landed(self, above: int = 0) -> Snapshot | None:
-        """The snapshot that this (user, identifier) has made before; None for one that is still to be made.
+        """Return the snapshot that this (user, identifier) has committed before; None when there is none.
 
-        It is known as long as the snapshot has not expired. With ``above`` only later snapshots are looked at. Raises
-        InvalidRequest when the user has gone past the identifier without making it.
+        Expired snapshots are not found. Only snapshots with an id above ``above`` are read. Raises InvalidRequest when
+        the user has committed a higher identifier instead.
         """
         if not self.counts:
             return None
@@ -101,13 +104,16 @@ class CommitRequest:
             return newest
         raise InvalidRequest(
             f"user {self.user!r} has committed identifier {newest.commit_identifier} to {self.context.name}: "
-            f"identifier {self.identifier} comes too late, for the identifiers of a user ascend",
+            f"identifier {self.identifier} is too low, because the identifiers of a user must ascend",
             user=self.user,
             identifier=self.identifier,
         )
 
     def newest(self, above: int = 0) -> Snapshot | None:
-        """The newest snapshot of this user that has an identifier; None when none is left."""
+        """Return the newest snapshot of this user that has an identifier; None when there is none.
+
+        An orphaned snapshot does not count.
+        """
         latest = self.context.snapshots.latest()
         if latest is None:
             return None
@@ -128,12 +134,12 @@ class CommitRequest:
         fresh: bool = False,
         reads: Reads | None = None,
     ) -> Snapshot | None:
-        """Make the messages visible; the last snapshot of it, None when they change nothing.
+        """Commit the messages and return the last snapshot of the commit; None when they change nothing.
 
-        ``fresh``: this call has written their files. ``reads``: the rows that it made them from. A commit that fails
-        deletes none of their files: the caller has the messages and may commit them later. A commit that succeeds
-        deletes the files that it wrote again with higher sequence numbers. Raises CommitConflict, CommitStateUnknown,
-        InvalidRequest, UnsupportedFeature, TableNotFound.
+        ``fresh``: the caller has just written their files. ``reads``: the rows that the messages were computed from. A
+        commit that fails deletes none of their files, as the caller may commit the messages later. A commit that
+        succeeds deletes the files that it rewrote with higher sequence numbers. Raises CommitConflict,
+        CommitStateUnknown, InvalidRequest, UnsupportedFeature, TableNotFound.
         """
         check_same_table(self.context)
         if overwrite is not None and not isinstance(overwrite, Overwrite):
@@ -159,9 +165,10 @@ class CommitRequest:
         *,
         reads: Reads | None = None,
     ) -> Snapshot | None:
-        """``commit`` of messages that this very call has written and nobody else holds: a refused one deletes them.
+        """Do ``commit`` for messages whose files the caller has just written and no other process knows.
 
-        So does an overwrite with the changelog files that it does not take.
+        When the commit fails, their files are deleted. A successful overwrite deletes their changelog files, because
+        an overwrite has no changelog.
         """
         try:
             snapshot = self.commit(messages, overwrite, operation, fresh=True, reads=reads)
@@ -174,7 +181,7 @@ class CommitRequest:
         return snapshot
 
     def author(self, operation: str | None = None) -> Author:
-        """What the snapshot will say of its maker."""
+        """Return what the snapshot records about its commit: user, identifier, properties, watermark, operation."""
         return Author(self.user, self.identifier, self.properties, self.watermark, operation)
 
 
@@ -183,8 +190,8 @@ def _check_user(user: object) -> None:
         raise InvalidRequest(f"a commit user must be text that is not blank, not {user!r:.80}", user=user)
     if found := _NOT_IN_A_USER.search(user):
         raise InvalidRequest(
-            f"a commit user must have no '/', '\\' or control character, and {user!r:.80} has one at "
-            f"{found.start()}: it becomes a part of file names",
+            f"a commit user becomes a part of file names and must not contain '/', '\\' or a control character: "
+            f"{user!r:.80} has one at position {found.start()}",
             user=user,
         )
     if len(user.encode()) > LONGEST_USER:
@@ -202,5 +209,5 @@ def _is_whole(value: object) -> bool:
 
 
 def _is_text(value: object) -> bool:
-    """Text that can be stored: a lone surrogate is none."""
+    """Whether the value is text that can be stored as UTF-8, so without a lone surrogate."""
     return isinstance(value, str) and not any("\ud800" <= c <= "\udfff" for c in value)

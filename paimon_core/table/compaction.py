@@ -1,4 +1,4 @@
-"""Upkeep: plan the compactions of a table and run them here, as far as its options call for (format 8.2 to 8.4)."""
+"""Compaction of a table: plan the compactions that its options require, run and commit them (format 8.2 to 8.4)."""
 
 from __future__ import annotations
 
@@ -26,22 +26,32 @@ from paimon_core.table.commit_request import CommitRequest
 _LOG = logging.getLogger(__name__)
 _Place = tuple[bytes, int]
 Work = Callable[[TableContext, Sequence[CompactionTask]], list[CommitMessage]]
-"""Does tasks, here or in other processes, and gives their messages; when one fails, nothing of them is committed."""
+"""Runs tasks, in this process or others, and returns their messages; if one task fails, none is committed."""
 
 AFTER_COMMIT: tuple[Callable[[TableContext, Snapshot], object], ...] = (create_and_expire_tags,)
-"""What the table does by itself after a commit, unless write-only: called in order with the last snapshot of it, also
-for a commit that is found to have landed before, so each must bear to be repeated. Before compaction and expiry."""
+"""Steps that run after a commit, before compaction and expiry, unless the table is write-only.
+
+They are called in order with the last snapshot of the commit. They also run when a repeated commit finds that it
+succeeded before, so each step must be repeatable."""
 
 
 def follow_up(context: TableContext, snapshot: Snapshot) -> None:
-    """Do what ``AFTER_COMMIT`` lists, unless the table is write-only; a failure is logged, for the commit stands."""
+    """Run the steps in ``AFTER_COMMIT``, unless the table is write-only.
+
+    An error is logged and not raised, because the commit succeeded.
+    """
     if context.options["write-only"]:
         return
     for step in AFTER_COMMIT:
         try:
             step(context, snapshot)
         except PaimonError as error:
-            _LOG.warning("table %s: snapshot %d stands, its upkeep has to wait: %s", context.name, snapshot.id, error)
+            _LOG.warning(
+                "table %s: snapshot %d is committed, its maintenance failed and is left to a later commit: %s",
+                context.name,
+                snapshot.id,
+                error,
+            )
 
 
 def plan(
@@ -51,11 +61,11 @@ def plan(
     where: Predicate | None = None,
     written: Collection[_Place] | None = None,
 ) -> list[CompactionTask]:
-    """The compactions of the latest snapshot, largest first; ``full``: every bucket into one run.
+    """Return the compactions that the latest snapshot needs, largest first; ``full``: every bucket into one run.
 
-    Where ``full-compaction.delta-commits`` makes a full compaction due, all buckets that are not settled are compacted
-    fully. Otherwise what the strategy picks; ``written`` (partition, bucket)s limit it to them and to those whose
-    level 0 is overdue. ``where`` is on partition columns.
+    When ``full-compaction.delta-commits`` makes a full compaction due, all buckets that are not one run at the last
+    level are compacted fully. Otherwise the strategy picks among all buckets, or among those in ``written`` and those
+    whose level 0 is overdue. ``where`` is on partition columns.
     """
     latest, entries = read_latest(
         context.snapshots, lambda latest: (latest, context.manifests.entries_of(latest) if latest else [])
@@ -82,9 +92,10 @@ def compact(
     written: Collection[_Place] | None = None,
     work: Work = run_tasks,
 ) -> Snapshot | None:
-    """Plan and run, and again for buckets with more runs than num-sorted-run.stop-trigger; the last snapshot.
+    """Plan and run compactions, and return the last snapshot; None when there was nothing to do.
 
-    None when there was nothing to do. Raises CommitConflict when others were faster in every bucket.
+    Buckets that keep ``num-sorted-run.stop-trigger`` runs or more are compacted again. Raises CommitConflict when
+    concurrent commits conflicted in every bucket.
     """
     done = None
     while tasks := plan(context, full=full, where=where, written=written):
@@ -105,9 +116,9 @@ def compact(
 def run(
     context: TableContext, request: CommitRequest, tasks: Sequence[CompactionTask], work: Work = run_tasks
 ) -> Snapshot | None:
-    """Run the tasks and commit them together; when a bucket conflicts, each bucket by itself.
+    """Run the tasks and commit them together; after a conflict, commit each bucket separately.
 
-    Raises CommitConflict when no bucket could be committed. The files of a bucket that was refused are deleted.
+    Raises CommitConflict when no bucket could be committed. The files of a bucket that is not committed are deleted.
     """
     return _commit(replace(request, properties=marked(tasks, request.properties)), work(context, tasks))
 
@@ -121,20 +132,23 @@ def _commit(request: CommitRequest, messages: Sequence[CommitMessage]) -> Snapsh
         abort(messages, request.context)
         raise
     except CommitConflict as error:
-        # No bucket is to blame: others won every race, or the snapshot was taken back and its files may go.
+        # The conflict is not about one bucket: all retries lost the race for the next snapshot id, or the snapshot was
+        # withdrawn and an expiry may delete its files.
         if "attempts" in error.facts or "taken_back" in error.facts:
             abort(messages, request.context)
             raise
-        return _one_by_one(request, messages, error)
+        return _commit_separately(request, messages, error)
 
 
-def _one_by_one(request: CommitRequest, messages: Sequence[CommitMessage], refused: CommitConflict) -> Snapshot | None:
+def _commit_separately(
+    request: CommitRequest, messages: Sequence[CommitMessage], refused: CommitConflict
+) -> Snapshot | None:
     last = None
     for position, message in enumerate(messages):
         try:
             last = request.commit_own([message]) or last
         except CommitConflict as error:
-            _LOG.info("table %s: bucket %d is left to others: %s", request.context.name, message.bucket, error)
+            _LOG.info("table %s: bucket %d was not compacted: %s", request.context.name, message.bucket, error)
         except BaseException:
             abort(messages[position + 1 :], request.context)
             raise

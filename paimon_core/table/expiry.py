@@ -1,4 +1,7 @@
-"""Expiry: what goes by age and number, each a plan to look at first (format 16); a part of ``table.maintenance``."""
+"""Expiry: the part of ``table.maintenance`` that deletes by age and number (format 16).
+
+It expires snapshots, changelogs, partitions, consumers and tags. Each expiry is a plan that is checked, then applied.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +31,7 @@ APPLY: Mapping[str, Callable[[TableContext, Plan], Any]] = {
     consumers.OPERATION: consumers.apply_consumer_expiry,
     tag_expiry.OPERATION: tag_expiry.apply_tag_expiry,
 }
-"""What applies a plan of expiry, by its operation."""
+"""The functions that apply an expiry plan, by the plan's operation."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +41,7 @@ class Expiry:
     context: TableContext
 
     def _checked_context(self) -> TableContext:
-        """The context; raises TableNotFound when the table was dropped or made anew."""
+        """Return the context; raises TableNotFound when the table was dropped or re-created."""
         return table_to_change(self.context)
 
     def plan_snapshot_expiry(
@@ -49,9 +52,10 @@ class Expiry:
         older_than: datetime.timedelta | None = None,
         limit: int | None = None,
     ) -> Plan:
-        """Find the snapshots to expire, their files, and who holds others; defaults as ``Table.expire_snapshots``.
+        """Plan which snapshots expire, which of their files are deleted, and which snapshots are protected by what.
 
-        Raises InvalidRequest, CorruptTable naming what cannot be read.
+        Defaults as in ``Table.expire_snapshots``. Raises InvalidRequest, and CorruptTable with the file that cannot be
+        read.
         """
         context = self._checked_context()
         snapshots, lasting = asked_retentions(context, keep_last, keep_max, older_than, limit)
@@ -65,7 +69,7 @@ class Expiry:
         older_than: datetime.timedelta | None = None,
         limit: int | None = None,
     ) -> Plan:
-        """Find the changelogs to expire that outlived their snapshots (format 16.2); the newest of them always stays.
+        """Plan which lasting changelogs expire (format 16.2); the newest one is always kept.
 
         Defaults come from the options ``changelog.num-retained.min/max`` and ``changelog.time-retained``, and from
         those for snapshots. Raises InvalidRequest, CorruptTable.
@@ -90,10 +94,10 @@ class Expiry:
         strategy: str | None = None,
         limit: int | None = None,
     ) -> Plan:
-        """Find the partitions whose time is over, by "values-time" or "update-time" (format 16.3).
+        """Plan which partitions expire, by ``strategy`` "values-time" or "update-time" (format 16.3).
 
-        Defaults come from the options ``partition.expiration-*``. A partition that tells no time is listed among the
-        protected. Raises InvalidRequest, UnsupportedFeature for a time format that is not read here.
+        Defaults come from the options ``partition.expiration-*``. A partition whose time cannot be determined is listed
+        as protected. Raises InvalidRequest, and UnsupportedFeature for a time format that is not supported.
         """
         return partitions.plan_partition_expiry(
             self._checked_context(),
@@ -104,37 +108,38 @@ class Expiry:
         )
 
     def plan_consumer_expiry(self, *, older_than: datetime.timedelta | None = None) -> Plan:
-        """Find the consumers that fell silent; default: option ``consumer.expiration-time``."""
+        """Plan to delete consumers not updated for ``older_than`` (default: option ``consumer.expiration-time``)."""
         millis = None if older_than is None else as_millis("older_than", older_than)
         return consumers.plan_consumer_expiry(
             self._checked_context(), now_millis=clock.now_millis(), lifetime_millis=millis
         )
 
     def plan_tag_expiry(self, *, older_than: datetime.timedelta | None = None) -> Plan:
-        """Find the tags whose time is over, with ``older_than`` also those that are older, and what only they use.
+        """Plan to delete the tags whose retention time is over or that are older, and the files that only they use.
 
-        Raises InvalidRequest, CorruptTable naming what cannot be read.
+        Without ``older_than`` only the tags' own retention times count. Raises InvalidRequest, and CorruptTable with
+        the file that cannot be read.
         """
         now = clock.now_millis()
-        made_before = None if older_than is None else now - as_millis("older_than", older_than)
-        return tag_expiry.plan_tag_expiry(self._checked_context(), now_millis=now, older_than_millis=made_before)
+        created_before = None if older_than is None else now - as_millis("older_than", older_than)
+        return tag_expiry.plan_tag_expiry(self._checked_context(), now_millis=now, older_than_millis=created_before)
 
     def consumers(self) -> list[Consumer]:
-        """The streaming readers and the first snapshot that each has not read, by name; raises CorruptTable."""
+        """Return the consumers by name, each with the first snapshot it has not read; raises CorruptTable."""
         return self._checked_context().consumers.list()
 
     def reset_consumer(self, name: str, next_snapshot: int | None = None) -> None:
-        """Let a reader go on from a snapshot, None: forget it; raises NotFound, InvalidRequest."""
+        """Set the next snapshot of a consumer, or delete it when that is None; raises NotFound, InvalidRequest."""
         if next_snapshot is None:
             self._checked_context().consumers.delete(name)
         else:
             self._checked_context().consumers.reset(name, next_snapshot)
 
     def mark_done(self, *partitions: Mapping[str, Any]) -> tuple[str, ...]:
-        """Tell others that these partitions are complete (format 16.8), each given by its columns and values.
+        """Write a file that marks each of these partitions as complete (format 16.8); return the files' paths.
 
-        The files written. Raises InvalidRequest, SchemaMismatch, UnsupportedFeature for another action than
-        ``partition.mark-done-action = success-file``.
+        A partition is given by its columns and values. Raises InvalidRequest, SchemaMismatch, and UnsupportedFeature
+        for another action than ``partition.mark-done-action = success-file``.
         """
         if not partitions:
             raise InvalidRequest("mark_done needs one or more partitions, such as {'dt': '2024-01-01'}")
@@ -148,9 +153,9 @@ def asked_retentions(
     older_than: datetime.timedelta | None,
     limit: int | None,
 ) -> tuple[Retention, Retention | None]:
-    """How long snapshots stay by a caller's words and else by the options; also changelogs that outlive them.
+    """Return the retention of snapshots and of lasting changelogs (None: there are none) from arguments and options.
 
-    Raises InvalidRequest naming the argument.
+    Arguments that are None come from the options. Raises InvalidRequest, which names the argument.
     """
     return retentions(
         context,

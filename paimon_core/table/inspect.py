@@ -1,4 +1,4 @@
-"""Inspect: a table's metadata as Arrow tables, one row a snapshot, file, manifest, partition, bucket ..."""
+"""Inspect: the metadata of a table as Arrow tables, such as one row per snapshot, file, manifest or bucket."""
 
 from __future__ import annotations
 
@@ -32,7 +32,10 @@ def _table(columns: Sequence[tuple[str, pa.DataType]], rows: Sequence[Sequence[A
 
 @dataclass(frozen=True)
 class Inspect:
-    """Views on one table's metadata; those on files speak of the pinned snapshot, or the latest."""
+    """The metadata of one table; files, manifests, partitions and buckets are those of the pinned or latest snapshot.
+
+    Every method returns one Arrow table.
+    """
 
     context: TableContext
     pinned: Snapshot | None = None
@@ -45,7 +48,7 @@ class Inspect:
         return self._of_snapshot(lambda s: self.context.manifests.entries_of(s) if s else [])
 
     def snapshots(self) -> pa.Table:
-        """One row a snapshot that has not expired, oldest first; times are UTC."""
+        """One row per snapshot that has not expired, oldest first; times are UTC."""
         columns = [
             ("snapshot_id", pa.int64()),
             ("schema_id", pa.int64()),
@@ -85,7 +88,7 @@ class Inspect:
         )
 
     def files(self) -> pa.Table:
-        """One row a live data file; keys and value bounds as JSON; ``creation_time`` is the writer's local time."""
+        """One row per live data file; key ranges as JSON; ``creation_time`` is the writer's local time."""
         columns = [
             ("partition", pa.string()),
             ("bucket", pa.int32()),
@@ -127,7 +130,7 @@ class Inspect:
         )
 
     def manifests(self) -> pa.Table:
-        """One row a manifest of the base, delta and changelog lists; the last goes when the snapshot expires."""
+        """One row per manifest of the base, delta and changelog list; a missing changelog list is left out."""
         columns = [
             ("file_name", pa.string()),
             ("file_size", pa.int64()),
@@ -141,7 +144,7 @@ class Inspect:
         return _table(columns, rows)
 
     def _manifests(self, snapshot: Snapshot | None) -> list[tuple[str, ManifestFile]]:
-        """The manifests of each list that is there, with the list's name."""
+        """Return the manifests of each list that exists, with the list's name."""
         lists = [("base", snapshot.base_manifest_list), ("delta", snapshot.delta_manifest_list)] if snapshot else []
         changelog = snapshot.changelog_manifest_list if snapshot else None
         if changelog is not None and self.context.storage.exists(self.context.paths.manifest(changelog)):
@@ -149,7 +152,7 @@ class Inspect:
         return [(which, m) for which, name in lists for m in self.context.manifests.read_list(name)]
 
     def partitions(self) -> pa.Table:
-        """One row a partition, sorted by its directory: physical rows (before merging), bytes, files."""
+        """One row per partition, sorted by its directory: physical rows (before merging), bytes, files."""
         columns = [
             ("partition", pa.string()),
             ("record_count", pa.int64()),
@@ -173,7 +176,7 @@ class Inspect:
         return _table(columns, sorted(rows))
 
     def buckets(self) -> pa.Table:
-        """One row a bucket: physical rows, bytes, files, and the state of its LSM tree."""
+        """One row per bucket: physical rows (before merging), bytes, files, level-0 files and sorted runs."""
         columns = [
             ("partition", pa.string()),
             ("bucket", pa.int32()),
@@ -202,7 +205,7 @@ class Inspect:
         return _table(columns, sorted(rows))
 
     def options(self) -> pa.Table:
-        """The options as the schema file holds them, and what becomes of each: see ``paimon_core.options.Use``."""
+        """One row per option in the schema file, with how it is used here: see ``paimon_core.options.Use``."""
         uses = self.context.options.uses
         return _table(
             [("key", pa.string()), ("value", pa.string()), ("use", pa.string())],
@@ -210,7 +213,7 @@ class Inspect:
         )
 
     def schemas(self) -> pa.Table:
-        """One row a schema version; fields and options as JSON."""
+        """One row per schema version; fields and options as JSON."""
         columns = [
             ("schema_id", pa.int64()),
             ("fields", pa.string()),
@@ -237,7 +240,7 @@ class Inspect:
         )
 
     def tags(self) -> pa.Table:
-        """One row a tag, by name."""
+        """One row per tag, sorted by name."""
         columns = [
             ("tag_name", pa.string()),
             ("snapshot_id", pa.int64()),

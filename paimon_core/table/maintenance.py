@@ -1,4 +1,7 @@
-"""Maintenance: what keeps a table healthy; destructive work is planned, looked at, then applied."""
+"""Maintenance: expiry, removal of orphans, repair and checks of one table.
+
+Operations that delete something return a plan first; the caller checks it and applies it.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +41,7 @@ APPLY: Mapping[str, Callable[[TableContext, Plan], Any]] = MappingProxyType(
         **expiry.APPLY,
     }
 )
-"""What applies a plan, by its operation."""
+"""The functions that apply a plan, by the plan's operation."""
 _DAY = datetime.timedelta(days=1)
 _WEEK = datetime.timedelta(days=7)
 
@@ -48,26 +51,27 @@ class Maintenance(expiry.Expiry):
     """The maintenance of one table on one branch."""
 
     def apply(self, plan: Plan) -> Any:
-        """Do what a plan says, and report it; the report's type is that of the operation.
+        """Apply a plan and return the report of its operation.
 
-        Raises InvalidRequest for a plan of another table or of an unknown operation, PlanOutdated when the table moved:
-        nothing was done then. TableNotFound, as all of these, when it was dropped or made anew.
+        Raises InvalidRequest for a plan of another table or of an unknown operation, and PlanOutdated when the table
+        has changed since the plan; nothing was done then. Like all methods here, raises TableNotFound when the table
+        was dropped or re-created.
         """
         if not isinstance(plan, Plan) or plan.operation not in APPLY:
             known = ", ".join(sorted(APPLY))
             raise InvalidRequest(f"apply takes a plan to {known}, not {plan!r:.80}")
         return APPLY[plan.operation](self._checked_context(), plan)
 
-    # -- files that nobody uses, entries that have no file
+    # -- files that are not referenced, entries whose file is missing
 
     def plan_orphan_removal(
         self, *, older_than: datetime.timedelta = _DAY, mode: str = "quarantine", without_snapshots: bool = False
     ) -> Plan:
-        """Find the files, older than this, that no snapshot, tag or changelog of any branch uses (format 16.6).
+        """Plan to remove the files that no snapshot, tag or changelog of any branch references (format 16.6).
 
-        ``older_than`` must exceed the longest time from the writing of a file to its commit. ``mode``: "quarantine" or
-        "delete"; ``without_snapshots``: also take the files of a table that never had one. Raises InvalidRequest,
-        CorruptTable when it cannot be known what is used.
+        Only files older than ``older_than`` are removed; it must exceed the longest time from the writing of a file to
+        its commit. ``mode``: "quarantine" or "delete"; ``without_snapshots``: also remove the files of a table without
+        snapshots. Raises InvalidRequest, and CorruptTable when the references cannot be determined.
         """
         return orphans.plan_orphan_removal(
             self._checked_context(),
@@ -77,23 +81,23 @@ class Maintenance(expiry.Expiry):
         )
 
     def quarantines(self) -> list[quarantine.Quarantine]:
-        """What orphan removals have put aside, oldest first."""
+        """Return the quarantines of earlier orphan removals, oldest first."""
         return quarantine.quarantines(self._checked_context())
 
     def undo(self, quarantine_id: str) -> quarantine.UndoReport:
-        """Bring back what one orphan removal put aside, bit for bit; raises NotFound."""
+        """Move the files of one quarantine back to their places, unchanged; raises NotFound."""
         return quarantine.undo(self._checked_context(), quarantine_id)
 
     def plan_quarantine_purge(self, *, older_than: datetime.timedelta = _WEEK) -> Plan:
-        """Plan to delete for good what was put aside longer ago than this, unless the table uses it after all."""
+        """Plan to delete the quarantines older than ``older_than``, except those with a file that the table uses."""
         now = clock.now_millis()
         return quarantine.plan_purge(self._checked_context(), as_millis("older_than", older_than), now)
 
     def plan_missing_removal(self) -> Plan:
-        """Find live files that are gone, to take their entries out of the table; their rows are lost then."""
+        """Plan to delete the entries of live files that are missing; the rows of those files are lost."""
         return missing_files.plan_missing_removal(self._checked_context())
 
-    # -- what names and holds snapshots
+    # -- rollback, tags and branches
 
     def plan_rollback(
         self,
@@ -103,40 +107,40 @@ class Maintenance(expiry.Expiry):
         time: datetime.datetime | int | None = None,
         watermark: int | None = None,
     ) -> Plan:
-        """Name the snapshots, changelogs and tags that a rollback gives up; targets as in ``Table.rollback``.
+        """Plan a rollback: the snapshots, changelogs and tags that it deletes; targets as in ``Table.rollback``.
 
-        Commits that come after the plan make it outdated. Raises SnapshotNotFound, TagNotFound.
+        A commit after the plan makes it outdated. Raises SnapshotNotFound, TagNotFound.
         """
         return rollback.plan_rollback(
             self._checked_context(), rollback_target(self.context, snapshot, tag, time, watermark)
         )
 
     def plan_tag_deletion(self, name: str) -> Plan:
-        """Find the files that only this tag still uses, on whatever branch; raises TagNotFound, CorruptTable."""
+        """Plan to delete a tag and the files that only it uses, on any branch; raises TagNotFound, CorruptTable."""
         return tags.plan_tag_deletion(self._checked_context(), name)
 
     def plan_branch_deletion(self, name: str) -> Plan:
-        """List the metadata files of a branch; data files that only it used become orphans.
+        """Plan to delete the metadata files of a branch; data files that only it used become orphans.
 
-        Raises BranchNotFound, also for one that is half made or half deleted, which ``Table.branches.delete`` ends;
-        InvalidRequest for main.
+        Raises InvalidRequest for main, and BranchNotFound, also for a branch that is incompletely created or deleted:
+        delete such a branch with ``Table.branches.delete``.
         """
         return branches.plan_branch_deletion(self._checked_context(), name)
 
-    # -- nothing is lost by these
+    # -- operations that lose no rows and need no plan
 
     def compact_manifests(self) -> Snapshot | None:
-        """Rewrite the manifests of the latest snapshot as few full ones; None when that would gain nothing."""
+        """Rewrite the manifests of the latest snapshot as few full ones; None when that changes nothing."""
         return compact_manifests(self._checked_context())
 
     def check(self, *, deep: bool = False) -> Report:
-        """Check the invariants of the table on all of its branches, quickly or (``deep``) with all of its rows.
+        """Check the invariants of the table on all of its branches; ``deep`` also reads all rows.
 
-        Raises TableNotFound when it was dropped or made anew; anything less is a finding.
+        Raises TableNotFound when the table was dropped or re-created; every other problem is a finding.
         """
         check_not_another(self.context)
         return check(self.context, deep=deep)
 
     def repair_hints(self) -> hints.HintReport:
-        """Make LATEST and EARLIEST right in all branches (format 3.4)."""
+        """Rewrite the LATEST and EARLIEST hints that are wrong or missing, in all branches (format 3.4)."""
         return hints.repair_hints(self._checked_context())

@@ -1,7 +1,7 @@
-"""Commit messages from elsewhere: do they fit this table, and do their files lie in it? (format 14.5)
+"""Message check: whether commit messages fit this table and their files exist in it (format 14.5).
 
-Messages travel: between processes, through queues, into the wrong table. What a commit accepts every reader must be
-able to read, so messages that this process did not just write are checked against the table and the store first.
+Messages may come from other processes or queues, and may belong to another table. Readers must be able to read every
+committed file, so messages that this process did not just write are checked against the table and the storage.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from paimon_core.metadata.data_file import DataFile
 from paimon_core.storage.paths import stem_of
 
 _COMMITTED_BEFORE = (
-    "these messages were committed before, with higher sequence numbers: a user and an identifier make a commit happen "
-    "once"
+    "these messages were committed before, with higher sequence numbers: commit with a user and an identifier to "
+    "commit exactly once"
 )
 
 
 def check_messages(messages: Sequence[Any], context: TableContext) -> None:
-    """Raises InvalidRequest for what is no message of this table, CommitConflict for a new file that is not there."""
+    """Raise InvalidRequest for a message that does not fit this table, CommitConflict for a missing new file."""
     if not isinstance(messages, Sequence) or not all(isinstance(m, CommitMessage) for m in messages):
         raise InvalidRequest(f"commit takes a list of commit messages, not {messages!r:.80}")
     schema_ids = frozenset(context.schemas.ids()) if messages else frozenset()
@@ -34,14 +34,14 @@ def check_messages(messages: Sequence[Any], context: TableContext) -> None:
         added = (*message.new_files, *message.compact_after, *changelog)
         for file in added:
             _check_file(file, context, schema_ids)
-        # Files that a compaction only moves to another level are there because the table holds them.
+        # Files that a compaction only moves to another level exist, because they are files of the table.
         kept = {f.file_name for f in message.compact_before}
         wanted = {f.file_name: f.file_size for f in added if f.file_name not in kept}
         found = {i.name: i.size for i in context.storage.list(directory)} if wanted else {}
         for name, size in wanted.items():
             if found.get(name) != size:
-                again = any(other.startswith(f"{stem_of(name)}-") for other in found)
-                why = _COMMITTED_BEFORE if again else "it was deleted, or written to another table"
+                renumbered = any(other.startswith(f"{stem_of(name)}-") for other in found)
+                why = _COMMITTED_BEFORE if renumbered else "it was deleted, or written to another table"
                 raise CommitConflict(
                     f"table {context.name}: file {name} of the commit is not in {directory} with its {size} bytes: "
                     + why,
@@ -56,7 +56,7 @@ def _bucket_directory(message: CommitMessage, context: TableContext) -> str:
         decode_row(message.partition, [f.type for f in context.schema.partition_fields])
         directory = context.paths.bucket(context.partition_path(message.partition), message.bucket)
     except CorruptTable as error:
-        raise InvalidRequest(f"a commit message has no partition of table {context.name}: {error}") from error
+        raise InvalidRequest(f"the partition of a commit message does not fit table {context.name}: {error}") from error
     if not 0 <= message.bucket < max(1, buckets) or not isinstance(message.total_buckets, int):
         raise InvalidRequest(
             f"a commit message has bucket {message.bucket}, but table {context.name} has bucket = {buckets}",
@@ -64,14 +64,17 @@ def _bucket_directory(message: CommitMessage, context: TableContext) -> str:
         )
     if (message.total_buckets > 0) != (buckets > 0):
         raise InvalidRequest(
-            f"a commit message counts {message.total_buckets} buckets, but table {context.name} has bucket = {buckets}",
+            f"a commit message states {message.total_buckets} buckets, but table {context.name} has bucket = {buckets}",
             bucket=message.bucket,
         )
     return directory
 
 
 def _check_changelog(message: CommitMessage, context: TableContext) -> None:
-    """Changelog files are of a table that has them, and of names of their own: expiry deletes them by name."""
+    """Raise InvalidRequest when the table has no changelog producer, or a changelog file has the name of another file.
+
+    Names must differ because expiry deletes changelog files by name.
+    """
     names = [f.file_name for f in (*message.changelog_files, *message.compact_changelog)]
     if names and not (context.is_keyed and context.options["changelog-producer"] != "none"):
         raise InvalidRequest(
@@ -82,7 +85,9 @@ def _check_changelog(message: CommitMessage, context: TableContext) -> None:
     taken = {f.file_name for f in rows}
     for name in names:
         if name in taken:
-            raise InvalidRequest(f"file {name!r} of a commit message occurs as changelog file and again", file=name)
+            raise InvalidRequest(
+                f"changelog file {name!r} of a commit message must not occur in it a second time", file=name
+            )
         taken.add(name)
 
 

@@ -1,9 +1,9 @@
-"""Prepared: rows that are written and not yet published; what they will look like can be checked first.
+"""Prepared: a commit whose rows are written and not yet published, so that the result can be checked first.
 
-The files lie in their buckets, and real manifests make a draft of the next snapshot, but no snapshot file names them.
-A view pinned to that draft reads them through the ordinary scan, so a check sees exactly what will be published: not
-the rows alone but the table with them in it. Publishing creates that one file. A crash anywhere leaves the table as it
-was, or with the published state; what nobody publishes is removed as orphans are.
+The data files are in their buckets, and the manifests of the next snapshot (the draft) are written, but no snapshot
+file references them. A view pinned to the draft reads the whole table as it will be, with an ordinary scan. Publishing
+creates the snapshot file. After a crash at any point the table has the old or the published state. The files of a
+draft that is never published are orphans.
 """
 
 from __future__ import annotations
@@ -50,55 +50,55 @@ PREPARED_VERSION = 2
 
 @dataclass
 class Prepared:
-    """One commit, all but published; travels to other processes by ``to_bytes`` and ``Table.prepared``."""
+    """One commit that is not published yet; ``to_bytes`` and ``Table.prepared`` move it to another process."""
 
     _table: TableWrites
     messages: tuple[CommitMessage, ...]
     snapshot: Snapshot
-    """The draft: what will be published, but for its time."""
+    """The draft: the snapshot that will be published, except for its time."""
     base: Snapshot | None
-    """What it was made on, and what a check of the draft was made against; None for a table never written."""
+    """The snapshot that the draft is built on; None for a table never written."""
     overwrites: bool = False
     where: Predicate | None = None
     draft_names: tuple[str, ...] = ()
-    """The manifests and lists of the draft."""
+    """The names of the draft's manifests and manifest lists."""
     written: tuple[CommitMessage, ...] = ()
-    """Files of the draft that hold rows of ``messages`` under higher sequence numbers, see ``commit.numbering``."""
+    """Files of the draft with rows of ``messages`` under higher sequence numbers, see ``commit.numbering``."""
     replaced: tuple[CommitMessage, ...] = ()
-    """The files to delete after the publish, see ``Numbering.replaced``. Bytes do not carry them: then the removal of
-    orphans takes those files."""
+    """The files to delete after the publish, see ``Numbering.replaced``. ``to_bytes`` leaves them out; then these files
+    become orphans."""
     sent: tuple[int, str] | None = None
-    """The id and uuid of a publish whose outcome is not known: nothing of it may be deleted while it may arrive."""
+    """The snapshot id and uuid of a publish whose outcome is unknown: as it may still arrive, its files are kept."""
 
     @cached_property
     def table(self) -> TableView:
-        """The table as it will be once this is published: every read works, none is seen by others.
+        """The table as it will be after the publish, for reads in this process only.
 
-        Reads fail with SnapshotNotFound once others have expired files that the draft is built on.
+        Reads raise SnapshotNotFound when an expiry has deleted files that the draft is built on.
         """
         return TableView(self._table.context, self.snapshot)
 
     def publish(self, *, rebase: bool = False) -> Snapshot:
-        """Make visible exactly what ``table`` shows; the snapshot, also of a publish that was found to have happened.
+        """Publish exactly what ``table`` shows and return the snapshot, also when an earlier publish had succeeded.
 
-        When others committed meanwhile, what was checked is not what would come out: CommitConflict, and ``again``
-        makes a new draft to check. With ``rebase`` rows that are only added are committed on top of the others'
-        instead, with the checks of any commit, and unchecked by you. Raises CommitStateUnknown (nothing was deleted:
-        publish again), CommitConflict also when files are gone, UnsupportedFeature.
+        Raises CommitConflict after a concurrent commit, because the result would differ from what was checked;
+        ``again`` then creates a new draft to check. With ``rebase``, a commit that only adds rows is committed on the
+        new latest snapshot instead, without a check by the caller. Raises CommitConflict also when files are missing,
+        CommitStateUnknown (nothing was deleted: publish again), UnsupportedFeature.
         """
-        if (landed := self._landed()) is not None:
-            return self._table.settle(landed)
+        if (published := self._published_snapshot()) is not None:
+            return self._table.settle(published)
         context = self._table.context
         if self._is_on_latest() and _schema_id(context) == self.snapshot.schema_id:
-            self._check_whole()
+            self._check_files_exist()
             snapshot = replace(self.snapshot, time_millis=time_after(self.base))
-            if self._offer(snapshot):
+            if self._publish(snapshot):
                 abort(self.replaced, context)
-                return self._done(snapshot)
-        return self._done(self._rebased() if rebase else self._refuse_moved())
+                return self._after_publish(snapshot)
+        return self._after_publish(self._rebase() if rebase else self._refuse_changed_table())
 
     def again(self) -> Prepared:
-        """The same rows on the table's latest snapshot, as a new draft; raises CommitConflict where they cannot be."""
+        """Prepare the same rows on the latest snapshot and drop this draft; raises CommitConflict if they conflict."""
         self._refuse_published("prepare it again")
         check_messages(self.messages, self._table.context)
         table = replace(self._table, context=self._table.refresh().context)
@@ -108,16 +108,16 @@ class Prepared:
         return replace(made, sent=self.sent)
 
     def discard(self) -> None:
-        """Delete the rows' files and the draft.
+        """Delete the data files and the draft.
 
-        Raises InvalidRequest once it is published, also when that snapshot has expired since; CommitStateUnknown while
-        a publish may still arrive; CorruptTable, PlanOutdated when it cannot be known whether the files are in use.
+        Raises InvalidRequest when it was published, also if that snapshot has expired; CommitStateUnknown while a
+        publish may still arrive; CorruptTable, PlanOutdated when it cannot be determined whether the files are in use.
         """
         self._refuse_published("discard it")
         if self.sent is not None and not self._table.context.snapshots.exists(self.sent[0]):
             raise CommitStateUnknown(
                 f"table {self._table.name}: a publish of snapshot {self.sent[0]} was sent and may still arrive: "
-                "nothing was deleted; publish again, or leave the files to the removal of orphans",
+                "nothing was deleted. Publish again, or leave the files to the removal of orphans",
                 table=self._table.name,
                 snapshot=self.sent[0],
                 uuid=self.sent[1],
@@ -127,7 +127,7 @@ class Prepared:
         self._drop_draft()
 
     def to_bytes(self) -> bytes:
-        """Versioned JSON, for another process to check and publish; callbacks stay behind."""
+        """Return versioned JSON for ``from_bytes`` in another process; callbacks are not included."""
         return pack(
             PREPARED_VERSION,
             {
@@ -147,15 +147,15 @@ class Prepared:
 
     @staticmethod
     def from_bytes(data: bytes, table: TableWrites) -> Prepared:
-        """The inverse of ``to_bytes``, see ``Table.prepared``.
+        """Return the prepared commit from ``to_bytes``, see ``Table.prepared``.
 
-        Raises InvalidRequest for other bytes and for those of another table, UnsupportedFeature for a newer version.
+        Raises InvalidRequest for invalid bytes and for another table, UnsupportedFeature for a newer version.
         """
         with unpacked(data, "prepared commit", PREPARED_VERSION) as value:
             found = (value["table"], value["root"], value["branch"])
             if found != (table.name, table.location, table.context.branch):
                 raise InvalidRequest(
-                    f"what was prepared for table {found[0]} at {found[1]}, branch {found[2]}, is not of table "
+                    f"the commit was prepared for table {found[0]} at {found[1]}, branch {found[2]}, not for table "
                     f"{table.name} at {table.location}, branch {table.context.branch}",
                     table=table.name,
                 )
@@ -174,19 +174,19 @@ class Prepared:
     # -- steps
 
     def _request(self) -> CommitRequest:
-        made = self.snapshot
+        draft = self.snapshot
         return CommitRequest(
-            self._table.context, made.commit_user, made.commit_identifier, made.properties, made.watermark
+            self._table.context, draft.commit_user, draft.commit_identifier, draft.properties, draft.watermark
         )
 
-    def _landed(self) -> Snapshot | None:
-        """Our snapshot, wherever it was published: by its uuid, or by its (user, identifier)."""
+    def _published_snapshot(self) -> Snapshot | None:
+        """Return the snapshot if it was published, found by its uuid or by its (user, identifier)."""
         check_same_table(self._table.context)
         for snapshot_id, uuid in {(self.snapshot.id, self.snapshot.uuid), self.sent or (0, "")} - {(0, "")}:
             with contextlib.suppress(SnapshotNotFound):
-                there = self._table.context.snapshots.read(snapshot_id)
-                if there.uuid == uuid:
-                    return there
+                found = self._table.context.snapshots.read(snapshot_id)
+                if found.uuid == uuid:
+                    return found
         return self._request().landed(above=self._base_id)
 
     def _is_on_latest(self) -> bool:
@@ -200,86 +200,90 @@ class Prepared:
         return 0 if self.base is None else self.base.id
 
     def _refuse_published(self, what: str) -> None:
-        if (landed := self._landed()) is not None:
+        if (published := self._published_snapshot()) is not None:
             raise InvalidRequest(
-                f"table {self._table.name}: this is published as snapshot {landed.id}: cannot {what}",
+                f"table {self._table.name}: the prepared commit is published as snapshot {published.id}: cannot {what}",
                 table=self._table.name,
-                snapshot=landed.id,
+                snapshot=published.id,
             )
         if self._may_have_expired():
             names = {*self.draft_names, *_new_files(self.messages), *_new_files(self.written)}
             if used := sorted(references(self._table.context, names).names & names):
                 raise InvalidRequest(
-                    f"table {self._table.name}: this was published, and the table uses its file {used[0]}, although "
-                    f"the snapshot has expired or was rolled back: cannot {what}",
+                    f"table {self._table.name}: the prepared commit was published, and the table uses its file "
+                    f"{used[0]}, although the snapshot has expired or was rolled back: cannot {what}",
                     table=self._table.name,
                     file=used[0],
                 )
 
     def _may_have_expired(self) -> bool:
-        """Whether our snapshot may have come and gone: not all after the base are there, or branches have some."""
+        """Whether the snapshot may have been published and is not found any more.
+
+        That is possible when snapshots after the base are missing, or when the table has branches.
+        """
         context = self._table.context
         ids = context.snapshots.ids()
-        all_there = ids[0] <= self._base_id + 1 if ids else self.base is None
-        return not all_there or bool(context.branches.names())
+        none_missing = ids[0] <= self._base_id + 1 if ids else self.base is None
+        return not none_missing or bool(context.branches.names())
 
-    def _check_whole(self) -> None:
-        """A removal of orphans takes old files that nothing names: all must still be there to be named."""
+    def _check_files_exist(self) -> None:
+        """Check that all files exist, because a removal of orphans deletes old files that no snapshot references."""
         context = self._table.context
         check_messages([*self.messages, *self.written], context)
-        there = {entry.name for entry in context.storage.list(context.paths.manifest_directory)}
-        if gone := sorted(set(self.draft_names) - there):
+        existing = {entry.name for entry in context.storage.list(context.paths.manifest_directory)}
+        if missing := sorted(set(self.draft_names) - existing):
             raise CommitConflict(
-                f"table {self._table.name}: manifest {gone[0]} of the draft is gone, as after a removal of orphans: "
-                "prepare it again and check that",
+                f"table {self._table.name}: manifest {missing[0]} of the draft is missing, for example after a removal "
+                "of orphans. Prepare the commit with again(), check it and publish that",
                 table=self._table.name,
-                file=gone[0],
+                file=missing[0],
             )
 
-    def _offer(self, snapshot: Snapshot) -> bool:
-        with self._noting_what_is_sent():
+    def _publish(self, snapshot: Snapshot) -> bool:
+        with self._recording_unknown_publish():
             return publish(Base(self._table.context, self.base), snapshot)
 
     @contextlib.contextmanager
-    def _noting_what_is_sent(self) -> Iterator[None]:
+    def _recording_unknown_publish(self) -> Iterator[None]:
         try:
             yield
         except CommitStateUnknown as error:
             self.sent = (error.facts["snapshot"], error.facts["uuid"])
             raise
 
-    def _refuse_moved(self) -> Snapshot:
+    def _refuse_changed_table(self) -> Snapshot:
         latest = self._table.context.snapshots.latest()
         by = "" if latest is None else f": snapshot {latest.id} is of user {latest.commit_user} ({latest.commit_kind})"
         raise CommitConflict(
-            f"table {self._table.name} moved since this was prepared on snapshot {self._base_id}{by}; what you checked "
-            "is not what would come out: check again() and publish that, or publish(rebase=True) rows that only add",
+            f"table {self._table.name} has changed since the commit was prepared on snapshot {self._base_id}{by}. The "
+            "result would differ from what was checked: check again() and publish that, or use publish(rebase=True) "
+            "for a commit that only adds rows",
             table=self._table.name,
             snapshot=self._base_id,
         )
 
-    def _rebased(self) -> Snapshot:
+    def _rebase(self) -> Snapshot:
         context = self._table.context
         if self.overwrites or self.snapshot.commit_kind is not CommitKind.APPEND:
             raise InvalidRequest(
-                f"table {self._table.name}: a prepared {self.snapshot.commit_kind} is not rebased, for it replaces "
-                "what it has read: check again() and publish that",
+                f"table {self._table.name}: a prepared {self.snapshot.commit_kind} cannot be rebased, because it "
+                "replaces files of the snapshot it was prepared on: check again() and publish that",
                 table=self._table.name,
             )
         check_messages(self.messages, context)
-        with self._noting_what_is_sent():
+        with self._recording_unknown_publish():
             done = self._request().commit(self.messages, operation=self.snapshot.operation)
         assert done is not None
         self._drop_draft()
         return done
 
-    def _done(self, snapshot: Snapshot) -> Snapshot:
+    def _after_publish(self, snapshot: Snapshot) -> Snapshot:
         if self.overwrites:
             abort_changelog(self.messages, self._table.context)
         return self._table.settle(snapshot)
 
     def _drop_draft(self) -> None:
-        """Delete the draft's manifests and files, unless a publish of it may still arrive."""
+        """Delete the draft's manifests and renumbered files, unless a publish of it may still arrive."""
         if self.sent is None:
             Draft(self._table.context, list(self.draft_names)).discard()
             abort(self.written, self._table.context)
@@ -294,16 +298,17 @@ def prepare(
     where: Predicate | None = None,
     own: bool = False,
 ) -> Prepared | None:
-    """Write the draft of the snapshot that the messages make on the latest one; None when they change nothing.
+    """Write the draft that commits the messages on the latest snapshot; None when they change nothing.
 
-    ``own``: the caller has just written the messages' files, which are deleted when this fails. Raises InvalidRequest
-    for messages that make two snapshots and for an identifier that has been committed, CommitConflict, TableNotFound.
+    ``own``: the caller has just written the messages' files; they are deleted when this call fails. Raises
+    InvalidRequest for messages that need two snapshots and for an identifier that is already committed,
+    CommitConflict, TableNotFound.
     """
     overwrite = table.overwrite_spec(where) if overwrites else None
 
     def on(latest: Snapshot | None) -> Prepared | None:
-        refuse_landed(request)  # with all up to the base looked at
-        return _prepare(table, _counted(request), Base(request.context, latest), messages, overwrite, where)
+        refuse_landed(request)  # this checks all snapshots up to the base
+        return _prepare(table, _with_identifier(request), Base(request.context, latest), messages, overwrite, where)
 
     try:
         return read_latest(request.context.snapshots, on)
@@ -314,7 +319,7 @@ def prepare(
 
 
 def _new_files(messages: Sequence[CommitMessage]) -> Iterator[str]:
-    """The names of the files that the messages bring."""
+    """Yield the names of the files that the messages add."""
     for message in messages:
         kept = {f.file_name for f in message.compact_before}
         yield from (f.file_name for f in message.compact_after if f.file_name not in kept)
@@ -323,10 +328,10 @@ def _new_files(messages: Sequence[CommitMessage]) -> Iterator[str]:
 
 
 def refuse_landed(request: CommitRequest) -> None:
-    """Raises InvalidRequest when the (user, identifier) has been committed, or a higher one has."""
+    """Raise InvalidRequest when the user has committed this identifier or a higher one."""
     if request.landed() is not None:
         raise InvalidRequest(
-            f"user {request.user!r} has committed identifier {request.identifier} to {request.context.name} already",
+            f"user {request.user!r} has already committed identifier {request.identifier} to {request.context.name}",
             user=request.user,
             identifier=request.identifier,
         )
@@ -346,8 +351,8 @@ def _prepare(
         return None
     if len(changes) > 1:
         raise InvalidRequest(
-            f"table {context.name}: messages with rows and a compaction make two snapshots, and one is prepared at a "
-            "time: prepare the rows first",
+            f"table {context.name}: messages with rows and a compaction need two snapshots, and only one can be "
+            "prepared at a time: prepare the rows first",
             table=context.name,
         )
     draft = Draft(context)
@@ -374,8 +379,8 @@ def _prepare(
     )
 
 
-def _counted(request: CommitRequest) -> CommitRequest:
-    """A commit by nobody in particular gets a number, so that it can be found again and happens once."""
+def _with_identifier(request: CommitRequest) -> CommitRequest:
+    """Give a commit without a user of the caller an identifier, so that it is found again and commits exactly once."""
     return request if request.counts or request.named else replace(request, identifier=0)
 
 

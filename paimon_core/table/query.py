@@ -1,4 +1,4 @@
-"""Scan: columns, where, limit → an Arrow stream over one snapshot."""
+"""Scan: a read of one snapshot with columns, a filter and a limit, as Arrow data, pandas or polars."""
 
 from __future__ import annotations
 
@@ -28,31 +28,31 @@ if TYPE_CHECKING:
     import polars
 
 
-_MOST_ROWS = 2**62
+_MAX_ROWS = 2**62
 
 
 @dataclass(frozen=True)
 class Scan:
-    """A read that has been described and not yet run; each run of it sees the same snapshot, that of its ``plan``.
+    """The description of a read, which may run several times; each run reads the snapshot of its ``plan``.
 
-    A scan of the latest snapshot reads a newer one when that snapshot expires before the scan is planned. When it
-    expires afterwards, reading raises SnapshotNotFound as soon as a file is missing.
+    If the latest snapshot expires before the scan is planned, the scan reads a newer one. If the snapshot expires
+    later, reading raises SnapshotNotFound at the first missing file.
     """
 
     context: TableContext
     snapshot: Snapshot | None
-    """The snapshot to read, or the latest one at the time of the description."""
+    """The snapshot to read: the pinned one, or the one that was the latest when the scan was created."""
     columns: tuple[str, ...]
     where: Predicate | None = None
     limit: int | None = None
     pinned: bool = True
-    """Whether only ``snapshot`` may be read, not a newer one."""
+    """Whether only ``snapshot`` may be read, and not a newer one."""
 
     @cached_property
     def plan(self) -> ScanPlan:
-        """What will be read, and why the rest is not.
+        """The splits to read, and how many files each kind of pruning left out.
 
-        Raises SnapshotNotFound when the snapshot has expired, TableNotFound when the table was dropped or made anew.
+        Raises SnapshotNotFound when the snapshot has expired, TableNotFound when the table was dropped or re-created.
         """
         try:
             return self._plan(self.snapshot)
@@ -76,24 +76,24 @@ class Scan:
         )
 
     def splits(self) -> list[Split]:
-        """The units of reading; together they give the rows of the scan, without its ``limit``.
+        """Return the units of reading; together they contain the rows of the scan, without its ``limit``.
 
-        Each can be read in another process: carry ``split.to_bytes()`` there, and give ``Split.from_bytes`` of it to
+        To read a split in another process, send ``split.to_bytes()``, and pass the ``Split.from_bytes`` of it to
         ``read`` of a scan of the same table with the same columns and ``where``.
         """
         return list(self.plan.splits)
 
     def read(self, split: Split) -> pa.RecordBatchReader:
-        """The rows of one split, of this scan or of one like it in another process; ``limit`` does not count here.
+        """Return the rows of a split of this scan or of an equal scan in another process; ``limit`` is not applied.
 
-        Raises SnapshotNotFound when the split's snapshot has expired and a file is gone, CorruptTable.
+        Raises SnapshotNotFound when the split's snapshot has expired and a file is missing, CorruptTable.
         """
         schema = self.schema
         tables = read_split(self.context, split, self.columns, self.where)
         return pa.RecordBatchReader.from_batches(schema, (b for t in tables for b in _typed(t, schema).to_batches()))
 
     def explain(self) -> str:
-        """The plan as text: files read and pruned, splits read raw and merged."""
+        """Return the plan as text: files read and pruned, splits read raw and merged."""
         return self.plan.explain()
 
     @property
@@ -102,7 +102,7 @@ class Scan:
         return pa.schema([f.arrow for f in self.context.schema.select(self.columns)])
 
     def _tables(self) -> Iterator[pa.Table]:
-        left = None if self.limit is None else min(self.limit, _MOST_ROWS)
+        left = None if self.limit is None else min(self.limit, _MAX_ROWS)
         for split in self.plan.splits:
             for table in read_split(self.context, split, self.columns, self.where):
                 if left is None:
@@ -114,13 +114,13 @@ class Scan:
                     return
 
     def to_batches(self) -> pa.RecordBatchReader:
-        """The rows as a stream in bounded memory, split after split."""
+        """Return the rows as a stream, split after split, in bounded memory."""
         schema = self.schema
         tables = self._tables() if self.limit != 0 else iter(())
         return pa.RecordBatchReader.from_batches(schema, (b for t in tables for b in _typed(t, schema).to_batches()))
 
     def to_arrow(self) -> pa.Table:
-        """The rows as one Table; splits are read side by side."""
+        """Return the rows as one Arrow table; several splits are read in parallel."""
         splits = self.plan.splits
         if self.limit is not None or len(splits) < 2:
             return self.to_batches().read_all()
@@ -133,20 +133,20 @@ class Scan:
         return pa.concat_tables(tables) if tables else schema.empty_table()
 
     def count(self) -> int:
-        """The number of rows; from the manifests alone where no split must be merged or filtered."""
+        """Return the number of rows; only from the manifests when no split must be merged or filtered."""
         if self.where is None and self.limit is None and all(s.raw for s in self.plan.splits):
             return self.plan.row_count
         narrow = Scan(self.context, self.plan.snapshot, self.columns[:1], self.where, self.limit)
         return sum(len(table) for table in narrow._tables())
 
     def to_pandas(self) -> pandas.DataFrame:
-        """The rows as a pandas DataFrame; raises InvalidRequest without the package pandas."""
-        _package("pandas")
+        """Return the rows as a pandas DataFrame; raises InvalidRequest when pandas is not installed."""
+        _import_package("pandas")
         return self.to_arrow().to_pandas()
 
     def to_polars(self) -> polars.DataFrame:
-        """The rows as a polars DataFrame; raises InvalidRequest without the package polars."""
-        return _package("polars").from_arrow(self.to_arrow())
+        """Return the rows as a polars DataFrame; raises InvalidRequest when polars is not installed."""
+        return _import_package("polars").from_arrow(self.to_arrow())
 
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
         return self.to_batches().__arrow_c_stream__(requested_schema)
@@ -156,14 +156,14 @@ def _typed(table: pa.Table, schema: pa.Schema) -> pa.Table:
     return pa.Table.from_arrays(table.columns, schema=schema)
 
 
-def _package(name: str) -> Any:
+def _import_package(name: str) -> Any:
     try:
         return importlib.import_module(name)
     except ModuleNotFoundError:
         raise InvalidRequest(f"to_{name} needs the package {name}: install paimon-core[{name}]") from None
 
 
-def _is_names(columns: object) -> bool:
+def _are_names(columns: object) -> bool:
     return isinstance(columns, Collection) and all(isinstance(name, str) for name in columns)
 
 
@@ -176,12 +176,13 @@ def new_scan(
     *,
     pinned: bool = True,
 ) -> Scan:
-    """Check the request; raises SchemaMismatch for unknown columns, InvalidRequest for a bad limit or predicate.
+    """Check the arguments and return the scan.
 
-    TableNotFound when the table was dropped or made anew: ``snapshot`` may then be another table's.
+    Raises SchemaMismatch for unknown columns, InvalidRequest for an invalid limit or predicate, TableNotFound when the
+    table was dropped or re-created: ``snapshot`` may then belong to another table.
     """
     where = parse_where(where)
-    if columns is not None and (isinstance(columns, str) or not _is_names(columns)):
+    if columns is not None and (isinstance(columns, str) or not _are_names(columns)):
         raise InvalidRequest(f"columns must be a list of names, not {columns!r:.60}")
     if limit is not None and (not isinstance(limit, int) or isinstance(limit, bool) or limit < 0):
         raise InvalidRequest(f"limit must be a whole number of rows from 0, not {limit!r}", limit=limit)
@@ -192,7 +193,7 @@ def new_scan(
         if names.count(name) > 1:
             raise InvalidRequest(f"columns names {name!r} twice", column=name)
     context.schema.select(names)
-    check_same_table(context)  # after the snapshot was read, which is then of this table
+    check_same_table(context)  # after the snapshot was read, so that it is known to belong to this table
     if where is not None:
         where.bind(context.schema.fields)
     return Scan(context, snapshot, names, where, limit, pinned)
@@ -206,7 +207,10 @@ def changed_rows(
     columns: Sequence[str] | None,
     where: Predicate | None,
 ) -> pa.RecordBatchReader:
-    """The rows changed between two snapshots, checked now and read as they are asked for; see ``Table.changes``."""
+    """Return the rows changed between two snapshots; arguments are checked now, rows are read later as needed.
+
+    See ``Table.changes``.
+    """
     scan = new_scan(context, pinned, columns, where, None)
     ids = changed_snapshots(context, after, until, pinned.id if pinned else None)
     rows = read_changes(context, ids, scan.columns, scan.where)

@@ -1,4 +1,7 @@
-"""Table: the user's handle on one table, to read, write and maintain it; every method is a few lines."""
+"""Table: the user's handle on one table, to read, write and maintain it.
+
+Every method checks its arguments and calls a lower layer.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +34,7 @@ _LOG = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Table(TableWrites):
-    """A table that is also written and maintained, at its latest snapshot; pinned to another it can only be read."""
+    """One table at its latest snapshot, to read, write and maintain; pinned to a snapshot it can only be read."""
 
     def _keep_up(self, snapshot: Snapshot, written: Collection[tuple[bytes, int]] | None) -> None:
         super()._keep_up(snapshot, written)
@@ -41,21 +44,27 @@ class Table(TableWrites):
             compaction.compact(self.context, CommitRequest.of(self.context, None, None, None), written=written)
             expire_due(self.context, clock.now_millis())
         except PaimonError as error:
-            _LOG.warning("table %s: snapshot %d stands, its upkeep has to wait: %s", self.name, snapshot.id, error)
+            _LOG.warning(
+                "table %s: snapshot %d is committed, its maintenance failed and is left to a later commit: %s",
+                self.name,
+                snapshot.id,
+                error,
+            )
 
     # -- maintenance
 
     def plan_compaction(self, *, full: bool = False, where: Predicate | None = None) -> list[CompactionTask]:
-        """The compactions that the buckets call for, largest first; ``where`` on partition columns.
+        """Return the compactions that the buckets need, largest first; ``where`` is on partition columns.
 
-        All buckets that are not settled when option ``full-compaction.delta-commits`` makes a full compaction due. To
-        be counted as one, it is committed with the properties that ``compact.history.marked`` gives.
+        When option ``full-compaction.delta-commits`` makes a full compaction due, these are all buckets that are not
+        fully compacted. It counts as a full compaction only when it is committed with the properties that
+        ``compact.recent_compactions.marked`` returns.
         """
         self._check_latest("compact")
         return compaction.plan(same_table(self.context), full=full, where=where)
 
     def run_compaction(self, task: CompactionTask) -> CommitMessage:
-        """Do one planned compaction, here or in another process; commit its message with the others."""
+        """Run one planned compaction, in this process or another one, and return the message to commit."""
         return run_task(same_table(self.context), task)
 
     def compact(
@@ -67,12 +76,13 @@ class Table(TableWrites):
         properties: Mapping[str, str] | None = None,
         work: compaction.Work = run_tasks,
     ) -> Snapshot | None:
-        """Merge sorted runs (or pack small files) where the options call for it; ``full``: into one run everywhere.
+        """Merge sorted runs (or pack small files) where the options require it; ``full``: every bucket into one run.
 
-        Content never changes. None when there was nothing to do. All buckets are one commit, and again where more
-        runs are left than ``num-sorted-run.stop-trigger``; after a conflict each bucket is one. Raises CommitConflict
-        when others were faster in every bucket; nothing is left of this compaction then. ``work`` does the tasks, by
-        default here, as many at once as there are processors.
+        The content of the table does not change. Returns None when there was nothing to do. All buckets are one commit;
+        after a conflict each bucket is a commit of its own. Buckets that keep ``num-sorted-run.stop-trigger`` runs or
+        more are compacted again. Raises CommitConflict when concurrent commits conflicted in every bucket; the files
+        of this compaction are then deleted. ``work`` runs the tasks; the default runs them in this process, as many
+        at once as there are processors.
         """
         self._check_latest("compact")
         request = CommitRequest.of(self.context, user, None, properties)
@@ -87,12 +97,12 @@ class Table(TableWrites):
         limit: int | None = None,
         dry_run: bool = False,
     ) -> ExpireReport:
-        """Drop old snapshots and the files that only they use; tagged ones stay readable (format 16.1).
+        """Delete old snapshots and the files that only they use; tagged snapshots stay readable (format 16.1).
 
         Defaults come from the options ``snapshot.num-retained.min/max``, ``snapshot.time-retained`` and
-        ``snapshot.expire.limit``. Where the options ``changelog.*`` let changelogs outlive their snapshots, these stay,
-        and expire by those options with the same call. Raises InvalidRequest, CorruptTable, TableNotFound when the
-        table was dropped or made anew.
+        ``snapshot.expire.limit``. Where the options ``changelog.*`` let changelogs outlive their snapshots, the
+        changelogs are kept, and the same call expires them by those options. Raises InvalidRequest, CorruptTable, and
+        TableNotFound when the table was dropped or re-created.
         """
         self._check_latest("expire snapshots")
         context = table_to_change(self.context)
@@ -101,18 +111,18 @@ class Table(TableWrites):
 
     @property
     def maintenance(self) -> Maintenance:
-        """Expiry, orphans, repair and checks, each planned before it is applied."""
+        """Expiry, removal of orphans, repair and checks; what deletes something is planned before it is applied."""
         self._check_latest("maintain")
         return Maintenance(self.context)
 
     @property
     def tags(self) -> Tags:
-        """Named snapshots, kept whatever expires; of a pinned table, ``create`` names the pinned one."""
+        """The tags: named snapshots, which do not expire. On a pinned table ``create`` tags the pinned snapshot."""
         return Tags(self.context, self.pinned)
 
     @property
     def branches(self) -> Branches:
-        """The branches of the table; ``create`` begins one from here."""
+        """The branches of the table; ``create`` starts one from this branch."""
         self._check_latest("branch")
         return Branches(self.context)
 
@@ -124,11 +134,11 @@ class Table(TableWrites):
         time: datetime.datetime | int | None = None,
         watermark: int | None = None,
     ) -> Snapshot:
-        """Go back: newer snapshots, changelogs and tags are gone, later commits continue from here (format 15.3).
+        """Roll back: delete newer snapshots, changelogs and tags; later commits continue from here (format 15.3).
 
-        To a snapshot (one that has expired comes back from its tag), to a tag, to the last snapshot at or before a
-        ``time`` or a ``watermark``. ``maintenance.plan_rollback`` looks before. Raises SnapshotNotFound, TagNotFound,
-        CommitConflict when others kept changing the table.
+        The target is a snapshot (an expired one is restored from its tag), a tag, or the last snapshot at or before a
+        ``time`` or a ``watermark``. ``maintenance.plan_rollback`` shows what would be deleted. Raises SnapshotNotFound,
+        TagNotFound, and CommitConflict when concurrent commits kept changing the table.
         """
         self._check_latest("roll back")
         target = rollback_target(self.context, snapshot, tag, time, watermark)

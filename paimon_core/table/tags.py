@@ -1,4 +1,7 @@
-"""Tags: named snapshots of one table, kept whatever expires (format 15.1); and where a rollback may go to."""
+"""Tags: create, list, rename, replace, delete and expire the tags of one table (format 15.1); rollback targets.
+
+A tag is a named snapshot. A tagged snapshot and its files are kept when snapshots expire.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,7 @@ _Time = datetime.datetime | int
 
 @dataclass(frozen=True)
 class Tags:
-    """The tags of one table; every call raises TableNotFound when the table was dropped or made anew."""
+    """The tags of one table; every method raises TableNotFound when the table was dropped or re-created."""
 
     context: TableContext
     pinned: Snapshot | None = None
@@ -37,15 +40,16 @@ class Tags:
         watermark: int | None = None,
         keep_for: datetime.timedelta | None = None,
     ) -> Tag:
-        """Name a snapshot (default: the one the table is pinned to, or the latest).
+        """Create a tag on a snapshot (default: the one the table is pinned to, or the latest).
 
-        By its id, also one that has expired and another tag holds; or the first that was committed at or after a
-        ``time``, or whose ``watermark`` is at or after this one, live or tagged. ``keep_for`` lets ``expire`` and later
-        commits drop the tag after that time; default is option ``tag.default-time-retained``.
+        ``snapshot`` is an id, also of an expired snapshot that another tag references. ``time`` and ``watermark``
+        select the first snapshot, live or tagged, that was committed at or after the time, or whose watermark is at
+        or after this one. After ``keep_for``, ``expire`` and later commits may delete the tag; the default is option
+        ``tag.default-time-retained``.
 
-        Raises AlreadyExists, SnapshotNotFound, InvalidRequest (a name of digits only would be taken for an id).
+        Raises AlreadyExists, SnapshotNotFound, InvalidRequest (also for a name of digits only, which looks like an id).
         """
-        self.context.paths.tag(name)  # refuses a name that is none
+        self.context.paths.tag(name)  # raises InvalidRequest for an invalid name
         if sum(v is not None for v in (snapshot, time, watermark)) > 1:
             raise InvalidRequest(f"tag {name!r}: at most one of snapshot, time and watermark")
         retained = self._retained(name, keep_for)
@@ -55,68 +59,69 @@ class Tags:
             with within_same_table(self.context):
                 target = time_travel.tag_source(self.context, millis, mark)
             return create_tag(table_to_change(self.context), name, target, retained)
-        return self._with_target(
+        return self._tag_snapshot(
             snapshot, lambda target: create_tag(table_to_change(self.context), name, target, retained)
         )
 
     def rename(self, name: str, new_name: str) -> Tag:
-        """Give a tag another name; raises TagNotFound, AlreadyExists, InvalidRequest.
+        """Rename a tag; raises TagNotFound, AlreadyExists, InvalidRequest.
 
-        A tag that has the new name stays as it is, whatever it holds; its own name changes nothing. A crash leaves the
-        tag under both names, and the same call then finishes.
+        An existing tag with the new name is never changed. Renaming a tag to its own name changes nothing. After a
+        crash the tag may have both names; the same call then finishes.
         """
         return rename_tag(table_to_change(self.context), name, new_name)
 
     def replace(self, name: str, snapshot: int | None = None, *, keep_for: datetime.timedelta | None = None) -> Tag:
-        """Let a tag that exists name another snapshot (default as ``create``), at one stroke.
+        """Change an existing tag to another snapshot (default as ``create``), in one atomic step.
 
-        Without ``keep_for`` it is kept until it is deleted. What only the old snapshot used is deleted. Raises
-        TagNotFound, SnapshotNotFound, InvalidRequest.
+        Without ``keep_for`` the tag is kept until it is deleted. Files that only the old snapshot used are deleted.
+        Raises TagNotFound, SnapshotNotFound, InvalidRequest.
         """
         retained = None if keep_for is None else self._retained(name, keep_for)
-        return self._with_target(
+        return self._tag_snapshot(
             snapshot, lambda target: replace_tag(table_to_change(self.context), name, target, retained)
         )
 
     def list(self) -> list[Tag]:
-        """All tags, by name."""
+        """Return all tags, sorted by name."""
         return same_table(self.context).tags.list()
 
     def read(self, name: str) -> Tag:
-        """One tag; raises TagNotFound."""
+        """Return one tag; raises TagNotFound."""
         return same_table(self.context).tags.read(name)
 
     def delete(self, name: str) -> None:
-        """Remove a tag, and the files that only it still used; raises TagNotFound."""
+        """Delete a tag, and the files that only it used; raises TagNotFound."""
         delete_tag(table_to_change(self.context), name)
 
     def expire(self, *, older_than: datetime.timedelta | None = None) -> tuple[str, ...]:
-        """Delete the tags whose time is over, and with ``older_than`` those that are older; their names."""
+        """Delete the tags whose retention time is over, and those older than ``older_than``; return their names."""
         now = clock.now_millis()
-        made_before = None if older_than is None else now - as_millis("older_than", older_than)
-        return tuple(expire_tags(table_to_change(self.context), now, older_than_millis=made_before))
+        created_before = None if older_than is None else now - as_millis("older_than", older_than)
+        return tuple(expire_tags(table_to_change(self.context), now, older_than_millis=created_before))
 
     def create_due(self) -> tuple[Tag, ...]:
-        """Make the automatic tags that are due now, as every commit does unless the table is write-only; those made.
+        """Create the automatic tags that are due now, and return them.
 
-        Raises InvalidRequest for options that do not fit together.
+        Every commit does the same unless the table is write-only. Raises InvalidRequest for options that contradict
+        each other.
         """
         return tuple(create_due_tags(table_to_change(self.context)))
 
-    def _with_target(self, snapshot: int | None, name: Callable[[Snapshot], Tag]) -> Tag:
-        """Name a snapshot; by default the latest, and a newer one when it expires before it has its name."""
+    def _tag_snapshot(self, snapshot: int | None, tag: Callable[[Snapshot], Tag]) -> Tag:
+        """Call ``tag`` with the snapshot; by default the latest, or a newer one if that expires before it is tagged."""
 
         def latest(found: Snapshot | None) -> Tag:
             if found is None:
                 raise SnapshotNotFound(f"table {self.context.name} has no snapshot to tag", table=self.context.name)
-            return name(found)
+            return tag(found)
 
         if snapshot is not None:
             with within_same_table(self.context):
                 target = time_travel.by_id(self.context, whole("snapshot", snapshot), tagged=True)
-            return name(target)
+            return tag(target)
         if self.pinned is not None:
-            return name(self.pinned)
+            return tag(self.pinned)
         with within_same_table(self.context):
             return read_latest(self.context.snapshots, latest)
 
@@ -133,7 +138,10 @@ class Tags:
 def rollback_target(
     context: TableContext, snapshot: int | None, tag: str | None, time: _Time | None, watermark: int | None
 ) -> Snapshot:
-    """The snapshot to go back to, by exactly one of these; raises SnapshotNotFound, TagNotFound, InvalidRequest."""
+    """Return the snapshot to roll back to; raises InvalidRequest unless exactly one argument is given.
+
+    Raises SnapshotNotFound, TagNotFound.
+    """
     if sum(v is not None for v in (snapshot, tag, time, watermark)) != 1:
         raise InvalidRequest("a rollback takes exactly one of snapshot, tag, time and watermark")
     with within_same_table(context):

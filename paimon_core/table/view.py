@@ -1,4 +1,4 @@
-"""TableView: the reading half of the user's handle on a table, at its latest snapshot or pinned to one."""
+"""TableView: the methods of a table handle that read, at the latest snapshot or pinned to one."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from paimon_core.table.query import Scan, changed_rows, new_scan
 
 @dataclass(frozen=True)
 class TableView:
-    """One table at one position, as readers see it; ``pinned`` is None at the latest snapshot."""
+    """One table to read; ``pinned`` is the snapshot that reads use, None for the latest one."""
 
     context: TableContext
     pinned: Snapshot | None = None
@@ -36,7 +36,7 @@ class TableView:
 
     @property
     def schema(self) -> TableSchema:
-        """The schema at this position."""
+        """The schema of the handle: that of the pinned snapshot, or the one the table was opened with."""
         return self.context.schema
 
     @property
@@ -51,16 +51,16 @@ class TableView:
 
     @property
     def location(self) -> str:
-        """The root directory."""
+        """The root directory of the table."""
         return self.context.paths.root
 
     def __repr__(self) -> str:
         return f"Table({self.name}{f' at snapshot {self.pinned.id}' if self.pinned else ''})"
 
     def latest_snapshot(self) -> Snapshot | None:
-        """The snapshot that a read sees: the pinned one, or the latest; None for a table never written.
+        """Return the snapshot that a read uses: the pinned one, or the latest; None for a table never written.
 
-        Raises TableNotFound when the table was dropped or made anew, as every read does.
+        Like every read, raises TableNotFound when the table was dropped or re-created.
         """
         found = self._position()
         if self.pinned is None:
@@ -73,7 +73,7 @@ class TableView:
     def scan(
         self, columns: Sequence[str] | None = None, where: Predicate | None = None, limit: int | None = None
     ) -> Scan:
-        """Describe a read; raises SchemaMismatch for unknown columns or literals that do not fit."""
+        """Describe a read, which runs later; raises SchemaMismatch for unknown columns or literals of a wrong type."""
         return new_scan(self.context, self._position(), columns, where, limit, pinned=self.pinned is not None)
 
     def changes(
@@ -84,13 +84,14 @@ class TableView:
         columns: Sequence[str] | None = None,
         where: Predicate | None = None,
     ) -> pa.RecordBatchReader:
-        """The rows changed after snapshot ``after`` (None: ever), up to and with ``until`` (None: this position's).
+        """Return the rows changed by the snapshots from ``after`` (exclusive) to ``until`` (inclusive).
 
-        A first column ``rowkind`` ("+I", "-U", "+U", "-D") comes before ``columns``; ``where`` tests each row alone.
-        Snapshots come in commit order, in each the partitions and buckets, in those the rows of a key as they changed.
-        With a ``changelog-producer`` these are its changelog files, otherwise the rows written, as they were written;
-        an overwrite is not told row by row. Raises SnapshotNotFound naming the first snapshot of them that has expired
-        (also while it is read) or was never made, InvalidRequest, SchemaMismatch.
+        ``after`` None: from the first snapshot ever; ``until`` None: the snapshot that a read uses. The first column
+        is ``rowkind`` ("+I", "-U", "+U", "-D"), then follow ``columns``; ``where`` tests each row on its own. Rows are
+        ordered by snapshot, then by partition and bucket, and those of a key as they changed. With a
+        ``changelog-producer`` the rows come from its changelog files, otherwise they are the rows as written; an
+        overwrite has no rows for what it replaced. Raises SnapshotNotFound naming the first of these snapshots that
+        has expired (also during the read) or never existed, InvalidRequest, SchemaMismatch.
         """
         return changed_rows(self.context, self.pinned, after, until, columns, where)
 
@@ -103,11 +104,12 @@ class TableView:
         watermark: int | None = None,
         version: str | int | None = None,
     ) -> Self:
-        """This table pinned to one of its snapshots (format 15.4).
+        """Return this table pinned to one of its snapshots (format 15.4).
 
-        By its id; by a tag; by a ``time`` at which it was the latest, a datetime (naive: local time) or epoch
-        milliseconds; as the first with a ``watermark`` at or after this one, in epoch milliseconds; or by a
-        ``version``: a tag's name, else "watermark-<millis>", else an id. Raises SnapshotNotFound, TagNotFound.
+        ``snapshot`` is an id. ``time``, a datetime (naive: local time) or epoch milliseconds, selects the snapshot
+        that was the latest then. ``watermark``, in epoch milliseconds, selects the first snapshot with a watermark at
+        or after it. ``version`` is a tag's name, else "watermark-<millis>", else an id. Raises SnapshotNotFound,
+        TagNotFound, and InvalidRequest unless exactly one argument is given.
         """
         if sum(v is not None for v in (snapshot, tag, time, watermark, version)) != 1:
             raise InvalidRequest("at() takes exactly one of snapshot, tag, time, watermark and version")
@@ -132,11 +134,11 @@ class TableView:
         return Inspect(self.context, self.pinned)
 
     def branch(self, name: str) -> Self:
-        """This table on another of its branches, at the latest snapshot there; raises BranchNotFound."""
+        """Return the table on branch ``name``, at the latest snapshot there; raises BranchNotFound."""
         return replace(self, context=same_table(self.context).on_branch(name), pinned=None)
 
     def refresh(self) -> Self:
-        """The same table at its latest schema and snapshot; raises TableNotFound when it was dropped or made anew."""
+        """Return the table at its latest schema and snapshot; raises TableNotFound if it was dropped or re-created."""
         context = self.context
         schema = context.schemas.latest()
         check_same_table(context)

@@ -1,4 +1,4 @@
-"""TableWrites: the writing half of the user's handle on a table; every method is a few lines."""
+"""TableWrites: the methods of a table handle that write and commit."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class TableWrites(TableView):
     """A table that rows can be written to, at its latest snapshot."""
 
     callbacks: tuple[Callable[[TableWrites, Snapshot], object], ...] = ()
-    """What runs after each commit made through this handle; see ``with_callbacks``."""
+    """Functions that run after each commit of this handle; see ``with_callbacks``."""
 
     def write(
         self,
@@ -47,12 +47,12 @@ class TableWrites(TableView):
         properties: Mapping[str, str] | None = None,
         watermark: int | None = None,
     ) -> Snapshot | None:
-        """Add rows (upsert by key with a primary key) in one commit; None when there was nothing to commit.
+        """Add rows in one commit (with a primary key: upsert by key); None when there was nothing to commit.
 
-        ``kinds``: the name of a column, or a column, of "+I", "-U", "+U", "-D". With ``user`` and ``identifier`` the
-        commit happens once, however often it is repeated before its snapshot expires. ``watermark``: epoch milliseconds
-        up to which the rows are complete. Unless ``write-only``, the buckets written are then compacted and snapshots
-        expired as the options say.
+        ``kinds``: the name of a column, or a column, of "+I", "-U", "+U", "-D". With ``user`` and ``identifier`` a
+        repeated call commits exactly once, as long as the snapshot has not expired. ``watermark``: epoch milliseconds
+        up to which the rows are complete. Afterwards, unless the table is ``write-only``, the written buckets are
+        compacted and snapshots expire, as the options require.
         """
         self._check_latest("write")
         request = CommitRequest.of(self.context, user, identifier, properties, watermark)
@@ -63,7 +63,7 @@ class TableWrites(TableView):
             return self.complete(request, writer.flush())
 
     def writer(self) -> TableWriter:
-        """Batches in, commit messages out; hand the messages to ``commit``."""
+        """Return a writer that turns batches into commit messages, which ``commit`` commits."""
         self._check_latest("write")
         return TableWriter(self.context)
 
@@ -78,34 +78,34 @@ class TableWrites(TableView):
         overwrite: Overwrite | None = None,
         operation: str | None = None,
     ) -> Snapshot | None:
-        """Make messages visible; the last snapshot of it, None when the messages are empty.
+        """Commit messages and return the last snapshot of the commit; None when the messages are empty.
 
-        Messages may come from other processes: they are checked to fit the table and to have their files. Their rows
-        count as later than all rows committed before, and as later than those of earlier messages in the list; a commit
-        that stands may have replaced their files (decision 0014). Compaction and expiry are left to their own calls.
-        With ``user`` and ``identifier`` it happens once, as long as that snapshot has not expired.
-        Raises InvalidRequest, CommitConflict (nothing happened, no file is deleted), CommitStateUnknown (look first).
+        Messages may come from other processes: they must fit the table, and their files must exist. Their rows count
+        as later than all rows committed before and than those of earlier messages in the list; the commit may replace
+        their files for that (decision 0014). It does not compact or expire. With ``user`` and ``identifier`` a repeated
+        call commits exactly once, as long as the snapshot has not expired. Raises InvalidRequest, CommitConflict
+        (nothing was committed, no file was deleted), CommitStateUnknown (check with ``committed`` before a retry).
         """
         self._check_latest("commit")
         request = CommitRequest.of(self.context, user, identifier, properties, watermark)
         if (landed := request.landed()) is None:
             check_messages(messages, self.context)
-        if landed is None or _has_more(messages):
+        if landed is None or _has_compaction(messages):
             landed = request.commit(messages, overwrite, operation)
         return None if landed is None else self.settle(landed)
 
     def committed(self, user: str, identifier: int) -> Snapshot | None:
-        """The snapshot that ``user`` has made under ``identifier``; None when it is still to be made, or has expired.
+        """Return the snapshot that ``user`` committed with ``identifier``; None when there is none or it has expired.
 
         Raises InvalidRequest when the user has committed a higher identifier instead.
         """
         return CommitRequest.of(self.context, user, identifier, None).landed()
 
     def filter_committed(self, user: str, identifiers: Collection[int]) -> list[int]:
-        """Those of ``identifiers`` that ``user`` has still to commit: all above the user's highest (format 14.5).
+        """Return those ``identifiers`` that ``user`` has not committed: all above the user's highest (format 14.5).
 
-        For a job that comes back and does not know how far it had come. A user whose snapshots have all expired counts
-        as one that never committed.
+        For a job that restarts and does not know which commits succeeded. A user whose snapshots have all expired
+        counts as one that never committed.
         """
         if not isinstance(identifiers, Collection) or any(type(i) is not int for i in identifiers):
             raise InvalidRequest(f"identifiers must be whole numbers, not {identifiers!r:.60}")
@@ -124,9 +124,9 @@ class TableWrites(TableView):
     ) -> Snapshot | None:
         """Replace rows by ``data`` in one commit.
 
-        Without ``where``: the partitions that occur in the data (option ``dynamic-partition-overwrite``), or the
-        whole table when it has none. With ``where``, on partition columns only: the partitions that match, and every
-        row of the data must lie in them.
+        Without ``where`` it replaces the partitions that occur in the data, or the whole table when it has no
+        partitions or ``dynamic-partition-overwrite`` is off. With ``where``, on partition columns only, it replaces the
+        partitions that match, and every row of the data must belong to one of them.
         """
         self._check_latest("overwrite")
         request = CommitRequest.of(self.context, user, identifier, properties, watermark)
@@ -138,7 +138,7 @@ class TableWrites(TableView):
             return self.complete(request, writer.flush(), target)
 
     def overwrite_spec(self, where: Predicate | None = None) -> Overwrite:
-        """What an overwrite replaces, for ``commit(messages, overwrite=...)``."""
+        """Return what an overwrite replaces, for ``commit(messages, overwrite=...)``."""
         if where is not None:
             return Overwrite(matching_partitions(self.context, where))
         dynamic = self.schema.partition_keys and self.options["dynamic-partition-overwrite"]
@@ -147,14 +147,15 @@ class TableWrites(TableView):
     def delete(
         self, where: Predicate, *, user: str | None = None, properties: Mapping[str, str] | None = None
     ) -> Snapshot | None:
-        """Delete the rows that match, by key; None when none did.
+        """Delete the rows that match, by key; None when no row matches.
 
-        An append table deletes whole partitions only: ``where`` must then be on partition columns. So does a table
-        whose merge engine does not remove a record for a row of kind -D; an option of the engine may make it.
+        An append table deletes whole partitions only: ``where`` must then be on partition columns. The same holds for
+        a merge engine that does not remove a record for a row of kind -D; an option of the engine may enable that.
 
-        Deletes exactly the rows that match in the snapshot before this commit. When others change partitions that may
-        hold such rows between the read and the commit, the delete starts again, up to ``commit.max-retries`` times.
-        Raises ReadOutdated, a CommitConflict, when they did so every time; nothing is deleted then.
+        Deletes exactly the rows that match in the snapshot before this commit. When a concurrent commit changes
+        partitions that may contain such rows between the read and the commit, the delete is retried, up to
+        ``commit.max-retries`` times. Raises ReadOutdated, a CommitConflict, when that happened every time; nothing is
+        deleted then.
         """
         self._check_latest("delete")
         if not isinstance(where, Predicate):
@@ -163,7 +164,7 @@ class TableWrites(TableView):
         if not self.context.is_keyed or where.columns <= set(self.schema.partition_keys):
             return self.complete(request, [], self.overwrite_spec(where), operation="DELETE")
         if self.options["ignore-delete"]:
-            raise InvalidRequest(f"table {self.name} has ignore-delete = true: it takes no deletes", table=self.name)
+            raise InvalidRequest(f"table {self.name} has ignore-delete = true: rows cannot be deleted", table=self.name)
         check_deletes(self.context)
         return self._delete_rows(request, where)
 
@@ -178,7 +179,7 @@ class TableWrites(TableView):
                         writer.delete(batch)
                     messages = writer.flush()
                 return self.complete(request, messages, reads=Reads(scan.plan.snapshot, may_hold))
-            except (ReadOutdated, SnapshotNotFound) as error:  # changed, or expired, since it was read
+            except (ReadOutdated, SnapshotNotFound) as error:  # the snapshot was changed or expired since the read
                 outdated = error
         assert outdated is not None
         raise outdated
@@ -192,10 +193,10 @@ class TableWrites(TableView):
         *,
         reads: Reads | None = None,
     ) -> Snapshot | None:
-        """Commit what the caller has just written; then, unless write-only, compact what was touched and expire.
+        """Commit files that the caller has just written; then, unless write-only, compact those buckets and expire.
 
-        For writers outside of this class, such as Spark's; messages from elsewhere go to ``commit``. The rows stand
-        once the commit does: upkeep that has to wait, or fails, must not make the write look failed.
+        For writers outside of this class, such as Spark's; messages of other processes belong to ``commit``. An error
+        of the maintenance after the commit is logged and not raised, because the rows are committed.
         """
         snapshot = request.commit_own(messages, overwrite, operation, reads=reads)
         return None if snapshot is None else self.settle(snapshot, {(m.partition, m.bucket) for m in messages})
@@ -214,21 +215,21 @@ class TableWrites(TableView):
         properties: Mapping[str, str] | None = None,
         watermark: int | None = None,
     ) -> Prepared | None:
-        """``write`` (or ``overwrite``, with its ``where``) up to the moment before it is visible; None without rows.
+        """Do ``write`` (or ``overwrite``, with its ``where``) without publishing the snapshot; None without rows.
 
-        The result shows what would be published, publishes it, or takes it back; see ``Prepared``. Raises
-        InvalidRequest when the user has committed the identifier, or a higher one, already.
+        The result shows what would be published, and publishes or discards it; see ``Prepared``. Raises
+        InvalidRequest when the user has already committed the identifier or a higher one.
         """
         self._check_latest("prepare")
         if where is not None and not overwrite:
-            raise InvalidRequest("prepare takes where only with overwrite=True: it says what is replaced")
+            raise InvalidRequest("prepare takes where only with overwrite=True: where selects what is replaced")
         request = CommitRequest.of(self.context, user, identifier, properties, watermark)
         refuse_landed(request)
         if overwrite:
             self.overwrite_spec(where)
         with TableWriter(self.context, ignore_existing=overwrite) as writer:
             if overwrite and kinds is not None:
-                raise InvalidRequest("an overwrite takes no kinds: its rows are what is left")
+                raise InvalidRequest("an overwrite takes no kinds: all its rows are inserted")
             writer.write(data, kinds)
             return prepare(self, request, writer.flush(), overwrites=overwrite, where=where, own=True)
 
@@ -243,32 +244,32 @@ class TableWrites(TableView):
         properties: Mapping[str, str] | None = None,
         watermark: int | None = None,
     ) -> Prepared | None:
-        """``prepare`` of messages from a writer, here or in other processes; raises as ``commit`` does."""
+        """Do ``prepare`` for messages of writers in this or other processes; raises as ``commit`` does."""
         self._check_latest("prepare")
         request = CommitRequest.of(self.context, user, identifier, properties, watermark)
         check_messages(messages, self.context)
         return prepare(self, request, messages, overwrites=overwrite, where=where)
 
     def prepared(self, data: bytes) -> Prepared:
-        """What ``Prepared.to_bytes`` described, in this process; raises InvalidRequest for that of another table."""
+        """Return the prepared commit from ``Prepared.to_bytes``; raises InvalidRequest if it is of another table."""
         self._check_latest("prepare")
         return Prepared.from_bytes(data, self)
 
     # -- statistics
 
     def analyze(self, columns: Sequence[str] | None = None) -> Snapshot | None:
-        """Count the rows, and of ``columns`` (default: all that are no collections) what a planner wants to know.
+        """Compute and commit the row count and the planner statistics of ``columns`` (default: all but collections).
 
         Reads the latest snapshot and commits an ANALYZE snapshot; later commits inherit the statistics until the
-        schema changes. None for a table without snapshots. Raises SchemaMismatch, CommitConflict when the schema
-        changed meanwhile.
+        schema changes. None for a table without snapshots. Raises SchemaMismatch, and CommitConflict when the schema
+        changed during the call.
         """
         self._check_latest("analyze")
         snapshot = analyze(CommitRequest.of(self.context, None, None, None), columns)
         return None if snapshot is None else self.settle(snapshot)
 
     def statistics(self) -> Statistics | None:
-        """What the last ``analyze`` found, as far as it still holds; None without."""
+        """Return the statistics that the snapshot has from the last ``analyze``; None when it has none."""
         if self.pinned is not None:
             return self._statistics(self.pinned)
         return read_latest(self.context.snapshots, self._statistics)
@@ -281,31 +282,33 @@ class TableWrites(TableView):
     # -- after a commit
 
     def with_callbacks(self, *callbacks: Callable[[TableWrites, Snapshot], object]) -> Self:
-        """This handle, calling each of ``callbacks`` with itself and the last snapshot after every commit it makes.
+        """Return this handle with functions that are called after every commit, with the handle and the last snapshot.
 
-        Also for a commit that is found to have landed before: a callback may run more than once, never too seldom, as
-        long as the call is repeated. All of them run, whichever fails; the commit stands, and AfterCommitFailed says
-        so. Compactions and expiry that follow a write by themselves are not told.
+        They are also called when a repeated commit finds that it succeeded before: if a failed call is repeated until
+        it succeeds, each callback runs at least once. All callbacks run even when one fails; then AfterCommitFailed is
+        raised, and the commit is kept. They are not called for automatic compaction and expiry after a write.
         """
         if bad := [c for c in callbacks if not callable(c)]:
             raise InvalidRequest(f"a callback must be callable with the table and a snapshot, not {bad[0]!r:.60}")
         return replace(self, callbacks=(*self.callbacks, *callbacks))
 
     def settle(self, snapshot: Snapshot, written: Collection[tuple[bytes, int]] | None = None) -> Snapshot:
-        """What follows a commit: callbacks, upkeep; raises AfterCommitFailed at the end when a callback failed."""
+        """Run the callbacks and the maintenance that follow a commit, then raise AfterCommitFailed if one failed."""
         failed: list[Exception] = []
         for callback in self.callbacks:
             try:
                 callback(self, snapshot)
             except Exception as error:
-                _LOG.warning("table %s: snapshot %d stands, a callback failed", self.name, snapshot.id, exc_info=error)
+                _LOG.warning(
+                    "table %s: snapshot %d is committed, a callback failed", self.name, snapshot.id, exc_info=error
+                )
                 failed.append(error)
         self._keep_up(snapshot, written)
         if failed:
             raise AfterCommitFailed(
-                f"table {self.name}: snapshot {snapshot.id} of user {snapshot.commit_user} stands, but a callback "
-                f"after it failed: {failed[0]!r:.200}. Do not write the rows again; with a user and an identifier the "
-                "same call calls back once more",
+                f"table {self.name}: snapshot {snapshot.id} of user {snapshot.commit_user} is committed, but a "
+                f"callback after it failed: {failed[0]!r:.200}. Do not write the rows again; with a user and an "
+                "identifier, repeating the call runs the callbacks again",
                 table=self.name,
                 snapshot=snapshot.id,
                 user=snapshot.commit_user,
@@ -314,17 +317,17 @@ class TableWrites(TableView):
         return snapshot
 
     def _keep_up(self, snapshot: Snapshot, written: Collection[tuple[bytes, int]] | None) -> None:
-        """What the table does by itself after a commit; ``written``: buckets to look after, None to leave them."""
+        """Run the automatic maintenance after a commit; ``written``: the buckets to compact, None: do not compact."""
         compaction.follow_up(self.context, snapshot)
 
     def _check_latest(self, what: str) -> None:
         if self.pinned is not None:
             raise InvalidRequest(
-                f"table {self.name} is pinned to snapshot {self.pinned.id} for reading: cannot {what} there",
+                f"table {self.name} is pinned to snapshot {self.pinned.id} and read-only: cannot {what}",
                 snapshot=self.pinned.id,
             )
 
 
-def _has_more(messages: Sequence[CommitMessage]) -> bool:
-    """Whether a commit that has landed may lack its second half, the compaction."""
+def _has_compaction(messages: Sequence[CommitMessage]) -> bool:
+    """Whether the messages contain a compaction, a second snapshot that may be missing after the first succeeded."""
     return any(m.compact_before or m.compact_after or m.compact_changelog for m in messages)

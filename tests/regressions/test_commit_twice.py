@@ -60,7 +60,7 @@ def test_9666_9667_a_batch_that_is_replayed_is_there_once(catalog):
         table.write(rows(("a", 1)), user="stream", identifier=7)
     assert table.filter_committed("stream", [6, 7, 8]) == [8]
     assert table.scan().count() == 1
-    with pytest.raises(paimon.InvalidRequest, match="comes too late"):
+    with pytest.raises(paimon.InvalidRequest, match="is too low, because the identifiers of a user must ascend"):
         table.write(rows(("a", 2)), user="stream", identifier=6)
 
 

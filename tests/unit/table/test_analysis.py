@@ -1,4 +1,4 @@
-"""analyze: counts that are exact, over batches, merged rows and odd values."""
+"""analyze: counts are exact, over several batches, merged rows and unusual values."""
 
 import datetime as dt
 from decimal import Decimal
@@ -102,7 +102,7 @@ def test_a_table_without_snapshots_has_nothing_to_analyze(catalog):
     assert table.analyze() is None
 
 
-def test_statistics_that_come_too_late_leave_no_file(catalog, monkeypatch):
+def test_statistics_that_conflict_leave_no_file(catalog, monkeypatch):
     table = make(catalog, pa.table({"a": [1]}))
     before = files_on_storage(table.context)
 

@@ -1,4 +1,4 @@
-"""What writes and ``compact`` do to the sorted runs of a table."""
+"""Compaction: how writes and ``compact`` change the sorted runs of a table."""
 
 import pyarrow as pa
 import pytest
@@ -32,7 +32,7 @@ def write(table, *keys):
 
 
 def levels(table):
-    """The levels of each bucket's files."""
+    """Return the levels of each bucket's files."""
     found: dict[int, list[int]] = {}
     for row in table.inspect.files().to_pylist():
         found.setdefault(row["bucket"], []).append(row["level"])
@@ -52,7 +52,7 @@ def test_a_full_compaction_after_every_third_commit(create):
     assert [i for i in latest.ids() if latest.read(i).properties == MARK] == [4, 8]
     write(table, *range(20))
     assert all(0 in found for found in levels(table).values())
-    write(table, 1)  # takes the other bucket along
+    write(table, 1)  # compacts the other bucket too
     assert levels(table) == {0: [5], 1: [5]}
     assert table.scan().count() == 20
 

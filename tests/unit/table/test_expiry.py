@@ -1,4 +1,4 @@
-"""Expiry from a table's handle, with real files: plans and their application, and what follows a write."""
+"""Expiry through the table handle, with real files: plans, their application, and expiry after a write."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def write(table, count, day=TODAY):
         table.write(rows((day, number, f"{number}")))
 
 
-def test_plans_are_made_looked_at_carried_and_applied(catalog):
+def test_plans_are_created_serialized_and_applied(catalog):
     table = make(catalog, **{"write-only": "true"})
     write(table, 4)
     plan = table.maintenance.plan_snapshot_expiry(keep_max=2)
@@ -53,7 +53,7 @@ def test_plans_are_made_looked_at_carried_and_applied(catalog):
         table.maintenance.plan_snapshot_expiry(keep_last=0)
 
 
-def test_a_report_says_who_is_in_the_way(catalog):
+def test_a_report_names_what_protects_snapshots(catalog):
     table = make(catalog, **{"write-only": "true"})
     write(table, 4)
     table.maintenance.reset_consumer("slow", 2)
@@ -134,7 +134,7 @@ def test_consumers_expire_after_a_write(catalog):
 
 
 def test_a_table_that_only_writes_expires_nothing(catalog):
-    """Bug #5391: a job that only writes leaves all upkeep to others."""
+    """Known bug apache/paimon 5391: a write-only job leaves all maintenance to other jobs."""
     options = {"snapshot.num-retained.min": "1", "snapshot.num-retained.max": "1", "consumer.expiration-time": "1 ms"}
     table = make(catalog, **{"write-only": "true", **options})
     write(table, 3)

@@ -1,4 +1,4 @@
-"""table.maintenance: plans and their application through the user's handle."""
+"""table.maintenance: plans and their application through the table handle."""
 
 from __future__ import annotations
 
@@ -63,13 +63,13 @@ def test_a_quarantine_is_purged_when_it_is_old(table):
 
 
 @pytest.mark.parametrize("age", [NOTHING, datetime.timedelta(seconds=-1), 3, None])
-def test_an_age_that_is_none_is_refused(table, age):
+def test_an_invalid_age_is_refused(table, age):
     with pytest.raises(InvalidRequest, match="older_than"):
         table.maintenance.plan_orphan_removal(older_than=age)
 
 
 def test_a_plan_of_another_table_or_of_nothing_known_is_refused(table):
-    """Known bug apache/paimon 4961: a clean-up that was not told its table took the whole database."""
+    """Known bug apache/paimon 4961: a clean-up without a table name removed files of the whole database."""
     plan = table.maintenance.plan_orphan_removal()
     for wrong in (dataclasses.replace(plan, table="db.other"), dataclasses.replace(plan, operation="x"), None, "x"):
         with pytest.raises(InvalidRequest):

@@ -1,4 +1,4 @@
-"""Prepared: what a check reads is what is published, whoever publishes it, and nothing else ever is."""
+"""Prepared: exactly what a check reads is published, by any process, and nothing else."""
 
 import dataclasses
 import datetime
@@ -85,12 +85,12 @@ def test_overwrites_are_prepared_too(table):
     assert static.publish().commit_kind == "OVERWRITE"
     with pytest.raises(paimon.CommitConflict):
         dynamic.publish()
-    with pytest.raises(paimon.InvalidRequest, match="not rebased"):
+    with pytest.raises(paimon.InvalidRequest, match="cannot be rebased"):
         dynamic.publish(rebase=True)
     assert [(r["p"], r["k"]) for r in content(dynamic.again().table)] == [("a", 9), ("b", 8)]
 
 
-def test_what_others_committed_meanwhile_is_checked_again(table):
+def test_a_concurrent_commit_needs_a_new_check(table):
     prepared = table.prepare(rows(("a", 1, 2.0)))
     table.write(rows(("z", 1, 1.0)), user="other")
     with pytest.raises(paimon.CommitConflict, match=r"snapshot 2 is of user other \(APPEND\)"):
@@ -125,23 +125,23 @@ def test_rows_that_are_only_added_may_be_rebased(table):
     assert table.latest_snapshot().id == 7
 
 
-def test_a_schema_that_changed_is_a_table_that_moved(catalog, table):
+def test_a_changed_schema_is_a_conflict(catalog, table):
     prepared = table.prepare(rows(("a", 1, 2.0)))
     schema = table.context.schema
     table.context.schemas.publish(dataclasses.replace(schema, id=1))
-    with pytest.raises(paimon.CommitConflict, match="moved"):
+    with pytest.raises(paimon.CommitConflict, match="has changed since the commit was prepared"):
         prepared.publish()
     assert prepared.again().publish().schema_id == 1
 
 
-def test_it_travels_to_another_process(catalog, table):
+def test_a_prepared_commit_is_published_by_another_process(catalog, table):
     prepared = table.prepare(rows(("a", 1, 2.0)), overwrite=True, where=col("p") == "a")
     data = prepared.to_bytes()
     other = catalog.table("db.t").prepared(data)
     assert content(other.table) == content(prepared.table)
     assert other.to_bytes() == data
     assert other.again().publish().id == 2
-    with pytest.raises(paimon.InvalidRequest, match=r"is not of table db\.o"):
+    with pytest.raises(paimon.InvalidRequest, match=r"not for table db\.o"):
         catalog.create_table("db.o", SCHEMA, options={"write-only": "true"}).prepared(data)
     with pytest.raises(paimon.InvalidRequest, match="not a prepared commit"):
         table.prepared(b"{}")
@@ -149,7 +149,7 @@ def test_it_travels_to_another_process(catalog, table):
         table.prepared(data.replace(b'"version":2', b'"version":9', 1))
 
 
-def test_once_per_user_and_identifier(table):
+def test_a_prepared_commit_happens_once_per_user_and_identifier(table):
     first = table.prepare(rows(("a", 1, 2.0)), user="u", identifier=1)
     second = table.prepare(rows(("a", 1, 3.0)), user="u", identifier=1)
     landed = first.publish()
@@ -164,7 +164,7 @@ def test_nothing_to_prepare(table):
     assert table.prepare(rows()) is None
 
 
-def test_what_is_discarded_leaves_nothing(table):
+def test_discard_leaves_no_files(table):
     before = files_on_storage(table.context)
     table.prepare(rows(("a", 1, 2.0))).discard()
     assert files_on_storage(table.context) == before
@@ -175,7 +175,7 @@ def test_what_is_discarded_leaves_nothing(table):
 
 
 @pytest.mark.parametrize("taken_by", ["expiry", "branch"])
-def test_what_is_published_is_not_discarded_although_its_snapshot_is_gone(table, taken_by):
+def test_a_published_commit_is_not_discarded_when_its_snapshot_is_missing(table, taken_by):
     prepared = table.prepare(rows(("a", 1, 2.0)))
     prepared.publish()
     if taken_by == "expiry":
@@ -189,7 +189,7 @@ def test_what_is_published_is_not_discarded_although_its_snapshot_is_gone(table,
         held = table.branch("x")
     before, seen = files_on_storage(table.context), content(held)
     for refused in (prepared.discard, prepared.again):
-        with pytest.raises(paimon.InvalidRequest, match="this was published, and the table uses its file"):
+        with pytest.raises(paimon.InvalidRequest, match="was published, and the table uses its file"):
             refused()
     assert (files_on_storage(table.context), content(held)) == (before, seen)
     check_whole(table.context)
@@ -222,10 +222,10 @@ def test_messages_of_other_processes_are_checked_first(table):
     assert table.latest_snapshot().id == 1
 
 
-def test_a_draft_that_was_cleaned_away_is_not_published(table):
+def test_a_draft_whose_files_were_removed_is_not_published(table):
     prepared = table.prepare(rows(("a", 1, 2.0)))
     table.context.storage.delete([table.context.paths.manifest(prepared.draft_names[0])])
-    with pytest.raises(paimon.CommitConflict, match="of the draft is gone"):
+    with pytest.raises(paimon.CommitConflict, match="of the draft is missing"):
         prepared.publish()
     assert prepared.again().publish().id == 2
 
@@ -266,7 +266,7 @@ def test_a_rebase_whose_answer_was_lost_keeps_its_files(table):
 
 
 @pytest.mark.parametrize("after", [False, True])
-def test_a_crash_anywhere_leaves_nothing_or_all(catalog, after):
+def test_a_crash_anywhere_leaves_the_old_or_the_published_state(catalog, after):
     outcomes = set()
     for die_at in range(14):
         name = f"db.crash{die_at}"

@@ -1,4 +1,4 @@
-"""The user's handle: what each call returns, and what it refuses, in one process on memory storage."""
+"""Table: what each method returns and which arguments it refuses, in one process with in-memory storage."""
 
 import dataclasses
 import datetime
@@ -164,7 +164,7 @@ def test_a_writer_hands_over_messages(keyed):
     assert content(keyed) == [("a", 1, 2.0)]
 
 
-def test_a_writer_that_is_left_deletes_its_files(keyed):
+def test_a_writer_that_is_not_flushed_deletes_its_files(keyed):
     with keyed.writer() as writer:
         writer.write(rows(("a", 1, 1.0)))
         writer.flush()
@@ -254,7 +254,7 @@ def test_a_different_bucket_count_is_a_conflict(catalog, keyed):
     assert content(catalog.table("db.k")) == [("a", 1, 5.0)]
 
 
-# -- what an audit found: each is the smallest history that went wrong
+# -- bugs that an audit found: each test is the smallest sequence of calls that failed
 
 
 def data_files(table):
@@ -267,7 +267,7 @@ def data_files(table):
     )
 
 
-def test_upkeep_that_has_to_wait_does_not_fail_the_write(catalog, caplog):
+def test_maintenance_that_fails_does_not_fail_the_write(catalog, caplog):
     options = {"bucket": "1", "num-sorted-run.compaction-trigger": "1", "snapshot.num-retained.max": "2"}
     table = catalog.create_table("db.u", SCHEMA, primary_key=["k"], options=options)
     table.context.storage.make_directory(f"{table.location}/branch/branch-b")
@@ -275,17 +275,17 @@ def test_upkeep_that_has_to_wait_does_not_fail_the_write(catalog, caplog):
     for n in range(3):
         assert table.write(rows(("a", n, 1.0))) is not None
     assert table.scan().count() == 3
-    assert "its upkeep has to wait" in caplog.text
+    assert "its maintenance failed and is left to a later commit" in caplog.text
 
 
-def test_rows_that_a_compaction_cannot_merge_do_not_make_their_write_look_undone(catalog, caplog):
+def test_rows_that_a_compaction_cannot_merge_do_not_fail_their_write(catalog, caplog):
     schema = pa.schema([pa.field("k", pa.int32(), nullable=False), ("v", pa.int8())])
     options = {"bucket": "1", "merge-engine": "aggregation", "num-sorted-run.compaction-trigger": "1"}
     options["fields.v.aggregate-function"] = "sum"
     table = catalog.create_table("db.s", schema, primary_key=["k"], options=options)
     for _ in range(2):
         assert table.write([{"k": 1, "v": 100}]) is not None
-    assert "its upkeep has to wait: column 'v': sum overflows" in caplog.text
+    assert "its maintenance failed and is left to a later commit: column 'v': sum overflows" in caplog.text
     with pytest.raises(paimon.InvalidRequest, match="sum overflows"):
         table.scan().to_arrow()
 
@@ -296,7 +296,7 @@ def test_rows_as_dictionaries_keep_every_column(catalog):
     assert content(table, columns=["k", "v"]) == [(1, None), (2, 2.5)]
 
 
-def test_a_writer_used_again_continues_after_what_others_committed(catalog):
+def test_a_writer_used_again_continues_after_concurrent_commits(catalog):
     table = catalog.create_table("db.w", SCHEMA, primary_key=["k"], options={"bucket": "2", "write-only": "true"})
     with table.writer() as writer:
         writer.write(rows(("a", 1, 0.0)))
@@ -370,7 +370,7 @@ def messages_of(table, *values):
         return writer.flush()
 
 
-def test_a_commit_never_deletes_files_that_others_hold(keyed):
+def test_a_commit_never_deletes_files_of_the_caller(keyed):
     messages = messages_of(keyed, ("a", 1, 1.0))
     keyed.commit(messages, user="u", identifier=5)
     for again in ({}, {"user": "u", "identifier": 6}, {"user": "v", "identifier": 1}):
@@ -383,7 +383,7 @@ def test_a_commit_never_deletes_files_that_others_hold(keyed):
     assert content(keyed) == [("a", 1, 1.0)]
 
 
-def test_a_commit_refused_for_its_target_can_be_made_again(append):
+def test_a_commit_refused_for_its_target_can_be_repeated(append):
     messages = messages_of(append, ("b", 9, 1.0))
     with pytest.raises(paimon.InvalidRequest, match="p=b"):
         append.commit(messages, overwrite=append.overwrite_spec(col("p") == "a"))
@@ -477,7 +477,7 @@ def test_keys_that_are_nan_are_one_key(catalog):
         lambda t: t.scan(where=deep()),
     ],
 )
-def test_odd_arguments_are_refused_in_words(keyed, call):
+def test_odd_arguments_are_refused_with_a_message(keyed, call):
     with pytest.raises(paimon.InvalidRequest):
         call(keyed)
     assert keyed.latest_snapshot() is None
@@ -609,7 +609,7 @@ def test_options_of_files_that_append_tables_do_not_have(catalog, option, value)
     catalog.create_table("db.o", SCHEMA, primary_key=["k"], options={"bucket": "1", option: value})
 
 
-def test_a_split_is_read_elsewhere_by_a_scan_like_its_own(keyed):
+def test_a_split_is_read_in_another_process_by_an_equal_scan(keyed):
     keyed.write(rows(("a", 1, 1.0), ("b", 2, 2.0)))
     keyed.write(rows(("a", 1, 9.0), ("a", 3, 3.0)))
     described = {"columns": ["v"], "where": col("v") > 2}
@@ -631,7 +631,7 @@ def test_a_package_that_is_missing_is_named(append, monkeypatch, name):
         getattr(append.scan(), f"to_{name}")()
 
 
-def test_bounds_of_an_expiry_are_told_by_their_public_names(append):
+def test_bounds_of_an_expiry_have_their_public_names_in_errors(append):
     with pytest.raises(
         paimon.InvalidRequest, match=r"^keep_max \(option .*\) is 1, less than keep_last \(option .*\), 3$"
     ):

@@ -1,4 +1,4 @@
-"""Tags, branches, rollback and travel, as a user of a table calls them."""
+"""Tags, branches, rollback and time travel through the table handle."""
 
 import datetime
 
@@ -121,7 +121,7 @@ def test_a_delay_as_long_as_the_period_is_refused(catalog):
         catalog.create_table("db.x", SCHEMA, primary_key=["k"], options=options)
 
 
-# -- travel
+# -- time travel
 
 
 def test_a_table_is_seen_at_a_version_or_watermark(table):
@@ -138,7 +138,7 @@ def test_a_table_is_seen_at_a_version_or_watermark(table):
 
 
 @pytest.mark.parametrize("snapshot", [-1, 0, 3, 2**62])
-def test_a_snapshot_that_is_not_there_is_told_with_the_range(table, snapshot):
+def test_a_missing_snapshot_is_named_with_the_existing_range(table, snapshot):
     put(table, a=1)
     put(table, a=2)
     with pytest.raises(paimon.SnapshotNotFound, match="it has snapshots 1 to 2"):
@@ -154,10 +154,10 @@ def test_odd_positions_are_refused(table, argument):
 # -- rollback
 
 
-def test_a_table_goes_back_to_a_time(table):
+def test_a_table_is_rolled_back_to_a_time(table):
     first, second = put(table, a=1), put(table, a=2)
     assert table.rollback(time=second.time_millis + 1000) == second
-    assert table.rollback(time=first.time_millis).id in (1, 2)  # both may be of one millisecond
+    assert table.rollback(time=first.time_millis).id in (1, 2)  # both may have the same millisecond
     with pytest.raises(paimon.SnapshotNotFound):
         table.rollback(time=first.time_millis - 1)
     with pytest.raises(paimon.SnapshotNotFound, match="watermark at or before 9"):
@@ -175,7 +175,7 @@ def test_a_rollback_is_planned_and_applied(table):
     assert content(table) == {"a": 1}
 
 
-def test_an_expired_snapshot_comes_back_by_its_id_when_a_tag_holds_it(table):
+def test_an_expired_snapshot_is_restored_by_its_id_when_it_is_tagged(table):
     for value in (1, 2, 3):
         put(table, a=value)
     table.tags.create("one", 1)
@@ -187,7 +187,7 @@ def test_an_expired_snapshot_comes_back_by_its_id_when_a_tag_holds_it(table):
 # -- branches
 
 
-def test_a_branch_is_written_audited_and_taken_over(table):
+def test_a_branch_is_written_audited_and_fast_forwarded(table):
     put(table, a=1)
     table.tags.create("base")
     table.branches.create("audit", tag="base")
@@ -204,7 +204,7 @@ def test_a_branch_is_written_audited_and_taken_over(table):
 
 
 def test_a_branch_lives_without_main(catalog):
-    """Known bug 3787: what a branch reads stays, whatever happens on main."""
+    """Known bug apache/paimon 3787: files that a branch reads are kept, whatever happens on main."""
     options = {"bucket": "1", "num-sorted-run.compaction-trigger": "2"}
     table = catalog.create_table("db.b", SCHEMA, primary_key=["k"], options=options)
     put(table, a=1)

@@ -1,4 +1,4 @@
-"""TableWrites: users, watermarks, numbers, callbacks; what a commit promises to the caller."""
+"""TableWrites: users, identifiers, watermarks and callbacks; what a commit guarantees to its caller."""
 
 import pyarrow as pa
 import pytest
@@ -71,7 +71,7 @@ def test_a_watermark_never_falls_back(table):
             table.write(rows(1), watermark=wrong)
 
 
-def test_a_job_that_comes_back_learns_what_is_left(table):
+def test_a_restarted_job_learns_which_identifiers_are_left(table):
     assert table.filter_committed("u", [1, 2]) == [1, 2]
     table.write(rows(1), user="u", identifier=2)
     table.write(rows(1), user="other", identifier=9)
@@ -141,7 +141,7 @@ def test_a_callback_that_fails_fails_no_commit_and_no_other_callback(catalog):
         raise ValueError("no network")
 
     telling = table.with_callbacks(broken).with_callbacks(lambda t, s: told.append(s.id))
-    with pytest.raises(paimon.AfterCommitFailed, match=r"snapshot 1 of user u stands.*no network") as caught:
+    with pytest.raises(paimon.AfterCommitFailed, match=r"snapshot 1 of user u is committed.*no network") as caught:
         telling.write(rows(1), user="u", identifier=1)
     assert caught.value.facts["snapshot"] == 1
     assert isinstance(caught.value.__cause__, ValueError)
