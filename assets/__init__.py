@@ -1,1 +1,1 @@
-"""Dagster definitions over the pipeline steps."""
+"""Dagster definitions that run the pipeline steps."""

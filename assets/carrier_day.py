@@ -1,4 +1,4 @@
-"""Carrier days: monthly partitions over the daily ones of flights."""
+"""Carrier days: the asset dws.carrier_day with monthly partitions, computed from the daily partitions of flights."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ from pipelines.settings import Settings
 
 
 def carrier_day_asset(settings: Settings) -> dg.AssetsDefinition:
-    """dws.carrier_day."""
+    """Return the asset of dws.carrier_day."""
     spec = settings.table(CARRIER_DAY)
 
     @table_asset(

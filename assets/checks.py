@@ -1,4 +1,4 @@
-"""Checks: for every table, rows as in the source, no key twice, no file missing, no invariant broken."""
+"""Checks: for every table, compare rows with the source, and check keys, data files and invariants."""
 
 from collections.abc import Iterator
 from datetime import date
@@ -12,15 +12,15 @@ from pipelines.settings import Settings
 from pipelines.show import existing
 
 _AUDITS = {
-    "rows": "rows are those of the source, on every day that was materialized",
+    "rows": "the table has as many rows as the source, on every materialized day",
     "keys": "no key occurs twice",
-    "files": "every data file of the latest snapshot is there, with its size",
-    "fsck": "the invariants of the table hold, as far as its metadata tells",
+    "files": "every data file of the latest snapshot exists and has the recorded size",
+    "fsck": "the invariants of the table hold; its rows are not read",
 }
 
 
 def table_checks(settings: Settings) -> list[dg.AssetChecksDefinition]:
-    """One step a table, four checks each."""
+    """Return one step per table, with four checks each."""
     return [_checks(settings, name) for name in settings.tables]
 
 
@@ -34,7 +34,7 @@ def _checks(settings: Settings, name: str) -> dg.AssetChecksDefinition:
         if name in existing(settings):
             findings = audit(settings, name, materialized_days(context.instance, name))
         else:
-            findings = [Finding(question, name, 1, "the table is not in the lake yet") for question in _AUDITS]
+            findings = [Finding(kind, name, 1, "the table is not in the lake yet") for kind in _AUDITS]
         for finding in findings:
             yield check_result(finding)
 
@@ -42,7 +42,7 @@ def _checks(settings: Settings, name: str) -> dg.AssetChecksDefinition:
 
 
 def check_result(finding: Finding) -> dg.AssetCheckResult:
-    """An audit's finding as Dagster shows it."""
+    """Convert the finding of an audit to a check result of Dagster."""
     return dg.AssetCheckResult(
         asset_key=asset_key(finding.table),
         check_name=finding.audit,
@@ -53,7 +53,7 @@ def check_result(finding: Finding) -> dg.AssetCheckResult:
 
 
 def materialized_days(instance: dg.DagsterInstance, name: str) -> list[date] | None:
-    """The days (or first days of months) that Dagster materialized; None for a table without partitions."""
+    """Return the days (or first days of months) that Dagster materialized; None when no partition was."""
     keys = instance.get_materialized_partitions(asset_key(name))
     if not keys:
         return None

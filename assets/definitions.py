@@ -1,6 +1,6 @@
-"""Definitions: everything that Dagster loads, for the environment that PAIMON_ENV names.
+"""Definitions: everything that Dagster loads, for the environment in PAIMON_ENV.
 
-Loaded as a file by workspace.yaml, so imports are absolute and the working directory is the project's.
+workspace.yaml loads this module as a file, so imports are absolute and the working directory is that of the project.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from assets.sensors import compaction_sensor
 from assets.weather import weather_asset
 from pipelines.settings import ROOT, Settings, load_settings
 
-# Dagster marks backfill policies as beta, and warns of parameters that only Dagster itself passes.
+# Dagster marks backfill policies as beta, and warns about parameters that only Dagster itself passes.
 warnings.filterwarnings("ignore", category=dg.BetaWarning)
 
 if Path(assets.__file__ or "").resolve().parent.parent != ROOT:
-    raise ImportError(f"the package assets was taken from {assets.__file__}, not from {ROOT}: mind PYTHONPATH")
+    raise ImportError(f"the package assets was imported from {assets.__file__}, not from {ROOT}: check PYTHONPATH")
 
 
 def build_definitions(settings: Settings) -> dg.Definitions:
-    """All assets, checks, jobs, schedules and the sensor over one lake."""
+    """Return all assets, checks, jobs, schedules and the sensor of one lake."""
     place = {"environment": settings.environment, "warehouse": settings.warehouse}
     compactions = compaction_jobs(settings)
     nightly, sweeping = nightly_job(settings), sweep_job(settings)

@@ -1,8 +1,8 @@
-"""``python -m assets.demo``: the main job, driven by Dagster in this process, then a summary.
+"""``python -m assets.demo``: run the main job with Dagster in this process, then print a summary.
 
-Loads what Dagster has not materialized yet, as many days a run as a backfill takes, aggregates, compacts a month by
-hand and then what the sensor asks for, tags, expires and checks. Every run is a run in the lake's own Dagster
-instance, so that ``make ui`` shows it. A second call finds everything there and says so.
+It loads what Dagster has not materialized yet, with as many days per run as a backfill, aggregates, compacts one month
+and then the tables that the sensor requests, tags, expires and checks. All runs are stored in the Dagster instance of
+the lake, so ``make ui`` shows them. A second call loads nothing again.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ _QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
 
 
 class DemoFailed(Exception):
-    """A run failed, or a check found something."""
+    """A run failed, or a check found a problem."""
 
 
 @dataclass
 class Demo:
-    """One call of the demo: its lake, and the seconds of its steps as they add up."""
+    """One call of the demo: its lake, and the total seconds of each step."""
 
     settings: Settings
     instance: dg.DagsterInstance
@@ -56,14 +56,14 @@ class Demo:
     runs: int = 0
 
     def materialize(self, step: str, names: Sequence[str], first: str | None = None, last: str | None = None) -> None:
-        """One run that materializes these tables, on the partitions from first to last."""
+        """Materialize these tables in one run, for the partitions from first to last."""
         tags = {RANGE_START: first, RANGE_END: last} if first and last else {}
         job = self.definitions.resolve_implicit_global_asset_job_def()
         title = "" if not first or not last else first if first == last else f"{first} to {last}"
         self._run(step, title, job, asset_selection=[asset_key(name) for name in names], tags=tags)
 
     def run_job(self, step: str, title: str, name: str, config: Mapping[str, Any] | None = None) -> None:
-        """One run of a job that is defined by name."""
+        """Run the job with this name once."""
         self._run(step, title, self.definitions.resolve_job_def(name), config=config)
 
     def _run(
@@ -80,7 +80,7 @@ class Demo:
         say(f"{took:5.1f} s  {step:<10}  {title:<24}  {_outcome(result)}")
 
     def missing(self, name: str, partitions: dg.PartitionsDefinition[str]) -> list[str]:
-        """The partitions of a table that were not materialized yet; all of them when the table is not in the lake."""
+        """Return the partitions of a table that are not materialized; all of them when it is not in the lake."""
         keys = [k for k in partitions.get_partition_keys() if k <= self.last_day.isoformat()[: len(k)]]
         if name not in existing(self.settings):
             return keys
@@ -89,9 +89,9 @@ class Demo:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the demo; the exit code."""
+    """Run the demo and return the exit code."""
     parser = argparse.ArgumentParser(prog="python -m assets.demo", description="Run the main job on the lake.")
-    parser.add_argument("--to", type=date.fromisoformat, metavar="DAY", help="load flights until this day only")
+    parser.add_argument("--to", type=date.fromisoformat, metavar="DAY", help="load flights up to this day only")
     asked = parser.parse_args(arguments)
     warnings.simplefilter("ignore")
     started = time.monotonic()
@@ -112,7 +112,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def play(demo: Demo) -> dict[str, str]:
-    """The main job; the files per level of each table as they were before compaction."""
+    """Run the main job; return the files per level of each table before the compaction."""
     load(demo)
     before = {name: levels_text(state_of(open_table(demo.settings, name)).levels) for name in demo.settings.tables}
     flights = demo.settings.table(FLIGHTS)
@@ -127,9 +127,9 @@ def play(demo: Demo) -> dict[str, str]:
 
 
 def load(demo: Demo) -> None:
-    """Materialize what was not materialized yet."""
-    there = existing(demo.settings)
-    known = [n for n in there if demo.instance.get_latest_materialization_event(asset_key(n))]
+    """Materialize everything that is not materialized yet."""
+    tables = existing(demo.settings)
+    known = [n for n in tables if demo.instance.get_latest_materialization_event(asset_key(n))]
     new_dimensions = [n for n in DIMENSIONS if n not in known]
     if new_dimensions:
         demo.materialize("dimensions", new_dimensions)
@@ -144,11 +144,11 @@ def load(demo: Demo) -> None:
     if touched:
         demo.materialize("aggregate", [CARRIER_DAY], touched[0], touched[-1])
     if not (new_dimensions or months or days or touched):
-        say("everything was loaded before: nothing is added twice")
+        say("everything was loaded before: nothing is added again")
 
 
 def chunks(days: Sequence[date], size: int) -> list[list[date]]:
-    """Sorted days as unbroken ranges of at most ``size`` days: what a backfill makes runs of."""
+    """Split sorted days into ranges without gaps of at most ``size`` days, one for each run, as a backfill does."""
     ranges: list[list[date]] = []
     for day in days:
         if ranges and len(ranges[-1]) < size and (day - ranges[-1][-1]).days == 1:
@@ -159,43 +159,43 @@ def chunks(days: Sequence[date], size: int) -> list[list[date]]:
 
 
 def sensor_requests(demo: Demo) -> list[dg.RunRequest]:
-    """What the compaction sensor asks for at this moment."""
+    """Return the runs that the compaction sensor requests now."""
     sensor = demo.definitions.resolve_sensor_def("compaction")
     lake = LakeResource(environment=demo.settings.environment, warehouse=demo.settings.warehouse)
     with dg.build_sensor_context(instance=demo.instance, resources={"lake": lake}) as context:
         tick = sensor.evaluate_tick(context)
     if not tick.run_requests:
-        say("the compaction sensor asks for nothing: no table has too many sorted runs")
+        say("the compaction sensor requests no run: no table has too many sorted runs")
     return list(tick.run_requests or [])
 
 
 def say(line: str) -> None:
-    """One line of progress."""
+    """Print one line of progress."""
     print(f"  {line}", flush=True)
 
 
 def _outcome(result: dg.ExecuteInProcessResult) -> str:
-    """What a run did, in one line."""
+    """Return in one line what a run did; raises DemoFailed when a check failed."""
     events = result.get_asset_materialization_events()
-    said = [_loaded(event.step_materialization_data.materialization) for event in events]
+    parts = [_loaded(event.step_materialization_data.materialization) for event in events]
     notes: dict[str, list[dg.AssetObservation]] = {}
     for event in result.get_asset_observation_events():
         observation = event.asset_observation_data.asset_observation
         notes.setdefault(str(observation.metadata["paimon/step"].value), []).append(observation)
     for step, observations in notes.items():
         if step == "compact":
-            said += [f"{_value(o, 'note')}, {_value(o, 'files')} files now" for o in observations]
+            parts += [f"{_value(o, 'note')}, {_value(o, 'files')} files now" for o in observations]
         elif step == "tag":
-            said.append(f"{len(observations)} tables have the tag {_value(observations[0], 'tag')}")
+            parts.append(f"{len(observations)} tables have the tag {_value(observations[0], 'tag')}")
         else:
-            said.append(f"{sum(_value(o, 'expired_snapshots') for o in observations)} snapshots expired")
+            parts.append(f"{sum(_value(o, 'expired_snapshots') for o in observations)} snapshots expired")
     checks = result.get_asset_check_evaluations()
     failed = [f"{c.asset_key.to_user_string()} {c.check_name}: {c.description}" for c in checks if not c.passed]
     if failed:
         raise DemoFailed(f"checks failed: {'; '.join(failed)}")
     if checks:
-        said.append(f"{len(checks)} checks passed")
-    return "; ".join(dict.fromkeys(said))
+        parts.append(f"{len(checks)} checks passed")
+    return "; ".join(dict.fromkeys(parts))
 
 
 def _loaded(materialization: dg.AssetMaterialization) -> str:
@@ -216,7 +216,7 @@ def _cause(result: dg.ExecuteInProcessResult) -> str:
 
 
 def summary(demo: Demo, before: dict[str, str], total: float) -> str:
-    """The lake as it stands, what compaction did, where the time went, and what to type next."""
+    """Return a text with the tables, the effect of compaction, the time of each step, and the next commands."""
     views = [view(demo.settings, name) for name in existing(demo.settings)]
     compacted = [[v.name, before[v.name], levels_text(v.levels)] for v in views]
     timed = [[step, f"{took:.1f} s"] for step, took in demo.seconds.items()]

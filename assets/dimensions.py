@@ -1,4 +1,4 @@
-"""Dimensions: planes, airlines and airports, one step that publishes those that are asked for together."""
+"""Dimensions: the assets planes, airlines and airports; one step publishes the requested ones together."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -13,7 +13,7 @@ from pipelines.settings import Settings, TableSpec
 
 
 def dimension_assets(settings: Settings) -> dg.AssetsDefinition:
-    """dim.planes, dim.airlines and dim.airports."""
+    """Return the assets of dim.planes, dim.airlines and dim.airports."""
 
     @dg.multi_asset(
         name="dimensions",

@@ -1,4 +1,4 @@
-"""Flights and cancellations: daily partitions, some days a run."""
+"""Flights and cancellations: assets with daily partitions, several days per run."""
 
 from typing import Any
 
@@ -19,7 +19,7 @@ SOURCE = dg.AssetSpec(
 
 
 def flight_assets(settings: Settings) -> list[dg.AssetsDefinition]:
-    """ods.flights and ods.cancellations."""
+    """Return the assets of ods.flights and ods.cancellations."""
     return [_by_day(settings, FLIGHTS, ingest_flights), _by_day(settings, CANCELLATIONS, ingest_cancellations)]
 
 

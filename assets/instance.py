@@ -1,4 +1,7 @@
-"""The Dagster instance of a lake, on sqlite, without telemetry: in ``<warehouse>/dagster``, or in DAGSTER_HOME."""
+"""Instance: the Dagster instance of a lake, on SQLite and without telemetry.
+
+Its home is ``<warehouse>/dagster``, or DAGSTER_HOME for a warehouse that is not a local path.
+"""
 
 from __future__ import annotations
 
@@ -9,13 +12,13 @@ from pipelines.protocol import PipelineError
 from pipelines.settings import ENVIRONMENT, Settings
 
 _CONFIG = """\
-# Made by the project for this lake; edit it freely, it is not written again.
+# Created by the project for this lake. You may edit it: it is not overwritten.
 telemetry:
   enabled: false
 nux:
   enabled: false
 concurrency:
-  # One run at a time writes, compacts or maintains a table (each of them has its own pool).
+  # Only one run at a time writes a table, one compacts it and one maintains it: each of these has its own pool.
   pools:
     default_limit: 1
     granularity: op
@@ -25,14 +28,14 @@ concurrency:
 
 
 def prepare_home(settings: Settings) -> Path:
-    """Make the home, with a dagster.yaml if it has none.
+    """Create the home directory of the instance, with a dagster.yaml if it has none, and return it.
 
-    For a lake that is no local path it is DAGSTER_HOME; raises PipelineError when that is not set.
+    For a warehouse that is not a local path it is DAGSTER_HOME; raises PipelineError when that is not set.
     """
     home = Path(settings.warehouse) / "dagster"
     if "://" in settings.warehouse:
         if not os.environ.get("DAGSTER_HOME"):
-            raise PipelineError(f"the warehouse {settings.warehouse} is no local path: set DAGSTER_HOME yourself")
+            raise PipelineError(f"the warehouse {settings.warehouse} is not a local path: set DAGSTER_HOME yourself")
         home = Path(os.environ["DAGSTER_HOME"]).absolute()
     home.mkdir(parents=True, exist_ok=True)
     config = home / "dagster.yaml"
@@ -42,7 +45,7 @@ def prepare_home(settings: Settings) -> Path:
 
 
 def process_environment(settings: Settings, home: Path) -> dict[str, str]:
-    """The variables with which another process sees the same lake and instance."""
+    """Return the environment variables with which another process uses the same lake and instance."""
     return {
         **os.environ,
         ENVIRONMENT: settings.environment,

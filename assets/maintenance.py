@@ -1,4 +1,4 @@
-"""Maintenance: a compaction job per table, a nightly job that tags, then expires, and a weekly one that sweeps."""
+"""Maintenance: a compaction job per table, a nightly job that tags and then expires, and a weekly sweep job."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -18,7 +18,7 @@ SWEEP = "sweep"
 
 
 class CompactConfig(dg.Config):
-    """``full``: into one sorted run a bucket; ``partitions``: only these; ``dry_run``: only the plan."""
+    """``full``: merge every bucket into one run; ``partitions``: only these; ``dry_run``: only show the plan."""
 
     full: bool = False
     partitions: list[str] | None = None
@@ -26,25 +26,25 @@ class CompactConfig(dg.Config):
 
 
 class NightlyConfig(dg.Config):
-    """``tag``: its name; without one it is named after the day (UTC). ``dry_run``: expire nothing."""
+    """``tag``: the name of the tag (default: with the current day in UTC); ``dry_run``: expire nothing."""
 
     tag: str | None = None
     dry_run: bool = False
 
 
 class SweepConfig(dg.Config):
-    """``dry_run``: only say what would be put aside."""
+    """``dry_run``: only show what would be moved to quarantine or purged."""
 
     dry_run: bool = False
 
 
 def compaction_job_name(spec: TableSpec) -> str:
-    """``compact__ods_flights``."""
+    """Return the name of a table's compaction job, such as ``compact__ods_flights``."""
     return f"compact__{spec.ident}"
 
 
 def compaction_jobs(settings: Settings) -> dict[str, dg.JobDefinition]:
-    """A compaction job for every table, by the table's name."""
+    """Return a compaction job for every table, by the table's name."""
     return {name: _compaction_job(settings, spec) for name, spec in settings.tables.items()}
 
 
@@ -59,7 +59,7 @@ def _compaction_job(settings: Settings, spec: TableSpec) -> dg.JobDefinition:
 
     @dg.job(
         name=compaction_job_name(spec),
-        description=f"Merge the sorted runs of {spec.name}; by hand, or when the compaction sensor asks for it.",
+        description=f"Merge the sorted runs of {spec.name}. Started by hand or by the compaction sensor.",
         tags={"paimon/table": spec.name, "paimon/role": "compact"},
     )
     def job() -> None:
@@ -69,17 +69,17 @@ def _compaction_job(settings: Settings, spec: TableSpec) -> dg.JobDefinition:
 
 
 def compaction_config(spec: TableSpec, *, full: bool, partitions: list[str] | None = None) -> dg.RunConfig:
-    """The run config of a table's compaction job."""
+    """Return the run config of a table's compaction job."""
     return dg.RunConfig(ops={f"merge_runs__{spec.ident}": CompactConfig(full=full, partitions=partitions)})
 
 
 def nightly_job(settings: Settings) -> dg.JobDefinition:
-    """Per table: a tag, then expiry, so that the tag protects its snapshot before expiry looks."""
+    """Return the job that tags and then expires every table, so that the tag protects its snapshot."""
     steps = [(_tag_op(settings, spec), _expire_op(settings, spec)) for spec in settings.tables.values()]
 
     @dg.job(
         name=NIGHTLY,
-        description="Tag the latest snapshot of every table, then drop what retention no longer keeps.",
+        description="Tag the latest snapshot of every table, then expire what retention does not keep.",
         tags={"paimon/role": "maintain"},
     )
     def job() -> None:
@@ -90,7 +90,7 @@ def nightly_job(settings: Settings) -> dg.JobDefinition:
 
 
 def nightly_config(settings: Settings, tag_name: str, *, dry_run: bool = False) -> dg.RunConfig:
-    """The run config of the nightly job: one tag name for all tables."""
+    """Return the run config of the nightly job, with one tag name for all tables."""
     ops = {}
     for spec in settings.tables.values():
         ops[f"tag__{spec.ident}"] = NightlyConfig(tag=tag_name, dry_run=dry_run)
@@ -99,7 +99,7 @@ def nightly_config(settings: Settings, tag_name: str, *, dry_run: bool = False) 
 
 
 def nightly_schedule(settings: Settings, job: dg.JobDefinition) -> dg.ScheduleDefinition:
-    """The tag is named after the scheduled time, so a late or repeated tick makes the same tag."""
+    """Return the nightly schedule; the tag name is the scheduled day, so late or repeated ticks use the same tag."""
     running = settings.dagster.automation_on
 
     @dg.schedule(
@@ -117,12 +117,12 @@ def nightly_schedule(settings: Settings, job: dg.JobDefinition) -> dg.ScheduleDe
 
 
 def sweep_job(settings: Settings) -> dg.JobDefinition:
-    """Per table: files that nobody uses go to quarantine, and old quarantines for good."""
+    """Return the job that moves the unreferenced files of every table to quarantine and deletes old quarantines."""
     steps = [_sweep_op(settings, spec) for spec in settings.tables.values()]
 
     @dg.job(
         name=SWEEP,
-        description="Put aside the files of every table that nobody uses; purge what was put aside long ago.",
+        description="Move the unreferenced files of every table to quarantine, and delete old quarantines.",
         tags={"paimon/role": "maintain"},
     )
     def job() -> None:
@@ -133,7 +133,7 @@ def sweep_job(settings: Settings) -> dg.JobDefinition:
 
 
 def sweep_schedule(settings: Settings, job: dg.JobDefinition) -> dg.ScheduleDefinition:
-    """Once a week."""
+    """Return the schedule of the sweep job, once a week by default."""
     running = settings.dagster.automation_on
 
     @dg.schedule(
@@ -150,7 +150,7 @@ def sweep_schedule(settings: Settings, job: dg.JobDefinition) -> dg.ScheduleDefi
 
 
 def tag_name(day: str) -> str:
-    """``nightly-2013-12-31``."""
+    """Return the tag name of a day, such as ``nightly-2013-12-31``."""
     return f"{NIGHTLY}-{day}"
 
 
@@ -162,7 +162,7 @@ def _tag_op(settings: Settings, spec: TableSpec) -> dg.OpDefinition:
         retry_policy=retries(settings),
     )
     def tag_table(context: dg.OpExecutionContext, config: NightlyConfig, lake: LakeResource) -> None:
-        if _is_there(context, lake, spec):
+        if _exists(context, lake, spec):
             name = config.tag or tag_name(datetime.now(UTC).strftime("%Y-%m-%d"))
             observed(context, lambda: tag(lake.settings, spec.name, name))
 
@@ -179,7 +179,7 @@ def _expire_op(settings: Settings, spec: TableSpec) -> dg.OpDefinition:
     def expire_table(
         context: dg.OpExecutionContext, config: NightlyConfig, lake: LakeResource, spark: SparkResource
     ) -> None:
-        if _is_there(context, lake, spec):
+        if _exists(context, lake, spec):
             observed(context, lambda: expire(spark.session, lake.settings, spec.name, dry_run=config.dry_run))
 
     return expire_table
@@ -190,13 +190,13 @@ def _sweep_op(settings: Settings, spec: TableSpec) -> dg.OpDefinition:
     def sweep_table(
         context: dg.OpExecutionContext, config: SweepConfig, lake: LakeResource, spark: SparkResource
     ) -> None:
-        if _is_there(context, lake, spec):
+        if _exists(context, lake, spec):
             observed(context, lambda: sweep(spark.session, lake.settings, spec.name, dry_run=config.dry_run))
 
     return sweep_table
 
 
-def _is_there(context: dg.OpExecutionContext, lake: LakeResource, spec: TableSpec) -> bool:
+def _exists(context: dg.OpExecutionContext, lake: LakeResource, spec: TableSpec) -> bool:
     if spec.name in existing(lake.settings):
         return True
     context.log.info(f"{spec.name} is not in the lake yet: nothing to do")

@@ -1,4 +1,4 @@
-"""Metadata: what Dagster shows of a step's result and of a table's declaration."""
+"""Metadata: convert the results of steps and the declarations of tables to what Dagster shows."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _T = TypeVar("_T")
 
 
 def asset_key(name: str) -> dg.AssetKey:
-    """``ods.flights`` as ``ods/flights``."""
+    """Return the asset key of a table: ``ods/flights`` for ``ods.flights``."""
     return dg.AssetKey(name.split("."))
 
 
@@ -27,7 +27,7 @@ def table_asset(
     deps: Sequence[dg.AssetSpec | dg.AssetDep],
     partitions_def: dg.PartitionsDefinition[str] | None = None,
 ) -> Callable[[Callable[..., Any]], dg.AssetsDefinition]:
-    """``@dg.asset`` with all that the table's declaration says: key, owners, pool, retries, days a run."""
+    """Return ``@dg.asset`` with arguments from the table's declaration: key, owners, pool, retries, days per run."""
     return dg.asset(
         key=asset_key(spec.name),
         description=spec.comment,
@@ -45,7 +45,7 @@ def table_asset(
 
 
 def declared(settings: Settings, spec: TableSpec) -> dict[str, Any]:
-    """The table's name, place and columns."""
+    """Return the table's name, columns, keys and location as metadata."""
     columns = [
         dg.TableColumn(name, kind, constraints=dg.TableColumnConstraints(nullable=name not in spec.primary_key))
         for name, kind in spec.columns.items()
@@ -61,7 +61,7 @@ def declared(settings: Settings, spec: TableSpec) -> dict[str, Any]:
 
 
 def result_metadata(result: StepResult) -> dict[str, Any]:
-    """Rows, snapshot, files and levels of a result, under the keys that the UI knows or plots."""
+    """Return rows, snapshot, files and levels of a result as metadata, under keys that the UI shows or plots."""
     metadata: dict[str, Any] = {
         "dagster/row_count": result.row_count,
         "paimon/rows_written": result.rows_written,
@@ -81,7 +81,7 @@ def result_metadata(result: StepResult) -> dict[str, Any]:
 
 
 def levels_markdown(result: StepResult) -> str:
-    """Files, rows and bytes of every level, before and after."""
+    """Return a Markdown table with files, rows and bytes of every level, before and after."""
     lines = ["| level | files | rows | size |", "|---|---|---|---|"]
     for level, old, new in level_changes(result):
         cells = (
@@ -94,7 +94,7 @@ def levels_markdown(result: StepResult) -> str:
 
 
 def retries(settings: Settings) -> dg.RetryPolicy:
-    """A failed step is tried again: a lost race is planned anew, and a commit that landed is not repeated."""
+    """Return the retry policy of steps: a retry plans again after a conflict, and commits nothing twice."""
     return dg.RetryPolicy(
         max_retries=settings.dagster.step_retries,
         delay=settings.dagster.retry_delay_seconds,
@@ -104,7 +104,7 @@ def retries(settings: Settings) -> dg.RetryPolicy:
 
 
 def attempt(step: Callable[[], _T]) -> _T:
-    """Run a step; what is wrong with the request itself fails at once instead of being tried again."""
+    """Run a step; an error in the request itself fails the run without retries."""
     try:
         return step()
     except (AuditFailed, PipelineError, SettingsError, InvalidRequest, NotFound) as error:
@@ -112,7 +112,7 @@ def attempt(step: Callable[[], _T]) -> _T:
 
 
 def materialized(context: dg.AssetExecutionContext, step: Callable[[], StepResult]) -> dg.MaterializeResult[Any]:
-    """Run a step and report it: its snapshot is the data version, each partition has its own row count."""
+    """Run a step and return its result; the snapshot is the data version, and each partition has its row count."""
     result = attempt(step)
     context.log.info(result.sentence())
     for partition, rows in result.rows_per_partition.items():
@@ -123,7 +123,7 @@ def materialized(context: dg.AssetExecutionContext, step: Callable[[], StepResul
 
 
 def observed(context: dg.OpExecutionContext, step: Callable[[], StepResult]) -> None:
-    """Run a maintenance step; it changes no rows: an observation on the table's page, not a new version of it."""
+    """Run a maintenance step and log it as an observation of the asset, because it changes no rows."""
     result = attempt(step)
     context.log.info(result.sentence())
     metadata = {"paimon/step": result.step, **result_metadata(result)}
@@ -131,7 +131,7 @@ def observed(context: dg.OpExecutionContext, step: Callable[[], StepResult]) -> 
 
 
 def run_properties(context: dg.AssetExecutionContext | dg.OpExecutionContext) -> Mapping[str, str]:
-    """What every snapshot says of the run that made it."""
+    """Return the snapshot properties that record the run: its id, its job and its partitions."""
     properties = {"dagster.run-id": context.run.run_id, "dagster.job": context.run.job_name}
     if isinstance(context, dg.AssetExecutionContext) and context.has_partition_key_range:
         keys = context.partition_key_range

@@ -1,4 +1,4 @@
-"""Partitions: the days and months of the source, as Dagster and as the steps count them."""
+"""Partitions: the days and months of the source as partitions of Dagster, and as arguments of steps."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ MONTH = "%Y-%m"
 
 
 def daily(settings: Settings) -> dg.DailyPartitionsDefinition:
-    """One partition a day, ``2013-01-31``."""
+    """Return one partition per day, such as ``2013-01-31``."""
     first, last = settings.calendar.first_day, settings.calendar.last_day
     return dg.DailyPartitionsDefinition(first.isoformat(), end_date=(last + timedelta(days=1)).isoformat())
 
 
 def monthly(settings: Settings) -> dg.MonthlyPartitionsDefinition:
-    """One partition a month, ``2013-01``: the partition value of the tables."""
+    """Return one partition per month, such as ``2013-01``, which is also the partition value of the tables."""
     first, last = settings.calendar.first_day, settings.calendar.last_day
     after = date(last.year + last.month // 12, last.month % 12 + 1, 1)
     return dg.MonthlyPartitionsDefinition(first.strftime(MONTH), end_date=after.strftime(MONTH), fmt=MONTH)
 
 
 def days_of(keys: Sequence[str]) -> list[date]:
-    """The days of daily partition keys."""
+    """Return the days of daily partition keys."""
     return [date.fromisoformat(key) for key in keys]
 
 
 def days_in(months: Sequence[str], settings: Settings) -> list[date]:
-    """All days of the source in monthly partition keys."""
+    """Return all days of the source that are in these months."""
     first, last = settings.calendar.first_day, settings.calendar.last_day
     days = (first + timedelta(days=n) for n in range((last - first).days + 1))
     return [day for day in days if day.strftime(MONTH) in set(months)]

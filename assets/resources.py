@@ -1,4 +1,4 @@
-"""Resources: the lake's settings, and one Spark session a run."""
+"""Resources: the settings of the lake, and one Spark session per run."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from pipelines.settings import Settings, load_settings
 
 
 class LakeResource(dg.ConfigurableResource[Any]):
-    """Which lake: an environment under configs/ and its warehouse."""
+    """The lake to use: an environment under configs/ and a warehouse."""
 
     environment: str
     warehouse: str
@@ -19,19 +19,19 @@ class LakeResource(dg.ConfigurableResource[Any]):
 
     @property
     def settings(self) -> Settings:
-        """The settings, read from configs/ once a run."""
+        """The settings, read from configs/ once per run."""
         if self._settings is None:
             self._settings = load_settings(self.environment, warehouse=self.warehouse)
         return self._settings
 
 
 class SparkResource(LakeResource):
-    """The lake's session: started by the first step that needs it, shared by the steps of a run, stopped after it."""
+    """The Spark session of a run: started by the first step that needs it, shared by all steps, then stopped."""
 
     _session: SparkSession | None = PrivateAttr(default=None)
 
     def session(self) -> SparkSession:
-        """The run's session."""
+        """Return the session of the run, and start it if needed."""
         if self._session is None:
             self._session = start_session(self.settings)
         return self._session

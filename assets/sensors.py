@@ -1,9 +1,10 @@
-"""The compaction sensor: reads manifests only, asks for a compaction of the tables whose buckets hold too many runs.
+"""Sensors: the compaction sensor, which reads manifests only and requests compactions of tables with too many runs.
 
-A table is pressed from the tick at which its fullest bucket reaches ``start_at_runs`` until the one at which it is
-down to ``stop_at_runs``. While it is pressed every new snapshot gets one run; a first request is a minor compaction,
-the next ones are full, so that what minor compaction leaves above the lower mark goes too. Where readers wait for
-compaction (first-row tables, changelogs that compactions make), a minor one is asked for whenever one is due.
+A table is under pressure from the tick at which its fullest bucket reaches ``start_at_runs`` until the tick at which
+that bucket has at most ``stop_at_runs``. During that time every new snapshot gets one compaction run. The first request
+is a minor compaction, the next ones are full, because minor compactions may leave more runs than ``stop_at_runs``.
+Where readers need compactions (first-row tables, changelogs that compactions write), a minor one is requested whenever
+one is due.
 """
 
 import json
@@ -30,30 +31,30 @@ IN_FLIGHT = [
 
 @dataclass(frozen=True)
 class Decision:
-    """What a tick decided for one table."""
+    """The decision of one tick for one table."""
 
     pressed: bool
     full: bool | None
-    """None: no run is asked for."""
+    """Whether to request a full compaction; None: no run is requested."""
     reason: str
 
 
 def decide(spec: TableSpec, runs: int, *, pressed: bool, in_flight: bool, awaited: bool = False) -> Decision:
-    """The rule for one table whose fullest bucket holds ``runs`` sorted runs; ``awaited``: readers wait for it."""
+    """Decide for a table whose fullest bucket has ``runs`` sorted runs; ``awaited``: readers need a due compaction."""
     marks = spec.compaction
     state = f"{spec.name}: {runs} runs"
     if runs <= marks.stop_at_runs or (not pressed and runs < marks.start_at_runs):
         if awaited and not in_flight:
-            return Decision(False, False, f"{state}, minor compaction, which readers wait for")
+            return Decision(False, False, f"{state}, minor compaction, which readers need")
         return Decision(False, None, f"{state} (from {marks.start_at_runs} on)")
     if in_flight:
-        return Decision(pressed, None, f"{state}, a compaction is under way")
+        return Decision(pressed, None, f"{state}, a compaction is running")
     full = pressed or runs >= 3 * marks.start_at_runs
     return Decision(True, full, f"{state}, {'full' if full else 'minor'} compaction")
 
 
 def compaction_sensor(settings: Settings, jobs: Mapping[str, dg.JobDefinition]) -> dg.SensorDefinition:
-    """One sensor for all tables."""
+    """Return the sensor, one for all tables."""
     running = settings.dagster.automation_on
 
     @dg.sensor(

@@ -1,7 +1,8 @@
-"""``python -m assets.ui``: Dagster's web page and daemon on the lake, until Ctrl-C.
+"""``python -m assets.ui``: run Dagster's web server and daemon for the lake until Ctrl-C.
 
-The port is probed first: a second ``dagster dev`` on one home would start its daemon before it found the port taken.
-The child gets default signals and a session of its own, so that it ends with this process, however that was started.
+The port is checked first, because a second ``dagster dev`` on one home would start its daemon before it finds that the
+port is in use. The child process gets default signal handlers and its own session, so that it always ends with this
+process.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ _STOP_SECONDS = 20
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Serve until interrupted; the exit code."""
+    """Run until interrupted and return the exit code."""
     parser = argparse.ArgumentParser(prog="python -m assets.ui", description="Open Dagster on the lake.")
     parser.add_argument("--port", type=int, default=3000, help="the port on this machine (default: 3000)")
     asked = parser.parse_args(arguments)
@@ -43,7 +44,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     command = [sys.executable, "-m", "dagster", "dev", "-w", str(ROOT / "workspace.yaml"), "-h", _HOST]
     command += ["-p", str(asked.port), "--log-level", "warning"]
     for number in (signal.SIGINT, signal.SIGTERM):
-        # A handler of our own: a signal that this process was told to ignore would stay ignored in the child.
+        # Install a handler, because a signal that this process ignores would also be ignored in the child.
         signal.signal(number, _stop)
     child = subprocess.Popen(
         command, cwd=ROOT, env=process_environment(settings, home), start_new_session=True, stdin=subprocess.DEVNULL
@@ -60,15 +61,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def check_port(port: int) -> None:
-    """Raises PipelineError when the port is none, or somebody listens on it."""
+    """Raise PipelineError when the port is invalid or in use."""
     if not 1 <= port <= 65535:
-        raise PipelineError(f"{port} is no port: choose one from 1 to 65535")
+        raise PipelineError(f"{port} is not a valid port: choose one from 1 to 65535")
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((_HOST, port))
         except OSError as error:
-            why = "may not be used by this user" if isinstance(error, PermissionError) else "is taken"
+            why = "may not be used by this user" if isinstance(error, PermissionError) else "is in use"
             raise PipelineError(f"port {port} {why}: choose another, `make ui PORT=3001`") from None
 
 
@@ -82,7 +83,7 @@ def _wait_until_ready(child: subprocess.Popen[bytes], url: str) -> bool:
 
 
 def _end(child: subprocess.Popen[bytes]) -> None:
-    """Interrupt the child and wait for it and for what it started; kill the group when it stays."""
+    """Interrupt the child and wait for it, then kill what is left of its process group."""
     if child.poll() is None:
         child.send_signal(signal.SIGINT)
         with contextlib.suppress(subprocess.TimeoutExpired):

@@ -1,4 +1,4 @@
-"""Weather: monthly partitions, a year a run."""
+"""Weather: an asset with monthly partitions, several months per run."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ from pipelines.weather import WEATHER, ingest_weather
 
 
 def weather_asset(settings: Settings) -> dg.AssetsDefinition:
-    """ods.weather."""
+    """Return the asset of ods.weather."""
     spec = settings.table(WEATHER)
 
     @table_asset(

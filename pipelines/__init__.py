@@ -1,1 +1,1 @@
-"""Spark steps of the data pipeline; knows no Dagster."""
+"""Spark steps of the data pipeline, independent of Dagster."""

@@ -1,4 +1,4 @@
-"""``python -m pipelines``: the steps from the command line."""
+"""``python -m pipelines``: run the steps from the command line."""
 
 from pipelines.cli import main
 

@@ -1,4 +1,4 @@
-"""Audits: does a table hold what it should? Read from the table and its storage, without Spark."""
+"""Audits: check that the content of a table is correct, by reading the table and its storage, without Spark."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from pipelines.weather import WEATHER
 
 @dataclass(frozen=True)
 class Finding:
-    """One question and its answer; ``wrong`` counts what is not as it should be."""
+    """The result of one audit of one table; ``wrong`` is the number of problems."""
 
     audit: str
     table: str
@@ -32,14 +32,14 @@ class Finding:
 
     @property
     def passed(self) -> bool:
-        """Whether nothing is wrong."""
+        """Whether the audit found no problem."""
         return self.wrong == 0
 
 
 def audit_rows(settings: Settings, name: str, days: Sequence[date] | None = None) -> Finding:
-    """Compare rows with the source, day by day; ``days`` are those that were loaded (default: all).
+    """Compare the number of rows with the source, day by day; ``days`` are the loaded days (default: all).
 
-    dws.carrier_day is compared with ods.flights on the months of the days. A dimension is compared as a whole.
+    dws.carrier_day is compared with ods.flights by month. The row count of a dimension is compared as a whole.
     """
     table = open_table(settings, name)
     expected, found = _expected_and_found(settings, table, days)
@@ -74,16 +74,16 @@ def _only(counts: Mapping[Any, int], keys: Collection[Any] | None) -> Mapping[An
 
 
 def audit_keys(settings: Settings, name: str) -> Finding:
-    """Count the rows beyond the first of each key."""
+    """Count the rows whose key occurs in another row."""
     table = open_table(settings, name)
     key = list(settings.table(name).key)
     rows = table.scan(columns=key).to_arrow()
-    twice = rows.num_rows - rows.group_by(key).aggregate([]).num_rows
-    return Finding("keys", name, twice, f"{rows.num_rows:,} rows, {twice} of them with a key seen before")
+    duplicates = rows.num_rows - rows.group_by(key).aggregate([]).num_rows
+    return Finding("keys", name, duplicates, f"{rows.num_rows:,} rows, {duplicates} of them repeat a key")
 
 
 def audit_files(settings: Settings, name: str) -> Finding:
-    """Look for every data file that the latest snapshot names, with the size that it names."""
+    """Check that every data file of the latest snapshot exists with the size that the snapshot records."""
     table = open_table(settings, name)
     live = table.inspect.files()
     storage, paths = table.context.storage, table.context.paths
@@ -101,24 +101,24 @@ def audit_files(settings: Settings, name: str) -> Finding:
 
 
 def audit_fsck(settings: Settings, name: str) -> Finding:
-    """Ask the table itself: do its invariants hold, as far as metadata and the presence of files tell?"""
+    """Check the invariants of the table, as far as they can be checked without reading its rows."""
     report = open_table(settings, name).maintenance.check()
     found = "; ".join(f.sentence() for f in report.errors[:3]) or "no error"
     return Finding("fsck", name, len(report.errors), f"{sum(map(bool, report.checked.values()))} invariants: {found}")
 
 
 def audit(settings: Settings, name: str, days: Sequence[date] | None = None) -> list[Finding]:
-    """All audits of a table; one that a damaged file stops is a finding too."""
-    questions: dict[str, Callable[[], Finding]] = {
+    """Run all audits of a table; an audit that cannot read a damaged file is a finding too."""
+    audits: dict[str, Callable[[], Finding]] = {
         "rows": lambda: audit_rows(settings, name, days),
         "keys": lambda: audit_keys(settings, name),
         "files": lambda: audit_files(settings, name),
         "fsck": lambda: audit_fsck(settings, name),
     }
     found = []
-    for question, ask in questions.items():
+    for kind, run in audits.items():
         try:
-            found.append(ask())
+            found.append(run())
         except CorruptTable as error:
-            found.append(Finding(question, name, 1, f"cannot be read: {error}"))
+            found.append(Finding(kind, name, 1, f"cannot be read: {error}"))
     return found

@@ -1,6 +1,6 @@
-"""Audited writes: rows are written and prepared, audited as readers would see them, and only then published.
+"""Audited writes: write and prepare rows, audit the table as readers would see it, and only then publish.
 
-A failing audit leaves the table as it was: the rows and their draft are taken back.
+When the audit fails, the table does not change, and the files and the draft of the write are deleted.
 """
 
 from __future__ import annotations
@@ -19,54 +19,55 @@ from paimon_core.table.view import TableView
 from pipelines.protocol import AuditFailed
 
 Audit = Callable[[TableView], Sequence[str]]
-"""What is wrong with a table as it is about to be, a sentence each; nothing when it may be published."""
+"""Returns the problems of a prepared table, one sentence each; an empty sequence when it may be published."""
 _TRIES = 3
 
 
 def write_audited(
     frame: DataFrame, table: Table, audit: Audit, *, user: str, identifier: int, properties: Mapping[str, str]
 ) -> Snapshot | None:
-    """Replace the partitions of the rows by them, once for (user, identifier), if the audit finds nothing wrong.
+    """Replace the partitions of the rows by the rows, exactly once per (user, identifier), if the audit passes.
 
-    When others commit meanwhile the audit is made again. Raises AuditFailed, CommitConflict when others win every race.
+    After a concurrent commit the audit is repeated. Raises AuditFailed, and CommitConflict when concurrent commits
+    prevent every retry.
     """
     messages = write_messages(frame, table, overwrites=True)
     try:
         prepared = table.prepare_messages(
             messages, overwrite=True, user=user, identifier=identifier, properties=properties
         )
-        return None if prepared is None else _published(prepared, table.name, audit)
+        return None if prepared is None else _audit_and_publish(prepared, table.name, audit)
     except InvalidRequest:
-        # The same load, elsewhere, was faster; the files written here are orphans.
-        if (landed := table.committed(user, identifier)) is None:
+        # Another process has committed the same load; the files written here are orphans.
+        if (committed := table.committed(user, identifier)) is None:
             raise
-        return landed
+        return committed
 
 
-def _published(prepared: Prepared, name: str, audit: Audit) -> Snapshot:
+def _audit_and_publish(prepared: Prepared, name: str, audit: Audit) -> Snapshot:
     for tries_left in reversed(range(_TRIES)):
-        _refuse(prepared, name, audit)
+        _check(prepared, name, audit)
         try:
             return prepared.publish()
         except CommitConflict:
             if not tries_left:
-                _take_back(prepared)
+                _discard(prepared)
                 raise
             prepared = prepared.again()
     raise AssertionError
 
 
-def _refuse(prepared: Prepared, name: str, audit: Audit) -> None:
+def _check(prepared: Prepared, name: str, audit: Audit) -> None:
     try:
         wrong = audit(prepared.table)
     except BaseException:
-        _take_back(prepared)
+        _discard(prepared)
         raise
     if wrong:
-        _take_back(prepared)
-        raise AuditFailed(f"{name} stays as it was, the audit of what was to be published failed: {'; '.join(wrong)}")
+        _discard(prepared)
+        raise AuditFailed(f"{name} was not changed, because the audit of the new content failed: {'; '.join(wrong)}")
 
 
-def _take_back(prepared: Prepared) -> None:
-    with contextlib.suppress(PaimonError):  # what stays is an orphan
+def _discard(prepared: Prepared) -> None:
+    with contextlib.suppress(PaimonError):  # files that remain are orphans
         prepared.discard()

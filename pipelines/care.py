@@ -1,4 +1,4 @@
-"""Care: check a table, mark its months done, take it back by hand."""
+"""Care: check a table, mark its months as done, and roll it back by hand."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from pipelines.tables import open_table, result_of, rows_by, state_of
 
 
 def fsck(settings: Settings, name: str, *, deep: bool = False) -> StepResult:
-    """Check the invariants of a table, ``deep`` with all of its rows; raises CorruptTable when one is broken."""
+    """Check the invariants of a table; ``deep`` also reads all rows. Raises CorruptTable when one is violated."""
     started = time.monotonic()
     table = open_table(settings, name)
     report = table.maintenance.check(deep=deep)
@@ -36,7 +36,7 @@ def fsck(settings: Settings, name: str, *, deep: bool = False) -> StepResult:
 
 
 def mark_done(settings: Settings, name: str, months: Sequence[str] | None = None) -> StepResult:
-    """Mark months done: those given, or those of whose days the table all has rows.
+    """Mark months as done: the given ones, or all months with rows on each of their days.
 
     Raises PipelineError for a table that is not partitioned by month.
     """
@@ -49,21 +49,21 @@ def mark_done(settings: Settings, name: str, months: Sequence[str] | None = None
 
 
 def mark_months(table: Table, months: Sequence[str]) -> list[str]:
-    """Mark these months of a table done; raises PipelineError unless ``month`` is its partition."""
+    """Mark these months of a table as done; raises PipelineError unless ``month`` is its only partition column."""
     if list(table.schema.partition_keys) != ["month"]:
-        raise PipelineError(f"{table.name} is not partitioned by month: there is nothing to mark done")
+        raise PipelineError(f"{table.name} is not partitioned by month: its months cannot be marked as done")
     if months:
         table.maintenance.mark_done(*({"month": month} for month in months))
     return list(months)
 
 
 def is_marked(table: Table, month: str) -> bool:
-    """Whether a month of a table is marked done."""
+    """Whether a month of a table is marked as done."""
     return table.context.storage.exists(table.context.paths.success_file(f"month={month}"))
 
 
 def complete_months(table: Table, months: Sequence[str] | None = None) -> list[str]:
-    """The months, among these or of all, of whose days the table all has rows."""
+    """Return the months (of ``months``, None: of all) with rows on each of their days, sorted."""
     where = None if months is None else col("month").is_in(list(months))
     days = Counter(month_of(day) for day in rows_by(table, "date", where))
     return sorted(month for month, count in days.items() if count == _days_of(month))
@@ -72,10 +72,10 @@ def complete_months(table: Table, months: Sequence[str] | None = None) -> list[s
 def rollback(
     settings: Settings, name: str, *, snapshot: int | None = None, tag: str | None = None, apply: bool = False
 ) -> StepResult:
-    """Say what going back to a snapshot or tag gives up, and with ``apply`` do it.
+    """Report what a rollback to a snapshot or tag deletes, and with ``apply`` do it.
 
-    Loads that are undone are forgotten, so that they can be done again. Raises SnapshotNotFound, TagNotFound,
-    InvalidRequest, PlanOutdated when somebody wrote meanwhile.
+    The commits of a load that is rolled back are deleted too, so that it can be loaded again. Raises SnapshotNotFound,
+    TagNotFound, InvalidRequest, and PlanOutdated after a concurrent commit.
     """
     started = time.monotonic()
     table = open_table(settings, name)
@@ -83,9 +83,9 @@ def rollback(
     plan = table.maintenance.plan_rollback(snapshot=snapshot, tag=tag)
     if apply:
         table.maintenance.apply(plan)
-    gone = ", ".join(plan.subjects) or "nothing"
+    deleted = ", ".join(plan.subjects) or "nothing"
     details: dict[str, str | int | float] = {"plan": plan.sentence(), "given_up": len(plan.subjects)}
-    note = f"gave up {gone}" if apply else f"would give up {gone} (--apply does it)"
+    note = f"deleted {deleted}" if apply else f"would delete {deleted} (--apply does it)"
     after = table.latest_snapshot()
     commits = [after.id] if apply and after is not None else []
     return result_of("rollback", table, before, started, commits=commits, details=details, note=note)

@@ -1,4 +1,7 @@
-"""Carrier days: flights and arrival delay per carrier and day, from ods.flights, months replaced as a whole."""
+"""Carrier days: flights and arrival delay per carrier and day, aggregated from ods.flights.
+
+Months are replaced as a whole.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,10 @@ CARRIER_DAY = "dws.carrier_day"
 def aggregate_carrier_day(
     spark: Spark, settings: Settings, months: Sequence[str], *, properties: Mapping[str, str] | None = None
 ) -> StepResult:
-    """Aggregate the months ("2013-01") of ods.flights, pinned to one snapshot, and overwrite them in one commit."""
+    """Aggregate months ("2013-01") of one snapshot of ods.flights, and overwrite them in one commit.
+
+    Raises PipelineError for unknown months and when ods.flights has no snapshot, AuditFailed when the result is wrong.
+    """
     months = _checked_months(settings, months)
     flights = open_table(settings, FLIGHTS)
     table = open_table(settings, CARRIER_DAY, create=True)
@@ -50,7 +56,7 @@ def aggregate_carrier_day(
 
 
 def per_carrier_and_day(flights: DataFrame) -> DataFrame:
-    """Flights, arrivals, mean and exact 95th percentile (interpolated) of the arrival delay in minutes."""
+    """Return flights, arrivals, and the mean and the exact 95th percentile (interpolated) of the arrival delay."""
     return flights.groupBy("month", "date", "carrier").agg(
         f.count("*").alias("flights"),
         f.count("arr_delay").alias("arrived"),
@@ -60,25 +66,25 @@ def per_carrier_and_day(flights: DataFrame) -> DataFrame:
 
 
 def wrong_months(flights: TableView, carrier_day: TableView, months: Sequence[str]) -> list[str]:
-    """The months in which carrier days count other flights than there are, or count a carrier's day twice."""
+    """Return the problems: months with another number of flights than ods.flights, and repeated carrier days."""
     chosen = col("month").is_in(list(months))
     rows = carrier_day.scan(columns=["month", "date", "carrier", "flights"], where=chosen).to_arrow()
     counted = rows.group_by(["month"]).aggregate([("flights", "sum")])
     found = dict(zip(counted["month"].to_pylist(), counted["flights_sum"].to_pylist(), strict=True))
-    there = rows_by(flights, "month", chosen)
+    expected = rows_by(flights, "month", chosen)
     wrong = [
-        f"{month} counts {found.get(month, 0):,} flights of {there.get(month, 0):,}"
+        f"{month} counts {found.get(month, 0):,} flights of {expected.get(month, 0):,}"
         for month in months
-        if found.get(month, 0) != there.get(month, 0)
+        if found.get(month, 0) != expected.get(month, 0)
     ]
-    twice = rows.num_rows - rows.group_by(["month", "date", "carrier"]).aggregate([]).num_rows
-    return [*wrong, f"{twice} rows repeat a carrier's day"] if twice else wrong
+    duplicates = rows.num_rows - rows.group_by(["month", "date", "carrier"]).aggregate([]).num_rows
+    return [*wrong, f"{duplicates} rows repeat a carrier and day"] if duplicates else wrong
 
 
 def content_version(table: Table) -> str:
-    """Number and time of the newest snapshot that changed what a reader sees.
+    """Return id and time of the newest snapshot that changed what a reader sees.
 
-    Compactions do not count, but for a first-row table, whose rows show once they are compacted.
+    Compactions count only for a first-row table, whose rows become visible when they are compacted.
     """
     unseen = ("ANALYZE",) if table.options["merge-engine"] == "first-row" else ("COMPACT", "ANALYZE")
     snapshots = table.inspect.snapshots()
@@ -97,7 +103,7 @@ def _rows_per_month(table: Table, months: Sequence[str]) -> dict[str, int]:
 def _checked_months(settings: Settings, months: Sequence[str]) -> tuple[str, ...]:
     known = months_of(day_range(settings.calendar.first_day, settings.calendar.last_day))
     if not months:
-        raise PipelineError("no month was asked for")
+        raise PipelineError("at least one month is required")
     for month in months:
         if month not in known:
             raise PipelineError(f"the source has no month {month!r}: it runs from {known[0]} to {known[-1]}")

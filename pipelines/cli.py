@@ -1,7 +1,7 @@
 """The command line of the steps: ``python -m pipelines ingest-flights --from 2013-01-01 --to 2013-01-31``.
 
-Every step prints its result, one sentence or (``--json``) one JSON object. Exit 0: done; 1: the step failed, or an
-audit found something; 2: it was asked wrongly, in one sentence.
+Every step prints its result as one sentence or (``--json``) one JSON object. Exit code 0: done; 1: the step failed, or
+an audit found a problem; 2: the request was wrong, explained in one sentence.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ from pipelines.weather import ingest_weather
 
 Command = Callable[[Spark, Settings, argparse.Namespace], list[StepResult]]
 _BY_DAY: tuple[tuple[str, str, DayStep], ...] = (
-    ("ingest-flights", "bring the changes of some days into ods.flights", ingest_flights),
+    ("ingest-flights", "load the changes of some days into ods.flights", ingest_flights),
     ("ingest-cancellations", "add the cancelled flights of some days to ods.cancellations", ingest_cancellations),
     ("ingest-weather", "add the weather of some days to ods.weather", ingest_weather),
 )
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; the exit code."""
+    """Run one command and return the exit code."""
     asked = _parser().parse_args(arguments)
     try:
         settings = load_settings(asked.env, warehouse=asked.warehouse)
@@ -59,10 +59,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 class _Parser(argparse.ArgumentParser):
-    """Says what is wrong in one line."""
+    """A parser that reports an error in one line."""
 
     def error(self, message: str) -> NoReturn:
-        self.exit(2, f"{self.prog}: {message} (--help says more)\n")
+        self.exit(2, f"{self.prog}: {message} (see --help)\n")
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -71,7 +71,7 @@ def _parser() -> argparse.ArgumentParser:
     common.add_argument(
         "--env", help=f"environment under configs/: {', '.join(environments())} (default: $PAIMON_ENV, local)"
     )
-    common.add_argument("--warehouse", metavar="PATH", help="the lake's directory (default: as configured)")
+    common.add_argument("--warehouse", metavar="PATH", help="the directory of the lake (default: as configured)")
     common.add_argument("--json", action="store_true", help="print results as JSON")
     commands = parser.add_subparsers(dest="command", required=True, metavar="STEP")
 
@@ -84,44 +84,44 @@ def _parser() -> argparse.ArgumentParser:
         _days(add(name, text, _by_day(step)))
     _days(add("aggregate-carrier-day", "aggregate ods.flights into dws.carrier_day, whole months", _aggregate))
     dimensions = add("load-dimensions", "overwrite dim.planes, dim.airlines and dim.airports", _load_dimensions)
-    dimensions.add_argument("--table", choices=sorted(DIMENSIONS), help="only this one")
+    dimensions.add_argument("--table", choices=sorted(DIMENSIONS), help="load only this table")
 
     compaction = _table(add("compact", "merge the sorted runs of a table", _compact))
-    compaction.add_argument("--full", action="store_true", help="into one run a bucket, whether called for or not")
+    compaction.add_argument("--full", action="store_true", help="merge every bucket into one run, also if not needed")
     compaction.add_argument(
-        "--partition", action="append", metavar="VALUE", help="only this partition; may be repeated"
+        "--partition", action="append", metavar="VALUE", help="compact only this partition; may be repeated"
     )
-    compaction.add_argument("--dry-run", action="store_true", help="only say what would be done")
-    tagging = _table(add("tag", "name the latest snapshot of a table", lambda _, s, a: [tag(s, a.table, a.name)]))
+    compaction.add_argument("--dry-run", action="store_true", help="only show what would be done")
+    tagging = _table(add("tag", "tag the latest snapshot of a table", lambda _, s, a: [tag(s, a.table, a.name)]))
     tagging.add_argument("--name", required=True, help="the tag's name")
     _maintenance(add)
     _days(_table(add("audit", "compare a table with the source, its keys and its files"), required=False))
-    add("show", "the tables: rows, snapshots, files per level, tags")
+    add("show", "list the tables: rows, snapshots, files per level, tags")
     return parser
 
 
 def _maintenance(add: Callable[[str, str, Command], argparse.ArgumentParser]) -> None:
     expiry = _table(
-        add("expire", "drop old snapshots and tags", lambda p, s, a: [expire(p, s, a.table, dry_run=a.dry_run)])
+        add("expire", "delete old snapshots and tags", lambda p, s, a: [expire(p, s, a.table, dry_run=a.dry_run)])
     )
     sweeping = _table(
-        add("sweep", "put files aside that nobody uses", lambda p, s, a: [sweep(p, s, a.table, dry_run=a.dry_run)])
+        add("sweep", "move unreferenced files to quarantine", lambda p, s, a: [sweep(p, s, a.table, dry_run=a.dry_run)])
     )
     for command in (expiry, sweeping):
-        command.add_argument("--dry-run", action="store_true", help="only say what would be done")
-    checking = _table(add("fsck", "check a table's invariants", lambda _, s, a: [fsck(s, a.table, deep=a.deep)]))
-    checking.add_argument("--deep", action="store_true", help="with all of its rows")
+        command.add_argument("--dry-run", action="store_true", help="only show what would be done")
+    checking = _table(add("fsck", "check the invariants of a table", lambda _, s, a: [fsck(s, a.table, deep=a.deep)]))
+    checking.add_argument("--deep", action="store_true", help="also read all rows")
     marking = _table(
-        add("mark-done", "mark months of a table done", lambda _, s, a: [mark_done(s, a.table, a.month or None)])
+        add("mark-done", "mark months of a table as done", lambda _, s, a: [mark_done(s, a.table, a.month or None)])
     )
     marking.add_argument(
-        "--month", action="append", metavar="MONTH", help="this one; may be repeated (default: all that are complete)"
+        "--month", action="append", metavar="MONTH", help="this month; may be repeated (default: all complete months)"
     )
-    back = _table(add("rollback", "say what going back gives up, or do it", _rollback))
-    target = back.add_mutually_exclusive_group(required=True)
-    target.add_argument("--snapshot", type=int, metavar="ID", help="go back to this snapshot")
-    target.add_argument("--tag", metavar="NAME", help="go back to this tag")
-    back.add_argument("--apply", action="store_true", help="do it")
+    parser = _table(add("rollback", "show what a rollback deletes, or do it", _rollback))
+    target = parser.add_mutually_exclusive_group(required=True)
+    target.add_argument("--snapshot", type=int, metavar="ID", help="roll back to this snapshot")
+    target.add_argument("--tag", metavar="NAME", help="roll back to this tag")
+    parser.add_argument("--apply", action="store_true", help="do the rollback")
 
 
 def _rollback(_: Spark, settings: Settings, asked: argparse.Namespace) -> list[StepResult]:
@@ -149,7 +149,7 @@ def _day(text: str) -> date:
     try:
         return date.fromisoformat(text)
     except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is no day such as 2013-01-31") from None
+        raise argparse.ArgumentTypeError(f"{text!r} is not a day such as 2013-01-31") from None
 
 
 def _asked_days(settings: Settings, asked: argparse.Namespace) -> tuple[date, ...]:
@@ -172,7 +172,7 @@ def _compact(spark: Spark, settings: Settings, asked: argparse.Namespace) -> lis
 def _show(settings: Settings) -> int:
     names = existing(settings)
     if not names:
-        raise PipelineError(f"no table in {settings.warehouse} yet: run `make demo`, or ingest something")
+        raise PipelineError(f"there is no table in {settings.warehouse} yet: run `make demo`, or load some days")
     print(lake_text([view(settings, name) for name in names]))
     return 0
 

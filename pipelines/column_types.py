@@ -1,4 +1,4 @@
-"""Column types as configs/tables writes them: Paimon's type texts, nested ones as SQL does.
+"""Column types: parse the types in configs/tables, which are Paimon's type texts, with nested types as in SQL.
 
 ``ARRAY<INT>``, ``MAP<STRING, DATE>``, ``ROW<x INT NOT NULL, y ARRAY<STRING>>``, each with or without ``NOT NULL``.
 """
@@ -15,9 +15,9 @@ _MEMBER = re.compile(r"(?:`([^`]+)`|(\w+))\s+(.+)", re.DOTALL)
 
 
 def type_object(text: str) -> Any:
-    """A type text in the form of a schema file: nested types are objects (format 2.2).
+    """Return a type text in the form of a schema file: nested types are objects (format 2.2).
 
-    Raises SettingsError for a nested type that cannot be read; other texts are passed on as they are.
+    Raises SettingsError for a nested type that cannot be parsed; other texts are returned unchanged.
     """
     found = _NESTED.fullmatch(text.strip())
     if found is None:
@@ -29,7 +29,7 @@ def type_object(text: str) -> Any:
         return {"type": kind + required, "key": type_object(inner[0]), "value": type_object(inner[1])}
     members = [_MEMBER.fullmatch(part) for part in inner]
     if kind != "ROW" or not all(members):
-        raise SettingsError(f"{text!r} is no type: {kind} takes {_TAKES[kind]}")
+        raise SettingsError(f"{text!r} is not a valid type: {kind} takes {_TAKES[kind]}")
     fields = [(m[1] or m[2], type_object(m[3])) for m in members if m]
     return {"type": kind + required, "fields": [{"id": n, "name": k, "type": t} for n, (k, t) in enumerate(fields)]}
 
@@ -38,7 +38,7 @@ _TAKES = {"ARRAY": "one type", "MAP": "two types", "ROW": "names with their type
 
 
 def _split(text: str) -> list[str]:
-    """The parts between the commas that stand in no brackets."""
+    """Split at the commas that are outside of brackets."""
     parts, depth = [""], 0
     for letter in text:
         depth += (letter in "<(") - (letter in ">)")

@@ -1,6 +1,6 @@
-"""Dimensions: planes, airlines and airports, replaced by their source files and published together as one version.
+"""Dimensions: planes, airlines and airports, overwritten with their source files and published as one version.
 
-Who reads them through the group sees all of one version of the source, never a new airline without its planes.
+Readers of the group see all tables in the same version of the source, never a new airline without its planes.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ _VERSIONS_KEPT = 10
 
 
 def dimension_group(settings: Settings) -> Group:
-    """The group of the dimension tables, for readers: ``dimension_group(settings).table("dim.planes")``."""
+    """Return the group of the dimension tables; readers use ``dimension_group(settings).table("dim.planes")``."""
     return open_lake(settings).group(GROUP)
 
 
 def load_dimension(
     spark: Spark, settings: Settings, name: str, *, properties: Mapping[str, str] | None = None
 ) -> StepResult:
-    """Overwrite one dimension table with its source file; raises PipelineError for a table that is none."""
+    """Overwrite one dimension table with its source file; raises PipelineError for another table."""
     return load_dimensions(spark, settings, [name], properties=properties)[0]
 
 
@@ -44,14 +44,14 @@ def load_dimensions(
     *,
     properties: Mapping[str, str] | None = None,
 ) -> list[StepResult]:
-    """Overwrite the tables whose source file is not the published one, all of them in one version of the group.
+    """Overwrite the tables whose source file has changed since their last publish, in one new version of the group.
 
-    A publish that a publisher left half done is finished first. Raises PipelineError for a table that is none.
+    An interrupted publish of the group is finished first. Raises PipelineError for a table that is not a dimension.
     """
     started = time.monotonic()
     for name in names:
         if name not in DIMENSIONS:
-            raise PipelineError(f"{name!r} is no dimension ({', '.join(DIMENSIONS)})")
+            raise PipelineError(f"{name!r} is not a dimension ({', '.join(DIMENSIONS)})")
     tables = {name: open_table(settings, name, create=True) for name in names}
     before = {name: state_of(table) for name, table in tables.items()}
     group = dimension_group(settings)
@@ -89,15 +89,15 @@ def _messages(spark: Spark, settings: Settings, name: str) -> list[CommitMessage
 
 
 def _is_published(group: Group, name: str) -> bool:
-    """Whether the newest version has this table from this version of its source file."""
+    """Whether the newest version of the group has this table with the current source file."""
     version = group.latest()
     if version is None or version.properties.get(_property(name)) != source.fingerprint(DIMENSIONS[name]):
         return False
-    return _is_there(group, name, version.tables[name].tag)
+    return _tag_exists(group, name, version.tables[name].tag)
 
 
-def _is_there(group: Group, name: str, tag: str) -> bool:
-    """Whether the version's snapshot was not taken back by a rollback of the table alone."""
+def _tag_exists(group: Group, name: str, tag: str) -> bool:
+    """Whether the tag of the version exists; a rollback of the single table deletes it."""
     try:
         group.catalog.table(name).tags.read(tag)
     except TagNotFound:

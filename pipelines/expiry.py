@@ -1,4 +1,4 @@
-"""Expire: drop what retention no longer keeps of one table, and say what holds the rest."""
+"""Expire: delete the tags, partitions, consumers, snapshots and changelogs of a table that retention does not keep."""
 
 from __future__ import annotations
 
@@ -17,14 +17,15 @@ from pipelines.settings import Settings
 from pipelines.tables import open_table, result_of, state_of
 
 _TRIES = 3
-_HOLDERS_SHOWN = 5
+_PROTECTED_SHOWN = 5
 
 
 def expire(spark: Spark, settings: Settings, name: str, *, dry_run: bool = False) -> StepResult:
-    """Drop tags whose time is over; partitions and consumers by the table's options; snapshots by its retention.
+    """Delete tags whose time is over, then expire partitions, consumers, snapshots and lasting changelogs.
 
-    Then the changelogs that outlived theirs. Each is planned, then applied; a plan that somebody's tag or rollback made
-    outdated is made again. Spark is started only when many files go. ``dry_run`` only says what would go.
+    Partitions and consumers expire by the table's options, snapshots by the retention in the settings. Each expiry is
+    planned, then applied; a plan that a concurrent tag or rollback made outdated is created again. Spark is started
+    only when many files are deleted. ``dry_run`` only reports what would be deleted.
     """
     started = time.monotonic()
     table = open_table(settings, name)
@@ -32,14 +33,14 @@ def expire(spark: Spark, settings: Settings, name: str, *, dry_run: bool = False
     tags = () if dry_run else table.tags.expire()
     commits: list[int] = []
     plans: dict[str, Plan] = {}
-    for what, make in _due(table, settings):
-        plan, report = _done(make, lambda plan: _apply(spark, settings, table, plan), dry_run)
+    for what, create in _plans(table, settings):
+        plan, report = _plan_and_apply(create, lambda plan: _apply(spark, settings, table, plan), dry_run)
         plans[what] = plan
         if what == "partitions" and report is not None:
             commits += report.snapshots
     snapshots = plans["snapshots"]
     files = int(snapshots.arguments.get("data_files", 0))
-    held = _holders(p for plan in plans.values() for p in plan.protected)
+    protected = _protected_text(p for plan in plans.values() for p in plan.protected)
     details: dict[str, str | int | float] = {
         "expired_snapshots": len(snapshots.subjects),
         "expired_tags": len(tags),
@@ -49,14 +50,15 @@ def expire(spark: Spark, settings: Settings, name: str, *, dry_run: bool = False
         **{f"expired_{what}": len(plan.subjects) for what, plan in plans.items() if what != "snapshots"},
         "plan": "; ".join(plan.sentence() for plan in plans.values()),
     }
-    if held:
-        details["held_by"] = held
-    drops = "would drop" if dry_run else "dropped"
-    note = f"{drops} {len(snapshots.subjects)} snapshots and {files} data files{f'; held: {held}' if held else ''}"
+    if protected:
+        details["held_by"] = protected
+    verb = "would delete" if dry_run else "deleted"
+    note = f"{verb} {len(snapshots.subjects)} snapshots and {files} data files"
+    note += f"; protected: {protected}" if protected else ""
     return result_of("expire", table, before, started, commits=commits, details=details, note=note)
 
 
-def _due(table: Table, settings: Settings) -> Iterable[tuple[str, Callable[[], Plan]]]:
+def _plans(table: Table, settings: Settings) -> Iterable[tuple[str, Callable[[], Plan]]]:
     keep, care, options = settings.table(table.name).retention, table.maintenance, table.options
     if options["partition.expiration-time"] is not None:
         yield "partitions", care.plan_partition_expiry
@@ -68,10 +70,10 @@ def _due(table: Table, settings: Settings) -> Iterable[tuple[str, Callable[[], P
         yield "changelogs", care.plan_changelog_expiry
 
 
-def _done(make: Callable[[], Plan], apply: Callable[[Plan], Any], dry_run: bool) -> tuple[Plan, Any]:
-    """The plan and what applying it reported, None without."""
+def _plan_and_apply(create: Callable[[], Plan], apply: Callable[[Plan], Any], dry_run: bool) -> tuple[Plan, Any]:
+    """Return the plan and the report of applying it, None when it was not applied."""
     for tries_left in reversed(range(_TRIES)):
-        plan = make()
+        plan = create()
         if dry_run or plan.is_empty:
             return plan, None
         try:
@@ -91,8 +93,8 @@ def _apply(spark: Spark, settings: Settings, table: Table, plan: Plan) -> Any:
     return table.maintenance.apply(plan)
 
 
-def _holders(protected: Iterable[Protected]) -> str:
-    """Who keeps what that was old enough to go; what the retention itself says is nobody's fault."""
-    held = [f"{p.what} by {p.by}" for p in protected if not p.by.startswith("the least number to retain")]
-    more = f" and {len(held) - _HOLDERS_SHOWN} more" if len(held) > _HOLDERS_SHOWN else ""
-    return "; ".join(held[:_HOLDERS_SHOWN]) + more
+def _protected_text(protected: Iterable[Protected]) -> str:
+    """List what was old enough to expire and is protected, and by what; without what the retention itself keeps."""
+    texts = [f"{p.what} by {p.by}" for p in protected if not p.by.startswith("the least number to retain")]
+    more = f" and {len(texts) - _PROTECTED_SHOWN} more" if len(texts) > _PROTECTED_SHOWN else ""
+    return "; ".join(texts[:_PROTECTED_SHOWN]) + more

@@ -1,8 +1,8 @@
-"""Flights and cancellations: a day's changes, in the order in which they happen.
+"""Flights and cancellations: load the changes of days in the order in which they happened.
 
-A flight is scheduled (+I), departs (+U), arrives (+U); one that never departed is deleted (-D) and kept as a
-cancellation. Each kind of change is one commit for all days of a run: within a commit rows of a key have no order,
-between commits they have.
+A flight is scheduled (+I), departs (+U) and arrives (+U); a flight that never departed is deleted (-D) and added to the
+cancellations. Each kind of change is one commit for all days of a run, because rows of one key have an order between
+commits, but not within a commit.
 """
 
 from __future__ import annotations
@@ -33,18 +33,18 @@ _OF_ARRIVAL = ("arr_time", "arr_delay", "air_time")
 
 
 class DayStep(Protocol):
-    """A step that brings some days of the source into a table."""
+    """A step that loads some days of the source into a table."""
 
     def __call__(
         self, spark: Spark, settings: Settings, days: Sequence[date], *, properties: Mapping[str, str] | None = None
     ) -> StepResult:
-        """Do it for these days."""
+        """Load these days."""
 
 
 def ingest_flights(
     spark: Spark, settings: Settings, days: Sequence[date], *, properties: Mapping[str, str] | None = None
 ) -> StepResult:
-    """Bring the changes of the days into ods.flights, three commits in all; raises PipelineError for unknown days."""
+    """Load the changes of the days into ods.flights in three commits; raises PipelineError for unknown days."""
     days = checked_days(settings, days)
     table = open_table(settings, FLIGHTS, create=True)
     result = load(
@@ -60,7 +60,7 @@ def ingest_flights(
         rows_per_partition=lambda: rows_per_day(table, days, col("month").is_in(list(months_of(days)))),
     )
     if settings.table(FLIGHTS).mark_done:
-        # Also after a run that died between its commit and this; a month that is marked stays as it is otherwise.
+        # Mark complete months after new commits; without new commits only those that a crashed run left unmarked.
         complete = complete_months(table, months_of(days))
         done = mark_months(table, [m for m in complete if result.commits or not is_marked(table, m)])
         result = dataclasses.replace(result, details={**result.details, "months_done": len(done)})
@@ -70,7 +70,7 @@ def ingest_flights(
 def ingest_cancellations(
     spark: Spark, settings: Settings, days: Sequence[date], *, properties: Mapping[str, str] | None = None
 ) -> StepResult:
-    """Add the flights of the days that never departed to ods.cancellations, those that it has left out."""
+    """Add the flights of the days that never departed to ods.cancellations, without those that it contains."""
     days = checked_days(settings, days)
     table = open_table(settings, CANCELLATIONS, create=True)
     key = settings.table(CANCELLATIONS).key
@@ -90,21 +90,21 @@ def ingest_cancellations(
     )
 
 
-# -- the changes, DataFrame to DataFrame
+# -- the changes: functions from DataFrame to DataFrame
 
 
 def scheduled(flights: DataFrame) -> DataFrame:
-    """+I: every flight, with nothing of its departure and arrival known."""
+    """Return every flight as +I, with its departure and arrival unknown."""
     return _change(_without(flights, (*_OF_DEPARTURE, *_OF_ARRIVAL)), "+I")
 
 
 def departures(flights: DataFrame) -> DataFrame:
-    """+U: the flights that departed, nothing of their arrival known."""
+    """Return the flights that departed as +U, with their arrival unknown."""
     return _change(_without(flights.where("dep_time is not null"), _OF_ARRIVAL), "+U")
 
 
 def arrivals(flights: DataFrame) -> DataFrame:
-    """+U: the flights that arrived; -D: those that never departed."""
+    """Return the flights that arrived as +U, and those that never departed as -D."""
     arrived = _change(flights.where("arr_time is not null"), "+U")
     return arrived.unionByName(_change(flights.where("dep_time is null"), "-D"))
 
@@ -121,20 +121,20 @@ def _change(flights: DataFrame, kind: str) -> DataFrame:
 
 
 def flights_of(spark: Spark, settings: Settings, days: Sequence[date]) -> DataFrame:
-    """The source's flights of these days, with the columns of ods.flights."""
+    """Return the flights of these days from the source, with the columns of ods.flights."""
     paths = source.landed_months(source.FLIGHTS, settings.landing, months_of(days))
     rows = read_csv(spark, source.FLIGHTS, paths)
     return on_days(rows, days).select(*settings.table(FLIGHTS).columns)
 
 
 def read_csv(spark: Spark, file: source.SourceFile, paths: Sequence[str]) -> DataFrame:
-    """Landed CSV files with the declared columns; a value that does not fit its type fails the job."""
+    """Read landed CSV files with the declared columns; a value that does not fit its type fails the job."""
     reader = spark().read.schema(file.columns).option("header", True).option("enforceSchema", False)
     return reader.option("nullValue", source.NULL).option("mode", "FAILFAST").csv(list(paths))
 
 
 def on_days(rows: DataFrame, days: Sequence[date]) -> DataFrame:
-    """Rows with year, month and day, reduced to the days; ``date`` is a DATE, ``month`` becomes a text."""
+    """Filter rows by days; adds ``date`` as a DATE from year, month and day, and ``month`` becomes "2013-01"."""
     dated = rows.withColumn("date", f.make_date("year", "month", "day"))
     dated = dated.withColumn("month", f.date_format("date", "yyyy-MM"))
     unbroken = (days[-1] - days[0]).days == len(days) - 1
@@ -143,21 +143,21 @@ def on_days(rows: DataFrame, days: Sequence[date]) -> DataFrame:
 
 
 def missing(spark: Spark, table: Table, rows: DataFrame, key: Sequence[str], days: Sequence[date]) -> DataFrame:
-    """The rows whose key the append table does not hold yet on these days."""
-    there = read_spark(spark(), table, columns=list(key), where=between(days))
-    return rows.join(there, list(key), "left_anti").select(*rows.columns)
+    """Return the rows whose key the append table does not contain yet on these days."""
+    existing = read_spark(spark(), table, columns=list(key), where=between(days))
+    return rows.join(existing, list(key), "left_anti").select(*rows.columns)
 
 
 def between(days: Sequence[date]) -> Predicate:
-    """A predicate on ``date`` that takes in all of the days."""
+    """Return a predicate on ``date`` from the first to the last of the sorted days."""
     return col("date").between(days[0], days[-1])
 
 
 def checked_days(settings: Settings, days: Sequence[date]) -> tuple[date, ...]:
-    """The days sorted, each once; raises PipelineError for none, and for a day that the source does not have."""
+    """Return the days sorted, each once; raises PipelineError for no days and for days outside of the source."""
     first, last = settings.calendar.first_day, settings.calendar.last_day
     if not days:
-        raise PipelineError("no day was asked for")
+        raise PipelineError("at least one day is required")
     for day in days:
         if not first <= day <= last:
             raise PipelineError(f"the source has no day {day}: it runs from {first} to {last}")
@@ -165,5 +165,5 @@ def checked_days(settings: Settings, days: Sequence[date]) -> tuple[date, ...]:
 
 
 def load_name(table: str, days: Sequence[date], file: source.SourceFile = source.FLIGHTS) -> str:
-    """The commit user of a load: the same days of the same source are the same load, whoever asks, however often."""
+    """Return the commit user of a load: the same for the same table, days and source file, however often it runs."""
     return f"{table} {days_label(days)} {source.fingerprint(file)}"

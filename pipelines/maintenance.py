@@ -1,7 +1,7 @@
 """Maintenance: compact and tag one table.
 
-Neither changes what a reader of the latest snapshot sees, but for what waits for compaction: rows of a first-row
-table, and changelogs that compactions make.
+Neither changes what a reader of the latest snapshot sees, with two exceptions: a compaction makes rows of a first-row
+table visible, and it writes changelogs where the table's option requires that.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ def compact(
     dry_run: bool = False,
     properties: Mapping[str, str] | None = None,
 ) -> StepResult:
-    """Merge sorted runs where the table's options call for it, or (``full``) into one run a bucket, by Spark.
+    """Merge sorted runs with Spark where the table's options require it; ``full``: every bucket into one run.
 
-    ``partitions`` limits it to these values of the partition column; ``dry_run`` only says what would be done.
+    ``partitions`` limits it to these values of the partition column; ``dry_run`` only reports what would be done.
     """
     started = time.monotonic()
     table = open_table(settings, name)
@@ -56,7 +56,7 @@ def compact(
 
 
 def tag(settings: Settings, name: str, tag_name: str) -> StepResult:
-    """Name the latest snapshot, for as long as the table's retention keeps tags; a tag that is there stays as it is."""
+    """Tag the latest snapshot for the time that the table's retention keeps tags; an existing tag is not changed."""
     started = time.monotonic()
     table = open_table(settings, name)
     before = state_of(table)
@@ -64,10 +64,10 @@ def tag(settings: Settings, name: str, tag_name: str) -> StepResult:
     if before.snapshot_id is None:
         return result_of("tag", table, before, started, note="no snapshot to tag")
     try:
-        tagged, done = table.tags.read(tag_name).snapshot.id, "was there already, on"
+        tagged, done = table.tags.read(tag_name).snapshot.id, "exists already, on"
     except TagNotFound:
         table.tags.create(tag_name, keep_for=datetime.timedelta(days=days))
-        tagged, done = before.snapshot_id, "now names"
+        tagged, done = before.snapshot_id, "was created on"
     details: dict[str, str | int | float] = {"tag": tag_name, "tagged_snapshot": tagged}
     return result_of("tag", table, before, started, details=details, note=f"{tag_name} {done} snapshot {tagged}")
 
@@ -78,5 +78,5 @@ def _of_partitions(table: Table, partitions: Sequence[str] | None) -> Predicate 
     keys = table.schema.partition_keys
     if len(keys) != 1:
         how = "no partitions" if not keys else f"{len(keys)} partition columns"
-        raise PipelineError(f"{table.name} has {how}: partitions cannot be chosen by one value")
+        raise PipelineError(f"{table.name} has {how}: a partition cannot be selected by one value")
     return col(keys[0]).is_in(list(partitions))

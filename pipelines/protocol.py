@@ -1,6 +1,6 @@
-"""What steps take and give: days, months, the result, and the errors that say what to do.
+"""Protocol: the arguments and results of steps, such as days, months and ``StepResult``, and their errors.
 
-A ``StepResult`` is a plain value that turns into JSON: the command line prints it, Dagster makes metadata of it.
+A ``StepResult`` is a plain value that is converted to JSON for the command line and to metadata for Dagster.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from typing import Any
 
 
 class PipelineError(Exception):
-    """A step cannot do what was asked; the message is one sentence for the person who asked."""
+    """A step cannot do what was requested; the message is one sentence for the user."""
 
 
 class AuditFailed(Exception):
-    """What a step was about to publish is wrong: nothing was published, and trying again would not help."""
+    """The content that a step was about to publish is wrong: nothing was published, and a retry would not help."""
 
 
 @dataclass(frozen=True)
@@ -33,28 +33,28 @@ class LevelSize:
 
 @dataclass(frozen=True)
 class StepResult:
-    """What one step did to one table."""
+    """The result of one step for one table."""
 
     step: str
     table: str
     snapshot_id: int | None
-    """The table's latest snapshot after the step; None while it was never written."""
+    """The table's latest snapshot after the step; None for a table never written."""
     row_count: int
-    """Rows a reader sees after the step."""
+    """Rows that a reader sees after the step."""
     rows_written: int
-    """Rows in data files that this step added: changes, before they are merged."""
+    """Rows in the data files that this step added, so changes before they are merged."""
     commits: tuple[int, ...]
-    """The snapshots that this step made; () when everything was there already."""
+    """The snapshots that this step committed; () when everything was committed before."""
     levels_before: Mapping[int, LevelSize]
     levels_after: Mapping[int, LevelSize]
     seconds: float
     skipped: tuple[str, ...] = ()
-    """The parts that an earlier run had committed."""
+    """The stages that an earlier run had committed."""
     rows_per_partition: Mapping[str, int] = field(default_factory=dict)
-    """Rows a reader sees, by day or month, for the partitions that were asked for."""
+    """Rows that a reader sees, by day or month, for the requested partitions."""
     details: Mapping[str, str | int | float] = field(default_factory=dict)
     note: str = ""
-    """What was done, for a person, where rows written do not say it."""
+    """A text about what was done, for steps where the number of written rows does not show it."""
 
     @property
     def files(self) -> int:
@@ -62,18 +62,18 @@ class StepResult:
         return sum(level.files for level in self.levels_after.values())
 
     def per_month(self) -> StepResult:
-        """The same result with the rows of its days summed by month."""
+        """Return the same result with the rows of its days summed by month."""
         rows: dict[str, int] = {}
         for day, count in self.rows_per_partition.items():
             rows[day[:7]] = rows.get(day[:7], 0) + count
         return dataclasses.replace(self, rows_per_partition=rows)
 
     def to_json(self) -> str:
-        """One JSON object, indented."""
+        """Return one JSON object, indented."""
         return json.dumps({**dataclasses.asdict(self), "files": self.files}, indent=2)
 
     def sentence(self) -> str:
-        """One line for a person."""
+        """Return one line of text for people."""
         done = self.note or (f"{self.rows_written:,} rows written" if self.commits else "nothing to do")
         if self.skipped and not self.commits:
             done = "loaded before, nothing written"
@@ -84,31 +84,31 @@ class StepResult:
 
 
 def level_changes(result: StepResult) -> list[tuple[int, LevelSize, LevelSize]]:
-    """(level, before, after) for each level that held a file before or after the step, ascending."""
+    """Return (level, before, after) for each level that had a file before or after the step, ascending."""
     none = LevelSize(0, 0, 0)
     levels = sorted({*result.levels_before, *result.levels_after})
     return [(n, result.levels_before.get(n, none), result.levels_after.get(n, none)) for n in levels]
 
 
 def day_range(first: date, last: date) -> tuple[date, ...]:
-    """All days from first to last, both included; raises PipelineError when they are the wrong way round."""
+    """Return all days from first to last, both included; raises PipelineError when last is before first."""
     if last < first:
         raise PipelineError(f"the last day {last} lies before the first day {first}")
     return tuple(first + timedelta(days=n) for n in range((last - first).days + 1))
 
 
 def month_of(day: date) -> str:
-    """``2013-01``: the partition value of a day."""
+    """Return the partition value of a day, such as ``2013-01``."""
     return day.strftime("%Y-%m")
 
 
 def months_of(days: Iterable[date]) -> tuple[str, ...]:
-    """The months that the days touch, sorted."""
+    """Return the months of the days, sorted, each once."""
     return tuple(sorted({month_of(d) for d in days}))
 
 
 def label(parts: Sequence[str], *, unbroken: bool) -> str:
-    """A short, exact name of sorted days or months: ``first..last``, or with gaps also their number and a digest."""
+    """Return a short, unique name of sorted days or months: ``first..last``, with gaps also a count and a digest."""
     if len(parts) == 1:
         return parts[0]
     ends = f"{parts[0]}..{parts[-1]}"
@@ -117,10 +117,10 @@ def label(parts: Sequence[str], *, unbroken: bool) -> str:
 
 
 def days_label(days: Sequence[date]) -> str:
-    """``2013-01-01..2013-01-31`` for sorted days; days with gaps are told apart by a digest."""
+    """Return ``2013-01-01..2013-01-31`` for sorted days; days with gaps are distinguished by a digest."""
     return label([d.isoformat() for d in days], unbroken=(days[-1] - days[0]).days == len(days) - 1)
 
 
 def plain(properties: Mapping[str, Any] | None) -> dict[str, str]:
-    """Snapshot properties as texts."""
+    """Return snapshot properties with keys and values as texts."""
     return {str(k): str(v) for k, v in (properties or {}).items()}

@@ -1,4 +1,4 @@
-"""The Spark session that the settings describe: started when a step first needs it, one JVM a process."""
+"""Session: start the Spark session that the settings describe, when a step first needs it; one JVM per process."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from pipelines.protocol import PipelineError
 from pipelines.settings import CONFIGS, ROOT, Settings
 
 Spark: TypeAlias = Callable[[], SparkSession]
-"""How steps receive Spark: a step that finds everything done never starts a JVM."""
+"""How steps receive Spark: they call it when they need it, so a step with nothing to do starts no JVM."""
 
 
 def start_session(settings: Settings) -> SparkSession:
-    """Start (or join) the session; raises PipelineError when there is no Java."""
+    """Start the session, or return the running one; raises PipelineError when Java is not found."""
     require_java()
-    # Spark takes python3 from the PATH unless told: workers must run the interpreter that runs the driver.
+    # Spark uses python3 from the PATH by default, but workers must run the same interpreter as the driver.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
     if settings.spark.master.startswith("local"):
@@ -33,7 +33,7 @@ def start_session(settings: Settings) -> SparkSession:
 
 
 def require_java() -> None:
-    """Raises PipelineError when there is no Java to start Spark with."""
+    """Raise PipelineError when there is no Java to start Spark with."""
     java_home = os.environ.get("JAVA_HOME")
     if not (java_home and (Path(java_home) / "bin" / "java").exists()) and shutil.which("java") is None:
         raise PipelineError("Spark needs Java 17 or later: install it, or set JAVA_HOME")
@@ -44,7 +44,7 @@ def _configuration(settings: Settings) -> dict[str, str]:
     logging = f"-Dlog4j2.configurationFile={(CONFIGS / 'log4j2.properties').as_uri()}"
     java = "spark.driver.extraJavaOptions"
     conf[java] = " ".join(part for part in (conf.get(java), logging) if part)
-    # Workers import paimon_core by name, also when it is not installed and the driver was started elsewhere.
+    # Workers must be able to import paimon_core also when it is not installed and the driver runs in another directory.
     path = os.pathsep.join(part for part in (str(ROOT), os.environ.get("PYTHONPATH")) if part)
     conf.setdefault("spark.executorEnv.PYTHONPATH", path)
     conf.setdefault("spark.sql.warehouse.dir", str(settings.landing.parent / "spark-warehouse"))

@@ -1,9 +1,9 @@
-"""Settings: the YAML files under configs/, read into frozen values.
+"""Settings: read the YAML files under configs/ into frozen values.
 
-``base.yaml`` holds everywhere, ``<environment>.yaml`` is laid over it, ``tables/<database>.<table>.yaml`` declares one
-table each. A key that no field stands for, a missing one and a value of another type are errors that name file and
-key; ``${NAME:-default}`` in a text reads the environment. Secrets stand in no file: where one belongs, the file names
-the variable that holds it.
+``base.yaml`` applies to all environments, ``<environment>.yaml`` overrides it, and each
+``tables/<database>.<table>.yaml`` declares one table. An unknown key, a missing key and a value of a wrong type are
+errors that name file and key. ``${NAME:-default}`` in a text is replaced by an environment variable. Files contain no
+secrets, only the names of the variables that contain them.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ _SECRETS = frozenset(name for options in OPTIONS.values() for name, is_secret in
 
 
 class SettingsError(ValueError):
-    """A file under configs/ is missing or wrong; the message names file and key."""
+    """A file under configs/ is missing or invalid; the message names file and key."""
 
 
 @dataclass(frozen=True)
 class Calendar:
-    """The days that the source has, both ends included."""
+    """The days of the source, first and last included."""
 
     first_day: date
     last_day: date
@@ -55,7 +55,7 @@ class SparkSettings:
 
 @dataclass(frozen=True)
 class DagsterSettings:
-    """How Dagster retries and when it maintains."""
+    """How often Dagster retries steps, and when it runs maintenance."""
 
     step_retries: int
     retry_delay_seconds: int
@@ -68,7 +68,7 @@ class DagsterSettings:
 
 @dataclass(frozen=True)
 class Compaction:
-    """The fullest bucket's sorted runs (files, without a key) at which the sensor starts and stops to compact."""
+    """When the sensor starts and stops compacting, in sorted runs (without a key: files) of the fullest bucket."""
 
     start_at_runs: int = 5
     stop_at_runs: int = 1
@@ -76,22 +76,22 @@ class Compaction:
 
 @dataclass(frozen=True)
 class Retention:
-    """What the nightly and the weekly maintenance keep."""
+    """What the nightly and weekly maintenance keeps."""
 
     keep_snapshots: int = 10
     keep_hours: int = 24
     keep_tags_days: int = 30
     orphans_older_than_hours: int = 24
-    """Files that no commit has named for so long are swept: longer than any job takes from writing to its commit."""
+    """Unreferenced files older than this are swept; it must exceed the time of any job from writing to its commit."""
     keep_quarantine_days: int = 7
-    """How long a sweep can be undone."""
+    """How long a sweep can be undone, in days."""
     spark_from_files: int = 10_000
-    """From so many files on a clean-up is spread over Spark tasks."""
+    """The number of files from which a clean-up runs as Spark tasks."""
 
 
 @dataclass(frozen=True)
 class TableSpec:
-    """One table as its file declares it; ``columns`` maps names to Paimon type texts, in order."""
+    """One table as declared in its file; ``columns`` maps names to Paimon type texts, in order."""
 
     name: str
     comment: str
@@ -101,27 +101,27 @@ class TableSpec:
     primary_key: tuple[str, ...] = ()
     partition_by: tuple[str, ...] = ()
     natural_key: tuple[str, ...] = ()
-    """What is unique in a table without a primary key: loads and checks go by it."""
+    """The columns that are unique in a table without a primary key; loads and checks use them."""
     backfill_per_run: int = 1
     compaction: Compaction = Compaction()
     retention: Retention = Retention()
     mark_done: bool = False
-    """Whether loads mark the months that they complete (a file ``_SUCCESS``)."""
+    """Whether loads mark the months that they complete with a file ``_SUCCESS``."""
 
     @property
     def key(self) -> tuple[str, ...]:
-        """The columns in which no two rows are equal."""
+        """The columns whose values are unique: the primary key or the natural key."""
         return self.primary_key or self.natural_key
 
     @property
     def ident(self) -> str:
-        """The name as one word, for jobs and pools: ``ods_flights``."""
+        """The table name as one word for jobs and pools, such as ``ods_flights``."""
         return self.name.replace(".", "_")
 
 
 @dataclass(frozen=True)
 class Settings:
-    """All of it, for one environment."""
+    """All settings of one environment."""
 
     environment: str
     warehouse: str
@@ -131,39 +131,39 @@ class Settings:
     dagster: DagsterSettings
     tables: Mapping[str, TableSpec]
     storage: Mapping[str, str] = field(default_factory=dict, repr=False)
-    """Options of an object store (docs/storage.md). Read again by every process, never handed on or written down."""
+    """Options of an object store (docs/storage.md). Every process reads them again; they are never sent or stored."""
     landing_directory: str = ""
 
     @property
     def landing(self) -> Path:
-        """Where source files are laid for Spark to read; raises SettingsError when that is not known."""
+        """The directory of the source files that Spark reads; raises SettingsError when it is not known."""
         if self.landing_directory:
             return Path(self.landing_directory)
         if self.is_remote:
-            raise SettingsError(f"the warehouse {self.warehouse} is no directory: set landing_directory")
+            raise SettingsError(f"the warehouse {self.warehouse} is not a local directory: set landing_directory")
         return Path(self.warehouse.removeprefix("file://")) / "landing"
 
     @property
     def is_remote(self) -> bool:
-        """Whether the warehouse is no directory that this machine sees."""
+        """Whether the warehouse is not a directory of this machine."""
         return "://" in self.warehouse and not self.warehouse.startswith("file://")
 
     def table(self, name: str) -> TableSpec:
-        """The declaration of ``database.table``; raises SettingsError naming those that exist."""
+        """Return the declaration of ``database.table``; raises SettingsError, which lists the declared tables."""
         if name not in self.tables:
             raise SettingsError(f"no table {name!r} is declared in configs/tables ({', '.join(sorted(self.tables))})")
         return self.tables[name]
 
 
 def environments(configs: Path = CONFIGS) -> list[str]:
-    """The environments that have a file, sorted."""
+    """Return the environments that have a file under configs/, sorted."""
     return sorted(p.stem for p in configs.glob("*.yaml") if p.stem != "base")
 
 
 def load_settings(environment: str | None = None, *, warehouse: str | None = None, configs: Path = CONFIGS) -> Settings:
     """Read the settings of an environment: the argument, else PAIMON_ENV, else ``local``.
 
-    ``warehouse`` replaces the configured one. Raises SettingsError naming file and key.
+    ``warehouse`` replaces the configured one. Raises SettingsError, which names file and key.
     """
     name = environment or os.environ.get(ENVIRONMENT) or "local"
     if name not in environments(configs):
@@ -187,16 +187,16 @@ def load_settings(environment: str | None = None, *, warehouse: str | None = Non
 
 
 def _refuse_secrets(storage: object, file: str) -> None:
-    """Raises SettingsError for a secret that is written out; the message does not repeat it."""
+    """Raise SettingsError for a secret that is written in a file; the message does not repeat it."""
     for key, value in storage.items() if isinstance(storage, dict) else ():
         if key in _SECRETS and not (isinstance(value, str) and _ONLY_A_VARIABLE.fullmatch(value)):
             raise SettingsError(
-                f"configs/{file}: storage.{key} is a secret: write the variable that holds it, ${{NAME}} or ${{NAME:-}}"
+                f"configs/{file}: storage.{key} is a secret: write the name of its variable, ${{NAME}} or ${{NAME:-}}"
             )
 
 
 def _absolute(given: str | None, configured: str) -> str:
-    """A warehouse as an absolute path: an argument counts from here, a configured one from the repository."""
+    """Return a warehouse as an absolute path: an argument is relative to the working directory, a setting to ROOT."""
     chosen = given if given is not None else configured
     if "://" in chosen:
         return chosen
@@ -209,7 +209,7 @@ def _table(path: Path) -> TableSpec:
     for role in ("primary_key", "partition_by", "natural_key"):
         for column in getattr(spec, role):
             if column not in spec.columns:
-                raise SettingsError(f"configs/tables/{path.name}: {role} names {column!r}, which is no column")
+                raise SettingsError(f"configs/tables/{path.name}: {role} names {column!r}, which is not a column")
     if not spec.key:
         raise SettingsError(f"configs/tables/{path.name}: a table needs a primary_key or a natural_key")
     return spec
@@ -238,7 +238,7 @@ def _overlay(base: dict[str, Any], over: Mapping[str, Any], origin: dict[str, st
 
 
 def _build(cls: type[T], values: Mapping[str, Any], file: Callable[[str], str], at: str = "") -> T:
-    """An instance of the dataclass from parsed YAML, checked against its annotations."""
+    """Create an instance of the dataclass from parsed YAML, checked against its annotations."""
     if not isinstance(values, Mapping):
         raise SettingsError(f"{file(at.rstrip('.'))}: {at.rstrip('.')} must be a mapping of keys to values")
     known = {f.name: f for f in dataclasses.fields(cls)}  # type: ignore[arg-type]

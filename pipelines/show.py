@@ -1,4 +1,4 @@
-"""Show: the lake at a glance, as aligned text, read from metadata and a count of each table."""
+"""Show: an overview of the tables as aligned text, from their metadata and row counts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pipelines.tables import open_lake, open_table, state_of
 
 @dataclass(frozen=True)
 class TableView:
-    """What ``show`` says of one table."""
+    """What ``show`` prints about one table."""
 
     name: str
     row_count: int
@@ -23,17 +23,17 @@ class TableView:
 
     @property
     def files(self) -> int:
-        """Live data files."""
+        """The number of live data files."""
         return sum(size.files for size in self.levels.values())
 
     @property
     def size_bytes(self) -> int:
-        """Bytes in live data files."""
+        """The size of all live data files in bytes."""
         return sum(size.size_bytes for size in self.levels.values())
 
 
 def existing(settings: Settings) -> list[str]:
-    """The declared tables that are in the lake, in the order of a person's reading: ods, dim, dws."""
+    """Return the declared tables that exist in the lake, in the order ods, dim, dws, then by name."""
     catalog = open_lake(settings)
     order = {"ods": 0, "dim": 1, "dws": 2}
     names = sorted(settings.tables, key=lambda name: (order.get(name.split(".")[0], 9), name))
@@ -41,7 +41,7 @@ def existing(settings: Settings) -> list[str]:
 
 
 def view(settings: Settings, name: str) -> TableView:
-    """Look at one table."""
+    """Return the overview of one table."""
     table = open_table(settings, name)
     state = state_of(table)
     return TableView(
@@ -55,12 +55,12 @@ def view(settings: Settings, name: str) -> TableView:
 
 
 def levels_text(levels: Mapping[int, LevelSize]) -> str:
-    """``L0: 6, L5: 2`` files, or ``-``."""
+    """Return the files per level, such as ``L0: 6, L5: 2``, or ``-`` without files."""
     return ", ".join(f"L{level}: {size.files}" for level, size in sorted(levels.items())) or "-"
 
 
 def size_text(size_bytes: int) -> str:
-    """A size for people: ``12.3 MB``."""
+    """Return a size for people, such as ``12.3 MB``."""
     size = float(size_bytes)
     for unit in ("B", "kB", "MB"):
         if size < 1000:
@@ -70,7 +70,7 @@ def size_text(size_bytes: int) -> str:
 
 
 def aligned(header: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[int] = ()) -> str:
-    """Columns under their header; those in ``right`` are set flush right."""
+    """Return a text table with aligned columns; the columns with an index in ``right`` are right-aligned."""
     widths = [max(len(row[n]) for row in (header, *rows)) for n in range(len(header))]
     lines = [header, ["-" * w for w in widths], *rows]
     return "\n".join(
@@ -82,7 +82,7 @@ def aligned(header: Sequence[str], rows: Sequence[Sequence[str]], right: Sequenc
 
 
 def lake_text(views: Sequence[TableView]) -> str:
-    """One line a table: rows, snapshots, files per level, size, tags."""
+    """Return one line per table: rows, snapshots, files per level, size, tags."""
     rows = [
         [
             v.name,

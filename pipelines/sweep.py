@@ -1,4 +1,4 @@
-"""Sweep: put aside the files of a table that nobody uses, and delete for good what was put aside long ago."""
+"""Sweep: move the unreferenced files of a table to quarantine, and delete old quarantines."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from pipelines.tables import open_table, result_of, state_of
 
 
 def sweep(spark: Spark, settings: Settings, name: str, *, dry_run: bool = False) -> StepResult:
-    """Move orphans to quarantine, where ``paimon_core``'s undo finds them; purge quarantines whose time is over.
+    """Move orphans to quarantine, from which ``Maintenance.undo`` restores them; purge quarantines that are too old.
 
-    A table with many files is read by Spark tasks. ``dry_run`` only says what would go. Raises PlanOutdated when tags
-    or branches changed meanwhile: sweep again.
+    A table with many files is processed by Spark tasks. ``dry_run`` only reports what would be moved and purged. Raises
+    PlanOutdated when tags or branches changed during the call: sweep again.
     """
     started = time.monotonic()
     table = open_table(settings, name)
@@ -48,10 +48,10 @@ def sweep(spark: Spark, settings: Settings, name: str, *, dry_run: bool = False)
     }
     if report.quarantine is not None and report.removed:
         details["quarantine"] = report.quarantine
-    if held := Counter(p.by for p in (*plan.protected, *purge.protected)):
-        details["held_by"] = "; ".join(f"{count} left: {by}" for by, count in held.most_common(5))
+    if protected := Counter(p.by for p in (*plan.protected, *purge.protected)):
+        details["held_by"] = "; ".join(f"{count} protected by {by}" for by, count in protected.most_common(5))
     if dry_run:
-        note = f"would put {len(plan.files)} files aside and purge {len(purge.subjects)} quarantines"
+        note = f"would move {len(plan.files)} files to quarantine and purge {len(purge.subjects)} quarantines"
     else:
-        note = f"put {len(report.removed)} files aside, purged {len(purged)} quarantines"
+        note = f"moved {len(report.removed)} files to quarantine, purged {len(purged)} quarantines"
     return result_of("sweep", table, before, started, details=details, note=note)

@@ -1,8 +1,8 @@
-"""The tables of the lake: made as configs/tables declares them, looked at before and after a step, loaded once.
+"""Tables: create the tables that configs/tables declares, load them, and describe them before and after a step.
 
-``load`` is the one way in which steps write: an ordered list of stages, each one commit of one load. The commit user
-names the load (table, days, version of the source) and the identifier counts its stages, so a load that is repeated,
-by a retry or a person, picks up after its last committed stage and writes nothing twice.
+Steps write with ``load``: it commits an ordered list of stages, one commit per stage. The commit user names the load
+(table, days, version of the source), and the identifier is the number of the stage. So a repeated load continues after
+its last committed stage and writes nothing twice.
 """
 
 from __future__ import annotations
@@ -34,19 +34,19 @@ KIND = "__kind"
 
 @dataclass(frozen=True)
 class Stage:
-    """One commit of a load; ``frame`` is built only when the stage is still to do."""
+    """One commit of a load; ``frame`` is called only when the stage is not committed yet."""
 
     name: str
     frame: Callable[[], DataFrame]
     kinds: str | None = None
     overwrite: str | None = None
     audit: Audit | None = None
-    """With one, ``overwrite`` must be "dynamic": the stage is published only when it finds nothing wrong."""
+    """With an audit, ``overwrite`` must be "dynamic", and the stage is published only when the audit passes."""
 
 
 @dataclass(frozen=True)
 class TableState:
-    """A table's latest snapshot and live files at one moment."""
+    """The latest snapshot and the live files of a table at one time."""
 
     snapshot_id: int | None
     files: Mapping[str, tuple[int, int, int]]
@@ -63,14 +63,14 @@ class TableState:
 
 
 def open_lake(settings: Settings) -> paimon.FilesystemCatalog:
-    """The lake's catalog."""
+    """Return the catalog of the lake."""
     catalog = paimon.open_catalog(settings.warehouse, storage=settings.storage)
     assert isinstance(catalog, paimon.FilesystemCatalog)
     return catalog
 
 
 def open_table(settings: Settings, name: str, *, create: bool = False) -> Table:
-    """The table ``database.table``; ``create``: made from its declaration when it is not there yet.
+    """Open the table ``database.table``; ``create``: create it from its declaration when it does not exist.
 
     Raises SettingsError for a table that is not declared, PipelineError for one that is not in the lake.
     """
@@ -95,7 +95,7 @@ def open_table(settings: Settings, name: str, *, create: bool = False) -> Table:
 
 
 def state_of(table: Table) -> TableState:
-    """Read from the manifests alone."""
+    """Return the state of a table, read only from its manifests."""
     snapshot = table.latest_snapshot()
     if snapshot is None:
         return TableState(None, {})
@@ -107,28 +107,28 @@ def state_of(table: Table) -> TableState:
 
 
 def committed_stages(table: Table, user: str) -> int:
-    """How many stages of the load ``user`` are in the table's history."""
+    """Return how many stages of the load ``user`` are committed in snapshots that have not expired."""
     snapshots = table.inspect.snapshots()
     pairs = zip(snapshots["commit_user"].to_pylist(), snapshots["commit_identifier"].to_pylist(), strict=True)
     return max((identifier for by, identifier in pairs if by == user), default=0)
 
 
 def commits_of(table: Table, user: str, after: int | None) -> list[int]:
-    """The snapshots that a user has made after a snapshot (None: ever), ascending."""
+    """Return the ids of the snapshots that a user committed after a snapshot (None: all of them), ascending."""
     snapshots = table.inspect.snapshots()
     pairs = zip(snapshots["snapshot_id"].to_pylist(), snapshots["commit_user"].to_pylist(), strict=True)
     return sorted(number for number, by in pairs if by == user and number > (after or 0))
 
 
 def rows_by(table: TableView, column: str, where: Predicate | None = None) -> dict[Any, int]:
-    """Rows that a reader sees, by the value of a column."""
+    """Return the number of rows that a reader sees, by the value of a column."""
     values = table.scan(columns=[column], where=where).to_arrow()
     counts = values.group_by([column]).aggregate([([], "count_all")])
     return dict(zip(counts[column].to_pylist(), counts["count_all"].to_pylist(), strict=True))
 
 
 def rows_per_day(table: Table, days: Sequence[date], where: Predicate | None = None) -> dict[str, int]:
-    """Rows that a reader sees, for each of the days, 0 included."""
+    """Return the number of rows that a reader sees on each of the days; 0 for days without rows."""
     found = rows_by(table, "date", where)
     return {day.isoformat(): found.get(day, 0) for day in days}
 
@@ -142,7 +142,7 @@ def load(
     properties: Mapping[str, str] | None = None,
     rows_per_partition: Callable[[], Mapping[str, int]] = dict,
 ) -> StepResult:
-    """Commit the stages of one load in their order, those that an earlier run committed left out."""
+    """Commit the stages of one load in order, except those that an earlier run has committed."""
     started = time.monotonic()
     before = state_of(table)
     done = committed_stages(table, user)
@@ -157,7 +157,7 @@ def load(
             else:
                 commits += [] if snapshot is None else [snapshot.id]
                 continue
-        skipped.append(stage.name)  # by an earlier run, or by one at the same time that was faster
+        skipped.append(stage.name)  # committed by an earlier or a concurrent run
     return result_of(
         step, table, before, started, commits=commits, skipped=skipped, rows_per_partition=rows_per_partition()
     )
@@ -195,7 +195,7 @@ def result_of(
     details: Mapping[str, str | int | float] | None = None,
     note: str = "",
 ) -> StepResult:
-    """What happened to a table since ``before``, read at ``started`` (monotonic seconds)."""
+    """Return the result of a step that started at ``started`` (monotonic seconds), with the table as ``before``."""
     after = state_of(table) if commits else before
     return StepResult(
         step=step,
@@ -215,9 +215,9 @@ def result_of(
 
 
 def is_awaited(table: Table) -> bool:
-    """Whether somebody waits for a compaction that is due; from the manifests alone.
+    """Whether readers need a compaction that is due, determined only from the manifests.
 
-    For the rows of a first-row table, or for the changelog that compactions make.
+    Readers need it for the rows of a first-row table, and for changelogs that compactions write.
     """
     options = table.options
     waits = options["merge-engine"] == "first-row" or options["changelog-producer"] in ("lookup", "full-compaction")
@@ -225,5 +225,5 @@ def is_awaited(table: Table) -> bool:
 
 
 def fullest_bucket(table: Table) -> int:
-    """The sorted runs (without a key: files) of the bucket that has most of them; from the manifests alone."""
+    """Return the largest number of sorted runs (without a key: files) of a bucket, read only from the manifests."""
     return max(table.inspect.buckets()["sorted_runs"].to_pylist(), default=0)

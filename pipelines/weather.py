@@ -1,4 +1,4 @@
-"""Weather: the hours of some days, added to an append table once."""
+"""Weather: add the hours of some days to an append table, each hour once."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ WEATHER = "ods.weather"
 def ingest_weather(
     spark: Spark, settings: Settings, days: Sequence[date], *, properties: Mapping[str, str] | None = None
 ) -> StepResult:
-    """Add the weather hours of the days to ods.weather, those that it has left out."""
+    """Add the weather hours of the days to ods.weather, without those that it contains."""
     days = checked_days(settings, days)
     table = open_table(settings, WEATHER, create=True)
 

@@ -199,7 +199,7 @@ def test_the_sensor_asks_once_a_snapshot_and_not_while_a_run_is_under_way(
     )
     busy = tick(first.cursor)
     assert not busy.run_requests
-    assert "a compaction is under way" in (busy.skip_message or "")
+    assert "a compaction is running" in (busy.skip_message or "")
     instance.delete_run(waiting.run_id)
     assert run(str(request.job_name), run_config=request.run_config).success
     after = tick(busy.cursor)
@@ -236,7 +236,10 @@ def test_a_sweep_puts_aside_what_nobody_uses(run: Run, settings: Settings) -> No
         for result in (dry, done)
         for event in result.get_asset_observation_events()
     ]
-    assert notes == ["would put 1 files aside and purge 0 quarantines", "put 1 files aside, purged 0 quarantines"]
+    assert notes == [
+        "would move 1 files to quarantine and purge 0 quarantines",
+        "moved 1 files to quarantine, purged 0 quarantines",
+    ]
     assert len(open_table(settings, "dim.airlines").maintenance.quarantines()) == 1
 
 

@@ -12,10 +12,10 @@ def test_a_taken_port_is_said_in_one_sentence(capsys: pytest.CaptureFixture[str]
         other.listen()
         port = other.getsockname()[1]
         assert main(["--port", str(port)]) == 2
-    assert capsys.readouterr().err == f"ui: port {port} is taken: choose another, `make ui PORT=3001`\n"
+    assert capsys.readouterr().err == f"ui: port {port} is in use: choose another, `make ui PORT=3001`\n"
     check_port(port)
 
 
 def test_a_number_that_is_no_port() -> None:
-    with pytest.raises(PipelineError, match="70000 is no port"):
+    with pytest.raises(PipelineError, match="70000 is not a valid port"):
         check_port(70000)

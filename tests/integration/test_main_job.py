@@ -82,7 +82,7 @@ def test_the_aggregate_equals_one_computed_without_spark(lake):
 def test_again_it_adds_nothing(lake):
     before = {name: table.latest_snapshot().id for name, table in tables_of(lake).items()}
     said = demo(lake)
-    assert "nothing is added twice" in said
+    assert "nothing is added again" in said
     assert {name: table.latest_snapshot().id for name, table in tables_of(lake).items()} == before
 
 

@@ -11,7 +11,7 @@ from pipelines.settings import ROOT
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["ingest-flights", "--from", "2013-02-30"], "argument --from: '2013-02-30' is no day such as 2013-01-31"),
+        (["ingest-flights", "--from", "2013-02-30"], "argument --from: '2013-02-30' is not a day such as 2013-01-31"),
         (["ingest-flights", "--from", "2013-02-02", "--to", "2013-02-01"], "2013-02-01 lies before the first day"),
         (["ingest-flights", "--from", "2012-12-31", "--to", "2013-01-01"], "the source has no day 2012-12-31"),
         (["ingest-weather", "--env", "moon"], "no environment 'moon': configs/ has local, prod, s3, standalone"),
@@ -20,7 +20,7 @@ from pipelines.settings import ROOT
         (["compact", "--table", "ods.flights"], "ods.flights is not in the lake"),
         (["compact"], "the following arguments are required: --table"),
         (["tag", "--table", "ods.flights", "--name", "x"], "ods.flights is not in the lake"),
-        (["show"], "no table in"),
+        (["show"], "there is no table in"),
         (["polish"], "invalid choice: 'polish'"),
     ],
 )

@@ -77,7 +77,7 @@ def test_a_configured_warehouse_counts_from_the_project_and_a_given_one_from_her
         ),
         ("tables/ods.flights.yaml", "keep_hours: 0", "keep_quarantine_days: x", "keep_quarantine_days must be a whole"),
         ("tables/dim.planes.yaml", "comment:", "remark:", "configs/tables/dim.planes.yaml: unknown key remark"),
-        ("tables/dim.planes.yaml", "[tailnum]", "[tail]", "primary_key names 'tail', which is no column"),
+        ("tables/dim.planes.yaml", "[tailnum]", "[tail]", "primary_key names 'tail', which is not a column"),
         ("tables/dim.planes.yaml", "primary_key: [tailnum]\n", "", "needs a primary_key or a natural_key"),
     ],
 )
@@ -120,5 +120,7 @@ def test_a_secret_in_a_file_is_refused_and_not_repeated(configs: Path, value: st
 
 def test_a_remote_warehouse_needs_a_place_to_land() -> None:
     settings = load_settings("local", warehouse="s3://lake/w")
-    with pytest.raises(SettingsError, match="the warehouse s3://lake/w is no directory: set landing_directory"):
+    with pytest.raises(
+        SettingsError, match="the warehouse s3://lake/w is not a local directory: set landing_directory"
+    ):
         _ = settings.landing

@@ -49,7 +49,7 @@ def test_an_interrupted_landing_leaves_nothing(tmp_path: Path, monkeypatch: pyte
     def fail(*_: object) -> None:
         raise OSError("disk full")
 
-    monkeypatch.setattr(source, "_cut_by_month", fail)
+    monkeypatch.setattr(source, "_split_by_month", fail)
     with pytest.raises(OSError, match="disk full"):
         source.land(source.FLIGHTS, tmp_path)
     assert list(tmp_path.iterdir()) == []

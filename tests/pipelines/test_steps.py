@@ -198,7 +198,7 @@ def test_maintenance_keeps_what_a_reader_sees(settings: Settings, session: Sessi
     assert compact(never, settings, FLIGHTS).commits == ()
     assert rows(settings, FLIGHTS) == before
     assert tag(settings, FLIGHTS, "eod").details == {"tag": "eod", "tagged_snapshot": 5}
-    assert "was there already" in tag(settings, FLIGHTS, "eod").note
+    assert "exists already" in tag(settings, FLIGHTS, "eod").note
     assert expire(never, settings, FLIGHTS).details["expired_snapshots"] == 0
     assert all(finding.passed for finding in audit(settings, FLIGHTS, [FIRST, SECOND]))
 

@@ -65,7 +65,7 @@ def test_expiry_says_what_holds_the_rest(settings: Settings, table: Table) -> No
     table.maintenance.reset_consumer("reader", 3)
     planned = expire(never, settings, NAME, dry_run=True)
     assert (planned.details["expired_snapshots"], table.latest_snapshot().id) == (2, 4)  # type: ignore[union-attr]
-    assert planned.note.startswith("would drop 2 snapshots")
+    assert planned.note.startswith("would delete 2 snapshots")
     done = expire(never, settings, NAME)
     assert done.details["expired_snapshots"] == 2
     assert done.details["snapshots_left"] == 2
@@ -128,7 +128,7 @@ def test_a_sweep_puts_aside_and_a_later_one_purges(settings: Settings, table: Ta
     for file in bucket.iterdir():
         os.utime(file, (1, 1))
     keeps = kept(settings, keep_quarantine_days=7)
-    assert sweep(never, keeps, NAME, dry_run=True).note == "would put 1 files aside and purge 0 quarantines"
+    assert sweep(never, keeps, NAME, dry_run=True).note == "would move 1 files to quarantine and purge 0 quarantines"
     first = sweep(never, keeps, NAME)
     assert (first.details["quarantined_files"], first.details["purged_quarantines"]) == (1, 0)
     assert [q.id for q in table.maintenance.quarantines()] == [first.details["quarantine"]]
@@ -200,9 +200,9 @@ def test_a_rollback_is_looked_at_and_then_done(settings: Settings, table: Table)
     table.write(days("2013-01", 2))
     planned = rollback(settings, NAME, tag="good")
     assert (planned.snapshot_id, planned.row_count) == (2, 2)
-    assert planned.note == "would give up snapshot 2 (--apply does it)"
+    assert planned.note == "would delete snapshot 2 (--apply does it)"
     done = rollback(settings, NAME, tag="good", apply=True)
-    assert (done.snapshot_id, done.row_count, done.note) == (1, 1, "gave up snapshot 2")
+    assert (done.snapshot_id, done.row_count, done.note) == (1, 1, "deleted snapshot 2")
 
 
 def test_the_command_line_has_them_all(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
