@@ -1,23 +1,23 @@
-# The commands of the project; `make` alone lists them.
-#   PYTHON=...  the Python that .venv is made with (3.11 or later)
+# The commands of the project; `make` without a target lists them.
+#   PYTHON=...  the Python for .venv (3.11 or later)
 #   PORT=...    the port of `make ui`
-#   ARGS=...    more words for pytest, the demo or the benchmark, such as make test ARGS="-k merge"
+#   ARGS=...    more arguments for pytest, the demo or the benchmark, such as make test ARGS="-k merge"
 
 PORT ?= 3000
 ARGS ?=
 
 BIN := .venv/bin
-# Spark's workers take python3 from the PATH unless this names the interpreter.
+# Spark's workers use python3 from the PATH by default; they must use the interpreter of .venv.
 export PYSPARK_PYTHON := $(CURDIR)/$(BIN)/python
 export PYSPARK_DRIVER_PYTHON := $(PYSPARK_PYTHON)
 
 .DEFAULT_GOAL := help
 .PHONY: help setup setup-java setup-run demo ui test test-long check lint types layers format docs bench bench-commits clean
 
-help: ## this list
+help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
-setup: ## make .venv and install what the project uses
+setup: ## create .venv and install the packages of the project
 	@scripts/setup.sh
 
 setup-java:
@@ -29,16 +29,16 @@ setup-run:
 demo: setup-run ## run the main job: build, maintain and query a lake under ./lake
 	@$(BIN)/python -m assets.demo $(ARGS)
 
-ui: setup-run ## open Dagster on the lake that `make demo` built
+ui: setup-run ## open Dagster for the lake that `make demo` built
 	@$(BIN)/python -m assets.ui --port "$(PORT)"
 
-test: setup-java ## run the tests but for the long ones
+test: setup-java ## run the tests, without the long ones
 	@$(BIN)/python -m pytest --numprocesses 2 --dist loadfile --durations 50 -m "not long" $(ARGS)
 
 test-long: setup-java ## run the long tests
 	@$(BIN)/python -m pytest --numprocesses 2 --dist loadfile --durations 20 -m long $(ARGS)
 
-check: lint types layers ## lint, formatting, types and layers
+check: lint types layers ## check lint rules, formatting, types and layers
 
 lint: setup
 	@$(BIN)/ruff check --output-format=concise .
@@ -50,20 +50,20 @@ types: setup
 layers: setup
 	@$(BIN)/lint-imports
 
-format: setup ## write the code as `make check` wants it
+format: setup ## format the code as `make check` requires
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
 
 docs: setup ## write docs/options.md and docs/errors.md
 	@$(BIN)/python scripts/reference_pages.py
 
-bench: setup ## time writing, reading, compaction, planning and commits beside Java Paimon
+bench: setup ## time writes, reads, compactions, plans and commits, compared with Java Paimon
 	@$(BIN)/python -m benchmarks.run $(ARGS)
 
-bench-commits: setup ## time commits on long histories and many files, and expiry, beside Java Paimon
+bench-commits: setup ## time commits on long histories and many files, and expiry, compared with Java Paimon
 	@$(BIN)/python -m benchmarks.commits $(ARGS)
 
-clean: ## remove the lake and every cache, but not .venv
+clean: ## delete the lake and all caches, but not .venv
 	@rm -rf lake .dagster spark-warehouse metastore_db derby.log build dist *.egg-info
 	@rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 	@find . -path ./.venv -prune -o -name __pycache__ -type d -exec rm -rf {} +

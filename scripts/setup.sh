@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Makes .venv; run again, it ends at once unless something changed.
+# Creates .venv with the packages of the project; does nothing when .venv is up to date.
 #   scripts/setup.sh            installs everything, for checks and tests
 #   scripts/setup.sh --run      installs what the demo and the user interface need
 #   scripts/setup.sh --java     also checks that Java is installed, which Spark needs
-# PYTHON=... names the Python to use; without it the newest suitable one is found.
+# PYTHON=... selects the Python; the default is the newest suitable one on the PATH.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -22,14 +22,14 @@ check_java() {
     fail "Spark needs Java $LEAST_JAVA or later and '$java' does not run: install a JDK (Debian and Ubuntu: openjdk-17-jdk-headless) or set JAVA_HOME."
   fi
   version=$(printf '%s\n' "$said" | sed -nE 's/.*version "([0-9]+)(\.([0-9]+))?.*/\1 \3/p' | head -n 1)
-  # Java 8 calls itself 1.8
+  # Java 8 reports its version as 1.8
   case "$version" in "1 "*) version=${version#1 } ;; *) version=${version%% *} ;; esac
   if ! [ "${version:-0}" -ge "$LEAST_JAVA" ] 2>/dev/null; then
     fail "Spark needs Java $LEAST_JAVA or later and '$java' is Java ${version:-of an unknown version}: install a newer JDK or set JAVA_HOME."
   fi
 }
 
-# The version as "3.11", or nothing when the command does not run (a pyenv shim may exist without a Python).
+# Prints the version as "3.11", or nothing when the command does not run (a pyenv shim may exist without a Python).
 python_version() {
   "$1" -c 'import sys; print("%d.%d" % sys.version_info[:2])' 2>/dev/null || true
 }
@@ -60,13 +60,13 @@ find_python() {
   fail "Python 3.11 or later is needed and none of $PYTHONS on the PATH is one: install it, or name one with PYTHON=/path/to/python."
 }
 
-# A venv does not survive a move of its folder.
-made_here() {
+# Whether .venv was created in this folder: a venv does not work after its folder was moved.
+created_here() {
   grep -qF "$(pwd -P)/.venv" .venv/bin/activate 2>/dev/null
 }
 
 make_venv() {
-  echo "Making .venv with $found (Python $(python_version "$found")${uv:+, uv})."
+  echo "Creating .venv with $found (Python $(python_version "$found")${uv:+, uv})."
   rm -rf .venv
   if [ -n "$uv" ]; then
     "$uv" venv --quiet --python "$found" .venv
@@ -87,7 +87,7 @@ install() {
   if [ -n "$uv" ]; then
     "$uv" pip install --quiet --python .venv/bin/python "${what[@]}"
   else
-    # pip knows dependency groups since 25.1
+    # pip supports dependency groups since 25.1
     .venv/bin/python -m pip install --quiet --upgrade 'pip>=25.1'
     PYTHONWARNINGS=ignore .venv/bin/python -m pip install --quiet "${what[@]}"
   fi
@@ -114,9 +114,9 @@ main() {
     return
   fi
   [ -n "$found" ] || find_python
-  # uv that knows dependency groups
+  # only a uv that supports dependency groups
   if command -v uv >/dev/null && uv pip install --help 2>/dev/null | grep -q -e '--group'; then uv=$(command -v uv); fi
-  if ! [ -x .venv/bin/python ] || [ "$(python_version .venv/bin/python)" != "${wanted:-none}" ] || ! made_here; then
+  if ! [ -x .venv/bin/python ] || [ "$(python_version .venv/bin/python)" != "${wanted:-none}" ] || ! created_here; then
     make_venv
   fi
   install "$scope"
