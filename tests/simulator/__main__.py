@@ -1,4 +1,4 @@
-"""Replay one history: ``python -m tests.simulator --seed 17 --mode metadata`` prints what happened, call by call."""
+"""Replay one history: ``python -m tests.simulator --seed 17 --mode metadata`` prints it call by call."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MODES = PLAY | {"drop": dropping.play}
 
 
 def main() -> int:
-    """Exit status 1 when a promise was broken."""
+    """Run one history; return exit status 1 when a guarantee was violated."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--count", type=int, default=1, help="how many seeds, from --seed on; only failures are shown")
@@ -38,7 +38,7 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    # Sets of text have an order of their own in every process otherwise.
+    # Otherwise sets of text have another order in every process.
     if os.environ.get("PYTHONHASHSEED") != "0":
         os.execve(
             sys.executable,

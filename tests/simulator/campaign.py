@@ -1,4 +1,4 @@
-"""Many histories in two processes: what was violated, and how fast it went."""
+"""Campaign: run many histories in two processes, and report violations and speed."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ CHUNK = 50
 
 @dataclass
 class Tally:
-    """What some histories came to."""
+    """The totals of some histories."""
 
     histories: int = 0
     calls: int = 0
     commits: int = 0
     seconds: float = 0.0
-    """Of processor time."""
+    """Processor time in seconds."""
     faults: dict[str, int] = field(default_factory=dict)
     failures: list[str] = field(default_factory=list)
-    """Each with the line that replays it."""
+    """The violations, each with the command that replays it."""
 
     def add(self, other: Tally) -> None:
         self.histories += other.histories
@@ -50,7 +50,7 @@ def replay_line(mode: str, seed: int) -> str:
 
 
 def some(mode: str, first: int, count: int) -> Tally:
-    """Histories of consecutive seeds, in this process."""
+    """Run histories of consecutive seeds in this process."""
     tally, start = Tally(), time.process_time()
     for seed in range(first, first + count):
         history = PLAY[mode](seed)
@@ -63,10 +63,10 @@ def some(mode: str, first: int, count: int) -> Tally:
 
 
 def many(mode: str, first: int, count: int) -> Tally:
-    """The same in two processes."""
+    """Run histories of consecutive seeds in two processes."""
     total = Tally()
     before = os.environ.get("PYTHONHASHSEED")
-    os.environ["PYTHONHASHSEED"] = "0"  # of the processes to come: as the replay has it
+    os.environ["PYTHONHASHSEED"] = "0"  # for the child processes, the same value as in a replay
     try:
         with ProcessPoolExecutor(PROCESSES, multiprocessing.get_context("spawn")) as pool:
             starts = range(first, first + count, CHUNK)

@@ -1,8 +1,8 @@
-"""Cheap manifests: entries stay in memory, and the file holds a token, as large as a manifest would be.
+"""Cheap manifests: entries are kept in memory, and the manifest file contains a token of the size of a manifest.
 
-A history of metadata only spends its time on what is proved, the order of the storage's calls, not on Avro; snapshots
-and schemas of the same bytes are parsed once. The table of tokens belongs to the module: histories are run one after
-the other, and each begins with an empty one.
+So histories of metadata only spend their time on the order of the storage calls, which they test, and not on Avro.
+Snapshots and schemas with equal bytes are parsed once. The tokens are stored in this module: histories run one after
+the other, and each starts without tokens.
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ decode_list = _decode(ManifestFile)
 
 
 def _unpacked(data: bytes, path: str) -> list[bytes]:
-    """The names of the files in a manifest, which is what is looked for in its bytes."""
+    """The names of the files in a manifest, which some code searches in its bytes."""
     return [e.file.file_name.encode() for e in decode_entries(data, path)]
 
 
 def _once(parse: Callable[..., Any]) -> Callable[..., Any]:
-    """``parse`` of bytes, remembered: what it gives is immutable."""
+    """Return ``parse`` with a cache; its results are immutable."""
     known: dict[Any, Any] = {}
 
     def parsed(*arguments: Any) -> Any:
@@ -62,7 +62,7 @@ def _once(parse: Callable[..., Any]) -> Callable[..., Any]:
 
 @contextlib.contextmanager
 def cheap_manifests() -> Iterator[None]:
-    """The manifest stores of every table write and read tokens."""
+    """Make the manifest stores of all tables write and read tokens."""
     _kept.clear()
     swapped: dict[str, Any] = {
         "encode_entries": _encode,

@@ -1,8 +1,8 @@
-"""Histories of a table that is dropped and made anew under processes that still hold handles of the old one.
+"""Histories of a table that is dropped and re-created while other processes have handles of the old table.
 
-Whatever is begun with an old handle once the drop is done raises TableNotFound: a read must not show the rows of
-another table of the same name, and what writes or removes must not touch it. What runs while the table is dropped may
-end in any error that is told.
+Every operation that starts with an old handle after the drop raises TableNotFound: a read must not return rows of
+another table with the same name, and a write or removal must not change it. An operation that runs during the drop may
+raise any documented error.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def _commit(table: Table) -> object:
 
 
 Operation = Callable[[Table, Table], Any]
-"""Gets an old handle, and the same pinned to a snapshot."""
+"""An operation on an old handle and on the same handle pinned to a snapshot."""
 
 READS: dict[str, Operation] = {
     "scan": lambda t, pinned: t.scan().to_arrow(),
@@ -79,7 +79,7 @@ OPERATIONS = READS | CHANGES
 
 
 def make(catalog: FilesystemCatalog, first: int, schema: pa.Schema = SCHEMA) -> Table:
-    """The table with three snapshots, whose keys begin at ``first``."""
+    """Create the table with three snapshots, whose keys start at ``first``."""
     table = catalog.create_table(
         NAME, schema, primary_key=["p", "k"], partition_by=["p"], options={"bucket": "1", "write-only": "true"}
     )
@@ -90,7 +90,7 @@ def make(catalog: FilesystemCatalog, first: int, schema: pa.Schema = SCHEMA) -> 
 
 
 def with_references(table: Table) -> Table:
-    """The same with a tag and a branch."""
+    """Add a tag and a branch to the table."""
     table.tags.create("kept", 2)
     table.branches.create("side", tag="kept")
     return table
@@ -98,14 +98,14 @@ def with_references(table: Table) -> Table:
 
 @dataclass
 class DropHistory:
-    """One table, who drops it and makes it again, and holders of old handles."""
+    """One table, an actor that drops and re-creates it, and actors with old handles."""
 
     world: World
     disk: Disk = field(init=False)
     is_gone: bool = False
-    """From the end of the drop on."""
+    """Whether the table was dropped."""
     overlapped: bool = False
-    """Whether something that changes the table was under way when it was dropped: that may end in the new one."""
+    """Whether a change of the table was running during the drop: it may affect the new table."""
 
     HOLDERS = 3
     COMMITS_OF_THE_NEW = 3
@@ -133,11 +133,11 @@ class DropHistory:
         self.rest()
         try:
             make(catalog, 1000, self.schema)
-        except InvalidRequest as error:  # a commit that was under way has left a snapshot: the name is not free
+        except InvalidRequest as error:  # a concurrent commit has left a snapshot: the name is not free
             self.overlapped = True
             if f"Call drop_table({NAME!r})" not in str(error):
                 self.world.fail(f"I36: the error does not say how to free the name: {error}")
-            with contextlib.suppress(TableNotFound, InvalidRequest):  # another commit is under way
+            with contextlib.suppress(TableNotFound, InvalidRequest):  # another commit is running
                 catalog.drop_table(NAME)
                 make(catalog, 1000, self.schema)
 
@@ -156,7 +156,7 @@ class DropHistory:
                 if was_gone:
                     self.world.fail(f"I36: {name} with a handle of a dropped table raises {error!r}")
             else:
-                # A snapshot that a commit left without a schema may be all there is of a damaged table.
+                # A snapshot without a schema, left by a concurrent commit, looks like a damaged table.
                 is_told = name == "check" and found.errors
                 if was_gone and not is_told:
                     self.world.fail(f"I36: {name} with a handle of a dropped table gives {found!s:.200}")
@@ -167,12 +167,12 @@ class DropHistory:
         with contextlib.suppress(Violation, Died):
             for number in range(self.HOLDERS):
                 world.spawn(f"holder {number}", self.hold)
-            world.spawn("dropper", self.drop, after=SECOND)  # all have opened the table by then
+            world.spawn("dropper", self.drop, after=SECOND)  # all actors have opened the table by then
             world.run()
             self.check_end()
 
     def check_end(self) -> None:
-        """The new table has its own rows and references, and no more."""
+        """Check that the new table has only its own rows and references."""
         if self.overlapped:
             return
         table = self.catalog(None).table(NAME)
@@ -184,7 +184,7 @@ class DropHistory:
 
 
 def play(seed: int, *, keep: bool = False) -> DropHistory:
-    """One history; a Violation is in ``history.world.violation``."""
+    """Run one history; a violation is in ``history.world.violation``."""
     world = World(seed, keep=keep)
     with simulated(world):
         history = DropHistory(world)

@@ -1,8 +1,8 @@
-"""Every fault at every call of an operation, one after the other; then the operation is done again, and all is checked.
+"""Exhaustive tests: inject every fault at every call of an operation, repeat the operation, and check the table.
 
-The operations run alone on a table with some history. What a call can suffer: its process dies before, in the middle
-or after it; it fails once, or it and all after it fail for a while; its answer is lost, or told by a client that
-asked twice.
+The operations run alone on a table with some history. The faults of a call: its process ends before, during or after
+it; it fails once, or it and the following calls fail; its answer is lost, or the client repeats the request and
+returns the second answer.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from tests.simulator.world import DAY, Actor, Chances, Died, Violation, World, s
 from tests.support.fake_tables import fake_rows
 
 ERRORS_IN_A_ROW = 8
-"""Calls that fail in a row when an error persists."""
+"""The number of consecutive calls that fail when an error persists."""
 
 
 class Scripted(MetadataHistory):
-    """A history without chance; the profile alternates with the seed."""
+    """A history without random decisions; the profile alternates with the seed."""
 
     def draw_chances(self) -> Chances:
         return Chances()
@@ -40,14 +40,14 @@ class Scripted(MetadataHistory):
         return (OBJECTS, POSIX)[self.world.seed % 2]
 
     def run(self, name: str, do: Callable[[Actor], None]) -> None:
-        """One actor, from start to end."""
+        """Run one actor to its end."""
         self.world.spawn(name, do)
         self.world.run()
 
 
 @dataclass(frozen=True)
 class Operation:
-    """What runs, after what preparation."""
+    """An operation, and the preparation of its table."""
 
     name: str
     prepare: Callable[[Scripted, Actor], None]
@@ -56,7 +56,7 @@ class Operation:
 
 @dataclass(frozen=True)
 class Fault:
-    """At which call (from 0) what happens; ``again``: a second death, so many calls after the first."""
+    """A fault at a call (from 0); ``again``: the process ends a second time, this many calls after the first."""
 
     call: int
     outcome: Outcome
@@ -91,7 +91,7 @@ def _some_history(history: Scripted, actor: Actor) -> None:
 
 
 def _with_tag(history: Scripted, actor: Actor) -> None:
-    """A tag whose snapshot has expired."""
+    """Prepare a tag whose snapshot has expired."""
     _some_history(history, actor)
     history.job(actor, lambda t, b: _tag(history, t, b, "kept", 2))
     history.retain = 1
@@ -194,18 +194,18 @@ def _create_table(history: Scripted, actor: Actor) -> None:
 
 
 def _with_another_table(history: Scripted, actor: Actor) -> None:
-    """A small table beside, with a tag, a branch and two partitions."""
+    """Create a second small table with a tag and a branch."""
     catalog = FilesystemCatalog(history.table(None).context.storage, "/w2")
     catalog.create_database("db", ignore_if_exists=True)
     with_references(make(catalog, 0))
 
 
 def _drop_table(history: Scripted, actor: Actor) -> None:
-    """Dropped by one, and by others after it died: then nothing is left, and the name is free."""
+    """Drop a table, in a new process after a crash; then check that no file is left and that the name is free."""
 
     def do(table: Table, begin: Begin) -> None:
         call = begin("drop table")
-        with contextlib.suppress(TableNotFound):  # an earlier try ended it
+        with contextlib.suppress(TableNotFound):  # an earlier try has dropped it
             FilesystemCatalog(table.context.storage, "/w2").drop_table("db.t")
         history.oracle.done(call)
 
@@ -241,7 +241,7 @@ OPERATIONS = (
 
 
 def play(operation: Operation, seed: int, fault: Fault | None, *, keep: bool = False) -> tuple[Scripted, list[str]]:
-    """The operation with one fault; the history, and the verbs of its calls. A Violation is in the world."""
+    """Run the operation with one fault; return the history and the verbs of its calls. A violation is in the world."""
     world = World(seed, keep=keep)
     verbs: list[str] = []
 
@@ -262,7 +262,7 @@ def play(operation: Operation, seed: int, fault: Fault | None, *, keep: bool = F
 
 
 def faults_of(verbs: list[str]) -> Iterator[Fault]:
-    """All faults that these calls can suffer."""
+    """Yield all faults of these calls."""
     for number, verb in enumerate(verbs):
         yield Fault(number, Outcome.DIE_BEFORE)
         yield Fault(number, Outcome.FAIL)
@@ -277,7 +277,7 @@ def faults_of(verbs: list[str]) -> Iterator[Fault]:
 
 
 def every_fault(operation: Operation, seed: int) -> Iterator[tuple[Fault, str | None]]:
-    """Play the operation with each of its faults; what was violated."""
+    """Run the operation with each of its faults; yield the fault and the violation, if any."""
     _, verbs = play(operation, seed, None)
     for fault in faults_of(verbs):
         history, _ = play(operation, seed, fault)
@@ -285,7 +285,7 @@ def every_fault(operation: Operation, seed: int) -> Iterator[tuple[Fault, str | 
 
 
 def second_deaths(count: int) -> Iterator[tuple[Operation, Fault, str | None]]:
-    """A death in an operation, and another while it is done again; sampled."""
+    """Sample histories in which the process ends in an operation, and again while the operation is repeated."""
     chance = random.Random(5)
     lengths = {op.name: len(play(op, 0, None)[1]) for op in OPERATIONS}
     for number in range(count):

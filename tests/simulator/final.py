@@ -1,4 +1,4 @@
-"""The end of a history: faults are off, everybody who is left works, and the table is looked at as a whole."""
+"""The end of a history: without faults, the remaining writers commit, and the whole table is checked."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ WRITERS = 3
 
 
 def check_end(history: History) -> None:
-    """Liveness, then the invariants of the whole table, with and without hints."""
+    """Check liveness, then the invariants of the whole table, with and without hints."""
     world = history.world
     world.quiet = True
     world.chances = type(world.chances)()
     check_liveness(history)
     table = history.table(None)
     try:
-        check_strays(history, table)
+        check_orphaned(history, table)
         check_table(history, table)
         if history.world.seed % 2 == 0:
             check_garbage(history, table)
@@ -36,7 +36,7 @@ def check_end(history: History) -> None:
 
 
 def check_liveness(history: History) -> None:
-    """I33: every writer that is left commits, in at most writers + 2 tries."""
+    """I33: every writer commits in at most writers + 2 tries."""
     done: list[Actor] = []
 
     def commit_once(actor: Actor) -> None:
@@ -55,15 +55,15 @@ def check_liveness(history: History) -> None:
             history.oracle.fail(actor.name, f"I33: needed {actor.publishes} tries")
 
 
-def check_strays(history: History, table: Table) -> None:
-    """A writer that slept and then died may leave a snapshot beside the chain: the next expiry must take it away."""
+def check_orphaned(history: History, table: Table) -> None:
+    """A writer that was paused and then crashed may leave an orphaned snapshot: the next expiry must delete it."""
     oracle = history.oracle
-    if oracle.strays:
-        history.world.count("stray left by a death")
+    if oracle.orphaned:
+        history.world.count("orphaned snapshot left by a crash")
         oracle.end.kind = "expire"
         table.expire_snapshots(keep_last=1, older_than=datetime.timedelta(0))
         oracle.end.kind = "the end"
-    for path, (call, problem) in oracle.strays.items():
+    for path, (call, problem) in oracle.orphaned.items():
         oracle.fail(call, f"{problem}; it is still there at the end: {path}")
 
 
@@ -84,7 +84,7 @@ def check_table(history: History, table: Table, branch: str = MAIN) -> None:
         _check_content(history, table, version.snapshot, version.files)
     for tag in context.tags.list():
         version = oracle.by_uuid.get(tag.snapshot.uuid or "")
-        if version is None:  # of a snapshot that was taken back: it must be readable all the same
+        if version is None:  # of a snapshot that was withdrawn: it must be readable nevertheless
             context.manifests.entries_of(tag.snapshot)
             continue
         _check_content(history, table, tag.snapshot, version.files, f"I21: tag {tag.name}")
@@ -104,7 +104,7 @@ def _check_content(history: History, table: Table, snapshot: Any, files: Any, wh
 
 
 def _check_hints(history: History, ids: list[int]) -> None:
-    """I24: whatever the hints say, the first and the last snapshot are the same."""
+    """I24: the first and the last snapshot do not depend on the hints."""
     disk, oracle = history.disk, history.oracle
     snapshots = history.table(None).context.snapshots
     for content in (None, b"", b"garbage", b"1", b"999"):
@@ -119,7 +119,7 @@ def _check_hints(history: History, ids: list[int]) -> None:
 
 
 def check_garbage(history: History, table: Table) -> None:
-    """I27, I29: when all is quiet, one clean-up leaves exactly the files that are needed."""
+    """I27, I29: without concurrent operations, one clean-up leaves exactly the files that are needed."""
     oracle, world = history.oracle, history.world
     world.now += 30 * DAY
     maintenance = table.maintenance
@@ -136,13 +136,16 @@ def check_garbage(history: History, table: Table) -> None:
 
 
 def _named(table: Table) -> set[str]:
-    """What snapshots and tags name without needing it: files that they delete, changelogs of what a tag holds."""
+    """Return the files that snapshots and tags reference without needing them.
+
+    These are files that they delete, and changelogs of tagged snapshots.
+    """
     names = {"schema-0", "LATEST", "EARLIEST"}
     for context in (table.context, *(table.context.on_branch(b) for b in table.branches.list())):
         snapshots = [context.snapshots.read(i) for i in context.snapshots.ids()]
         for snapshot in [*snapshots, *(t.snapshot for t in context.tags.list())]:
             for name in (snapshot.base_manifest_list, snapshot.delta_manifest_list, snapshot.changelog_manifest_list):
-                with contextlib.suppress(CorruptTable):  # a changelog that is gone
+                with contextlib.suppress(CorruptTable):  # a changelog that has expired
                     for manifest in context.manifests.read_list(name) if name else ():
                         names |= {name or "", manifest.file_name}
                         names |= {e.file.file_name for e in context.manifests.read_manifest(manifest.file_name)}
@@ -150,11 +153,11 @@ def _named(table: Table) -> set[str]:
 
 
 def check_fsck(history: History, table: Table) -> None:
-    """The table's own check must find nothing either; on one history of eight, for the time it takes."""
+    """Check that fsck finds no error; only in one of eight histories, because it takes long."""
     if history.world.seed % 8:
         return
     report = check(table.context)
-    # A snapshot that came back from a tag, or went to a branch with one, names a changelog that may have expired.
+    # The changelog of a snapshot that was restored or copied from a tag may have expired.
     versions = history.oracle.by_uuid.values()
     changelogs = {path for v in versions for path in v.changelog if path not in history.oracle.needed}
     errors = [f for f in report.errors if f.path not in changelogs]

@@ -1,4 +1,4 @@
-"""A history: one table, the actors that work on it, and how their jobs go on after errors, deaths and lost answers."""
+"""A history: one table, the actors that work on it, and their jobs, which continue after errors and crashes."""
 
 from __future__ import annotations
 
@@ -38,19 +38,19 @@ Job = Callable[[Table, Begin], object]
 
 @dataclass
 class History(ABC):
-    """One table and its actors; everything about them is drawn from the world's chance."""
+    """One table and its actors; all their properties are drawn from the world's random numbers."""
 
     world: World
     last_identifier: dict[str, int] = field(default_factory=dict)
-    """By user, of the jobs handed out."""
+    """The last used identifier by user."""
     plan: Callable[[str, str], Outcome] | None = None
     """Decides the outcome of each call instead of chance."""
     calm: str | None = None
-    """CHECKED: nothing fails, snapshots expire all the time, and the table is checked meanwhile. EXPIRING: the same
-    without checks, and processes freeze. "": neither; None: the seed says."""
+    """CHECKED: no faults, frequent expiry, and concurrent checks of the table. EXPIRING: the same without checks, and
+    processes are paused. "": neither. None: the seed decides."""
 
     CALM: ClassVar[dict[int, str]] = {3: EXPIRING, 7: CHECKED}
-    """By the last digit of the seed."""
+    """The value of ``calm`` by the last digit of the seed."""
     WRITERS: ClassVar[int] = 3
     COMPACTORS: ClassVar[int] = 2
     READERS: ClassVar[int] = 2
@@ -70,7 +70,7 @@ class History(ABC):
         schema = self.draw_schema()
         self.context = TableContext.of("db.t", SimStorage(self.disk), ROOT, schema)
         assert self.context.schemas.publish(schema)
-        self.disk.changes.clear()  # the table is older than any delay of a listing
+        self.disk.changes.clear()  # listings are never so stale that the table is missing
         self.oracle = self.new_oracle()
         self.disk.watch = self.oracle.watch
 
@@ -93,35 +93,35 @@ class History(ABC):
 
     @abstractmethod
     def draw_schema(self) -> TableSchema:
-        """The table's schema and options."""
+        """Return the schema and options of the table."""
 
     @abstractmethod
     def new_oracle(self) -> Oracle: ...
 
     @abstractmethod
     def new_write(self, actor: Actor) -> Callable[[Table, Begin, str, int | None], None]:
-        """A write as it is drawn once, to be done until it succeeds."""
+        """Draw a write, which is repeated until it succeeds."""
 
     @abstractmethod
     def survivor_write(self, actor: Actor) -> Callable[[Table, Begin, str, int | None], None]:
-        """A write that makes one snapshot."""
+        """Draw a write that creates exactly one snapshot."""
 
     @abstractmethod
     def new_compaction(self) -> Job: ...
 
     @abstractmethod
     def read(self, table: Table, begin: Begin) -> None:
-        """Read a snapshot, and fail unless it holds what it was made with, or is said to have expired."""
+        """Read a snapshot, and fail unless its content is right or the error says that it has expired."""
 
     # -- processes
 
     def table(self, actor: Actor | None) -> Table:
-        """The table as a new process opens it."""
+        """Return the table as a new process opens it."""
         storage = SimStorage(self.disk, actor, self.plan)
         return Table(TableContext.of("db.t", storage, ROOT, self.context.schema))
 
     def job(self, actor: Actor, do: Job, *, tries: int = JOB_TRIES) -> None:
-        """Do it as a scheduler does: again after an error or a death, in a new process, until it is done."""
+        """Run a job as a scheduler does: repeat it after an error or (in a new process) a crash until it succeeds."""
         table = self.table(actor)
 
         def begin(kind: str, **known: Any) -> Call:
@@ -145,11 +145,11 @@ class History(ABC):
                 self._check_expired(actor, error)
             except InvalidRequest as error:
                 self._refused(actor, error)
-                if "too late" not in str(error):
+                if "is too low" not in str(error):
                     self.oracle.fail(actor.call, f"unexpected: {error!r}")
                 return
             except CorruptTable as error:
-                if "was only partly created or deleted" not in str(error):  # a branch is in the making
+                if "was only partly created or deleted" not in str(error):  # a branch is being created
                     self.oracle.fail(actor.call, f"unexpected: {error!r}")
                 self._refused(actor, error)
             except Exception as error:
@@ -165,7 +165,7 @@ class History(ABC):
             self.oracle.refused(actor.call, error)
 
     def _check_expired(self, actor: Actor, error: Exception) -> None:
-        """An expiry is no reason for a write, a delete or a compaction to fail: it looks at the latest again."""
+        """I33: a write, delete or compaction must not fail because a snapshot expires; it reads the latest again."""
         call = actor.call
         if not isinstance(error, SnapshotNotFound) or call is None or call.kind not in WRITING:
             return
@@ -173,7 +173,7 @@ class History(ABC):
             self.oracle.fail(call, f"I33: a snapshot expired under it: {error}")
 
     def rest(self) -> None:
-        """Between two jobs: mostly little, sometimes up to a day."""
+        """Sleep between two jobs, mostly for a short time, sometimes up to a day."""
         draw = self.world.draw()
         most = SECOND / 5 if self.calm else SECOND if draw < 0.7 else DAY
         self.world.sleep(long_time(self.world.chance, MILLI, most))
@@ -186,7 +186,7 @@ class History(ABC):
             self.write_job(actor)
 
     def write_job(self, actor: Actor) -> None:
-        """Mostly under an identifier; when its process freezes for long, another may take the work over."""
+        """Run a write, usually with an identifier; when its process is paused for long, another may take it over."""
         counted = self.world.draw() < self.COUNTED
         user, identifier = actor.name, None
         if counted:
@@ -225,21 +225,22 @@ class History(ABC):
         self.oracle.done(call)
 
     def inspector(self, actor: Actor) -> None:
-        """Checks the table, which is whole at every moment, while others change it."""
+        """Check the table during concurrent changes; it must be complete at every moment."""
         for _ in range(3):
             self.rest()
             self.job(actor, self.inspect)
 
     def inspect(self, table: Table, begin: Begin) -> None:
         call = begin("fsck")
-        before = set(self.oracle.strays)
+        before = set(self.oracle.orphaned)
         report = check(table.context)
-        if report.errors and not before | self.oracle.strays.keys():  # such a snapshot is an error until it is gone
+        # An orphaned snapshot is an error until it is deleted.
+        if report.errors and not before | self.oracle.orphaned.keys():
             self.oracle.fail(call, f"I35: fsck of a table that is whole: {report.errors[0].sentence()}")
         self.oracle.done(call)
 
     def cleaner(self, actor: Actor) -> None:
-        """Removes orphans; the age must exceed any pause of a writer and what clocks may differ by."""
+        """Remove orphans; the age must exceed the longest pause of a writer and the difference of clocks."""
         longest = 2 if not self.world.chances.freeze else 9
         for _ in range(2):
             self.world.sleep(long_time(self.world.chance, HOUR, longest * 2 * DAY))
@@ -266,7 +267,7 @@ class History(ABC):
                 self.rollback_job(actor)
 
     def branch_job(self, actor: Actor, name: str) -> None:
-        """A branch from a tag, some commits to it, then forward with it or away with it."""
+        """Create a branch from a tag, commit to it, then fast-forward to it or delete it."""
         tags: list[str] = []
 
         def create(table: Table, begin: Begin) -> None:
@@ -274,7 +275,7 @@ class History(ABC):
                 tags.extend(t.name for t in table.tags.list()[:1])
             if tags and not tags[0].startswith("paimon-core"):
                 call = begin("create branch")
-                with contextlib.suppress(AlreadyExists, NotFound):  # an earlier try; the tag went away
+                with contextlib.suppress(AlreadyExists, NotFound):  # created by an earlier try; or the tag was deleted
                     table.branches.create(name, tag=tags[0])
                 self.oracle.done(call)
 
@@ -304,11 +305,11 @@ class History(ABC):
         ids = table.context.snapshots.ids()
         if not ids:
             return
-        with contextlib.suppress(AlreadyExists, NotFound):  # made by an earlier try; expired
+        with contextlib.suppress(AlreadyExists, NotFound):  # created by an earlier try; or expired
             table.tags.create(name, ids[int(self.world.draw() * len(ids))])
-            if table.tags.read(name).snapshot.uuid in self.oracle.beside:
-                table.tags.delete(name)  # its maker takes that snapshot back
-            elif table.context.paths.tag(name) in self.oracle.soft:
+            if table.tags.read(name).snapshot.uuid in self.oracle.orphaned_uuids:
+                table.tags.delete(name)  # its writer withdraws that snapshot
+            elif table.context.paths.tag(name) in self.oracle.unprotected:
                 self.oracle.fail(call, f"I21: tag {name} was made, but its files may be gone")
         self.oracle.done(call)
 
@@ -316,7 +317,7 @@ class History(ABC):
         call = begin("delete tag")
         tags = table.tags.list()
         if tags:
-            with contextlib.suppress(NotFound):  # an earlier try did it
+            with contextlib.suppress(NotFound):  # deleted by an earlier try
                 table.tags.delete(tags[int(self.world.draw() * len(tags))].name)
         self.oracle.done(call)
 
@@ -331,12 +332,12 @@ class History(ABC):
                     return
                 target.append(found[int(self.world.draw() * len(found))])
             call = begin("rollback")
-            with contextlib.suppress(NotFound):  # it expired meanwhile
+            with contextlib.suppress(NotFound):  # it has expired
                 table.rollback(**target[0])
             self.oracle.done(call)
 
         self.job(actor, do)
-        for user in self.last_identifier:  # a job that was rolled back starts anew, above what it had
+        for user in self.last_identifier:  # a job that was rolled back starts again with higher identifiers
             self.last_identifier[user] += 1000
 
     def reader(self, actor: Actor) -> None:
@@ -354,7 +355,7 @@ class History(ABC):
             self.oracle.fail(call, f"I26: a reader finds {error}")
 
     def pick_snapshot(self, table: Table) -> Any:
-        """The latest or any other; None without snapshots. Raises SnapshotNotFound."""
+        """Return the latest snapshot or any other; None without snapshots. Raises SnapshotNotFound."""
         snapshots = table.context.snapshots
         if self.world.draw() < 0.4:
             return snapshots.latest()
@@ -364,7 +365,7 @@ class History(ABC):
     # -- the whole
 
     def play(self) -> None:
-        """Run all actors to their end, then check what is left; a Violation is in ``world.violation``."""
+        """Run all actors to their end, then check the table; a violation is in ``world.violation``."""
         world = self.world
         roles: list[tuple[str, Callable[[Actor], None]]] = [("expirer", self.expirer)]
         roles += [(f"writer {n}", self.writer) for n in range(self.WRITERS)]
@@ -373,7 +374,7 @@ class History(ABC):
         if self.calm:
             roles += [("expirer 2", self.expirer)]
             roles += [("inspector", self.inspector)] if self.calm == CHECKED else []
-        elif not self.is_stale:  # listings that lag are no ground for what removes references
+        elif not self.is_stale:  # with stale listings, removals of references are not safe
             roles += [("admin", self.admin)]
             roles += [("cleaner", self.cleaner)] if world.draw() < 0.4 else []
         for name, run in roles:

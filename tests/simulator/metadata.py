@@ -1,4 +1,4 @@
-"""Histories of metadata only: data files are names, and what they hold is known to the oracle."""
+"""Histories of metadata only: data files have no rows, the oracle knows which rows they stand for."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class MetadataHistory(History):
         return Oracle(self.world, self.disk, self.context, frozenset(), state_of=self.state_of)
 
     def state_of(self, files: dict[Any, Any]) -> Any:
-        """The rows in these files; no row may be in two of them."""
+        """Return the rows of these files; no row may be in two of them."""
         out: set[Any] = set()
         count = 0
         for entry in files.values():
@@ -90,13 +90,13 @@ class MetadataHistory(History):
         kind: str = "append",
         place: tuple[str, int] = ("a", 0),
     ) -> None:
-        """As ``Table.write`` and ``Table.overwrite`` do it, with files that hold nothing."""
+        """Do what ``Table.write`` and ``Table.overwrite`` do, with files without rows."""
         call = begin("overwrite" if kind == "overwrite" else "append", user=user)
         request = CommitRequest.of(table.context, user, identifier, None)
         call.identifier = request.identifier
         try:
             landed = request.landed()
-        except InvalidRequest as error:  # another process went past it
+        except InvalidRequest as error:  # another process has committed a higher identifier
             self.oracle.refused(call, error)
             return
         if landed is not None:
@@ -132,7 +132,7 @@ class MetadataHistory(History):
     def file(
         self, table: Table, place: tuple[str, int], rows: set[Any], prefix: str = "data", level: int = 0
     ) -> DataFile:
-        """A new data file of these rows, in name."""
+        """Write a new data file that stands for these rows."""
         name = f"{prefix}-{uuid.uuid4()}-0.parquet"
         self.oracle.contents[name] = frozenset(rows)
         context = table.context
@@ -142,9 +142,9 @@ class MetadataHistory(History):
         return DataFile(name, 4, max(1, len(rows)), 0, level, *keys, creation_time_millis=made, delete_row_count=0)
 
     def merged(self, table: Table, place: tuple[str, int], new: Files = ()) -> tuple[Files, Files]:
-        """What a compaction of the whole bucket takes and gives: one file on level 5, or the file itself moved up."""
+        """Return input and output of a full compaction of a bucket: one file on level 5, or one upgraded file."""
         entries = []
-        with contextlib.suppress(SnapshotNotFound):  # it expired meanwhile: then there is nothing to merge this time
+        with contextlib.suppress(SnapshotNotFound):  # it has expired: then there is nothing to merge this time
             latest = table.context.snapshots.latest()
             entries = table.context.manifests.entries_of(latest) if latest else []
         where = (PARTITIONS[place[0]], place[1])
@@ -198,7 +198,7 @@ class MetadataHistory(History):
 
 
 def play(seed: int, *, keep: bool = False, calm: str | None = None) -> MetadataHistory:
-    """One history of metadata only; a Violation is in ``history.world.violation``."""
+    """Run one history of metadata only; a violation is in ``history.world.violation``."""
     world = World(seed, keep=keep)
     with cheap_manifests(), fake_rows(), simulated(world):
         history = MetadataHistory(world, calm=calm)

@@ -1,7 +1,6 @@
-"""Planted bugs: each takes one precaution out of the product, and histories must notice.
+"""Mutants: planted bugs that each remove one safety measure of the product; the histories must find them.
 
-A suite that finds nothing proves nothing. Each mutant is a context manager that replaces functions of the product
-while a history runs; it says how many seeds the histories may need to find it.
+They prove that the suite can find bugs. While a history runs, a mutant replaces functions of the product.
 """
 
 from __future__ import annotations
@@ -34,17 +33,17 @@ Patch = tuple[Any, str, Any]
 
 @dataclass(frozen=True)
 class Mutant:
-    """What is broken, by which replacements, and in which kind of history it shows."""
+    """One planted bug: its name, the replaced functions, and the kind of history that finds it."""
 
     name: str
     patches: Callable[[], list[Patch]]
     play: Callable[[int], Any] = metadata.play
     shows: str = ""
-    """What the violation says, where other bugs could show in such a history too."""
+    """A part of the expected violation, if other violations could occur in such a history."""
 
     @contextlib.contextmanager
     def planted(self) -> Iterator[None]:
-        """The product with this bug."""
+        """Replace the functions of the product."""
         patches = self.patches()
         before = [(owner, name, getattr(owner, name)) for owner, name, _ in patches]
         for owner, name, value in patches:
@@ -56,7 +55,7 @@ class Mutant:
                 setattr(owner, name, value)
 
     def seeds_needed(self, most: int) -> tuple[int, str] | None:
-        """How many seeds until a history notices, and what it says; None when none of ``most`` does."""
+        """Return the number of seeds until the bug was found, and the violation; None when ``most`` do not find it."""
         with self.planted():
             for seed in range(most):
                 violation = self.play(seed).world.violation
@@ -98,7 +97,7 @@ def _clean_up_when_unknown() -> list[Patch]:
 
 
 def _files_before_snapshots() -> list[Patch]:
-    """As Paimon does it: the snapshots that the files belonged to go last."""
+    """Delete the snapshots after their files, as Java Paimon does."""
     carry_out, delete_below = expire._carry_out, expire.delete_below
 
     def files_first(context: Any, work: Any, seen: Any) -> Any:
@@ -192,11 +191,11 @@ def _orphans_ignore_branches() -> list[Patch]:
     return [(used_files, "all_roots", roots.roots_of)]
 
 
-def _kept_beside_the_chain() -> list[Patch]:
+def _keep_orphaned_snapshots() -> list[Patch]:
     return [(publish, "_follows", lambda base, snapshot: True)]
 
 
-def _delete_blind_to_others() -> list[Patch]:
+def _delete_without_read_check() -> list[Patch]:
     return [(read_set.Reads, "check", lambda self, base: None)]
 
 
@@ -208,7 +207,7 @@ def _any_table_of_that_name() -> list[Patch]:
     return [(schema_store.SchemaStore, "holds", lambda self, schema: True)]
 
 
-def _one_look_at_the_latest() -> list[Patch]:
+def _no_second_read_of_the_latest() -> list[Patch]:
     def once(snapshots: Any, read: Callable[[Any], Any]) -> Any:
         return read(snapshots.latest())
 
@@ -216,16 +215,16 @@ def _one_look_at_the_latest() -> list[Patch]:
     return [(module, "read_latest", once) for module in modules if hasattr(module, "read_latest")]
 
 
-def _one_look_of_fsck() -> list[Patch]:
+def _single_run_of_fsck() -> list[Patch]:
     return [(check, "LOOKS", 1)]
 
 
-def _half_dropped_is_no_table() -> list[Patch]:
+def _ignore_incomplete_drops() -> list[Patch]:
     return [(filesystem, "is_half_dropped", lambda storage, root: False)]
 
 
 def _drop(seed: int) -> Any:
-    """A drop with one fault, another for each seed."""
+    """Run a drop with one fault, which depends on the seed."""
     operation = next(op for op in exhaustive.OPERATIONS if op.name == "drop table")
     faults = list(exhaustive.faults_of(exhaustive.play(operation, seed % 2, None)[1]))
     return exhaustive.play(operation, seed % 2, faults[seed % len(faults)])[0]
@@ -239,7 +238,7 @@ _calm_files = partial(real.play, flavour=real.OWN_KEYS, calm=EXPIRING)
 
 MUTANTS = (
     Mutant("the store overwrites a snapshot", _no_exclusive_creation),
-    Mutant("what has landed is not looked for", _no_filter_on_retry),
+    Mutant("an earlier commit of the identifier is not searched", _no_filter_on_retry),
     Mutant("manifests are cleaned up though the outcome is unknown", _clean_up_when_unknown),
     Mutant("expiry deletes files before snapshots", _files_before_snapshots),
     Mutant("a refused publish is not read back", _no_read_back),
@@ -248,13 +247,13 @@ MUTANTS = (
     Mutant("sequence numbers start at zero", _sequences_from_zero, _own_keys),
     Mutant("tags are not seen", _expirer_ignores_tags),
     Mutant("a retry keeps its stale base", _stale_base_on_retry),
-    Mutant("orphans of any age are taken", _orphans_without_age),
-    Mutant("orphans: branches are not looked at", _orphans_ignore_branches),
-    Mutant("a snapshot beside the chain is kept", _kept_beside_the_chain),
-    Mutant("a delete does not see what was committed since it read", _delete_blind_to_others, _deletes, "I10"),
+    Mutant("orphans of any age are removed", _orphans_without_age),
+    Mutant("orphans: branches are not read", _orphans_ignore_branches),
+    Mutant("an orphaned snapshot is kept", _keep_orphaned_snapshots),
+    Mutant("a delete does not see what was committed since it read", _delete_without_read_check, _deletes, "I10"),
     Mutant("a commit keeps the numbers that its writer gave", _numbers_of_the_writer, _upserts, "I10"),
-    Mutant("a handle takes any table of its name", _any_table_of_that_name, dropping.play, "table gives"),
-    Mutant("a snapshot that expires under a look is the end", _one_look_at_the_latest, _calm_files, "I33"),
-    Mutant("fsck looks once", _one_look_of_fsck, _calm, "I35"),
-    Mutant("a half dropped table is none", _half_dropped_is_no_table, _drop, "I37"),
+    Mutant("a handle accepts any table of its name", _any_table_of_that_name, dropping.play, "table gives"),
+    Mutant("a snapshot that expires during a read is an error", _no_second_read_of_the_latest, _calm_files, "I33"),
+    Mutant("fsck runs only once", _single_run_of_fsck, _calm, "I35"),
+    Mutant("an incompletely dropped table does not exist", _ignore_incomplete_drops, _drop, "I37"),
 )

@@ -1,7 +1,7 @@
-"""Oracle: what a table promises, checked at every change of the store and at the end of every call.
+"""Oracle: checks the guarantees of a table at every change of the store and at the end of every call.
 
-It knows each snapshot that was ever made, and who made it: nothing that expires is forgotten. What live snapshots and
-tags need is counted by path, so that a deletion that takes a needed file is caught at that very call.
+It knows every snapshot that was ever created, also expired ones, and the call that created it. It counts by path which
+files live snapshots and tags need, so that a deletion of a needed file is found at the call that deletes it.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ State = Any
 
 @dataclass(eq=False)
 class Version:
-    """A snapshot as it was made."""
+    """A snapshot as it was created."""
 
     snapshot: Snapshot
     branch: str
     call: Call
     files: dict[Any, ManifestEntry]
-    """The live ones, by identity."""
+    """The live files by identity."""
     state: State
     paths: frozenset[str]
-    """All files that reading its rows needs."""
+    """All files that are needed to read its rows."""
     changelog: frozenset[str]
     data: bytes
     rolled_back: bool = False
@@ -44,7 +44,7 @@ class Version:
 
 @dataclass(eq=False)
 class Call:
-    """One request to the product, by one process, with what the oracle has to know about it."""
+    """One request to the product by one process, with the facts that the oracle needs."""
 
     number: int
     actor: str
@@ -52,14 +52,14 @@ class Call:
     user: str = ""
     identifier: int = BATCH_IDENTIFIER
     messages: Sequence[CommitMessage] | None = None
-    """What is handed to the commit; None when the product makes its messages by itself."""
+    """The committed messages; None when the product creates them itself."""
     replaces: Callable[[bytes], bool] | None = None
-    """The partitions that an overwrite empties."""
+    """The partitions that an overwrite replaces."""
     apply: Callable[[State], State] | None = None
-    """What its snapshot does to the content, its compaction left out."""
+    """How its snapshot changes the content, without its compaction."""
     retain: int = 1
     rollbacks: int = 0
-    """How many there were before it."""
+    """The number of rollbacks before it."""
     created: list[Version] = field(default_factory=list)
     outcome: str = "running"
 
@@ -72,31 +72,31 @@ class Oracle:
     world: World
     disk: Disk
     context: TableContext
-    """On a storage without faults."""
+    """The table on a storage without faults."""
     empty: State
     contents: dict[str, Any] = field(default_factory=dict)
-    """By data file the rows in it, where these are known."""
+    """The rows by data file, where they are known."""
     state_of: Callable[[dict[Any, ManifestEntry]], State] | None = None
-    """The content that files hold; None: it is known by reading only."""
+    """Returns the content of files; None: it is known only by reading."""
     chains: dict[str, list[Version]] = field(default_factory=dict)
-    """By branch the linear history, what was rolled back left out, what expired still there."""
+    """The history by branch, without snapshots that were rolled back, with expired ones."""
     by_uuid: dict[str, Version] = field(default_factory=dict)
     needed: Counter[str] = field(default_factory=Counter)
     roots: dict[str, frozenset[str]] = field(default_factory=dict)
-    """By snapshot file or tag file what it needs."""
-    soft: dict[str, Call] = field(default_factory=dict)
-    """Tags made of snapshots that were gone: their makers must take them back."""
-    strays: dict[str, tuple[Call, str]] = field(default_factory=dict)
-    """Snapshots made beside the chain, as by a writer that slept: who made them must take them back."""
-    given_up: set[str] = field(default_factory=set)
-    """Uuids of strays made while a rollback ran, which may go with all that it gives up, even after their success."""
-    beside: set[str] = field(default_factory=set)
-    """Uuids of all strays."""
+    """The needed files by snapshot file or tag file."""
+    unprotected: dict[str, Call] = field(default_factory=dict)
+    """Tags and snapshot files whose files may be deleted: the calls that created them must delete them again."""
+    orphaned: dict[str, tuple[Call, str]] = field(default_factory=dict)
+    """Orphaned snapshots, for example of a paused writer: the calls that created them must withdraw them."""
+    orphaned_during_rollback: set[str] = field(default_factory=set)
+    """Uuids of orphaned snapshots created during a rollback, which may delete them even after their call succeeded."""
+    orphaned_uuids: set[str] = field(default_factory=set)
+    """Uuids of all orphaned snapshots."""
     rollbacks: int = 0
     rollback_runs: bool = False
-    """From the first try to the success."""
+    """Whether a rollback runs, from its first try to its success."""
     versions_at: dict[str, bytes] = field(default_factory=dict)
-    """The bytes of every snapshot file as it was last made."""
+    """The bytes of every snapshot file as it was created last."""
     calls: int = 0
     commits: int = 0
     unknown: int = 0
@@ -110,7 +110,7 @@ class Oracle:
 
     def begin(self, actor: str, kind: str, **known: Any) -> Call:
         self.calls += 1
-        before = self.rollbacks - self.rollback_runs  # one that runs now may still come between
+        before = self.rollbacks - self.rollback_runs  # without one that runs now: it may still have effects
         if kind == "rollback":
             self.rollback_runs = True
             self.rollbacks += 1
@@ -118,20 +118,22 @@ class Oracle:
         return Call(self.calls, actor, kind, rollbacks=before, **known)
 
     def acknowledged(self, call: Call, returned: Iterable[Snapshot]) -> None:
-        """The call succeeded: what it returned stands, or stood until somebody took it back on the record."""
+        """The call succeeded: check that the returned snapshots exist, or existed until an expiry or rollback."""
         self._end(call, "acknowledged")
         returned = list(returned)
         uuids = {s.uuid for s in returned}
         for version in call.created:
-            # Once it has expired, another process may have made it again: an identifier counts as long as its snapshot.
+            # After it has expired, another process may commit it again: the identifier is then not known any more.
             here = self._path(version) in self.roots and not version.rolled_back
-            own = version.snapshot.commit_user == call.user  # a write may compact afterwards, under a user of its own
+            own = version.snapshot.commit_user == call.user  # the compaction after a write has another user
             if here and own and version.snapshot.uuid not in uuids and len(call.created) == 1:
                 self.fail(call, f"I4: made snapshot {version.snapshot.id} and returned {[s.id for s in returned]}")
         for snapshot in returned:
             version = self.by_uuid.get(snapshot.uuid or "")
             if version is None:
-                if snapshot.uuid not in self.given_up and not (snapshot.uuid in self.beside and self._landed(call)):
+                if snapshot.uuid not in self.orphaned_during_rollback and not (
+                    snapshot.uuid in self.orphaned_uuids and self._landed(call)
+                ):
                     self.fail(call, f"I4: returned snapshot {snapshot.id}, which was never made")
             elif call.identifier != BATCH_IDENTIFIER and (
                 (version.snapshot.commit_user, version.snapshot.commit_identifier) != (call.user, call.identifier)
@@ -141,13 +143,13 @@ class Oracle:
             self.fail(call, "I4: a commit of rows returned without a snapshot")
 
     def _landed(self, call: Call) -> bool:
-        """Whether this (user, identifier) is in the chain, though it may have expired."""
+        """Whether this (user, identifier) is in the snapshot chain; it may have expired."""
         identity = (call.user, call.identifier)
         versions = self.by_uuid.values()
         return any((v.snapshot.commit_user, v.snapshot.commit_identifier) == identity for v in versions)
 
     def refused(self, call: Call, error: Exception) -> None:
-        """The call failed for certain: nothing of it is visible, but for what the error tells."""
+        """The call failed: check that none of its snapshots is visible, except those that the error names."""
         self._end(call, f"failed: {type(error).__name__}")
         describe = set(getattr(error, "facts", {}).get("committed", ()))
         made = {v.snapshot.id for v in call.created if not v.rolled_back}
@@ -157,33 +159,33 @@ class Oracle:
             self.fail(call, f"I5: failed with {error!r}, but snapshots {sorted(made)} of it were made")
 
     def undecided(self, call: Call) -> None:
-        """Its process died, or nobody knows."""
+        """The outcome of the call is unknown, for example because its process ended."""
         self.unknown += 1
         self._end(call, "unknown")
 
     def done(self, call: Call) -> None:
         """A call that commits nothing succeeded."""
         self._end(call, "done")
-        for path, maker in self.soft.items():
+        for path, maker in self.unprotected.items():
             if maker is call and "/snapshot/" in path:
                 self.fail(call, f"I22: {path} was made, but its files may be gone")
         if call.kind == "rollback":
             self._forget_the_rest()
             self.rollback_runs = False
             self.check_contiguous(call)
-            for path, (maker, problem) in self.strays.items():
+            for path, (maker, problem) in self.orphaned.items():
                 if maker.outcome != "running":
                     self.fail(call, f"{problem}; it is still there after the rollback: {path}")
 
     def _end(self, call: Call, outcome: str) -> None:
         call.outcome = outcome
         self.world.note(call, outcome)
-        for path, (maker, problem) in self.strays.items():
+        for path, (maker, problem) in self.orphaned.items():
             if maker is call and outcome != "unknown" and not self.rollback_runs:
                 self.fail(call, f"{problem}; it is still there at the end of the call: {path}")
 
     def _forget_the_rest(self) -> None:
-        """What an expiry removes while a rollback runs may be what the rollback was about to remove."""
+        """Mark snapshots above the latest as rolled back: an expiry may have deleted the others during the rollback."""
         for branch, chain in self.chains.items():
             latest = max((v.snapshot.id for v in chain if self._path(v) in self.roots), default=None)
             if latest is not None:
@@ -192,7 +194,7 @@ class Oracle:
                 self.chains[branch] = [v for v in chain if v.snapshot.id <= latest]
 
     def check_contiguous(self, call: Any) -> None:
-        """I1: no gap in the snapshots that are there."""
+        """I1: the existing snapshots have no gap."""
         for branch, chain in self.chains.items():
             ids = [v.snapshot.id for v in chain if self._path(v) in self.roots]
             if ids and ids != list(range(ids[0], ids[-1] + 1)):
@@ -213,8 +215,8 @@ class Oracle:
             self._tag(what, path, data)
         elif what == "delete":
             if self.needed.get(path):
-                holders = [r.removeprefix(self.root) for r, paths in self.roots.items() if path in paths]
-                self.fail(self._call(), f"I6: deletes {path.removeprefix(self.root)}, which {holders} need")
+                roots = [r.removeprefix(self.root) for r, paths in self.roots.items() if path in paths]
+                self.fail(self._call(), f"I6: deletes {path.removeprefix(self.root)}, which {roots} need")
         elif what == "replace" and self._call().kind != "create branch":
             self.fail(self._call(), f"I9: {path} is written again")
 
@@ -235,8 +237,8 @@ class Oracle:
             self.versions_at[path] = data
         if what == "replace":
             return
-        if what == "delete" and path in self.strays:
-            del self.strays[path]
+        if what == "delete" and path in self.orphaned:
+            del self.orphaned[path]
         elif what == "create":
             snapshot = parse_snapshot(data, path)
             known = self.by_uuid.get(snapshot.uuid or "")
@@ -245,16 +247,16 @@ class Oracle:
             else:
                 self._made(call, branch, snapshot, path, data)
         else:
-            self._release(path)
-            self.soft.pop(path, None)
+            self._unprotect(path)
+            self.unprotected.pop(path, None)
             version = next((v for v in reversed(chain) if v.snapshot.id == number), None)
             if call.kind in ("delete branch", "create branch"):
                 self.chains[branch] = [v for v in chain if v is not version]
             if version is None or call.kind in ("delete branch", "create branch"):
                 return
             present = [v.snapshot.id for v in chain if self._path(v) in self.roots]
-            given_up = version.call is call and number - 1 not in present  # its base went with a rollback
-            if call.kind == "rollback" or given_up:
+            withdrawn = version.call is call and number - 1 not in present  # a rollback has deleted its base
+            if call.kind == "rollback" or withdrawn:
                 version.rolled_back = True
                 self.chains[branch] = [v for v in chain if v is not version]
             elif call.kind == "expire" or (call.messages is None and call.kind in WRITING):
@@ -273,7 +275,7 @@ class Oracle:
         return type(self.context.paths)(self.context.paths.root, branch)
 
     def _restored(self, call: Call, branch: str, known: Version, path: str, data: bytes) -> None:
-        """A snapshot file made anew from a tag or a branch: the same snapshot, with all its files."""
+        """Check a snapshot file that was restored from a tag or a branch: the same snapshot, with all its files."""
         if parse_snapshot(data, path) != known.snapshot:
             self.fail(call, f"I21: snapshot {known.snapshot.id} comes back with other contents")
         if call.kind == "fast forward" and self.chains[branch]:
@@ -286,9 +288,9 @@ class Oracle:
         self.chains[branch] = [v for v in self.chains[branch] if v.snapshot.id != known.snapshot.id] + [version]
         self.chains[branch].sort(key=lambda v: v.snapshot.id)
         if call.kind == "create branch" and not all(self.needed.get(p) for p in version.paths):
-            self.soft[path] = call  # its tag went away meanwhile
+            self.unprotected[path] = call  # its tag was deleted concurrently
             return
-        self._hold(path, version.paths)
+        self._protect(path, version.paths)
         self._check_there(call, version.paths, f"snapshot {known.snapshot.id}")
 
     def _made(self, call: Call, branch: str, snapshot: Snapshot, path: str, data: bytes) -> None:
@@ -303,14 +305,14 @@ class Oracle:
         base = [e for m in manifests.read_list(snapshot.base_manifest_list) for e in self._entries(m)]
         files = dict(before.files) if before else {}
         if snapshot.id != top + 1:
-            self.strays[path] = call, f"I3: makes snapshot {snapshot.id} where {top} is the latest"
+            self.orphaned[path] = call, f"I3: makes snapshot {snapshot.id} where {top} is the latest"
         elif {e.identity for e in live_entries(base)} != files.keys():
-            self.strays[path] = call, f"I7: the base of snapshot {snapshot.id} is not what was there before it"
-        if path in self.strays:
-            self.world.count("stray snapshot")
-            self.beside.add(snapshot.uuid or "")
+            self.orphaned[path] = call, f"I7: the base of snapshot {snapshot.id} is not what was there before it"
+        if path in self.orphaned:
+            self.world.count("orphaned snapshot")
+            self.orphaned_uuids.add(snapshot.uuid or "")
             if self.rollback_runs:
-                self.given_up.add(snapshot.uuid or "")
+                self.orphaned_during_rollback.add(snapshot.uuid or "")
             return
         self._check_once(call, branch, snapshot)
         changelog = self._follow(call, before, snapshot, files)
@@ -328,11 +330,11 @@ class Oracle:
         self.by_uuid[snapshot.uuid or ""] = version
         self.commits += 1
         self._check_there(call, paths | changelog, f"snapshot {snapshot.id}")
-        self._hold(path, paths | changelog)
+        self._protect(path, paths | changelog)
         self.made(version)
 
     def made(self, version: Version) -> None:
-        """For oracles that look into the files."""
+        """Called for every new snapshot; overridden by oracles that read rows."""
 
     def _check_once(self, call: Call, branch: str, snapshot: Snapshot) -> None:
         is_compaction = snapshot.commit_kind is CommitKind.COMPACT
@@ -354,7 +356,7 @@ class Oracle:
     def _follow(
         self, call: Call, before: Version | None, snapshot: Snapshot, files: dict[Any, ManifestEntry]
     ) -> frozenset[str]:
-        """Change ``files`` as the snapshot says, and check that it may; its changelog's paths."""
+        """Apply the delta of the snapshot to ``files``, check it, and return the paths of its changelog."""
         manifests = self.context.manifests
         delta = [e for m in manifests.read_list(snapshot.delta_manifest_list) for e in self._entries(m)]
         if call.messages is not None:
@@ -436,28 +438,28 @@ class Oracle:
     def _tag(self, what: str, path: str, data: bytes) -> None:
         call = self._call()
         if what != "create":
-            self._release(path)
-            self.soft.pop(path, None)
+            self._unprotect(path)
+            self.unprotected.pop(path, None)
         if what == "delete":
             return
         snapshot = parse_snapshot(data, path)
         version = self.by_uuid.get(snapshot.uuid or "")
-        if version is None and snapshot.uuid in self.beside:
-            self.soft[path] = call
+        if version is None and snapshot.uuid in self.orphaned_uuids:
+            self.unprotected[path] = call
         elif version is None or parse_snapshot(version.data, path) != snapshot:
             self.fail(call, f"I21: tag {path} is no snapshot that was ever made")
         elif all(self.needed.get(p) for p in version.paths):
-            self._hold(path, version.paths)
+            self._protect(path, version.paths)
         else:
-            self.soft[path] = call
+            self.unprotected[path] = call
 
-    # -- what must stay
+    # -- needed files
 
-    def _hold(self, root: str, paths: frozenset[str]) -> None:
+    def _protect(self, root: str, paths: frozenset[str]) -> None:
         self.roots[root] = paths
         self.needed.update(paths)
 
-    def _release(self, root: str) -> None:
+    def _unprotect(self, root: str) -> None:
         needed = self.needed
         for path in self.roots.pop(root, ()):
             if needed[path] == 1:
@@ -471,5 +473,5 @@ class Oracle:
 
 
 WRITING = ("append", "overwrite", "delete", "compact")
-"""Calls that expire snapshots by the way, unless the table is write-only."""
+"""Calls that also expire snapshots, unless the table is write-only."""
 RESTORING = ("rollback", "expire", "create branch", "fast forward")

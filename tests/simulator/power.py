@@ -1,9 +1,8 @@
-"""Power loss: what a disk may hold after one, given what was synced (as ALICE enumerates it).
+"""Power loss: the possible contents of a disk after a power loss, given what was synced (as in ALICE).
 
-While a ``Journal`` records, the calls of the operating system through which ``storage.local_disk`` works are noted.
-What a file held at its last sync is safe; an entry of a directory (a new name, a link, a removal) is safe once its
-directory was synced, and until then each may be there or not, in any order. ``image`` draws one of the states that a
-loss of power at one moment may leave.
+A ``Journal`` records the system calls of ``storage.local_disk``. The content of a file at its last sync is safe. A
+change of a directory (a new name, a link, a removal) is safe when the directory was synced; until then each change may
+be on disk or not, in any order. ``image`` draws one of the states that a power loss at one moment may leave.
 """
 
 from __future__ import annotations
@@ -17,12 +16,12 @@ from typing import Any
 
 Content = bytes
 Event = tuple[str, str, Content]
-"""(what, path, bytes): "sync" of a file with what it holds, "sync directory", "add" of an entry, "remove" of one."""
+"""(what, path, bytes): "sync" of a file with its content, "sync directory", "add" of an entry, "remove" of an entry."""
 
 
 @dataclass
 class Journal:
-    """What happened below ``root``, in order."""
+    """The events below ``root``, in order."""
 
     root: str
     events: list[Event] = field(default_factory=list)
@@ -103,19 +102,19 @@ class Journal:
 
 @dataclass
 class _Inode:
-    """A file, whatever its names: what was synced of it; None: nothing yet."""
+    """A file under any names, with its synced content; None: it was never synced."""
 
     synced: Content | None = None
 
 
 @dataclass
 class Disk:
-    """What is safe, and what is not yet."""
+    """The state of a disk: changes that are safe, and changes that are not yet."""
 
     names: dict[str, _Inode | None] = field(default_factory=dict)
-    """Entries that are safe; None for directories."""
+    """Safe entries by path; None for directories."""
     seen: dict[str, _Inode | None] = field(default_factory=dict)
-    """Entries as a running program sees them."""
+    """Entries as a running process sees them."""
     waiting: list[tuple[str, _Inode | None, bool]] = field(default_factory=list)
     """Changes of entries that are not safe yet: path, file, whether it is added."""
 
@@ -124,7 +123,7 @@ class Disk:
         match what:
             case "sync":
                 inode = self.seen.get(path)
-                if inode is None:  # opened by Arrow, which we do not see
+                if inode is None:  # created by Arrow, whose system calls are not recorded
                     inode = self.seen[path] = _Inode()
                     self.waiting.append((path, inode, True))
                 inode.synced = content
@@ -157,7 +156,7 @@ class Disk:
             names.pop(path, None)
 
     def image(self, chance: random.Random) -> dict[str, Content]:
-        """Files after a loss of power now: some of what waits has happened, what was not synced is cut anywhere."""
+        """Draw the files after a power loss now: any subset of the waiting changes, and any content if never synced."""
         names = dict(self.names)
         for change in self.waiting:
             if chance.random() < 0.5:

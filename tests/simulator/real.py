@@ -1,8 +1,8 @@
 """Histories with real files: Avro manifests and Parquet data, written, compacted and read by the product.
 
-Every snapshot is read as soon as it is made, and must hold what the model says. All writers write the same few keys:
-the later commit wins, whoever wrote it and however long before, and a compaction changes nothing. A delete by a value
-takes exactly the rows that match right before its snapshot.
+Every snapshot is read as soon as it is created, and must have the content of the model. All writers write the same few
+keys: the later commit wins, also when its rows were written earlier, and a compaction changes nothing. A delete by a
+value deletes exactly the rows that match right before its snapshot.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ Rows = frozenset[Row]
 
 @dataclass(frozen=True)
 class Flavour:
-    """What the writers do; a planted bug is looked for where nothing else could show."""
+    """What the writers do; each planted bug is searched with writers that show no other violation."""
 
     shares_keys: bool = True
-    """Whether all write the same keys; otherwise each has its own."""
+    """Whether all writers write the same keys; otherwise each writer has its own."""
     deletes: float = 0.2
-    """How many jobs delete by a value."""
+    """The fraction of jobs that delete by a value."""
     keys: int = 4
-    """That all share, or that each has."""
+    """The number of keys, of all writers together or of each one."""
 
 
 MIXED = Flavour()
@@ -46,7 +46,7 @@ OWN_KEYS = Flavour(shares_keys=False, deletes=0.0)
 
 
 def put(state: Rows, rows: list[tuple[str, Row]]) -> Rows:
-    """The state after upserts and deletes by key."""
+    """Return the state after upserts and deletes by key."""
     now = {(p, k): v for p, k, v in state}
     for kind, (p, k, v) in rows:
         if kind == "-D":
@@ -61,7 +61,7 @@ def replace_partition(state: Rows, rows: list[tuple[str, Row]], partition: str) 
 
 
 class RowOracle(Oracle):
-    """Reads every snapshot when it is made."""
+    """An oracle that reads every snapshot when it is created."""
 
     history: RealHistory
 
@@ -84,7 +84,7 @@ def rows_of(table: Table, snapshot: int | None = None) -> Rows:
 
 @dataclass
 class RealHistory(History):
-    """Rows are (p, k, v); v grows from job to job, so that a row that is written again is past an older predicate."""
+    """Rows are (p, k, v); v grows from job to job, so that a row written again does not match an older predicate."""
 
     values: int = 0
     flavour: Flavour = MIXED
@@ -155,7 +155,7 @@ class RealHistory(History):
         self.finish(call, table.write(_arrow(rows), _kinds(rows), user=user, identifier=identifier))
 
     def prepared(self, table: Table, begin: Begin, user: str, identifier: int, rows: list[tuple[str, Row]]) -> None:
-        """Written now, published later, on top of whatever was committed meanwhile."""
+        """Prepare rows, wait, and publish them on the latest snapshot."""
         call = begin("append", user=user, identifier=identifier, apply=lambda state: put(state, rows))
         landed = table.committed(user, identifier)
         if landed is None:
@@ -164,7 +164,7 @@ class RealHistory(History):
             except InvalidRequest as error:
                 if "already" not in str(error):
                     raise
-                landed = table.committed(user, identifier)  # by the process that had the job before
+                landed = table.committed(user, identifier)  # by the earlier process of the job
             else:
                 assert made is not None
                 self.rest()
@@ -172,7 +172,7 @@ class RealHistory(History):
         self.finish(call, landed)
 
     def messages(self, table: Table, begin: Begin, user: str, identifier: int, rows: list[tuple[str, Row]]) -> None:
-        """Written by one process, committed by another some time later."""
+        """Write rows, and commit their messages some time later."""
         call = begin("append", user=user, identifier=identifier, apply=lambda state: put(state, rows))
         with table.writer() as writer:
             writer.write(_arrow(rows), _kinds(rows))
@@ -199,7 +199,7 @@ class RealHistory(History):
         self.finish(call, table.overwrite(_arrow(rows), where, user=user, identifier=identifier))
 
     def delete(self, table: Table, begin: Begin, user: str, most: int) -> None:
-        """Away with the rows whose v is at most ``most``."""
+        """Delete the rows whose v is at most ``most``."""
         apply = lambda state: frozenset(row for row in state if row[2] > most)  # noqa: E731
         call = begin("delete", user=user, apply=apply)
         first = self.oracle.latest()
@@ -251,7 +251,7 @@ def _kinds(rows: list[tuple[str, Row]]) -> pa.Array:
 
 
 def play(seed: int, *, keep: bool = False, flavour: Flavour = MIXED, calm: str | None = None) -> RealHistory:
-    """One history with real files; a Violation is in ``history.world.violation``."""
+    """Run one history with real files; a violation is in ``history.world.violation``."""
     world = World(seed, keep=keep)
     with simulated(world):
         history = RealHistory(world, calm=calm, flavour=flavour)

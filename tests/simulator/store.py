@@ -1,4 +1,4 @@
-"""The simulated store: files in memory, seen by each process through verbs that fail, lose answers or kill it."""
+"""The simulated store: files in memory, with calls that may fail, lose their answer or end the calling process."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from tests.simulator.world import EPOCH, MILLI, SECOND, Actor, Died, World
 
 @dataclass(frozen=True)
 class Profile:
-    """What kind of store this is."""
+    """The kind of a store."""
 
     name: str
     directories: bool = False
-    """Directories are there by themselves, and a file that is being written can be seen half done."""
+    """Whether the store has real directories, and partially written files are visible."""
     lag: int = 0
-    """How many changes a listing may be behind."""
+    """By how many changes a listing may be stale."""
 
 
 OBJECTS = Profile("objects")
@@ -35,17 +35,17 @@ PROFILES = {p.name: p for p in (OBJECTS, POSIX, STALE)}
 class Outcome(Enum):
     OK = auto()
     FAIL = auto()
-    """StorageError, nothing done."""
+    """Raise StorageError without effect."""
     LOSE = auto()
-    """Done, and an error instead of the answer."""
+    """Have the effect, but raise an error."""
     LATE = auto()
-    """A publish whose error comes first and whose effect comes later."""
+    """A publish that raises an error first and has its effect later."""
     REPEAT = auto()
-    """Done, then done again by a client that did not hear the answer: it tells of the second time."""
+    """A client repeats the request because it did not get the answer, and returns the second answer."""
     DIE_BEFORE = auto()
     DIE_AFTER = auto()
     TORN = auto()
-    """Dies in the middle: part of the bytes are there, where the store can show that."""
+    """The process ends during the call: a part of the bytes is written, if the store allows that."""
 
 
 MUTATIONS = frozenset({"write", "overwrite", "create", "delete", "move"})
@@ -60,15 +60,15 @@ class File:
 
 @dataclass
 class Disk:
-    """The files; ``watch`` hears of every change: (what happened, path, bytes)."""
+    """The files of the store; ``watch`` is called for every change with (what happened, path, bytes)."""
 
     world: World
     profile: Profile = OBJECTS
     files: dict[str, File] = field(default_factory=dict)
     folders: dict[str, dict[str, bool]] = field(default_factory=dict)
-    """By directory the names in it, and whether each is a directory."""
+    """The names in each directory, and whether each is a directory."""
     marked: set[str] = field(default_factory=set)
-    """Directories that were made as such: they stay when they are empty, in stores of objects too."""
+    """Directories that were created explicitly: they are kept when they are empty, also in object stores."""
     watch: Callable[[str, str, bytes], None] | None = None
     created: set[str] = field(default_factory=set)
     """Every path that was ever created exclusively."""
@@ -132,7 +132,7 @@ class Disk:
             self._leave(path)
 
     def entries(self, directory: str) -> list[FileInfo]:
-        """The direct entries by name."""
+        """Return the direct entries of a directory, sorted by name."""
         out = []
         for name, is_directory in sorted(self.folders.get(directory, {}).items()):
             path = f"{directory}/{name}"
@@ -145,7 +145,7 @@ class Disk:
         return out
 
     def entries_before(self, directory: str, changes: int) -> list[FileInfo]:
-        """As they were that many changes ago; directories as they are."""
+        """Return the entries before the last ``changes`` changes; directories as they are now."""
         found = {e.path: e for e in self.entries(directory)}
         for what, path, file in list(self.changes)[::-1][:changes]:
             if path.rpartition("/")[0] == directory:
@@ -164,7 +164,7 @@ class Disk:
 
 @dataclass
 class SimStorage:
-    """The Storage of one process. Without ``actor`` nothing fails and nobody else acts."""
+    """The Storage of one process. Without ``actor`` no call fails and no other actor runs during a call."""
 
     disk: Disk
     actor: Actor | None = None
@@ -199,7 +199,7 @@ class SimStorage:
             found = disk.entries(directory)
         if len(found) < 2 or world.draw() > 0.2:
             return found
-        # In two pages, between which others act.
+        # In two pages; other actors may run in between.
         cut = 1 + int(world.draw() * (len(found) - 1))
         self._begin("list page 2", directory)
         return found[:cut] + [e for e in disk.entries(directory) if e.path > found[cut - 1].path]
@@ -244,7 +244,7 @@ class SimStorage:
         return created and outcome is not Outcome.REPEAT
 
     def _send_later(self, path: str, data: bytes) -> None:
-        """The request arrives within seconds, when it still fits: its id was never used, the one before is there."""
+        """Let the request arrive within seconds, if its id was never used and the snapshot before exists."""
         world, call = self.disk.world, self.actor.call  # type: ignore[union-attr]
         base, _, number = path.rpartition("-")
 
@@ -319,7 +319,7 @@ class SimStorage:
         return int(gone and outcome is not Outcome.REPEAT)
 
     def delete_directory(self, directory: str) -> None:
-        """One call a file, as most stores need it: a process may die in the middle."""
+        """Delete files with one call each, as most stores require: the process may end in between."""
         for entry in self.disk.below(directory):
             self._delete(entry.path)
         self._change("rmdir", directory, lambda: self.disk.remove_directory(directory))
@@ -379,7 +379,7 @@ class SimStorage:
 
 
 class SimOutput(pa.BufferOutputStream):  # type: ignore[misc]
-    """A file that appears when it is closed."""
+    """A file that becomes visible when it is closed."""
 
     def __init__(self, storage: SimStorage, path: str) -> None:
         self._storage = storage

@@ -1,4 +1,4 @@
-"""Handles of a table that was dropped: TableNotFound, also when there is another of that name (tests/simulator)."""
+"""Handles of a dropped table raise TableNotFound, also when another table has the name (tests/simulator)."""
 
 import pytest
 

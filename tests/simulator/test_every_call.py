@@ -1,4 +1,4 @@
-"""Every fault at every call of every operation, and the operation done again (tests/simulator/exhaustive.py)."""
+"""Every fault at every call of every operation, and the operation repeated (tests/simulator/exhaustive.py)."""
 
 import multiprocessing
 from concurrent.futures import ProcessPoolExecutor
@@ -18,7 +18,7 @@ def faults_of(number: int, seed: int) -> tuple[int, list[str]]:
 def test_every_fault_at_every_call():
     places = [(number, seed) for number in range(len(OPERATIONS)) for seed in (0, 1)]
     quarantined, deleted = (n for n, op in enumerate(OPERATIONS) if op.name.startswith("clean"))
-    for place in ((quarantined, 1), (deleted, 0)):  # they are long, and differ little between the stores
+    for place in ((quarantined, 1), (deleted, 0)):  # they take long, and differ little between the stores
         places.remove(place)
     with ProcessPoolExecutor(2, multiprocessing.get_context("spawn")) as pool:
         found = list(pool.map(faults_of, *zip(*places, strict=True)))

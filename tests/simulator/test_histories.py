@@ -1,4 +1,4 @@
-"""Random histories: nothing lost, nothing twice, nothing needed deleted, whatever fails (tests/simulator).
+"""Random histories: no commit is lost or repeated, and no needed file is deleted, with any faults (tests/simulator).
 
 ``SIMULATOR_TIMES`` multiplies the histories of the long tests.
 """
@@ -19,7 +19,7 @@ TIMES = int(os.environ.get("SIMULATOR_TIMES", "1"))
 METADATA_HISTORIES = 10_000 * TIMES
 REAL_HISTORIES = 1_000 * TIMES
 FAULTS = ("lose create", "repeat create", "late create", "die_after create", "torn write", "freeze")
-"""Faults without which the histories would not have what they are for."""
+"""The faults that the histories must contain."""
 
 
 def check(kind: str, count: int) -> Tally:

@@ -1,4 +1,4 @@
-"""Planted bugs: the histories find every one of them (tests/simulator/mutants.py)."""
+"""Mutants: the histories find every planted bug (tests/simulator/mutants.py)."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""A loss of power at any moment leaves a table whose visible snapshots have all of their files."""
+"""After a power loss at any moment, all visible snapshots of a table have all their files."""
 
 import datetime
 import random
@@ -18,7 +18,7 @@ STATES = 2_000
 
 
 def recorded(folder: str) -> tuple[Journal, TableContext]:
-    """What writes, compactions, an expiry, a tag and a rollback do to the disk."""
+    """Record what writes, compactions, an expiry, a tag and a rollback do to the disk."""
     journal = Journal(folder)
     catalog = paimon.open_catalog(folder)
     with journal.recording():
@@ -38,7 +38,7 @@ def recorded(folder: str) -> tuple[Journal, TableContext]:
 
 
 def errors_of(image: dict[str, bytes], context: TableContext) -> list[str]:
-    """What the table's check finds on such a disk; [] where there is no schema yet, so no table."""
+    """Return the errors of fsck on such a disk; [] when there is no schema yet, so no table."""
     disk = SimDisk(World(0))
     for path, content in image.items():
         disk.put(path, content)

@@ -1,8 +1,8 @@
-"""World: one thread in which actors take turns at every call of the storage, under one seeded source of chance.
+"""World: runs actors in one thread, switches between them at storage calls, and draws all decisions from one seed.
 
-Each actor is a greenlet. Time is virtual: it moves with every call and jumps when all sleep; every actor's clock may be
-wrong, and may step. What the product takes from the machine (uuids, clocks, sleep, chance) comes from the world while
-``simulated`` is entered, so that a seed gives the same history to the byte.
+Each actor is a greenlet. Time is virtual: it advances with every call and jumps when all actors sleep; the clock of an
+actor may be wrong and may jump. While ``simulated`` is entered, the product gets uuids, clocks, sleep and random
+numbers from the world, so that a seed always gives exactly the same history.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from typing import Any
 from greenlet import GreenletExit, getcurrent, greenlet
 
 EPOCH = 1_700_000_000_000_000_000
-"""Nanoseconds since 1970 at which every world begins."""
+"""The start time of every world, in nanoseconds since 1970."""
 MILLI = 1_000_000
 SECOND = 1_000 * MILLI
 HOUR = 3600 * SECOND
@@ -32,52 +32,52 @@ DAY = 24 * HOUR
 
 
 class Died(BaseException):
-    """The process is gone: nothing catches this, and its storage refuses every further call."""
+    """The process has ended: no code catches this, and its storage refuses all further calls."""
 
 
 class Violation(Exception):
-    """A promise that was broken."""
+    """A guarantee was violated."""
 
 
 @dataclass(eq=False)
 class Actor:
-    """One role; its process may die and be started again."""
+    """One role, such as a writer; its process may end and be started again."""
 
     name: str
     run: Callable[[Actor], None]
     offset: int = 0
-    """How wrong its clock is, in nanoseconds."""
+    """The error of its clock, in nanoseconds."""
     wake_at: int = 0
     dead: bool = False
-    """The process was killed; cleared when it is started again."""
+    """Whether the process was killed; reset when it is started again."""
     call: Any = None
-    """What it is doing, as the oracle sees it."""
+    """Its current call, as known to the oracle."""
     frozen: Callable[[], None] | None = None
-    """What happens when it freezes for long: somebody may take its work over."""
+    """Called when it is paused for long: another actor may take over its work."""
     green: Any = None
     over: bool = False
     publishes: int = 0
-    """Exclusive creations it has tried."""
+    """The number of exclusive creations that it has tried."""
     faults: bool = True
 
 
 @dataclass(frozen=True)
 class Chances:
-    """Of each call: how likely it fails, loses its answer, kills its process or freezes it."""
+    """The probabilities that a call fails, loses its answer, ends its process or pauses it."""
 
     fail: float = 0.0
     lose: float = 0.0
     die: float = 0.0
     freeze: float = 0.0
     step: float = 0.0
-    """How likely a clock steps."""
+    """The probability that a clock jumps."""
     stick: float = 0.0
-    """How likely an actor goes on rather than another."""
+    """The probability that the same actor continues after a call."""
 
 
 @dataclass
 class World:
-    """The scheduler; ``current`` is whose turn it is, None outside of ``run``."""
+    """The scheduler; ``current`` is the running actor, None outside of ``run``."""
 
     seed: int
     chances: Chances = field(default_factory=Chances)
@@ -90,7 +90,7 @@ class World:
     violation: Violation | None = None
     closed: bool = False
     quiet: bool = False
-    """No faults any more."""
+    """Whether faults are switched off."""
     counts: dict[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -104,7 +104,7 @@ class World:
     # -- actors
 
     def spawn(self, name: str, run: Callable[[Actor], None], *, after: int = 0, offset: int = 0) -> Actor:
-        """Add an actor that starts ``after`` nanoseconds."""
+        """Add an actor that starts after this many nanoseconds."""
         actor = Actor(name, run, offset, self.now + after)
         actor.green = greenlet(self._body)
         self.actors.append(actor)
@@ -119,7 +119,7 @@ class World:
             actor.over = True
 
     def run(self) -> None:
-        """Let all actors run to their end; raises Violation as soon as there is one."""
+        """Run all actors to their end; raises Violation as soon as there is one."""
         self.hub = getcurrent()
         try:
             while live := [a for a in self.actors if not a.over]:
@@ -140,7 +140,7 @@ class World:
             self.close()
 
     def close(self) -> None:
-        """End the actors that are still there."""
+        """End all remaining actors."""
         self.closed = True
         for actor in self.actors:
             if actor.green and not actor.over:
@@ -152,7 +152,7 @@ class World:
         self.closed = False
 
     def fail(self, problem: str) -> None:
-        """Note a broken promise and end the history."""
+        """Record a violation and end the history."""
         if self.violation is None:
             self.violation = Violation(problem)
             self.note("violation", problem)
@@ -161,7 +161,7 @@ class World:
     # -- time
 
     def sleep(self, nanoseconds: int) -> None:
-        """The current actor sleeps; outside of the actors time just moves."""
+        """Let the current actor sleep; outside of actors only advance the time."""
         actor = self.current
         if actor is None:
             self.now += nanoseconds
@@ -171,11 +171,11 @@ class World:
         self._check_alive(actor)
 
     def nanos(self) -> int:
-        """The current actor's wall clock."""
+        """Return the wall clock of the current actor in nanoseconds."""
         return EPOCH + self.now + (self.current.offset if self.current else 0)
 
     def pause(self) -> None:
-        """A scheduling point: others may act, the clock moves, the actor may freeze or its clock step."""
+        """Advance the time, and perhaps pause the actor, let its clock jump or switch to another actor."""
         self.ops += 1
         actor = self.current
         self.now += 1 * MILLI + int(self.draw() * 9 * MILLI)
@@ -203,7 +203,7 @@ class World:
             raise Died
 
     def later(self, after: int, action: Callable[[], None]) -> None:
-        """Do something ``after`` nanoseconds, whoever's turn it is."""
+        """Call ``action`` after this many nanoseconds, whichever actor runs then."""
         self._later.append((self.now + after, self.ops, action))
 
     def _do_later(self) -> None:
@@ -216,24 +216,24 @@ class World:
     # -- what happened
 
     def note(self, *words: object) -> None:
-        """One line of the trace."""
+        """Add one line to the trace."""
         line = f"{self.current.name if self.current else '-'} {' '.join(map(str, words))}"
         self._hash.update(line.encode())
         if self.keep:
             self.trace.append(f"{self.now / SECOND:>14.3f} {line}")
 
     def count(self, what: str) -> None:
-        """Count a fault, for the report."""
+        """Count a fault for the report."""
         self.counts[what] = self.counts.get(what, 0) + 1
 
     @property
     def trace_hash(self) -> str:
-        """Of every call so far, with its outcome."""
+        """The hash of all calls so far and their outcomes."""
         return self._hash.hexdigest()
 
 
 def long_time(chance: random.Random, least: int, most: int) -> int:
-    """A time between the two, small ones as likely as large ones."""
+    """Draw a time between the two, with a logarithmic distribution."""
     return int(least * (most / least) ** chance.random())
 
 
@@ -242,7 +242,7 @@ _world: World | None = None
 
 @contextlib.contextmanager
 def simulated(world: World) -> Iterator[World]:
-    """The product sees the world's clocks, uuids and chance, and works in one thread; others see the real ones."""
+    """Give the product the world's clocks, uuids and random numbers in this thread; other threads get the real ones."""
     global _world
     assert _world is None, "one world at a time"
     _world = world
@@ -287,7 +287,7 @@ def _threaded_modules() -> list[Any]:
 
 
 class SameThread:
-    """A pool that does its work at once, in the thread that asks."""
+    """A thread pool that runs its work immediately in the calling thread."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         pass

@@ -1,8 +1,8 @@
-"""Soak: processes that work on one table and are killed, for as long as you like; then every commit is accounted for.
+"""Soak: processes work on one table and are killed, for any time; then every commit is checked.
 
-``python -m tests.soak --minutes 30 --processes 6 --seed 1`` prints one line, and what was violated. A run is not the
-same again from its seed, for the processes race; its journals, which are kept when something was violated, tell all:
-``--judge FOLDER`` reads them again.
+``python -m tests.soak --minutes 30 --processes 6 --seed 1`` prints one line and the violations. The same seed does not
+give the same run, because the processes race. After a violation the journals are kept, and ``--judge FOLDER`` checks
+them again.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from tests.soak.supervisor import Run, Supervisor
 from tests.soak.worker import create
 
 SHOWN = 10
-"""Violations that are told in full; the others are counted by kind."""
+"""The number of violations that are printed in full; the others are counted by kind."""
 
 
 def main() -> int:
-    """Exit status 1 when something was violated."""
+    """Run a soak, and return exit status 1 after a violation."""
     parser = argparse.ArgumentParser(prog="python -m tests.soak", description=__doc__)
     parser.add_argument("--minutes", type=float, default=1.0)
     parser.add_argument("--processes", type=int, default=6)
@@ -60,7 +60,7 @@ def main() -> int:
 
 
 def report(verdict: Verdict, run: Run, seconds: float, given: Any) -> int:
-    """One line, then the violations; the exit status."""
+    """Print the violations and a summary line, and return the exit status."""
     violations = [*run.problems, *verdict.violations]
     for text in violations[:SHOWN]:
         print(f"VIOLATION {text}\n")
@@ -78,7 +78,7 @@ def report(verdict: Verdict, run: Run, seconds: float, given: Any) -> int:
         f"{sum(verdict.counts.values()):,} operations, {made:,} commits acknowledged, {conflicts} conflicts, "
         f"{run.kills} kills, {verdict.snapshots:,} snapshots, "
         f"{verdict.verified:,} verified by {verdict.reads:,} reads, "
-        f"{verdict.strays} taken back, slowest {verdict.slowest:.1f} s, {len(violations)} violations, {seconds:.0f} s"
+        f"{verdict.withdrawn} withdrawn, slowest {verdict.slowest:.1f} s, {len(violations)} violations, {seconds:.0f} s"
     )
     return int(bool(violations))
 
@@ -87,7 +87,7 @@ COMMITTING = ("write", "delete", "overwrite", "compact")
 
 
 def kind_of(violation: str) -> str:
-    """The last line of a traceback, or the first words, without names and numbers."""
+    """Return the last line of a traceback, or the first line of another text, without names and numbers."""
     lines = [line for line in violation.splitlines() if line.strip()]
     text = lines[-1] if "Traceback" in violation else lines[0]
     return plain(text)[:140]

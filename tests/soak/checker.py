@@ -1,8 +1,8 @@
-"""Checker: puts the journals of all workers together, replays what was committed, and compares what was read.
+"""Checker: combines the journals of all workers, replays the commits, and compares the results with what was read.
 
-The order of the operations is that of their snapshots, in each epoch (see ``gate``) by id. Each snapshot belongs to an
-operation by its user and identifier, also when the process died before it was told; a snapshot that only a dead
-process can have made is the one it was about to publish under an id that later ones follow.
+Operations are ordered by epoch (see ``gate``) and snapshot id. User and identifier of a snapshot determine its
+operation, also when the process was killed before it recorded the result. If only a killed process can have created
+the snapshot of an id, it is the one that this process was about to publish.
 """
 
 from __future__ import annotations
@@ -19,23 +19,23 @@ from tests.soak.model import Engine, State, apply, asked, content, content_hash
 
 Facts = dict[str, Any]
 Position = tuple[int, int]
-"""Epoch and snapshot id."""
+"""An epoch and a snapshot id."""
 COMPACT = "COMPACT"
 
 
 def plain(text: str) -> str:
-    """A message without names of files and numbers, so that those of one kind are equal."""
+    """Return a message without file names and numbers, so that messages of one kind are equal."""
     return re.sub(r"/\S+|\b[\w-]*\d[\w.-]*", "#", text)
 
 
 @dataclass
 class Operation:
-    """What one worker set out to do, maybe in two lives."""
+    """One operation of a worker, perhaps repeated after the worker was killed."""
 
     begins: list[Line] = field(default_factory=list)
     ends: list[Line] = field(default_factory=list)
-    landed: list[tuple[Position, str]] = field(default_factory=list)
-    """Where it stands, with the snapshot's uuid; its compactions left out."""
+    positions: list[tuple[Position, str]] = field(default_factory=list)
+    """The positions of its snapshots with their uuids, without compactions."""
 
     @property
     def spec(self) -> dict[str, Any]:
@@ -55,7 +55,7 @@ class Verdict:
     snapshots: int = 0
     verified: int = 0
     reads: int = 0
-    strays: int = 0
+    withdrawn: int = 0
     slowest: float = 0.0
 
 
@@ -69,17 +69,17 @@ class Checker:
         self.facts: dict[str, Facts] = {}
         self.epoch_of: dict[str, int] = {}
         self.made_at: dict[str, int] = {}
-        """By uuid when the first publish of it began."""
+        """The time at which the first publish began, by uuid."""
         self.earliest: dict[str, int] = {}
-        """By uuid the least id that was there when it was published."""
+        """The smallest existing id when it was published, by uuid."""
         self.sure: set[str] = set()
-        """Uuids of snapshots that certainly stood once."""
+        """Uuids of snapshots that certainly existed."""
         self.refused: set[str] = set()
         self.reads: dict[str, list[Line]] = defaultdict(list)
         self.position: dict[str, Position] = {}
         self.history: dict[Any, deque[str]] = defaultdict(lambda: deque(maxlen=5))
         self.known: set[Any] = set()
-        """Differences that were told already: they stay in all later snapshots."""
+        """Differences that are already reported: they are in all later snapshots too."""
 
     def check(self) -> Verdict:
         for line in self.lines:
@@ -92,10 +92,10 @@ class Checker:
     def fail(self, problem: str) -> None:
         self.verdict.violations.append(problem)
 
-    # -- the lines
+    # -- the lines of the journals
 
     def _key(self, user: str, identifier: int) -> tuple[str, int | None]:
-        """Writes are counted under the worker's name; every other operation has a user of its own."""
+        """Return the key of an operation: writes have the worker as user, other operations a user of their own."""
         return (user, None) if "-" in user else (user, identifier)
 
     def _begin(self, line: Line) -> None:
@@ -147,7 +147,7 @@ class Checker:
         self.facts.setdefault(uuid, snapshot)
         self.epoch_of[uuid] = min(epoch, self.epoch_of.get(uuid, epoch))
 
-    # -- the chain of each epoch
+    # -- the snapshot chain of each epoch
 
     def _replay(self) -> None:
         at: dict[Position, list[str]] = defaultdict(list)
@@ -180,17 +180,17 @@ class Checker:
         return any(uuid in self.sure for uuid in uuids)
 
     def _chosen(self, uuids: list[str], position: Position) -> str | None:
-        """The snapshot that stood first under this id; those after it were made beside the chain and taken back."""
+        """Return the snapshot that was first committed with this id; later ones are orphaned and were withdrawn."""
         found = sorted((u for u in uuids if u in self.sure), key=lambda u: self.made_at.get(u, 0))
         found = found or [u for u in uuids if u not in self.refused]
         if not found or (len(found) > 1 and found[0] not in self.sure):
             self.fail(f"undecided: snapshot {position[1]} of epoch {position[0]} is one of {len(found)}")
             return None
-        self.verdict.strays += len(found) - 1
+        self.verdict.withdrawn += len(found) - 1
         return found[0]
 
     def _step(self, uuid: str, position: Position, state: State) -> State:
-        """What the snapshot makes of the rows, and whether all reads of it agree."""
+        """Apply the operation of the snapshot to the rows, and compare the result with all reads of the snapshot."""
         facts = self.facts[uuid]
         self.position[uuid] = position
         self.verdict.snapshots += 1
@@ -200,7 +200,7 @@ class Checker:
             if operation is None:
                 self.fail(f"snapshot {facts} is nobody's")
                 return state
-            operation.landed.append((position, uuid))
+            operation.positions.append((position, uuid))
             after = apply(self.engine, state, operation.spec)
             begin = operation.begins[0]
             told = f"{begin['user']} {begin['op']}, {operation.spec['do']} {operation.spec.get('where', '')}".strip()
@@ -231,14 +231,14 @@ class Checker:
             f"{position[1]} ({line['snapshot']['kind']}, {operation}): {fresh[:6]}\n" + "\n".join(past[:20])
         )
 
-    # -- every operation by itself
+    # -- single operations
 
     def _check_operations(self) -> None:
         for operation in self.operations.values():
             for end in operation.ends:
                 self._check_end(operation, end)
-            if len(operation.landed) > 1 and not self._may_repeat(operation):
-                self.fail(f"{operation} stands twice: {operation.landed}")
+            if len(operation.positions) > 1 and not self._may_repeat(operation):
+                self.fail(f"{operation} stands twice: {operation.positions}")
 
     def _check_end(self, operation: Operation, end: Line) -> None:
         made = end["snapshot"]
@@ -249,24 +249,24 @@ class Checker:
                 self.fail(f"{operation} was acknowledged as snapshot {made}, which is another's")
         elif end["outcome"] == "ok" and operation.spec["do"] in ("write", "overwrite"):
             self.fail(f"{operation} of rows was acknowledged without a snapshot")
-        elif end["outcome"] == "conflict" and operation.landed and len(operation.begins) == 1:
-            self.fail(f"{operation} was refused, and stands: {operation.landed}")
+        elif end["outcome"] == "conflict" and operation.positions and len(operation.begins) == 1:
+            self.fail(f"{operation} was refused, and stands: {operation.positions}")
 
     def _repeated_rows(self) -> set[Any]:
-        """Rows that an append table holds twice, as their commit was repeated once its first snapshot had expired."""
-        repeated = [o for o in self.operations.values() if len(o.landed) > 1 and self._may_repeat(o)]
+        """Return rows that are twice in an append table, because their commit was repeated after its expiry."""
+        repeated = [o for o in self.operations.values() if len(o.positions) > 1 and self._may_repeat(o)]
         return {("too much", tuple(row[1:])) for o in repeated for row in o.spec.get("rows", ())}
 
     def _may_repeat(self, operation: Operation) -> bool:
-        """An identifier is known until its snapshot expires; the repeat after a death may come later."""
-        if len(operation.landed) != 2 or not any(b["again"] for b in operation.begins):
+        """Whether a repeat may commit again: an identifier is known only until its snapshot expires."""
+        if len(operation.positions) != 2 or not any(b["again"] for b in operation.begins):
             return False
-        ((epoch, first), _), ((later, _), uuid) = operation.landed
+        ((epoch, first), _), ((later, _), uuid) = operation.positions
         return epoch == later and self.earliest.get(uuid, 0) > first
 
 
 class Questions:
-    """Deletes of one epoch that found nothing: at some moment while each ran, nothing must have matched."""
+    """Deletes of one epoch that found no rows: at some moment during each of them no row may have matched."""
 
     def __init__(self, checker: Checker, epoch: int, first: int, state: State) -> None:
         self.checker = checker

@@ -1,7 +1,8 @@
-"""Gate: commits share it, a rollback has it alone; so every commit belongs to one *epoch*, between two rollbacks.
+"""Gate: a lock that commits share and a rollback holds exclusively, so each commit belongs to one *epoch*.
 
-Locks are flock(2) of files: a killed process lets go of them at once. What a rollback is about to do lies in a file
-until it is done, so that whoever comes next finishes one that was cut short before anything else is committed.
+An epoch is the time between two rollbacks. The locks are flock(2) locks, which a killed process releases immediately. A
+rollback stores its target in a file until it is done, so that the next process finishes an interrupted rollback before
+anything else is committed.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ class Gate:
         return max((int(path.name) for path in self._epochs.iterdir() if path.name.isdigit()), default=0)
 
     def pending(self) -> dict[str, Any] | None:
-        """The target of a rollback that has begun and not ended."""
+        """Return the target of a rollback that has started and not ended."""
         try:
             found: dict[str, Any] = json.loads(self._pending.read_bytes())
         except FileNotFoundError:
@@ -38,21 +39,21 @@ class Gate:
         _put(self._pending, target)
 
     def end(self, target: dict[str, Any]) -> None:
-        """The rollback is done: a new epoch begins at its target."""
+        """End the rollback: a new epoch starts at its target."""
         _put(self._epochs / str(target["epoch"] + 1), target)
         self._pending.unlink()
 
     def give_up(self) -> None:
-        """The rollback has not happened."""
+        """Cancel the rollback, which has had no effect."""
         self._pending.unlink()
 
     def targets(self) -> dict[int, dict[str, Any]]:
-        """By epoch from 1 on the snapshot at which it began."""
+        """Return the first snapshot of each epoch from 1."""
         return {int(p.name): json.loads(p.read_bytes()) for p in self._epochs.iterdir() if p.name.isdigit()}
 
     @contextlib.contextmanager
     def commits(self, finish: Callable[[dict[str, Any]], None]) -> Iterator[int]:
-        """Hold the gate together with others; ``finish`` ends a rollback that was cut short. The epoch."""
+        """Hold the shared lock and give the epoch; ``finish`` first completes an interrupted rollback."""
         while True:
             with _held(self._turnstile, fcntl.LOCK_EX), contextlib.ExitStack() as stack:
                 stack.enter_context(_held(self._lock, fcntl.LOCK_SH))

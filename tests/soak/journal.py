@@ -1,7 +1,7 @@
-"""Journal: what a process was about to do and what came of it, one JSON line each, in a file that only it appends to.
+"""Journal: a file per process with one JSON line for each operation that it starts and for each result.
 
-A line is given to the kernel at once, so the death of its process takes nothing back; a last line that was cut is left
-out. Lines carry the machine's monotonic clock, by which those of all processes have one order.
+A line is written to the kernel immediately, so it is kept when the process is killed; an incomplete last line is
+ignored. Lines contain the monotonic clock of the machine, which orders the lines of all processes.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Line = dict[str, Any]
 
 
 class Journal:
-    """One life of one worker."""
+    """The journal of one process of a worker."""
 
     def __init__(self, folder: Path, worker: str, life: int) -> None:
         self.folder = folder
@@ -32,7 +32,7 @@ class Journal:
         os.write(self._file, json.dumps(line, separators=(",", ":")).encode() + b"\n")
 
     def keep_content(self, digest: str, rows: list[list[Any]]) -> None:
-        """The rows of a read, once for each content."""
+        """Store the rows of a read, once for each content."""
         path = self.folder / "content" / digest[:2] / digest
         if path.exists():
             return
@@ -56,6 +56,6 @@ def lines_of(path: Path) -> list[Line]:
 
 
 def all_lines(folder: Path) -> list[Line]:
-    """Those of all workers, in order of time."""
+    """Return the lines of all workers, in order of time."""
     found = [line for path in sorted((folder / "journal").glob("*.jsonl")) for line in lines_of(path)]
     return sorted(found, key=lambda line: line["at"])

@@ -1,7 +1,7 @@
-"""Model: what an operation does to the rows of a table, on a dictionary; and how operations are drawn.
+"""Model: the effect of operations on the rows of a table, as a dictionary; and random operations.
 
-A *spec* is an operation as JSON, so that a journal holds it and the checker replays it. Rows are [p, k, v, w]: the
-partition, the key in it, a value that no other row has, and a small number that predicates ask for.
+A *spec* is an operation as JSON, which a journal stores and the checker replays. Rows are [p, k, v, w]: the partition,
+the key in it, a value that no other row has, and a small number for predicates.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from paimon_core import col
 Spec = dict[str, Any]
 Key = tuple[Any, ...]
 State = dict[Key, tuple[int, int]]
-"""By key (v, w)."""
+"""(v, w) by key."""
 
 PARTITIONS = "abcd"
 KEYS = 40
 SMALL = 10
-"""How many values of w there are."""
+"""The number of values of w."""
 SCHEMA = pa.schema([("p", pa.string()), ("k", pa.int32()), ("v", pa.int64()), ("w", pa.int64())])
 READS_BACK = ("write", "delete", "overwrite")
 
 
 @dataclass(frozen=True)
 class Engine:
-    """A kind of table, and its rule for two rows of one key."""
+    """A kind of table, with its rule for two rows of one key."""
 
     name: str
     is_keyed: bool = True
@@ -66,7 +66,7 @@ ENGINES = {
 
 
 def matches(where: Spec, p: str, k: int, w: int) -> bool:
-    """Whether a row is one of those that a delete asks for."""
+    """Whether a row matches the condition of a delete."""
     if "p" in where and p != where["p"]:
         return False
     if "w" in where and w != where["w"]:
@@ -75,7 +75,7 @@ def matches(where: Spec, p: str, k: int, w: int) -> bool:
 
 
 def predicate(where: Spec) -> Any:
-    """The same question for the product."""
+    """Return the same condition as a predicate of the product."""
     parts = []
     if "p" in where:
         parts.append(col("p") == where["p"])
@@ -90,12 +90,12 @@ def predicate(where: Spec) -> Any:
 
 
 def asked(state: State, where: Spec) -> list[Key]:
-    """The keys of the rows that match."""
+    """Return the keys of the rows that match."""
     return [key for key, (_, w) in state.items() if matches(where, key[0], key[1], w)]
 
 
 def apply(engine: Engine, state: State, spec: Spec) -> State:
-    """The state after the operation, done at once."""
+    """Return the state after the operation."""
     after = dict(state)
     if spec["do"] == "delete":
         for key in asked(state, spec["where"]):
@@ -110,7 +110,7 @@ def apply(engine: Engine, state: State, spec: Spec) -> State:
 
 
 def content(state: State) -> list[list[Any]]:
-    """The rows in a fixed order."""
+    """Return the rows in a fixed order."""
     return sorted([key[0], key[1], v, w] for key, (v, w) in state.items())
 
 
@@ -124,7 +124,7 @@ def arrow(rows: Iterable[list[Any]]) -> pa.Table:
 
 
 def draw_spec(chance: random.Random, engine: Engine, first_value: int) -> Spec:
-    """An operation that commits; its values begin at ``first_value``."""
+    """Draw an operation that commits; its values start at ``first_value``."""
     drawn = chance.random()
     if drawn < 0.52:
         return {"do": "write", "rows": _rows(chance, engine, first_value, PARTITIONS, engine.takes_deletes)}

@@ -1,4 +1,4 @@
-"""Supervisor: starts the workers, kills some of them at any moment and starts them again, and leaves none behind."""
+"""Supervisor: starts the workers, kills and restarts some of them at random times, and leaves no process behind."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MOST_FAILED_STARTS = 20
 
 @dataclass
 class Run:
-    """What the supervisor has seen by itself."""
+    """What the supervisor has observed."""
 
     kills: int = 0
     problems: list[str] = field(default_factory=list)
@@ -37,11 +37,11 @@ class Supervisor:
     seconds_between_kills: float
     run: Run = field(default_factory=Run)
     alive: dict[int, tuple[str, int]] = field(default_factory=dict)
-    """By process id the worker's name and how often it has lived."""
+    """The worker's name and number of restarts, by process id."""
     watched: tuple[int, int] = (-1, -1)
 
     def work(self, seconds: float) -> Run:
-        """Let the workers work this long, then look at what they leave; returns in bounded time."""
+        """Let the workers run this long, then run the final check; returns in bounded time."""
         self.watched = os.pipe()
         try:
             self._let_them_work(time.monotonic() + seconds)
@@ -75,7 +75,7 @@ class Supervisor:
             self.run.problems.append(f"{failed} workers ended by themselves")
 
     def _ended(self) -> list[tuple[str, int, bool]]:
-        """The workers that have gone: name, life, and whether they were killed."""
+        """Return the workers that have ended: name, number of restarts, and whether they were killed."""
         out = []
         for pid, (name, life) in list(self.alive.items()):
             found, status = os.waitpid(pid, os.WNOHANG)
@@ -92,7 +92,7 @@ class Supervisor:
             time.sleep(0.02)
             self._ended()
         for pid, (name, life) in list(self.alive.items()):
-            os.kill(pid, signal.SIGUSR1)  # tells where it hangs
+            os.kill(pid, signal.SIGUSR1)  # writes the stack, which shows where it hangs
             time.sleep(1)
             where = (self.folder / f"stack-{name}-{life}").read_text()
             self.run.problems.append(f"{name} {problem} within {seconds:.0f} s:\n{where}")

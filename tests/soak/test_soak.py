@@ -1,4 +1,4 @@
-"""A short soak, and that its checker notices what must not be; ``python -m tests.soak`` is the long one."""
+"""A short soak, and tests that its checker finds violations; ``python -m tests.soak`` runs longer ones."""
 
 import re
 import subprocess
@@ -31,7 +31,7 @@ def test_a_short_soak(tmp_path, engine, seed):
 
 
 class Story:
-    """Journals as workers would have written them."""
+    """Writes journals as workers would write them."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder

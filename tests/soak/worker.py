@@ -1,7 +1,7 @@
-"""Worker: one process that does one operation after the other on the table, and notes each in its journal.
+"""Worker: a process that runs one operation after the other on the table, and records each in its journal.
 
-It says what it is about to do, what it published, and what came of it. An error that an operation does not document is
-a violation, with its traceback. A worker that was killed does again what it has no answer for, or leaves it as it is.
+It records the start of an operation, what it publishes, and the result. An error that an operation does not document
+is a violation, with its traceback. After it was killed, a worker repeats the operation without result, or leaves it.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def create(folder: Path, engine_name: str) -> None:
 
 
 def facts(snapshot: Snapshot | None) -> dict[str, Any] | None:
-    """What tells a snapshot from all others, and whose it is."""
+    """Return what identifies a snapshot, and its user."""
     if snapshot is None:
         return None
     return {
@@ -82,16 +82,16 @@ class Worker:
         self.epoch = self.gate.epoch()
         self.table: Table = paimon.open_catalog(str(folder / "warehouse")).table(NAME)
         self.last = life * 1_000_000
-        """The number of the last operation, which is the identifier of its commit."""
+        """The number of the last operation, which is also the identifier of its commit."""
         self.held: dict[str, int] = {}
-        """Own tags, by the epoch in which they were made."""
+        """The tags of this worker, with the epoch in which each was created."""
 
-    # -- the life
+    # -- the process
 
     def run(self, may_die: bool) -> None:
         self.journal.note("start", pid=os.getpid())
         self._watch_publishes()
-        self._note_warnings()
+        self._record_warnings()
         self._resume()
         if may_die and self.chance.random() < 0.5:
             self._die_after(int(20 * 300 ** self.chance.random()))
@@ -125,7 +125,7 @@ class Worker:
         self.journal.note("done", action=action, outcome=outcome)
 
     def _die_after(self, calls: int) -> None:
-        """Kill this process before or after one of the calls by which it changes the disk."""
+        """Kill this process before or after one of the system calls that change the disk."""
         left = [calls]
 
         def dying(name: str) -> None:
@@ -158,7 +158,7 @@ class Worker:
 
         SnapshotStore.create = noting  # type: ignore[method-assign]
 
-    def _note_warnings(self) -> None:
+    def _record_warnings(self) -> None:
         journal = self.journal
 
         class Noting(logging.Handler):
@@ -168,7 +168,7 @@ class Worker:
         logging.getLogger("paimon_core").addHandler(Noting(logging.WARNING))
 
     def _resume(self) -> None:
-        """After a death: the same write again, under its number, as a scheduler would; or it is left as it is."""
+        """After a kill: repeat the last write with the same identifier, as a scheduler would, or leave it."""
         before = self.folder / "journal" / f"{self.name}-{self.life - 1:05}.jsonl"
         if not before.exists():
             return
@@ -183,7 +183,7 @@ class Worker:
         if self.chance.random() < 0.7:
             self.commit(begun["spec"], begun["op"], only_in=begun["epoch"])
 
-    # -- what commits
+    # -- operations that commit
 
     def _commit(self) -> None:
         self.last += 1
@@ -235,7 +235,7 @@ class Worker:
         where = None if spec["partition"] is None else predicate({"p": spec["partition"]})
         return table.overwrite(data, where, user=user, identifier=number)
 
-    # -- reads: all rows of one snapshot, noted with the snapshot they are of
+    # -- reads: all rows of one snapshot, recorded with the snapshot
 
     def read(self, view: Any, how: str, *, slow: bool = False, tag: str = "") -> None:
         scan = view.scan()
@@ -247,7 +247,7 @@ class Worker:
                 time.sleep(self.chance.random())
             rows = sorted([r["p"], r["k"], r["v"], r["w"]] for r in scan.to_arrow().to_pylist())
         except SnapshotNotFound:
-            if self._is_held(tag) or view.context.snapshots.is_live(scan.snapshot):
+            if self._must_exist(tag) or view.context.snapshots.is_live(scan.snapshot):
                 self.violation("read", f"snapshot {scan.snapshot.id} is there\n{traceback.format_exc()}")
             self.count(how, "expired")
             return
@@ -256,7 +256,7 @@ class Worker:
         self.journal.note("read", how=how, snapshot=facts(scan.snapshot), rows=len(rows), digest=digest)
 
     def _read_again(self, made: Snapshot) -> None:
-        """What this process has just been told was committed."""
+        """Read a snapshot that this process has just committed."""
         try:
             view = self.table.at(snapshot=made.id)
         except SnapshotNotFound:
@@ -278,7 +278,7 @@ class Worker:
         self.read(view, "read snapshot", slow=self.chance.random() < 0.5)
 
     def _read_tag(self) -> None:
-        """An own tag stays until this process deletes it or a rollback goes below it."""
+        """Read a tag; a tag of this worker exists until this worker or a rollback deletes it."""
         names = [tag.name for tag in self.table.tags.list() if not tag.name.startswith("paimon-core")]
         if not names:
             return
@@ -287,14 +287,14 @@ class Worker:
             self.read(self.table.at(tag=name), "read tag", slow=self.chance.random() < 0.5, tag=name)
         except (TagNotFound, SnapshotNotFound):
             self.count("read tag", "gone")
-            if self._is_held(name):
+            if self._must_exist(name):
                 self.violation("read tag", f"own tag {name} should be there\n{traceback.format_exc()}")
 
-    def _is_held(self, tag: str) -> bool:
-        """Whether the tag must be there now: no rollback began since it was made."""
+    def _must_exist(self, tag: str) -> bool:
+        """Whether the tag must exist now, because no rollback started since it was created."""
         return self.gate.pending() is None and self.held.get(tag) == self.gate.epoch()
 
-    # -- upkeep
+    # -- maintenance
 
     def _expire(self) -> None:
         keep, age = self.chance.choice((1, 1, 2, 8)), self.chance.choice((0.0, 0.0, 1.0))
@@ -352,7 +352,7 @@ class Worker:
             if (cut_short := self.gate.pending()) is not None:
                 self._finish(cut_short)
                 return
-            self._note_all()
+            self._record_all()
             context = self.table.context
             tags = [t.snapshot for t in context.tags.list() if not t.name.startswith("paimon-core")]
             target = None
@@ -369,8 +369,8 @@ class Worker:
                 self._finish(to)
 
     def _finish(self, to: dict[str, Any]) -> None:
-        """Roll back, or end what another began; with the gate for itself."""
-        if self.gate.epoch() != to["epoch"]:  # killed after all was done
+        """Roll back, or complete the rollback of another process; the caller holds the gate exclusively."""
+        if self.gate.epoch() != to["epoch"]:  # the process was killed after the rollback was done
             self.gate.give_up()
             return
         try:
@@ -392,7 +392,7 @@ class Worker:
         self.epoch = self.gate.epoch()
         self.count("rollback", "ok")
 
-    def _note_all(self) -> None:
+    def _record_all(self) -> None:
         snapshots = self.table.context.snapshots
         for number in snapshots.ids():
             try:
@@ -404,12 +404,12 @@ class Worker:
     # -- the end
 
     def end(self) -> None:
-        """With nobody else there: everything that is left is read, checked, cleaned, and read again."""
+        """When no other worker runs: read and check everything, clean up, and read and check again."""
         self.journal.note("start", pid=os.getpid())
         self._watch_publishes()
         with self.gate.commits(self._finish) as self.epoch:
             pass
-        self._note_all()
+        self._record_all()
         for number in range(2):
             for snapshot_id in self.table.context.snapshots.ids():
                 self.read(self.table.at(snapshot=snapshot_id), "read at the end")
@@ -427,7 +427,7 @@ class Worker:
 
 
 def live(watched: int, **given: Any) -> None:
-    """The whole life of a process that has just been forked: it ends with its parent, by ``watched`` closing."""
+    """Run a worker in a forked process; it ends with its parent, whose end closes ``watched``."""
     threading.Thread(target=_end_with_parent, args=(watched,), daemon=True).start()
     is_last = given.pop("is_last")
     worker = Worker(**given)

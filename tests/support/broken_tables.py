@@ -1,4 +1,4 @@
-"""Tables with one fault each, planted by hand where no writer would: what a check must find, and name rightly."""
+"""Tables with one fault each, that no writer would create: a check must find the fault and name its invariant."""
 
 from __future__ import annotations
 
@@ -55,12 +55,12 @@ _numbers = iter(range(10**9))
 
 
 def fresh(context: TableContext) -> TableContext:
-    """The table with nothing remembered."""
+    """Return the table with empty caches."""
     return reopened(context, context.storage)
 
 
 def three_appends() -> TableContext:
-    """Three snapshots of one file each, of metadata only."""
+    """Return a table of metadata only with three snapshots that add one file each."""
     context = fake_table()
     for at in (1000, 2000, 3000):
         append(context, now_millis=at)
@@ -68,7 +68,7 @@ def three_appends() -> TableContext:
 
 
 def rewrite(context: TableContext, snapshot_id: int, **changes: object) -> Snapshot:
-    """Change members of a snapshot's file."""
+    """Change members of a snapshot file."""
     snapshot = replace(context.snapshots.read(snapshot_id), **changes)
     context.storage.overwrite(context.paths.snapshot(snapshot_id), snapshot.to_json().encode())
     return snapshot
@@ -81,32 +81,32 @@ def edit_json(context: TableContext, path: str, **changes: object) -> None:
 
 
 def listed(context: TableContext, entries: Sequence[ManifestEntry]) -> dict[str, object]:
-    """A delta of these entries, as members of a snapshot."""
+    """Write a delta manifest list of these entries, and return the members of a snapshot that reference it."""
     name, size = context.manifests.write_list(context.manifests.write_manifests(entries, 1 << 20) if entries else [])
     return {"delta_manifest_list": name, "delta_manifest_list_size": size}
 
 
 def record(context: TableContext, *entries: ManifestEntry) -> TableContext:
-    """Make snapshot 1, the only one, hold exactly these files."""
+    """Replace the files of snapshot 1, the only snapshot, by exactly these files."""
     rows = sum(e.file.row_count for e in entries)
     rewrite(context, 1, **listed(context, entries), total_record_count=rows, delta_record_count=rows)
     return context
 
 
 def added(file: DataFile, *, bucket: int = 0, total: int = 2, of: str = "a") -> ManifestEntry:
-    """An entry that adds a file of a fake table."""
+    """Return an entry that adds a file of a fake table."""
     return ManifestEntry(FileKind.ADD, partition(of), bucket, total, file)
 
 
 def one_append() -> TableContext:
-    """One snapshot, to be recorded anew."""
+    """Return a fake table with one snapshot, whose metadata the caller replaces."""
     context = fake_table()
     append(context)
     return context
 
 
 def real_table(rows: int = 20, *, key: bool = True, **options: str) -> Table:
-    """A table (k int key, v string) with one snapshot, two buckets, no upkeep."""
+    """Return a table (k int key, v string) with one snapshot, two buckets and no compaction or expiry."""
     catalog = paimon.open_catalog(f"memory://broken-{next(_numbers)}")
     catalog.create_database("db")
     schema = pa.schema([("k", pa.int32()), ("v", pa.string())])
@@ -118,23 +118,23 @@ def real_table(rows: int = 20, *, key: bool = True, **options: str) -> Table:
 
 
 def some_rows(keys: Sequence[int], value: str = "v") -> pa.Table:
-    """Rows of a real table."""
+    """Return rows of a real table."""
     return pa.table({"k": pa.array(keys, pa.int32()), "v": [f"{value}{k}" for k in keys]})
 
 
 def changed_record(change: Callable[[ManifestEntry], ManifestEntry]) -> TableContext:
-    """A real table of which the first file is recorded otherwise."""
+    """Return a real table whose first data file has changed metadata."""
     context = real_table().context
     first, *others = context.manifests.entries_of(context.snapshots.read(1))
     return record(context, change(first), *others)
 
 
 def of_file(**changes: object) -> Callable[[ManifestEntry], ManifestEntry]:
-    """A change of members of the file."""
+    """Return a function that changes these members of a file."""
     return lambda entry: replace(entry, file=replace(entry.file, **changes))
 
 
-# -- one function a fault ----------------------------------------------------------------------------------------------
+# -- one function per fault --------------------------------------------------------------------------------------------
 
 
 def a_gap() -> TableContext:

@@ -1,4 +1,4 @@
-"""Data files and changelog files written row by row, for tests that want to know exactly what is in them."""
+"""Data files and changelog files with exactly the given rows, for tests."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def written(
     level: int = 0,
     changelog: bool = False,
 ) -> tuple[DataFile, ...]:
-    """The files of these rows, which are in file order already."""
+    """Write rows that are in file order, and return their files."""
     schema = context.schema
     values = {name: [row[2 + at] for row in rows] for at, name in enumerate(schema.names)}
     columns = [values[k] for k in schema.trimmed_primary_keys]
@@ -45,7 +45,7 @@ def written(
 def changing(
     context: TableContext, rows: Sequence[Row] = (), changes: Sequence[Row] = (), *, bucket: int = 0, **values: Any
 ) -> CommitMessage:
-    """A message of a data file with ``rows`` and a changelog file with ``changes``; ``values`` name the partition."""
+    """Return a message with a data file of ``rows`` and a changelog file of ``changes``, in partition ``values``."""
     fields = context.schema.partition_fields
     partition = encode_row([values[f.name] for f in fields], [f.type for f in fields])
     return CommitMessage(

@@ -1,4 +1,4 @@
-"""Copies of a small table, for tests that begin from the same state many times."""
+"""Copies of a small table, for tests that start from the same state many times."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _numbers = itertools.count()
 
 
 def clone(context: TableContext) -> TableContext:
-    """The same table with copies of all of its files at a place of its own, nothing remembered."""
+    """Copy all files of the table to a new location, and return the copy with empty caches."""
     old, storage = context.paths.root, context.storage
     root = f"/clone-{next(_numbers)}{old}"
     for entry in storage.walk(old):

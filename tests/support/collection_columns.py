@@ -16,12 +16,12 @@ from paimon_core.types import from_arrow, parse_type
 
 
 def field_of(kind: pa.DataType | str) -> DataField:
-    """The column ``v`` of an Arrow type or of a type text."""
+    """Return a column ``v`` of an Arrow type or of a type text."""
     return DataField(1, "v", parse_type(kind) if isinstance(kind, str) else from_arrow(kind))
 
 
 def folded(made: Aggregate, kind: pa.DataType, *groups: Sequence[Any]) -> list[Any]:
-    """What the function makes of each group's values; a value in ``Back`` is of a retracted row."""
+    """Return the aggregate of each group's values; a value in ``Back`` comes from a retract."""
     values = [value for rows in groups for value in rows]
     retracts = np.array([isinstance(value, Back) for value in values], np.bool_)
     plain = [value.value if isinstance(value, Back) else value for value in values]
@@ -35,6 +35,6 @@ def folded(made: Aggregate, kind: pa.DataType, *groups: Sequence[Any]) -> list[A
 
 @dataclass(frozen=True)
 class Back:
-    """A value that is taken back."""
+    """The value of a retract."""
 
     value: Any

@@ -1,4 +1,4 @@
-"""Data files for tests: written and read back by the real writer and reader, in this process's memory."""
+"""Data files for tests, written and read by the real writer and reader in the memory of this process."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ STORAGE = FsspecStorage("memory")
 def schema_of(
     types: Mapping[str, str], *, keys: Sequence[str] = (), options: Mapping[str, str] | None = None
 ) -> TableSchema:
-    """A schema 0 of these columns, field ids from 0."""
+    """Return schema 0 with these columns and field ids from 0."""
     fields = tuple(DataField(n, name, parse_type(text)) for n, (name, text) in enumerate(types.items()))
     return TableSchema(0, fields, len(fields) - 1, primary_keys=tuple(keys), options=dict(options or {}))
 
@@ -43,7 +43,7 @@ class Bucket:
     def writer(
         self, *, level: int = 0, file_source: FileSource = FileSource.APPEND, changelog: bool = False, **changes: Any
     ) -> RollingWriter:
-        """A writer of data files, by default of level-0 files, or of changelog files."""
+        """Return a writer of data files (by default of level 0), or of changelog files."""
         options = TableOptions.parse(self.schema.options)
         plan = FilePlan.changelog(options, level) if changelog else FilePlan.data(options, level, file_source)
         settings: dict[str, Any] = {
@@ -55,38 +55,38 @@ class Bucket:
         return RollingWriter(STORAGE, self.paths, **settings | changes)
 
     def write(self, rows: pa.Table, **changes: Any) -> list[DataFile]:
-        """The files of these rows."""
+        """Write rows and return their files."""
         writer = self.writer(**changes)
         writer.write(rows)
         return writer.close()
 
     def table(self, columns: Mapping[str, Sequence[Any]]) -> pa.Table:
-        """Python values as a table of the file's columns."""
+        """Convert Python values to a table with the columns of a file."""
         arrays = [pa.array(columns[f.name], f.type.to_arrow()) for f in self.schema.file_fields]
         return pa.table(arrays, names=[f.name for f in self.schema.file_fields])
 
     def path(self, file: DataFile) -> str:
-        """Where a file lies."""
+        """Return the path of a file."""
         return self.paths.data_file("", 0, file.file_name)
 
     def parquet(self, file: DataFile) -> pq.ParquetFile:
-        """The file as Parquet sees it."""
+        """Open the file with pyarrow's Parquet reader."""
         return pq.ParquetFile(STORAGE.open_input(self.path(file)))
 
     def put(self, table: pa.Table, name: str = "foreign.parquet", **settings: Any) -> DataFile:
-        """A file that another writer made."""
+        """Write a Parquet file with pyarrow, as a file of another writer."""
         sink = pa.BufferOutputStream()
         pq.write_table(table, sink, **settings)
         return self.put_bytes(sink.getvalue().to_pybytes(), len(table), name)
 
     def put_bytes(self, data: bytes, rows: int, name: str = "foreign.parquet") -> DataFile:
-        """A file of any bytes, and the entry that claims ``rows`` rows of it."""
+        """Write any bytes as a file, and return an entry that records ``rows`` rows."""
         file = DataFile(name, len(data), rows, schema_id=0)
         STORAGE.overwrite(self.path(file), data)
         return file
 
     def read(self, file: DataFile, fields: Sequence[DataField] | None = None, **settings: Any) -> pa.Table:
-        """All rows of a file as these fields, by default those of the file."""
+        """Read all rows of a file as these fields, by default those of the file."""
         wanted = self.schema.file_fields if fields is None else fields
         batches = read_batches(
             STORAGE, self.path(file), file=file, file_schema=self.schema, read_fields=wanted, **settings
@@ -95,5 +95,5 @@ class Bucket:
 
 
 def retyped(schema: TableSchema, **types: str) -> tuple[DataField, ...]:
-    """The fields of these names with other types: what a later schema reads."""
+    """Return the fields with these names and other types, as a later schema reads them."""
     return tuple(replace(schema.by_name[name], type=parse_type(text)) for name, text in types.items())

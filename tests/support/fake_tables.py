@@ -1,4 +1,4 @@
-"""Tables of metadata only: data files are names with a few bytes behind them, which commits and expiry never open."""
+"""Tables of metadata only: data files contain a few bytes, because commits and expiry never open them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from paimon_core.types import parse_type
 
 _numbers = itertools.count()
 EVERYTHING = Retention(retain_min=1, retain_max=1000, older_than_millis=10**15, limit=1000)
-"""Lets go whatever may go."""
+"""A retention that expires as many snapshots as possible."""
 RULES = tuple(f.name for f in dataclasses.fields(Retention))
 FAST = {"commit.min-retry-wait": "1 ms", "commit.max-retry-wait": "4 ms"}
 
@@ -35,7 +35,7 @@ FAST = {"commit.min-retry-wait": "1 ms", "commit.max-retry-wait": "4 ms"}
 def fake_table(
     storage: Storage | None = None, *, root: str | None = None, keyed: bool = True, **options: str
 ) -> TableContext:
-    """A table (p string partition, k int key, v int), in memory unless told otherwise."""
+    """Create a table (p string partition, k int key, v int), in memory by default."""
     storage = storage or FsspecStorage("memory")
     root = root or f"/fake-{next(_numbers)}/db.db/t"
     schema = new_schema(
@@ -51,7 +51,7 @@ def fake_table(
 
 @contextlib.contextmanager
 def fake_rows() -> Iterator[None]:
-    """Files get other sequence numbers in their entries only, as there are no rows in them to number."""
+    """Patch renumbering to change only the entries of files, because fake files have no rows."""
     real = numbering.renumber
     numbering.renumber = lambda context, flush, file, shift: (
         dataclasses.replace(
@@ -67,7 +67,7 @@ def fake_rows() -> Iterator[None]:
 
 
 def reopened(context: TableContext, storage: Storage) -> TableContext:
-    """The same table through another storage, with nothing remembered."""
+    """Return the same table with another storage and empty caches."""
     return TableContext.of(context.name, storage, context.paths.root, context.schema)
 
 
@@ -90,7 +90,7 @@ def fake_file(
     bucket: int = 0,
     name: str | None = None,
 ) -> DataFile:
-    """A data file with keys from low to high, and its bytes on the storage."""
+    """Write a fake data file, and return its metadata with keys from low to high."""
     name = name or f"data-00000000-0000-4000-8000-{next(_numbers):012d}-0.parquet"
     path = context.paths.data_file(context.partition_path(partition(of)), bucket, name)
     context.storage.write(path, b"rows")
@@ -135,7 +135,7 @@ def append(context: TableContext, *files: DataFile, user: str = "u", **kwargs) -
 
 
 def live(context: TableContext, snapshot: Snapshot | None = None) -> set[tuple[str, int, str]]:
-    """(bucket directory, level, file name) of every live file."""
+    """Return (bucket directory, level, file name) of every live file."""
     snapshot = snapshot or context.snapshots.latest()
     entries = context.manifests.entries_of(snapshot) if snapshot else []
     return {
@@ -144,19 +144,19 @@ def live(context: TableContext, snapshot: Snapshot | None = None) -> set[tuple[s
 
 
 def changelog_entries(context: TableContext, snapshot: Snapshot) -> list[ManifestEntry]:
-    """The entries of the snapshot's changelog files."""
+    """Return the entries of the snapshot's changelog files."""
     name, size = snapshot.changelog_manifest_list, snapshot.changelog_manifest_list_size
     manifests = [] if name is None else context.manifests.read_list(name, size)
     return [e for m in manifests for e in context.manifests.read_manifest(m.file_name, m.file_size)]
 
 
 def changelog(context: TableContext, snapshot: Snapshot) -> set[str]:
-    """The names of the snapshot's changelog files."""
+    """Return the names of the snapshot's changelog files."""
     return {e.file.file_name for e in changelog_entries(context, snapshot)}
 
 
 def check_whole(context: TableContext, *, contiguous: bool = True) -> None:
-    """Every live snapshot and tag has its files, a snapshot its changelog too; ids and sums of rows are right."""
+    """Check that all files of every live snapshot and tag exist, and that ids and row counts are right."""
     ids = context.snapshots.ids()
     assert not contiguous or not ids or ids == list(range(ids[0], ids[-1] + 1))
     snapshots = [context.snapshots.read(i) for i in ids]
@@ -176,7 +176,7 @@ def check_whole(context: TableContext, *, contiguous: bool = True) -> None:
 
 
 def files_on_storage(context: TableContext) -> set[str]:
-    """Names of all data files and metadata files that are there, hints left out."""
+    """Return the names of all existing data and metadata files, without hints."""
     root = context.paths.root
     found = set()
     folders = [root]
@@ -190,7 +190,7 @@ def files_on_storage(context: TableContext) -> set[str]:
 
 
 def compacted() -> tuple[TableContext, list[str]]:
-    """1: append a; 2: append b; 3: a and b become c on level 4; 4: c moves to level 5; 5: append d."""
+    """Return a table with 5 snapshots: append a; append b; compact a and b to c (level 4); c to level 5; append d."""
     context = fake_table()
     a, b, c, d = fake_file(context), fake_file(context), fake_file(context, level=4, rows=20), fake_file(context)
     append(context, a, now_millis=1000)
@@ -206,7 +206,7 @@ def data_files(context: TableContext) -> set[str]:
 
 
 def assert_nothing_is_left_over(context: TableContext) -> None:
-    """Every file on the storage is one that a live snapshot or a tag uses, its last schema included."""
+    """Check that every file on the storage is used by a live snapshot or a tag, or is the last schema."""
     used = {f"schema/schema-{i}" for i in context.schemas.ids()}
     used |= {f"tag/tag-{t.name}" for t in context.tags.list()}
     used |= {f"snapshot/snapshot-{i}" for i in context.snapshots.ids()}
@@ -227,7 +227,7 @@ def assert_nothing_is_left_over(context: TableContext) -> None:
 
 
 def table_of(count: int, *, millis: int = 1000, **options: str) -> TableContext:
-    """A table of snapshots 1, 2, ... at 1000, 2000, ... ms."""
+    """Return a table with snapshots 1, 2, ... committed at 1000, 2000, ... ms."""
     context = fake_table(**options)
     for number in range(1, count + 1):
         append(context, now_millis=number * millis)
@@ -235,6 +235,6 @@ def table_of(count: int, *, millis: int = 1000, **options: str) -> TableContext:
 
 
 def expire_all(context: TableContext, **kwargs) -> ExpireReport:
-    """Expire whatever may go, but for the rules given."""
+    """Expire with ``EVERYTHING``, changed by the given rules."""
     rules = {name: kwargs.pop(name) for name in RULES if name in kwargs}
     return expire(context, dataclasses.replace(EVERYTHING, **rules), **kwargs)

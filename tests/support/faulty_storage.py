@@ -1,7 +1,7 @@
-"""A Storage that fails on purpose: at a call, by a rule, or by dying there; it counts every call.
+"""A Storage that fails on purpose at chosen calls, and counts every call.
 
-Five outcomes, as a network has them: ok, failed before, done but the answer lost, done but "exists" answered (a client
-that retried by itself), and the process dying before or after the call.
+A call can succeed, fail without effect, have its effect and lose its answer, have its effect and answer "exists" (a
+client that retried by itself), or the process can end before or after the call.
 """
 
 from __future__ import annotations
@@ -31,19 +31,19 @@ MUTATIONS = (
 class Outcome(Enum):
     OK = auto()
     FAIL = auto()
-    """StorageError, nothing done."""
+    """Raise StorageError without effect."""
     LOSE = auto()
-    """Done, and CommitStateUnknown (a publish) or StorageError (the rest) instead of the answer."""
+    """Have the effect, but raise CommitStateUnknown (a publish) or StorageError (other calls)."""
     UNKNOWN = auto()
-    """CommitStateUnknown, nothing done."""
+    """Raise CommitStateUnknown without effect."""
     EXISTS = auto()
-    """A publish that is done and then answers that somebody was first."""
+    """Publish the file, but answer that it existed before."""
     DIE_BEFORE = auto()
     DIE_AFTER = auto()
 
 
 class Died(BaseException):
-    """The process is gone: nothing catches this, and the storage refuses every further call."""
+    """The process has ended: no code catches this, and the storage refuses all further calls."""
 
 
 @dataclass
@@ -53,18 +53,18 @@ class FaultyStorage(Storage):
     rules: list[tuple[str, str, list[Outcome]]] = field(default_factory=list)
     hooks: list[tuple[str, str, Callable[[], Any]]] = field(default_factory=list)
     die_at: int | None = None
-    """The number (from 0) of the mutating call at which to die; ``die_after``: once it is done."""
+    """The number (from 0) of the mutating call before which the process ends; ``die_after``: after which it ends."""
     die_after: bool = False
     dead: bool = False
     mutations: int = 0
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def on(self, verb: str, part: str, *outcomes: Outcome) -> None:
-        """The next calls of ``verb`` on a path that holds ``part`` have these outcomes, one each; then ok again."""
+        """Give the next calls of ``verb`` on a path with ``part`` these outcomes, one each; later calls succeed."""
         self.rules.append((verb, part, list(outcomes)))
 
     def before(self, verb: str, part: str, action: Callable[[], Any]) -> None:
-        """Run ``action`` once, just before the next such call: what somebody else did meanwhile."""
+        """Run ``action`` once, right before the next such call, as a concurrent process would."""
         self.hooks.append((verb, part, action))
 
     def count(self, verb: str, part: str = "") -> int:
@@ -146,7 +146,7 @@ class FaultyStorage(Storage):
         self._call("make_directory", directory, lambda: self.inner.make_directory(directory))
 
     def delete(self, paths: Iterable[str]) -> int:
-        """One call a file, so that a run can die between two of them."""
+        """Delete files with one call each, so that a process can end between two of them."""
         return sum(self._call("delete", path, lambda p=path: self.inner.delete([p])) for path in paths)
 
     def delete_directory(self, directory: str) -> None:

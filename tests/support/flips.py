@@ -1,6 +1,6 @@
-"""Bits that flip in the footers of Parquet files, read in a process of its own, which a bad one may end.
+"""Bit flips in the footers of Parquet files, read in a separate process, because a damaged file may end the process.
 
-``python -m tests.support.flips ours 300`` prints what became of each: found, harmless or silent.
+``python -m tests.support.flips ours 300`` prints the outcome of each flip: found, harmless or silent.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ TABLE = BUCKET.table(
 
 
 def write(kind: str) -> DataFile:
-    """A file that we wrote, or one that pyarrow did."""
+    """Write a file with this library, or with pyarrow."""
     if kind == "ours":
         writer = BUCKET.writer()
         for start in range(0, ROWS, ROWS // 2):
@@ -49,7 +49,7 @@ def write(kind: str) -> DataFile:
 
 
 def seen(file: DataFile) -> tuple[pa.Table, pa.Table, object]:
-    """All that readers make of a file."""
+    """Return everything that readers return for a file."""
     return (
         BUCKET.read(file, use_threads=False, batch_bytes=1 << 20),
         BUCKET.read(file, BUCKET.schema.fields[:2], filters=pc.field("k") >= ROWS // 2),
@@ -58,7 +58,7 @@ def seen(file: DataFile) -> tuple[pa.Table, pa.Table, object]:
 
 
 def flip(file: DataFile, count: int) -> Counter[str]:
-    """What became of ``count`` flips in the footer."""
+    """Count the outcomes of ``count`` flips in the footer."""
     chance, counts = random.Random(23), Counter[str]()
     data, intact = STORAGE.read(BUCKET.path(file)), seen(file)
     start = len(data) - 8 - int.from_bytes(data[-8:-4], "little")

@@ -1,4 +1,4 @@
-"""The buckets of tests/golden/java-picks, asked of Java and, in its words, of us (tests/oracle/PaimonPicks.java)."""
+"""The compaction picks of Java and of this project for the buckets of tests/golden/java-picks (PaimonPicks.java)."""
 
 import json
 import os
@@ -18,7 +18,7 @@ NOW = 1_700_000_000_000
 
 
 def ask_java(buckets, first=None):
-    """Java's answers; ``first``: a folder of classes that go before those of the jar."""
+    """Return Java's picks; ``first``: a folder of classes that override those of the jar."""
     command = java_command("PaimonPicks")
     if first is not None:
         at = command.index("-cp") + 1
@@ -28,7 +28,7 @@ def ask_java(buckets, first=None):
 
 
 def our_answer(bucket):
-    """What Java's answer looks like, from the strategy under test."""
+    """Return the picks of the strategy under test, in the form of Java's answer."""
     options = bucket["options"]
     files = [
         data_file(
@@ -81,8 +81,11 @@ def numbers(files):
 
 
 def unordered(answer):
-    """An answer without what means nothing: the order of a run's files and of a section's runs, and, as Java tosses a
-    coin between runs that end at one key, which of them a file joins. The number of runs stays."""
+    """Return an answer without details that have no meaning.
+
+    These are the order of files in a run and of runs in a section and, because Java chooses at random between runs that
+    end at the same key, which of them a file joins. The number of runs is kept.
+    """
     out = dict(answer)
     out["runs"] = [[run[0], *sorted(run[1:])] for run in answer["runs"]]
     for name in {"unit", "full"} & out.keys():

@@ -1,4 +1,4 @@
-"""Arrow rows ⇄ the JSON forms of the Java oracle (tests/oracle/README.md)."""
+"""Conversion of Arrow rows to the JSON forms of the Java oracle (tests/oracle/README.md)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from paimon_core.types import TIMESTAMP_ROOTS, TypeRoot
 
 
 def encode(value: Any, field: DataField) -> Any:
-    """One Arrow scalar as the oracle's JSON."""
+    """Convert one Arrow scalar to the JSON of the oracle."""
     if not value.is_valid:
         return None
     root = field.type.root
@@ -38,7 +38,7 @@ def encode(value: Any, field: DataField) -> Any:
 
 
 def _clock(seconds: int, nanos: int) -> str:
-    """A time of day as Java prints it: seconds only when needed, the fraction in groups of three digits."""
+    """Return a time of day as Java prints it: seconds only when needed, the fraction in groups of three digits."""
     text = f"{seconds // 3600:02d}:{seconds // 60 % 60:02d}"
     if seconds % 60 or nanos:
         text += f":{seconds % 60:02d}"
@@ -66,7 +66,7 @@ def _timestamp(value: Any, zoned: bool) -> str:
 
 
 def json_rows(rows: pa.Table, fields: Sequence[DataField], kinds: Sequence[str] | None = None) -> list[list[Any]]:
-    """Rows as the oracle writes and dumps them, ``[KIND, v1, v2, ...]``, in the order of the table."""
+    """Convert rows to the form of the oracle, ``[KIND, v1, v2, ...]``, in the order of the table."""
     out = []
     for number in range(len(rows)):
         kind = kinds[number] if kinds else "+I"
@@ -75,5 +75,5 @@ def json_rows(rows: pa.Table, fields: Sequence[DataField], kinds: Sequence[str] 
 
 
 def as_set(rows: Sequence[Sequence[Any]]) -> list[str]:
-    """Rows without their kind, as sorted JSON texts: what two readers must agree on."""
+    """Return rows without their kind as sorted JSON texts, to compare two readers."""
     return sorted(json.dumps(list(row[1:]), ensure_ascii=False) for row in rows)

@@ -1,4 +1,4 @@
-"""Data files for tests of the LSM tree: keys are small whole numbers, shown as one big-endian byte."""
+"""Data files for tests of the LSM tree: keys are small whole numbers, stored as one byte."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def data_file(
 
 
 def bucket(*runs: tuple[int, int], num_levels: int = 6) -> Levels:
-    """Runs of (level, size), newest first; the files are named f0, f1, ..."""
+    """Return runs of (level, size), newest first; their files are named f0, f1, ..."""
     return Levels.of(
         [data_file(f"f{n}", level=level, size=size, sequences=(0, 100 - n)) for n, (level, size) in enumerate(runs)],
         num_levels,
@@ -41,5 +41,5 @@ def bucket(*runs: tuple[int, int], num_levels: int = 6) -> Levels:
 
 
 def byte_order(key: bytes) -> SortKey:
-    """The key order of these files."""
+    """Return the key order of these files."""
     return ((1, key[0]),)

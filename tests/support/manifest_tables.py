@@ -1,4 +1,4 @@
-"""Tables of metadata only: manifest entries in memory, to be planned and never read."""
+"""Tables of metadata only: manifest entries in memory, for scan plans that are never read."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MB = 1 << 20
 
 
 def fields_of(**types: str) -> tuple[DataField, ...]:
-    """Fields with the ids 0, 1, ... in order; a ``=`` in the type gives another id: ``"INT=7"``."""
+    """Return fields with the ids 0, 1, ... in order; a ``=`` in the type sets another id: ``"INT=7"``."""
     out = []
     for at, (name, text) in enumerate(types.items()):
         kind, _, number = text.partition("=")
@@ -40,7 +40,7 @@ def schema_of(
     schema_id: int = 0,
     **options: str,
 ) -> TableSchema:
-    """Option names with ``_`` for ``-`` and ``__`` for a dot."""
+    """Return options from keyword arguments, with ``_`` for ``-`` and ``__`` for a dot."""
     named = {k.replace("__", ".").replace("_", "-"): v for k, v in options.items()}
     highest = max(f.id for f in fields)
     return TableSchema(schema_id, fields, highest, tuple(partition_by), tuple(primary_key), named)
@@ -49,14 +49,14 @@ def schema_of(
 def stats_of(
     fields: Sequence[DataField], low: Mapping[str, Any], high: Mapping[str, Any], nulls: int = 0
 ) -> ColumnStats:
-    """Statistics of ``fields``; a column that is not given has no bounds, and ``nulls`` nulls."""
+    """Return statistics of ``fields``; a column that is not given has no bounds and ``nulls`` nulls."""
     types = [f.type for f in fields]
     rows = [encode_row([values.get(f.name) for f in fields], types) for values in (low, high)]
     return ColumnStats(rows[0], rows[1], tuple(nulls for _ in fields))
 
 
 def data_file(schema: TableSchema, name: str, **low_high: tuple[Any, Any]) -> DataFile:
-    """A file of 10 rows and 10 MB, at level 0, whose statistics are the (low, high) given by column."""
+    """Return a file of 10 rows and 10 MB at level 0, with the given (low, high) statistics by column."""
     low = {k: v[0] for k, v in low_high.items()}
     high = {k: v[1] for k, v in low_high.items()}
     file = DataFile(name, 10 * MB, 10, schema.id, delete_row_count=0, value_stats=stats_of(schema.fields, low, high))
@@ -70,7 +70,7 @@ def data_file(schema: TableSchema, name: str, **low_high: tuple[Any, Any]) -> Da
 
 @dataclass
 class MetadataTable:
-    """A table of which only manifests exist; every ``commit`` is one manifest of the next snapshot."""
+    """A table that has only manifests; every ``commit`` is one manifest of the next snapshot."""
 
     schema: TableSchema
     older: tuple[TableSchema, ...] = ()
@@ -79,7 +79,7 @@ class MetadataTable:
     entries: list[list[ManifestEntry]] = field(default_factory=list)
 
     def partition(self, *values: Any) -> bytes:
-        """A serialized partition."""
+        """Return a serialized partition."""
         return encode_row(values, [f.type for f in self.schema.partition_fields]) if values else EMPTY_ROW
 
     def entry(
@@ -90,16 +90,16 @@ class MetadataTable:
         total_buckets: int | None = None,
         kind: FileKind = FileKind.ADD,
     ) -> ManifestEntry:
-        """An entry in a partition of these values."""
+        """Return an entry in the partition with these values."""
         total = TableOptions.parse(self.schema.options)["bucket"] if total_buckets is None else total_buckets
         return ManifestEntry(kind, self.partition(*partition), bucket, total, file)
 
     def commit(self, *entries: ManifestEntry) -> None:
-        """One more manifest."""
+        """Add one manifest."""
         self.entries.append(list(entries))
 
     def snapshot(self, **members: Any) -> Snapshot:
-        """The state of all commits: the last in the delta list, the others in the base list."""
+        """Return a snapshot of all commits: the last one is in the delta list, the others in the base list."""
         store = self.manifests()
         written = [store.write_manifests(entries, MB)[0] for entries in self.entries]
         base, base_size = store.write_list(written[:-1])
@@ -108,13 +108,13 @@ class MetadataTable:
         return replace(plain, base_manifest_list_size=base_size, delta_manifest_list_size=delta_size, **members)
 
     def manifests(self) -> ManifestStore:
-        """A store that has read nothing yet."""
+        """Return a manifest store with empty caches."""
         return ManifestStore(self.storage, self.paths, [f.type for f in self.schema.partition_fields])
 
     def plan(
         self, where: Predicate | None = None, buckets: Collection[int] | None = None, snapshot: Snapshot | None = None
     ) -> ScanPlan:
-        """The plan of the state of all commits."""
+        """Return a scan plan of all commits."""
         schemas = {s.id: s for s in (*self.older, self.schema)}
         return plan_scan(
             snapshot=snapshot or self.snapshot(),
@@ -128,10 +128,10 @@ class MetadataTable:
 
 
 def names(plan: ScanPlan) -> list[str]:
-    """The names of the files of a plan, sorted."""
+    """Return the sorted names of the files of a plan."""
     return sorted(f.file_name for f in plan.files)
 
 
 def without_stats(file: DataFile) -> DataFile:
-    """The file as writers leave it that collect no statistics."""
+    """Return the file without statistics, as some writers create it."""
     return replace(file, value_stats=EMPTY_STATS, value_stats_cols=(), key_stats=EMPTY_STATS)

@@ -1,7 +1,7 @@
-"""Servers of object stores on this machine: moto for S3, fake-gcs-server, Azurite. Each is a process of its own.
+"""Servers of object stores on this machine: moto for S3, fake-gcs-server and Azurite, each in a separate process.
 
-moto comes with the development dependencies. The other two are looked for by ``FAKE_GCS_SERVER`` and ``AZURITE_BLOB``
-(paths of the programs) or on the PATH; tests that need one and do not find it are skipped, and say so.
+moto is a development dependency. The other two are found by ``FAKE_GCS_SERVER`` and ``AZURITE_BLOB`` (paths of the
+programs) or on the PATH; tests that need a missing one are skipped with a reason.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ S3_OPTIONS = {"s3.access-key": "test", "s3.secret-key": "test", "s3.region": "us
 
 @contextlib.contextmanager
 def s3_server() -> Iterator[str]:
-    """The endpoint of a moto server."""
+    """Start a moto server and give its endpoint."""
     port = free_port()
     command = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)]
     with _running(command, port, "moto.server"):
@@ -34,7 +34,7 @@ def s3_server() -> Iterator[str]:
 
 @contextlib.contextmanager
 def gcs_server() -> Iterator[str]:
-    """The endpoint of a fake-gcs-server with its objects in memory."""
+    """Start a fake-gcs-server with objects in memory and give its endpoint."""
     program = _program("FAKE_GCS_SERVER", "fake-gcs-server", "go install github.com/fsouza/fake-gcs-server@latest")
     port = free_port()
     url = f"http://127.0.0.1:{port}"
@@ -45,7 +45,7 @@ def gcs_server() -> Iterator[str]:
 
 @contextlib.contextmanager
 def azure_server() -> Iterator[str]:
-    """The endpoint of an Azurite blob service."""
+    """Start an Azurite blob service and give its endpoint."""
     program = _program("AZURITE_BLOB", "azurite-blob", "npm install azurite")
     port = free_port()
     command = [program, "--blobHost", "127.0.0.1", "--blobPort", str(port), "--silent", "--skipApiVersionCheck"]
@@ -58,7 +58,7 @@ class ServerUnavailable(Exception):
 
 
 def make_bucket(endpoint: str, bucket: str) -> None:
-    """Create a bucket of a moto server."""
+    """Create a bucket on a moto server."""
     request = urllib.request.Request(f"{endpoint}/{bucket}", method="PUT")
     with urllib.request.urlopen(request, timeout=10):
         pass

@@ -1,4 +1,4 @@
-"""one_at_a_time: what is installed once for all test processes is installed by one of them, the others wait."""
+"""one_at_a_time: a lock with which one test process installs something for all, while the other processes wait."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 @contextlib.contextmanager
 def one_at_a_time(lock: Path) -> Iterator[None]:
-    """Hold the lock file; it is let go with the process too."""
+    """Hold the lock of this file; it is also released when the process ends."""
     lock.parent.mkdir(parents=True, exist_ok=True)
     with lock.open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)

@@ -1,7 +1,8 @@
-"""Apache Paimon's Java code as an oracle: one JVM that answers JSON scripts (tests/oracle/README.md).
+"""Apache Paimon's Java code as an oracle: one JVM that runs JSON scripts (tests/oracle/README.md).
 
-Jars come through Maven into its own cache and classes are compiled once into ``PAIMON_ORACLE_CACHE`` (by default
-``~/.cache/paimon-oracle``), keyed by the sources. ``OracleUnavailable`` says in one sentence what is missing.
+Maven downloads the jars into its cache, and the classes are compiled once per version of the sources into
+``PAIMON_ORACLE_CACHE`` (default: ``~/.cache/paimon-oracle``). ``OracleUnavailable`` names in one sentence what is
+missing.
 """
 
 from __future__ import annotations
@@ -25,11 +26,11 @@ ANSWER_SECONDS = 300
 
 
 class OracleUnavailable(Exception):
-    """Java, a compiler, Maven or the jars cannot be had; the message says which."""
+    """Java, a compiler, Maven or the jars are missing; the message says which."""
 
 
 def java_command(main: str, *args: str) -> list[str]:
-    """The command line that runs class ``main`` of tests/oracle with the jars; resolves and compiles on first use."""
+    """Return the command that runs class ``main`` of tests/oracle; the first call fetches jars and compiles classes."""
     java, javac = _jdk_tool("java"), _jdk_tool("javac")
     cache = _cache_folder()
     with one_at_a_time(cache / "lock"):
@@ -87,7 +88,7 @@ def _classes(cache: Path, javac: str, classpath: str) -> Path:
             _run(command, "the oracle's sources do not compile", 120)
             try:
                 out.rename(kept)
-            except OSError:  # another session was quicker; its classes are the same
+            except OSError:  # another session has created the same classes
                 if not kept.exists():
                     raise
     return kept
@@ -106,7 +107,7 @@ def _run(command: Sequence[str], failure: str, seconds: int) -> None:
 
 
 class JavaServer:
-    """A JVM that takes one line and answers lines; it is killed when an answer takes too long."""
+    """A JVM that reads one line and answers with lines; it is killed when an answer takes too long."""
 
     def __init__(self, main: str) -> None:
         command = java_command(main, "-serve")
@@ -120,7 +121,7 @@ class JavaServer:
         )
 
     def ask(self, line: str, is_last: Callable[[str], bool], seconds: float = ANSWER_SECONDS) -> list[str]:
-        """The lines that answer ``line``, up to the one that ``is_last`` accepts."""
+        """Send ``line`` and return the lines of the answer, up to the one that ``is_last`` accepts."""
         assert self.process.stdin is not None
         assert self.process.stdout is not None
         timer = threading.Timer(seconds, self.process.kill)
@@ -144,7 +145,7 @@ class JavaServer:
         return self.errors.read().decode(errors="replace")[-2000:]
 
     def close(self) -> None:
-        """Ends the JVM: its input ends, so it does."""
+        """End the JVM by closing its input."""
         try:
             self.process.communicate(timeout=30)
         except subprocess.TimeoutExpired:
@@ -154,7 +155,7 @@ class JavaServer:
 
 
 class Oracle:
-    """Scripts for Apache Paimon in Java; state is the JVM, nothing is kept between scripts."""
+    """Runs scripts with Apache Paimon in Java, in one JVM; nothing is kept between scripts."""
 
     def __init__(self) -> None:
         self._server = JavaServer("PaimonOracle")
@@ -167,7 +168,7 @@ class Oracle:
         allow_errors: bool = False,
         catalog_options: Mapping[str, str] | None = None,
     ) -> list[dict[str, Any]]:
-        """One result per step, each with its ``op``; AssertionError for a failed step unless ``allow_errors``."""
+        """Return one result per step, with its ``op``; AssertionError for a failed step unless ``allow_errors``."""
         script = {"warehouse": str(warehouse), "catalogOptions": dict(catalog_options or {}), "steps": list(steps)}
         (line,) = self._server.ask(json.dumps(script), lambda _: True)
         results = json.loads(line)
@@ -179,9 +180,9 @@ class Oracle:
         return results
 
     def dump(self, warehouse: str | Path, table: str, **fields: Any) -> list[list[Any]]:
-        """The table's rows as Java reads them, sorted, each ``[kind, v1, v2, ...]``."""
+        """Return the rows of the table as Java reads them, sorted, each ``[kind, v1, v2, ...]``."""
         return self.run(warehouse, [{"op": "dump", "table": table, **fields}])[0]["rows"]
 
     def close(self) -> None:
-        """Ends the JVM."""
+        """End the JVM."""
         self._server.close()

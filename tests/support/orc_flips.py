@@ -1,7 +1,7 @@
-"""Bits that flip in ORC files, read in a process of its own, which a bad one may end.
+"""Bit flips in ORC files, read in a separate process, because a damaged file may end the process.
 
-``python -m tests.support.orc_flips ours 300`` prints what became of each: found, harmless or silent. In a foreign file
-only bits of the metadata flip: nothing could find the others.
+``python -m tests.support.orc_flips ours 300`` prints the outcome of each flip: found, harmless or silent. In files of
+other writers only metadata is changed, because flips in their rows cannot be detected.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ TABLE = BUCKET.table(
 
 
 def write(kind: str, codec: str = "uncompressed") -> DataFile:
-    """A file that we wrote, or one that pyarrow did; its metadata is packed as its rows are."""
+    """Write a file with this library, or with pyarrow and the compression ``codec``."""
     if kind == "ours":
         (file,) = BUCKET.write(TABLE)
         return file
@@ -54,12 +54,12 @@ def write(kind: str, codec: str = "uncompressed") -> DataFile:
 
 
 def flipped(data: bytes, at: int, bit: int) -> bytes:
-    """``data`` with another bit."""
+    """Return ``data`` with one bit changed."""
     return data[:at] + bytes([data[at] ^ (1 << bit)]) + data[at + 1 :]
 
 
 def outcome(file: DataFile, intact: pa.Table, data: bytes) -> str:
-    """What becomes of these bytes in place of the file, of which ``intact`` was read."""
+    """Return the outcome of reading these bytes instead of the file, whose correct rows are ``intact``."""
     STORAGE.overwrite(BUCKET.path(file), data)
     try:
         return "harmless" if BUCKET.read(file).equals(intact) else "silent"
@@ -68,14 +68,14 @@ def outcome(file: DataFile, intact: pa.Table, data: bytes) -> str:
 
 
 def metadata_start(data: bytes) -> int:
-    """Where the first stripe footer begins, in a file of one stripe."""
+    """Return the offset of the stripe footer in a file of one stripe."""
     file = orc.ORCFile(pa.BufferReader(data))
     tail = 1 + file.file_postscript_length + file.file_footer_length + file.stripe_statistics_length
     return data.index(b"\x0a\x06\x08\x06\x10\x00", 0, len(data) - tail)
 
 
 def flip(file: DataFile, count: int, start: int = 0) -> Counter[str]:
-    """What became of ``count`` flips behind ``start``."""
+    """Count the outcomes of ``count`` flips after ``start``."""
     chance, counts = random.Random(23), Counter[str]()
     data, intact = STORAGE.read(BUCKET.path(file)), BUCKET.read(file)
     for _ in range(count):

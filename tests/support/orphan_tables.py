@@ -1,4 +1,4 @@
-"""Orphans for tests: files that nobody committed, a clean-up for which every file is old, and what must hold after."""
+"""Orphans for tests: uncommitted files, a clean-up that treats every file as old, and checks after it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def token() -> str:
 
 
 def three_days_on() -> int:
-    """A time at which every file that was written by now is old."""
+    """Return a time at which every existing file is old enough to be removed."""
     return time.time_ns() // 1_000_000 + 3 * DAY_MILLIS
 
 
@@ -33,7 +33,7 @@ def clean(context: TableContext, **kwargs) -> OrphanReport:
 
 
 def stray(context: TableContext, **kwargs) -> DataFile:
-    """A data file that nobody has committed."""
+    """Write a data file without committing it."""
     return fake_file(context, **kwargs)
 
 
@@ -46,13 +46,13 @@ def planned(plan: Plan) -> set[str]:
 
 
 def everything(context: TableContext) -> dict[str, bytes]:
-    """All files of the table with their bytes, what lies in quarantine left out."""
+    """Return all files of the table with their bytes, without those in quarantine."""
     found = {f.path: context.storage.read(f.path) for f in context.storage.walk(context.paths.root)}
     return {path: data for path, data in found.items() if not path.startswith(context.paths.quarantine_directory)}
 
 
 def make_branch(context: TableContext, name: str, snapshot_id: int | None = None) -> TableContext:
-    """A branch by its files alone: the schemas, and one snapshot."""
+    """Create a branch only by its files: the schemas and one snapshot."""
     home = context.paths.branch_home(name)
     for schema_id in context.schemas.ids():
         data = context.storage.read(context.paths.schema(schema_id))
@@ -64,7 +64,7 @@ def make_branch(context: TableContext, name: str, snapshot_id: int | None = None
 
 
 def check_live(context: TableContext) -> None:
-    """Every branch is whole, and nothing that any root uses lies in quarantine."""
+    """Check that no branch has a missing file, and that no file used by a root is in quarantine."""
     for branch in contexts_of_branches(context):
         check_whole(branch, contiguous=False)
     held = {f.path.rsplit("/", 1)[-1] for q in quarantines(context) for f in q.files}

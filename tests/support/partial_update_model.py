@@ -1,4 +1,4 @@
-"""Partial update row by row: the rules as one reads them, for tests to compare whole columns with."""
+"""A model of partial-update that works row by row, to compare with the implementation on whole columns."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Refused(Exception):
 
 
 class Fold:
-    """One column's aggregate function: ``agg`` with its memory, and ``retract``."""
+    """The aggregate function of one column, with its state: ``agg`` adds a value, ``retract`` removes one."""
 
     def __init__(self, name: str, *, ignore_retract: bool = False) -> None:
         self.name = name
@@ -89,7 +89,7 @@ class PartialUpdateModel:
     removing: frozenset[str] = frozenset()
 
     def merge(self, records: Sequence[tuple[int, int, Row]]) -> tuple[int, int, Row]:
-        """Kind, sequence number and values of one key's (kind, sequence number, values) in merge order."""
+        """Merge the (kind, sequence number, values) of one key, given in merge order, into one."""
         if len(records) == 1:
             return records[0]
         folds = {c: Fold(name, ignore_retract=ignore) for c, (name, ignore) in self.functions.items()}

@@ -1,6 +1,6 @@
-"""A PostgreSQL server of a test's own: a fresh cluster in a temporary directory, on a free port of this machine.
+"""A PostgreSQL server for one test: a new cluster in a temporary directory, on a free port of this machine.
 
-``PostgresUnavailable`` says in one sentence what is missing.
+``PostgresUnavailable`` names in one sentence what is missing.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ START_SECONDS = 60
 
 
 class PostgresUnavailable(Exception):
-    """The server's programs cannot be had, or no user that may run them."""
+    """The programs of the server are missing, or a user that may run them."""
 
 
 class PostgresServer:
@@ -53,7 +53,7 @@ class PostgresServer:
         self._run([self.control, "-D", self.data, "-l", log, "-w", "-t", str(START_SECONDS), "-o", options, "start"])
 
     def uri(self, password: str = PASSWORD, database: str = "postgres") -> str:
-        """SQLAlchemy's URI of a database."""
+        """Return the SQLAlchemy URI of a database."""
         return f"postgresql+psycopg://lake:{password}@127.0.0.1:{self.port}/{database}"
 
     def close(self) -> None:

@@ -1,7 +1,8 @@
-"""pypaimon in an environment of its own: a second Python reader of the tables that this project writes.
+"""pypaimon in a separate environment: a second Python reader of the tables that this project writes.
 
-The environment is made once, with uv where it is installed, else venv and pip, in ``PYPAIMON_CACHE`` (by default
-``~/.cache/paimon-pypaimon-<version>``); it shares nothing with the project's own. ``PypaimonUnavailable`` says why not.
+The environment is created once, with uv if it is installed, otherwise with venv and pip, in ``PYPAIMON_CACHE``
+(default: ``~/.cache/paimon-pypaimon-<version>``). It shares no packages with the project's environment.
+``PypaimonUnavailable`` says why it could not be created.
 """
 
 from __future__ import annotations
@@ -44,23 +45,23 @@ class PypaimonUnavailable(Exception):
 
 
 class Pypaimon:
-    """Reads tables with pypaimon in a process of its own."""
+    """Reads tables with pypaimon in a separate process."""
 
     def __init__(self) -> None:
         with one_at_a_time(_folder().with_name(f"{_folder().name}.lock")):
             self.python = _environment(_folder())
 
     def count(self, warehouse: str | Path, table: str) -> int:
-        """How many rows pypaimon reads from ``db.table``."""
+        """Return the number of rows that pypaimon reads from ``db.table``."""
         return self.counts(warehouse, [table])[table]
 
     def counts(self, warehouse: str | Path, tables: list[str]) -> dict[str, int]:
-        """How many rows pypaimon reads from each table, in one process."""
+        """Return the number of rows that pypaimon reads from each table, in one process."""
         answer = self._read(warehouse, tables, None, want_rows=False)
         return {name: found["count"] for name, found in answer.items()}
 
     def rows(self, warehouse: str | Path, table: str, columns: list[str] | None = None) -> list[dict[str, Any]]:
-        """The rows as dictionaries; values that JSON does not know come as ``str(value)``."""
+        """Return the rows as dictionaries; values that JSON does not support are ``str(value)``."""
         rows: list[dict[str, Any]] = self._read(warehouse, [table], columns, want_rows=True)[table]["rows"]
         return rows
 

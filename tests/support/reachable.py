@@ -1,4 +1,4 @@
-"""What a whole table, with all branches and lasting changelogs, must hold, worked out file by file and plainly."""
+"""The files that a table with all branches and lasting changelogs must contain, computed file by file."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _OWN = ("snapshot", "changelog", "tag", "schema", "consumer")
 
 
 def reachable(context: TableContext) -> set[str]:
-    """The paths below the root of all files that any branch uses; whatever cannot be read fails."""
+    """Return the paths below the root of all files that any branch uses; raises when a file cannot be read."""
     used: set[str] = set()
     for branch in ("main", *context.branches.names()):
         one = context.on_branch(branch)
@@ -33,7 +33,7 @@ def reachable(context: TableContext) -> set[str]:
 
 
 def assert_whole_and_clean(context: TableContext, *, clean: bool = True) -> None:
-    """Every file that is used is there; ``clean``: and no other."""
+    """Check that every used file exists; ``clean``: and that no other file exists."""
     there, used = files_on_storage(context), reachable(context)
     assert used <= there, f"missing: {sorted(used - there)}"
     assert not clean or there == used, f"left over: {sorted(there - used)}"
@@ -54,14 +54,14 @@ def _state(context: TableContext, snapshot: Snapshot) -> set[str]:
 
 
 def _changes(context: TableContext, snapshot: Snapshot) -> set[str]:
-    """The changelog that a snapshot has; a branch made from a tag may have been made without."""
+    """Return the changelog files of a snapshot; they may be missing in a branch created from a tag."""
     name = snapshot.changelog_manifest_list
     if name is None or not context.storage.exists(context.paths.manifest(name)):
         return set()
-    return _told(context, name)
+    return _listed(context, name)
 
 
-def _told(context: TableContext, name: str) -> set[str]:
+def _listed(context: TableContext, name: str) -> set[str]:
     used = {f"manifest/{name}"}
     for manifest in context.manifests.read_list(name):
         used.add(f"manifest/{manifest.file_name}")
@@ -72,15 +72,15 @@ def _told(context: TableContext, name: str) -> set[str]:
 
 
 def _lasting(context: TableContext, changelog: Snapshot) -> set[str]:
-    """What a changelog keeps: its changelog files, or without a producer the lists and what was appended."""
+    """Return the files of a lasting changelog: changelog files, or without a producer its lists and appended files."""
     if changelog.changelog_manifest_list is not None:
-        return _told(context, changelog.changelog_manifest_list)
+        return _listed(context, changelog.changelog_manifest_list)
     if context.options["changelog-producer"] != "none":
         return set()
     used = {f"manifest/{changelog.base_manifest_list}", f"manifest/{changelog.delta_manifest_list}"}
     used |= {f"manifest/{m.file_name}" for m in context.manifests.manifests_of(changelog)}
     if changelog.commit_kind is CommitKind.APPEND:
-        used |= _told(context, changelog.delta_manifest_list)
+        used |= _listed(context, changelog.delta_manifest_list)
     return used
 
 

@@ -1,7 +1,7 @@
-"""A server that answers each request as a test says, written to the OpenAPI text of Paimon's REST catalog.
+"""A server with scripted answers, written after the OpenAPI text of Paimon's REST catalog.
 
-Paimon's own server (tests/oracle) is what the client is proved with; this one does what that one never does: it is
-busy, it fails, it drops answers, it answers nonsense.
+Other tests run the client against Paimon's own server (tests/oracle). This one does what that server never does: it is
+busy, fails, drops answers or sends invalid ones.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from paimon_core.metadata.snapshot import Snapshot
 
 @dataclass(frozen=True)
 class Reply:
-    """One answer; ``lost``: the request is taken and the connection closed without a word."""
+    """One answer; ``lost``: the request is read and the connection is closed without an answer."""
 
     status: int = 200
     body: Any = None
@@ -36,7 +36,7 @@ class Request:
 
 
 class ScriptedServer:
-    """Replies by the start of "METHOD path", each once, the last one for ever; keeps all requests."""
+    """Sends replies selected by the start of "METHOD path", each once, the last one always; stores all requests."""
 
     def __init__(self) -> None:
         self.requests: list[Request] = []
@@ -88,12 +88,12 @@ class ScriptedServer:
 
 
 class CommittingServer:
-    """Lets a scripted server commit to one table as Java's of 2.0 does: on the latest snapshot, told by its uuid."""
+    """Makes a scripted server commit to one table as Java's server 2.0: only on the latest snapshot, given by uuid."""
 
     def __init__(self, server: ScriptedServer, table: str, files: TableContext) -> None:
         self.files = files
         self.before: Callable[[], Any] = lambda: None
-        """What somebody else does just before the next commit arrives."""
+        """What a concurrent process does right before the next commit arrives."""
         scripted = server.answer
 
         def answer(handler: BaseHTTPRequestHandler, line: str) -> None:

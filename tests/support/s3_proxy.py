@@ -1,7 +1,7 @@
-"""An HTTP proxy before an S3 server that does to requests what networks and stores do to them, by rule.
+"""An HTTP proxy in front of an S3 server that injects the faults of networks and stores by a rule.
 
-Every request is counted. A rule sees the request and says what becomes of it: whether the server gets it, and what the
-client hears.
+Every request is counted. The rule gets the request and returns whether the server receives it and what the client
+receives.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from urllib.parse import unquote, urlsplit
 
 
 class Request(NamedTuple):
-    """What a rule may look at; ``kind`` is the verb of S3 that is meant."""
+    """The request that a rule gets; ``kind`` is the S3 operation."""
 
     kind: str
     key: str
@@ -26,25 +26,25 @@ class Request(NamedTuple):
 
 @dataclass(frozen=True)
 class Fault:
-    """What becomes of a request; the default is nothing out of the ordinary."""
+    """The handling of a request; by default it is passed on unchanged."""
 
     forward: bool = True
-    """Whether the server gets it."""
+    """Whether the server receives the request."""
     drop: bool = False
-    """Close the connection instead of an answer."""
+    """Close the connection instead of answering."""
     status: int | None = None
-    """This status with an error of this ``code`` instead of the server's answer."""
+    """Answer with this status and an error of this ``code`` instead of the server's answer."""
     code: str = "InternalError"
     keep_bytes: int | None = None
-    """Break off after so many bytes of the body."""
+    """Close the connection after this many bytes of the body."""
     add_length: int = 0
-    """So much is added to the Content-Length of the answer."""
+    """Add this number to the Content-Length of the answer."""
     garbage: bool = False
-    """Bytes that are no HTTP."""
+    """Answer with these bytes, which are not HTTP."""
     unconditional: bool = False
-    """The server does not get ``If-None-Match``."""
+    """Remove ``If-None-Match`` from the request."""
     body: bytes | None = None
-    """This instead of the body of the server's answer, or with status 200."""
+    """Answer with this body instead of the server's, or with status 200."""
 
 
 PASS = Fault()
@@ -53,7 +53,7 @@ Rule = Callable[[Request], Fault]
 
 @dataclass
 class Proxy:
-    """A running proxy; ``rule`` may be exchanged at any time."""
+    """A running proxy; ``rule`` may be replaced at any time."""
 
     endpoint: str
     rule: Rule = field(default=lambda request: PASS)
@@ -69,7 +69,7 @@ class Proxy:
         return sum((not kind or r.kind == kind) and key in r.key for r in self.requests)
 
     def script(self, kind: str, key: str, *faults: Fault) -> None:
-        """The next requests of this kind on such a key meet these faults, one each; then all is well again."""
+        """Apply these faults to the next requests of this kind on such a key, one each; later requests have none."""
         rest = list(faults)
 
         def rule(request: Request) -> Fault:

@@ -1,4 +1,4 @@
-"""A server that accepts connections and never answers; after ``greeting``, if it has one, it says nothing more."""
+"""A server that accepts connections and never answers; it sends at most one ``greeting``."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 @contextlib.contextmanager
 def silent_server(greeting: bytes = b"") -> Iterator[int]:
-    """Its port; ``greeting`` is sent once the first bytes of a connection have come."""
+    """Start the server and give its port; ``greeting`` is sent after the first bytes of a connection."""
     taken: list[socket.socket] = []
     with socket.create_server(("127.0.0.1", 0)) as listening:
 

@@ -1,4 +1,4 @@
-"""A standalone Spark cluster on this machine: a master and two workers, each a JVM of its own."""
+"""A standalone Spark cluster on this machine: a master and two workers, each in its own JVM."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class ClusterUnavailable(Exception):
 
 @contextlib.contextmanager
 def standalone_cluster(folder: Path, workers: int = 2) -> Iterator[str]:
-    """Start a master and workers with logs in ``folder``; gives the URL ``spark://127.0.0.1:PORT``."""
+    """Start a master and workers with logs in ``folder``, and give the URL ``spark://127.0.0.1:PORT``."""
     if shutil.which("java") is None and not os.environ.get("JAVA_HOME"):
         raise ClusterUnavailable("no Java: a Spark cluster needs Java 17 or later")
     import pyspark
