@@ -64,7 +64,7 @@ class Inspect:
         ]
         found = []
         for snapshot_id in self.context.snapshots.ids():
-            with contextlib.suppress(SnapshotNotFound):  # expired meanwhile
+            with contextlib.suppress(SnapshotNotFound):  # it has expired
                 found.append(self.context.snapshots.read(snapshot_id))
         check_same_table(self.context)
         return _table(

@@ -102,10 +102,10 @@ class Prepared:
         self._refuse_published("prepare it again")
         check_messages(self.messages, self._table.context)
         table = replace(self._table, context=self._table.refresh().context)
-        made = prepare(table, self._request(), self.messages, overwrites=self.overwrites, where=self.where)
-        assert made is not None
+        prepared = prepare(table, self._request(), self.messages, overwrites=self.overwrites, where=self.where)
+        assert prepared is not None
         self._drop_draft()
-        return replace(made, sent=self.sent)
+        return replace(prepared, sent=self.sent)
 
     def discard(self) -> None:
         """Delete the data files and the draft.
