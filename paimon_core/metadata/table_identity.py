@@ -47,6 +47,15 @@ def same_table(context: TableContext) -> TableContext:
     return context
 
 
+def refreshed(context: TableContext) -> TableContext:
+    """Return the context with the table's latest schema; raises TableNotFound if it was dropped or re-created."""
+    schema = context.schemas.latest()
+    check_same_table(context)
+    if schema is None:
+        raise TableNotFound(f"table {context.name} is being dropped", table=context.name)
+    return context.reopened(schema)
+
+
 @contextlib.contextmanager
 def within_same_table(context: TableContext) -> Iterator[None]:
     """Wrap reads of the table: raise TableNotFound, also in place of their errors, when the table was dropped."""

@@ -9,10 +9,9 @@ draft that is never published are orphans.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 from paimon_core.commit.abort import abort, abort_changelog
 from paimon_core.commit.assembly import Assembly, time_after
@@ -34,17 +33,17 @@ from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.latest_snapshot import read_latest
 from paimon_core.metadata.snapshot import CommitKind, Snapshot
-from paimon_core.metadata.table_identity import check_same_table
+from paimon_core.metadata.table_identity import check_same_table, refreshed
 from paimon_core.metadata.versioned_json import pack, unpacked
 from paimon_core.predicate import Predicate
 from paimon_core.predicate import from_json as predicate_from_json
 from paimon_core.table.commit_request import CommitRequest
 from paimon_core.table.message_check import check_messages
+from paimon_core.table.overwrite_target import overwrite_target
 from paimon_core.table.view import TableView
 
-if TYPE_CHECKING:
-    from paimon_core.table.writing import TableWrites
-
+Settle = Callable[[TableContext, Snapshot], Snapshot]
+"""Runs callbacks and maintenance after the publish, and returns the snapshot."""
 PREPARED_VERSION = 2
 
 
@@ -52,7 +51,8 @@ PREPARED_VERSION = 2
 class Prepared:
     """One commit that is not published yet; ``to_bytes`` and ``Table.prepared`` move it to another process."""
 
-    _table: TableWrites
+    _context: TableContext
+    _settle: Settle
     messages: tuple[CommitMessage, ...]
     snapshot: Snapshot
     """The draft: the snapshot that will be published, except for its time."""
@@ -76,7 +76,7 @@ class Prepared:
 
         Reads raise SnapshotNotFound when an expiry has deleted files that the draft is built on.
         """
-        return TableView(self._table.context, self.snapshot)
+        return TableView(self._context, self.snapshot)
 
     def publish(self, *, rebase: bool = False) -> Snapshot:
         """Publish exactly what ``table`` shows and return the snapshot, also when an earlier publish had succeeded.
@@ -87,8 +87,8 @@ class Prepared:
         CommitStateUnknown (nothing was deleted: publish again), UnsupportedFeature.
         """
         if (published := self._published_snapshot()) is not None:
-            return self._table.settle(published)
-        context = self._table.context
+            return self._settle(self._context, published)
+        context = self._context
         if self._is_on_latest() and _schema_id(context) == self.snapshot.schema_id:
             self._check_files_exist()
             snapshot = replace(self.snapshot, time_millis=time_after(self.base))
@@ -100,9 +100,9 @@ class Prepared:
     def again(self) -> Prepared:
         """Prepare the same rows on the latest snapshot and drop this draft; raises CommitConflict if they conflict."""
         self._refuse_published("prepare it again")
-        check_messages(self.messages, self._table.context)
-        table = replace(self._table, context=self._table.refresh().context)
-        prepared = prepare(table, self._request(), self.messages, overwrites=self.overwrites, where=self.where)
+        check_messages(self.messages, self._context)
+        request = replace(self._request(), context=refreshed(self._context))
+        prepared = prepare(request, self._settle, self.messages, overwrites=self.overwrites, where=self.where)
         assert prepared is not None
         self._drop_draft()
         return replace(prepared, sent=self.sent)
@@ -114,16 +114,16 @@ class Prepared:
         publish may still arrive; CorruptTable, PlanOutdated when it cannot be determined whether the files are in use.
         """
         self._refuse_published("discard it")
-        if self.sent is not None and not self._table.context.snapshots.exists(self.sent[0]):
+        if self.sent is not None and not self._context.snapshots.exists(self.sent[0]):
             raise CommitStateUnknown(
-                f"table {self._table.name}: a publish of snapshot {self.sent[0]} was sent and may still arrive: "
+                f"table {self._context.name}: a publish of snapshot {self.sent[0]} was sent and may still arrive: "
                 "nothing was deleted. Publish again, or leave the files to the removal of orphans",
-                table=self._table.name,
+                table=self._context.name,
                 snapshot=self.sent[0],
                 uuid=self.sent[1],
             )
         self.sent = None
-        abort(self.messages, self._table.context)
+        abort(self.messages, self._context)
         self._drop_draft()
 
     def to_bytes(self) -> bytes:
@@ -131,9 +131,9 @@ class Prepared:
         return pack(
             PREPARED_VERSION,
             {
-                "table": self._table.name,
-                "root": self._table.location,
-                "branch": self._table.context.branch,
+                "table": self._context.name,
+                "root": self._context.paths.root,
+                "branch": self._context.branch,
                 "messages": [m.to_bytes().decode() for m in self.messages],
                 "snapshot": self.snapshot.to_members(),
                 "base": None if self.base is None else self.base.to_members(),
@@ -146,21 +146,22 @@ class Prepared:
         )
 
     @staticmethod
-    def from_bytes(data: bytes, table: TableWrites) -> Prepared:
+    def from_bytes(data: bytes, context: TableContext, settle: Settle) -> Prepared:
         """Return the prepared commit from ``to_bytes``, see ``Table.prepared``.
 
         Raises InvalidRequest for invalid bytes and for another table, UnsupportedFeature for a newer version.
         """
         with unpacked(data, "prepared commit", PREPARED_VERSION) as value:
             found = (value["table"], value["root"], value["branch"])
-            if found != (table.name, table.location, table.context.branch):
+            if found != (context.name, context.paths.root, context.branch):
                 raise InvalidRequest(
                     f"the commit was prepared for table {found[0]} at {found[1]}, branch {found[2]}, not for table "
-                    f"{table.name} at {table.location}, branch {table.context.branch}",
-                    table=table.name,
+                    f"{context.name} at {context.paths.root}, branch {context.branch}",
+                    table=context.name,
                 )
             return Prepared(
-                table,
+                context,
+                settle,
                 tuple(CommitMessage.from_bytes(m.encode()) for m in value["messages"]),
                 Snapshot.from_members(value["snapshot"]),
                 None if value["base"] is None else Snapshot.from_members(value["base"]),
@@ -176,22 +177,22 @@ class Prepared:
     def _request(self) -> CommitRequest:
         draft = self.snapshot
         return CommitRequest(
-            self._table.context, draft.commit_user, draft.commit_identifier, draft.properties, draft.watermark
+            self._context, draft.commit_user, draft.commit_identifier, draft.properties, draft.watermark
         )
 
     def _published_snapshot(self) -> Snapshot | None:
         """Return the snapshot if it was published, found by its uuid or by its (user, identifier)."""
-        check_same_table(self._table.context)
+        check_same_table(self._context)
         for snapshot_id, uuid in {(self.snapshot.id, self.snapshot.uuid), self.sent or (0, "")} - {(0, "")}:
             with contextlib.suppress(SnapshotNotFound):
-                found = self._table.context.snapshots.read(snapshot_id)
+                found = self._context.snapshots.read(snapshot_id)
                 if found.uuid == uuid:
                     return found
         return self._request().landed(above=self._base_id)
 
     def _is_on_latest(self) -> bool:
         """Whether the base is the latest snapshot and continues the chain; a gap in the ids does not count."""
-        context = self._table.context
+        context = self._context
         is_latest = context.snapshots.latest() == self.base
         return is_latest and (self.base is None or chain_break(context, self.base, gaps=False) is None)
 
@@ -202,17 +203,18 @@ class Prepared:
     def _refuse_published(self, what: str) -> None:
         if (published := self._published_snapshot()) is not None:
             raise InvalidRequest(
-                f"table {self._table.name}: the prepared commit is published as snapshot {published.id}: cannot {what}",
-                table=self._table.name,
+                f"table {self._context.name}: the prepared commit is published as snapshot {published.id}: "
+                f"cannot {what}",
+                table=self._context.name,
                 snapshot=published.id,
             )
         if self._may_have_expired():
             names = {*self.draft_names, *_new_files(self.messages), *_new_files(self.written)}
-            if used := sorted(references(self._table.context, names).names & names):
+            if used := sorted(references(self._context, names).names & names):
                 raise InvalidRequest(
-                    f"table {self._table.name}: the prepared commit was published, and the table uses its file "
+                    f"table {self._context.name}: the prepared commit was published, and the table uses its file "
                     f"{used[0]}, although the snapshot has expired or was rolled back: cannot {what}",
-                    table=self._table.name,
+                    table=self._context.name,
                     file=used[0],
                 )
 
@@ -221,27 +223,27 @@ class Prepared:
 
         That is possible when snapshots after the base are missing, or when the table has branches.
         """
-        context = self._table.context
+        context = self._context
         ids = context.snapshots.ids()
         none_missing = ids[0] <= self._base_id + 1 if ids else self.base is None
         return not none_missing or bool(context.branches.names())
 
     def _check_files_exist(self) -> None:
         """Check that all files exist, because a removal of orphans deletes old files that no snapshot references."""
-        context = self._table.context
+        context = self._context
         check_messages([*self.messages, *self.written], context)
         existing = {entry.name for entry in context.storage.list(context.paths.manifest_directory)}
         if missing := sorted(set(self.draft_names) - existing):
             raise CommitConflict(
-                f"table {self._table.name}: manifest {missing[0]} of the draft is missing, for example after a removal "
-                "of orphans. Prepare the commit with again(), check it and publish that",
-                table=self._table.name,
+                f"table {self._context.name}: manifest {missing[0]} of the draft is missing, for example after a "
+                "removal of orphans. Prepare the commit with again(), check it and publish that",
+                table=self._context.name,
                 file=missing[0],
             )
 
     def _publish(self, snapshot: Snapshot) -> bool:
         with self._recording_unknown_publish():
-            return publish(Base(self._table.context, self.base), snapshot)
+            return publish(Base(self._context, self.base), snapshot)
 
     @contextlib.contextmanager
     def _recording_unknown_publish(self) -> Iterator[None]:
@@ -252,23 +254,23 @@ class Prepared:
             raise
 
     def _refuse_changed_table(self) -> Snapshot:
-        latest = self._table.context.snapshots.latest()
+        latest = self._context.snapshots.latest()
         by = "" if latest is None else f": snapshot {latest.id} is of user {latest.commit_user} ({latest.commit_kind})"
         raise CommitConflict(
-            f"table {self._table.name} has changed since the commit was prepared on snapshot {self._base_id}{by}. The "
-            "result would differ from what was checked: check again() and publish that, or use publish(rebase=True) "
-            "for a commit that only adds rows",
-            table=self._table.name,
+            f"table {self._context.name} has changed since the commit was prepared on snapshot {self._base_id}{by}. "
+            "The result would differ from what was checked: check again() and publish that, or use "
+            "publish(rebase=True) for a commit that only adds rows",
+            table=self._context.name,
             snapshot=self._base_id,
         )
 
     def _rebase(self) -> Snapshot:
-        context = self._table.context
+        context = self._context
         if self.overwrites or self.snapshot.commit_kind is not CommitKind.APPEND:
             raise InvalidRequest(
-                f"table {self._table.name}: a prepared {self.snapshot.commit_kind} cannot be rebased, because it "
+                f"table {self._context.name}: a prepared {self.snapshot.commit_kind} cannot be rebased, because it "
                 "replaces files of the snapshot it was prepared on: check again() and publish that",
-                table=self._table.name,
+                table=self._context.name,
             )
         check_messages(self.messages, context)
         with self._recording_unknown_publish():
@@ -279,19 +281,19 @@ class Prepared:
 
     def _after_publish(self, snapshot: Snapshot) -> Snapshot:
         if self.overwrites:
-            abort_changelog(self.messages, self._table.context)
-        return self._table.settle(snapshot)
+            abort_changelog(self.messages, self._context)
+        return self._settle(self._context, snapshot)
 
     def _drop_draft(self) -> None:
         """Delete the draft's manifests and renumbered files, unless a publish of it may still arrive."""
         if self.sent is None:
-            Draft(self._table.context, list(self.draft_names)).discard()
-            abort(self.written, self._table.context)
+            Draft(self._context, list(self.draft_names)).discard()
+            abort(self.written, self._context)
 
 
 def prepare(
-    table: TableWrites,
     request: CommitRequest,
+    settle: Settle,
     messages: Sequence[CommitMessage],
     *,
     overwrites: bool = False,
@@ -304,11 +306,11 @@ def prepare(
     InvalidRequest for messages that need two snapshots and for an identifier that is already committed,
     CommitConflict, TableNotFound.
     """
-    overwrite = table.overwrite_spec(where) if overwrites else None
+    overwrite = overwrite_target(request.context, where) if overwrites else None
 
     def on(latest: Snapshot | None) -> Prepared | None:
         refuse_landed(request)  # this checks all snapshots up to the base
-        return _prepare(table, _with_identifier(request), Base(request.context, latest), messages, overwrite, where)
+        return _prepare(settle, _with_identifier(request), Base(request.context, latest), messages, overwrite, where)
 
     try:
         return read_latest(request.context.snapshots, on)
@@ -338,7 +340,7 @@ def refuse_landed(request: CommitRequest) -> None:
 
 
 def _prepare(
-    table: TableWrites,
+    settle: Settle,
     request: CommitRequest,
     base: Base,
     messages: Sequence[CommitMessage],
@@ -367,7 +369,8 @@ def _prepare(
     if snapshot is None:
         return None
     return Prepared(
-        table,
+        context,
+        settle,
         tuple(messages),
         snapshot,
         base.snapshot,

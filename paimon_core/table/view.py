@@ -9,11 +9,11 @@ from typing import Self
 
 import pyarrow as pa
 
-from paimon_core.errors import InvalidRequest, TableNotFound
+from paimon_core.errors import InvalidRequest
 from paimon_core.metadata import time_travel
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.snapshot import Snapshot
-from paimon_core.metadata.table_identity import check_same_table, same_table, within_same_table
+from paimon_core.metadata.table_identity import check_same_table, refreshed, same_table, within_same_table
 from paimon_core.options import TableOptions
 from paimon_core.predicate import Predicate
 from paimon_core.schema import TableSchema
@@ -139,9 +139,4 @@ class TableView:
 
     def refresh(self) -> Self:
         """Return the table at its latest schema and snapshot; raises TableNotFound if it was dropped or re-created."""
-        context = self.context
-        schema = context.schemas.latest()
-        check_same_table(context)
-        if schema is None:
-            raise TableNotFound(f"table {self.name} is being dropped", table=self.name)
-        return replace(self, context=context.reopened(schema), pinned=None)
+        return replace(self, context=refreshed(self.context), pinned=None)

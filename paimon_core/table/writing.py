@@ -12,17 +12,19 @@ from paimon_core.commit.read_set import Reads
 from paimon_core.commit.retry import tries
 from paimon_core.errors import AfterCommitFailed, InvalidRequest, ReadOutdated, SnapshotNotFound
 from paimon_core.metadata.commit_message import CommitMessage
+from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.latest_snapshot import read_latest
 from paimon_core.metadata.rules.engine_rules import check_deletes
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.metadata.statistics import Statistics
 from paimon_core.metadata.table_identity import check_same_table
 from paimon_core.predicate import Predicate
-from paimon_core.scan.partitions import matching_partitions, partitions_with_matches
+from paimon_core.scan.partitions import partitions_with_matches
 from paimon_core.table import compaction
 from paimon_core.table.analysis import analyze
 from paimon_core.table.commit_request import CommitRequest
 from paimon_core.table.message_check import check_messages
+from paimon_core.table.overwrite_target import overwrite_target
 from paimon_core.table.prepared import Prepared, prepare, refuse_landed
 from paimon_core.table.view import TableView
 from paimon_core.write.table_writer import TableWriter
@@ -139,10 +141,7 @@ class TableWrites(TableView):
 
     def overwrite_spec(self, where: Predicate | None = None) -> Overwrite:
         """Return what an overwrite replaces, for ``commit(messages, overwrite=...)``."""
-        if where is not None:
-            return Overwrite(matching_partitions(self.context, where))
-        dynamic = self.schema.partition_keys and self.options["dynamic-partition-overwrite"]
-        return Overwrite(None if dynamic else lambda partition: True)
+        return overwrite_target(self.context, where)
 
     def delete(
         self, where: Predicate, *, user: str | None = None, properties: Mapping[str, str] | None = None
@@ -231,7 +230,7 @@ class TableWrites(TableView):
             if overwrite and kinds is not None:
                 raise InvalidRequest("an overwrite takes no kinds: all its rows are inserted")
             writer.write(data, kinds)
-            return prepare(self, request, writer.flush(), overwrites=overwrite, where=where, own=True)
+            return prepare(request, self._settle_on, writer.flush(), overwrites=overwrite, where=where, own=True)
 
     def prepare_messages(
         self,
@@ -248,12 +247,12 @@ class TableWrites(TableView):
         self._check_latest("prepare")
         request = CommitRequest.of(self.context, user, identifier, properties, watermark)
         check_messages(messages, self.context)
-        return prepare(self, request, messages, overwrites=overwrite, where=where)
+        return prepare(request, self._settle_on, messages, overwrites=overwrite, where=where)
 
     def prepared(self, data: bytes) -> Prepared:
         """Return the prepared commit from ``Prepared.to_bytes``; raises InvalidRequest if it is of another table."""
         self._check_latest("prepare")
-        return Prepared.from_bytes(data, self)
+        return Prepared.from_bytes(data, self.context, self._settle_on)
 
     # -- statistics
 
@@ -315,6 +314,10 @@ class TableWrites(TableView):
                 identifier=snapshot.commit_identifier,
             ) from failed[0]
         return snapshot
+
+    def _settle_on(self, context: TableContext, snapshot: Snapshot) -> Snapshot:
+        """Run ``settle`` for the table as ``context`` has it."""
+        return replace(self, context=context).settle(snapshot)
 
     def _keep_up(self, snapshot: Snapshot, written: Collection[tuple[bytes, int]] | None) -> None:
         """Run the automatic maintenance after a commit; ``written``: the buckets to compact, None: do not compact."""

@@ -9,7 +9,6 @@ import pytest
 import paimon_core as paimon
 from paimon_core import col
 from paimon_core.metadata.context import TableContext
-from paimon_core.table.prepared import Prepared
 from paimon_core.table.table import Table
 from tests.support.fake_tables import FAST, check_whole, files_on_storage
 from tests.support.faulty_storage import Died, FaultyStorage, Outcome
@@ -238,7 +237,7 @@ def test_a_publish_that_may_still_arrive_keeps_its_files(table, arrives):
     storage.on("create_exclusive", "snapshot-2", *[Outcome.UNKNOWN] * 5)
     with pytest.raises(paimon.CommitStateUnknown):
         prepared.publish()
-    prepared = Prepared.from_bytes(prepared.to_bytes(), mine)
+    prepared = mine.prepared(prepared.to_bytes())
     with pytest.raises(paimon.CommitStateUnknown, match="may still arrive"):
         prepared.discard()
     assert files_on_storage(table.context) == before
@@ -284,7 +283,7 @@ def test_a_crash_anywhere_leaves_the_old_or_the_published_state(catalog, after):
         outcomes.add((storage.dead, value))
         check_whole(made.context)
         again = (
-            Prepared.from_bytes(prepared.to_bytes(), made)
+            made.prepared(prepared.to_bytes())
             if prepared
             else made.prepare(rows(("a", 1, 2.0)), user="u", identifier=1)
         )
