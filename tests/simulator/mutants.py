@@ -100,11 +100,11 @@ def _files_before_snapshots() -> list[Patch]:
     """Delete the snapshots after their files, as Java Paimon does."""
     carry_out, delete_below = expire._carry_out, expire.delete_below
 
-    def files_first(context: Any, work: Any, seen: Any) -> Any:
+    def files_first(context: Any, run: Any, seen: Any, **given: Any) -> Any:
         waiting: list[Any] = []
         expire.delete_below = lambda *args: bool(waiting.append(args)) or True  # type: ignore[assignment]
         try:
-            report = carry_out(context, work, seen)
+            report = carry_out(context, run, seen, **given)
         finally:
             expire.delete_below = delete_below
         for args in waiting:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 from dataclasses import dataclass, field, replace
 
-from paimon_core.maintain.empty_directories import remove_emptied
+from paimon_core.maintain.expiry.expiry_run import ExpiryRun
 from paimon_core.maintain.expiry.retention import (
     Bound,
     Chosen,
@@ -19,11 +19,11 @@ from paimon_core.maintain.expiry.retention import (
     choose_changelogs,
     refuse_unread_options,
 )
-from paimon_core.maintain.expiry.still_due import only_planned, plan_outdated_when_missing, recheck_chosen
+from paimon_core.maintain.expiry.still_due import plan_outdated_when_missing, recheck_chosen
 from paimon_core.maintain.planning.existing_files import existing_files
-from paimon_core.maintain.planning.plan import Plan, PlannedFile, Protected
+from paimon_core.maintain.planning.plan import Plan, Protected
 from paimon_core.maintain.planning.table_state import TableState
-from paimon_core.maintain.references.protected_files import Seen, keep_branches, keep_tags, seen_now, used_since
+from paimon_core.maintain.references.protected_files import Seen, keep_branches, keep_tags, seen_now
 from paimon_core.maintain.references.removable_files import RemovableFiles, Removal
 from paimon_core.maintain.retry_when_vanished import retry_when_vanished
 from paimon_core.metadata.context import TableContext
@@ -41,17 +41,6 @@ class ChangelogReport:
     """Ids, ascending."""
     removed: Removal = field(default_factory=Removal)
     protected: tuple[Protected, ...] = ()
-
-
-@dataclass(frozen=True)
-class _Expiry:
-    """What a run will delete."""
-
-    expired: tuple[Snapshot, ...]
-    first_kept: Snapshot
-    data: tuple[PlannedFile, ...]
-    metadata: tuple[PlannedFile, ...]
-    protected: tuple[Protected, ...]
 
 
 def changelog_retention(context: TableContext, snapshots: Retention, now_millis: int) -> Retention | None:
@@ -118,16 +107,14 @@ def apply_changelog_expiry(context: TableContext, plan: Plan) -> ChangelogReport
         return ChangelogReport(context.name, protected=plan.protected)
     with plan_outdated_when_missing(context):
         expiry = _removable(context, recheck_chosen(context, plan, "changelogs", context.changelogs))
-    data, metadata = only_planned(plan, expiry.data), only_planned(plan, expiry.metadata)
-    expiry = replace(expiry, data=data, metadata=metadata, protected=plan.protected)
-    return _carry_out(context, expiry, seen)
+    return _carry_out(context, expiry.as_planned(plan), seen)
 
 
-def _compute(context: TableContext, retention: Retention) -> tuple[Chosen, _Expiry | None]:
+def _compute(context: TableContext, retention: Retention) -> tuple[Chosen, ExpiryRun | None]:
     retention.check()
     refuse_unread_options(context)
 
-    def attempt() -> tuple[Chosen, _Expiry | None]:
+    def attempt() -> tuple[Chosen, ExpiryRun | None]:
         chosen = _chosen(context, retention)
         return chosen, _removable(context, chosen) if chosen.expired else None
 
@@ -144,7 +131,7 @@ def _chosen(context: TableContext, retention: Retention) -> Chosen:
     return choose_changelogs(context, retention, ids, limits, snapshots[-1])
 
 
-def _removable(context: TableContext, chosen: Chosen) -> _Expiry:
+def _removable(context: TableContext, chosen: Chosen) -> ExpiryRun:
     first_kept = chosen.first_kept
     assert first_kept is not None
     removable = RemovableFiles(context)
@@ -160,7 +147,7 @@ def _removable(context: TableContext, chosen: Chosen) -> _Expiry:
     removable.keep_lists(first_kept)
     data, metadata = removable.files()
     protected = (*chosen.protected, *by_tags, *by_branches)
-    return _Expiry(chosen.expired, first_kept, tuple(data), tuple(metadata), protected)
+    return ExpiryRun(chosen.expired, first_kept, tuple(data), tuple(metadata), protected)
 
 
 def _states(context: TableContext) -> list[Snapshot]:
@@ -172,16 +159,9 @@ def _states(context: TableContext) -> list[Snapshot]:
     return [context.snapshots.read(i) for i in dict.fromkeys((ids[0], ids[-1]))] if ids else []
 
 
-def _carry_out(context: TableContext, expiry: _Expiry, seen: Seen) -> ChangelogReport:
-    ids = tuple(s.id for s in expiry.expired)
-    context.changelogs.delete(ids)
+def _carry_out(context: TableContext, expiry: ExpiryRun, seen: Seen) -> ChangelogReport:
+    context.changelogs.delete(expiry.ids)
     with contextlib.suppress(OSError):  # the hint is optional
         context.changelogs.write_earliest_hint(expiry.first_kept.id)
-    used = used_since(context, seen, (*expiry.data, *expiry.metadata))
-    data = [f for f in expiry.data if f.path not in used]
-    metadata = (f for f in expiry.metadata if f.path not in used)
-    removed = Removal.of(existing_files(context.storage, data), existing_files(context.storage, metadata))
-    context.storage.delete(removed.paths)
-    if context.options["snapshot.clean-empty-directories"]:
-        remove_emptied(context, [f.path for f in data])
-    return ChangelogReport(context.name, ids, removed, expiry.protected)
+    removed = expiry.without_used(context, seen).delete_files(context)
+    return ChangelogReport(context.name, expiry.ids, removed, expiry.protected)

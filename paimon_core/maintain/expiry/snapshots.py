@@ -27,8 +27,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 from paimon_core.errors import PlanOutdated
-from paimon_core.maintain.empty_directories import remove_emptied
-from paimon_core.maintain.executor import WorkExecutor, delete_files
+from paimon_core.maintain.executor import WorkExecutor
+from paimon_core.maintain.expiry.expiry_run import ExpiryRun
 from paimon_core.maintain.expiry.retention import (
     Bound,
     Chosen,
@@ -37,9 +37,9 @@ from paimon_core.maintain.expiry.retention import (
     choose_snapshots,
     refuse_unread_options,
 )
-from paimon_core.maintain.expiry.still_due import only_planned, plan_outdated_when_missing, recheck_chosen
+from paimon_core.maintain.expiry.still_due import plan_outdated_when_missing, recheck_chosen
 from paimon_core.maintain.planning.existing_files import existing_files
-from paimon_core.maintain.planning.plan import Plan, PlannedFile, Protected
+from paimon_core.maintain.planning.plan import Plan, Protected
 from paimon_core.maintain.planning.table_state import TableState
 from paimon_core.maintain.references.protected_files import (
     Seen,
@@ -47,7 +47,6 @@ from paimon_core.maintain.references.protected_files import (
     keep_own_changelogs,
     keep_tags,
     seen_now,
-    used_since,
 )
 from paimon_core.maintain.references.removable_files import RemovableFiles, Removal
 from paimon_core.maintain.retry_when_vanished import retry_when_vanished
@@ -55,7 +54,6 @@ from paimon_core.maintain.rollback.rollback_guard import delete_below
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.data_file import FileSource
 from paimon_core.metadata.manifest import ManifestEntry
-from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.metadata.stores.snapshot_store import EARLIEST
 
 OPERATION = "expire-snapshots"
@@ -79,25 +77,6 @@ class ExpireReport:
     """What was old enough to expire but was kept, and what protects it."""
     changelogs: tuple[int, ...] = ()
     """The ids of the lasting changelogs that expired in this run (format 16.2)."""
-
-
-@dataclass(frozen=True)
-class _Expiry:
-    """What a run will delete."""
-
-    expired: tuple[Snapshot, ...]
-    first_kept: Snapshot
-    data: tuple[PlannedFile, ...]
-    metadata: tuple[PlannedFile, ...]
-    kept_by_tags: int
-    protected: tuple[Protected, ...]
-    decoupled: bool
-    """Whether the changelogs outlive the snapshots."""
-
-    def report(self, context: TableContext, *, dry_run: bool = False) -> ExpireReport:
-        ids = tuple(s.id for s in self.expired)
-        removal = Removal.of(existing_files(context.storage, self.data), existing_files(context.storage, self.metadata))
-        return ExpireReport(context.name, ids, self.first_kept.id, removal, self.kept_by_tags, dry_run, self.protected)
 
 
 def expire(
@@ -124,8 +103,8 @@ def expire(
             context.snapshots.write_earliest_hint(earliest)
         return ExpireReport(context.name, earliest=earliest, dry_run=dry_run, protected=chosen.protected)
     if dry_run:
-        return expiry.report(context, dry_run=True)
-    return _carry_out(context, expiry, seen)
+        return _report(context, expiry, expiry.removal(context), dry_run=True)
+    return _carry_out(context, expiry, seen, decoupled=decoupled)
 
 
 def plan_snapshot_expiry(
@@ -167,9 +146,10 @@ def apply_snapshot_expiry(context: TableContext, plan: Plan, *, executor: WorkEx
     delta, decoupled = plan.argument("first_kept_delta", str), plan.argument("decoupled", bool)
     with plan_outdated_when_missing(context):
         expiry = _removable(context, recheck_chosen(context, plan, "snapshots", context.snapshots), decoupled)
-    data, metadata = only_planned(plan, expiry.data), only_planned(plan, expiry.metadata)
-    expiry = replace(expiry, data=data, metadata=metadata, protected=plan.protected)
-    report = _carry_out(context, expiry, seen, executor) if expiry.first_kept.delta_manifest_list == delta else None
+    expiry = expiry.as_planned(plan)
+    report = None
+    if expiry.first_kept.delta_manifest_list == delta:
+        report = _carry_out(context, expiry, seen, decoupled=decoupled, executor=executor)
     if report is None or not report.expired:
         raise PlanOutdated(
             f"table {context.name}: snapshot {expiry.first_kept.id}, the first to keep, was rolled back or replaced. "
@@ -181,12 +161,12 @@ def apply_snapshot_expiry(context: TableContext, plan: Plan, *, executor: WorkEx
 
 def _compute(
     context: TableContext, retention: Retention, protected: tuple[int, ...], decoupled: bool
-) -> tuple[Chosen, _Expiry | None]:
+) -> tuple[Chosen, ExpiryRun | None]:
     """Compute what to delete; retries when a concurrent run deletes snapshots meanwhile."""
     retention.check()
     refuse_unread_options(context)
 
-    def attempt() -> tuple[Chosen, _Expiry | None]:
+    def attempt() -> tuple[Chosen, ExpiryRun | None]:
         chosen = _chosen(context, retention, protected, decoupled)
         return chosen, _removable(context, chosen, decoupled) if chosen.expired else None
 
@@ -204,7 +184,7 @@ def _chosen(context: TableContext, retention: Retention, protected: tuple[int, .
     return choose_snapshots(context, retention, ids, limits, ids[-1])
 
 
-def _removable(context: TableContext, chosen: Chosen, decoupled: bool) -> _Expiry:
+def _removable(context: TableContext, chosen: Chosen, decoupled: bool) -> ExpiryRun:
     first_kept = chosen.first_kept
     assert first_kept is not None
     removable = RemovableFiles(context)
@@ -224,7 +204,7 @@ def _removable(context: TableContext, chosen: Chosen, decoupled: bool) -> _Expir
         keep_own_changelogs(removable)
     data, metadata = removable.files()
     protected = (*chosen.protected, *by_tags, *by_branches)
-    return _Expiry(chosen.expired, first_kept, tuple(data), tuple(metadata), kept_by_tags, protected, decoupled)
+    return ExpiryRun(chosen.expired, first_kept, tuple(data), tuple(metadata), protected, kept_by_tags)
 
 
 def _is_compacted(entry: ManifestEntry) -> bool:
@@ -237,12 +217,12 @@ def _any(entry: ManifestEntry) -> bool:
 
 
 def _carry_out(
-    context: TableContext, expiry: _Expiry, seen: Seen, executor: WorkExecutor | None = None
+    context: TableContext, expiry: ExpiryRun, seen: Seen, *, decoupled: bool, executor: WorkExecutor | None = None
 ) -> ExpireReport:
     """Delete the snapshots, then the files that only they used; ``seen``: the tags and branches already considered."""
     if not context.snapshots.is_live(expiry.first_kept):
         return ExpireReport(context.name, protected=expiry.protected)
-    if expiry.decoupled:
+    if decoupled:
         for snapshot in expiry.expired:
             context.changelogs.create(snapshot)
         with contextlib.suppress(OSError):  # the hint is optional
@@ -251,15 +231,11 @@ def _carry_out(
         return ExpireReport(context.name, protected=expiry.protected)
     with contextlib.suppress(OSError):  # the hint is optional
         context.snapshots.write_earliest_hint(expiry.first_kept.id)
-    used = used_since(context, seen, (*expiry.data, *expiry.metadata))
-    data = tuple(f for f in expiry.data if f.path not in used)
-    report = replace(
-        expiry,
-        data=data,
-        metadata=tuple(f for f in expiry.metadata if f.path not in used),
-        kept_by_tags=expiry.kept_by_tags + len(expiry.data) - len(data),
-    ).report(context)
-    delete_files(executor, context, report.removed.paths)
-    if context.options["snapshot.clean-empty-directories"]:
-        remove_emptied(context, [f.path for f in data])
-    return report
+    expiry = expiry.without_used(context, seen)
+    return _report(context, expiry, expiry.delete_files(context, executor))
+
+
+def _report(context: TableContext, expiry: ExpiryRun, removal: Removal, *, dry_run: bool = False) -> ExpireReport:
+    return ExpireReport(
+        context.name, expiry.ids, expiry.first_kept.id, removal, expiry.kept_by_tags, dry_run, expiry.protected
+    )
