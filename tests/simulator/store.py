@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from enum import Enum, auto
 from typing import Any
 
 import pyarrow as pa
@@ -13,6 +12,7 @@ import pyarrow as pa
 from paimon_core.errors import CommitStateUnknown, StorageError, UnsupportedFeature
 from paimon_core.storage.storage import FileInfo
 from tests.simulator.world import EPOCH, MILLI, SECOND, Actor, Died, World
+from tests.support.outcomes import Outcome
 
 
 @dataclass(frozen=True)
@@ -30,22 +30,6 @@ OBJECTS = Profile("objects")
 POSIX = Profile("posix", directories=True)
 STALE = Profile("stale", lag=12)
 PROFILES = {p.name: p for p in (OBJECTS, POSIX, STALE)}
-
-
-class Outcome(Enum):
-    OK = auto()
-    FAIL = auto()
-    """Raise StorageError without effect."""
-    LOSE = auto()
-    """Have the effect, but raise an error."""
-    LATE = auto()
-    """A publish that raises an error first and has its effect later."""
-    REPEAT = auto()
-    """A client repeats the request because it did not get the answer, and returns the second answer."""
-    DIE_BEFORE = auto()
-    DIE_AFTER = auto()
-    TORN = auto()
-    """The process ends during the call: a part of the bytes is written, if the store allows that."""
 
 
 MUTATIONS = frozenset({"write", "overwrite", "create", "delete", "move"})

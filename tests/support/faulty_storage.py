@@ -9,11 +9,11 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from enum import Enum, auto
 from typing import Any
 
 from paimon_core.errors import CommitStateUnknown, StorageError
 from paimon_core.storage.storage import FileInfo, Storage
+from tests.support.outcomes import Outcome
 
 MUTATIONS = (
     "write",
@@ -26,20 +26,6 @@ MUTATIONS = (
     "open_output",
     "move",
 )
-
-
-class Outcome(Enum):
-    OK = auto()
-    FAIL = auto()
-    """Raise StorageError without effect."""
-    LOSE = auto()
-    """Have the effect, but raise CommitStateUnknown (a publish) or StorageError (other calls)."""
-    UNKNOWN = auto()
-    """Raise CommitStateUnknown without effect."""
-    EXISTS = auto()
-    """Publish the file, but answer that it existed before."""
-    DIE_BEFORE = auto()
-    DIE_AFTER = auto()
 
 
 class Died(BaseException):
