@@ -11,10 +11,9 @@ from paimon_core.compact.compactor import run_tasks
 from paimon_core.compact.pick import Extent, pick_tasks
 from paimon_core.compact.recent_compactions import full_is_due, marked, overdue_buckets
 from paimon_core.compact.task import CompactionTask
-from paimon_core.errors import CommitConflict, InvalidRequest, PaimonError, TableNotFound
+from paimon_core.errors import CommitConflict, InvalidRequest, TableNotFound
 from paimon_core.lsm.compaction.strategy import stop_trigger
 from paimon_core.lsm.compaction.universal import CompactionUnit
-from paimon_core.maintain.tags.automatic import create_and_expire_tags
 from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.latest_snapshot import read_latest
@@ -27,31 +26,6 @@ _LOG = logging.getLogger(__name__)
 _Place = tuple[bytes, int]
 Work = Callable[[TableContext, Sequence[CompactionTask]], list[CommitMessage]]
 """Runs tasks, in this process or others, and returns their messages; if one task fails, none is committed."""
-
-AFTER_COMMIT: tuple[Callable[[TableContext, Snapshot], object], ...] = (create_and_expire_tags,)
-"""Steps that run after a commit, before compaction and expiry, unless the table is write-only.
-
-They are called in order with the last snapshot of the commit. They also run when a repeated commit finds that it
-succeeded before, so each step must be repeatable."""
-
-
-def follow_up(context: TableContext, snapshot: Snapshot) -> None:
-    """Run the steps in ``AFTER_COMMIT``, unless the table is write-only.
-
-    An error is logged and not raised, because the commit succeeded.
-    """
-    if context.options["write-only"]:
-        return
-    for step in AFTER_COMMIT:
-        try:
-            step(context, snapshot)
-        except PaimonError as error:
-            _LOG.warning(
-                "table %s: snapshot %d is committed, its maintenance failed and is left to a later commit: %s",
-                context.name,
-                snapshot.id,
-                error,
-            )
 
 
 def plan(

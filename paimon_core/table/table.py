@@ -7,16 +7,14 @@ from __future__ import annotations
 
 import datetime
 import logging
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from paimon_core.compact.compactor import run_task, run_tasks
 from paimon_core.compact.task import CompactionTask
-from paimon_core.errors import PaimonError
-from paimon_core.maintain.expiry.configured import expire_due, expire_retained
+from paimon_core.maintain.expiry.configured import expire_retained
 from paimon_core.maintain.expiry.snapshots import ExpireReport
 from paimon_core.maintain.rollback.rollback import rollback
-from paimon_core.metadata import clock
 from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.metadata.table_identity import same_table, table_to_change
@@ -35,21 +33,6 @@ _LOG = logging.getLogger(__name__)
 @dataclass(frozen=True)
 class Table(TableWrites):
     """One table at its latest snapshot, to read, write and maintain; pinned to a snapshot it can only be read."""
-
-    def _keep_up(self, snapshot: Snapshot, written: Collection[tuple[bytes, int]] | None) -> None:
-        super()._keep_up(snapshot, written)
-        if written is None or self.options["write-only"]:
-            return
-        try:
-            compaction.compact(self.context, CommitRequest.of(self.context, None, None, None), written=written)
-            expire_due(self.context, clock.now_millis())
-        except PaimonError as error:
-            _LOG.warning(
-                "table %s: snapshot %d is committed, its maintenance failed and is left to a later commit: %s",
-                self.name,
-                snapshot.id,
-                error,
-            )
 
     # -- maintenance
 

@@ -20,7 +20,7 @@ from paimon_core.metadata.statistics import Statistics
 from paimon_core.metadata.table_identity import check_same_table
 from paimon_core.predicate import Predicate
 from paimon_core.scan.partitions import partitions_with_matches
-from paimon_core.table import compaction
+from paimon_core.table.after_commit import maintain
 from paimon_core.table.analysis import analyze
 from paimon_core.table.commit_request import CommitRequest
 from paimon_core.table.message_check import check_messages
@@ -302,7 +302,7 @@ class TableWrites(TableView):
                     "table %s: snapshot %d is committed, a callback failed", self.name, snapshot.id, exc_info=error
                 )
                 failed.append(error)
-        self._keep_up(snapshot, written)
+        maintain(self.context, snapshot, written)
         if failed:
             raise AfterCommitFailed(
                 f"table {self.name}: snapshot {snapshot.id} of user {snapshot.commit_user} is committed, but a "
@@ -318,10 +318,6 @@ class TableWrites(TableView):
     def _settle_on(self, context: TableContext, snapshot: Snapshot) -> Snapshot:
         """Run ``settle`` for the table as ``context`` has it."""
         return replace(self, context=context).settle(snapshot)
-
-    def _keep_up(self, snapshot: Snapshot, written: Collection[tuple[bytes, int]] | None) -> None:
-        """Run the automatic maintenance after a commit; ``written``: the buckets to compact, None: do not compact."""
-        compaction.follow_up(self.context, snapshot)
 
     def _check_latest(self, what: str) -> None:
         if self.pinned is not None:

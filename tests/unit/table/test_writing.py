@@ -4,7 +4,7 @@ import pyarrow as pa
 import pytest
 
 import paimon_core as paimon
-from paimon_core.table import compaction
+from paimon_core.table import after_commit
 
 SCHEMA = pa.schema([("k", pa.int64()), ("v", pa.string())])
 
@@ -157,7 +157,7 @@ def test_what_the_table_does_by_itself_follows_every_commit(catalog, monkeypatch
     def fail(context, snapshot):
         raise paimon.StorageError("no tags today")
 
-    monkeypatch.setattr(compaction, "AFTER_COMMIT", (lambda context, snapshot: done.append(snapshot.id), fail))
+    monkeypatch.setattr(after_commit, "AFTER_COMMIT", (lambda context, snapshot: done.append(snapshot.id), fail))
     table = catalog.create_table("db.u", SCHEMA, primary_key=["k"], options={"bucket": "1"})
     table.write(rows(1), user="u", identifier=1)
     table.write(rows(1), user="u", identifier=1)
