@@ -8,8 +8,8 @@ from paimon_core.catalog.catalog import Catalog
 from paimon_core.catalog.definition import check_definition
 from paimon_core.catalog.identifier import Identifier
 from paimon_core.catalog.names import check_target, new_name
-from paimon_core.catalog.table_removal import is_free, is_half_dropped, is_link, mark_dropped, remove_files
-from paimon_core.catalog.warehouse_tables import TablePlaces, has_schema, no_database, no_table, not_empty
+from paimon_core.catalog.table_removal import is_free, is_interrupted_drop, is_link, mark_dropped, remove_files
+from paimon_core.catalog.warehouse_tables import TableLocations, has_schema, no_database, no_table, not_empty
 from paimon_core.errors import AlreadyExists, InvalidRequest, UnsupportedFeature
 from paimon_core.group.group import Group
 from paimon_core.schema import TableSchema
@@ -24,10 +24,10 @@ class FilesystemCatalog(Catalog):
 
     storage: Storage
     warehouse: str
-    _places: TablePlaces = field(init=False, repr=False, compare=False)
+    _places: TableLocations = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "_places", TablePlaces(self.storage, self.warehouse))
+        object.__setattr__(self, "_places", TableLocations(self.storage, self.warehouse))
 
     # -- databases
 
@@ -110,7 +110,7 @@ class FilesystemCatalog(Catalog):
                     + (
                         "a drop was interrupted, or a concurrent commit wrote files after it. Call "
                         f"drop_table({name!r}), which deletes the rest, then create the table again"
-                        if is_half_dropped(self.storage, context.paths.root)
+                        if is_interrupted_drop(self.storage, context.paths.root)
                         else "delete them manually, because not all of them are files of a table"
                     ),
                     table=name,
@@ -129,7 +129,7 @@ class FilesystemCatalog(Catalog):
         """
         identifier = Identifier.of_table(name, "drop")
         root = self._places.root(identifier)
-        if not has_schema(self.storage, root) and not is_half_dropped(self.storage, root):
+        if not has_schema(self.storage, root) and not is_interrupted_drop(self.storage, root):
             if ignore_if_missing:
                 return
             self._check_database(identifier.database)
@@ -152,7 +152,7 @@ class FilesystemCatalog(Catalog):
         self._check_database(target.database)
         if self.storage.exists(self._places.root(target)):
             left = ", left by an interrupted drop, which drop_table completes"
-            is_left_over = is_half_dropped(self.storage, self._places.root(target))
+            is_left_over = is_interrupted_drop(self.storage, self._places.root(target))
             raise AlreadyExists(
                 f"table {to} already exists: {self._places.root(target)}{left if is_left_over else ''}", table=to
             )

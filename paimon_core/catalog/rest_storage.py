@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from paimon_core.catalog.identifier import Identifier
 from paimon_core.catalog.rest_client import RestClient
-from paimon_core.catalog.token_storage import Loan, TokenStorage
+from paimon_core.catalog.token_storage import TemporaryStorage, TokenStorage
 from paimon_core.errors import StorageError, UnsupportedFeature
 from paimon_core.storage.open import OPTIONS, SCHEMES, open_storage
 from paimon_core.storage.secret import Secret
@@ -30,9 +30,9 @@ class TableStore:
         storage, root = open_storage(place, self._options(place))
         if not self.uses_tokens or not _options_of(place):
             return storage, root
-        return TokenStorage(Borrower(self, name, place)), root
+        return TokenStorage(TokenSource(self, name, place)), root
 
-    def borrow(self, name: Identifier, place: str) -> Loan:
+    def borrow(self, name: Identifier, place: str) -> TemporaryStorage:
         """Request the table's credentials from the server; raises UnsupportedFeature when the store supports none."""
         answer = self.client.get("databases", name.database, "tables", name.table, "token")
         token, expires = answer.get("token"), answer.get("expiresAtMillis")
@@ -47,7 +47,7 @@ class TableStore:
                 f"{', '.join(sorted(token))}",
                 table=str(name),
             )
-        return Loan(open_storage(place, {**self._options(place), **usable})[0], expires)
+        return TemporaryStorage(open_storage(place, {**self._options(place), **usable})[0], expires)
 
     def _options(self, place: str) -> dict[str, str]:
         from_server = {key: value.reveal() for key, value in self.server_options if key in _options_of(place)}
@@ -55,14 +55,14 @@ class TableStore:
 
 
 @dataclass(frozen=True)
-class Borrower:
+class TokenSource:
     """Requests the credentials of one table from the server; can be sent to other processes."""
 
     store: TableStore
     name: Identifier
     place: str
 
-    def __call__(self) -> Loan:
+    def __call__(self) -> TemporaryStorage:
         """Return a storage with new credentials."""
         return self.store.borrow(self.name, self.place)
 

@@ -24,8 +24,8 @@ from paimon_core.catalog.relocate import relocate
 from paimon_core.catalog.sql_connection import SqlConnection
 from paimon_core.catalog.sql_lock import LockedPublisher, SqlLock
 from paimon_core.catalog.sql_names import SqlNames, table_properties
-from paimon_core.catalog.table_removal import is_half_dropped, is_marked, mark_dropped, remove_files
-from paimon_core.catalog.warehouse_tables import TablePlaces, no_database, no_table, not_empty
+from paimon_core.catalog.table_removal import has_drop_mark, is_interrupted_drop, mark_dropped, remove_files
+from paimon_core.catalog.warehouse_tables import TableLocations, no_database, no_table, not_empty
 from paimon_core.errors import AlreadyExists, StorageError, TableNotFound
 from paimon_core.group.group import Group
 from paimon_core.metadata.context import TableContext
@@ -48,10 +48,10 @@ class SqlCatalog(Catalog):
     names: SqlNames
     lock: SqlLock = field(repr=False)
     commits_locked: bool
-    _places: TablePlaces = field(init=False, repr=False, compare=False)
+    _places: TableLocations = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "_places", TablePlaces(self.storage, self.warehouse))
+        object.__setattr__(self, "_places", TableLocations(self.storage, self.warehouse))
 
     @staticmethod
     def open(
@@ -139,7 +139,7 @@ class SqlCatalog(Catalog):
             self._check_database(found.database)
             raise no_table(main, self._label, self.list_tables(found.database))
         schema = self._places.schemas(main).latest()
-        if schema is None and is_marked(self.storage, self._places.root(main)):
+        if schema is None and has_drop_mark(self.storage, self._places.root(main)):
             raise TableNotFound(f"the drop of table {main} was interrupted: call drop_table to complete it", table=name)
         if schema is None:
             raise StorageError(
@@ -165,7 +165,7 @@ class SqlCatalog(Catalog):
                 return self._places.open(identifier, first, self._publisher(identifier))
         if ignore_if_exists:
             return self.table(str(identifier))
-        is_half = is_marked(self.storage, self._places.root(identifier))
+        is_half = has_drop_mark(self.storage, self._places.root(identifier))
         what = "has a drop that was interrupted: call drop_table to complete it" if is_half else "already exists"
         raise AlreadyExists(f"table {identifier} {what}", table=str(identifier))
 
@@ -227,7 +227,7 @@ class SqlCatalog(Catalog):
         root = self._places.root(found)
         with self.lock.held(found):
             is_named = self.names.has(found)
-            if is_named or is_half_dropped(self.storage, root):
+            if is_named or is_interrupted_drop(self.storage, root):
                 mark_dropped(self.storage, root)
                 self.names.remove(found)
                 remove_files(self.storage, root)

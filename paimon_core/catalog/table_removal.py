@@ -56,7 +56,7 @@ def remove_files(storage: Storage, root: str) -> None:
         _remove_markers(inside, root)
 
 
-def is_half_dropped(storage: Storage, root: str) -> bool:
+def is_interrupted_drop(storage: Storage, root: str) -> bool:
     """Whether ``root`` contains only the remains of a table after an interrupted drop.
 
     That is the case when the mark exists. A drop by another program leaves no mark: then there must be no schema, and
@@ -78,7 +78,7 @@ def is_half_dropped(storage: Storage, root: str) -> bool:
     )
 
 
-def is_marked(storage: Storage, root: str) -> bool:
+def has_drop_mark(storage: Storage, root: str) -> bool:
     """Whether a drop of the table at ``root`` has started: the mark exists."""
     return storage.exists(f"{TablePaths(root).schema_directory}/{DROPPED}")
 

@@ -16,7 +16,7 @@ SAFE_MILLIS = 3_600_000
 
 
 @dataclass(frozen=True, slots=True)
-class Loan:
+class TemporaryStorage:
     """A storage whose credentials expire at a time in epoch milliseconds."""
 
     storage: Storage
@@ -27,13 +27,13 @@ class Loan:
 class TokenStorage(Storage):
     """Calls ``borrow`` for a storage and forwards every method to it; the storage itself is not pickled."""
 
-    borrow: Callable[[], Loan]
+    borrow: Callable[[], TemporaryStorage]
     clock: Callable[[], float] = time.time
-    _loan: Loan | None = field(default=None, compare=False, repr=False)
+    _loan: TemporaryStorage | None = field(default=None, compare=False, repr=False)
     _renew_millis: float = field(default=0, compare=False, repr=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, compare=False, repr=False)
 
-    def __reduce__(self) -> tuple[type[TokenStorage], tuple[Callable[[], Loan]]]:
+    def __reduce__(self) -> tuple[type[TokenStorage], tuple[Callable[[], TemporaryStorage]]]:
         return TokenStorage, (self.borrow,)
 
     @property

@@ -20,7 +20,7 @@ from paimon_core.table.table import Table
 
 
 @dataclass(frozen=True)
-class TablePlaces:
+class TableLocations:
     """The directories, schemas and contexts of the tables below one warehouse directory."""
 
     storage: Storage

@@ -47,7 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def open_asked(args: argparse.Namespace, environment: Mapping[str, str] = os.environ) -> Catalog:
+def open_catalog_of(args: argparse.Namespace, environment: Mapping[str, str] = os.environ) -> Catalog:
     """Open the catalog that the arguments name.
 
     Raises InvalidRequest for arguments that contradict each other, and for a secret among them: other users of the

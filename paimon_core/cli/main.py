@@ -11,7 +11,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from paimon_core.cli.catalogs import open_asked
+from paimon_core.cli.catalogs import open_catalog_of
 from paimon_core.cli.commands import parser
 from paimon_core.cli.output import Output
 from paimon_core.errors import AlreadyExists, InvalidRequest, NotFound, PaimonError
@@ -31,7 +31,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(args: argparse.Namespace) -> int:
-    code: int = args.run(open_asked(args), args, Output(args.json))
+    code: int = args.run(open_catalog_of(args), args, Output(args.json))
     return code
 
 

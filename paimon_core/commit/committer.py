@@ -83,7 +83,7 @@ def commit_changes(
     call = _Commit(Assembly(context, author, overwrite, fresh, reads), looked_at)
     for change in changes:
         try:
-            call.land(change)
+            call.commit_change(change)
         except CommitConflict:
             if change.kind is CommitKind.COMPACT and call.committed:
                 break
@@ -106,7 +106,7 @@ class _Commit:
     superseded: bool = False
     """Whether the user has committed a higher identifier."""
 
-    def land(self, change: Change) -> None:
+    def commit_change(self, change: Change) -> None:
         """Commit one change on top of the latest snapshot, with retries; raises as ``commit_changes`` does."""
         try:
             self.commit_with_retries(change)
@@ -124,7 +124,7 @@ class _Commit:
         for _ in tries(context.options):
             base = Base(context, context.snapshots.latest())
             winner = base.snapshot if lost else None
-            self.look_for_ours(base)
+            self.find_own_snapshots(base)
             if self.is_done(change):
                 self.assembly.numbering.discard()
                 return
@@ -155,7 +155,7 @@ class _Commit:
         is_compaction = change.kind is CommitKind.COMPACT
         return self.superseded or is_compaction in self.committed or (not is_compaction and True in self.committed)
 
-    def look_for_ours(self, base: Base) -> None:
+    def find_own_snapshots(self, base: Base) -> None:
         """Find the snapshots of this (user, identifier) since the last check, newest first (format 14.5)."""
         author = self.assembly.author
         if not author.counts:

@@ -92,7 +92,7 @@ def _create(base: Base, snapshot: Snapshot) -> tuple[bool, PaimonError | None]:
         except SnapshotNotFound as error:
             if undecided is None and refused is not None:
                 raise refused from None
-            if answered and undecided is None and context.snapshots.are_the_catalogs and not base.is_current():
+            if answered and undecided is None and context.snapshots.catalog_owns_history and not base.is_current():
                 return False, None  # rolled back in between: the catalog compares the base and refuses for good
             if answered:  # exists for the create but not for the read: it may be this commit's
                 undecided = error

@@ -42,7 +42,7 @@ def chain_break(context: TableContext, snapshot: Snapshot, *, gaps: bool) -> str
     snapshot names another base than the snapshot below it, or lies above a gap in the ids, which counts with ``gaps``.
     """
     snapshots = context.snapshots
-    if snapshot.id == 1 or snapshots.are_the_catalogs:
+    if snapshot.id == 1 or snapshots.catalog_owns_history:
         return None
     try:
         below = snapshots.read(snapshot.id - 1)

@@ -142,7 +142,7 @@ class Lookup:
         For rewrites, the single-record rule does not apply.
         """
         context = self.reader.context
-        comparison = _comparison(context.schema, context.options, merges_lone=move is Move.REWRITE)
+        comparison = _comparison(context.schema, context.options, merges_single_rows=move is Move.REWRITE)
         for pieces in _windows(self.reader, section):
             rows, groups = _arranged(self.reader, pieces)
             found = self.higher.find(_without_state(self.reader, rows, groups)[0])
@@ -167,11 +167,11 @@ class FirstRow(Lookup):
             yield comparison.by_first(rows, groups, known, changelog=self.writes_changelog)
 
 
-def _comparison(schema: TableSchema, options: TableOptions, *, merges_lone: bool = False) -> Comparison:
+def _comparison(schema: TableSchema, options: TableOptions, *, merges_single_rows: bool = False) -> Comparison:
     ignored = options["changelog-producer.row-deduplicate-ignore-fields"] or ()
     compared = tuple(name for name in schema.names if name not in ignored)
     return Comparison(
-        merge_engine(schema, options, merges_lone=merges_lone),
+        merge_engine(schema, options, merges_single_rows=merges_single_rows),
         tuple(f.name for f in schema.file_fields),
         compared if options["changelog-producer.row-deduplicate"] else None,
     )

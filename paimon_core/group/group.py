@@ -33,7 +33,7 @@ from paimon_core.errors import (
 )
 from paimon_core.group.record import GroupVersion, Intent, Mode, Part
 from paimon_core.group.store import GroupStore
-from paimon_core.group.table_commit import has_landed, land, user_of
+from paimon_core.group.table_commit import commit_part, is_part_committed, user_of
 from paimon_core.metadata import clock
 from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.metadata.context import TableContext
@@ -183,7 +183,7 @@ class Group:
             raise NotFound(f"group {self.name} has no pending publish", group=self.name)
         for name, part in pending.parts.items():
             with contextlib.suppress(NotFound):
-                if has_landed(self.catalog.table(name), part, pending, self.name):
+                if is_part_committed(self.catalog.table(name), part, pending, self.name):
                     raise InvalidRequest(
                         f"publish {pending.number} of group {self.name} is committed to table {name} already: call "
                         "recover() to complete it; to abandon it, roll that table back first",
@@ -313,7 +313,7 @@ class Group:
         members = dict(earlier.tables) if earlier else {}
         for name, part in intent.parts.items():
             try:
-                members[name] = land(self.catalog.table(name), part, intent, self.name)
+                members[name] = commit_part(self.catalog.table(name), part, intent, self.name)
             except PaimonError:
                 if intent.number in self.store.numbers("version"):
                     break  # a concurrent process completed it, and later publishes may have followed

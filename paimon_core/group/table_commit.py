@@ -23,7 +23,7 @@ def user_of(group: str) -> str:
     return f"group-{group}"
 
 
-def land(table: Table, part: Part, intent: Intent, group: str) -> Member:
+def commit_part(table: Table, part: Part, intent: Intent, group: str) -> Member:
     """Commit the part under (the group's user, the intent's number) and tag its snapshot, or roll back to a tag.
 
     Raises AlreadyExists when the tag name is used for another snapshot, SnapshotNotFound for an empty part of a table
@@ -51,7 +51,7 @@ def land(table: Table, part: Part, intent: Intent, group: str) -> Member:
     return Member(_tag(table, tag, snapshot).id, tag)
 
 
-def has_landed(table: Table, part: Part, intent: Intent, group: str) -> bool:
+def is_part_committed(table: Table, part: Part, intent: Intent, group: str) -> bool:
     """Whether the table has committed its part; raises TableNotFound for a table that was re-created since."""
     _check_same(table, part, intent, group)
     if part.mode is Mode.ROLLBACK:

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from paimon_core.metadata.context import TableContext
 
 
-def remove_emptied(context: TableContext, deleted: Iterable[str]) -> int:
+def remove_empty_directories(context: TableContext, deleted: Iterable[str]) -> int:
     """Remove the directories of deleted data files that are empty now, then their empty parents; return how many.
 
     Never removes the root. A directory that cannot be removed is kept, because a concurrent writer may have created a

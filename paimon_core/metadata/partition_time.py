@@ -25,7 +25,7 @@ class PartitionTime:
 
     context: TableContext
 
-    def told_by(self, partition: bytes) -> tuple[LocalTime | None, str]:
+    def time_of(self, partition: bytes) -> tuple[LocalTime | None, str]:
         """Return the time of a serialized partition and "", or None and the reason.
 
         A null value has no time, nor has a value whose text does not fit the format. Dates and timestamps have the text
@@ -83,7 +83,7 @@ def is_expired_by_value(context: TableContext, partition: bytes, now_millis: int
     if lifetime is None or context.options[STRATEGY] != BY_VALUE or not context.schema.partition_keys:
         return False
     try:
-        time_found, _ = PartitionTime(context).told_by(partition)
+        time_found, _ = PartitionTime(context).time_of(partition)
     except InvalidRequest:
         return False
     return time_found is not None and time_found.total_nanos < local_nanos(now_millis) - lifetime * 1_000_000

@@ -272,9 +272,9 @@ _ORC = (
     ("orc.dictionary.key.threshold", "number", "0.8"),
 )
 """Options for ORC files (OrcOptions)."""
-CARRIED: dict[str, tuple[str, str]] = {key: (kind, default) for key, kind, default in (*_CORE, *_FLINK, *_SPARK, *_ORC)}
+IGNORED: dict[str, tuple[str, str]] = {key: (kind, default) for key, kind, default in (*_CORE, *_FLINK, *_SPARK, *_ORC)}
 """The kind and the default of each ignored option, by key."""
-CARRIED_PREFIXES = (
+IGNORED_PREFIXES = (
     "parquet.",
     "orc.",
     "avro.",

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from enum import StrEnum
 
 from paimon_core.options.field_options import is_field_option
-from paimon_core.options.ignored_options import CARRIED, CARRIED_PREFIXES
+from paimon_core.options.ignored_options import IGNORED, IGNORED_PREFIXES
 from paimon_core.options.supported_options import SUPPORTED
-from paimon_core.options.unsupported_options import UNBUILT
+from paimon_core.options.unsupported_options import UNSUPPORTED
 
 OLDER_NAMES = {
     "first-row.ignore-delete": "ignore-delete",
@@ -33,7 +33,7 @@ OLDER_NAMES = {
 """Older name to current name. An older name is used where the current name is absent; of several, the first here."""
 TYPE = "type"
 """The option for the type of a table, which ``TableOptions.parse`` checks before all other options."""
-KNOWN = frozenset({*SUPPORTED, *UNBUILT, *CARRIED, *OLDER_NAMES, TYPE})
+KNOWN = frozenset({*SUPPORTED, *UNSUPPORTED, *IGNORED, *OLDER_NAMES, TYPE})
 
 
 class Use(StrEnum):
@@ -60,11 +60,11 @@ def current_names(options: Mapping[str, str]) -> dict[str, str]:
     return found
 
 
-def is_carried(key: str) -> bool:
+def is_ignored(key: str) -> bool:
     """Whether the key is an ignored option of Paimon (``ignored_options``)."""
-    return key in CARRIED or (key not in SUPPORTED and key not in UNBUILT and key.startswith(CARRIED_PREFIXES))
+    return key in IGNORED or (key not in SUPPORTED and key not in UNSUPPORTED and key.startswith(IGNORED_PREFIXES))
 
 
 def is_known(key: str) -> bool:
     """Whether the key is an option of Paimon."""
-    return key in KNOWN or is_field_option(key) or key.startswith(CARRIED_PREFIXES)
+    return key in KNOWN or is_field_option(key) or key.startswith(IGNORED_PREFIXES)

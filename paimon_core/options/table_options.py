@@ -13,12 +13,12 @@ from typing import Any
 
 from paimon_core.errors import InvalidOption, UnsupportedFeature
 from paimon_core.options.field_options import FieldOptions, SequenceGroup, is_field_option, parse_field_option
-from paimon_core.options.ignored_options import CARRIED
-from paimon_core.options.names import KNOWN, OLDER_NAMES, TYPE, Use, current_names, is_carried, is_known
+from paimon_core.options.ignored_options import IGNORED
+from paimon_core.options.names import KNOWN, OLDER_NAMES, TYPE, Use, current_names, is_ignored, is_known
 from paimon_core.options.parsers import KINDS, with_unit
 from paimon_core.options.similar_names import nearest, suggested
 from paimon_core.options.supported_options import SUPPORTED
-from paimon_core.options.unsupported_options import UNBUILT, Stops
+from paimon_core.options.unsupported_options import UNSUPPORTED, Stops
 
 _ORDINARY = "table"
 _MATERIALIZED = "materialized-table"
@@ -167,11 +167,11 @@ class _Reading:
             self.uses[key] = self._obeyed(key, text)
         elif is_field_option(key):
             self.uses[key] = self._of_column(key, text)
-        elif key in UNBUILT:
+        elif key in UNSUPPORTED:
             self.uses[key] = self._unbuilt(key, text)
-        elif is_carried(key) or _is_column_index(key):
-            if self.creating and key in CARRIED:
-                self._parse(key, text, KINDS[CARRIED[key][0]])
+        elif is_ignored(key) or _is_column_index(key):
+            if self.creating and key in IGNORED:
+                self._parse(key, text, KINDS[IGNORED[key][0]])
             self.uses[key] = Use.IGNORED
         else:
             self._check_foreign(key, text)
@@ -209,7 +209,7 @@ class _Reading:
         return Use.OBEYED
 
     def _unbuilt(self, key: str, text: str) -> Use:
-        option = UNBUILT[key]
+        option = UNSUPPORTED[key]
         if option.is_idle(text):
             return Use.IDLE
         message = f"option {key!r} = {text!r:.80} is not supported" + (

@@ -23,7 +23,7 @@ class Stops(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Unbuilt:
+class UnsupportedOption:
     """One option: what a value that turns the feature on prevents, and how to recognise other values."""
 
     key: str
@@ -117,8 +117,8 @@ _WRITES: tuple[tuple[str, str, Callable[[str], Any]], ...] = (
     ("pk-multivalue.index.columns", "", _blank),
     ("pk-full-text.index.columns", "", _blank),
 )
-UNBUILT: dict[str, Unbuilt] = {
-    key: Unbuilt(key, stops, default, parse)
+UNSUPPORTED: dict[str, UnsupportedOption] = {
+    key: UnsupportedOption(key, stops, default, parse)
     for stops, options in ((Stops.READS, _READS), (Stops.WRITES, _WRITES))
     for key, default, parse in options
 }

@@ -54,7 +54,7 @@ def write_spark(
     """
     spec = _overwrite(table, overwrite)
     request = CommitRequest.of(table.context, user, identifier, properties)
-    if (committed := request.landed()) is not None:
+    if (committed := request.committed_snapshot()) is not None:
         return committed
     messages = write_messages(df, table, kinds=kinds, order_by=order_by, overwrites=overwrite is not None, tasks=tasks)
     return table.complete(request, messages, spec)

@@ -18,7 +18,7 @@ import pyarrow as pa
 from paimon_core.errors import CommitStateUnknown, InvalidRequest, PaimonError, StorageError
 from paimon_core.storage.connections import connection
 from paimon_core.storage.object_store import Failure, Meaning, ObjectStore, Page, StoredObject, Upload
-from paimon_core.storage.probe import prove_once
+from paimon_core.storage.probe import check_conditional_write_once
 from paimon_core.storage.remote_file import TAIL_BYTES, RemoteOutput, RemoteReader, RemoteWriter
 from paimon_core.storage.secret import Secret, scrubbed
 from paimon_core.storage.storage import FileInfo, Storage
@@ -124,7 +124,7 @@ class ObjectStorage(Storage):
         if not data:
             raise InvalidRequest(f"cannot publish {path}: an empty file cannot be created exclusively", path=path)
         place = (self.base, *(option for option in self.options if not isinstance(option[1], Secret)))
-        prove_once(place, self._create, self.delete, posixpath.dirname(path))
+        check_conditional_write_once(place, self._create, self.delete, posixpath.dirname(path))
         return self._create(path, data)
 
     def _create(self, path: str, data: bytes) -> bool:

@@ -21,7 +21,7 @@ _proven_places: set[Hashable] = set()
 _probe_lock = threading.Lock()
 
 
-def prove_once(
+def check_conditional_write_once(
     place: Hashable, create: Callable[[str, bytes], bool], delete: Callable[[list[str]], object], directory: str
 ) -> None:
     """Call ``prove``, unless it has succeeded in this process for the same place."""
@@ -29,11 +29,13 @@ def prove_once(
         return
     with _probe_lock:
         if place not in _proven_places:
-            prove(create, delete, directory)
+            check_conditional_write(create, delete, directory)
             _proven_places.add(place)
 
 
-def prove(create: Callable[[str, bytes], bool], delete: Callable[[list[str]], object], directory: str) -> None:
+def check_conditional_write(
+    create: Callable[[str, bytes], bool], delete: Callable[[list[str]], object], directory: str
+) -> None:
     """Create a file with a new name twice in ``directory`` with ``create``, the exclusive creation to test.
 
     The file is deleted afterwards if possible: a writer needs no permission to delete. Raises

@@ -18,7 +18,7 @@ from aiobotocore.httpsession import AIOHTTPSession
 from botocore.exceptions import BotoCoreError, ConnectTimeoutError, HTTPClientError, ReadTimeoutError
 
 from paimon_core.storage.object_store import Failure, Meaning, Page, StoredObject, Upload, meaning_of
-from paimon_core.storage.time_out import REQUESTS, STANDARD, TimeOut, Unanswered
+from paimon_core.storage.time_out import REQUESTS, STANDARD, RequestTimedOut, TimeOut
 
 CONNECT_SECONDS = 5
 SENDS = REQUESTS
@@ -131,7 +131,7 @@ class S3Store:
         for _ in range(SENDS - 1):
             try:
                 return self._run(read)
-            except Unanswered:
+            except RequestTimedOut:
                 raise
             except Exception as error:
                 failed = self.failure(error)

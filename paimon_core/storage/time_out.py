@@ -21,7 +21,7 @@ REQUESTS = 5
 _MILLIS = {"ms": 1, "s": 1000, "min": 60_000}
 
 
-class Unanswered(Exception):
+class RequestTimedOut(Exception):
     """The store did not answer in time; it may have executed the request."""
 
 
@@ -69,10 +69,10 @@ class TimeOut:
 
         return sync(loop, bounded)
 
-    def unanswered(self, requests: int | None = REQUESTS) -> Unanswered:
+    def unanswered(self, requests: int | None = REQUESTS) -> RequestTimedOut:
         """Return the error for a call that took too long; it names the option."""
         longest = self.seconds * (requests or 1)
-        return Unanswered(f"no answer within {longest:g} s (option {OPTION} = {self.seconds:g} s a request)")
+        return RequestTimedOut(f"no answer within {longest:g} s (option {OPTION} = {self.seconds:g} s a request)")
 
 
 STANDARD = TimeOut()

@@ -89,7 +89,7 @@ class CommitRequest:
         """Whether the commit has an identifier, and so happens exactly once for its (user, identifier)."""
         return self.identifier != BATCH_IDENTIFIER
 
-    def landed(self, above: int = 0) -> Snapshot | None:
+    def committed_snapshot(self, above: int = 0) -> Snapshot | None:
         """Return the snapshot that this (user, identifier) has committed before; None when there is none.
 
         Expired snapshots are not found. Only snapshots with an id above ``above`` are read. Raises InvalidRequest when
@@ -154,7 +154,7 @@ class CommitRequest:
             changes, self.context, author, overwrite, fresh=fresh, reads=reads, looked_at=self.looked_at
         )
         if changes and not snapshots and self.counts:
-            self.landed()
+            self.committed_snapshot()
         return snapshots[-1] if snapshots else None
 
     def commit_own(

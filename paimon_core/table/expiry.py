@@ -58,7 +58,7 @@ class Expiry:
         read.
         """
         context = self._checked_context()
-        snapshots, lasting = asked_retentions(context, keep_last, keep_max, older_than, limit)
+        snapshots, lasting = requested_retentions(context, keep_last, keep_max, older_than, limit)
         return expire.plan_snapshot_expiry(context, snapshots, decoupled=lasting is not None)
 
     def plan_changelog_expiry(
@@ -146,7 +146,7 @@ class Expiry:
         return mark_done(self._checked_context(), partitions, clock.now_millis())
 
 
-def asked_retentions(
+def requested_retentions(
     context: TableContext,
     keep_last: int | None,
     keep_max: int | None,

@@ -188,7 +188,7 @@ class Prepared:
                 found = self._context.snapshots.read(snapshot_id)
                 if found.uuid == uuid:
                     return found
-        return self._request().landed(above=self._base_id)
+        return self._request().committed_snapshot(above=self._base_id)
 
     def _is_on_latest(self) -> bool:
         """Whether the base is the latest snapshot and continues the chain; a gap in the ids does not count."""
@@ -309,7 +309,7 @@ def prepare(
     overwrite = overwrite_target(request.context, where) if overwrites else None
 
     def on(latest: Snapshot | None) -> Prepared | None:
-        refuse_landed(request)  # this checks all snapshots up to the base
+        check_not_committed(request)  # this checks all snapshots up to the base
         return _prepare(settle, _with_identifier(request), Base(request.context, latest), messages, overwrite, where)
 
     try:
@@ -329,9 +329,9 @@ def _new_files(messages: Sequence[CommitMessage]) -> Iterator[str]:
             yield file.file_name
 
 
-def refuse_landed(request: CommitRequest) -> None:
+def check_not_committed(request: CommitRequest) -> None:
     """Raise InvalidRequest when the user has committed this identifier or a higher one."""
-    if request.landed() is not None:
+    if request.committed_snapshot() is not None:
         raise InvalidRequest(
             f"user {request.user!r} has already committed identifier {request.identifier} to {request.context.name}",
             user=request.user,

@@ -22,7 +22,7 @@ from paimon_core.predicate import Predicate
 from paimon_core.table import compaction
 from paimon_core.table.branches import Branches
 from paimon_core.table.commit_request import CommitRequest
-from paimon_core.table.expiry import asked_retentions
+from paimon_core.table.expiry import requested_retentions
 from paimon_core.table.maintenance import Maintenance
 from paimon_core.table.tags import Tags, rollback_target
 from paimon_core.table.writing import TableWrites
@@ -89,7 +89,7 @@ class Table(TableWrites):
         """
         self._check_latest("expire snapshots")
         context = table_to_change(self.context)
-        snapshots, changelogs = asked_retentions(context, keep_last, keep_max, older_than, limit)
+        snapshots, changelogs = requested_retentions(context, keep_last, keep_max, older_than, limit)
         return expire_retained(context, snapshots, changelogs, dry_run=dry_run)
 
     @property

@@ -25,7 +25,7 @@ from paimon_core.table.analysis import analyze
 from paimon_core.table.commit_request import CommitRequest
 from paimon_core.table.message_check import check_messages
 from paimon_core.table.overwrite_target import overwrite_target
-from paimon_core.table.prepared import Prepared, prepare, refuse_landed
+from paimon_core.table.prepared import Prepared, check_not_committed, prepare
 from paimon_core.table.view import TableView
 from paimon_core.write.table_writer import TableWriter
 
@@ -58,8 +58,8 @@ class TableWrites(TableView):
         """
         self._check_latest("write")
         request = CommitRequest.of(self.context, user, identifier, properties, watermark)
-        if (landed := request.landed()) is not None:
-            return self.settle(landed)
+        if (committed_snapshot := request.committed_snapshot()) is not None:
+            return self.settle(committed_snapshot)
         with TableWriter(self.context) as writer:
             writer.write(data, kinds)
             return self.complete(request, writer.flush())
@@ -90,18 +90,18 @@ class TableWrites(TableView):
         """
         self._check_latest("commit")
         request = CommitRequest.of(self.context, user, identifier, properties, watermark)
-        if (landed := request.landed()) is None:
+        if (committed_snapshot := request.committed_snapshot()) is None:
             check_messages(messages, self.context)
-        if landed is None or _has_compaction(messages):
-            landed = request.commit(messages, overwrite, operation)
-        return None if landed is None else self.settle(landed)
+        if committed_snapshot is None or _has_compaction(messages):
+            committed_snapshot = request.commit(messages, overwrite, operation)
+        return None if committed_snapshot is None else self.settle(committed_snapshot)
 
     def committed(self, user: str, identifier: int) -> Snapshot | None:
         """Return the snapshot that ``user`` committed with ``identifier``; None when there is none or it has expired.
 
         Raises InvalidRequest when the user has committed a higher identifier instead.
         """
-        return CommitRequest.of(self.context, user, identifier, None).landed()
+        return CommitRequest.of(self.context, user, identifier, None).committed_snapshot()
 
     def filter_committed(self, user: str, identifiers: Collection[int]) -> list[int]:
         """Return those ``identifiers`` that ``user`` has not committed: all above the user's highest (format 14.5).
@@ -133,8 +133,8 @@ class TableWrites(TableView):
         self._check_latest("overwrite")
         request = CommitRequest.of(self.context, user, identifier, properties, watermark)
         target = self.overwrite_spec(where)
-        if (landed := request.landed()) is not None:
-            return self.settle(landed)
+        if (committed_snapshot := request.committed_snapshot()) is not None:
+            return self.settle(committed_snapshot)
         with TableWriter(self.context, ignore_existing=True) as writer:
             writer.write(data)
             return self.complete(request, writer.flush(), target)
@@ -223,7 +223,7 @@ class TableWrites(TableView):
         if where is not None and not overwrite:
             raise InvalidRequest("prepare takes where only with overwrite=True: where selects what is replaced")
         request = CommitRequest.of(self.context, user, identifier, properties, watermark)
-        refuse_landed(request)
+        check_not_committed(request)
         if overwrite:
             self.overwrite_spec(where)
         with TableWriter(self.context, ignore_existing=overwrite) as writer:

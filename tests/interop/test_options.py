@@ -9,7 +9,7 @@ import pytest
 
 import paimon_core as paimon
 from paimon_core.options import Use
-from paimon_core.options.ignored_options import CARRIED
+from paimon_core.options.ignored_options import IGNORED
 
 FOREIGN = {
     "owner": "somebody",
@@ -56,7 +56,7 @@ LEFT_OUT = frozenset(
 def tuning() -> dict[str, str]:
     """Every option that is carried, at another value than its default."""
     options = {}
-    for key, (kind, default) in CARRIED.items():
+    for key, (kind, default) in IGNORED.items():
         if key in LEFT_OUT or (kind == "text" and key not in TEXTS):
             continue
         other = TEXTS[key] if kind == "text" else OTHER[kind]

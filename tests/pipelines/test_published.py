@@ -170,7 +170,7 @@ def test_a_new_source_replaces_its_table_alone(
 def test_a_publisher_that_died_is_finished_by_the_next(
     settings: Settings, written_here: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    finish, calls = group.land, []
+    finish, calls = group.commit_part, []
 
     def dies_at_the_second(table: Table, *rest: Any) -> Any:
         calls.append(table.name)
@@ -178,7 +178,7 @@ def test_a_publisher_that_died_is_finished_by_the_next(
             raise StorageError("the power went")
         return finish(table, *rest)
 
-    monkeypatch.setattr(group, "land", dies_at_the_second)
+    monkeypatch.setattr(group, "commit_part", dies_at_the_second)
     with pytest.raises(StorageError):
         load_dimensions(none, settings)
     assert sorted(v is None for v in latest(settings).values()) == [False, True, True]

@@ -95,12 +95,12 @@ class MetadataHistory(History):
         request = CommitRequest.of(table.context, user, identifier, None)
         call.identifier = request.identifier
         try:
-            landed = request.landed()
+            committed_snapshot = request.committed_snapshot()
         except InvalidRequest as error:  # another process has committed a higher identifier
             self.oracle.refused(call, error)
             return
-        if landed is not None:
-            self.oracle.acknowledged(call, [landed])
+        if committed_snapshot is not None:
+            self.oracle.acknowledged(call, [committed_snapshot])
             return
         partition, row = place[0], (place[0], call.number)
         new = self.file(table, place, {row})

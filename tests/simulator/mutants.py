@@ -78,8 +78,8 @@ def _no_exclusive_creation() -> list[Patch]:
 
 def _no_filter_on_retry() -> list[Patch]:
     return [
-        (committer._Commit, "look_for_ours", lambda self, base: None),
-        (CommitRequest, "landed", lambda self: None),
+        (committer._Commit, "find_own_snapshots", lambda self, base: None),
+        (CommitRequest, "committed_snapshot", lambda self: None),
     ]
 
 
@@ -130,7 +130,7 @@ def _hint_trusted() -> list[Patch]:
 
 
 def _changelog_dropped_on_retry() -> list[Patch]:
-    land = committer._Commit.land
+    commit_change = committer._Commit.commit_change
     assemble = assembly.Assembly.assemble
 
     def forgetful(self: Any, change: Any, base: Any, made: Any) -> Any:
@@ -143,9 +143,9 @@ def _changelog_dropped_on_retry() -> list[Patch]:
 
     def landing(self: Any, change: Any) -> None:
         tried.clear()
-        land(self, change)
+        commit_change(self, change)
 
-    return [(assembly.Assembly, "assemble", forgetful), (committer._Commit, "land", landing)]
+    return [(assembly.Assembly, "assemble", forgetful), (committer._Commit, "commit_change", landing)]
 
 
 def _sequences_from_zero() -> list[Patch]:
@@ -165,15 +165,15 @@ def _stale_base_on_retry() -> list[Patch]:
         snapshot = assemble(self, change, first, made)
         return snapshot and replace(snapshot, id=current.id + 1)
 
-    land = committer._Commit.land
+    commit_change = committer._Commit.commit_change
 
     def landing(self: Any, change: Any) -> None:
         seen.clear()
-        land(self, change)
+        commit_change(self, change)
 
     return [
         (assembly.Assembly, "assemble", stale),
-        (committer._Commit, "land", landing),
+        (committer._Commit, "commit_change", landing),
         (base.Base, "is_current", lambda self: True),
     ]
 
@@ -220,7 +220,7 @@ def _single_run_of_fsck() -> list[Patch]:
 
 
 def _ignore_incomplete_drops() -> list[Patch]:
-    return [(filesystem, "is_half_dropped", lambda storage, root: False)]
+    return [(filesystem, "is_interrupted_drop", lambda storage, root: False)]
 
 
 def _drop(seed: int) -> Any:

@@ -5,10 +5,10 @@ import pytest
 
 from paimon_core.errors import InvalidOption, UnsupportedFeature
 from paimon_core.options import SUPPORTED, TableOptions, Use, parse_bytes, parse_millis
-from paimon_core.options.ignored_options import CARRIED
+from paimon_core.options.ignored_options import IGNORED
 from paimon_core.options.names import OLDER_NAMES, current_names, is_known
 from paimon_core.options.parsers import KINDS, parse_zone
-from paimon_core.options.unsupported_options import UNBUILT
+from paimon_core.options.unsupported_options import UNSUPPORTED
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "options-2.1.txt"
 
@@ -251,11 +251,11 @@ def test_every_option_of_paimon_is_in_one_list():
     """options-2.1.txt: key, kind of value and default of each option of Paimon 2.1, its Flink and Spark connectors."""
     for line in GOLDEN.read_text().splitlines():
         key, kind, default = (part.strip() for part in line.split("|"))
-        if key in CARRIED:
-            assert CARRIED[key] == (kind, default), key
-        elif key in UNBUILT:
-            assert UNBUILT[key].default == default, key
-            assert UNBUILT[key].is_idle(default), key
+        if key in IGNORED:
+            assert IGNORED[key] == (kind, default), key
+        elif key in UNSUPPORTED:
+            assert UNSUPPORTED[key].default == default, key
+            assert UNSUPPORTED[key].is_idle(default), key
         elif key in SUPPORTED:
             if default and SUPPORTED[key].default is not None:
                 assert SUPPORTED[key].parse(default) == SUPPORTED[key].default, key
@@ -264,10 +264,10 @@ def test_every_option_of_paimon_is_in_one_list():
 
 
 def test_no_option_is_in_two_lists():
-    assert not SUPPORTED.keys() & UNBUILT.keys()
-    assert not CARRIED.keys() & (SUPPORTED.keys() | UNBUILT.keys())
-    assert not OLDER_NAMES.keys() & (SUPPORTED.keys() | UNBUILT.keys() | CARRIED.keys())
-    for kind, default in CARRIED.values():
+    assert not SUPPORTED.keys() & UNSUPPORTED.keys()
+    assert not IGNORED.keys() & (SUPPORTED.keys() | UNSUPPORTED.keys())
+    assert not OLDER_NAMES.keys() & (SUPPORTED.keys() | UNSUPPORTED.keys() | IGNORED.keys())
+    for kind, default in IGNORED.values():
         assert not default or KINDS[kind](default) is not None
 
 

@@ -28,7 +28,7 @@ HELD_BYTES = 4 << 20
 """Files up to this size are read once, into memory; larger files are read for the checksum and again for the rows."""
 
 
-class SealingSink(io.RawIOBase):
+class ChecksumSink(io.RawIOBase):
     """Writes the bytes of an ORC file to ``sink`` but holds back the end of the file until ``seal`` adds the checksum.
 
     The sink is not closed.

@@ -16,7 +16,7 @@ from paimon_core.datafile.column_bounds import ColumnBounds
 from paimon_core.datafile.field_ids import numbered_schema
 from paimon_core.datafile.file_format import LEAST_BATCH_ROWS, Arrays, counted_batches
 from paimon_core.datafile.nested_arrays import assembled, parts, whole
-from paimon_core.datafile.orc.file_checksum import SealingSink, verified
+from paimon_core.datafile.orc.file_checksum import ChecksumSink, verified
 from paimon_core.datafile.orc.metadata_checks import check_metadata
 from paimon_core.datafile.orc.timestamps import check_columns, check_values, leaves
 from paimon_core.datafile.statistics import Bounds
@@ -49,7 +49,7 @@ class OrcOutput:
             fields, FIELD_ID, lambda t: pa.int32() if t.root is TypeRoot.TIME else t.to_arrow()
         )
         codec = _CODECS.get(compression, compression)
-        self._seal = SealingSink(sink)
+        self._seal = ChecksumSink(sink)
         self._buffer = pa.BufferedOutputStream(pa.PythonFile(self._seal, mode="w"), _BUFFER_BYTES)
         self._is_sealed = False
         self._writer = orc.ORCWriter(self._buffer, compression=codec, stripe_size=STRIPE_BYTES)

@@ -39,7 +39,7 @@ class Aggregation:
     functions: Mapping[str, Aggregate]
     remove_on_delete: bool = False
     not_null: frozenset[str] = frozenset()
-    merges_lone: bool = False
+    merges_single_rows: bool = False
     """Also fold keys with only one row (``merge_engine``)."""
 
     @staticmethod
@@ -75,7 +75,7 @@ class Aggregation:
             return groups
         kinds = _kinds(rows)[groups.last]
         removed = self.remove_on_delete & (kinds == RowKind.DELETE)
-        return groups.keep((kinds & 1 == 0) | (((groups.lengths > 1) | self.merges_lone) & ~removed))
+        return groups.keep((kinds & 1 == 0) | (((groups.lengths > 1) | self.merges_single_rows) & ~removed))
 
     def fold(self, rows: pa.Table, groups: Groups, columns: Sequence[str]) -> pa.Table:
         """Fold each column by its function; key columns and sequence numbers are those of the last row."""
@@ -88,7 +88,7 @@ class Aggregation:
                 deletes = kinds == RowKind.DELETE
                 since, retracts = _since_last(deletes, whole), kinds == RowKind.UPDATE_BEFORE
         many = since.lengths > 1
-        if self.merges_lone:
+        if self.merges_single_rows:
             many |= True if deletes is None else ~deletes[since.last]
         dense = since.keep(many).compact()
         if retracts is not None and not retracts[dense.order].any():

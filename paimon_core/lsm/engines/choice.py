@@ -15,7 +15,7 @@ from paimon_core.schema import TableSchema
 from paimon_core.types import NESTED_ROOTS
 
 
-def merge_engine(schema: TableSchema, options: TableOptions, *, merges_lone: bool = False) -> MergeEngine:
+def merge_engine(schema: TableSchema, options: TableOptions, *, merges_single_rows: bool = False) -> MergeEngine:
     """Return the merge engine of a table with a primary key (option ``merge-engine``).
 
     ``merges_lone``: the single-record rule does not apply, as in compactions with lookups (format 10.6), so the
@@ -37,7 +37,7 @@ def merge_engine(schema: TableSchema, options: TableOptions, *, merges_lone: boo
     if name == "first-row":
         return FirstRow.of(options)
     if name == "aggregation":
-        return replace(Aggregation.of(schema, options), merges_lone=merges_lone)
+        return replace(Aggregation.of(schema, options), merges_single_rows=merges_single_rows)
     if name == "partial-update":
-        return replace(partial_update(schema, options), merges_lone=merges_lone)
+        return replace(partial_update(schema, options), merges_single_rows=merges_single_rows)
     raise UnsupportedFeature(f"option merge-engine = {name!r} is not supported", option="merge-engine", value=name)

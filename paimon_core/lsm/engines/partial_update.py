@@ -53,7 +53,7 @@ class PartialUpdate:
     remove_on_delete: bool = False
     removing: tuple[tuple[str, ...], ...] = ()
     """The ordering columns of the sequence groups in which a -D row removes the record."""
-    merges_lone: bool = False
+    merges_single_rows: bool = False
     """Also merge keys with only one row (``merge_engine``)."""
 
     def inputs(self, columns: Sequence[str]) -> tuple[str, ...]:
@@ -72,7 +72,7 @@ class PartialUpdate:
         if adds.all():
             return groups
         alive = adds[groups.last]
-        many = groups.lengths > (0 if self.merges_lone else 1)
+        many = groups.lengths > (0 if self.merges_single_rows else 1)
         alive[many] = self._state(rows, groups.keep(many)).kinds != RowKind.DELETE
         return groups.keep(alive)
 
@@ -82,7 +82,7 @@ class PartialUpdate:
         Raises InvalidRequest naming the options for a retract that no option allows, naming column and function for a
         retract that the function cannot apply, and naming the column for a null in a NOT NULL column.
         """
-        many = groups.lengths > (0 if self.merges_lone else 1)
+        many = groups.lengths > (0 if self.merges_single_rows else 1)
         state = self._state(rows, groups.keep(many))
         rules: dict[str, Rule] = {name: self._plain(name, state, many) for name in columns}
         for group in self.groups:

@@ -39,7 +39,7 @@ def fast_forward(context: TableContext, name: str) -> Snapshot:
     Raises BranchNotFound; InvalidRequest when the branch has no snapshots or is the current branch; CommitConflict
     that names what would be lost when the current branch has changed since the branch was created.
     """
-    context.snapshots.check_own_history(f"take over branch {name!r}")
+    context.snapshots.refuse_if_catalog_owns_history(f"take over branch {name!r}")
     branch = _source_branch(context, name)
     latest = branch.snapshots.latest()
     if latest is None:

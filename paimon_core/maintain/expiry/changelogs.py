@@ -13,13 +13,13 @@ from dataclasses import dataclass, field, replace
 from paimon_core.maintain.expiry.expiry_run import ExpiryRun
 from paimon_core.maintain.expiry.retention import (
     Bound,
-    Chosen,
+    ExpirySelection,
     Retention,
     bounds,
     choose_changelogs,
     refuse_unread_options,
 )
-from paimon_core.maintain.expiry.still_due import plan_outdated_when_missing, recheck_chosen
+from paimon_core.maintain.expiry.still_due import plan_outdated_when_missing, recheck_selection
 from paimon_core.maintain.planning.existing_files import existing_files
 from paimon_core.maintain.planning.plan import Plan, Protected
 from paimon_core.maintain.planning.table_state import TableState
@@ -106,32 +106,32 @@ def apply_changelog_expiry(context: TableContext, plan: Plan) -> ChangelogReport
     if plan.is_empty:
         return ChangelogReport(context.name, protected=plan.protected)
     with plan_outdated_when_missing(context):
-        expiry = _removable(context, recheck_chosen(context, plan, "changelogs", context.changelogs))
+        expiry = _removable(context, recheck_selection(context, plan, "changelogs", context.changelogs))
     return _carry_out(context, expiry.as_planned(plan), seen)
 
 
-def _compute(context: TableContext, retention: Retention) -> tuple[Chosen, ExpiryRun | None]:
+def _compute(context: TableContext, retention: Retention) -> tuple[ExpirySelection, ExpiryRun | None]:
     retention.check()
     refuse_unread_options(context)
 
-    def attempt() -> tuple[Chosen, ExpiryRun | None]:
+    def attempt() -> tuple[ExpirySelection, ExpiryRun | None]:
         chosen = _chosen(context, retention)
         return chosen, _removable(context, chosen) if chosen.expired else None
 
     return retry_when_vanished(attempt)
 
 
-def _chosen(context: TableContext, retention: Retention) -> Chosen:
+def _chosen(context: TableContext, retention: Retention) -> ExpirySelection:
     snapshots, ids = context.snapshots.ids(), context.changelogs.ids()
     if not snapshots or not ids:
-        return Chosen()
+        return ExpirySelection()
     limits = bounds(context, retention, [ids[0], snapshots[-1]], consumers=True)
     # An interrupted run may leave both a snapshot and its lasting changelog: the snapshot still uses the changelog.
     limits.append(Bound(snapshots[0], f"snapshot {snapshots[0]}"))
     return choose_changelogs(context, retention, ids, limits, snapshots[-1])
 
 
-def _removable(context: TableContext, chosen: Chosen) -> ExpiryRun:
+def _removable(context: TableContext, chosen: ExpirySelection) -> ExpiryRun:
     first_kept = chosen.first_kept
     assert first_kept is not None
     removable = RemovableFiles(context)

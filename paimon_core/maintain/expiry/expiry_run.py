@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from paimon_core.maintain.empty_directories import remove_emptied
+from paimon_core.maintain.empty_directories import remove_empty_directories
 from paimon_core.maintain.executor import WorkExecutor, delete_files
 from paimon_core.maintain.expiry.still_due import only_planned
 from paimon_core.maintain.planning.existing_files import existing_files
@@ -53,5 +53,5 @@ class ExpiryRun:
         removed = self.removal(context)
         delete_files(executor, context, removed.paths)
         if context.options["snapshot.clean-empty-directories"]:
-            remove_emptied(context, [f.path for f in self.data])
+            remove_empty_directories(context, [f.path for f in self.data])
         return removed

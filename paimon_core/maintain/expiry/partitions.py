@@ -204,7 +204,7 @@ def _entries(context: TableContext, snapshot: Snapshot | None) -> list[ManifestE
 def _by_value(context: TableContext, live: Iterable[bytes], threshold: int) -> tuple[list[bytes], list[Protected]]:
     times, expired, protected = PartitionTime(context), [], []
     for partition in live:
-        time, reason = times.told_by(partition)
+        time, reason = times.time_of(partition)
         if time is None:
             protected.append(Protected(_description(context, partition), f"{reason}; drop it, or use update-time"))
         elif time.total_nanos < threshold:

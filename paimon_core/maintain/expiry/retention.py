@@ -60,7 +60,7 @@ class Bound:
 
 
 @dataclass(frozen=True)
-class Chosen:
+class ExpirySelection:
     """The snapshots to expire, the first one to keep, and what protects that one when it is old enough to expire."""
 
     expired: tuple[Snapshot, ...] = ()
@@ -84,7 +84,7 @@ def bounds(context: TableContext, retention: Retention, ids: Sequence[int], *, c
 
 def choose_snapshots(
     context: TableContext, retention: Retention, ids: Sequence[int], held: Iterable[Bound], newest: int
-) -> Chosen:
+) -> ExpirySelection:
     """Choose the snapshots to expire.
 
     A snapshot is old enough when its successor was committed before ``older_than_millis``: it was no longer the latest
@@ -109,12 +109,12 @@ def choose_snapshots(
                 break
             expired.append(current)
         current = following
-    return Chosen(tuple(expired), current, protected)
+    return ExpirySelection(tuple(expired), current, protected)
 
 
 def choose_changelogs(
     context: TableContext, retention: Retention, ids: Sequence[int], held: Iterable[Bound], newest: int
-) -> Chosen:
+) -> ExpirySelection:
     """Choose the changelogs that were committed before ``older_than_millis``; the newest is kept (format 16.2)."""
     held = list(held)
     ceiling, forced_below = min(b.first for b in held), newest - retention.retain_max + 1
@@ -128,9 +128,9 @@ def choose_changelogs(
         if young or current.id >= ceiling or current.id == ids[-1]:
             old_enough = not young and current.id >= ceiling
             protected = _protections("changelog", current.id, held) if old_enough else ()
-            return Chosen(tuple(expired), current, protected)
+            return ExpirySelection(tuple(expired), current, protected)
         expired.append(current)
-    return Chosen()
+    return ExpirySelection()
 
 
 def _limit(limit: int) -> str:

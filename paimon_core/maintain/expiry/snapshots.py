@@ -31,13 +31,13 @@ from paimon_core.maintain.executor import WorkExecutor
 from paimon_core.maintain.expiry.expiry_run import ExpiryRun
 from paimon_core.maintain.expiry.retention import (
     Bound,
-    Chosen,
+    ExpirySelection,
     Retention,
     bounds,
     choose_snapshots,
     refuse_unread_options,
 )
-from paimon_core.maintain.expiry.still_due import plan_outdated_when_missing, recheck_chosen
+from paimon_core.maintain.expiry.still_due import plan_outdated_when_missing, recheck_selection
 from paimon_core.maintain.planning.existing_files import existing_files
 from paimon_core.maintain.planning.plan import Plan, Protected
 from paimon_core.maintain.planning.table_state import TableState
@@ -145,7 +145,7 @@ def apply_snapshot_expiry(context: TableContext, plan: Plan, *, executor: WorkEx
         return ExpireReport(context.name, protected=plan.protected)
     delta, decoupled = plan.argument("first_kept_delta", str), plan.argument("decoupled", bool)
     with plan_outdated_when_missing(context):
-        expiry = _removable(context, recheck_chosen(context, plan, "snapshots", context.snapshots), decoupled)
+        expiry = _removable(context, recheck_selection(context, plan, "snapshots", context.snapshots), decoupled)
     expiry = expiry.as_planned(plan)
     report = None
     if expiry.first_kept.delta_manifest_list == delta:
@@ -161,22 +161,24 @@ def apply_snapshot_expiry(context: TableContext, plan: Plan, *, executor: WorkEx
 
 def _compute(
     context: TableContext, retention: Retention, protected: tuple[int, ...], decoupled: bool
-) -> tuple[Chosen, ExpiryRun | None]:
+) -> tuple[ExpirySelection, ExpiryRun | None]:
     """Compute what to delete; retries when a concurrent run deletes snapshots meanwhile."""
     retention.check()
     refuse_unread_options(context)
 
-    def attempt() -> tuple[Chosen, ExpiryRun | None]:
+    def attempt() -> tuple[ExpirySelection, ExpiryRun | None]:
         chosen = _chosen(context, retention, protected, decoupled)
         return chosen, _removable(context, chosen, decoupled) if chosen.expired else None
 
     return retry_when_vanished(attempt)
 
 
-def _chosen(context: TableContext, retention: Retention, protected: tuple[int, ...], decoupled: bool) -> Chosen:
+def _chosen(
+    context: TableContext, retention: Retention, protected: tuple[int, ...], decoupled: bool
+) -> ExpirySelection:
     ids = context.snapshots.ids()
     if not ids:
-        return Chosen()
+        return ExpirySelection()
     # With consumer.changelog-only, consumers read lasting changelogs and do not need the snapshots.
     consumers = not (decoupled and context.options["consumer.changelog-only"])
     limits = bounds(context, retention, ids, consumers=consumers)
@@ -184,7 +186,7 @@ def _chosen(context: TableContext, retention: Retention, protected: tuple[int, .
     return choose_snapshots(context, retention, ids, limits, ids[-1])
 
 
-def _removable(context: TableContext, chosen: Chosen, decoupled: bool) -> ExpiryRun:
+def _removable(context: TableContext, chosen: ExpirySelection, decoupled: bool) -> ExpiryRun:
     first_kept = chosen.first_kept
     assert first_kept is not None
     removable = RemovableFiles(context)

@@ -9,14 +9,16 @@ import contextlib
 from collections.abc import Iterable, Iterator
 
 from paimon_core.errors import PlanOutdated, SnapshotNotFound
-from paimon_core.maintain.expiry.retention import Chosen
+from paimon_core.maintain.expiry.retention import ExpirySelection
 from paimon_core.maintain.planning.plan import Plan, PlannedFile
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.stores.changelog_store import ChangelogStore
 from paimon_core.metadata.stores.snapshot_store import SnapshotStore
 
 
-def recheck_chosen(context: TableContext, plan: Plan, kind: str, store: SnapshotStore | ChangelogStore) -> Chosen:
+def recheck_selection(
+    context: TableContext, plan: Plan, kind: str, store: SnapshotStore | ChangelogStore
+) -> ExpirySelection:
     """Read what the plan expires again; ``kind`` is "snapshots" or "changelogs", also the name of the plan's argument.
 
     Raises PlanOutdated unless the plan contains all ids below the first that it keeps, InvalidRequest for an argument
@@ -30,7 +32,7 @@ def recheck_chosen(context: TableContext, plan: Plan, kind: str, store: Snapshot
             table=context.name,
         )
     kept = store.read(first_kept)
-    return Chosen(tuple(map(store.read, ids)), kept, plan.protected)
+    return ExpirySelection(tuple(map(store.read, ids)), kept, plan.protected)
 
 
 @contextlib.contextmanager

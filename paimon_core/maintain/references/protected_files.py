@@ -52,7 +52,7 @@ def keep_branches(removable: RemovableFiles) -> list[Protected]:
     for context in contexts_of_branches(removable.context) if removable.context.branches.names() else ():
         if context.branch == own:
             continue
-        count, by_delta = 0, told_by_delta_once(context)
+        count, by_delta = 0, delta_may_be_changelog(context)
         for root in roots_of(context):
             if root.holder is not Holder.CHANGELOG:
                 count += removable.keep([root.snapshot])
@@ -71,12 +71,12 @@ def keep_own_changelogs(removable: RemovableFiles) -> int:
     """
     context = removable.context
     ids = context.changelogs.ids()
-    if not ids or not told_by_delta_once(context):
+    if not ids or not delta_may_be_changelog(context):
         return 0
     return removable.keep_changes(map(context.changelogs.read, ids), by_delta=True)
 
 
-def told_by_delta_once(context: TableContext) -> bool:
+def delta_may_be_changelog(context: TableContext) -> bool:
     """Whether appended files may be the changelog of this branch: a schema has no changelog producer (format 10.4)."""
     schemas = map(context.schemas.read, context.schemas.ids())
     return any(s.options.get("changelog-producer", "none").strip().lower() == "none" for s in schemas)

@@ -113,7 +113,7 @@ class RemovableFiles:
         """Add the snapshot's changelog files with their manifests and manifest list (format 10.3)."""
         if snapshot.changelog_manifest_list is None:
             return
-        for entry in patient_entries(self.context, snapshot.changelog_manifest_list):
+        for entry in readable_entries(self.context, snapshot.changelog_manifest_list):
             if entry.kind is FileKind.ADD:
                 self.add_file(entry)
         self._add_list(snapshot.changelog_manifest_list, snapshot.changelog_manifest_list_size)
@@ -223,7 +223,7 @@ class RemovableFiles:
         return self._read[name]
 
 
-def patient_entries(context: TableContext, list_name: str) -> Iterator[ManifestEntry]:
+def readable_entries(context: TableContext, list_name: str) -> Iterator[ManifestEntry]:
     """Yield the entries of all manifests in a list; manifests that are missing or unreadable are skipped."""
     with contextlib.suppress(CorruptTable):
         for manifest in context.manifests.read_list(list_name):

@@ -24,7 +24,7 @@ from paimon_core.maintain.planning.plan import Plan
 from paimon_core.maintain.planning.table_state import TableState
 from paimon_core.maintain.rollback.rollback_guard import GUARD
 from paimon_core.maintain.tags.operations import check_held
-from paimon_core.maintain.tags.success_files import note_deleted
+from paimon_core.maintain.tags.success_files import delete_success_file_of_tag
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.metadata.stores.tag_store import new_tag
@@ -69,7 +69,7 @@ def rollback(context: TableContext, to: Snapshot) -> Snapshot:
     CommitConflict when concurrent expiries or commits keep changing the table; UnsupportedFeature when the catalog
     owns the history.
     """
-    context.snapshots.check_own_history("roll back")
+    context.snapshots.refuse_if_catalog_owns_history("roll back")
     restores = _restores(context, to)
     guard = _guard(context, to)
     if restores:
@@ -158,4 +158,4 @@ def _drop_tags(context: TableContext, to: Snapshot) -> None:
         if tag.snapshot.id > to.id:
             with contextlib.suppress(TagNotFound):
                 context.tags.delete(tag.name)
-                note_deleted(context, tag.name)
+                delete_success_file_of_tag(context, tag.name)

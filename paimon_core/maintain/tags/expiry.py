@@ -15,7 +15,7 @@ from paimon_core.maintain.planning.plan import Plan
 from paimon_core.maintain.planning.table_state import TableState
 from paimon_core.maintain.references.removable_files import Removal
 from paimon_core.maintain.tags.operations import delete_tag, drop_tag
-from paimon_core.maintain.tags.release import only_of
+from paimon_core.maintain.tags.release import files_used_only_by
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.stores.tag_store import Tag
 
@@ -54,7 +54,7 @@ def plan_tag_expiry(context: TableContext, *, now_millis: int, older_than_millis
     """
     state = TableState.of(context)
     over = [t for t in context.tags.list() if _is_over(context, t, now_millis, older_than_millis)]
-    data, metadata = only_of(context, *over).files()
+    data, metadata = files_used_only_by(context, *over).files()
     return Plan(
         OPERATION,
         context.name,

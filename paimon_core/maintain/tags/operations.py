@@ -17,8 +17,8 @@ from paimon_core.maintain.planning.plan import Plan
 from paimon_core.maintain.planning.table_state import TableState
 from paimon_core.maintain.references.removable_files import Removal
 from paimon_core.maintain.tags.names import check_new_name
-from paimon_core.maintain.tags.release import only_of, release
-from paimon_core.maintain.tags.success_files import note_created, note_deleted
+from paimon_core.maintain.tags.release import files_used_only_by, release
+from paimon_core.maintain.tags.success_files import delete_success_file_of_tag, write_success_file_of_tag
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.metadata.stores.tag_store import Tag, new_tag
@@ -51,7 +51,7 @@ def create_tag(
             context.tags.delete(name)
         check_same_table(context)
         raise
-    note_created(context, name)
+    write_success_file_of_tag(context, name)
     return tag
 
 
@@ -103,7 +103,7 @@ def replace_tag(context: TableContext, name: str, snapshot: Snapshot, retained_m
             raise
 
     release(context, old, put, becomes=new)
-    note_created(context, name)
+    write_success_file_of_tag(context, name)
     return new
 
 
@@ -117,7 +117,7 @@ def delete_tag(context: TableContext, name: str, *, dry_run: bool = False) -> Re
     tag = _read_to_delete(context, name)
     if not dry_run:
         return drop_tag(context, tag)
-    data, metadata = only_of(context, tag).files()
+    data, metadata = files_used_only_by(context, tag).files()
     return Removal.of(existing_files(context.storage, data), existing_files(context.storage, metadata))
 
 
@@ -126,7 +126,7 @@ def drop_tag(context: TableContext, tag: Tag, allowed: frozenset[str] | None = N
 
     def drop() -> None:
         context.tags.delete(tag.name)
-        note_deleted(context, tag.name)
+        delete_success_file_of_tag(context, tag.name)
 
     return release(context, tag, drop, allowed=allowed)
 
@@ -134,7 +134,7 @@ def drop_tag(context: TableContext, tag: Tag, allowed: frozenset[str] | None = N
 def plan_tag_deletion(context: TableContext, name: str) -> Plan:
     """Plan the deletion of a tag and of the files that only it uses; raises as ``delete_tag``."""
     state = TableState.of(context)
-    data, metadata = only_of(context, _read_to_delete(context, name)).files()
+    data, metadata = files_used_only_by(context, _read_to_delete(context, name)).files()
     return Plan(
         OPERATION,
         context.name,

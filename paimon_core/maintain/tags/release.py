@@ -14,14 +14,14 @@ from dataclasses import replace
 from paimon_core.maintain.planning.existing_files import existing_files
 from paimon_core.maintain.planning.plan import PlannedFile
 from paimon_core.maintain.references.protected_files import keep_branches, keep_own_changelogs, seen_now, used_since
-from paimon_core.maintain.references.removable_files import RemovableFiles, Removal, patient_entries
+from paimon_core.maintain.references.removable_files import RemovableFiles, Removal, readable_entries
 from paimon_core.maintain.retry_when_vanished import retry_when_vanished
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.manifest_file import live_entries
 from paimon_core.metadata.stores.tag_store import Tag
 
 
-def only_of(context: TableContext, *tags: Tag) -> RemovableFiles:
+def files_used_only_by(context: TableContext, *tags: Tag) -> RemovableFiles:
     """Return the files that only these tags use; a tag whose snapshot is live contributes none.
 
     Raises CorruptTable when a snapshot, another tag or a branch cannot be read completely.
@@ -40,10 +40,10 @@ def release(
     """Call ``drop`` to delete or replace the tag, then delete the files that only it used; return these files.
 
     ``allowed`` restricts the deletion to these paths; ``becomes`` is the new tag when ``drop`` replaces it. Files that
-    are used by a tag or branch created meanwhile are kept. Raises as ``only_of``, before ``drop`` is called.
+    are used by a tag or branch created meanwhile are kept. Raises as ``files_used_only_by``, before ``drop`` is called.
     """
     seen = seen_now(context)
-    removable = only_of(context, tag)
+    removable = files_used_only_by(context, tag)
     if becomes is not None:
         removable.keep([becomes.snapshot])
         mark = (context.branch, becomes.name, becomes.snapshot.delta_manifest_list)
@@ -73,7 +73,7 @@ def _only_of(context: TableContext, tags: tuple[Tag, ...]) -> RemovableFiles:
         entries = (
             entry
             for list_name in (snapshot.base_manifest_list, snapshot.delta_manifest_list)
-            for entry in patient_entries(context, list_name)
+            for entry in readable_entries(context, list_name)
         )
         for entry in live_entries(entries):
             removable.add_file(entry)

@@ -197,13 +197,13 @@ class SnapshotStore:
         self.storage.overwrite(self.paths.hint(EARLIEST), str(snapshot_id).encode())
 
     @property
-    def are_the_catalogs(self) -> bool:
+    def catalog_owns_history(self) -> bool:
         """Whether the catalog, not the files, determines which snapshot is the latest."""
         return self.publisher is not None and self.publisher.owns_history
 
-    def check_own_history(self, what: str) -> None:
+    def refuse_if_catalog_owns_history(self, what: str) -> None:
         """Raise UnsupportedFeature when the catalog owns the history, so that files alone cannot do ``what``."""
-        if self.are_the_catalogs:
+        if self.catalog_owns_history:
             raise UnsupportedFeature(
                 f"{self.paths.root}: the catalog owns the history of this table: cannot {what} through its files",
                 path=self.paths.root,

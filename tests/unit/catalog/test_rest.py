@@ -11,7 +11,7 @@ from paimon_core.catalog import rest_storage
 from paimon_core.catalog.identifier import Identifier
 from paimon_core.catalog.rest_client import RestClient
 from paimon_core.catalog.rest_storage import TableStore
-from paimon_core.catalog.token_storage import Loan, TokenStorage
+from paimon_core.catalog.token_storage import TemporaryStorage, TokenStorage
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.storage.fsspec_storage import MEMORY, FsspecStorage
 from tests.support.rest_server import CommittingServer, Reply, ScriptedServer
@@ -239,7 +239,7 @@ def test_credentials_are_renewed_before_they_expire():
 
     def borrow():
         loans.append(now[0])
-        return Loan(FsspecStorage(MEMORY), int(now[0] * 1000) + 2 * 3_600_000)
+        return TemporaryStorage(FsspecStorage(MEMORY), int(now[0] * 1000) + 2 * 3_600_000)
 
     storage = TokenStorage(borrow, lambda: now[0])
     path = "/credentials/a"
@@ -257,7 +257,7 @@ def test_short_credentials_are_renewed_after_half_of_their_lifetime():
 
     def borrow():
         loans.append(now[0])
-        return Loan(FsspecStorage(MEMORY), int(now[0] * 1000) + 600_000)
+        return TemporaryStorage(FsspecStorage(MEMORY), int(now[0] * 1000) + 600_000)
 
     storage = TokenStorage(borrow, lambda: now[0])
     for moment in (0, 299, 301, 500, 602):
@@ -267,7 +267,7 @@ def test_short_credentials_are_renewed_after_half_of_their_lifetime():
 
 
 def test_every_method_is_forwarded(tmp_path):
-    storage = TokenStorage(lambda: Loan(FsspecStorage(), 2**60))
+    storage = TokenStorage(lambda: TemporaryStorage(FsspecStorage(), 2**60))
     root = str(tmp_path)
     storage.make_directory(f"{root}/d")
     storage.write(f"{root}/d/a", b"1")

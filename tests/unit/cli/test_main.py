@@ -309,11 +309,11 @@ def test_secrets_come_from_the_environment(monkeypatch):
     opened = {}
     monkeypatch.setattr("paimon_core.catalog.open.open_catalog", lambda warehouse, **given: opened.update(given))
     environment = {"PAIMON_S3_ACCESS_KEY": "who", "PAIMON_S3_SECRET_KEY": "hunter2", "PAIMON_TOKEN": "t"}
-    catalogs.open_asked(args, environment)
+    catalogs.open_catalog_of(args, environment)
     assert opened["storage"] == {"s3.region": "eu-north-1", "s3.access-key": "who", "s3.secret-key": "hunter2"}
     assert opened["options"] is None
     args = parser().parse_args(["tables", "--warehouse", "wh", "--catalog", "rest"])
-    catalogs.open_asked(args, environment | {"PAIMON_URI": "http://host"})
+    catalogs.open_catalog_of(args, environment | {"PAIMON_URI": "http://host"})
     assert (opened["type"], opened["uri"], opened["options"]) == ("rest", "http://host", {"token": "t"})
     assert opened["storage"] is None
 

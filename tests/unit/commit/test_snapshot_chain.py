@@ -30,9 +30,9 @@ def test_a_repeated_commit_ignores_its_orphaned_snapshot():
     context = fake_table()
     file = orphaned_snapshot(context)
     assert not in_chain(context, context.snapshots.read(2))
-    assert CommitRequest.of(context, "paused", 7, None).landed() is None
-    (landed,) = commit([message(context, file)], context=context, user="paused", identifier=7)
-    assert landed.id == 5
+    assert CommitRequest.of(context, "paused", 7, None).committed_snapshot() is None
+    (committed_snapshot,) = commit([message(context, file)], context=context, user="paused", identifier=7)
+    assert committed_snapshot.id == 5
     assert file.file_name in {name for _, _, name in live(context)}
 
 
@@ -45,7 +45,7 @@ def test_the_lowest_snapshot_of_a_chain_is_in_the_chain():
     assert in_chain(context, lowest)
     assert CommitRequest.of(context, "u", lowest.commit_identifier, None).newest().id == 4
     context.snapshots.delete([4])
-    assert CommitRequest.of(context, "u", lowest.commit_identifier, None).landed() == lowest
+    assert CommitRequest.of(context, "u", lowest.commit_identifier, None).committed_snapshot() == lowest
 
 
 def test_a_single_snapshot_is_in_the_chain():

@@ -9,7 +9,7 @@ import pytest
 import paimon_core as paimon
 
 SCHEMA = pa.schema([("k", pa.int32()), ("v", pa.string())])
-CARRIED = {"my.custom.key": "secret", "sort-engine": "min-heap", "deletion-vectors.enabled": "false"}
+IGNORED = {"my.custom.key": "secret", "sort-engine": "min-heap", "deletion-vectors.enabled": "false"}
 
 
 @pytest.fixture
@@ -19,7 +19,7 @@ def catalog(tmp_path):
     catalog.create_table("db.t", SCHEMA, primary_key=["k"], options={"bucket": "1", "write-only": "true"})
     path = tmp_path / "lake" / "db.db" / "t" / "schema" / "schema-0"
     members = json.loads(path.read_text())
-    members["options"] |= CARRIED
+    members["options"] |= IGNORED
     path.write_text(json.dumps(members))
     return catalog
 

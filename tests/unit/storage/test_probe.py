@@ -19,8 +19,8 @@ class Store:
             raise answer
         return answer
 
-    def prove(self):
-        probe.prove(self.create, self.deleted.extend, "/w/snapshot")
+    def check_conditional_write(self):
+        probe.check_conditional_write(self.create, self.deleted.extend, "/w/snapshot")
 
 
 @pytest.fixture(autouse=True)
@@ -34,7 +34,7 @@ LOST = CommitStateUnknown("lost")
 @pytest.mark.parametrize("answers", [[True, False], [LOST, False], [LOST, True, False], [True, LOST, LOST, False]])
 def test_proven(answers):
     store = Store(*answers)
-    store.prove()
+    store.check_conditional_write()
     assert store.answers == []
     assert len(set(store.created)) == 1
     assert store.created[0].startswith("/w/snapshot/.probe-")
@@ -47,7 +47,7 @@ def test_proven(answers):
 def test_refused(answers):
     store = Store(*answers)
     with pytest.raises(ConditionalWriteUnsupported, match="If-None-Match"):
-        store.prove()
+        store.check_conditional_write()
     assert store.deleted
 
 
@@ -56,14 +56,14 @@ def test_refused(answers):
 )
 def test_answers_that_do_not_decide(answers):
     with pytest.raises(StorageError):
-        Store(*answers).prove()
+        Store(*answers).check_conditional_write()
 
 
 def test_a_probe_that_cannot_be_deleted_is_no_error():
     def denied(paths):
         raise StorageError("denied")
 
-    probe.prove(Store(True, False).create, denied, "/w")
+    probe.check_conditional_write(Store(True, False).create, denied, "/w")
 
 
 def test_once_for_each_place(monkeypatch):
@@ -71,9 +71,9 @@ def test_once_for_each_place(monkeypatch):
     store = Store(True, True, True, False, True, False)
     place = ("a",)
     with pytest.raises(ConditionalWriteUnsupported):
-        probe.prove_once(place, store.create, store.deleted.extend, "/w")
+        probe.check_conditional_write_once(place, store.create, store.deleted.extend, "/w")
     for _ in range(3):
-        probe.prove_once(place, store.create, store.deleted.extend, "/w")
+        probe.check_conditional_write_once(place, store.create, store.deleted.extend, "/w")
     assert len(store.answers) == 2
-    probe.prove_once(("b",), store.create, store.deleted.extend, "/w")
+    probe.check_conditional_write_once(("b",), store.create, store.deleted.extend, "/w")
     assert store.answers == []

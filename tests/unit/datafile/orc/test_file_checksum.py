@@ -7,7 +7,7 @@ import pytest
 from pyarrow import orc
 
 from paimon_core.datafile.orc import file_checksum
-from paimon_core.datafile.orc.file_checksum import SealingSink, verified
+from paimon_core.datafile.orc.file_checksum import ChecksumSink, verified
 from paimon_core.errors import CorruptTable
 from tests.support.data_files import STORAGE, Bucket, schema_of
 
@@ -18,7 +18,7 @@ def sealed(rows=ROWS, piece=None):
     whole, out = pa.BufferOutputStream(), pa.BufferOutputStream()
     orc.write_table(rows, whole, compression="zstd")
     data = whole.getvalue().to_pybytes()
-    gate = SealingSink(out)
+    gate = ChecksumSink(out)
     for start in range(0, len(data), piece or len(data)):
         gate.write(data[start : start + (piece or len(data))])
     gate.seal()
@@ -82,7 +82,7 @@ def test_a_large_file_is_read_in_chunks_and_a_small_one_once(monkeypatch):
 
 def test_a_file_that_is_dropped_writes_no_more():
     out = pa.BufferOutputStream()
-    gate = SealingSink(out)
+    gate = ChecksumSink(out)
     gate.write(bytes(1000))
     before = out.tell()
     gate.drop()
@@ -93,7 +93,7 @@ def test_a_file_that_is_dropped_writes_no_more():
 
 
 def test_a_post_script_without_room_is_refused():
-    gate = SealingSink(pa.BufferOutputStream())
+    gate = ChecksumSink(pa.BufferOutputStream())
     gate.write(b"ORC" + bytes(250) + bytes([250]))
     with pytest.raises(ValueError, match="no room for a checksum"):
         gate.seal()
