@@ -1,4 +1,8 @@
-"""Table options: their names, the parsers of their values, and `TableOptions`, the parsed options of one table."""
+"""Table options: their names, the parsers of their values, and `TableOptions`, the parsed options of one table.
+
+`table_options` refuses unknown names and bad values; `unsupported_options` lists the features that are refused.
+`metadata.rules` checks the options of a new table against each other and against its columns.
+"""
 
 from paimon_core.options.field_options import FieldOptions, SequenceGroup
 from paimon_core.options.names import Use

@@ -1,1 +1,5 @@
-"""Creates, renames, deletes and expires tags, by request and automatically (format 15.1, 16.4)."""
+"""Creates, renames, deletes and expires tags, by request and automatically (format 15.1, 16.4).
+
+`automatic` decides when an automatic tag is due, and names the tags of batch writes; `metadata.tag_periods` names those
+of periods. `names` checks the names that users choose.
+"""
