@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from paimon_core.datafile.format_rules import check_formats
 from paimon_core.errors import InvalidOption, InvalidRequest
-from paimon_core.lsm.engines.choice import merge_engine
+from paimon_core.lsm.engines.engine_choice import merge_engine
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.rules.table_rules import check_table
 from paimon_core.options import TableOptions

@@ -19,7 +19,7 @@ from paimon_core.datafile.file_plan import file_format
 from paimon_core.lsm.changelog import Comparison, Merged
 from paimon_core.lsm.compaction.strategy import needs_lookup
 from paimon_core.lsm.compaction.universal import CompactionUnit
-from paimon_core.lsm.engines.choice import merge_engine
+from paimon_core.lsm.engines.engine_choice import merge_engine
 from paimon_core.lsm.gather import Flags
 from paimon_core.lsm.key_groups import Groups
 from paimon_core.lsm.lookup import keys_of, places, states

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from paimon_core.codec.binary_row import decode_row, encode_rows, to_array
-from paimon_core.codec.hashing import bucket_of, hash_rows
+from paimon_core.codec.bucket_hash import bucket_of, hash_rows
 from paimon_core.datafile.reader import read_batches
 from paimon_core.errors import UnsupportedFeature
 from paimon_core.fsck.check_context import CheckRun

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from paimon_core.codec.hashing import hash_rows
+from paimon_core.codec.bucket_hash import hash_rows
 from paimon_core.fsck.live_files import Place
 from paimon_core.lsm.key_order import key_order
 from paimon_core.metadata.context import TableContext

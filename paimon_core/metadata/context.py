@@ -9,7 +9,7 @@ from typing import Any
 from paimon_core.codec.binary_row import decode_row
 from paimon_core.codec.partition_text import partition_values
 from paimon_core.errors import CorruptTable
-from paimon_core.metadata.ignored_options import log_ignored_options
+from paimon_core.metadata.log_ignored_options import log_ignored_options
 from paimon_core.metadata.stores.branch_store import BranchStore
 from paimon_core.metadata.stores.changelog_store import ChangelogStore
 from paimon_core.metadata.stores.consumer_store import ConsumerStore

@@ -13,8 +13,8 @@ from itertools import chain
 import pyarrow as pa
 
 from paimon_core.datafile.reader import read_batches
-from paimon_core.lsm.engines.choice import merge_engine
 from paimon_core.lsm.engines.engine import MergeEngine
+from paimon_core.lsm.engines.engine_choice import merge_engine
 from paimon_core.lsm.key_windows import WINDOW_BYTES, WINDOW_ROWS, windows
 from paimon_core.lsm.lookup import holds_states, with_level
 from paimon_core.lsm.merge import RowFilter, merge_runs

@@ -13,7 +13,7 @@ from math import prod
 from typing import Any
 
 from paimon_core.codec.binary_row import row_decoder, to_array
-from paimon_core.codec.hashing import bucket_of, hash_rows
+from paimon_core.codec.bucket_hash import bucket_of, hash_rows
 from paimon_core.errors import CorruptTable
 from paimon_core.metadata.column_stats import ColumnStats
 from paimon_core.metadata.data_file import DataFile

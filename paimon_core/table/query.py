@@ -17,9 +17,9 @@ from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.metadata.table_identity import check_same_table
 from paimon_core.parallel_work import run_parallel
 from paimon_core.predicate import Predicate, parse_where
-from paimon_core.read.changes import changes_schema, read_changes
+from paimon_core.read.changelog_reader import changes_schema, read_changes
 from paimon_core.read.split_reader import read_split
-from paimon_core.scan.changes import changed_snapshots
+from paimon_core.scan.changelog_plan import changed_snapshots
 from paimon_core.scan.plan import ScanPlan, plan_scan
 from paimon_core.scan.split import Split
 

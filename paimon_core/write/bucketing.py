@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from paimon_core.codec.binary_row import encode_rows
-from paimon_core.codec.hashing import bucket_of, hash_rows
+from paimon_core.codec.bucket_hash import bucket_of, hash_rows
 from paimon_core.lsm.gather import take_rows
 from paimon_core.metadata.column_stats import EMPTY_ROW
 from paimon_core.metadata.context import TableContext

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 
 from paimon_core.arrow import GATHER_BYTES, conform, gather, one_nan, open_stream
 from paimon_core.errors import InvalidRequest, SchemaMismatch, StorageError
-from paimon_core.lsm.engines.choice import merge_engine
+from paimon_core.lsm.engines.engine_choice import merge_engine
 from paimon_core.metadata.commit_message import CommitMessage, Position, position_of
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.latest_snapshot import read_latest

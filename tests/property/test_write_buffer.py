@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from paimon_core.lsm import key_windows, write_buffer
-from paimon_core.lsm.engines.choice import merge_engine
+from paimon_core.lsm.engines.engine_choice import merge_engine
 from paimon_core.lsm.merge_order import MergeOrder
 from paimon_core.lsm.write_buffer import WriteBuffer
 from paimon_core.options import TableOptions

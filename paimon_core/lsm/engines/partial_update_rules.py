@@ -7,7 +7,7 @@ from dataclasses import replace
 import pyarrow as pa
 
 from paimon_core.errors import InvalidRequest
-from paimon_core.lsm.aggregates.choice import aggregate
+from paimon_core.lsm.aggregates.function_choice import aggregate
 from paimon_core.lsm.engines.late_rows import late
 from paimon_core.lsm.engines.ordered_columns import Function
 from paimon_core.lsm.engines.partial_update import PartialUpdate

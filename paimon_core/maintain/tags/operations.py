@@ -16,7 +16,7 @@ from paimon_core.maintain.planning.existing_files import existing_files
 from paimon_core.maintain.planning.plan import Plan
 from paimon_core.maintain.planning.table_state import TableState
 from paimon_core.maintain.references.removable_files import Removal
-from paimon_core.maintain.tags.names import check_new_name
+from paimon_core.maintain.tags.name_rules import check_new_name
 from paimon_core.maintain.tags.release import files_used_only_by, release
 from paimon_core.maintain.tags.success_files import delete_success_file_of_tag, write_success_file_of_tag
 from paimon_core.metadata.context import TableContext

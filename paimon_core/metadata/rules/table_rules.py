@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from paimon_core.errors import InvalidRequest, UnsupportedFeature
+from paimon_core.metadata.automatic_tag_names import check_tag_options
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.partition_time import check_partition_expiry
 from paimon_core.metadata.rules.engine_rules import check_engine_options
 from paimon_core.metadata.rules.producer_rules import check_producer_options
-from paimon_core.metadata.tag_periods import check_tag_options
 from paimon_core.metadata.time_field import check_record_expiry
 from paimon_core.types import BINARY_ROOTS, STRING_ROOTS
 

@@ -5,8 +5,8 @@ import pyarrow as pa
 import pytest
 
 from paimon_core.errors import InvalidOption
-from paimon_core.lsm.aggregates.choice import aggregate
 from paimon_core.lsm.aggregates.collect import Collect, collect
+from paimon_core.lsm.aggregates.function_choice import aggregate
 from paimon_core.lsm.key_groups import Groups
 from paimon_core.options import FieldOptions
 from tests.support.collection_columns import Back, field_of, folded

@@ -3,7 +3,7 @@ import pyarrow as pa
 import pytest
 
 from paimon_core.errors import InvalidOption
-from paimon_core.lsm.aggregates.choice import aggregate
+from paimon_core.lsm.aggregates.function_choice import aggregate
 from paimon_core.lsm.aggregates.listagg import ListAgg, listagg
 from paimon_core.lsm.key_groups import Groups
 from paimon_core.options import FieldOptions

@@ -4,7 +4,7 @@ import pyarrow as pa
 import pytest
 
 from paimon_core.errors import InvalidOption
-from paimon_core.lsm.aggregates.choice import aggregate
+from paimon_core.lsm.aggregates.function_choice import aggregate
 from paimon_core.lsm.aggregates.maps import MergeMap, MergeMapWithKeyTime, merge_map, merge_map_with_keytime
 from paimon_core.options import FieldOptions
 from tests.support.collection_columns import Back, field_of, folded

@@ -4,7 +4,7 @@ import pyarrow as pa
 import pytest
 
 from paimon_core.errors import InvalidOption, InvalidRequest
-from paimon_core.lsm.aggregates.choice import aggregate
+from paimon_core.lsm.aggregates.function_choice import aggregate
 from paimon_core.lsm.aggregates.nested import NO_LIMIT, NestedAppend, NestedUpsert, nested_update
 from paimon_core.lsm.aggregates.nested_key import NestedKey
 from paimon_core.options import FieldOptions

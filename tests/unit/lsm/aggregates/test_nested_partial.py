@@ -2,7 +2,7 @@ import pyarrow as pa
 import pytest
 
 from paimon_core.errors import InvalidOption, InvalidRequest
-from paimon_core.lsm.aggregates.choice import aggregate
+from paimon_core.lsm.aggregates.function_choice import aggregate
 from paimon_core.lsm.aggregates.nested_key import NestedKey
 from paimon_core.lsm.aggregates.nested_partial import NestedPartialUpdate, nested_partial_update
 from paimon_core.options import FieldOptions

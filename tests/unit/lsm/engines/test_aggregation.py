@@ -4,7 +4,7 @@ import pytest
 
 from paimon_core.errors import InvalidOption, InvalidRequest, UnsupportedFeature
 from paimon_core.lsm.engines.aggregation import Aggregation
-from paimon_core.lsm.engines.choice import merge_engine
+from paimon_core.lsm.engines.engine_choice import merge_engine
 from paimon_core.lsm.key_groups import Groups
 from paimon_core.options import TableOptions
 from paimon_core.schema import DataField, TableSchema

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 
 from paimon_core.errors import InvalidRequest
-from paimon_core.lsm.engines.choice import merge_engine
 from paimon_core.lsm.engines.engine import MergeEngine
+from paimon_core.lsm.engines.engine_choice import merge_engine
 from paimon_core.lsm.key_groups import group
 from paimon_core.options import TableOptions
 from paimon_core.schema import new_schema

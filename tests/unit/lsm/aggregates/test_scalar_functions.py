@@ -6,8 +6,8 @@ import pyarrow as pa
 import pytest
 
 from paimon_core.errors import InvalidOption, InvalidRequest
-from paimon_core.lsm.aggregates.choice import aggregate
-from paimon_core.lsm.aggregates.scalar import FUNCTIONS
+from paimon_core.lsm.aggregates.function_choice import aggregate
+from paimon_core.lsm.aggregates.scalar_functions import FUNCTIONS
 from paimon_core.lsm.key_groups import Groups
 from paimon_core.options import FieldOptions
 from paimon_core.schema import DataField

@@ -4,7 +4,7 @@ import datetime
 
 import pytest
 
-from paimon_core.metadata.tag_periods import EPOCH, MILLISECOND, Periods
+from paimon_core.metadata.automatic_tag_names import EPOCH, MILLISECOND, Periods
 from paimon_core.options import TableOptions
 
 

@@ -13,7 +13,7 @@ from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.table_identity import check_same_table
 from paimon_core.predicate import Predicate
 from paimon_core.read.bucket_reader import BucketReader
-from paimon_core.scan.changes import ChangedFile, changed_files, changed_snapshot
+from paimon_core.scan.changelog_plan import ChangedFile, changed_files, changed_snapshot
 from paimon_core.schema import KIND_FIELD, ROW_KINDS, TableSchema
 
 ROW_KIND = pa.field("rowkind", pa.string(), nullable=False)

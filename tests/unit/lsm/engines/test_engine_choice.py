@@ -2,7 +2,7 @@ import pyarrow as pa
 import pytest
 
 from paimon_core.errors import UnsupportedFeature
-from paimon_core.lsm.engines.choice import merge_engine
+from paimon_core.lsm.engines.engine_choice import merge_engine
 from paimon_core.options import TableOptions
 from paimon_core.schema import new_schema
 

@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from paimon_core.errors import UnsupportedFeature
-from paimon_core.lsm.aggregates import collections, scalar, sketches
+from paimon_core.lsm.aggregates import collection_functions, scalar_functions, sketches
 from paimon_core.lsm.aggregates.aggregate import Aggregate, Factory, IgnoreRetract
 from paimon_core.options import FieldOptions
 from paimon_core.schema import DataField
 
-FUNCTIONS: Mapping[str, Factory] = {**scalar.FUNCTIONS, **collections.FUNCTIONS, **sketches.FUNCTIONS}
+FUNCTIONS: Mapping[str, Factory] = {
+    **scalar_functions.FUNCTIONS,
+    **collection_functions.FUNCTIONS,
+    **sketches.FUNCTIONS,
+}
 
 
 def aggregate(function: str, field: DataField, options: FieldOptions) -> Aggregate:

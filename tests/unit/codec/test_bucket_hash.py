@@ -5,7 +5,7 @@ import pyarrow as pa
 import pytest
 
 from paimon_core.codec.binary_row import encode_row, row_images, to_array
-from paimon_core.codec.hashing import bucket_of, hash_images, hash_rows
+from paimon_core.codec.bucket_hash import bucket_of, hash_images, hash_rows
 from paimon_core.errors import InvalidRequest
 from paimon_core.types import parse_type
 

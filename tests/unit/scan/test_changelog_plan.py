@@ -9,7 +9,7 @@ import pytest
 from paimon_core.commit.committer import commit
 from paimon_core.commit.overwrite import Overwrite
 from paimon_core.errors import CorruptTable, InvalidRequest, SnapshotNotFound, UnsupportedFeature
-from paimon_core.scan.changes import changed_files, changed_snapshots
+from paimon_core.scan.changelog_plan import changed_files, changed_snapshots
 from tests.support.fake_tables import (
     append,
     expire_all,
