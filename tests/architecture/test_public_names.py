@@ -2,12 +2,16 @@
 
 import subprocess
 import sys
+import tomllib
+from pathlib import Path
 
 import pytest
 
 import paimon_core
 import paimon_core.spark
 from paimon_core import errors
+
+ROOT = Path(__file__).resolve().parents[2]
 
 NAMES = {
     "Catalog",
@@ -137,3 +141,9 @@ def test_names_are_loaded_when_they_are_used():
     assert paimon_core.Table.__module__ == "paimon_core.table.table"
     with pytest.raises(AttributeError, match="has no attribute 'Tabel'"):
         _ = paimon_core.Tabel
+
+
+def test_the_package_says_its_version_and_that_it_has_types():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert paimon_core.__version__ == project["version"]
+    assert (ROOT / "paimon_core" / "py.typed").exists()
