@@ -9,7 +9,7 @@ from paimon_core.lsm.engines.deduplicate import Deduplicate
 from paimon_core.lsm.fold import fold, last
 from paimon_core.lsm.gather import take_rows
 from paimon_core.lsm.key_groups import group, key_codes
-from paimon_core.lsm.merge import RowFilter, merge_runs
+from paimon_core.lsm.merge import RowFilter, merge_runs, sorted_groups
 from paimon_core.lsm.merge_order import MergeOrder
 
 INSERT, BEFORE, AFTER, DELETE = 0, 1, 2, 3
@@ -201,3 +201,16 @@ def test_a_run_whose_files_hold_a_text_differently(window_rows):
     merged_rows = pa.concat_tables(tables)
     assert merged_rows.schema == OLD.schema
     assert merged_rows["v"].to_pylist() == ["a", "d", "e"]
+
+
+def test_rows_of_several_buckets_are_ordered_by_sequence_number_within_each():
+    arrived = rows((1, 5, INSERT, "new"), (1, 2, INSERT, "old"), (1, 0, INSERT, "other bucket"))
+    groups = sorted_groups(arrived, ["_KEY_k"], MergeOrder(), np.array([0, 0, 1]))
+    assert groups.last.tolist() == [0, 2]
+
+
+def test_rows_of_several_buckets_that_arrive_in_order_get_no_ranks(monkeypatch):
+    monkeypatch.setattr(MergeOrder, "ranks", None)
+    arrived = rows((1, 2, INSERT, "old"), (1, 5, INSERT, "new"), (1, 0, INSERT, "other bucket"))
+    groups = sorted_groups(arrived, ["_KEY_k"], MergeOrder(), np.array([0, 0, 1]))
+    assert groups.last.tolist() == [1, 2]

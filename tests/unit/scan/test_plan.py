@@ -167,6 +167,24 @@ def test_the_postpone_bucket_is_not_read():
     assert table.plan().counts.pruned_by_bucket == 1
 
 
+def first_row(*files):
+    table = MetadataTable(schema_of(KEYED.fields, ["k"], bucket="4", merge_engine="first-row"))
+    table.commit(*map(table.entry, files))
+    return table.plan()
+
+
+def test_level_0_of_a_first_row_table_awaits_compaction():
+    plan = first_row(keyed("new", 0, 9, 0), keyed("old", 0, 9))
+    assert names(plan) == ["old"]
+    assert (plan.counts.awaiting_compaction, plan.counts.files_total, plan.counts.pruned_by_partition) == (1, 2, 0)
+
+
+def test_a_first_row_table_is_merged_only_when_one_of_its_files_has_deletes():
+    files = keyed("a", 0, 9, 4), keyed("b", 5, 15)
+    assert [s.raw for s in first_row(*files).splits] == [True]
+    assert [s.raw for s in first_row(replace(files[0], delete_row_count=1), files[1]).splits] == [False]
+
+
 def test_a_file_of_some_columns_is_refused():
     table = MetadataTable(LOG)
     table.commit(table.entry(replace(data_file(LOG, "part"), write_cols=("a",))))

@@ -102,6 +102,11 @@ def test_a_section_goes_whole_or_stays_whole():
     assert pack_keyed(files, ORDER, PACKING, lambda f: False) == []
 
 
+def test_a_section_of_two_runs_stays_when_the_engine_combines_values():
+    files = [file("a", 0, 4, level=5), file("b", 3, 6), file("c", 10, 14)]
+    assert shape(pack_keyed(files, ORDER, PACKING, lambda f: False, combines=True)) == [[[["a"], ["b"]]]]
+
+
 def test_files_of_one_level_go_one_by_one():
     files = [file("a", 0, 4, level=5), file("b", 5, 6, level=5)]
     assert shape(pack_keyed(files, ORDER, PACKING, lambda f: f.file_name == "b")) == [["b"]]

@@ -135,6 +135,10 @@ def test_a_decimal_product_is_rounded_half_up_and_null_beyond_its_precision():
         of("product", "DECIMAL(3, 1)", [D("1.0"), Back(D("3.0"))])
 
 
+def test_a_factor_of_a_decimal_product_is_retracted_exactly():
+    assert of("product", "DECIMAL(4, 1)", [D("6.0"), Back(D("3.0"))], [D("0.0"), Back(D("3.0"))]) == [D("2.0"), D(0)]
+
+
 @pytest.mark.parametrize(
     ("kind", "ascending"),
     [
