@@ -34,6 +34,13 @@ def test_the_number_of_buckets_is_the_partitions():
         )
 
 
+def test_a_partition_of_one_bucket_stays_so():
+    context = fake_table(bucket="1")
+    land(context, message(context, fake_file(context), total=1))
+    with pytest.raises(CommitConflict, match="written for 2 buckets, but its partition has 1"):
+        land(context, message(context, fake_file(context), total=2))
+
+
 def test_a_partition_that_was_emptied_takes_any_number_of_buckets():
     context = fake_table()
     old = fake_file(context)

@@ -41,6 +41,17 @@ def test_in_the_manifests_when_that_was_long_ago(merge_at):
     append(context, fake_file(context, bucket=1))
 
 
+def test_manifests_of_other_buckets_are_passed_over():
+    context = fake_table(**{"manifest.merge-min-count": "100"})
+    commit([message(context, fake_file(context, of="b", bucket=1), of="b", bucket=1)], context=context, user="u")
+    file = fake_file(context)
+    append(context, file)
+    for _ in range(DELTAS_READ):
+        append(context)
+    with pytest.raises(CommitConflict, match=r"snapshot 2 \(append commit of user u\) added it"):
+        append(context, file)
+
+
 def test_files_made_after_the_newest_snapshots_cost_their_deltas_only():
     context = fake_table()
     long_ago = time.time_ns() // 1_000_000 - 10 * DAY

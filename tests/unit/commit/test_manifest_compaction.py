@@ -11,7 +11,7 @@ from paimon_core.commit.manifest_compaction import compact_manifests
 from paimon_core.errors import CommitStateUnknown, StorageError
 from paimon_core.metadata.manifest import FileKind
 from paimon_core.metadata.snapshot import BATCH_IDENTIFIER, CommitKind
-from tests.support.fake_tables import append, check_whole, fake_file, fake_table, live, message, reopened
+from tests.support.fake_tables import append, check_whole, expire_all, fake_file, fake_table, live, message, reopened
 from tests.support.faulty_storage import Died, FaultyStorage, Outcome
 from tests.support.orphan_tables import clean, everything
 
@@ -72,6 +72,19 @@ def test_a_commit_that_is_faster_is_built_upon():
     assert made.id == 6
     assert len(live(context)) == 4
     assert len(manifests(context)) == 1
+    check_whole(context)
+
+
+def test_a_base_that_expires_while_it_is_read_is_replaced_by_the_latest():
+    context = table()
+    storage = FaultyStorage(context.storage)
+
+    def commit_and_expire():
+        append(context)
+        expire_all(context)
+
+    storage.before("read", "manifest/manifest-list-", commit_and_expire)
+    assert compact_manifests(reopened(context, storage)).id == 6
     check_whole(context)
 
 

@@ -68,6 +68,48 @@ def test_exists_and_never_found_is_unknown_and_nothing_is_deleted():
     check_whole(context)
 
 
+def test_the_first_cause_of_an_unknown_outcome_is_named():
+    context = fake_table()
+    storage, writer_context = faulty(context)
+    storage.on("create_exclusive", "snapshot-1", *[Outcome.UNKNOWN] * PUBLISH_TRIES)
+    with pytest.raises(CommitStateUnknown, match="injected: create_exclusive"):
+        append(writer_context)
+
+
+class Server:
+    """A catalog that owns the history; its answers to the publishes, and then it creates the file."""
+
+    owns_history = True
+
+    def __init__(self, context, *answers):
+        self.context, self.answers = context, list(answers)
+
+    def publish(self, path, snapshot, base):
+        if self.answers:
+            return self.answers.pop(0)
+        return self.context.storage.create_exclusive(path, snapshot.to_json().encode())
+
+
+def test_a_catalog_that_refuses_a_base_which_was_rolled_back_has_decided():
+    context = fake_table()
+    append(context)
+    append(context)
+    server = Server(context, False)
+    base, snapshot = paused_writer(dataclasses.replace(context, snapshots=SnapshotStore(context.storage, context.paths, server)))
+    context.snapshots.delete([2])
+    assert not publish(base, snapshot)
+    assert context.snapshots.ids() == [1]
+
+
+def test_a_catalog_that_refuses_a_base_which_is_the_latest_is_asked_again():
+    context = fake_table()
+    append(context)
+    server = Server(context, False)
+    base, snapshot = paused_writer(dataclasses.replace(context, snapshots=SnapshotStore(context.storage, context.paths, server)))
+    assert publish(base, snapshot)
+    assert context.snapshots.ids() == [1, 2]
+
+
 def test_a_file_of_this_id_that_does_not_decode_is_unknown():
     context = fake_table()
     storage, writer_context = faulty(context)

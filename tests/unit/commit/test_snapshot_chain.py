@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from paimon_core.commit.committer import commit
-from paimon_core.commit.snapshot_chain import in_chain
+from paimon_core.commit.snapshot_chain import descends_from, in_chain
 from paimon_core.table.commit_request import CommitRequest
 from tests.support.fake_tables import append, expire_all, fake_file, fake_table, live, message
 
@@ -51,3 +51,11 @@ def test_the_lowest_snapshot_of_a_chain_is_in_the_chain():
 def test_a_single_snapshot_is_in_the_chain():
     context = fake_table()
     assert in_chain(context, replace(append(context), uuid=None))
+
+
+def test_a_snapshot_descends_from_all_before_it_and_not_from_another_one_with_the_same_id():
+    context = fake_table()
+    first, second, third = (append(context) for _ in range(3))
+    assert descends_from(context, second, first)
+    assert descends_from(context, third, first)
+    assert not descends_from(context, second, replace(first, uuid="another"))
