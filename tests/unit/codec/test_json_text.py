@@ -27,6 +27,10 @@ def test_as_deep_as_allowed():
     assert parse_json(b'{"a":' * (METADATA_DEPTH - 1) + b"{}" + b"}" * (METADATA_DEPTH - 1)) is not None
 
 
+def test_as_long_as_allowed():
+    assert parse_json(b"{}".rjust(METADATA_BYTES)) == {}
+
+
 BAD = {
     "nothing": (b"", "Expecting value"),
     "blank": (b"  ", "Expecting value"),

@@ -27,6 +27,7 @@ def shown(time: LocalTime | None) -> str | None:
         ("2024-1-3", "2024-01-03"),
         ("2024-13-01", "2025-01-01"),
         ("2024-02-31", "2024-03-02"),
+        ("2024-0-0", "2023-11-30"),
         ("2024-01-31 10:30:15", "2024-01-31 10:30:15"),
         ("2024-01-31 1:2:3.5", "2024-01-31 01:02:03.500000"),
         ("2024-01-31 25:61:61", "2024-02-01 02:02:01"),
@@ -65,6 +66,28 @@ def test_the_default_is_lenient(text, want):
         ("yyyy-MM-dd mm", "2024-01-31 30", "2024-01-31"),
         ("y-M-d", "+2024-01-31", None),
         ("yyyy''MM''dd", "2024'01'31", "2024-01-31"),
+        ("yMMdd", "20240131", "2024-01-31"),
+        ("yyyyMMdd", "20240031", None),
+        ("yyyyMMdd", "20240100", None),
+        ("yyyyMMdd", "20240132", None),
+        ("yyyyMMddHHmm", "202401310000", "2024-01-31"),
+        ("yyyyMMddHHmm", "202401312359", "2024-01-31 23:59:00"),
+        ("yyyyMMddHHmm", "202401312360", None),
+        ("yyyyMMddHHmm", "202401312401", None),
+        ("yyyyMMddHHmm", "202401312500", None),
+        ("yyyyMMddHHmmss", "20240131105900", "2024-01-31 10:59:00"),
+        ("yyyyMMddHHmmss", "20240131105960", None),
+        ("yyyyMMddHHmmssSSSSSSSSS", "20240131010203123456789", "2024-01-31 01:02:03.123456"),
+        ("yyyy-MM-dd HH ss", "2024-01-31 10 30", "2024-01-31"),
+        ("yyyy-MM-dd HH:mm SSS", "2024-01-31 10:30 500", "2024-01-31"),
+        ("uuuu-DDD", "2024-000", None),
+        ("uuuu-DDD", "2024-367", None),
+        ("uuuu-D", "2024-0032", "2024-02-01"),
+        ("uuuu-MM DDD", "2024-01 031", "2024-01-31"),
+        ("uuuu-MM DDD", "2024-01 032", None),
+        ("uuuu-MM DDD", "2024-02 032", "2024-02-01"),
+        ("uuuu-DDD dd", "2024-032 01", "2024-02-01"),
+        ("uuuu-DDD dd", "2024-032 02", None),
     ],
 )
 def test_patterns(pattern, text, want):
@@ -89,7 +112,15 @@ def test_years_beyond_the_calendar_of_python():
     assert far.total_nanos > 300_000_000 * NANOS_PER_DAY
 
 
-@pytest.mark.parametrize("day", [(1, 1, 1), (1900, 3, 1), (1970, 1, 1), (2000, 2, 29), (2023, 12, 31), (9999, 12, 31)])
+@pytest.mark.parametrize("day", [(1, 1, 1), (1900, 3, 1), (1970, 1, 1), (2000, 2, 29), (2000, 3, 1), (2023, 12, 31), (9999, 12, 31)])
 def test_day_numbers(day):
     assert day_number(*day) == (datetime.date(*day) - datetime.date(1970, 1, 1)).days
     assert days_in_month(day[0], day[1]) >= day[2]
+
+
+@pytest.mark.parametrize(
+    ("year", "february"), [(1900, 28), (2000, 29), (2023, 28), (2024, 29), (0, 29), (-1, 28), (-4, 29)]
+)
+def test_days_of_a_month(year, february):
+    assert [days_in_month(year, m) for m in (1, 2, 3, 4, 12)] == [31, february, 31, 30, 31]
+    assert day_number(year, 3, 1) - day_number(year, 2, 1) == february

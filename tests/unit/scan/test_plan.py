@@ -69,6 +69,7 @@ def test_only_some_buckets():
     plan = table.plan(buckets={1})
     assert names(plan) == ["b1"]
     assert (plan.counts.manifests_read, plan.counts.pruned_by_bucket) == (1, 2)
+    assert names(table.plan(buckets={1, 3})) == ["b1", "b3"]
 
 
 def test_partitions_are_pruned_by_manifest_then_by_entry():
@@ -282,3 +283,10 @@ def test_explain_of_an_append_table_knows_no_merge():
     assert "everything" in text
     assert "merge" not in text
     assert "levels" not in text
+
+
+@pytest.mark.parametrize(("size", "text"), [(1023, "1,023 bytes"), (1024, "1.0 KiB"), (1 << 20, "1.0 MiB")])
+def test_explain_counts_bytes_in_units_of_1024(size, text):
+    table = MetadataTable(LOG)
+    table.commit(table.entry(replace(data_file(LOG, "a"), file_size=size)))
+    assert f"1 split of 1 file, 10 rows, {text}" in table.plan().explain()

@@ -94,10 +94,20 @@ def test_an_append_table_whose_bucket_key_had_another_type_is_not_pruned_there()
     assert len(found) == 5
 
 
+def test_one_bucket_key_of_another_type_is_enough_to_prune_no_bucket():
+    old = schema_of(fields_of(a="INT", b="INT"), bucket="4", bucket_key="a,b")
+    new = schema_of(fields_of(a="BIGINT", b="INT"), schema_id=1, bucket="4", bucket_key="a,b")
+    table = MetadataTable(new, older=(old,))
+    table.commit(*(table.entry(without_stats(data_file(old, str(b))), bucket=b) for b in range(4)))
+    assert names(table.plan((col("a") == -5) & (col("b") == 1))) == ["0", "1", "2", "3"]
+
+
 def test_too_many_combinations_of_keys_are_not_hashed(monkeypatch):
     schema = schema_of(fields_of(a="INT NOT NULL", b="INT NOT NULL"), primary_key=["a", "b"], bucket="2")
     where = col("a").is_in(range(3)) & col("b").is_in(range(3))
     options = TableOptions.parse(schema.options)
+    assert Pruners.of(where, schema, options, {0: schema}.__getitem__).bucket is not None
+    monkeypatch.setattr(prune, "MAX_HASHED_KEYS", 9)
     assert Pruners.of(where, schema, options, {0: schema}.__getitem__).bucket is not None
     monkeypatch.setattr(prune, "MAX_HASHED_KEYS", 8)
     assert Pruners.of(where, schema, options, {0: schema}.__getitem__).bucket is None
