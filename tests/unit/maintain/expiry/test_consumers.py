@@ -35,6 +35,12 @@ def test_silent_consumers_go_and_hold_nothing_any_more():
     assert context.snapshots.ids() == [3]
 
 
+def test_a_consumer_expires_when_its_file_is_older_than_the_lifetime():
+    context, written = table_of("a")
+    assert plan_consumer_expiry(context, now_millis=written + 1000, lifetime_millis=1000).is_empty
+    assert plan_consumer_expiry(context, now_millis=written + 1001, lifetime_millis=1000).subjects == ("consumer a",)
+
+
 def test_a_file_that_does_not_parse_goes_by_its_age():
     context, written = table_of("a")
     context.storage.overwrite(context.paths.consumer("a"), b"{")

@@ -11,7 +11,7 @@ from paimon_core.commit.committer import commit
 from paimon_core.commit.overwrite import Overwrite
 from paimon_core.errors import CorruptTable, InvalidRequest, SnapshotNotFound, StorageError, UnsupportedFeature
 from paimon_core.maintain.rollback.rollback import rollback
-from paimon_core.maintain.tags.operations import create_tag
+from paimon_core.maintain.tags.operations import create_tag, delete_tag
 from tests.support.fake_tables import (
     append,
     assert_nothing_is_left_over,
@@ -56,6 +56,9 @@ def test_old_snapshots_go_and_the_latest_always_stays():
         ({"protected": [3]}, [3, 4, 5]),
         ({"protected": [4, 2]}, [2, 3, 4, 5]),
         ({"protected": [0]}, [5]),
+        ({"protected": [1]}, [1, 2, 3, 4, 5]),
+        ({"older_than_millis": 0, "retain_min": 2, "retain_max": 2}, [4, 5]),
+        ({"older_than_millis": 0, "retain_max": 1}, [5]),
     ],
 )
 def test_the_bounds(rules, left):
@@ -160,6 +163,15 @@ def test_every_tag_keeps_its_files():
     assert data_files(context) == {a, b, c, d}
     check_whole(context)
     assert_nothing_is_left_over(context)
+
+
+def test_the_report_counts_the_files_that_a_tag_protects():
+    context, _ = compacted()
+    create_tag(context, "one", context.snapshots.read(1))
+    assert [p.what for p in expire_all(context, dry_run=True).protected if p.by == "tag one"] == ["1 data file"]
+    create_tag(context, "both", context.snapshots.read(2))
+    delete_tag(context, "one")
+    assert [p.what for p in expire_all(context).protected if p.by == "tag both"] == ["2 data files"]
 
 
 def test_a_tag_keeps_nothing_that_was_gone_before_it():

@@ -32,6 +32,13 @@ def test_a_quarantine_is_listed_with_what_it_holds():
     assert quarantines(fake_table()) == []
 
 
+def test_a_purge_takes_what_is_as_old_as_asked():
+    context, _, _, plan_id = cleaned()
+    (held,) = quarantines(context)
+    assert plan_purge(context, 5, held.created_millis + 4).is_empty
+    assert plan_purge(context, 5, held.created_millis + 5).subjects == (f"quarantine {plan_id}",)
+
+
 @pytest.mark.parametrize("on_disk", [False, True])
 def test_undo_brings_all_back_bit_for_bit(tmp_path, on_disk):
     context, _, before, plan_id = cleaned(tmp_path if on_disk else None)

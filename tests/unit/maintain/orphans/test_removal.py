@@ -88,6 +88,13 @@ def test_only_old_files_are_taken():
     assert len(plan_orphan_removal(context, now_millis=now, older_than_millis=2 * DAY_MILLIS).files) == 1
 
 
+def test_one_millisecond_is_an_age():
+    context = fake_table()
+    append(context)
+    file = stray(context)
+    assert planned(plan(context, older_than_millis=1)) == {file.file_name}
+
+
 @pytest.mark.parametrize("wrong", [{"older_than_millis": 0}, {"older_than_millis": -5}, {"mode": "shred"}])
 def test_an_age_that_is_not_past_and_an_unknown_mode_are_refused(wrong):
     with pytest.raises(InvalidRequest, match=r"past|mode"):

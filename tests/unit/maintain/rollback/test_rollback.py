@@ -221,6 +221,24 @@ def test_changelogs_that_outlived_newer_snapshots_go_too():
     assert context.storage.read(context.paths.changelog_hint("LATEST")) == b"3"
 
 
+def test_without_older_changelogs_their_hint_names_none():
+    context, s = five()
+    context.changelogs.create(s[3])
+    rollback(context, s[2])
+    assert context.changelogs.ids() == []
+    assert context.storage.read(context.paths.changelog_hint("LATEST")) == b"-1"
+
+
+def test_a_tag_restores_no_snapshot_whose_id_is_used_again():
+    context, s = five()
+    create_tag(context, "t", s[2])
+    context.snapshots.delete([5, 4, 3])
+    append(context)
+    append(context)
+    with pytest.raises(SnapshotNotFound, match="has no snapshot 3 of user u"):
+        plan_rollback(context, s[2])
+
+
 def test_a_plan_is_applied_to_the_table_that_it_saw():
     context, s = five()
     plan = Plan.from_bytes(plan_rollback(context, s[2]).to_bytes())

@@ -7,7 +7,7 @@ import pytest
 
 from paimon_core.errors import InvalidRequest
 from paimon_core.maintain.tags.automatic import create_and_expire_tags, create_due_tags
-from paimon_core.maintain.tags.operations import create_tag
+from paimon_core.maintain.tags.operations import create_tag, delete_tag
 from tests.support.fake_tables import append, check_whole, expire_all, fake_table, reopened
 from tests.support.faulty_storage import Died, FaultyStorage
 
@@ -115,6 +115,14 @@ def test_4869_the_oldest_automatic_tags_go_and_no_others():
     assert tags(context) == {"mine": 1, "2024-01-15 11": 3, "2024-01-15 12": 4}
 
 
+def test_a_deleted_tag_is_not_created_again():
+    context = table(HOURLY, "2024-01-15T10:10", "2024-01-15T11:10", "2024-01-15T12:10")
+    create_due_tags(context)
+    delete_tag(context, "2024-01-15 10")
+    assert create_due_tags(context) == []
+    assert tags(context) == {"2024-01-15 09": 1, "2024-01-15 11": 3}
+
+
 def test_a_tag_that_goes_takes_the_files_that_only_it_held():
     options = {**HOURLY, "tag.num-retained-max": "1"}
     context = table(options, "2024-01-15T10:10")
@@ -152,6 +160,13 @@ def test_a_batch_tag_follows_the_writes_of_its_day():
     assert tags(context) == {"batch-write-2024-01-15": 1, "batch-write-2024-01-16": 3}
     create_due_tags(context, context.snapshots.read(2))  # a repeated commit
     assert tags(context)["batch-write-2024-01-16"] == 3
+
+
+def test_a_repeated_batch_write_leaves_its_tag_unchanged():
+    context = table({**BY_TIME, "tag.automatic-creation": "batch"}, "2024-01-15T10:10")
+    made = create_tag(context, "batch-write-2024-01-15", context.snapshots.read(1), 1000, now_millis=5)
+    assert create_due_tags(context) == [made]
+    assert context.tags.read(made.name).create_time_millis == 5
 
 
 def test_a_batch_tag_may_have_a_name_of_its_own():

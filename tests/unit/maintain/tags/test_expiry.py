@@ -77,6 +77,23 @@ def test_a_plan_is_what_expire_tags_does():
         assert len(data_files(one)) == len(data_files(two))
 
 
+def test_a_tag_created_at_the_given_time_is_not_older():
+    context, _ = tagged()
+    assert plan_tag_expiry(context, now_millis=51_000, older_than_millis=50_000).is_empty
+
+
+def test_the_oldest_tag_leaves_what_the_snapshot_after_it_uses():
+    context = fake_table(keyed=False)
+    old = fake_file(context)
+    append(context, old)
+    append(context)
+    commit([message(context, before=(old,), after=(fake_file(context),))], context=context, user="c")
+    create_tag(context, "t", context.snapshots.read(1), 1000, now_millis=50_000)
+    context.snapshots.delete([1])
+    assert apply_tag_expiry(context, plan_tag_expiry(context, now_millis=51_001)).removed.data_files == 0
+    check_whole(context)
+
+
 def test_nothing_goes_by_a_plan_that_another_tag_has_outdated():
     context, _ = tagged()
     plan = plan_tag_expiry(context, now_millis=51_001)
