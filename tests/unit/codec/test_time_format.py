@@ -112,7 +112,9 @@ def test_years_beyond_the_calendar_of_python():
     assert far.total_nanos > 300_000_000 * NANOS_PER_DAY
 
 
-@pytest.mark.parametrize("day", [(1, 1, 1), (1900, 3, 1), (1970, 1, 1), (2000, 2, 29), (2000, 3, 1), (2023, 12, 31), (9999, 12, 31)])
+@pytest.mark.parametrize(
+    "day", [(1, 1, 1), (1900, 3, 1), (1970, 1, 1), (2000, 2, 29), (2000, 3, 1), (2023, 12, 31), (9999, 12, 31)]
+)
 def test_day_numbers(day):
     assert day_number(*day) == (datetime.date(*day) - datetime.date(1970, 1, 1)).days
     assert days_in_month(day[0], day[1]) >= day[2]

@@ -95,7 +95,9 @@ def test_a_catalog_that_refuses_a_base_which_was_rolled_back_has_decided():
     append(context)
     append(context)
     server = Server(context, False)
-    base, snapshot = paused_writer(dataclasses.replace(context, snapshots=SnapshotStore(context.storage, context.paths, server)))
+    base, snapshot = paused_writer(
+        dataclasses.replace(context, snapshots=SnapshotStore(context.storage, context.paths, server))
+    )
     context.snapshots.delete([2])
     assert not publish(base, snapshot)
     assert context.snapshots.ids() == [1]
@@ -105,7 +107,9 @@ def test_a_catalog_that_refuses_a_base_which_is_the_latest_is_asked_again():
     context = fake_table()
     append(context)
     server = Server(context, False)
-    base, snapshot = paused_writer(dataclasses.replace(context, snapshots=SnapshotStore(context.storage, context.paths, server)))
+    base, snapshot = paused_writer(
+        dataclasses.replace(context, snapshots=SnapshotStore(context.storage, context.paths, server))
+    )
     assert publish(base, snapshot)
     assert context.snapshots.ids() == [1, 2]
 

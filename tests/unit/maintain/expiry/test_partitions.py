@@ -15,6 +15,7 @@ from paimon_core.errors import CommitConflict, CommitStateUnknown, InvalidOption
 from paimon_core.maintain.expiry.partitions import apply_partition_expiry, is_due_after_write, plan_partition_expiry
 from paimon_core.maintain.planning.plan import Plan
 from paimon_core.metadata.context import TableContext
+from paimon_core.metadata.local_time import epoch_millis
 from paimon_core.metadata.partition_time import is_expired_by_value
 from paimon_core.metadata.rules.table_rules import check_table
 from paimon_core.metadata.snapshot import CommitKind
@@ -153,6 +154,20 @@ def test_by_update_the_newest_file_counts_and_rows_that_came_since_stay():
     apply_partition_expiry(context, plan)
     entries = context.manifests.entries_of(context.snapshots.latest())
     assert [e.file.file_name for e in entries] == [new.file_name]
+
+
+def test_by_update_a_partition_is_over_after_its_lifetime_and_not_at_it():
+    context = fake_table()
+    file = dataclasses.replace(fake_file(context), extra_files=("x.index",))
+    commit([message(context, file)], context=context, user="u")
+    over = epoch_millis(file.creation_time_millis) + 1000
+    at, after = (
+        plan_partition_expiry(context, now_millis=now, lifetime_millis=1000, strategy="update-time")
+        for now in (over, over + 1)
+    )
+    assert at.is_empty
+    assert after.subjects == ("partition p=a",)
+    assert [f.size for f in after.files] == [4, 0]
 
 
 def test_by_update_a_file_without_a_date_is_no_reason():

@@ -18,7 +18,16 @@ from tests.support.fake_tables import table_of
         (9000, 9, 1, [], ["consumer c"]),
         (0, 9, 1, [], []),
     ],
-    ids=["all but the newest", "age", "age by one", "young", "number", "bound", "bound at the first", "young and bound"],
+    ids=[
+        "all but the newest",
+        "age",
+        "age by one",
+        "young",
+        "number",
+        "bound",
+        "bound at the first",
+        "young and bound",
+    ],
 )
 def test_changelogs_expire_by_age_and_number_up_to_a_bound(older_than, retain_max, bound, expired, by):
     context = table_of(4)
