@@ -78,16 +78,17 @@ def merge_runs(
         if not present:
             continue
         names = present[0].column_names if columns is None else columns
-        if len(present) > 1 and engine.keeps_last and LEVEL not in present[0].column_names:
+        has_levels = LEVEL in present[0].column_names
+        if len(present) > 1 and engine.keeps_last and not has_levels:
             rows, last = _last(present, key, order, drop_deletes=drop_deletes)
             merged = take_rows(rows, last if keep is None else keep.positions(rows, last), names)
+        elif len(present) > 1:
+            rows, groups = arrange(present, key, order)
+            groups = without_older_states(rows, groups) if has_levels else groups
+            merged = engine.fold(rows, engine.survivors(rows, groups, drop_deletes=drop_deletes), names)
+            merged = merged if keep is None else keep.kept(merged)
         else:
-            if len(present) > 1:
-                rows, groups = arrange(present, key, order)
-                groups = without_older_states(rows, groups) if LEVEL in rows.column_names else groups
-                merged = engine.fold(rows, engine.survivors(rows, groups, drop_deletes=drop_deletes), names)
-            else:
-                merged = decoded((adds(present[0]) if drop_deletes else present[0]).select(names))
+            merged = decoded((adds(present[0]) if drop_deletes else present[0]).select(names))
             merged = merged if keep is None else keep.kept(merged)
         if len(merged):
             yield merged
@@ -132,11 +133,13 @@ def _joined_pieces(
     The ranks are None when the rows of each key are in merge order. Raises CorruptTable unless the keys of each piece
     ascend.
     """
-    in_sequence = pieces if order is None else None if order.sequence_fields else _by_sequence(pieces)
-    rows = with_contiguous(joined(in_sequence or pieces), key)
+    in_sequence = None if order is None or order.sequence_fields else _by_sequence(pieces)
+    pieces = in_sequence or pieces
+    rows = with_contiguous(joined(pieces), key)
     codes = key_codes(rows, key)
-    _check_sorted(codes, in_sequence or pieces, key)
-    return rows, in_sequence or pieces, codes, None if in_sequence or order is None else order.ranks(rows)
+    _check_sorted(codes, pieces, key)
+    ranks = None if order is None or in_sequence is not None else order.ranks(rows)
+    return rows, pieces, codes, ranks
 
 
 def _by_sequence(pieces: Sequence[pa.Table]) -> list[pa.Table] | None:
@@ -165,5 +168,5 @@ def _ascending(values: Codes) -> bool:
 
 def adds(rows: pa.Table) -> pa.Table:
     """Return the rows of kind +I and +U; without a copy when all rows are."""
-    adds = is_add(rows)
-    return rows if adds.all() else rows.filter(pa.array(adds))
+    kept = is_add(rows)
+    return rows if kept.all() else rows.filter(pa.array(kept))
