@@ -8,7 +8,7 @@ from functools import cached_property
 
 from paimon_core.commit.snapshot_chain import chain_break
 from paimon_core.metadata.context import TableContext
-from paimon_core.metadata.latest_snapshot import LOOKS
+from paimon_core.metadata.latest_snapshot import SNAPSHOT_TRIES
 from paimon_core.metadata.manifest import FileKind, ManifestEntry, ManifestFile
 from paimon_core.metadata.manifest_file import merge_entries
 from paimon_core.metadata.snapshot import Snapshot
@@ -68,7 +68,7 @@ class Base:
         A gap in the ids below counts for the first attempts of a commit (``tried``: how many have failed) and not for
         the last, so that a snapshot file deleted by hand does not block writers for ever.
         """
-        gaps = tried < min(LOOKS, self.context.options["commit.max-retries"])
+        gaps = tried < min(SNAPSHOT_TRIES, self.context.options["commit.max-retries"])
         return self.is_current() and (
             self.snapshot is None or chain_break(self.context, self.snapshot, gaps=gaps) is None
         )

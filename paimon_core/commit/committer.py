@@ -62,15 +62,15 @@ def commit_changes(
     *,
     fresh: bool = False,
     reads: Reads | None = None,
-    looked_at: Snapshot | None = None,
+    checked_until: Snapshot | None = None,
 ) -> tuple[Snapshot, ...]:
     """Commit the changes one after the other and return their snapshots; () when there is nothing to change.
 
     With an identifier, snapshots already committed under (user, identifier) are returned and only missing ones are
     created; none is created when the user has committed a higher identifier. A compaction never changes the rows of
     the table: once the first part is committed, a compaction that conflicts is skipped, and the result has no COMPACT
-    snapshot. ``fresh`` and ``reads``: see ``Assembly``; ``looked_at``: the snapshot up to which the caller has found
-    none of this (user, identifier).
+    snapshot. ``fresh`` and ``reads``: see ``Assembly``; ``checked_until``: the snapshot up to which the caller has
+    found none of this (user, identifier).
 
     Raises CommitConflict (a concurrent commit changed the same files, or all attempts lost the race),
     CommitStateUnknown, InvalidRequest, UnsupportedFeature (an option that a writer must obey, or an index that the
@@ -80,7 +80,7 @@ def commit_changes(
     if not changes:
         return ()
     context.options.check_writable(context.name)
-    call = _Commit(Assembly(context, author, overwrite, fresh, reads), looked_at)
+    call = _Commit(Assembly(context, author, overwrite, fresh, reads), checked_until)
     for change in changes:
         try:
             call.commit_change(change)
@@ -102,7 +102,7 @@ class _Commit:
     assembly: Assembly
     checked: Snapshot | None
     committed: dict[bool, Snapshot] = field(default_factory=dict)
-    """The snapshots of this commit: under True the compaction, under False the first part."""
+    """The snapshots of this commit; the key is whether the snapshot is the compaction: False is the first part."""
     superseded: bool = False
     """Whether the user has committed a higher identifier."""
 
@@ -117,7 +117,7 @@ class _Commit:
             raise
 
     def commit_with_retries(self, change: Change) -> None:
-        """Run the attempts of ``land``: an attempt that loses the race is followed by a retry."""
+        """Run the attempts of ``commit_change``: an attempt that loses the race is followed by a retry."""
         context = self.assembly.context
         lost = 0
         winner: Snapshot | None = None

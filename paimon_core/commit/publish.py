@@ -31,7 +31,7 @@ from paimon_core.errors import (
     StorageError,
 )
 from paimon_core.metadata.context import TableContext
-from paimon_core.metadata.latest_snapshot import LOOKS, is_missing
+from paimon_core.metadata.latest_snapshot import SNAPSHOT_TRIES, is_missing
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.metadata.stores.snapshot_store import SnapshotStore
 
@@ -178,7 +178,7 @@ def _has_ancestor(context: TableContext, snapshot: Snapshot, ids: Sequence[int])
 
     Checks the newest ids, whose files are the least compacted, and the oldest one.
     """
-    for snapshot_id in dict.fromkeys((*ids[: -LOOKS - 1 : -1], ids[0])):
+    for snapshot_id in dict.fromkeys((*ids[: -SNAPSHOT_TRIES - 1 : -1], ids[0])):
         try:
             if descends_from(context, snapshot, context.snapshots.read(snapshot_id)):
                 return True

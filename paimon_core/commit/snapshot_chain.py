@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from paimon_core.errors import CorruptTable, SnapshotNotFound
 from paimon_core.metadata.context import TableContext
-from paimon_core.metadata.latest_snapshot import LOOKS
+from paimon_core.metadata.latest_snapshot import SNAPSHOT_TRIES
 from paimon_core.metadata.manifest import FileKind
 from paimon_core.metadata.snapshot import Snapshot
 
@@ -21,7 +21,7 @@ def in_chain(context: TableContext, snapshot: Snapshot) -> bool:
     """
     if context.snapshots.exists(snapshot.id - 1):
         return True
-    for _ in range(LOOKS):
+    for _ in range(SNAPSHOT_TRIES):
         above = [i for i in context.snapshots.ids() if i > snapshot.id]
         if not above:
             return True

@@ -22,17 +22,17 @@ from paimon_core.storage.fsspec_storage import confined
 from paimon_core.storage.paths import MAIN, TablePaths
 from paimon_core.storage.storage import Storage
 
-LOOKS = 3
+TRIES = 3
 """Maximum number of runs for a table that changes during the check."""
 
 
 def check(context: TableContext, *, deep: bool = False) -> Report:
-    """Check the table of ``context`` on all branches; up to ``LOOKS`` times when it changes during the check.
+    """Check the table of ``context`` on all branches; up to ``TRIES`` times when it changes during the check.
 
     Java's expiry deletes the files of a snapshot before the snapshot; a check in between may report missing files.
     """
     confirmed: set[Hashable] | None = None
-    for _ in range(LOOKS):
+    for _ in range(TRIES):
         before = _metadata_listings(context)
         report = _check(context, deep=deep)
         if report.is_clean or _metadata_listings(context) == before:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from paimon_core.metadata.context import TableContext
     from paimon_core.metadata.manifest import ManifestEntry
 
-LOOKS = 5
+SNAPSHOT_TRIES = 5
 """Maximum number of snapshots that are tried, one after the other, before the error of the last one is raised."""
 _T = TypeVar("_T")
 
@@ -29,7 +29,7 @@ def read_latest(snapshots: SnapshotStore, read: Callable[[Snapshot | None], _T])
     errors of ``read``, and the error of the last attempt.
     """
     latest = snapshots.latest()
-    for _ in range(LOOKS - 1):
+    for _ in range(SNAPSHOT_TRIES - 1):
         try:
             return read(latest)
         except (SnapshotNotFound, CorruptTable) as error:

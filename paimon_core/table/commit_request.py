@@ -39,8 +39,8 @@ class CommitRequest:
     watermark: int | None = None
     named: bool = True
     """Whether the caller chose the user; otherwise it is a random one, created for this commit."""
-    looked_at: Snapshot | None = field(default=None, compare=False)
-    """The latest snapshot when ``landed`` found no snapshot of this (user, identifier)."""
+    checked_until: Snapshot | None = field(default=None, compare=False)
+    """The latest snapshot when ``committed_snapshot`` found no snapshot of this (user, identifier)."""
 
     @staticmethod
     def of(
@@ -122,7 +122,7 @@ class CommitRequest:
                 if in_chain(self.context, snapshot):
                     return snapshot
                 break
-        self.looked_at = latest if above == 0 else None
+        self.checked_until = latest if above == 0 else None
         return None
 
     def commit(
@@ -151,7 +151,7 @@ class CommitRequest:
         changes = changes_of(messages, overwrite, keep_empty=empty_too)
         author = self.author(operation)
         snapshots = commit_changes(
-            changes, self.context, author, overwrite, fresh=fresh, reads=reads, looked_at=self.looked_at
+            changes, self.context, author, overwrite, fresh=fresh, reads=reads, checked_until=self.checked_until
         )
         if changes and not snapshots and self.counts:
             self.committed_snapshot()

@@ -216,7 +216,7 @@ def _no_second_read_of_the_latest() -> list[Patch]:
 
 
 def _single_run_of_fsck() -> list[Patch]:
-    return [(check, "LOOKS", 1)]
+    return [(check, "TRIES", 1)]
 
 
 def _ignore_incomplete_drops() -> list[Patch]:
