@@ -69,7 +69,17 @@ def publish_draft(base: Base, snapshot: Snapshot, draft: Draft) -> bool:
 
 
 def _create(base: Base, snapshot: Snapshot) -> tuple[bool, PaimonError | None]:
-    """Return whether the id belongs to this commit, and the error that left an earlier request undecided."""
+    """Return whether the id belongs to this commit, and the error that left an earlier request undecided.
+
+    Each attempt sends one request to create the file. Unless the store confirms the creation, the file is read back:
+
+    - It contains this snapshot, or another one: the outcome is certain.
+    - It is missing, the store refused the request and no earlier request is undecided: nothing was created.
+    - It is missing although it was reported to exist, the catalog owns the history and the base has changed: the
+      catalog refused the snapshot for good.
+    - In all other cases the outcome is undecided, and the next attempt offers the same snapshot, unless the base has
+      changed.
+    """
     context = base.context
     undecided: PaimonError | None = None
     for pause in (None, *pauses(context.options, PUBLISH_TRIES - 1)):
@@ -78,11 +88,11 @@ def _create(base: Base, snapshot: Snapshot) -> tuple[bool, PaimonError | None]:
         if undecided is not None and not _may_create_again(base):
             return True, undecided  # unknown: if created now, it would be orphaned, as the chain has continued
         refused: StorageError | None = None
-        answered = False
+        said_to_exist = False
         try:
             if context.snapshots.create(snapshot, base.snapshot):
                 return True, undecided
-            answered = True
+            said_to_exist = True
         except CommitStateUnknown as error:
             undecided = error
         except StorageError as error:
@@ -92,9 +102,9 @@ def _create(base: Base, snapshot: Snapshot) -> tuple[bool, PaimonError | None]:
         except SnapshotNotFound as error:
             if undecided is None and refused is not None:
                 raise refused from None
-            if answered and undecided is None and context.snapshots.catalog_owns_history and not base.is_current():
+            if said_to_exist and undecided is None and context.snapshots.catalog_owns_history and not base.is_current():
                 return False, None  # rolled back in between: the catalog compares the base and refuses for good
-            if answered:  # exists for the create but not for the read: it may be this commit's
+            if said_to_exist:  # exists for the create but not for the read: it may be this commit's
                 undecided = error
         except (StorageError, CorruptTable) as error:
             undecided = error
