@@ -80,6 +80,7 @@ def plan_orphan_removal(
         )
     now = clock.now_millis(now_millis)
     state = TableState.of(context)
+    # The listing must come before the references: a file that is committed in between is then found in them.
     found = find_candidates(executor, context, directories(context), now - older_than_millis)
     used = references(context, {f.name for f in found.files}, frozenset(), executor)
     orphans = [f for f in found.files if f.name not in used.names]
@@ -116,7 +117,7 @@ def apply_orphan_removal(
     quarantine_id, mode = plan.argument("id", str), plan.argument("mode", str)
     if mode not in MODES:
         raise InvalidRequest(f"mode {mode!r:.40} of the plan is not one of {', '.join(MODES)}", mode=mode)
-    found = _planned_candidates(context, plan, executor)
+    found = _planned_candidates(context, plan, executor)  # before the references, as when planning
     used = references(context, {f.name for f in found}, frozenset(), executor)
     orphans = [PlannedFile(f.path, f.size) for f in found if f.name not in used.names]
     moved: list[str] = []
