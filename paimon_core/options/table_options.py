@@ -24,7 +24,7 @@ _ORDINARY = "table"
 _MATERIALIZED = "materialized-table"
 _ARGUMENTS = {"primary-key": "argument primary_key", "partition": "argument partition_by", "path": "the catalog"}
 """Options of SQL statements that are arguments of ``create_table`` here; as options they would have no effect."""
-_SHAPES_READS = frozenset(
+_AFFECTS_READS = frozenset(
     {
         "bucket",
         "bucket-key",
@@ -54,7 +54,7 @@ _SHAPES_READS = frozenset(
     }
 )
 """Options that decide what a read returns: a bad value stops reads and writes. For other options it stops writes."""
-_ONLY_WHEN_ASKED = frozenset({"partition.mark-done-action", "snapshot.expire.execution-mode"})
+_IGNORED_WHEN_UNSUPPORTED = frozenset({"partition.mark-done-action", "snapshot.expire.execution-mode"})
 """Options that are ignored when their value is not supported here, because such values are for other engines."""
 _FIELD_PREFIX = "fields."
 _FIELD_INDEXES = ("pk-vector.", "pk-btree.", "pk-bitmap.", "pk-multivalue.", "pk-full-text.")
@@ -115,17 +115,15 @@ class TableOptions:
         if creating:
             for key in options:
                 _check_new_name(key, options)
-        reading = _Reading(creating, table)
-        reading.unwritable += (unwritable_type := _check_type(options.get(TYPE, _ORDINARY), table, creating=creating))
+        parser = _Parser(creating, table)
+        parser.unwritable += (unwritable_type := _check_type(options.get(TYPE, _ORDINARY), table, creating=creating))
         for key, text in current_names(options).items():
             if key == TYPE:
-                reading.uses[key] = Use.STOPS_WRITES if unwritable_type else Use.IDLE
+                parser.uses[key] = Use.STOPS_WRITES if unwritable_type else Use.IDLE
             else:
-                reading.take(key, text)
-        uses = {key: reading.uses.get(OLDER_NAMES.get(key, key), Use.FOREIGN) for key in options}
-        return TableOptions(
-            reading.values, reading.fields, tuple(reading.groups), tuple(reading.unwritable), dict(uses)
-        )
+                parser.take(key, text)
+        uses = {key: parser.uses.get(OLDER_NAMES.get(key, key), Use.FOREIGN) for key in options}
+        return TableOptions(parser.values, parser.fields, tuple(parser.groups), tuple(parser.unwritable), dict(uses))
 
 
 def _check_type(text: str, table: str, *, creating: bool) -> list[str]:
@@ -149,7 +147,7 @@ def _check_type(text: str, table: str, *, creating: bool) -> list[str]:
     return []
 
 
-class _Reading:
+class _Parser:
     """The options of one table that were parsed so far."""
 
     def __init__(self, creating: bool, table: str) -> None:
@@ -164,11 +162,11 @@ class _Reading:
     def take(self, key: str, text: str) -> None:
         """Add one option; raises the errors of ``TableOptions.parse``."""
         if key in SUPPORTED:
-            self.uses[key] = self._obeyed(key, text)
+            self.uses[key] = self._take_supported(key, text)
         elif is_field_option(key):
-            self.uses[key] = self._of_column(key, text)
+            self.uses[key] = self._take_column_option(key, text)
         elif key in UNSUPPORTED:
-            self.uses[key] = self._unbuilt(key, text)
+            self.uses[key] = self._take_unsupported(key, text)
         elif is_ignored(key) or _is_column_index(key):
             if self.creating and key in IGNORED:
                 self._parse(key, text, KINDS[IGNORED[key][0]])
@@ -177,28 +175,28 @@ class _Reading:
             self._check_foreign(key, text)
             self.uses[key] = Use.FOREIGN
 
-    def _obeyed(self, key: str, text: str) -> Use:
+    def _take_supported(self, key: str, text: str) -> Use:
         try:
             self.values[key] = self._parse(key, text, SUPPORTED[key].parse)
         except InvalidOption as error:
             if self.creating:
                 raise
-            if key in _ONLY_WHEN_ASKED:
+            if key in _IGNORED_WHEN_UNSUPPORTED:
                 return Use.IGNORED
-            if key in _SHAPES_READS:
-                raise self._refused(key, text, str(error)) from None
+            if key in _AFFECTS_READS:
+                raise self._unsupported_error(key, text, str(error)) from None
             self.unwritable.append(key)
             return Use.STOPS_WRITES
         return Use.OBEYED
 
-    def _of_column(self, key: str, text: str) -> Use:
+    def _take_column_option(self, key: str, text: str) -> Use:
         try:
             found = self._parse(key, text, partial(parse_field_option, key))
         except InvalidOption as error:
             if self.creating:
                 raise
             if not key.endswith(".stats-mode"):
-                raise self._refused(key, text, str(error)) from None
+                raise self._unsupported_error(key, text, str(error)) from None
             self.unwritable.append(key)
             return Use.STOPS_WRITES
         if isinstance(found, SequenceGroup):
@@ -208,7 +206,7 @@ class _Reading:
             self.fields[column] = replace(self.fields.get(column, FieldOptions()), **{attribute: value})
         return Use.OBEYED
 
-    def _unbuilt(self, key: str, text: str) -> Use:
+    def _take_unsupported(self, key: str, text: str) -> Use:
         option = UNSUPPORTED[key]
         if option.is_idle(text):
             return Use.IDLE
@@ -218,7 +216,7 @@ class _Reading:
         if self.creating:
             raise InvalidOption(message, option=key, value=text)
         if option.stops is Stops.READS:
-            raise self._refused(key, text, message)
+            raise self._unsupported_error(key, text, message)
         self.unwritable.append(key)
         return Use.STOPS_WRITES
 
@@ -230,7 +228,7 @@ class _Reading:
             message = f"option {key!r} = {text!r:.80} is not supported: it is one letter away from {known!r}"
         else:
             return
-        raise self._refused(key, text, message)
+        raise self._unsupported_error(key, text, message)
 
     def _parse(self, key: str, text: str, parse: Callable[[str], Any]) -> Any:
         try:
@@ -242,7 +240,7 @@ class _Reading:
                 f"option {key} = {text!r} is not supported: it must be {error}", option=key, value=text
             ) from None
 
-    def _refused(self, key: str, text: str, message: str) -> UnsupportedFeature:
+    def _unsupported_error(self, key: str, text: str, message: str) -> UnsupportedFeature:
         where = f"table {self.table}: {message}" if self.table else message
         return UnsupportedFeature(where, option=key, value=text)
 
