@@ -133,7 +133,7 @@ def _steps(context: TableContext, unit: CompactionUnit, expiry: RecordExpiry | N
         key_order=key_order([f.type for f in context.schema.key_fields]),
         small_file_bytes=small_file_bytes(options),
         force_rewrite=options["compaction.force-rewrite-all-files"],
-        expires=expiry.may_concern if expiry else None,
+        expires=expiry.has_expired_rows if expiry else None,
     )
 
 

@@ -74,7 +74,7 @@ def _pick(
         return Strategy.of(options).pick(levels, moment, overdue=overdue)
     rewritten = extent is Extent.REWRITTEN and options["compaction.force-rewrite-all-files"]
     expiry = RecordExpiry.of(context, now)
-    return full_unit(levels, force_rewrite=rewritten, expires=expiry.may_concern if expiry else None)
+    return full_unit(levels, force_rewrite=rewritten, expires=expiry.has_expired_rows if expiry else None)
 
 
 def _higher(

@@ -21,7 +21,9 @@ from paimon_core.schema import DataField
 from paimon_core.types import TIMESTAMP_ROOTS, DataType, TypeRoot
 
 _MILLIS_FROM = 10**12
+"""BIGINT times from this value on are milliseconds, smaller ones are seconds, as in Java."""
 _LEAST = -(2**63)
+"""The smallest 64-bit integer."""
 _PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 
 
@@ -52,7 +54,7 @@ class RecordExpiry:
         fresh = _fresh(rows[self.field.name], self.field.type, self.oldest)
         return rows if pc.all(fresh).as_py() else rows.filter(fresh)
 
-    def may_concern(self, file: DataFile) -> bool:
+    def has_expired_rows(self, file: DataFile) -> bool:
         """Whether a row of the file has expired according to its statistics; false without statistics, as in Java."""
         old = self.context.schemas.read(file.schema_id) if file.schema_id != self.context.schema.id else None
         fields = (old or self.context.schema).fields

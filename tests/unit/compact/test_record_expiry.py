@@ -88,15 +88,15 @@ def entry(context, least, level=5, columns=("p", "k", "v")):
 @pytest.mark.parametrize("columns", [("p", "k", "v"), ("v",), ("v", "p")])
 def test_a_file_may_hold_expired_rows_by_its_minimum(columns):
     rule = expiry()
-    assert rule.may_concern(entry(rule.context, NOW - 101, columns=columns).file)
-    assert not rule.may_concern(entry(rule.context, NOW - 100, columns=columns).file)
-    assert not rule.may_concern(entry(rule.context, None, columns=columns).file)
+    assert rule.has_expired_rows(entry(rule.context, NOW - 101, columns=columns).file)
+    assert not rule.has_expired_rows(entry(rule.context, NOW - 100, columns=columns).file)
+    assert not rule.has_expired_rows(entry(rule.context, None, columns=columns).file)
 
 
 def test_a_file_without_statistics_counts_as_fresh():
     rule = expiry()
-    assert not rule.may_concern(entry(rule.context, NOW - 101, columns=("p", "k")).file)
-    assert not rule.may_concern(fake_file(rule.context))
+    assert not rule.has_expired_rows(entry(rule.context, NOW - 101, columns=("p", "k")).file)
+    assert not rule.has_expired_rows(fake_file(rule.context))
 
 
 def test_a_full_compaction_of_a_settled_bucket_takes_the_files_with_expired_rows():
