@@ -26,6 +26,7 @@ class Codec:
 
 
 def _checked(block: bytes, whole: bool, limit: int) -> bytes:
+    """Return an unpacked block; raises ValueError when it is longer than the limit or not ``whole``."""
     if len(block) > limit:
         raise ValueError(f"its blocks unpack to more than {limit} bytes")
     if not whole:
@@ -61,6 +62,7 @@ def _pack_snappy(block: bytes) -> bytes:
 
 def _unpack_snappy(packed: bytes, limit: int) -> bytes:
     body, checksum = packed[:-4], packed[-4:]
+    # Snappy data starts with the unpacked size, 7 bits per byte: it is checked before memory is used for the block.
     size = shift = 0
     for byte in body[:5]:
         size |= (byte & 0x7F) << shift

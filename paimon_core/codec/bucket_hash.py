@@ -74,12 +74,14 @@ def _mix(hashes: _U32, words: _U32 | None) -> None:
 
 
 def _rotated(values: _U32, bits: int) -> _U32:
+    """Return the values with their 32 bits rotated left."""
     out: _U32 = values << np.uint32(bits)
     out |= values >> np.uint32(32 - bits)
     return out
 
 
 def _finish(hashes: _U32, sizes: _U32 | np.uint32) -> _U32:
+    """Mix the row sizes in bytes into the hashes, then apply the finalizer of Murmur3 (fmix32), in place."""
     hashes ^= sizes
     hashes ^= hashes >> np.uint32(16)
     hashes *= np.uint32(0x85EBCA6B)

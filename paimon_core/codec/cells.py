@@ -95,6 +95,7 @@ def _raw(array: pa.Array, dtype: np.dtype[Any], per_row: int = 1) -> npt.NDArray
 
 
 def _zeroed(values: npt.NDArray[Any], nulls: Mask | None) -> npt.NDArray[Any]:
+    """Return the values with zero under nulls: equal rows must have equal bytes, because rows are hashed."""
     if nulls is None:
         return values
     values = values.copy()
@@ -171,6 +172,7 @@ def _text_cells(array: pa.Array, nulls: Mask | None) -> Cells:
 
 
 def _raw_offsets(array: pa.Array) -> Counts:
+    """Return the n + 1 byte offsets of the values of a text or binary array in its data buffer."""
     buffer = array.buffers()[1]
     if buffer is None or len(array) == 0:
         return np.zeros(len(array) + 1, np.int64)
@@ -198,6 +200,7 @@ def _load(source: Words, positions: Counts, sizes: Counts) -> Words:
 
 
 def _inline(source: Words, starts: Counts, lengths: Counts, nulls: Mask | None) -> Words:
+    """Return slots with the bytes of the values, at most 7, and the marker 0x80 | length in the last byte."""
     slots = _load(source, starts, lengths)
     slots |= (lengths.view(np.uint64) | np.uint64(0x80)) << np.uint64(56)
     return slots if nulls is None else np.where(nulls, np.uint64(0), slots)
