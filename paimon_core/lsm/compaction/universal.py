@@ -67,10 +67,13 @@ class UniversalCompaction:
         """Return how many of the newest runs to compact: by size amplification, by size ratio, then by their number."""
         if not runs or len(runs) < self.compaction_trigger:
             return 0
+        # If the newer runs only replace rows of the oldest one, a full merge frees as many bytes as they take.
         newer = sum(run.size for run in runs[:-1])
         if newer * 100 > self.max_size_amplification_percent * runs[-1].size:
             return len(runs)
+        # Only runs of similar size are merged, so that a large old run is not rewritten for a few new rows.
         by_ratio = self._by_ratio(runs, 1, triggered=False)
+        # Too many runs slow down reads: so many of the newest are merged that no more than the trigger remain.
         if by_ratio == 0 and len(runs) > self.compaction_trigger:
             return self._by_ratio(runs, len(runs) - self.compaction_trigger + 1, triggered=True)
         return by_ratio
