@@ -166,7 +166,11 @@ class WriteBuffer:
         return group(key_codes(rows, self._key), self._order.ranks(rows) if self._order.sequence_fields else None)
 
     def _join_runs(self) -> None:
-        """Merge adjacent runs until one merge can read all runs; the last round merges only as many as needed."""
+        """Merge adjacent runs until one merge can read all runs; the last round merges only as many as needed.
+
+        With a FAN_IN of 64, of 70 runs the 7 oldest become one, which leaves 64. Of 200 runs each 64 become one, which
+        leaves 4.
+        """
         while (excess := len(self._runs) - FAN_IN + 1) > 1:
             end = excess if excess <= FAN_IN else len(self._runs)
             groups = [self._runs[first : min(first + FAN_IN, end)] for first in range(0, end, FAN_IN)]
