@@ -13,7 +13,13 @@ from paimon_core.table.table import Table
 
 
 class Catalog(Protocol):
-    """The value that ``open_catalog`` returns.
+    """The databases and tables of one warehouse; ``open_catalog`` returns it.
+
+    >>> catalog = open_catalog("lake")  # doctest: +SKIP
+    >>> catalog.create_database("shop")  # doctest: +SKIP
+    >>> orders = catalog.create_table(  # doctest: +SKIP
+    ...     "shop.orders", schema, primary_key=["id"], options={"bucket": "1"}
+    ... )
 
     A table is named ``database.table``; ``table`` and ``table_exists`` also accept ``database.table$branch_x``. Every
     method raises StorageError when the directories, the SQL database or the server fail.

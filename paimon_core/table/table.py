@@ -32,7 +32,12 @@ _LOG = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Table(TableWrites):
-    """One table at its latest snapshot, to read, write and maintain; pinned to a snapshot it can only be read."""
+    """One table at its latest snapshot, to read, write and maintain; pinned to a snapshot it can only be read.
+
+    >>> orders = catalog.table("shop.orders")  # doctest: +SKIP
+    >>> orders.write([{"id": 1, "price": 9.5}])  # doctest: +SKIP
+    >>> orders.scan(where=col("price") > 5).to_arrow()  # doctest: +SKIP
+    """
 
     # -- maintenance
 
