@@ -67,26 +67,26 @@ def chain_break(context: TableContext, snapshot: Snapshot, *, gaps: bool) -> str
     )
 
 
-def descends_from(context: TableContext, following: Snapshot, ours: Snapshot) -> bool:
-    """Whether a later snapshot was built on ``ours``, directly or not; raises CorruptTable if that is unknown."""
-    if following.id == ours.id + 1 and (linked := following.is_built_on(ours)) is not None:
+def descends_from(context: TableContext, following: Snapshot, earlier: Snapshot) -> bool:
+    """Whether a later snapshot was built on ``earlier``, directly or not; raises CorruptTable if that is unknown."""
+    if following.id == earlier.id + 1 and (linked := following.is_built_on(earlier)) is not None:
         return linked
     read = context.manifests.read_list
-    wanted = {m.file_name for m in read(ours.delta_manifest_list)} | {
-        m.file_name for m in read(ours.base_manifest_list)
+    wanted = {m.file_name for m in read(earlier.delta_manifest_list)} | {
+        m.file_name for m in read(earlier.base_manifest_list)
     }
     listed = read(following.base_manifest_list)
-    if following.id == ours.id + 1 and wanted <= {m.file_name for m in listed}:
-        return following.total_record_count == ours.total_record_count + following.delta_record_count
+    if following.id == earlier.id + 1 and wanted <= {m.file_name for m in listed}:
+        return following.total_record_count == earlier.total_record_count + following.delta_record_count
     added = {
         e.identity
-        for m in read(ours.delta_manifest_list)
+        for m in read(earlier.delta_manifest_list)
         for e in context.manifests.read_manifest(m.file_name, m.file_size)
         if e.kind is FileKind.ADD
     }
     if not added:
         raise CorruptTable(
-            f"it cannot be determined whether snapshot {following.id} was built on snapshot {ours.id}: the manifests "
-            "were merged, and the older snapshot added no file"
+            f"it cannot be determined whether snapshot {following.id} was built on snapshot {earlier.id}: the "
+            "manifests were merged, and the older snapshot added no file"
         )
     return added <= {e.identity for m in listed for e in context.manifests.read_manifest(m.file_name, m.file_size)}

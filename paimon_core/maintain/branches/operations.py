@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from paimon_core.errors import AlreadyExists, InvalidRequest, PlanOutdated, TagNotFound
 from paimon_core.maintain.planning.plan import Plan, PlannedFile
 from paimon_core.maintain.planning.table_state import TableState
-from paimon_core.maintain.tags.operations import stands
+from paimon_core.maintain.tags.operations import is_unchanged
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.metadata.stores.branch_store import DOING
@@ -48,7 +48,7 @@ def create_branch(context: TableContext, name: str, tag: str | None = None) -> T
         storage.overwrite(paths.snapshot(source.snapshot.id), _text(context, source.snapshot))
     for schema_id in schemas:
         storage.overwrite(paths.schema(schema_id), storage.read(context.paths.schema(schema_id)))
-    if source is not None and not (copied and stands(context, source)):
+    if source is not None and not (copied and is_unchanged(context, source)):
         context.branches.remove(name)
         raise TagNotFound(
             f"tag {tag!r} of table {context.name} was deleted or changed while branch {name!r} was created", tag=tag

@@ -23,7 +23,7 @@ from paimon_core.errors import CommitConflict, PlanOutdated, SnapshotNotFound, T
 from paimon_core.maintain.planning.plan import Plan
 from paimon_core.maintain.planning.table_state import TableState
 from paimon_core.maintain.rollback.rollback_guard import GUARD
-from paimon_core.maintain.tags.operations import check_held
+from paimon_core.maintain.tags.operations import check_live_or_tagged
 from paimon_core.maintain.tags.success_files import delete_success_file_of_tag
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.snapshot import Snapshot
@@ -122,7 +122,7 @@ def _guard(context: TableContext, to: Snapshot) -> str:
     if interrupted:
         return name  # after an interrupted rollback, the guard may be the only reference to the target
     try:
-        check_held(context, to, name)
+        check_live_or_tagged(context, to, name)
     except SnapshotNotFound:
         with contextlib.suppress(TagNotFound):
             context.tags.delete(name)

@@ -42,10 +42,10 @@ def create_tag(
     created, the tag is deleted.
     """
     check_new_name(context, name, snapshot)
-    check_held(context, snapshot, name)
+    check_live_or_tagged(context, snapshot, name)
     tag = context.tags.create(name, snapshot, retained_millis=retained_millis, now_millis=now_millis)
     try:
-        check_held(context, snapshot, name)
+        check_live_or_tagged(context, snapshot, name)
     except SnapshotNotFound:
         with contextlib.suppress(TagNotFound):
             context.tags.delete(name)
@@ -73,7 +73,7 @@ def rename_tag(context: TableContext, name: str, new_name: str) -> Tag:
     except AlreadyExists:
         if context.tags.read(new_name) != new or context.tags.renamed_from(new_name) != source:
             raise
-    if not stands(context, old):  # its deletion may have deleted the files too
+    if not is_unchanged(context, old):  # its deletion may have deleted the files too
         with contextlib.suppress(TagNotFound):
             context.tags.delete(new_name)
         raise TagNotFound(
@@ -91,13 +91,13 @@ def replace_tag(context: TableContext, name: str, snapshot: Snapshot, retained_m
     """
     old = context.tags.read(name)
     new = new_tag(name, snapshot, retained_millis)
-    check_held(context, snapshot, "")
+    check_live_or_tagged(context, snapshot, "")
     current = context.tags.read(name)
 
     def put() -> None:
         context.tags.put(new)
         try:
-            check_held(context, snapshot, name)
+            check_live_or_tagged(context, snapshot, name)
         except SnapshotNotFound:
             context.tags.put(current)  # its files were not deleted yet
             raise
@@ -153,7 +153,7 @@ def apply_tag_deletion(context: TableContext, plan: Plan) -> Removal:
     return drop_tag(context, tag, frozenset(f.path for f in plan.files))
 
 
-def stands(context: TableContext, tag: Tag) -> bool:
+def is_unchanged(context: TableContext, tag: Tag) -> bool:
     """Whether the tag exists and still references the same snapshot."""
     try:
         return context.tags.read(tag.name).snapshot == tag.snapshot
@@ -161,7 +161,7 @@ def stands(context: TableContext, tag: Tag) -> bool:
         return False
 
 
-def check_held(context: TableContext, snapshot: Snapshot, name: str) -> None:
+def check_live_or_tagged(context: TableContext, snapshot: Snapshot, name: str) -> None:
     """Raises SnapshotNotFound unless the snapshot is live or referenced by a tag other than ``name``."""
     if context.snapshots.is_live(snapshot):
         return
