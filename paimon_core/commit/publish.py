@@ -75,10 +75,10 @@ def _create(base: Base, snapshot: Snapshot) -> tuple[bool, PaimonError | None]:
 
     - It contains this snapshot, or another one: the outcome is certain.
     - It is missing, the store refused the request and no earlier request is undecided: nothing was created.
-    - It is missing although it was reported to exist, the catalog owns the history and the base has changed: the
-      catalog refused the snapshot for good.
+    - It is missing although it was reported to exist, no earlier request is undecided, the catalog owns the history
+      and the base has changed: the catalog refused the snapshot for good.
     - In all other cases the outcome is undecided, and the next attempt offers the same snapshot, unless the base has
-      changed.
+      changed. Raises CommitStateUnknown after the last attempt.
     """
     context = base.context
     undecided: PaimonError | None = None
