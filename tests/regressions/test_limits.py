@@ -70,7 +70,8 @@ def test_many_row_columns_are_read_again(catalog, warehouse, form):
 
 def test_more_rows_types_than_an_avro_reader_takes_are_refused(catalog):
     schema = pa.schema([(f"c{n}", pa.struct([("x", pa.int32())])) for n in range(AVRO_RECORDS + 1)])
-    with pytest.raises(InvalidRequest, match=f"avro: the columns have {AVRO_RECORDS + 1} ROW and MAP types.*{AVRO_RECORDS}"):
+    message = f"avro: the columns have {AVRO_RECORDS + 1} ROW and MAP types.*{AVRO_RECORDS}"
+    with pytest.raises(InvalidRequest, match=message):
         catalog.create_table("db.t", schema, options={"file.format": "avro"})
     assert catalog.list_tables("db") == []
 
