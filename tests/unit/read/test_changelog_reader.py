@@ -193,7 +193,7 @@ def test_changelog_files_need_a_producer_and_their_bytes(catalog, logged):
         plain.commit([changing(plain.context, FIRST, FIRST, p="a")])
     message = changing(logged.context, FIRST, FIRST, p="a")
     (file,) = message.changelog_files
-    with pytest.raises(InvalidRequest, match="and again"):
+    with pytest.raises(InvalidRequest, match="must not occur in it a second time"):
         logged.commit([dataclasses.replace(message, changelog_files=message.new_files)])
     with pytest.raises(InvalidRequest, match="0 rows"):
         logged.commit([dataclasses.replace(message, changelog_files=(dataclasses.replace(file, row_count=0),))])
