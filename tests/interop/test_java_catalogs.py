@@ -314,9 +314,9 @@ def test_rest_refusals(server, oracle, tmp_path):
             rest.create_database(name)
         with pytest.raises(paimon.InvalidRequest, match=message):
             rest.create_table(f"db.{name}", SCHEMA)
-    with pytest.raises(paimon.AlreadyExists, match="collides"):
+    with pytest.raises(paimon.AlreadyExists, match="conflicts with the existing"):
         rest.create_database("DB")
-    with pytest.raises(paimon.AlreadyExists, match="collides"):
+    with pytest.raises(paimon.AlreadyExists, match="conflicts with the existing"):
         rest.create_table("db.T", SCHEMA)
     with pytest.raises(paimon.InvalidOption, match="mystery"):
         rest.create_table("db.new", SCHEMA, options={"mystery": "1"})
