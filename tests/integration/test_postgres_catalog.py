@@ -135,7 +135,7 @@ def test_names(catalog):
         assert catalog.table(f"{name}.{name}").scan().count() == 1
         catalog.rename_table(f"{name}.{name}", "db.t")
         catalog.drop_database(name)
-    with pytest.raises(paimon.AlreadyExists, match="collides"):
+    with pytest.raises(paimon.AlreadyExists, match="conflicts with the existing"):
         catalog.create_database("DB")
     catalog.drop_database("db", cascade=True)
     assert catalog.list_databases() == []
