@@ -32,7 +32,7 @@ from paimon_core.errors import (
 from paimon_core.maintain.references import references
 from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.metadata.context import TableContext
-from paimon_core.metadata.latest import of_latest
+from paimon_core.metadata.latest import LOOKS, of_latest
 from paimon_core.metadata.presence import check_same_table
 from paimon_core.metadata.snapshot import CommitKind, Snapshot
 from paimon_core.metadata.wire import pack, unpacked
@@ -190,8 +190,10 @@ class Prepared:
         return self._request().landed(above=self._base_id)
 
     def _is_on_latest(self) -> bool:
+        """Whether the base is the latest snapshot, and nothing but a gap in the ids speaks against building on it."""
         context = self._table.context
-        return context.snapshots.latest() == self.base and (self.base is None or misfit(context, self.base) is None)
+        is_latest = context.snapshots.latest() == self.base
+        return is_latest and (self.base is None or misfit(context, self.base, tried=LOOKS) is None)
 
     @property
     def _base_id(self) -> int:
