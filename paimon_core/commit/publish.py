@@ -14,12 +14,11 @@ that has read the snapshot may still delete the files that it references.
 from __future__ import annotations
 
 import contextlib
-import time
 from collections.abc import Sequence
 
 from paimon_core.commit.base import Base
 from paimon_core.commit.draft import Draft
-from paimon_core.commit.retry import pauses
+from paimon_core.commit.retry import attempts
 from paimon_core.commit.snapshot_chain import descends_from
 from paimon_core.errors import (
     CommitConflict,
@@ -82,9 +81,7 @@ def _create(base: Base, snapshot: Snapshot) -> tuple[bool, PaimonError | None]:
     """
     context = base.context
     undecided: PaimonError | None = None
-    for pause in (None, *pauses(context.options, PUBLISH_TRIES - 1)):
-        if pause is not None:
-            time.sleep(pause)
+    for _ in attempts(context.options, PUBLISH_TRIES):
         if undecided is not None and not _may_create_again(base):
             return True, undecided  # unknown: if created now, it would be orphaned, as the chain has continued
         refused: StorageError | None = None
@@ -150,9 +147,7 @@ def _follows(base: Base, snapshot: Snapshot) -> bool:
     Raises CommitStateUnknown when that cannot be determined.
     """
     problem: PaimonError | None = None
-    for pause in (None, *pauses(base.context.options, PUBLISH_TRIES - 1)):
-        if pause is not None:
-            time.sleep(pause)
+    for _ in attempts(base.context.options, PUBLISH_TRIES):
         try:
             return (base.snapshot is not None and base.is_current()) or _is_built_on(base, snapshot)
         except (StorageError, CorruptTable, SnapshotNotFound) as error:
@@ -174,10 +169,10 @@ def _is_built_on(base: Base, snapshot: Snapshot) -> bool:
         raise CorruptTable(f"snapshot {snapshot.id} is missing right after it was created")
     if not _is_own(snapshots, snapshot):
         return False
-    if above and (above[0] == snapshot.id + 1 or not below):
-        return above[0] == snapshot.id + 1 and descends_from(base.context, snapshots.read(above[0]), snapshot)
+    if above and above[0] == snapshot.id + 1:
+        return descends_from(base.context, snapshots.read(above[0]), snapshot)
     if not below:
-        return True
+        return not above
     if _has_ancestor(base.context, snapshot, below) or _chain_ends_below(snapshots, snapshot, below):
         return False  # a rollback removed or re-created the base: an expiry deletes older ones first
     raise CorruptTable(f"snapshot {below[0]} is outside the snapshot chain, or was created after a rollback")
@@ -222,9 +217,7 @@ def _withdraw(context: TableContext, snapshot: Snapshot) -> None:
     if context.snapshots.publisher is not None:
         raise _unknown(context, snapshot, StorageError("the catalog created it outside the snapshot chain"))
     problem: PaimonError | None = None
-    for pause in (None, *pauses(context.options, PUBLISH_TRIES - 1)):
-        if pause is not None:
-            time.sleep(pause)
+    for _ in attempts(context.options, PUBLISH_TRIES):
         try:
             return _delete_own(context, snapshot)
         except StorageError as error:

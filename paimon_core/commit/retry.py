@@ -16,6 +16,14 @@ def pauses(options: TableOptions, count: int) -> Iterator[float]:
         yield millis * (1 + random.random() / 5) / 1000
 
 
+def attempts(options: TableOptions, count: int) -> Iterator[None]:
+    """Yield ``count`` times and sleep before each retry."""
+    for pause in (None, *pauses(options, count - 1)):
+        if pause is not None:
+            time.sleep(pause)
+        yield
+
+
 def tries(options: TableOptions) -> Iterator[None]:
     """Yield once per attempt and sleep before each retry, until commit.max-retries or commit.timeout is reached."""
     start = time.monotonic()

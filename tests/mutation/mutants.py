@@ -109,5 +109,5 @@ def _skipped_lines(text: str) -> set[int]:
         elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
             found.append(node)
         for part in found:
-            skipped |= set(range(part.lineno, (part.end_lineno or part.lineno) + 1))  # type: ignore[attr-defined]
+            skipped |= set(range(part.lineno, (part.end_lineno or part.lineno) + 1))
     return skipped
