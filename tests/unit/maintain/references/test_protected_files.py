@@ -2,13 +2,13 @@
 
 import dataclasses
 
-from paimon_core.maintain.references.protected_files import told_by_delta_once
+from paimon_core.maintain.references.protected_files import delta_may_be_changelog
 from tests.support.fake_tables import fake_table
 
 
 def test_one_schema_without_a_changelog_producer_is_enough():
     context = fake_table(**{"changelog-producer": "input"})
-    assert not told_by_delta_once(context)
+    assert not delta_may_be_changelog(context)
     options = {**context.schema.options, "changelog-producer": " None"}
     assert context.schemas.publish(dataclasses.replace(context.schema, id=1, options=options))
-    assert told_by_delta_once(context)
+    assert delta_may_be_changelog(context)
