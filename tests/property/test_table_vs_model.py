@@ -9,9 +9,18 @@ import datetime
 import itertools
 
 import pyarrow as pa
+import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invariant, precondition, rule
+from hypothesis.stateful import (
+    Bundle,
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
 
 import paimon_core as paimon
 from paimon_core import col
@@ -190,7 +199,11 @@ class TableMachine(RuleBasedStateMachine):
         }
 
 
-TableMachine.TestCase.settings = settings(
-    max_examples=60, stateful_step_count=20, deadline=None, suppress_health_check=list(HealthCheck)
-)
-TestTableAgainstModel = TableMachine.TestCase
+@pytest.mark.parametrize("examples", [20, pytest.param(150, marks=pytest.mark.long)])
+def test_a_table_behaves_as_the_model(examples):
+    run_state_machine_as_test(
+        TableMachine,
+        settings=settings(
+            max_examples=examples, stateful_step_count=20, deadline=None, suppress_health_check=list(HealthCheck)
+        ),
+    )

@@ -1,6 +1,6 @@
 """Four processes commit to one table on an S3 server that loses answers: no commit is lost, partial or repeated.
 
-Each commits 50 times. A quarter of the answers to publishes and a tenth of those to other requests never arrive.
+A quarter of the answers to publishes and a tenth of those to other requests never arrive.
 """
 
 import json
@@ -10,11 +10,11 @@ import sys
 from pathlib import Path
 
 import pyarrow as pa
+import pytest
 
 import paimon_core as paimon
 from tests.support.s3_proxy import Fault, s3_proxy
 
-COMMITS = 50
 USERS = ("one", "two", "three", "four")
 WORKER = """
 import json, sys
@@ -41,7 +41,8 @@ for number in range(commits):
 DROP = Fault(drop=True)
 
 
-def test_four_processes_while_answers_get_lost(s3):
+@pytest.mark.parametrize("commits", [10, pytest.param(50, marks=pytest.mark.long)])
+def test_four_processes_while_answers_get_lost(s3, commits):
     options = {
         "bucket": "-1",
         "write-only": "true",
@@ -70,17 +71,17 @@ def test_four_processes_while_answers_get_lost(s3):
         through = json.dumps({**s3.options, "s3.endpoint": proxy.endpoint})
         command = [sys.executable, "-c", WORKER, s3.url, through]
         root = Path(__file__).resolve().parents[2]
-        workers = [subprocess.Popen([*command, user, str(COMMITS)], cwd=root, stderr=subprocess.PIPE) for user in USERS]
+        workers = [subprocess.Popen([*command, user, str(commits)], cwd=root, stderr=subprocess.PIPE) for user in USERS]
         for worker in workers:
             _, stderr = worker.communicate(timeout=500)
             assert worker.returncode == 0, stderr.decode()[-3000:]
-    assert dropped["publishes"] > 30
-    assert dropped["others"] > 100
+    assert dropped["publishes"] > commits // 2
+    assert dropped["others"] > 2 * commits
     snapshots = table.inspect.snapshots()
-    count = len(USERS) * COMMITS
+    count = len(USERS) * commits
     assert snapshots["snapshot_id"].to_pylist() == list(range(1, count + 1))
     made = list(zip(snapshots["commit_user"].to_pylist(), snapshots["commit_identifier"].to_pylist(), strict=True))
-    assert sorted(made) == sorted((user, n) for user in USERS for n in range(COMMITS))
+    assert sorted(made) == sorted((user, n) for user in USERS for n in range(commits))
     rows = table.scan().to_arrow()
-    assert sorted(rows["k"].to_pylist()) == sorted(f"{u}-{n}" for u in USERS for n in range(COMMITS))
+    assert sorted(rows["k"].to_pylist()) == sorted(f"{u}-{n}" for u in USERS for n in range(commits))
     assert snapshots["total_record_count"].to_pylist() == list(range(1, count + 1))

@@ -367,11 +367,12 @@ def run(template: TableContext, seeds: range) -> tuple[int, list[str]]:
     return removed, done
 
 
-def test_random_interleavings_touch_no_live_file(template):
-    removed, done = run(template, range(250))
-    assert removed > 200
+@pytest.mark.parametrize("histories", [50, pytest.param(250, marks=pytest.mark.long)])
+def test_random_interleavings_touch_no_live_file(template, histories):
+    removed, done = run(template, range(histories))
+    assert removed > 0.8 * histories
     for name in ("append", "late", "compact", "expire", "tag", "untag", "retag", "rollback", "branch", "clean"):
-        assert done.count(name) >= 5, name
+        assert done.count(name) >= histories // 50, name
     assert done.count("CorruptTable") < 5
 
 
