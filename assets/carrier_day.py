@@ -9,7 +9,7 @@ from assets.partitions import monthly
 from assets.resources import LakeResource, SparkResource
 from pipelines.carrier_day import CARRIER_DAY, aggregate_carrier_day
 from pipelines.flights import FLIGHTS
-from pipelines.settings import Settings
+from pipelines.lake import Settings
 
 
 def carrier_day_asset(settings: Settings) -> dg.AssetsDefinition:

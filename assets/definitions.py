@@ -19,7 +19,7 @@ from assets.maintenance import compaction_jobs, nightly_job, nightly_schedule, s
 from assets.resources import LakeResource, SparkResource
 from assets.sensors import compaction_sensor
 from assets.weather import weather_asset
-from pipelines.settings import ROOT, Settings, load_settings
+from pipelines.lake import ROOT, Settings, load_settings
 
 # Dagster marks backfill policies as beta, and warns about parameters that only Dagster itself passes.
 warnings.filterwarnings("ignore", category=dg.BetaWarning)

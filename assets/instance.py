@@ -8,8 +8,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from pipelines.lake import ENVIRONMENT, Settings
 from pipelines.protocol import PipelineError
-from pipelines.settings import ENVIRONMENT, Settings
 
 _CONFIG = """\
 # Created by the project for this lake. You may edit it: it is not overwritten.

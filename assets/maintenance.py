@@ -8,8 +8,8 @@ import dagster as dg
 from assets.metadata import observed, retries, run_properties
 from assets.resources import LakeResource, SparkResource
 from pipelines.expiry import expire
+from pipelines.lake import Settings, TableSpec
 from pipelines.maintenance import compact, tag
-from pipelines.settings import Settings, TableSpec
 from pipelines.show import existing
 from pipelines.sweep import sweep
 

@@ -8,8 +8,8 @@ from typing import Any, TypeVar
 import dagster as dg
 
 from paimon_core.errors import InvalidRequest, NotFound
+from pipelines.lake import Settings, SettingsError, TableSpec
 from pipelines.protocol import AuditFailed, PipelineError, StepResult, level_changes
-from pipelines.settings import Settings, SettingsError, TableSpec
 from pipelines.show import size_text
 
 _T = TypeVar("_T")

@@ -6,8 +6,8 @@ import dagster as dg
 from pydantic import PrivateAttr
 from pyspark.sql import SparkSession
 
+from pipelines.lake import Settings, load_settings
 from pipelines.session import start_session
-from pipelines.settings import Settings, load_settings
 
 
 class LakeResource(dg.ConfigurableResource[Any]):

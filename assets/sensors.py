@@ -16,7 +16,7 @@ from dagster import DagsterRunStatus
 
 from assets.maintenance import compaction_config, compaction_job_name
 from assets.resources import LakeResource
-from pipelines.settings import Settings, TableSpec
+from pipelines.lake import Settings, TableSpec
 from pipelines.show import existing
 from pipelines.tables import fullest_bucket, is_awaited, open_table
 

@@ -21,8 +21,8 @@ from collections.abc import Sequence
 from types import FrameType
 
 from assets.instance import prepare_home, process_environment
+from pipelines.lake import ROOT, SettingsError, load_settings
 from pipelines.protocol import PipelineError
-from pipelines.settings import ROOT, SettingsError, load_settings
 
 _HOST = "127.0.0.1"
 _READY_SECONDS = 180

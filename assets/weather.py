@@ -8,7 +8,7 @@ from assets.flights import SOURCE
 from assets.metadata import materialized, run_properties, table_asset
 from assets.partitions import days_in, monthly
 from assets.resources import LakeResource, SparkResource
-from pipelines.settings import Settings
+from pipelines.lake import Settings
 from pipelines.weather import WEATHER, ingest_weather
 
 

@@ -15,8 +15,8 @@ from pipelines import source
 from pipelines.carrier_day import CARRIER_DAY
 from pipelines.dimensions import DIMENSIONS
 from pipelines.flights import CANCELLATIONS, FLIGHTS
+from pipelines.lake import Settings
 from pipelines.protocol import month_of
-from pipelines.settings import Settings
 from pipelines.tables import open_table, rows_by
 from pipelines.weather import WEATHER
 

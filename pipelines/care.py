@@ -11,8 +11,8 @@ from datetime import date
 from paimon_core import col
 from paimon_core.errors import CorruptTable
 from paimon_core.table.table import Table
+from pipelines.lake import Settings
 from pipelines.protocol import PipelineError, StepResult, month_of
-from pipelines.settings import Settings
 from pipelines.tables import open_table, result_of, rows_by, state_of
 
 

@@ -15,9 +15,9 @@ from paimon_core.spark import read_spark
 from paimon_core.table.table import Table
 from paimon_core.table.view import TableView
 from pipelines.flights import FLIGHTS
+from pipelines.lake import Settings
 from pipelines.protocol import PipelineError, StepResult, day_range, label, months_of
 from pipelines.session import Spark
-from pipelines.settings import Settings
 from pipelines.tables import Stage, load, open_table, rows_by
 
 CARRIER_DAY = "dws.carrier_day"
@@ -101,7 +101,7 @@ def _rows_per_month(table: Table, months: Sequence[str]) -> dict[str, int]:
 
 
 def _checked_months(settings: Settings, months: Sequence[str]) -> tuple[str, ...]:
-    known = months_of(day_range(settings.calendar.first_day, settings.calendar.last_day))
+    known = months_of(day_range(settings.days.first_day, settings.days.last_day))
     if not months:
         raise PipelineError("at least one month is required")
     for month in months:

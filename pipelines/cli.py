@@ -19,10 +19,10 @@ from pipelines.carrier_day import aggregate_carrier_day
 from pipelines.dimensions import DIMENSIONS, load_dimensions
 from pipelines.expiry import expire
 from pipelines.flights import DayStep, ingest_cancellations, ingest_flights
+from pipelines.lake import Settings, SettingsError, environments, load_settings
 from pipelines.maintenance import compact, tag
 from pipelines.protocol import AuditFailed, PipelineError, StepResult, day_range, months_of
 from pipelines.session import Spark, start_session
-from pipelines.settings import Settings, SettingsError, environments, load_settings
 from pipelines.show import existing, lake_text, view
 from pipelines.sweep import sweep
 from pipelines.weather import ingest_weather
@@ -153,7 +153,7 @@ def _day(text: str) -> date:
 
 
 def _asked_days(settings: Settings, asked: argparse.Namespace) -> tuple[date, ...]:
-    return day_range(asked.first or settings.calendar.first_day, asked.last or settings.calendar.last_day)
+    return day_range(asked.first or settings.days.first_day, asked.last or settings.days.last_day)
 
 
 def _aggregate(spark: Spark, settings: Settings, asked: argparse.Namespace) -> list[StepResult]:

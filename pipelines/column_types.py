@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from pipelines.settings import SettingsError
+from pipelines.lake import SettingsError
 
 _NESTED = re.compile(r"(ARRAY|MAP|ROW)\s*<(.*)>\s*(NOT\s+NULL|)", re.IGNORECASE | re.DOTALL)
 _MEMBER = re.compile(r"(?:`([^`]+)`|(\w+))\s+(.+)", re.DOTALL)

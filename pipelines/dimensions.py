@@ -15,9 +15,9 @@ from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.spark.writer import write_messages
 from pipelines import source
 from pipelines.flights import read_csv
+from pipelines.lake import Settings
 from pipelines.protocol import PipelineError, StepResult, plain
 from pipelines.session import Spark
-from pipelines.settings import Settings
 from pipelines.tables import commits_of, open_lake, open_table, result_of, state_of
 
 DIMENSIONS = {"dim.planes": source.PLANES, "dim.airlines": source.AIRLINES, "dim.airports": source.AIRPORTS}

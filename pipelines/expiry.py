@@ -11,9 +11,9 @@ from paimon_core.errors import PlanOutdated
 from paimon_core.maintain.planning.plan import Plan, Protected
 from paimon_core.spark import apply_spark
 from paimon_core.table.table import Table
+from pipelines.lake import Settings
 from pipelines.protocol import StepResult
 from pipelines.session import Spark
-from pipelines.settings import Settings
 from pipelines.tables import open_table, result_of, state_of
 
 _TRIES = 3

@@ -21,9 +21,9 @@ from paimon_core.spark import read_spark
 from paimon_core.table.table import Table
 from pipelines import source
 from pipelines.care import complete_months, is_marked, mark_months
+from pipelines.lake import Settings
 from pipelines.protocol import PipelineError, StepResult, days_label, months_of
 from pipelines.session import Spark
-from pipelines.settings import Settings
 from pipelines.tables import KIND, Stage, load, open_table, rows_per_day
 
 FLIGHTS = "ods.flights"
@@ -155,7 +155,7 @@ def between(days: Sequence[date]) -> Predicate:
 
 def checked_days(settings: Settings, days: Sequence[date]) -> tuple[date, ...]:
     """Return the days sorted, each once; raises PipelineError for no days and for days outside of the source."""
-    first, last = settings.calendar.first_day, settings.calendar.last_day
+    first, last = settings.days.first_day, settings.days.last_day
     if not days:
         raise PipelineError("at least one day is required")
     for day in days:

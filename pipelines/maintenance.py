@@ -15,9 +15,9 @@ from paimon_core.errors import TagNotFound
 from paimon_core.predicate import Predicate
 from paimon_core.spark import compact_spark
 from paimon_core.table.table import Table
+from pipelines.lake import Settings
 from pipelines.protocol import PipelineError, StepResult, plain
 from pipelines.session import Spark
-from pipelines.settings import Settings
 from pipelines.tables import commits_of, open_table, result_of, state_of
 
 

@@ -11,8 +11,8 @@ from typing import TypeAlias
 
 from pyspark.sql import SparkSession
 
+from pipelines.lake import CONFIGS, ROOT, Settings
 from pipelines.protocol import PipelineError
-from pipelines.settings import CONFIGS, ROOT, Settings
 
 Spark: TypeAlias = Callable[[], SparkSession]
 """How steps receive Spark: they call it when they need it, so a step with nothing to do starts no JVM."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from pipelines.lake import Settings
 from pipelines.protocol import LevelSize
-from pipelines.settings import Settings
 from pipelines.tables import open_lake, open_table, state_of
 
 

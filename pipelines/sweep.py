@@ -10,9 +10,9 @@ from typing import Any
 from paimon_core.maintain.orphans.removal import OrphanReport
 from paimon_core.maintain.planning.plan import Plan
 from paimon_core.spark import apply_spark, plan_orphan_removal_spark
+from pipelines.lake import Settings
 from pipelines.protocol import StepResult
 from pipelines.session import Spark
-from pipelines.settings import Settings
 from pipelines.tables import open_table, result_of, state_of
 
 

@@ -26,8 +26,8 @@ from paimon_core.table.view import TableView
 from paimon_core.types import parse_type
 from pipelines.audited import Audit, write_audited
 from pipelines.column_types import type_object
+from pipelines.lake import Settings
 from pipelines.protocol import LevelSize, PipelineError, StepResult, plain
-from pipelines.settings import Settings
 
 KIND = "__kind"
 

@@ -9,9 +9,9 @@ from pyspark.sql import DataFrame
 
 from pipelines import source
 from pipelines.flights import between, checked_days, load_name, missing, on_days, read_csv
+from pipelines.lake import Settings
 from pipelines.protocol import StepResult
 from pipelines.session import Spark
-from pipelines.settings import Settings
 from pipelines.tables import Stage, load, open_table, rows_per_day
 
 WEATHER = "ods.weather"

@@ -23,8 +23,8 @@ import pytest
 
 from pipelines import source
 from pipelines.flights import FLIGHTS
+from pipelines.lake import ROOT, load_settings
 from pipelines.protocol import day_range
-from pipelines.settings import ROOT, load_settings
 from pipelines.tables import open_table
 
 DAYS = day_range(date(2013, 1, 15), date(2013, 2, 14))

@@ -6,7 +6,7 @@ import dagster as dg
 import pytest
 
 from assets.definitions import build_definitions
-from pipelines.settings import ROOT, Settings, environments, load_settings
+from pipelines.lake import ROOT, Settings, environments, load_settings
 
 pytestmark = pytest.mark.filterwarnings("ignore::dagster.BetaWarning")
 

@@ -3,8 +3,8 @@ from pathlib import Path
 import pytest
 
 from assets.instance import prepare_home
+from pipelines.lake import load_settings
 from pipelines.protocol import PipelineError
-from pipelines.settings import load_settings
 
 
 def test_the_home_lies_in_the_lake_and_is_made_once(tmp_path: Path) -> None:

@@ -2,7 +2,7 @@ import dagster as dg
 import pytest
 
 from assets.resources import SparkResource
-from pipelines.settings import Settings
+from pipelines.lake import Settings
 
 
 class FakeSession:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 import shutil
 from collections.abc import Callable, Iterator
@@ -23,8 +22,8 @@ from assets.metadata import asset_key
 from assets.resources import SparkResource
 from pipelines import source, tables
 from pipelines.flights import CANCELLATIONS, FLIGHTS, ingest_flights
+from pipelines.lake import Settings, load_settings
 from pipelines.protocol import day_range
-from pipelines.settings import Settings, load_settings
 from pipelines.tables import open_table
 
 pytestmark = pytest.mark.filterwarnings("ignore::dagster.BetaWarning", "ignore::ResourceWarning")
@@ -63,8 +62,8 @@ Run = Callable[..., dg.ExecuteInProcessResult]
 
 @pytest.fixture
 def run(settings: Settings, instance: dg.DagsterInstance, started: list[Settings]) -> Run:
-    at_once = dataclasses.replace(settings.dagster, retry_delay_seconds=0)
-    definitions = build_definitions(dataclasses.replace(settings, dagster=at_once))
+    at_once = settings.dagster.model_copy(update={"retry_delay_seconds": 0})
+    definitions = build_definitions(settings.model_copy(update={"dagster": at_once}))
 
     def execute(job: str | None = None, names: tuple[str, ...] = (), **more: Any) -> dg.ExecuteInProcessResult:
         found = definitions.resolve_job_def(job) if job else definitions.resolve_implicit_global_asset_job_def()

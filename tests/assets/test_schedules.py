@@ -4,7 +4,7 @@ import dagster as dg
 import pytest
 
 from assets.definitions import build_definitions
-from pipelines.settings import load_settings
+from pipelines.lake import load_settings
 
 pytestmark = pytest.mark.filterwarnings("ignore::dagster.BetaWarning")
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import logging
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,7 +12,7 @@ import pytest
 
 from assets.definitions import build_definitions
 from paimon_core.storage.open import open_storage
-from pipelines.settings import Settings, load_settings
+from pipelines.lake import Settings, load_settings
 from pipelines.tables import open_table
 from tests.support.object_servers import make_bucket, s3_server
 
@@ -35,7 +34,7 @@ def settings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Settin
 
 def at_once(settings: Settings) -> Settings:
     """What fails is not tried again."""
-    return dataclasses.replace(settings, dagster=dataclasses.replace(settings.dagster, step_retries=0))
+    return settings.model_copy(update={"dagster": settings.dagster.model_copy(update={"step_retries": 0})})
 
 
 @pytest.fixture

@@ -1,14 +1,16 @@
-import dataclasses
-
 import pytest
 
 from assets.sensors import Decision, decide
-from pipelines.settings import Compaction, TableSpec, load_settings
+from pipelines.lake import Compaction, TableSpec, load_settings
 
 
 @pytest.fixture
 def spec() -> TableSpec:
-    return dataclasses.replace(load_settings("local").table("ods.flights"), compaction=Compaction(4, 2))
+    return (
+        load_settings("local")
+        .table("ods.flights")
+        .model_copy(update={"compaction": Compaction(start_at_runs=4, stop_at_runs=2)})
+    )
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ from pipelines.flights import ingest_flights
 from pipelines.maintenance import compact
 from pipelines.protocol import day_range
 from pipelines.session import start_session
-from pipelines.settings import load_settings
+from pipelines.lake import load_settings
 from pipelines.tables import open_table
 
 settings = load_settings(None, warehouse=sys.argv[1])

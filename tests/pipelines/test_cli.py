@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from pipelines.cli import main
-from pipelines.settings import ROOT
+from pipelines.lake import ROOT
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@ import pytest
 
 from paimon_core.types import parse_type
 from pipelines.column_types import type_object
-from pipelines.settings import SettingsError
+from pipelines.lake import SettingsError
 
 
 @pytest.mark.parametrize(

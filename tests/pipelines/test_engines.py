@@ -12,9 +12,9 @@ from pyspark.sql import SparkSession
 from pipelines.audit import audit_files, audit_keys
 from pipelines.carrier_day import content_version
 from pipelines.expiry import expire
+from pipelines.lake import CONFIGS, Settings, load_settings
 from pipelines.maintenance import compact, tag
 from pipelines.protocol import StepResult
-from pipelines.settings import CONFIGS, Settings, load_settings
 from pipelines.tables import Stage, is_awaited, load, open_table
 
 ORDERS = """

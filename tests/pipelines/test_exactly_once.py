@@ -18,8 +18,8 @@ import pytest
 from paimon_core.table.table import Table
 from pipelines import dimensions, tables
 from pipelines.dimensions import DIMENSIONS, dimension_group, load_dimensions
+from pipelines.lake import ROOT, Settings, load_settings
 from pipelines.protocol import StepResult
-from pipelines.settings import ROOT, Settings, load_settings
 from pipelines.tables import Stage, load, open_table
 
 NAME = "dim.airlines"

@@ -19,8 +19,8 @@ from pipelines.audited import write_audited
 from pipelines.carrier_day import CARRIER_DAY, wrong_months
 from pipelines.dimensions import DIMENSIONS, dimension_group, load_dimension, load_dimensions
 from pipelines.flights import FLIGHTS
+from pipelines.lake import Settings, load_settings
 from pipelines.protocol import AuditFailed
-from pipelines.settings import Settings, load_settings
 from pipelines.tables import open_table
 
 LOAD: dict[str, Any] = {"user": "load", "identifier": 1, "properties": {}}

@@ -16,8 +16,8 @@ from pipelines.care import fsck
 from pipelines.carrier_day import CARRIER_DAY, aggregate_carrier_day
 from pipelines.expiry import expire
 from pipelines.flights import FLIGHTS, ingest_flights
+from pipelines.lake import Settings, load_settings
 from pipelines.maintenance import compact, tag
-from pipelines.settings import Settings, load_settings
 from pipelines.show import existing
 from pipelines.sweep import sweep
 from pipelines.tables import open_table

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from pipelines import source
+from pipelines.lake import ROOT
 from pipelines.protocol import PipelineError
-from pipelines.settings import ROOT
 
 
 def test_the_source_has_the_rows_that_the_tables_must_hold() -> None:

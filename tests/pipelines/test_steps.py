@@ -21,9 +21,9 @@ from pipelines.cli import main
 from pipelines.dimensions import load_dimension
 from pipelines.expiry import expire
 from pipelines.flights import CANCELLATIONS, FLIGHTS, ingest_cancellations, ingest_flights
+from pipelines.lake import Settings, load_settings
 from pipelines.maintenance import compact, tag
 from pipelines.protocol import PipelineError, day_range
-from pipelines.settings import Settings, load_settings
 from pipelines.tables import open_table
 from pipelines.weather import WEATHER, ingest_weather
 

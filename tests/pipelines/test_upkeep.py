@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import os
 from collections.abc import Callable
@@ -22,8 +21,8 @@ from pipelines.care import fsck, mark_done, rollback
 from pipelines.cli import main
 from pipelines.expiry import expire
 from pipelines.flights import FLIGHTS, ingest_flights
+from pipelines.lake import Retention, Settings, load_settings
 from pipelines.protocol import PipelineError
-from pipelines.settings import Retention, Settings, load_settings
 from pipelines.sweep import sweep
 from pipelines.tables import open_lake, open_table
 
@@ -36,8 +35,8 @@ def never() -> SparkSession:
 
 
 def kept(settings: Settings, **changes: Any) -> Settings:
-    spec = dataclasses.replace(settings.table(NAME), retention=dataclasses.replace(NOTHING_KEPT, **changes))
-    return dataclasses.replace(settings, tables={**settings.tables, NAME: spec})
+    spec = settings.table(NAME).model_copy(update={"retention": NOTHING_KEPT.model_copy(update=changes)})
+    return settings.model_copy(update={"tables": {**settings.tables, NAME: spec}})
 
 
 @pytest.fixture
@@ -81,9 +80,9 @@ def test_expiry_drops_what_the_options_of_the_table_name(settings: Settings, tab
         "partition.timestamp-formatter": "yyyy-MM-dd",
         "consumer.expiration-time": "1 s",
     }
-    tables = {**settings.tables, NAME: dataclasses.replace(settings.table(NAME), options=options | {"bucket": "1"})}
+    tables = {**settings.tables, NAME: settings.table(NAME).model_copy(update={"options": options | {"bucket": "1"}})}
     Path(table.location).rename(f"{table.location}-without")
-    settings = dataclasses.replace(settings, tables=tables)
+    settings = settings.model_copy(update={"tables": tables})
     table = open_table(settings, NAME, create=True)
     table.write(days("2013-01", 1))
     table.maintenance.reset_consumer("gone", 1)

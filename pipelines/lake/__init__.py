@@ -1,0 +1,27 @@
+"""The declarations of a lake: a folder with settings of each environment and one YAML file per table.
+
+``load_settings`` reads such a folder into frozen pydantic models. Other packages import from here.
+"""
+
+from pipelines.lake.errors import SettingsError
+from pipelines.lake.folder import CONFIGS, ENVIRONMENT, ROOT, configs_folder, environments, load_settings
+from pipelines.lake.settings import Calendar, DagsterSettings, Settings, SparkSettings
+from pipelines.lake.table import Compaction, Rejects, Retention, TableSpec
+
+__all__ = [
+    "CONFIGS",
+    "ENVIRONMENT",
+    "ROOT",
+    "Calendar",
+    "Compaction",
+    "DagsterSettings",
+    "Rejects",
+    "Retention",
+    "Settings",
+    "SettingsError",
+    "SparkSettings",
+    "TableSpec",
+    "configs_folder",
+    "environments",
+    "load_settings",
+]

@@ -1,0 +1,60 @@
+"""Partitions: how the loads of a table are divided, so that a run loads some of them and a backfill the others."""
+
+from __future__ import annotations
+
+from datetime import date
+from typing import Literal
+from zoneinfo import ZoneInfo
+
+from pydantic import field_validator, model_validator
+
+from pipelines.lake.model import Model, Names
+
+BY_TIME = ("hour", "day", "week", "month")
+
+
+class Partitions(Model):
+    """The partitions of a table's loads.
+
+    The keys are those of Dagster: ``2024-01-31-05:00`` for an hour, ``2024-01-31`` for a day and for the week that
+    begins on it, ``2024-01`` for a month.
+    """
+
+    by: Literal["hour", "day", "week", "month", "static", "dynamic"]
+    start: date | None = None
+    """The first day."""
+    end: date | None = None
+    """The last day; default: partitions are added as time passes."""
+    timezone: str = "UTC"
+    end_offset: int = 0
+    """How many partitions after the last complete one exist; 1 adds the current one."""
+    values: Names = ()
+    """The keys of static partitions."""
+    column: str = ""
+    """The column of the table whose value says to which partition a row belongs."""
+
+    @field_validator("timezone")
+    @classmethod
+    def _known_timezone(cls, value: str) -> str:
+        try:
+            ZoneInfo(value)
+        except (KeyError, ValueError, OSError):
+            raise ValueError(f"{value!r:.80} is not a time zone, such as UTC or Europe/Berlin") from None
+        return value
+
+    @model_validator(mode="after")
+    def _fits(self) -> Partitions:
+        if self.by in BY_TIME and self.start is None:
+            raise ValueError(f"partitions by {self.by} need start, the first day")
+        if self.by == "static" and not self.values:
+            raise ValueError("static partitions need values, their keys")
+        if self.by != "static" and self.values:
+            raise ValueError(f"partitions by {self.by} take no values: these are the keys of static partitions")
+        if self.start is not None and self.end is not None and self.end < self.start:
+            raise ValueError(f"the last day {self.end} lies before the first day {self.start}")
+        return self
+
+    @property
+    def by_time(self) -> bool:
+        """Whether the partitions are hours, days, weeks or months."""
+        return self.by in BY_TIME
