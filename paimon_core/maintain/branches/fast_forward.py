@@ -8,6 +8,9 @@ as a commit does), then the missing tags.
 - The current branch is complete at every moment; readers may see the intermediate snapshots of the source.
 - A concurrent commit to the current branch wins or loses the race for its snapshot id. When it wins, the fast-forward
   raises CommitConflict and the remaining snapshots are not added.
+- A snapshot is added only on the snapshot that it was built on, which is checked before and after its file is created,
+  as in a commit. When a concurrent rollback or expiry has deleted that one, the added snapshot is withdrawn and
+  CommitConflict raised: it would hide newer commits, or restore commits that were rolled back.
 - After an interrupted run, the next run continues: it recognises the files that were added before.
 
 The source branch is not changed and can be used for another fast-forward later.
@@ -17,6 +20,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from paimon_core.commit.base import Base
+from paimon_core.commit.publish import publish
 from paimon_core.errors import AlreadyExists, CommitConflict, InvalidRequest
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.snapshot import Snapshot
@@ -28,6 +33,8 @@ from paimon_core.schema import TableSchema
 class FastForward:
     """The schemas, snapshots and tags that the current branch lacks, in the order in which they are added."""
 
+    target: Snapshot | None
+    """The latest snapshot of the current branch, on which the first of ``snapshots`` is added; None: it has none."""
     schemas: tuple[TableSchema, ...]
     snapshots: tuple[Snapshot, ...]
     tags: tuple[Tag, ...]
@@ -37,7 +44,8 @@ def fast_forward(context: TableContext, name: str) -> Snapshot:
     """Copy the newer schemas, snapshots and tags of branch ``name`` and return the latest snapshot afterwards.
 
     Raises BranchNotFound; InvalidRequest when the branch has no snapshots or is the current branch; CommitConflict
-    that names what would be lost when the current branch has changed since the branch was created.
+    that names what would be lost when the current branch has changed since the branch was created, or changes during
+    the call; CommitStateUnknown when it is not known whether a snapshot was added, then repeat the call.
     """
     context.snapshots.refuse_if_catalog_owns_history(f"take over branch {name!r}")
     branch = _source_branch(context, name)
@@ -48,9 +56,10 @@ def fast_forward(context: TableContext, name: str) -> Snapshot:
     for schema in missing.schemas:
         if not context.schemas.publish(schema) and context.schemas.read(schema.id) != schema:
             raise _diverged(context, branch, f"schema {schema.id} was created by a concurrent writer")
+    below = missing.target
     for snapshot in missing.snapshots:
-        if not context.snapshots.publish(snapshot) and not context.snapshots.is_live(snapshot):
-            raise _diverged(context, branch, f"snapshot {snapshot.id} was committed by a concurrent writer")
+        _add_snapshot(context, branch, snapshot, below)
+        below = snapshot
     for tag in missing.tags:
         try:
             context.tags.add(tag)
@@ -58,6 +67,22 @@ def fast_forward(context: TableContext, name: str) -> Snapshot:
             if context.tags.read(tag.name).snapshot != tag.snapshot:
                 raise
     return missing.snapshots[-1] if missing.snapshots else latest
+
+
+def _add_snapshot(context: TableContext, branch: TableContext, snapshot: Snapshot, below: Snapshot | None) -> None:
+    """Publish a snapshot of the source on ``below``; raises CommitConflict when ``below`` no longer exists unchanged.
+
+    The snapshot may exist already: an interrupted or a concurrent fast-forward has added it.
+    """
+    base = Base(context, below)
+    try:
+        added = publish(base, snapshot) if base.is_current() else None
+    except CommitConflict as error:  # publish has withdrawn it
+        raise _base_is_gone(context, branch, below) from error
+    if added is None:
+        raise _base_is_gone(context, branch, below)
+    if not added:
+        raise _diverged(context, branch, f"snapshot {snapshot.id} was committed by a concurrent writer")
 
 
 def _source_branch(context: TableContext, name: str) -> TableContext:
@@ -90,7 +115,7 @@ def _missing_on_target(context: TableContext, branch: TableContext) -> FastForwa
                 context, branch, f"tag {tag.name!r} names another snapshot on branch {context.branch!r}: rename one"
             )
     snapshots = tuple(branch.snapshots.read(i) for i in new_ids)
-    return FastForward(_new_schemas(context, branch), snapshots, tuple(tags))
+    return FastForward(last, _new_schemas(context, branch), snapshots, tuple(tags))
 
 
 def _check_in_history(context: TableContext, branch: TableContext, last: Snapshot, ids: list[int]) -> None:
@@ -128,6 +153,11 @@ def _new_schemas(context: TableContext, branch: TableContext) -> tuple[TableSche
                 f"schema {schema_id} was created on branch {context.branch!r} and the branch to copy does not have it",
             )
     return tuple(branch.schemas.read(i) for i in source_ids if i not in target_ids)
+
+
+def _base_is_gone(context: TableContext, branch: TableContext, below: Snapshot | None) -> CommitConflict:
+    what = "it got its first snapshot" if below is None else f"snapshot {below.id} has expired or was rolled back"
+    return _diverged(context, branch, f"{what} during the fast-forward")
 
 
 def _diverged(context: TableContext, branch: TableContext, what: str) -> CommitConflict:

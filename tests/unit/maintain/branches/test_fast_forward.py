@@ -98,6 +98,72 @@ def test_a_commit_that_wins_the_race_for_an_id_keeps_it():
             fast_forward(context, "dev")
 
 
+def changed_before(context, verb, file, change):
+    """Return the table on a storage that runs ``change`` right before the first such call on the file."""
+    storage = FaultyStorage(context.storage)
+    storage.before(verb, file, change)
+    return reopened(context, storage)
+
+
+@pytest.mark.parametrize(("verb", "file"), [("list", "branch-dev/tag"), ("create_exclusive", "t/snapshot/snapshot-3")])
+def test_a_snapshot_is_not_added_above_a_commit_that_follows_a_concurrent_rollback(verb, file):
+    context, branch = branched()
+
+    def roll_back_and_commit():
+        rollback(context, context.snapshots.read(1))
+        append(context, user="after the rollback")
+
+    with pytest.raises(CommitConflict, match="snapshot 2 has expired or was rolled back during the fast-forward"):
+        fast_forward(changed_before(context, verb, file, roll_back_and_commit), "dev")
+    assert context.snapshots.ids() == [1, 2]
+    assert context.snapshots.latest().commit_user == "after the rollback"
+    check_whole(context)
+    check_whole(branch)
+
+
+def test_a_rollback_between_two_added_snapshots_is_not_undone():
+    context, _ = branched()
+    table = changed_before(
+        context, "create_exclusive", "t/snapshot/snapshot-4", lambda: rollback(context, context.snapshots.read(2))
+    )
+    with pytest.raises(CommitConflict, match="snapshot 3 has expired or was rolled back during the fast-forward"):
+        fast_forward(table, "dev")
+    assert context.snapshots.ids() == [1, 2]
+    assert fast_forward(context, "dev").id == 4
+
+
+def test_snapshots_are_not_added_below_commits_that_follow_expired_ones():
+    """The ids 3 and 4 of the branch are free again on main, and the hint LATEST must not return to them."""
+    context, branch = branched()
+
+    def commit_and_expire():
+        for _ in range(4):
+            append(context, user="main")
+        expire_all(context)
+
+    with pytest.raises(CommitConflict, match="snapshot 2 has expired or was rolled back during the fast-forward"):
+        fast_forward(changed_before(context, "create_exclusive", "t/snapshot/snapshot-3", commit_and_expire), "dev")
+    assert context.snapshots.ids() == [6]
+    assert context.snapshots.latest_id() == 6
+    assert append(context).id == 7
+    check_whole(context)
+    check_whole(branch)
+
+
+def test_a_first_commit_to_an_empty_main_is_not_hidden_by_the_branch():
+    context = fake_table()
+    branch = create_branch(context, "dev")
+    append(branch)
+    append(branch)
+    append(branch)
+    expire_all(branch)
+    table = changed_before(context, "create_exclusive", "t/snapshot/snapshot-3", lambda: append(context, user="main"))
+    with pytest.raises(CommitConflict, match="it got its first snapshot during the fast-forward"):
+        fast_forward(table, "dev")
+    assert context.snapshots.ids() == [1]
+    assert context.snapshots.latest().commit_user == "main"
+
+
 @pytest.mark.parametrize("after", [False, True])
 def test_a_crash_anywhere_leaves_main_whole_and_the_next_finishes(after):
     for die_at in range(30):
