@@ -49,5 +49,5 @@ def _run(context: TableContext, snapshot: Snapshot, step: Callable[[], object]) 
             "table %s: snapshot %d is committed, its maintenance failed and is left to a later commit: %s",
             context.name,
             snapshot.id,
-            error,
+            "; ".join([str(error), *getattr(error, "__notes__", ())]),
         )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from dataclasses import replace
 
 from paimon_core.errors import PaimonError
@@ -55,24 +57,32 @@ def expire_retained(
 def expire_due(context: TableContext, now_millis: int) -> ExpireReport:
     """Expire partitions, then consumers, then snapshots and changelogs, as the options request after a write.
 
-    When the expiry of partitions or consumers fails, the rest still runs; the first of these errors is raised at the
-    end.
+    When one of these fails, the others still run. The first error is raised at the end, with the later ones as notes.
     """
-    failed: list[PaimonError] = []
-    try:
+    errors: list[PaimonError] = []
+    report = ExpireReport(context.name)
+    with _collecting(errors):
         if partitions.is_due_after_write(context):
             plan = partitions.plan_partition_expiry(context, now_millis=now_millis)
             partitions.apply_partition_expiry(context, plan)
-    except PaimonError as error:
-        failed.append(error)
-    try:
+    with _collecting(errors):
         if context.options[consumers.LIFETIME] is not None:
             plan = consumers.plan_consumer_expiry(context, now_millis=now_millis)
             if not plan.is_empty:
                 consumers.apply_consumer_expiry(context, plan)
-    except PaimonError as error:
-        failed.append(error)
-    report = expire_retained(context, *retentions(context, now_millis))
-    if failed:
-        raise failed[0]
+    with _collecting(errors):
+        report = expire_retained(context, *retentions(context, now_millis))
+    if errors:
+        for text in dict.fromkeys(map(str, errors[1:])):
+            errors[0].add_note(f"a later step failed too: {text}")
+        raise errors[0]
     return report
+
+
+@contextlib.contextmanager
+def _collecting(errors: list[PaimonError]) -> Iterator[None]:
+    """Append the error of the body to ``errors`` instead of raising it."""
+    try:
+        yield
+    except PaimonError as error:
+        errors.append(error)
