@@ -294,7 +294,7 @@ _EXPIRY = (
         3_600_000,
         "0: check for expired partitions after every write; otherwise they expire only on request",
     ),
-    Option("partition.expiration-max-num", whole(1), 100, "maximum number of partitions that one expiry drops"),
+    Option("partition.expiration-max-num", whole(0), 100, "maximum number of partitions one expiry drops; 0: none"),
     Option(
         "partition.expiration-batch-size", whole(1), None, "maximum number of partitions in one commit of an expiry"
     ),

@@ -19,7 +19,7 @@ from paimon_core.codec.partition_text import partition_values
 from paimon_core.commit.committer import commit
 from paimon_core.commit.overwrite import Overwrite
 from paimon_core.errors import CorruptTable, InvalidRequest, SnapshotNotFound
-from paimon_core.maintain.expiry.retention import refuse_unread_options
+from paimon_core.maintain.expiry.retention import limit_text, refuse_unread_options
 from paimon_core.maintain.planning.plan import Plan, PlannedFile, Protected
 from paimon_core.maintain.planning.table_state import TableState
 from paimon_core.metadata.commit_message import CommitMessage, deletions
@@ -60,13 +60,14 @@ def plan_partition_expiry(
 
     The age is, by ``strategy``: "values-time", the time in the partition values, in this process's time zone (a
     partition whose values contain no time is protected); "update-time", the creation time of its newest file. Plans at
-    most ``limit`` partitions, in the order of their values. Raises InvalidRequest for a table without partitions or
-    without a lifetime, UnsupportedFeature for a time format that is not supported.
+    most ``limit`` partitions (0: none), in the order of their values. Raises InvalidRequest for a table without
+    partitions or without a lifetime and for a negative limit, UnsupportedFeature for a time format that is not
+    supported.
     """
     strategy = context.options[STRATEGY] if strategy is None else strategy
     lifetime = context.options[LIFETIME] if lifetime_millis is None else lifetime_millis
-    limit = limit or context.options["partition.expiration-max-num"]
-    _check(context, strategy, lifetime)
+    limit = context.options["partition.expiration-max-num"] if limit is None else limit
+    _check(context, strategy, lifetime, limit)
     assert lifetime is not None
     state = TableState.of(context)
     live, updated = _partitions(context)
@@ -76,9 +77,7 @@ def plan_partition_expiry(
         threshold = epoch_millis(local_nanos(now_millis) // 1_000_000 - lifetime)
         expired, protected = _by_update(context, updated, threshold)
     expired.sort(key=lambda p: _partition_texts(context, p))
-    over = [
-        Protected(_description(context, p), f"the limit of one run, {limit}: run it again") for p in expired[limit:]
-    ]
+    over = [Protected(_description(context, p), limit_text(limit)) for p in expired[limit:]]
     files = [f for p in expired[:limit] for f in _files(context, live[p])]
     return Plan(
         OPERATION,
@@ -155,12 +154,16 @@ def is_due_after_write(context: TableContext) -> bool:
     return bool(context.schema.partition_keys) and options[LIFETIME] is not None and checks
 
 
-def _check(context: TableContext, strategy: str, lifetime: int | None) -> None:
+def _check(context: TableContext, strategy: str, lifetime: int | None, limit: int) -> None:
     refuse_unread_options(context)
     if strategy not in (BY_VALUE, "update-time"):
         raise InvalidRequest(f"strategy {strategy!r:.40} is neither 'values-time' nor 'update-time'", strategy=strategy)
     if not context.schema.partition_keys:
         raise InvalidRequest(f"table {context.name} has no partitions that could expire", table=context.name)
+    if limit < 0:
+        raise InvalidRequest(
+            f"limit (option partition.expiration-max-num) must be 0 or more, not {limit}", bound="limit"
+        )
     if lifetime is None:
         raise InvalidRequest(
             f"table {context.name} has no option {LIFETIME}, so its partitions do not expire: give older_than",

@@ -75,7 +75,7 @@ def bounds(context: TableContext, retention: Retention, ids: Sequence[int], *, c
     """
     found = [
         Bound(ids[-1] - retention.retain_min + 1, f"the least number to retain, {retention.retain_min}"),
-        Bound(ids[0] + retention.limit, _limit(retention.limit)),
+        Bound(ids[0] + retention.limit, limit_text(retention.limit)),
     ]
     if consumers:
         found += [Bound(c.next_snapshot, f"consumer {c.name}") for c in context.consumers.list()]
@@ -133,7 +133,8 @@ def choose_changelogs(
     return ExpirySelection()
 
 
-def _limit(limit: int) -> str:
+def limit_text(limit: int) -> str:
+    """Return why a limit on the number that expires in one run protects the rest."""
     return f"the limit of one run, {limit}: run it again" if limit else "the limit, 0: nothing expires"
 
 

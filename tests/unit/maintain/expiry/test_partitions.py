@@ -127,6 +127,22 @@ def test_no_more_than_the_limit_goes_at_once_in_the_order_of_values():
     assert planned(context, limit=1) == ["2024-01-01"]
 
 
+@pytest.mark.parametrize(
+    ("options", "arguments"), [({"partition.expiration-max-num": "0"}, {}), ({}, {"limit": 0})], ids=["option", "call"]
+)
+def test_a_limit_of_zero_expires_no_partition(options, arguments):
+    plan = plan_partition_expiry(table_of("2024-01-01", **options), now_millis=NOW, **arguments)
+    assert plan.is_empty
+    assert [(p.what, p.by) for p in plan.protected] == [("partition p=2024-01-01", "the limit, 0: nothing expires")]
+
+
+def test_a_negative_limit_is_refused():
+    with pytest.raises(
+        InvalidRequest, match=r"limit \(option partition.expiration-max-num\) must be 0 or more, not -1"
+    ):
+        plan_partition_expiry(table_of("2024-01-01"), now_millis=NOW, limit=-1)
+
+
 def test_batches_are_commits_of_their_own():
     context = table_of("2024-01-01", "2024-01-02", "2024-01-03", **{"partition.expiration-batch-size": "2"})
     report = apply_partition_expiry(context, plan_partition_expiry(context, now_millis=NOW))
