@@ -8,6 +8,7 @@ expired.
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 
 from paimon_core.maintain.expiry.expiry_run import ExpiryRun
@@ -34,7 +35,7 @@ OPERATION = "expire-changelogs"
 
 @dataclass(frozen=True)
 class ChangelogReport:
-    """What an expiry of changelogs did."""
+    """What an expiry of changelogs did, or would do."""
 
     table: str
     expired: tuple[int, ...] = ()
@@ -76,6 +77,26 @@ def expire_changelogs(context: TableContext, retention: Retention) -> ChangelogR
     return _carry_out(context, expiry, seen) if expiry else ChangelogReport(context.name, protected=chosen.protected)
 
 
+def preview_changelog_expiry(
+    context: TableContext, retention: Retention, expiring: Collection[int], removed: Collection[str]
+) -> ChangelogReport:
+    """Return what ``expire_changelogs`` would do after these snapshots have expired and these files were removed.
+
+    The expired snapshots are lasting changelogs then. Changes nothing; raises the same errors as ``expire_changelogs``.
+    """
+    lasting = {i: context.snapshots.read(i) for i in expiring}
+    chosen, expiry = _compute(context, retention, lasting)
+    if expiry is None:
+        return ChangelogReport(context.name, protected=chosen.protected)
+    gone = frozenset(removed)
+    expiry = replace(
+        expiry,
+        data=tuple(f for f in expiry.data if f.path not in gone),
+        metadata=tuple(f for f in expiry.metadata if f.path not in gone),
+    )
+    return ChangelogReport(context.name, expiry.ids, expiry.removal(context), expiry.protected)
+
+
 def plan_changelog_expiry(context: TableContext, retention: Retention) -> Plan:
     """Return what ``expire_changelogs`` would do; raises the same errors."""
     state = TableState.of(context)
@@ -110,28 +131,36 @@ def apply_changelog_expiry(context: TableContext, plan: Plan) -> ChangelogReport
     return _carry_out(context, expiry.as_planned(plan), seen)
 
 
-def _compute(context: TableContext, retention: Retention) -> tuple[ExpirySelection, ExpiryRun | None]:
+def _compute(
+    context: TableContext, retention: Retention, expiring: Mapping[int, Snapshot] | None = None
+) -> tuple[ExpirySelection, ExpiryRun | None]:
+    """Compute what to delete; ``expiring``: snapshots by id that count as expired, so as lasting changelogs."""
     retention.check()
     refuse_unread_options(context)
 
     def attempt() -> tuple[ExpirySelection, ExpiryRun | None]:
-        chosen = _chosen(context, retention)
-        return chosen, _removable(context, chosen) if chosen.expired else None
+        chosen = _chosen(context, retention, expiring or {})
+        return chosen, _removable(context, chosen, expiring or {}) if chosen.expired else None
 
     return retry_when_vanished(attempt)
 
 
-def _chosen(context: TableContext, retention: Retention) -> ExpirySelection:
-    snapshots, ids = context.snapshots.ids(), context.changelogs.ids()
+def _chosen(context: TableContext, retention: Retention, expiring: Mapping[int, Snapshot]) -> ExpirySelection:
+    snapshots = [i for i in context.snapshots.ids() if i not in expiring]
+    ids = sorted({*context.changelogs.ids(), *expiring})
     if not snapshots or not ids:
         return ExpirySelection()
     limits = bounds(context, retention, [ids[0], snapshots[-1]], consumers=True)
     # An interrupted run may leave both a snapshot and its lasting changelog: the snapshot still uses the changelog.
     limits.append(Bound(snapshots[0], f"snapshot {snapshots[0]}"))
-    return choose_changelogs(context, retention, ids, limits, snapshots[-1])
+
+    def read(changelog_id: int) -> Snapshot:
+        return expiring.get(changelog_id) or context.changelogs.read(changelog_id)
+
+    return choose_changelogs(read, retention, ids, limits, snapshots[-1])
 
 
-def _removable(context: TableContext, chosen: ExpirySelection) -> ExpiryRun:
+def _removable(context: TableContext, chosen: ExpirySelection, expiring: Collection[int] = ()) -> ExpiryRun:
     first_kept = chosen.first_kept
     assert first_kept is not None
     removable = RemovableFiles(context)
@@ -141,7 +170,7 @@ def _removable(context: TableContext, chosen: ExpirySelection) -> ExpiryRun:
         # after an earlier run, they may be deleted already: only files that still exist become candidates.
         removable.add_deleted(changelog)
         removable.add_lists(changelog)
-    removable.keep(_states(context))
+    removable.keep(_states(context, expiring))
     by_tags, _ = keep_tags(removable)
     by_branches = keep_branches(removable)
     removable.keep_lists(first_kept)
@@ -150,12 +179,12 @@ def _removable(context: TableContext, chosen: ExpirySelection) -> ExpiryRun:
     return ExpiryRun(chosen.expired, first_kept, tuple(data), tuple(metadata), protected)
 
 
-def _states(context: TableContext) -> list[Snapshot]:
-    """Return the first and the latest snapshot.
+def _states(context: TableContext, expiring: Collection[int]) -> list[Snapshot]:
+    """Return the first and the latest snapshot, without those that count as expired.
 
     An older file that a snapshot between them uses is used by one of these two.
     """
-    ids = context.snapshots.ids()
+    ids = [i for i in context.snapshots.ids() if i not in expiring]
     return [context.snapshots.read(i) for i in dict.fromkeys((ids[0], ids[-1]))] if ids else []
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from paimon_core.errors import PaimonError
 from paimon_core.maintain.expiry import consumers, partitions
-from paimon_core.maintain.expiry.changelogs import changelog_retention, expire_changelogs
+from paimon_core.maintain.expiry.changelogs import changelog_retention, expire_changelogs, preview_changelog_expiry
 from paimon_core.maintain.expiry.retention import Retention
 from paimon_core.maintain.expiry.snapshots import ExpireReport, expire
 from paimon_core.metadata.context import TableContext
@@ -41,11 +41,17 @@ def retentions(
 def expire_retained(
     context: TableContext, snapshots: Retention, changelogs: Retention | None, *, dry_run: bool = False
 ) -> ExpireReport:
-    """Expire snapshots, then lasting changelogs; raises as ``expire`` and ``expire_changelogs``."""
+    """Expire snapshots, then lasting changelogs; raises as ``expire`` and ``expire_changelogs``.
+
+    With ``dry_run``, nothing changes and the report says what would be expired and removed.
+    """
     report = expire(context, snapshots, decoupled=changelogs is not None, dry_run=dry_run)
-    if changelogs is None or dry_run:
+    if changelogs is None:
         return report
-    also = expire_changelogs(context, changelogs)
+    if dry_run:
+        also = preview_changelog_expiry(context, changelogs, report.expired, report.removed.paths)
+    else:
+        also = expire_changelogs(context, changelogs)
     return replace(
         report,
         removed=report.removed + also.removed,

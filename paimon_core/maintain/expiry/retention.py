@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from paimon_core.errors import InvalidRequest, SnapshotNotFound, UnsupportedFeature
@@ -113,15 +113,18 @@ def choose_snapshots(
 
 
 def choose_changelogs(
-    context: TableContext, retention: Retention, ids: Sequence[int], held: Iterable[Bound], newest: int
+    read: Callable[[int], Snapshot], retention: Retention, ids: Sequence[int], held: Iterable[Bound], newest: int
 ) -> ExpirySelection:
-    """Choose the changelogs that were committed before ``older_than_millis``; the newest is kept (format 16.2)."""
+    """Choose the changelogs that were committed before ``older_than_millis``; the newest is kept (format 16.2).
+
+    ``read`` returns a changelog by id, or raises SnapshotNotFound.
+    """
     held = list(held)
     ceiling, forced_below = min(b.first for b in held), newest - retention.retain_max + 1
     expired: list[Snapshot] = []
     for changelog_id in ids:
         try:
-            current = context.changelogs.read(changelog_id)
+            current = read(changelog_id)
         except SnapshotNotFound:
             continue
         young = current.time_millis >= retention.older_than_millis and current.id >= forced_below

@@ -15,6 +15,7 @@ from paimon_core.maintain.expiry.changelogs import (
     expire_changelogs,
     plan_changelog_expiry,
 )
+from paimon_core.maintain.expiry.configured import expire_retained
 from paimon_core.maintain.expiry.retention import Retention
 from paimon_core.maintain.planning.plan import Plan
 from paimon_core.maintain.tags.operations import create_tag
@@ -135,6 +136,25 @@ def test_the_bounds(rules, left):
     expire_changelogs(context, Retention(**{**usual, **rules}))
     assert context.changelogs.ids() == left
     assert_whole_and_clean(context)
+
+
+@PRODUCERS
+@pytest.mark.parametrize("earlier", [None, 5])
+@pytest.mark.parametrize("kept", [1, 2, 4])
+def test_a_dry_run_reports_the_changelogs_and_files_that_the_expiry_then_removes(producer, earlier, kept):
+    """Some changelogs outlive their snapshots already (``earlier``), the others become lasting ones in the same run."""
+    context, _ = history(producer)
+    if earlier:
+        expire_all(context, retain_min=earlier, decoupled=True)
+    retentions = dataclasses.replace(EVERYTHING, retain_min=1), dataclasses.replace(EVERYTHING, retain_min=kept)
+    before = files_on_storage(context)
+    planned = expire_retained(context, *retentions, dry_run=True)
+    assert files_on_storage(context) == before
+    done = expire_retained(context, *retentions)
+    assert planned.changelogs == done.changelogs != ()
+    assert sorted(planned.removed.paths) == sorted(done.removed.paths)
+    assert dataclasses.replace(planned, dry_run=False, removed=done.removed) == done
+    assert planned.removed.size_bytes == done.removed.size_bytes
 
 
 def test_a_consumer_holds_changelogs_and_with_changelog_only_no_snapshots():

@@ -34,7 +34,7 @@ def test_changelogs_expire_by_age_and_number_up_to_a_bound(older_than, retain_ma
     for snapshot_id in (1, 2, 3):
         context.changelogs.create(context.snapshots.read(snapshot_id))
     retention = Retention(retain_min=1, retain_max=retain_max, older_than_millis=older_than, limit=9)
-    chosen = choose_changelogs(context, retention, [1, 2, 3], [Bound(bound, "consumer c")], newest=4)
+    chosen = choose_changelogs(context.changelogs.read, retention, [1, 2, 3], [Bound(bound, "consumer c")], newest=4)
     assert [s.id for s in chosen.expired] == expired
     assert chosen.first_kept == context.snapshots.read(len(expired) + 1)
     assert [p.by for p in chosen.protected] == by
