@@ -62,12 +62,19 @@ class Replay:
         return tuple(f for f in schema.fields if f.name not in ignored and f.type.root not in loose)
 
     def add(self, step: Step) -> None:
-        """Add the changelog of the next snapshot."""
+        """Add the changelog of the next snapshot; after an error the replay starts again at the next settled state."""
         if self.reason_against():
             return
+        try:
+            self._add(step)
+        except Exception:
+            self._restart()
+            raise
+
+    def _add(self, step: Step) -> None:
         if step.before is None or step.changelog is None or step.snapshot.commit_kind is CommitKind.OVERWRITE:
             self._compare()
-            self.known, self.last, self.delta = None, None, Fingerprint()
+            self._restart()
             if step.snapshot.id == 1 and step.changelog is not None:
                 self.known, self.since = Fingerprint(), 0
         if self.known is not None:
@@ -112,17 +119,22 @@ class Replay:
                     self.delta -= fingerprint(batch.filter(pc.is_in(kinds, pa.array(_REMOVES, pa.int8()))), self.fields)
         except PaimonError as error:
             self.run.collector.skip("I20", str(error))
-            self.known = None
+            self._compare()  # up to the last settled state, the changes are known
+            self._restart()
+
+    def _restart(self) -> None:
+        self.known, self.last, self.delta = None, None, Fingerprint()
 
     def _compare(self) -> None:
         if self.known is None or self.last is None:
             return
         snapshot, location, delta = self.last
-        files = LiveFiles()
+        files, is_read = LiveFiles(), False
         with self.run.collector.guarding("I20", location):
             for entry in self.run.context.manifests.entries_of(snapshot):
                 files.buckets[entry.partition, entry.bucket][entry.identity] = entry
-        found = self._state(files.buckets)
+            is_read = True
+        found = self._state(files.buckets) if is_read else None
         if found is None:
             return
         self.run.collector.check("I20")
