@@ -68,7 +68,8 @@ class _RowCheck:
         self._stats = StatsCheck.of(entry.file, schema, keyed=self._keyed)
         self._partition = self._values_of(schema.partition_fields)
         self._hashed = self._hashed_columns(schema)
-        self._reported: set[str] = set()
+        self._reported: set[tuple[str, ...]] = set()
+        """The invariants and rules that rows of this file break."""
         self._rows = self._deletes = 0
         self._first: pa.RecordBatch | None = None
         self._last: pa.RecordBatch | None = None
@@ -89,25 +90,34 @@ class _RowCheck:
         wanted = context.schema.select(context.bucket_keys)
         return tuple(ids[f.id] for f in wanted) if all(f.id in ids for f in wanted) else ()
 
-    def _find(self, invariant: str, message: str) -> None:
-        if message.partition(" ")[0] not in self._reported:
-            self._reported.add(message.partition(" ")[0])
+    def _find(self, invariant: str, rule: tuple[str, ...], message: str) -> None:
+        """Report a broken rule; only the first time in this file."""
+        if (invariant, *rule) not in self._reported:
+            self._reported.add((invariant, *rule))
             self._run.collector.find(invariant, self._location, f"{self._path}: {message}", path=self._path)
 
     def add(self, batch: pa.RecordBatch) -> None:
         """Check the next rows of the file."""
         for problem in self._stats.problems(batch):
-            self._find("I19", problem)
+            self._find("I19", problem.rule, problem.text)
         for name, value in self._partition:
             same = batch[name].is_null() if value[0].as_py() is None else pc.equal(batch[name], value[0])
             if not pc.all(pc.fill_null(same, False)).as_py():
-                self._find("I15", f"partition column {name} has a value other than {value[0].as_py()!r:.60}")
+                self._find(
+                    "I15",
+                    ("partition", name),
+                    f"partition column {name} has a value other than {value[0].as_py()!r:.60}",
+                )
         if self._hashed:
             hashes = hash_rows([batch[f.name] for f in self._hashed], [f.type for f in self._hashed])
             buckets = bucket_of(hashes, self._entry.total_buckets)
             wrong = buckets[buckets != self._entry.bucket]
             if len(wrong):
-                self._find("I15", f"rows of bucket {wrong[0]} of {self._entry.total_buckets} are in another bucket")
+                self._find(
+                    "I15",
+                    ("bucket",),
+                    f"rows of bucket {wrong[0]} of {self._entry.total_buckets} are in another bucket",
+                )
         if self._keyed:
             self._add_keyed(batch)
         self._rows += len(batch)
@@ -115,7 +125,7 @@ class _RowCheck:
     def _add_keyed(self, batch: pa.RecordBatch) -> None:
         kinds = batch[KIND_FIELD.name].to_numpy(zero_copy_only=False)
         if ((kinds < 0) | (kinds > 3)).any():
-            self._find("I6", f"kind {kinds[(kinds < 0) | (kinds > 3)][0]} of a row is not 0 to 3")
+            self._find("I6", ("kind",), f"kind {kinds[(kinds < 0) | (kinds > 3)][0]} of a row is not 0 to 3")
         self._deletes += int(np.count_nonzero((kinds == 1) | (kinds == 3)))
         low, high = pc.min_max(batch[SEQUENCE_FIELD.name]).values()
         known = self._sequences or (low.as_py(), high.as_py())
@@ -127,7 +137,7 @@ class _RowCheck:
         codes = order_codes([joined[name] for name in names])
         falls = codes[1:] < codes[:-1] if self._changelog else codes[1:] <= codes[:-1]
         if self._sorted and falls.any():
-            self._find("I12", f"keys do not ascend before row {self._rows + int(np.argmax(falls)) + 1}")
+            self._find("I12", ("order",), f"keys do not ascend before row {self._rows + int(np.argmax(falls)) + 1}")
         self._last = keys.slice(len(keys) - 1, 1)
 
     def finish(self) -> None:
@@ -136,17 +146,21 @@ class _RowCheck:
         for invariant in ("I15", "I19", *(("I12", "I13") if self._keyed else ())):
             collector.check(invariant)
         for problem in self._stats.count_problems():
-            self._find("I19", problem)
+            self._find("I19", problem.rule, problem.text)
         if not self._keyed or self._first is None or self._last is None:
             return
         recorded = (file.min_sequence_number, file.max_sequence_number)
         if self._sequences != recorded:
-            self._find("I13", f"sequence numbers are {self._sequences}, but {recorded} are recorded")
+            self._find("I13", ("sequence",), f"sequence numbers are {self._sequences}, but {recorded} are recorded")
         if file.delete_row_count not in (None, self._deletes):
-            self._find("I18", f"deletes are {self._deletes}, but {file.delete_row_count} are recorded")
+            self._find("I18", ("deletes",), f"deletes are {self._deletes}, but {file.delete_row_count} are recorded")
         types = [f.type for f in self._keys]
         order = key_order(types)
         for what, row, key in (("smallest", self._first, file.min_key), ("largest", self._last, file.max_key)):
             (found,) = encode_rows(row.columns, types)
             if self._sorted and order(found) != order(key):
-                self._find("I12", f"{what} key is {decode_row(found, types)!r:.60}, not {decode_row(key, types)!r:.60}")
+                self._find(
+                    "I12",
+                    (what,),
+                    f"{what} key is {decode_row(found, types)!r:.60}, not {decode_row(key, types)!r:.60}",
+                )

@@ -26,6 +26,14 @@ class _Column:
     seen_nulls: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """A recorded number or bound that is wrong: ``rule`` is the column and the bound, ``text`` also has the values."""
+
+    rule: tuple[str, str]
+    text: str
+
+
 @dataclass
 class StatsCheck:
     """The recorded statistics of each column, and the null counts of its rows so far."""
@@ -42,8 +50,8 @@ class StatsCheck:
         columns = list(_columns(schema.select(names), file.value_stats))
         return StatsCheck(columns + (list(_columns(schema.file_key_fields, file.key_stats)) if keyed else []))
 
-    def problems(self, batch: pa.RecordBatch) -> Iterator[str]:
-        """Yield a text for each bound that a value of these rows exceeds."""
+    def problems(self, batch: pa.RecordBatch) -> Iterator[Problem]:
+        """Yield the first value of these rows that exceeds a bound, for each bound."""
         for column in self.columns:
             values = batch[column.name]
             column.seen_nulls += values.null_count
@@ -53,13 +61,15 @@ class StatsCheck:
                 outside = values.filter(pc.fill_null(compare(values, bound), False))
                 if len(outside):
                     found, recorded = outside[0].as_py(), bound.as_py()
-                    yield f"column-{column.name} has {found!r:.60}, {words} the recorded {recorded!r:.60}"
+                    text = f"column {column.name} has {found!r:.60}, {words} the recorded {recorded!r:.60}"
+                    yield Problem((column.name, words), text)
 
-    def count_problems(self) -> Iterator[str]:
-        """Yield a text for each wrong null count, after all rows were checked."""
+    def count_problems(self) -> Iterator[Problem]:
+        """Yield the wrong null counts, after all rows were checked."""
         for column in self.columns:
             if column.nulls is not None and column.nulls != column.seen_nulls:
-                yield f"nulls-of-{column.name} are {column.seen_nulls}, but {column.nulls} are recorded"
+                text = f"column {column.name} has {column.seen_nulls} nulls, but {column.nulls} are recorded"
+                yield Problem((column.name, "nulls"), text)
 
 
 def _columns(fields: Sequence[DataField], stats: ColumnStats) -> Iterator[_Column]:
