@@ -103,7 +103,7 @@ def _rewrite(
         return writers[-1]
 
     try:
-        for step in _steps(context, unit, expiry):
+        for step in _steps(reader, unit, expiry):
             move = _move(step, producer)
             if move is Move.PLAIN:
                 before += step.files
@@ -126,14 +126,14 @@ def _rewrite(
     return before, after, changelog
 
 
-def _steps(context: TableContext, unit: CompactionUnit, expiry: RecordExpiry | None) -> list[Upgrade | Rewrite]:
-    options = context.options
+def _steps(reader: BucketReader, unit: CompactionUnit, expiry: RecordExpiry | None) -> list[Upgrade | Rewrite]:
+    context, options = reader.context, reader.context.options
     return plan_rewrite(
         unit,
         key_order=key_order([f.type for f in context.schema.key_fields]),
         small_file_bytes=small_file_bytes(options),
         force_rewrite=options["compaction.force-rewrite-all-files"],
-        expires=expiry.has_expired_rows if expiry else None,
+        expires=None if expiry is None else lambda file: expiry.has_expired_rows(file, reader.path(file)),
     )
 
 
@@ -155,9 +155,11 @@ def _merged(
         yield from map(Merged, _ordinary(reader, unit, step))
         return
     drops = unit.drop_delete and isinstance(step, Rewrite)
+    keys = reader.context.schema.file_key_fields
     for section in step.sections:
-        for merged in producer.merged(section, move):
-            yield replace(merged, rows=adds(merged.rows)) if drops else merged
+        with reader.naming_unsorted_file(section.runs, keys, [f.name for f in keys]):
+            for merged in producer.merged(section, move):
+                yield replace(merged, rows=adds(merged.rows)) if drops else merged
 
 
 def _ordinary(reader: BucketReader, unit: CompactionUnit, step: Upgrade | Rewrite) -> Iterator[pa.Table]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from enum import Enum
 
 from paimon_core.compact.append import pick_append
@@ -19,6 +19,7 @@ from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.data_file import DataFile
 from paimon_core.metadata.local_time import epoch_millis
 from paimon_core.metadata.manifest import ManifestEntry
+from paimon_core.read.bucket_reader import BucketReader
 
 
 class Extent(Enum):
@@ -55,7 +56,8 @@ def pick_tasks(
     now = clock.now_millis(now_millis)
     tasks = []
     for place, of_bucket in buckets.items():
-        unit = _pick(context, [e.file for e in of_bucket], extent, now, place in overdue)
+        path = BucketReader(context, *place).path
+        unit = _pick(context, [e.file for e in of_bucket], extent, now, place in overdue, path)
         if unit is not None:
             higher = _higher(context, of_bucket, unit)
             tasks.append(CompactionTask(*place, of_bucket[0].total_buckets, unit, higher=higher))
@@ -63,7 +65,12 @@ def pick_tasks(
 
 
 def _pick(
-    context: TableContext, files: list[DataFile], extent: Extent, now: int, overdue: bool
+    context: TableContext,
+    files: list[DataFile],
+    extent: Extent,
+    now: int,
+    overdue: bool,
+    path: Callable[[DataFile], str],
 ) -> CompactionUnit | AppendUnit | None:
     options = context.options
     if not context.is_keyed:
@@ -74,7 +81,11 @@ def _pick(
         return Strategy.of(options).pick(levels, moment, overdue=overdue)
     rewritten = extent is Extent.REWRITTEN and options["compaction.force-rewrite-all-files"]
     expiry = RecordExpiry.of(context, now)
-    return full_unit(levels, force_rewrite=rewritten, expires=expiry.has_expired_rows if expiry else None)
+    return full_unit(
+        levels,
+        force_rewrite=rewritten,
+        expires=None if expiry is None else lambda file: expiry.has_expired_rows(file, path(file)),
+    )
 
 
 def _higher(

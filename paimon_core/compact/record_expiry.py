@@ -54,19 +54,34 @@ class RecordExpiry:
         fresh = _fresh(rows[self.field.name], self.field.type, self.oldest)
         return rows if pc.all(fresh).as_py() else rows.filter(fresh)
 
-    def has_expired_rows(self, file: DataFile) -> bool:
-        """Whether a row of the file has expired according to its statistics; false without statistics, as in Java."""
+    def has_expired_rows(self, file: DataFile, path: str) -> bool:
+        """Whether a row of the file has expired according to its statistics; false without statistics, as in Java.
+
+        Raises CorruptTable that names ``path``, the path of the file, for statistics that cannot be decoded or are of
+        an unknown column.
+        """
         old = self.context.schemas.read(file.schema_id) if file.schema_id != self.context.schema.id else None
         fields = (old or self.context.schema).fields
         if file.value_stats_cols is not None:
-            fields = tuple(f for name in file.value_stats_cols for f in fields if f.name == name)
+            by_name = {f.name: f for f in fields}
+            unknown = [name for name in file.value_stats_cols if name not in by_name]
+            if unknown:
+                raise CorruptTable(
+                    f"data file {path}: it has value statistics of {unknown[0]!r}, which is not a column of its schema "
+                    f"{file.schema_id}",
+                    path=path,
+                )
+            fields = tuple(by_name[name] for name in file.value_stats_cols)
         place = next((at for at, f in enumerate(fields) if f.id == self.field.id), None)
         if place is None or fields[place].type.root not in TIME_ROOTS or not any(file.value_stats.min_values[:4]):
             return False
         try:
             least = row_decoder(tuple(f.type for f in fields))(file.value_stats.min_values)[place]
         except CorruptTable as error:
-            raise CorruptTable(f"the value statistics of file {file.file_name} cannot be decoded: {error}") from error
+            raise CorruptTable(
+                f"data file {path}: its value statistics, which the record expiry needs, cannot be decoded: {error}",
+                path=path,
+            ) from error
         return least is not None and least < _threshold(least, fields[place].type, self.oldest)
 
 

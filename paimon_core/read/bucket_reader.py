@@ -5,6 +5,7 @@ Memory: one window of rows, shared by the sorted runs, and one batch with its pa
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -22,6 +23,7 @@ from paimon_core.lsm.merge_order import MergeOrder
 from paimon_core.lsm.sorted_run import SortedRun
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.data_file import DataFile
+from paimon_core.read.unsorted_file import naming_unsorted_file
 from paimon_core.schema import DataField
 
 _BATCH_BYTES = 16 << 20
@@ -106,7 +108,15 @@ class BucketReader:
         self, runs: Sequence[SortedRun], fields: Sequence[DataField], key: Sequence[str]
     ) -> Iterator[list[pa.Table]]:
         """Yield the unmerged rows of some runs, window by window, with their ``LEVEL`` (``lsm.key_windows``)."""
-        return windows([self.run(run, fields, levels=True, beside=len(runs)) for run in runs], key, WINDOW_ROWS)
+        with self.naming_unsorted_file(runs, fields, key):
+            yield from windows([self.run(run, fields, levels=True, beside=len(runs)) for run in runs], key, WINDOW_ROWS)
+
+    def naming_unsorted_file(
+        self, runs: Sequence[SortedRun], fields: Sequence[DataField], key: Sequence[str]
+    ) -> contextlib.AbstractContextManager[None]:
+        """Return a context in which an error about a run that does not ascend by ``key`` gets the path of its file."""
+        keys = [f for f in fields if f.name in key]
+        return naming_unsorted_file(runs, lambda file: self.file(file, keys), self.path)
 
     def section(
         self,
@@ -123,13 +133,14 @@ class BucketReader:
 
         ``runs`` are ordered from the oldest. ``fields`` contain all columns that the merge needs: the engine's inputs,
         the key, sequence number and row kind if there is an ``order`` (None: the runs are in sequence), and the row
-        kind if ``drop_deletes``. ``keep``: filters the merged rows.
+        kind if ``drop_deletes``. ``keep``: filters the merged rows. Raises CorruptTable that names the file
+        when the keys of a run do not ascend.
         """
         levels = len(runs) > 1 and holds_states(self.context.options)
         encoded: set[str] = set()
         if len(runs) > 1 and self.engine.keeps_last and self.keep is None and not levels:
             encoded = {f.name for f in fields}.difference(key, order.sequence_fields if order else ())
-        return merge_runs(
+        merged = merge_runs(
             [self.run(run, fields, levels=levels, beside=len(runs), encoded=encoded) for run in runs],
             key=key,
             order=order,
@@ -139,6 +150,8 @@ class BucketReader:
             columns=[f.name for f in fields] if columns is None else columns,
             keep=keep,
         )
+        with self.naming_unsorted_file(runs, fields, key):
+            yield from merged
 
 
 def _rows_of_run(fields: Sequence[DataField]) -> int:

@@ -8,6 +8,7 @@ import paimon_core as paimon
 from paimon_core.codec.binary_row import encode_row
 from paimon_core.compact.pick import Extent, pick_tasks
 from paimon_core.compact.record_expiry import RecordExpiry
+from paimon_core.errors import CorruptTable
 from paimon_core.metadata.column_stats import ColumnStats
 from paimon_core.metadata.manifest import FileKind, ManifestEntry
 from paimon_core.types import STRING, parse_type
@@ -88,15 +89,34 @@ def entry(context, least, level=5, columns=("p", "k", "v")):
 @pytest.mark.parametrize("columns", [("p", "k", "v"), ("v",), ("v", "p")])
 def test_a_file_may_hold_expired_rows_by_its_minimum(columns):
     rule = expiry()
-    assert rule.has_expired_rows(entry(rule.context, NOW - 101, columns=columns).file)
-    assert not rule.has_expired_rows(entry(rule.context, NOW - 100, columns=columns).file)
-    assert not rule.has_expired_rows(entry(rule.context, None, columns=columns).file)
+    assert rule.has_expired_rows(entry(rule.context, NOW - 101, columns=columns).file, "path")
+    assert not rule.has_expired_rows(entry(rule.context, NOW - 100, columns=columns).file, "path")
+    assert not rule.has_expired_rows(entry(rule.context, None, columns=columns).file, "path")
 
 
 def test_a_file_without_statistics_counts_as_fresh():
     rule = expiry()
-    assert not rule.has_expired_rows(entry(rule.context, NOW - 101, columns=("p", "k")).file)
-    assert not rule.has_expired_rows(fake_file(rule.context))
+    assert not rule.has_expired_rows(entry(rule.context, NOW - 101, columns=("p", "k")).file, "path")
+    assert not rule.has_expired_rows(fake_file(rule.context), "path")
+
+
+@pytest.mark.parametrize(
+    ("change", "rule"),
+    [
+        (lambda f: {"value_stats": dataclasses.replace(f.value_stats, min_values=b"torn")}, "cannot be decoded"),
+        (lambda f: {"value_stats_cols": ("p", "k", "w")}, "statistics of 'w', which is not a column"),
+    ],
+    ids=["torn statistics", "unknown column"],
+)
+def test_bad_statistics_raise_an_error_that_names_the_path_of_the_file(change, rule):
+    context = expiry().context
+    bad = entry(context, NOW - 101, columns=("p", "k", "v"))
+    bad = dataclasses.replace(bad, file=dataclasses.replace(bad.file, **change(bad.file)))
+    path = context.paths.data_file(context.partition_path(bad.partition), bad.bucket, bad.file.file_name)
+    with pytest.raises(CorruptTable, match=rule) as caught:
+        pick_tasks(context, [bad], Extent.REWRITTEN, now_millis=NOW_MILLIS)
+    assert path in str(caught.value)
+    assert caught.value.facts["path"] == path
 
 
 def test_a_full_compaction_of_a_settled_bucket_takes_the_files_with_expired_rows():
