@@ -79,7 +79,11 @@ class DataField:
                 f"column {value['name']!r}: {error}", column=value["name"], **error.facts
             ) from None
         return DataField(
-            int(value["id"]), str(value["name"]), kind, value.get("description"), value.get("defaultValue")
+            _whole(value["id"], "the id of a field"),
+            str(value["name"]),
+            kind,
+            value.get("description"),
+            value.get("defaultValue"),
         )
 
 
@@ -182,7 +186,7 @@ class TableSchema:
         column types.
         """
         try:
-            version = int(value.get("version", 1))
+            version = _whole(value.get("version", 1), "version")
             if version > CURRENT_VERSION:
                 raise UnsupportedFeature(
                     f"schema version {version} is newer than {CURRENT_VERSION}, the newest supported version",
@@ -194,17 +198,26 @@ class TableSchema:
             if version <= 2:
                 options.setdefault("file.format", "orc")
             return TableSchema(
-                id=int(value["id"]),
+                id=_whole(value["id"], "id"),
                 fields=tuple(DataField.from_json(f) for f in value["fields"]),
-                highest_field_id=int(value["highestFieldId"]),
+                highest_field_id=_whole(value["highestFieldId"], "highestFieldId"),
                 partition_keys=tuple(map(str, value["partitionKeys"])),
                 primary_keys=tuple(map(str, value["primaryKeys"])),
                 options=options,
                 comment=value.get("comment"),
-                time_millis=int(value.get("timeMillis", 0)),
+                time_millis=_whole(value.get("timeMillis", 0), "timeMillis"),
             )
-        except (KeyError, TypeError, AttributeError) as error:
+        except UnsupportedFeature:
+            raise
+        except (KeyError, TypeError, AttributeError, ValueError) as error:
             raise CorruptTable(f"not a schema file: {error!r}") from error
+
+
+def _whole(value: Any, name: str) -> int:
+    """Return a whole number of JSON; raises CorruptTable for another value."""
+    if type(value) is not int:
+        raise CorruptTable(f"not a schema file: {name} is {value!r:.80}, not a whole number")
+    return value
 
 
 def new_schema(

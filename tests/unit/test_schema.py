@@ -50,6 +50,21 @@ def test_text_that_is_no_schema(text):
         TableSchema.from_json(text)
 
 
+@pytest.mark.parametrize("value", ["x", "1", 1.5, None, True, [1], 1e400])
+@pytest.mark.parametrize("member", ["id", "highestFieldId", "timeMillis", "version"])
+def test_a_number_of_a_schema_file_that_is_not_whole_is_a_corrupt_table(member, value):
+    members = dict(json.loads(new_schema(ARROW).to_json()), **{member: value})
+    with pytest.raises(CorruptTable, match=f"{member} is "):
+        TableSchema.from_members(members)
+
+
+def test_a_field_id_that_is_not_whole_is_a_corrupt_table():
+    members = json.loads(new_schema(ARROW).to_json())
+    members["fields"][0]["id"] = "x"
+    with pytest.raises(CorruptTable, match="the id of a field is 'x'"):
+        TableSchema.from_members(members)
+
+
 def test_a_column_without_a_type_is_refused_by_name():
     with pytest.raises(UnsupportedFeature, match="'xs'"):
         new_schema(pa.schema([("xs", pa.list_(pa.uint8()))]))
