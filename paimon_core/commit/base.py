@@ -65,10 +65,15 @@ class Base:
     def may_be_followed(self, tried: int) -> bool:
         """Whether a commit may build on this snapshot: it exists unchanged and continues the snapshot chain.
 
+        ``tried``: see ``chain_problem``.
+        """
+        return self.is_current() and self.chain_problem(tried) is None
+
+    def chain_problem(self, tried: int) -> str | None:
+        """Return why a commit must not build on this existing snapshot, and what to do; None when it may.
+
         A gap in the ids below counts for the first attempts of a commit (``tried``: how many have failed) and not for
         the last, so that a snapshot file deleted by hand does not block writers for ever.
         """
         gaps = tried < min(SNAPSHOT_TRIES, self.context.options["commit.max-retries"])
-        return self.is_current() and (
-            self.snapshot is None or chain_break(self.context, self.snapshot, gaps=gaps) is None
-        )
+        return None if self.snapshot is None else chain_break(self.context, self.snapshot, gaps=gaps)

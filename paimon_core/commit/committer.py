@@ -25,7 +25,7 @@ from paimon_core.commit.overwrite import Overwrite
 from paimon_core.commit.publish import publish_draft
 from paimon_core.commit.read_set import Reads
 from paimon_core.commit.retry import tries
-from paimon_core.commit.snapshot_chain import chain_break, in_chain
+from paimon_core.commit.snapshot_chain import in_chain
 from paimon_core.commit.snapshot_history import describe, newest_first
 from paimon_core.errors import CommitConflict, CommitStateUnknown, CorruptTable, PaimonError, SnapshotNotFound
 from paimon_core.metadata.commit_message import CommitMessage
@@ -121,7 +121,8 @@ class _Commit:
         context = self.assembly.context
         lost = 0
         winner: Snapshot | None = None
-        for _ in tries(context.options):
+        problem: str | None = None  # the reason why the last attempt could not build on the latest snapshot
+        for tried, _ in enumerate(tries(context.options)):
             base = Base(context, context.snapshots.latest())
             winner = base.snapshot if lost else None
             self.find_own_snapshots(base)
@@ -133,20 +134,21 @@ class _Commit:
                 snapshot = self.assembly.assemble(change, base, draft)
                 if snapshot is None:
                     return
-                current = base.may_be_followed(lost)
+                current = base.is_current()
+                problem = base.chain_problem(tried) if current else None
             except BaseException as error:
                 draft.discard()
                 if isinstance(error, CorruptTable | SnapshotNotFound) and not base.is_latest():
-                    lost += 1
+                    lost, problem = lost + 1, None
                     continue  # the base expired while it was read
                 raise
-            if current and publish_draft(base, snapshot, draft):
+            if current and problem is None and publish_draft(base, snapshot, draft):
                 self.committed[change.kind is CommitKind.COMPACT] = snapshot
                 self.assembly.numbering.published()
                 return
             draft.discard()
-            lost += 1
-        if base.snapshot is not None and (problem := chain_break(context, base.snapshot, gaps=True)) is not None:
+            lost += problem is None
+        if base.snapshot is not None and problem is not None:
             raise self.base_outside_chain(change, base.snapshot, problem)
         raise self.races_lost(change, lost, winner)
 

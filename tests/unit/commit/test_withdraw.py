@@ -197,6 +197,20 @@ def test_a_lasting_gap_does_not_stop_commits(retries):
     assert append(context).id == 4
 
 
+@pytest.mark.parametrize("retries", ["1", "0"])
+def test_a_commit_that_loses_its_last_race_above_a_lasting_gap_names_the_lost_race(retries):
+    context = fake_table(**{"commit.max-retries": retries})
+    for _ in range(3):
+        append(context)
+    context.snapshots.delete([2])
+    storage = FaultyStorage(context.storage)
+    storage.before("create_exclusive", "snapshot-4", lambda: append(context, user="winner"))
+    with pytest.raises(CommitConflict, match="lost 1 races in a row") as caught:
+        append(reopened(context, storage))
+    assert caught.value.facts["attempts"] == 1
+    assert context.snapshots.latest().commit_user == "winner"
+
+
 def test_no_commit_builds_on_a_snapshot_whose_base_was_rolled_back():
     context = fake_table(**{"commit.max-retries": "1"})
     create_orphaned_snapshot(context)
