@@ -153,19 +153,11 @@ if not TYPE_CHECKING:  # otherwise type checkers would accept any attribute name
 
     def __getattr__(name: str) -> Any:
         if name == "__version__":
-            return _version()
+            return importlib.import_module(f"{__name__}.version").version()
         if name not in _MODULE_OF:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         value = globals()[name] = getattr(importlib.import_module(_MODULE_OF[name]), name)
         return value
-
-
-def _version() -> str:
-    metadata = importlib.import_module("importlib.metadata")
-    try:
-        return str(metadata.version("paimon-core"))
-    except metadata.PackageNotFoundError:
-        return "unknown"  # the sources are used without an installation
 
 
 def __dir__() -> list[str]:

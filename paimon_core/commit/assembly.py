@@ -23,6 +23,7 @@ from paimon_core.metadata import clock
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.manifest import FileKind, ManifestEntry
 from paimon_core.metadata.snapshot import CommitKind, Snapshot
+from paimon_core.version import version
 
 
 @dataclass(frozen=True)
@@ -184,12 +185,6 @@ def _refuse_stale_index(context: TableContext, base: Snapshot | None, entries: S
         )
 
 
-@cache
 def writer_version() -> str:
     """Return the library name and version that snapshots record as their writer."""
-    import importlib.metadata
-
-    try:
-        return f"paimon-core-{importlib.metadata.version('paimon-core')}"
-    except importlib.metadata.PackageNotFoundError:
-        return "paimon-core"
+    return f"paimon-core-{version()}"
