@@ -10,6 +10,7 @@ from paimon_core.codec.binary_row import decode_row
 from paimon_core.codec.partition_text import partition_values
 from paimon_core.errors import CorruptTable
 from paimon_core.metadata.log_ignored_options import log_ignored_options
+from paimon_core.metadata.opening_rules import opened_options
 from paimon_core.metadata.stores.branch_store import BranchStore
 from paimon_core.metadata.stores.changelog_store import ChangelogStore
 from paimon_core.metadata.stores.consumer_store import ConsumerStore
@@ -61,10 +62,7 @@ class TableContext:
         snapshots, see ``SnapshotStore``. Raises UnsupportedFeature for an option that could change what a read returns.
         """
         paths, storage = TablePaths(root, branch), confined(storage, root)
-        options = TableOptions.parse(schema.options, table=name)
-        if schema.primary_keys and options["bucket"] == -1:
-            dynamic = "bucket=-1 with a primary key (dynamic bucket)"
-            options = replace(options, unwritable=(dynamic, *options.unwritable))
+        options = opened_options(schema, table=name)
         log_ignored_options(name, root, options)
         types = [f.type for f in schema.partition_fields]
         return TableContext(

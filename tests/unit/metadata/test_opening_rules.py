@@ -1,0 +1,32 @@
+import pyarrow as pa
+import pytest
+
+from paimon_core.errors import UnsupportedFeature
+from paimon_core.metadata.opening_rules import opened_options
+from paimon_core.schema import new_schema
+
+DYNAMIC = "bucket=-1 with a primary key (dynamic bucket)"
+
+
+def schema(primary_key, **options):
+    arrow = pa.schema([pa.field("k", pa.int32(), nullable=False)])
+    return new_schema(arrow, primary_key=primary_key, options=options)
+
+
+@pytest.mark.parametrize(
+    ("primary_key", "options", "unwritable"),
+    [
+        (["k"], {"bucket": "-1"}, (DYNAMIC,)),
+        (["k"], {}, (DYNAMIC,)),
+        (["k"], {"manifest.format": "orc"}, (DYNAMIC, "manifest.format")),
+        (["k"], {"bucket": "2"}, ()),
+        ([], {"bucket": "-1"}, ()),
+    ],
+)
+def test_a_primary_key_table_with_dynamic_buckets_can_be_opened_but_not_written(primary_key, options, unwritable):
+    assert opened_options(schema(primary_key, **options), table="db.t").unwritable == unwritable
+
+
+def test_the_error_of_an_option_that_stops_reads_names_the_table():
+    with pytest.raises(UnsupportedFeature, match=r"db\.t"):
+        opened_options(schema([], **{"data-file.path-directory": "x"}), table="db.t")
