@@ -78,11 +78,11 @@ _AUTHORITY = re.compile(r"[A-Za-z0-9][A-Za-z0-9._\-]{0,254}(?:@[A-Za-z0-9][A-Za-
 def open_storage(url: str, options: Mapping[str, str] | None = None) -> tuple[Storage, str]:
     """Return the storage of a warehouse URL and the path of its root, without a trailing slash.
 
-    Plain paths, ``file:///path`` and ``file:/path`` are on the local disk, ``memory://name`` is in the memory of this
-    process; ``s3://``, ``gs://`` and ``abfs://`` are object stores. No connection is opened yet. Raises
-    UnsupportedFeature for any other scheme or when an extra must be installed, InvalidOption for an option that the
-    store does not have or a value outside its rule (secrets are not shown), InvalidRequest for a URL that cannot be a
-    warehouse.
+    Plain paths, ``file:///path`` and ``file:/path`` are on the local disk; a plain path may start with ``~`` or
+    ``~user``, a home directory. ``memory://name`` is in the memory of this process; ``s3://``, ``gs://`` and
+    ``abfs://`` are object stores. No connection is opened yet. Raises UnsupportedFeature for any other scheme or when
+    an extra must be installed, InvalidOption for an option that the store does not have or a value outside its rule
+    (secrets are not shown), InvalidRequest for a URL that cannot be a warehouse.
     """
     if not url.strip() or "\0" in url:
         raise InvalidRequest(f"warehouse URL {url!r} must contain a path and no NUL character", url=url)
@@ -104,10 +104,22 @@ def open_storage(url: str, options: Mapping[str, str] | None = None) -> tuple[St
         return FsspecStorage(MEMORY), posixpath.normpath("/" + rest.lstrip("/")).rstrip("/")
     if rest.startswith("//") and not rest.startswith("///"):
         raise InvalidRequest(f"{url!r} names a host, which is not supported; write file:///path", url=url)
-    root = os.path.abspath(("/" + rest.lstrip("/")) if found else rest)
+    root = os.path.abspath(("/" + rest.lstrip("/")) if found else _expanded(rest))
     if root == "/":
         raise InvalidRequest("the root of the file system cannot be a warehouse", url=url)
     return FsspecStorage(LOCAL), root
+
+
+def _expanded(path: str) -> str:
+    """Replace ``~`` or ``~user`` at the start by the home directory; raises InvalidRequest when there is none."""
+    expanded = os.path.expanduser(path)
+    if expanded.startswith("~"):
+        raise InvalidRequest(
+            f"warehouse {path!r:.200}: {path.partition('/')[0]!r} has no home directory; write './{path}' for a "
+            "directory of that name",
+            url=path,
+        )
+    return expanded
 
 
 def _object_storage(scheme: str, url: str, rest: str, options: Mapping[str, str]) -> tuple[Storage, str]:

@@ -24,6 +24,20 @@ def test_local_urls(tmp_path, monkeypatch):
     assert open_storage("memory://") == (MEMORY, "")
 
 
+def test_a_tilde_at_the_start_of_a_plain_path_is_the_home_directory(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", "/home/someone")
+    monkeypatch.chdir(tmp_path)
+    assert open_storage("~/lake") == (LOCAL, "/home/someone/lake")
+    assert open_storage("~") == (LOCAL, "/home/someone")
+    assert open_storage("./~/lake") == (LOCAL, f"{tmp_path}/~/lake")
+    assert open_storage("lake/~") == (LOCAL, f"{tmp_path}/lake/~")
+
+
+def test_the_home_directory_of_an_unknown_user_is_refused():
+    with pytest.raises(InvalidRequest, match=r"'~no-such-user' has no home directory; write '\./~no-such-user/lake'"):
+        open_storage("~no-such-user/lake")
+
+
 @pytest.mark.parametrize(
     ("url", "kind", "base"),
     [
