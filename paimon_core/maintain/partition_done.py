@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from paimon_core.codec.partition_text import partition_values
-from paimon_core.errors import InvalidRequest, UnsupportedFeature
+from paimon_core.codec.binary_row import encode_row
+from paimon_core.errors import InvalidRequest, NotFound, UnsupportedFeature
 from paimon_core.metadata.context import TableContext
+from paimon_core.metadata.latest_snapshot import latest_entries
 from paimon_core.metadata.success_file import write_success_file
 from paimon_core.predicate.literal import plain_literal, storage_value
-from paimon_core.storage.paths import partition_path
 
 ACTION = "partition.mark-done-action"
 
@@ -21,9 +21,11 @@ ACTION = "partition.mark-done-action"
 def mark_done(context: TableContext, partitions: Sequence[Mapping[str, Any]], now_millis: int) -> tuple[str, ...]:
     """Mark each partition, given by its columns and their values, and return the paths of the files written.
 
-    ``now_millis`` is in epoch milliseconds. A partition need not contain rows. Raises InvalidRequest when a value for a
-    partition column is missing or superfluous, SchemaMismatch for values that do not fit the column's type,
-    UnsupportedFeature when option ``partition.mark-done-action`` has another action than ``success-file``.
+    ``now_millis`` is in epoch milliseconds. All partitions are checked before the first file is written: each must have
+    files in the latest snapshot; a partition that a concurrent commit drops afterwards is still marked. Raises
+    InvalidRequest when a value for a partition column is missing or superfluous, NotFound for a partition that does not
+    exist, SchemaMismatch for values that do not fit the column's type, UnsupportedFeature when option
+    ``partition.mark-done-action`` has another action than ``success-file``.
     """
     if ACTION in context.options.ignored:
         raise UnsupportedFeature(
@@ -33,13 +35,24 @@ def mark_done(context: TableContext, partitions: Sequence[Mapping[str, Any]], no
         )
     if not context.schema.partition_keys:
         raise InvalidRequest(f"table {context.name} has no partitions to mark", table=context.name)
-    paths = [context.paths.success_file(_directory(context, spec)) for spec in partitions]
+    wanted = [_partition(context, spec) for spec in partitions]
+    existing = {e.partition for e in latest_entries(context, frozenset(wanted))}
+    for partition in wanted:
+        if partition not in existing:
+            name = context.partition_path(partition)
+            raise NotFound(
+                f"table {context.name} has no partition {name} to mark as done: its latest snapshot has no file there",
+                table=context.name,
+                partition=name,
+            )
+    paths = [context.paths.success_file(context.partition_path(p)) for p in wanted]
     for path in paths:
         write_success_file(context.storage, path, now_millis)
     return tuple(paths)
 
 
-def _directory(context: TableContext, spec: Mapping[str, Any]) -> str:
+def _partition(context: TableContext, spec: Mapping[str, Any]) -> bytes:
+    """Return the serialized partition of these columns and values."""
     fields = context.schema.partition_fields
     if not isinstance(spec, Mapping) or set(spec) != {f.name for f in fields}:
         raise InvalidRequest(
@@ -54,10 +67,4 @@ def _directory(context: TableContext, spec: Mapping[str, Any]) -> str:
         if not exact:
             raise InvalidRequest(f"column {field.name!r} is {field.type} and cannot store {given!r}", column=field.name)
         values.append(value)
-    texts = partition_values(
-        values,
-        [f.type for f in fields],
-        legacy=context.options["partition.legacy-name"],
-        default_name=context.options["partition.default-name"],
-    )
-    return partition_path(tuple(f.name for f in fields), texts)
+    return encode_row(values, [f.type for f in fields])

@@ -138,8 +138,8 @@ class Expiry:
     def mark_done(self, *partitions: Mapping[str, Any]) -> tuple[str, ...]:
         """Write a file that marks each of these partitions as complete (format 16.8); return the files' paths.
 
-        A partition is given by its columns and values. Raises InvalidRequest, SchemaMismatch, and UnsupportedFeature
-        for another action than ``partition.mark-done-action = success-file``.
+        A partition is given by its columns and values. Raises InvalidRequest, NotFound for a partition without files,
+        SchemaMismatch, and UnsupportedFeature for another action than ``partition.mark-done-action = success-file``.
         """
         if not partitions:
             raise InvalidRequest("mark_done needs one or more partitions, such as {'dt': '2024-01-01'}")

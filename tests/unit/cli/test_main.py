@@ -269,6 +269,7 @@ WRONG = [
     (["tags", "create", "db.t", "x", "--time", "noon", "--warehouse", "LAKE"], "'noon' is not a time"),
     (["mark-done", "db.t", "day", "--warehouse", "LAKE"], "is not a partition such as"),
     (["mark-done", "db.t", "day=1,day=2", "--warehouse", "LAKE"], "names a column twice"),
+    (["mark-done", "db.t", "day=7", "--warehouse", "LAKE"], "no partition day=7"),
     (["mark-done", "db.t", "day=x", "--warehouse", "LAKE"], "'x' is not a value of type INT"),
     (["apply", "/no/such/plan", "--warehouse", "LAKE"], "cannot read the plan"),
     (["orphans", "undo", "db.t", "none", "--warehouse", "LAKE"], "none"),

@@ -143,6 +143,7 @@ def test_a_table_that_only_writes_expires_nothing(catalog):
 
 def test_a_partition_is_marked_done(catalog):
     table = make(catalog)
+    write(table, 1)
     (path,) = table.maintenance.mark_done({"dt": TODAY})
     assert path.endswith(f"/dt={TODAY}/_SUCCESS")
     with pytest.raises(InvalidRequest, match="one or more partitions"):
