@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import argparse
 import datetime
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
+from paimon_core.cli.output import Output, OutputError, discard_output
 from paimon_core.options.parsers import lacks_unit, parse_millis
+
+if TYPE_CHECKING:
+    from _typeshed import SupportsWrite
 
 
 class Parser(argparse.ArgumentParser):
@@ -15,6 +19,16 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Print the error and exit; raises SystemExit with code 2."""
         self.exit(2, f"{self.prog}: {message} (see --help)\n")
+
+    def print_help(self, file: SupportsWrite[str] | None = None) -> None:
+        """Print the help; exits with code 1 and one line when standard output cannot be written."""
+        if file is not None:
+            return super().print_help(file)
+        try:
+            Output().say(self.format_help().removesuffix("\n"), None)
+        except OutputError as error:
+            discard_output()
+            self.exit(1, f"{self.prog}: cannot write to standard output: {error}\n")
 
 
 def duration(text: str) -> datetime.timedelta:

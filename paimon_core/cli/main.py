@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 from paimon_core.cli.catalogs import open_catalog_of
 from paimon_core.cli.commands import parser
-from paimon_core.cli.output import Output
+from paimon_core.cli.output import Output, OutputError, discard_output
 from paimon_core.errors import AlreadyExists, InvalidRequest, NotFound, PaimonError
 
 
@@ -26,6 +26,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _failed(args, str(error), 2)
     except PaimonError as error:
         return _failed(args, f"{error.kind}: {error}", 1)
+    except OutputError as error:
+        discard_output()
+        return _failed(args, f"cannot write to standard output: {error}. Changes of the command are not undone", 1)
     except KeyboardInterrupt:
         return _failed(args, "interrupted", 1)
 

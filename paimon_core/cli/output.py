@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
+import os
 import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -13,6 +15,10 @@ from paimon_core.metadata.snapshot import Snapshot
 _NOTHING = "nothing to do"
 
 
+class OutputError(Exception):
+    """Standard output cannot be written: it is closed, its reader has ended or its disk is full."""
+
+
 @dataclasses.dataclass(frozen=True)
 class Output:
     """Writes to standard output; with ``as_json`` one JSON value for each command and nothing else."""
@@ -20,9 +26,14 @@ class Output:
     as_json: bool = False
 
     def say(self, text: str, value: Any) -> None:
-        """Print the text, or the value as JSON."""
-        sys.stdout.write((json.dumps(plain(value), indent=2) if self.as_json else text) + "\n")
-        sys.stdout.flush()
+        """Print the text, or the value as JSON; raises OutputError."""
+        if sys.stdout is None:
+            raise OutputError("it is closed")
+        try:
+            sys.stdout.write((json.dumps(plain(value), indent=2) if self.as_json else text) + "\n")
+            sys.stdout.flush()
+        except OSError as error:
+            raise OutputError(str(error)) from error
 
     def table(self, header: Sequence[str], rows: Sequence[Sequence[object]], nothing: str) -> None:
         """Print rows as aligned columns, or as a JSON list of objects; print ``nothing`` when there are no rows."""
@@ -30,6 +41,14 @@ class Output:
         widths = [max(map(len, column)) for column in zip(header, *texts, strict=True)]
         lines = ("  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)).rstrip() for row in (header, *texts))
         self.say("\n".join(lines) if rows else nothing, [dict(zip(header, row, strict=True)) for row in rows])
+
+
+def discard_output() -> None:
+    """Redirect standard output to nothing, so that its buffered text does not fail again when the process ends."""
+    with contextlib.suppress(OSError, ValueError, AttributeError):  # closed, or replaced by an object without a file
+        null = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(null, sys.stdout.fileno())
+        os.close(null)
 
 
 def plain(value: Any) -> Any:

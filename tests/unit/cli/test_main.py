@@ -3,6 +3,7 @@
 import datetime
 import itertools
 import json
+import os
 import subprocess
 import sys
 
@@ -334,3 +335,29 @@ def test_it_is_a_program(tmp_path):
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith("db.t: clean")
+
+
+@pytest.mark.parametrize("buffered", [True, False])
+@pytest.mark.parametrize("arguments", ["fsck db.t --warehouse LAKE", "fsck --help"])
+@pytest.mark.parametrize(
+    ("redirection", "reason"),
+    [
+        pytest.param(
+            "> /dev/full",
+            "No space left on device",
+            marks=pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no /dev/full"),
+        ),
+        (">&-", "it is closed"),
+    ],
+)
+def test_an_output_that_cannot_be_written_is_an_error_of_one_line(tmp_path, arguments, redirection, reason, buffered):
+    four_snapshots(str(tmp_path / "lake"))
+    command = f"{sys.executable} -m paimon_core {arguments.replace('LAKE', str(tmp_path / 'lake'))} {redirection}"
+    environment = {**os.environ, "PYTHONUNBUFFERED": "" if buffered else "1"}
+    done = subprocess.run(
+        ["/bin/sh", "-c", command], capture_output=True, env=environment, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 1
+    assert done.stderr.startswith("paimon-core fsck: cannot write to standard output: ")
+    assert reason in done.stderr
+    assert done.stderr.count("\n") == 1
