@@ -302,8 +302,11 @@ def _resolved(values: Mapping[str, int], *, lenient: bool) -> LocalTime:
 
 
 def _day(values: Mapping[str, int], lenient: bool) -> int:
-    year = values.get("year", values.get("year of era"))
-    if year is None or values.get("year of era", year) != year or abs(year) > _LARGEST_YEAR:
+    of_era = values.get("year of era")
+    year = values.get("year", of_era)
+    if year is None or abs(year) > _LARGEST_YEAR:
+        raise _NoMatch
+    if of_era is not None and year != (of_era if year > 0 else 1 - of_era):  # year 0 is year 1 of the era before
         raise _NoMatch
     if not lenient:
         _check(values, "year of era", "year", "month", "day", "day of year")

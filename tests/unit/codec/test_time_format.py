@@ -113,6 +113,20 @@ def test_years_beyond_the_calendar_of_python():
 
 
 @pytest.mark.parametrize(
+    ("text", "want"),
+    [
+        ("0001 0000-01-01", LocalTime(-719_528, 0)),
+        ("0002 -0001-12-31", LocalTime(-719_529, 0)),
+        ("0001 0001-01-01", LocalTime(-719_162, 0)),
+        ("0002 0000-01-01", None),
+        ("0000 0000-01-01", None),
+    ],
+)
+def test_a_year_of_era_beside_a_year_that_is_not_positive_counts_backwards(text, want):
+    assert time_format("yyyy uuuu-MM-dd").read(text) == want
+
+
+@pytest.mark.parametrize(
     "day", [(1, 1, 1), (1900, 3, 1), (1970, 1, 1), (2000, 2, 29), (2000, 3, 1), (2023, 12, 31), (9999, 12, 31)]
 )
 def test_day_numbers(day):
