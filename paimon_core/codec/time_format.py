@@ -325,7 +325,8 @@ def _day(values: Mapping[str, int], lenient: bool) -> int:
     known = month if month is not None else 0
     if known and not day_number(year, known, 1) <= found < day_number(year, known, 1) + days_in_month(year, known):
         raise _NoMatch
-    if day is not None and not any(found == day_number(year, m, 1) + day - 1 for m in range(1, 13)):
+    months = [m for m in range(1, 13) if day is not None and day <= days_in_month(year, m)]
+    if day is not None and not any(found == day_number(year, m, day) for m in months):
         raise _NoMatch
     return found
 

@@ -88,6 +88,8 @@ def test_the_default_is_lenient(text, want):
         ("uuuu-MM DDD", "2024-02 032", "2024-02-01"),
         ("uuuu-DDD dd", "2024-032 01", "2024-02-01"),
         ("uuuu-DDD dd", "2024-032 02", None),
+        ("uuuu-DDD dd", "2023-334 30", "2023-11-30"),
+        ("uuuu-DDD dd", "2023-335 31", None),
     ],
 )
 def test_patterns(pattern, text, want):
