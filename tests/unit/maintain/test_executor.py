@@ -55,7 +55,7 @@ def context():
     return context
 
 
-def test_the_listing_is_complete_before_references_are_read_each_time(context):
+def test_files_are_listed_before_references_are_read_by_plan_and_apply(context):
     lost, executor = stray(context), Recording()
     found = plan(context, executor=executor)
     assert planned(found) == {lost.file_name}
@@ -68,7 +68,7 @@ def test_the_listing_is_complete_before_references_are_read_each_time(context):
     assert executor.calls[5:] == ["data_names", "delete"]
 
 
-def test_an_error_of_the_executor_is_raised_and_nothing_is_changed(context):
+def test_an_error_of_the_executor_is_raised_and_nothing_changes(context):
     lost = stray(context)
     with pytest.raises(StorageError, match="a worker died"):
         plan(context, executor=Failing())

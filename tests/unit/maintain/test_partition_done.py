@@ -26,7 +26,7 @@ def marked(context, path):
     return json.loads(context.storage.read(path))
 
 
-def test_the_file_tells_the_first_and_the_last_time():
+def test_the_file_stores_the_first_and_the_last_time():
     context = table_of("a", "b")
     (path,) = mark_done(context, [{"p": "a"}], 1000)
     assert path.endswith("/p=a/_SUCCESS")
@@ -36,7 +36,7 @@ def test_the_file_tells_the_first_and_the_last_time():
     assert {p for p in files_on_storage(context) if "_SUCCESS" in p} == {"p=a/_SUCCESS", "p=b/_SUCCESS"}
 
 
-def test_null_and_odd_values_have_directories_too():
+def test_null_and_values_with_special_characters_have_directories():
     context = table_of(None, "x/y=z")
     paths = mark_done(context, [{"p": None}, {"p": "x/y=z"}], 1)
     assert [p.removeprefix(context.paths.root) for p in paths] == [
@@ -45,7 +45,7 @@ def test_null_and_odd_values_have_directories_too():
     ]
 
 
-def test_a_file_that_says_nothing_is_written_anew():
+def test_a_file_that_cannot_be_parsed_is_replaced():
     context = table_of("a")
     context.storage.write(context.paths.success_file("p=a"), b"")
     (path,) = mark_done(context, [{"p": "a"}], 5)
@@ -53,7 +53,7 @@ def test_a_file_that_says_nothing_is_written_anew():
 
 
 @pytest.mark.parametrize("spec", [{}, {"p": "a", "k": 1}, {"k": 1}, "p=a"])
-def test_what_is_no_whole_partition_is_refused(spec):
+def test_an_incomplete_partition_is_refused(spec):
     with pytest.raises(InvalidRequest, match="is no partition"):
         mark_done(fake_table(), [spec], 1)
 

@@ -19,14 +19,14 @@ def failing_read(*errors):
     return read, calls
 
 
-def test_a_deleted_snapshot_or_file_is_read_again():
+def test_a_read_is_retried_when_a_snapshot_or_a_file_was_deleted():
     missing = SnapshotNotFound("missing")
     read, calls = failing_read(missing, CorruptTable("no file", missing=True), missing)
     assert retry_when_vanished(read) == 7
     assert len(calls) == TRIES
 
 
-def test_the_error_of_the_last_try_is_raised():
+def test_the_error_of_the_last_attempt_is_raised():
     read, calls = failing_read(*[SnapshotNotFound(f"missing {i}") for i in range(TRIES + 1)])
     with pytest.raises(SnapshotNotFound, match=f"missing {TRIES - 1}"):
         retry_when_vanished(read)

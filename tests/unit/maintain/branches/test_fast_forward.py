@@ -26,7 +26,7 @@ def branched(commits=2):
     return context, branch
 
 
-def test_main_is_then_where_the_branch_is():
+def test_after_a_fast_forward_main_has_the_snapshots_and_tags_of_the_branch():
     context, branch = branched()
     assert fast_forward(context, "dev") == branch.snapshots.read(4)
     assert context.snapshots.ids() == [1, 2, 3, 4]
@@ -39,7 +39,7 @@ def test_main_is_then_where_the_branch_is():
     check_whole(branch)
 
 
-def test_nothing_new_is_no_error_and_the_branch_may_go_on():
+def test_a_repeated_fast_forward_changes_nothing_and_later_commits_can_be_added():
     context, branch = branched()
     fast_forward(context, "dev")
     assert fast_forward(context, "dev").id == 4
@@ -58,7 +58,7 @@ def test_stale_hints_change_nothing():
 
 
 @pytest.mark.parametrize("empty", [False, True])
-def test_commits_to_main_are_named_and_not_lost(empty):
+def test_own_commits_of_main_are_a_conflict_that_names_them(empty):
     context, branch = branched()
     if empty:
         append(branch := create_branch(context, "other"))
@@ -74,7 +74,7 @@ def test_commits_to_main_are_named_and_not_lost(empty):
     check_whole(branch)
 
 
-def test_an_empty_main_takes_over_a_branch_that_began_empty():
+def test_an_empty_main_gets_all_snapshots_of_a_branch_that_began_empty():
     context = fake_table()
     branch = create_branch(context, "dev")
     append(branch)
@@ -83,7 +83,7 @@ def test_an_empty_main_takes_over_a_branch_that_began_empty():
     assert live(context) == live(branch)
 
 
-def test_a_commit_that_wins_the_race_for_an_id_keeps_it():
+def test_a_concurrent_commit_that_uses_the_id_first_is_kept():
     for snapshot in (3, 4):
         context, branch = branched()
         storage = FaultyStorage(context.storage)
@@ -165,7 +165,7 @@ def test_a_first_commit_to_an_empty_main_is_not_hidden_by_the_branch():
 
 
 @pytest.mark.parametrize("after", [False, True])
-def test_a_crash_anywhere_leaves_main_whole_and_the_next_finishes(after):
+def test_a_crash_at_any_call_leaves_main_complete_and_the_next_run_continues(after):
     for die_at in range(30):
         context, branch = branched(commits=3)
         states = [live(context, branch.snapshots.read(i)) for i in (2, 3, 4, 5)]
@@ -184,7 +184,7 @@ def test_a_crash_anywhere_leaves_main_whole_and_the_next_finishes(after):
     assert die_at > 5
 
 
-def test_a_publish_whose_answer_was_lost_is_found_by_the_next():
+def test_a_snapshot_whose_creation_lost_its_response_is_recognised():
     context, branch = branched()
     storage = FaultyStorage(context.storage)
     storage.on("create_exclusive", "t/snapshot/snapshot-3", Outcome.EXISTS)
@@ -192,7 +192,7 @@ def test_a_publish_whose_answer_was_lost_is_found_by_the_next():
     assert live(context) == live(branch)
 
 
-def test_what_has_expired_on_the_branch_leaves_no_gap():
+def test_snapshots_that_expired_on_the_branch_are_a_conflict_when_they_would_leave_a_gap():
     context, branch = branched(commits=3)
     branch.snapshots.delete([2])
     assert fast_forward(context, "dev").id == 5  # the branch's copy of the tag references its first snapshot
@@ -206,7 +206,7 @@ def test_what_has_expired_on_the_branch_leaves_no_gap():
         fast_forward(context, "dev")
 
 
-def test_main_that_went_back_goes_forward_again():
+def test_a_fast_forward_can_be_repeated_after_a_rollback_of_main():
     context, branch = branched()
     fast_forward(context, "dev")
     rollback(context, context.snapshots.read(2))
@@ -214,7 +214,7 @@ def test_main_that_went_back_goes_forward_again():
     assert live(context) == live(branch)
 
 
-def test_what_expires_on_main_does_not_matter():
+def test_snapshots_that_expired_on_main_do_not_stop_a_fast_forward():
     context, _ = branched()
     expire_all(context)
     assert context.snapshots.ids() == [2]
@@ -222,7 +222,7 @@ def test_what_expires_on_main_does_not_matter():
     check_whole(context)
 
 
-def test_schemas_go_along_and_a_change_of_schema_on_main_is_not_lost():
+def test_schemas_are_copied_and_a_schema_change_on_main_is_a_conflict():
     context, branch = branched()
     newer = dataclasses.replace(branch.schema, id=1, comment="theirs")
     branch.schemas.publish(newer)
@@ -235,7 +235,7 @@ def test_schemas_go_along_and_a_change_of_schema_on_main_is_not_lost():
         fast_forward(reopened(context, context.storage), "dev")
 
 
-def test_tags_of_one_name_on_two_snapshots_are_told():
+def test_a_tag_of_the_same_name_on_another_snapshot_is_a_conflict():
     context, _ = branched()
     create_tag(context, "audited", context.snapshots.read(1))
     with pytest.raises(CommitConflict, match="tag 'audited' names another snapshot on branch 'main'"):
@@ -243,7 +243,7 @@ def test_tags_of_one_name_on_two_snapshots_are_told():
     assert context.snapshots.ids() == [1, 2]
 
 
-def test_what_cannot_be_gone_forward_to():
+def test_an_empty_a_missing_and_the_current_branch_are_refused():
     context, branch = branched()
     create_branch(context, "empty")
     with pytest.raises(InvalidRequest, match="has no snapshot"):

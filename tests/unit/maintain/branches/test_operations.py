@@ -42,7 +42,7 @@ def names_of(context, name):
 # -- create
 
 
-def test_an_empty_branch_has_the_schemas_and_no_rows():
+def test_a_branch_without_a_tag_has_the_schemas_and_no_rows():
     context = tagged()
     branch = create_branch(context, "dev")
     assert (branch.name, branch.schema, branch.snapshots.ids()) == ("db.t$branch_dev", context.schema, [])
@@ -51,7 +51,7 @@ def test_an_empty_branch_has_the_schemas_and_no_rows():
     assert len(live(context)) == 2
 
 
-def test_a_branch_from_a_tag_has_its_snapshot_and_goes_its_own_way():
+def test_a_branch_from_a_tag_has_its_snapshot_and_separate_commits():
     context = tagged(number=1)
     branch = create_branch(context, "dev", "t")
     assert names_of(context, "dev") == ["schema/schema-0", "snapshot/snapshot-1", "tag/tag-t"]
@@ -66,7 +66,7 @@ def test_a_branch_from_a_tag_has_its_snapshot_and_goes_its_own_way():
     assert context.branches.names() == ["dev"]
 
 
-def test_9044_a_branch_from_a_tag_whose_snapshot_has_expired():
+def test_9044_a_branch_can_be_created_from_a_tag_whose_snapshot_has_expired():
     context, (a, *_) = compacted()
     create_tag(context, "t", context.snapshots.read(1))
     expire_all(context)
@@ -75,7 +75,7 @@ def test_9044_a_branch_from_a_tag_whose_snapshot_has_expired():
     check_whole(branch)
 
 
-def test_9867_the_tags_of_a_branch_and_its_snapshots_hold_their_files():
+def test_9867_tags_and_snapshots_of_a_branch_protect_their_files():
     """Also 3787, 8748, 4454: maintenance of the table must not delete files that a branch uses."""
     context, (a, b, c, d) = compacted()
     create_tag(context, "t", context.snapshots.read(2))
@@ -95,7 +95,7 @@ def test_9867_the_tags_of_a_branch_and_its_snapshots_hold_their_files():
     check_whole(branch)
 
 
-def test_the_last_tag_that_held_a_file_takes_it_along_whichever_branch_it_is_on():
+def test_a_file_is_kept_while_a_tag_or_snapshot_of_any_branch_uses_it():
     context, (a, _, c, d) = compacted()
     create_tag(context, "t", context.snapshots.read(1))
     branch = create_branch(context, "dev", "t")
@@ -125,7 +125,7 @@ def test_the_last_tag_that_held_a_file_takes_it_along_whichever_branch_it_is_on(
         ("x" * 201, "has 201 bytes"),
     ],
 )
-def test_names_that_no_branch_may_have(name, why):
+def test_invalid_branch_names_are_refused(name, why):
     context = tagged()
     create_branch(context, "dev")
     with pytest.raises(InvalidRequest, match=why):
@@ -135,7 +135,7 @@ def test_names_that_no_branch_may_have(name, why):
     assert context.branches.names() == ["dev"]
 
 
-def test_what_is_not_there_or_is_there_already_is_told():
+def test_missing_tags_and_branches_and_existing_branches_are_errors():
     context = tagged()
     with pytest.raises(TagNotFound):
         create_branch(context, "dev", "none")
@@ -155,7 +155,7 @@ def test_what_is_not_there_or_is_there_already_is_told():
             delete_branch(context.on_branch("dev"), name)
 
 
-def test_a_tag_that_goes_away_while_a_branch_is_made_takes_the_branch_along():
+def test_a_branch_is_removed_when_its_tag_is_deleted_before_the_branch_is_complete():
     context, _ = compacted()
     create_tag(context, "t", context.snapshots.read(1))
     expire_all(context)
@@ -166,7 +166,7 @@ def test_a_tag_that_goes_away_while_a_branch_is_made_takes_the_branch_along():
     assert context.branches.names() == []
 
 
-def test_a_tag_that_is_deleted_while_a_branch_is_made_leaves_its_files_to_it():
+def test_a_tag_deletion_keeps_the_files_of_a_branch_created_meanwhile():
     context, (a, *_) = compacted()
     create_tag(context, "t", context.snapshots.read(1))
     expire_all(context)
@@ -179,7 +179,7 @@ def test_a_tag_that_is_deleted_while_a_branch_is_made_leaves_its_files_to_it():
 
 @pytest.mark.parametrize("after", [False, True])
 @pytest.mark.parametrize("tag", [None, "t"])
-def test_a_crash_while_making_leaves_no_branch_and_the_same_call_finishes(tag, after):
+def test_a_creation_that_crashed_leaves_no_branch_and_can_be_repeated(tag, after):
     for die_at in range(20):
         context = tagged()
         storage = FaultyStorage(context.storage, die_at=die_at, die_after=after)
@@ -233,7 +233,7 @@ def test_a_plan_to_delete_a_branch_is_outdated_by_a_commit_to_it():
 
 
 @pytest.mark.parametrize("after", [False, True])
-def test_a_crash_while_deleting_leaves_no_part_of_a_branch_to_readers(after):
+def test_a_deletion_that_crashed_leaves_no_part_of_a_branch_visible(after):
     for die_at in range(20):
         context = tagged()
         append(create_branch(context, "dev", "t"))
@@ -256,7 +256,7 @@ def test_a_crash_while_deleting_leaves_no_part_of_a_branch_to_readers(after):
 # -- rename
 
 
-def test_a_branch_under_another_name_is_the_same():
+def test_a_renamed_branch_has_the_same_snapshots_and_files():
     context = tagged()
     branch = create_branch(context, "dev", "t")
     append(branch)
@@ -269,7 +269,7 @@ def test_a_branch_under_another_name_is_the_same():
     assert context.branches.mark("dev") is None
 
 
-def test_commits_that_land_while_a_branch_is_renamed_are_carried_over():
+def test_commits_during_the_rename_of_a_branch_are_kept():
     for verb, part in (("overwrite", "branch-prod/snapshot"), ("delete", "branch-prod/UNFINISHED")):
         context = tagged()
         branch = create_branch(context, "dev", "t")
@@ -281,7 +281,7 @@ def test_commits_that_land_while_a_branch_is_renamed_are_carried_over():
 
 
 @pytest.mark.parametrize("after", [False, True])
-def test_a_crash_while_renaming_leaves_one_or_both_and_the_same_call_finishes(after):
+def test_a_rename_that_crashed_leaves_one_or_both_names_and_can_be_repeated(after):
     for die_at in range(40):
         context = tagged()
         branch = create_branch(context, "dev", "t")
@@ -304,7 +304,7 @@ def test_a_crash_while_renaming_leaves_one_or_both_and_the_same_call_finishes(af
     assert die_at > 8
 
 
-def test_a_mark_that_does_not_read_is_told():
+def test_a_mark_that_cannot_be_read_is_an_error():
     context = tagged()
     create_branch(context, "dev")
     for text in (b"[", b"[]", b"{}"):
@@ -313,7 +313,7 @@ def test_a_mark_that_does_not_read_is_told():
             context.on_branch("dev")
 
 
-def test_an_error_of_the_storage_leaves_a_branch_to_be_finished():
+def test_a_creation_can_be_repeated_after_a_storage_error():
     context = tagged()
     storage = FaultyStorage(context.storage)
     storage.on("overwrite", "snapshot-2", Outcome.FAIL)
@@ -322,7 +322,7 @@ def test_an_error_of_the_storage_leaves_a_branch_to_be_finished():
     assert create_branch(context, "dev", "t").snapshots.ids() == [2]
 
 
-def test_a_branch_that_is_deleted_while_it_is_opened_is_not_there():
+def test_a_branch_that_is_deleted_while_it_is_opened_is_not_found():
     context = fake_table()
     create_branch(context, "b")
     storage = FaultyStorage(context.storage)

@@ -47,7 +47,7 @@ def changelogs(context):
 
 
 @pytest.mark.parametrize("kept", [1, 2, 3, 4])
-def test_a_changelog_goes_with_its_snapshot(kept):
+def test_a_changelog_is_deleted_with_its_snapshot(kept):
     context, _ = history()
     expire_all(context, retain_min=kept)
     assert changelogs(context) == {f"changelog-{n}.parquet" for n in range(15 - kept, 15)}
@@ -65,7 +65,7 @@ def test_the_report_counts_changelog_files():
     assert done.kept_by_tags == 0
 
 
-def test_a_tag_keeps_the_rows_but_not_the_changelog():
+def test_a_tag_protects_the_data_files_but_not_the_changelog_of_its_snapshot():
     context, (a, _, c, d) = history()
     create_tag(context, "t", context.snapshots.read(1))
     report = expire_all(context)
@@ -75,7 +75,7 @@ def test_a_tag_keeps_the_rows_but_not_the_changelog():
     assert_nothing_is_left_over(context)
 
 
-def test_a_tag_whose_changelog_has_gone_disturbs_no_later_run():
+def test_a_tag_whose_changelog_expired_does_not_stop_later_expiries():
     context, _ = history()
     create_tag(context, "t", context.snapshots.read(1))
     expire_all(context, retain_min=2)
@@ -94,7 +94,7 @@ def test_a_tag_whose_changelog_has_gone_disturbs_no_later_run():
     assert_nothing_is_left_over(context)
 
 
-def test_the_tag_of_a_live_snapshot_goes_without_its_changelog():
+def test_the_deletion_of_the_tag_of_a_live_snapshot_keeps_the_changelog():
     context, _ = history()
     create_tag(context, "t", context.snapshots.read(2))
     before = files_on_storage(context)
@@ -103,7 +103,7 @@ def test_the_tag_of_a_live_snapshot_goes_without_its_changelog():
 
 
 @pytest.mark.parametrize("after", [False, True])
-def test_a_crash_anywhere_leaves_whole_changelogs(after):
+def test_a_crash_at_any_call_leaves_complete_changelogs(after):
     for die_at in range(20):
         context, _ = history()
         create_tag(context, "t", context.snapshots.read(2))
@@ -123,7 +123,7 @@ def test_a_crash_anywhere_leaves_whole_changelogs(after):
     assert die_at > 3
 
 
-def test_a_changelog_list_that_is_missing_or_torn_does_not_stop_it():
+def test_a_changelog_list_that_is_missing_or_cannot_be_read_does_not_stop_the_expiry():
     context, _ = history()
     first, second = context.snapshots.read(1), context.snapshots.read(2)
     context.storage.delete([context.paths.manifest(first.changelog_manifest_list)])
@@ -148,7 +148,7 @@ def test_a_rollback_keeps_the_changelogs_up_to_its_target():
     check_whole(context)
 
 
-def test_a_snapshot_that_comes_back_from_its_tag_expires_again():
+def test_a_snapshot_that_was_restored_from_its_tag_expires_again():
     context, (a, b, *_) = history()
     second = context.snapshots.read(2)
     create_tag(context, "t", second)

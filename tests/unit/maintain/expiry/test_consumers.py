@@ -22,7 +22,7 @@ def table_of(*names, **options):
     return context, max((c.modified_millis for c in context.consumers.list()), default=0)
 
 
-def test_silent_consumers_go_and_hold_nothing_any_more():
+def test_consumers_without_progress_are_deleted_and_protect_no_snapshot():
     context, written = table_of("a", "b-c", **{"consumer.expiration-time": "1 h"})
     expire_all(context)
     assert context.snapshots.ids() == [2, 3]
@@ -41,14 +41,14 @@ def test_a_consumer_expires_when_its_file_is_older_than_the_lifetime():
     assert plan_consumer_expiry(context, now_millis=written + 1001, lifetime_millis=1000).subjects == ("consumer a",)
 
 
-def test_a_file_that_does_not_parse_goes_by_its_age():
+def test_a_consumer_file_that_cannot_be_parsed_expires_by_its_age():
     context, written = table_of("a")
     context.storage.overwrite(context.paths.consumer("a"), b"{")
     apply_consumer_expiry(context, plan_consumer_expiry(context, now_millis=written + 100_000, lifetime_millis=1))
     assert context.consumers.files() == []
 
 
-def test_a_sign_of_life_since_the_plan_outdates_it():
+def test_progress_since_the_plan_makes_it_outdated():
     context, written = table_of("a")
     plan = plan_consumer_expiry(context, now_millis=written + 100_000, lifetime_millis=1)
     context.consumers.reset("a", 33)
@@ -58,7 +58,7 @@ def test_a_sign_of_life_since_the_plan_outdates_it():
 
 
 @pytest.mark.parametrize("after", [False, True])
-def test_a_crash_anywhere_is_finished_by_the_next(after):
+def test_an_expiry_that_crashed_at_any_call_is_completed_by_the_next_one(after):
     for die_at in range(9):
         context, written = table_of("a", "b")
         storage = FaultyStorage(context.storage, die_at=die_at, die_after=after)
@@ -73,6 +73,6 @@ def test_a_crash_anywhere_is_finished_by_the_next(after):
     assert die_at == 2
 
 
-def test_without_a_lifetime_nothing_is_planned():
+def test_a_plan_without_a_lifetime_is_refused():
     with pytest.raises(InvalidRequest, match=r"consumer\.expiration-time"):
         plan_consumer_expiry(fake_table(), now_millis=0)

@@ -20,7 +20,7 @@ from tests.support.reachable import assert_whole_and_clean
 
 
 @pytest.mark.parametrize("missing", [[1], [3], [4], [5], [2, 4], [3, 4, 5]])
-def test_4743_a_missing_snapshot_does_not_stop_expiry_for_ever(missing):
+def test_4743_a_missing_snapshot_does_not_stop_the_expiry(missing):
     """The missing snapshot may be the one at which a run would end."""
     context = table_of(8)
     context.snapshots.delete(missing)
@@ -32,7 +32,7 @@ def test_4743_a_missing_snapshot_does_not_stop_expiry_for_ever(missing):
 
 
 @pytest.mark.parametrize("hint", [b"999", b"3", b"", b"x", b"-1"])
-def test_8883_a_wrong_hint_changes_nothing_and_is_put_right(hint):
+def test_8883_a_wrong_hint_does_not_change_the_expiry_and_is_corrected(hint):
     context = table_of(5)
     context.storage.overwrite(context.paths.hint("EARLIEST"), hint)
     assert expire_all(context, retain_min=2).expired == (1, 2, 3)
@@ -57,7 +57,7 @@ def reads_whole(context):
     return True
 
 
-def test_6978_a_new_reader_sees_a_whole_snapshot_or_none():
+def test_6978_a_new_reader_sees_a_complete_snapshot_or_none():
     """Before each call of an expiry, a reader starts at the earliest snapshot."""
     calls, (start, _) = 0, compacted()
     while True:
@@ -88,7 +88,7 @@ def intercepted(call, countdown, action):
 
 
 @pytest.mark.parametrize("verb", ["read", "list", "exists"])
-def test_races_around_the_earliest_snapshot(verb):
+def test_reads_find_a_snapshot_when_the_earliest_expires_between_lookup_and_read(verb):
     """4930, 5096, 3479, 7572: the earliest snapshot expires between finding its id and reading it."""
     for ask, want in (
         (lambda c: c.snapshots.as_of(5000).id, 5),
@@ -103,7 +103,7 @@ def test_races_around_the_earliest_snapshot(verb):
         assert ask(reopened(context, storage)) == want
 
 
-def test_3479_a_time_whose_snapshot_expires_meanwhile_is_told():
+def test_3479_a_time_whose_snapshot_expires_during_the_search_is_an_error():
     context = table_of(5)
     storage = FaultyStorage(context.storage)
     storage.before("read", "snapshot-1", lambda: expire_all(context))
@@ -112,7 +112,7 @@ def test_3479_a_time_whose_snapshot_expires_meanwhile_is_told():
 
 
 @pytest.mark.parametrize("at", range(1, 6))
-def test_1302_a_loop_over_snapshots_lives_through_an_expiry(at):
+def test_1302_a_loop_over_snapshots_continues_after_an_expiry(at):
     context = table_of(5)
     storage = FaultyStorage(context.storage)
     storage.before("read", f"snapshot-{at}", lambda: expire_all(context))
@@ -121,7 +121,7 @@ def test_1302_a_loop_over_snapshots_lives_through_an_expiry(at):
 
 @pytest.mark.parametrize("verb", ["read", "list", "exists", "delete", "overwrite"])
 @pytest.mark.parametrize("part", ["/snapshot", "manifest-list", "/tag", "EARLIEST", "bucket-0"])
-def test_4272_two_expiries_at_once(verb, part):
+def test_4272_two_concurrent_expiries_leave_a_complete_table(verb, part):
     """Two jobs expire the same table at the same time: both succeed, and no file in use is deleted."""
     context, (a, _, c, d) = compacted()
     create_tag(context, "t", context.snapshots.read(1))
@@ -133,7 +133,7 @@ def test_4272_two_expiries_at_once(verb, part):
     assert_whole_and_clean(context, clean=False)
 
 
-def test_9220_a_tag_made_at_any_moment_of_an_expiry_is_whole_or_is_not_made():
+def test_9220_a_tag_created_at_any_call_of_an_expiry_is_complete_or_is_not_created():
     calls, (start, _) = 0, compacted()
     while True:
         context = clone(start)

@@ -1,4 +1,4 @@
-"""Changelogs that outlive their snapshots: which files are kept for them, who can read them, and when they expire."""
+"""Changelogs that outlive their snapshots: which files are kept for them, how they are read, and when they expire."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ PRODUCERS = pytest.mark.parametrize("producer", ["none", "input"])
 
 
 @PRODUCERS
-def test_changes_are_told_when_their_snapshots_are_gone(producer):
+def test_changes_can_be_read_after_their_snapshots_expired(producer):
     context, names = history(producer)
     before = [told_files(context, i) for i in range(1, 7)]
     report = expire_all(context, decoupled=True)
@@ -90,7 +90,7 @@ def test_changes_are_told_when_their_snapshots_are_gone(producer):
 
 
 @PRODUCERS
-def test_the_changelog_file_is_the_snapshot_file(producer):
+def test_a_changelog_file_has_the_content_of_its_snapshot_file(producer):
     context, _ = history(producer)
     texts = [context.storage.read(context.paths.snapshot(i)) for i in (1, 2)]
     expire_all(context, retain_min=4, decoupled=True)
@@ -99,7 +99,7 @@ def test_the_changelog_file_is_the_snapshot_file(producer):
 
 
 @PRODUCERS
-def test_changelogs_expire_and_take_their_files_along(producer):
+def test_an_expiry_of_changelogs_deletes_their_files(producer):
     context, names = history(producer)
     expire_all(context, decoupled=True)
     report = expire_changelogs(context, Retention(3, 1000, 10**15, 1000))
@@ -129,7 +129,7 @@ def test_changelogs_expire_and_take_their_files_along(producer):
         ({"limit": 1}, [2, 3, 4, 5]),
     ],
 )
-def test_the_bounds(rules, left):
+def test_number_age_and_limit_bound_the_expiry_of_changelogs(rules, left):
     context, _ = history("input")
     expire_all(context, decoupled=True)
     usual = {"retain_min": 1, "retain_max": 1000, "older_than_millis": 10**15, "limit": 1000}
@@ -157,7 +157,7 @@ def test_a_dry_run_reports_the_changelogs_and_files_that_the_expiry_then_removes
     assert planned.removed.size_bytes == done.removed.size_bytes
 
 
-def test_a_consumer_holds_changelogs_and_with_changelog_only_no_snapshots():
+def test_a_consumer_protects_changelogs_and_with_changelog_only_no_snapshots():
     context, _ = history("input")
     context.consumers.reset("slow", 2)
     expire_all(context, decoupled=True)
@@ -171,7 +171,7 @@ def test_a_consumer_holds_changelogs_and_with_changelog_only_no_snapshots():
     assert [p.by for p in report.protected] == ["consumer slow"]
 
 
-def test_a_tag_keeps_what_it_reads_when_its_changelog_goes():
+def test_a_tag_protects_its_files_when_its_changelog_expires():
     context, names = history("none")
     create_tag(context, "t", context.snapshots.read(2))
     expire_all(context, decoupled=True)
@@ -181,7 +181,7 @@ def test_a_tag_keeps_what_it_reads_when_its_changelog_goes():
     assert_whole_and_clean(context)
 
 
-def test_back_to_one_life_the_old_changelogs_stay_whole():
+def test_older_changelogs_stay_complete_after_snapshots_expire_without_changelogs():
     """The options may change: the files of older changelogs are kept until these expire."""
     context, _ = history("none")
     expire_all(context, retain_min=5, decoupled=True)
@@ -193,7 +193,7 @@ def test_back_to_one_life_the_old_changelogs_stay_whole():
 
 
 @pytest.mark.parametrize("left", range(2, 9))
-def test_manifests_that_the_changelogs_left_share_with_those_that_go_stay(left):
+def test_manifests_shared_with_remaining_changelogs_are_kept(left):
     context = fake_table(**{"manifest.merge-min-count": "3"})
     for number in range(9):
         append(context, now_millis=number)
@@ -204,7 +204,7 @@ def test_manifests_that_the_changelogs_left_share_with_those_that_go_stay(left):
 
 
 @pytest.mark.usefixtures("fake_rows")
-def test_a_file_that_the_latest_snapshot_took_up_again_stays():
+def test_a_file_that_the_latest_snapshot_added_again_is_kept():
     """A new snapshot that restores an old state adds files again that the delta of a changelog deleted."""
     context, names = history("none")
     old = [e.file for e in context.manifests.entries_of(context.snapshots.read(1))]
@@ -216,7 +216,7 @@ def test_a_file_that_the_latest_snapshot_took_up_again_stays():
     assert_whole_and_clean(context, clean=False)
 
 
-def test_a_gap_in_the_changelogs_does_not_stop_it():
+def test_a_gap_in_the_changelog_ids_does_not_stop_the_expiry():
     context, _ = history("input")
     expire_all(context, decoupled=True)
     context.changelogs.delete([2, 4])
@@ -224,14 +224,14 @@ def test_a_gap_in_the_changelogs_does_not_stop_it():
     assert context.changelogs.ids() == [5]
 
 
-def test_a_stale_changelog_of_a_snapshot_rolled_back_is_replaced():
+def test_a_changelog_of_a_snapshot_that_was_rolled_back_is_replaced():
     context, _ = history("input")
     context.storage.write(context.paths.changelog(1), context.snapshots.read(2).to_json().encode())
     expire_all(context, retain_min=5, decoupled=True)
     assert context.changelogs.read(1).id == 1
 
 
-def test_what_lies_beside_its_snapshot_still_is_no_changelog_to_expire():
+def test_a_changelog_whose_snapshot_still_exists_does_not_expire():
     context, _ = history("input")
     for i in (1, 2, 3):
         context.changelogs.create(context.snapshots.read(i))
@@ -239,7 +239,7 @@ def test_what_lies_beside_its_snapshot_still_is_no_changelog_to_expire():
     assert_whole_and_clean(context)
 
 
-def test_a_torn_changelog_stops_it():
+def test_a_changelog_that_cannot_be_read_stops_the_expiry():
     context, _ = history("input")
     expire_all(context, decoupled=True)
     context.storage.overwrite(context.paths.changelog(2), b"{")
@@ -250,7 +250,7 @@ def test_a_torn_changelog_stops_it():
 
 
 @PRODUCERS
-def test_a_plan_says_what_it_will_do_and_is_refused_when_the_table_moved(producer):
+def test_a_plan_lists_what_it_deletes_and_is_refused_after_the_table_changed(producer):
     context, _ = history(producer)
     expire_all(context, decoupled=True)
     plan = Plan.from_bytes(plan_changelog_expiry(context, EVERYTHING).to_bytes())
@@ -273,7 +273,7 @@ def test_a_plan_says_what_it_will_do_and_is_refused_when_the_table_moved(produce
 
 @pytest.mark.parametrize("after", [False, True])
 @PRODUCERS
-def test_a_crash_anywhere_in_a_decoupling_expiry(producer, after):
+def test_an_expiry_with_lasting_changelogs_that_crashes_at_any_call_leaves_a_complete_table(producer, after):
     start, _ = history(producer)
     create_tag(start, "t", start.snapshots.read(2))
     for die_at in range(60):
@@ -294,7 +294,7 @@ def test_a_crash_anywhere_in_a_decoupling_expiry(producer, after):
 
 @pytest.mark.parametrize("after", [False, True])
 @PRODUCERS
-def test_a_crash_anywhere_in_an_expiry_of_changelogs(producer, after):
+def test_an_expiry_of_changelogs_that_crashes_at_any_call_leaves_a_complete_table(producer, after):
     start, _ = history(producer)
     create_tag(start, "t", start.snapshots.read(2))
     expire_all(start, decoupled=True)
@@ -313,7 +313,7 @@ def test_a_crash_anywhere_in_an_expiry_of_changelogs(producer, after):
     assert die_at >= 6
 
 
-def test_a_tag_made_meanwhile_keeps_its_files():
+def test_a_tag_created_during_the_expiry_protects_its_files():
     context, names = history("none")
     second = context.snapshots.read(2)
     create_tag(context, "old", second)
@@ -325,7 +325,7 @@ def test_a_tag_made_meanwhile_keeps_its_files():
     assert {names["a"], names["b"]} <= data_files(context)
 
 
-def test_the_retention_is_that_of_the_snapshots_but_for_its_options():
+def test_the_retention_of_changelogs_is_that_of_snapshots_where_no_changelog_option_is_set():
     snapshots = Retention(10, 100, 5_000, 50)
     assert changelog_retention(fake_table(), snapshots, 10_000) is None
     for option, value, want in (
@@ -338,7 +338,7 @@ def test_the_retention_is_that_of_the_snapshots_but_for_its_options():
     assert changelog_retention(shorter, snapshots, 10_000) is None
 
 
-def test_bounds_that_make_no_sense_are_refused():
+def test_a_wrong_retention_is_refused():
     context, _ = history("input")
     with pytest.raises(InvalidRequest, match=r"keep_max \(option \*\.num-retained\.max\) is 1, less than keep_last"):
         expire_changelogs(context, Retention(2, 1, 0, 1))

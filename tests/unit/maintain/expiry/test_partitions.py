@@ -59,7 +59,7 @@ def planned(context, **kwargs):
 # -- by value
 
 
-def test_partitions_go_once_their_time_is_over():
+def test_partitions_older_than_their_lifetime_are_dropped():
     context = table_of(*VALUES)
     plan = plan_partition_expiry(context, now_millis=NOW)
     assert plan.subjects == ("partition p=2024-01-01", "partition p=2024-01-20")
@@ -80,12 +80,12 @@ def test_partitions_go_once_their_time_is_over():
     ("millis", "want"),
     [(12 * 3_600_000 - 1, ["2024-01-31", "2024-02-01"]), (12 * 3_600_000, ["2024-01-31"]), (36 * 3_600_000, [])],
 )
-def test_a_partition_is_over_after_its_lifetime_and_not_at_it(millis, want):
+def test_a_partition_expires_after_its_lifetime_and_not_exactly_at_it(millis, want):
     context = table_of("2024-02-01", "2024-01-31")
     assert planned(context, lifetime_millis=millis) == want
 
 
-def test_a_pattern_of_several_columns_and_a_formatter():
+def test_the_time_may_come_from_several_columns_and_a_formatter():
     schema = new_schema(
         pa.schema([("dt", pa.string()), ("dt1", pa.int32()), ("v", pa.int32())]),
         primary_key=[],
@@ -119,7 +119,7 @@ def fake_file_of(context, row):
     return made
 
 
-def test_no_more_than_the_limit_goes_at_once_in_the_order_of_values():
+def test_at_most_the_limit_of_partitions_expires_in_the_order_of_their_values():
     context = table_of("2024-01-03", "2024-01-01", "2024-01-02", **{"partition.expiration-max-num": "2"})
     plan = plan_partition_expiry(context, now_millis=NOW)
     assert plan.subjects == ("partition p=2024-01-01", "partition p=2024-01-02")
@@ -143,7 +143,7 @@ def test_a_negative_limit_is_refused():
         plan_partition_expiry(table_of("2024-01-01"), now_millis=NOW, limit=-1)
 
 
-def test_batches_are_commits_of_their_own():
+def test_each_batch_is_a_separate_commit():
     context = table_of("2024-01-01", "2024-01-02", "2024-01-03", **{"partition.expiration-batch-size": "2"})
     report = apply_partition_expiry(context, plan_partition_expiry(context, now_millis=NOW))
     assert report.snapshots == (2, 3)
@@ -159,7 +159,7 @@ def test_a_comma_in_a_value_expires_no_other_partition():
 # -- by update
 
 
-def test_by_update_the_newest_file_counts_and_rows_that_came_since_stay():
+def test_by_update_time_the_newest_file_counts_and_later_rows_are_kept():
     context = table_of("a", "b")
     later = int(time.time() * 1000) + 8 * DAY
     plan = plan_partition_expiry(context, now_millis=later, strategy="update-time")
@@ -172,7 +172,7 @@ def test_by_update_the_newest_file_counts_and_rows_that_came_since_stay():
     assert [e.file.file_name for e in entries] == [new.file_name]
 
 
-def test_by_update_a_partition_is_over_after_its_lifetime_and_not_at_it():
+def test_by_update_time_a_partition_expires_after_its_lifetime_and_not_exactly_at_it():
     context = fake_table()
     file = dataclasses.replace(fake_file(context), extra_files=("x.index",))
     commit([message(context, file)], context=context, user="u")
@@ -186,7 +186,7 @@ def test_by_update_a_partition_is_over_after_its_lifetime_and_not_at_it():
     assert [f.size for f in after.files] == [4, 0]
 
 
-def test_by_update_a_file_without_a_date_is_no_reason():
+def test_by_update_time_a_partition_with_a_file_without_a_time_is_protected():
     context = fake_table(**{"partition.expiration-time": "7 d", "partition.expiration-strategy": "update-time"})
     dateless = dataclasses.replace(fake_file(context), creation_time_millis=None)
     commit([message(context, dateless)], context=context, user="u")
@@ -195,7 +195,7 @@ def test_by_update_a_file_without_a_date_is_no_reason():
     assert [p.by for p in plan.protected] == ["one of its files has no creation time"]
 
 
-def test_by_update_a_compaction_meanwhile_is_a_conflict():
+def test_by_update_time_a_concurrent_compaction_is_a_conflict():
     """Bugs #6687, #3817, #2425: the planned files were rewritten; no new file is lost."""
     context = table_of("a")
     (entry,) = context.manifests.entries_of(context.snapshots.latest())
@@ -212,7 +212,7 @@ def test_by_update_a_compaction_meanwhile_is_a_conflict():
     assert [e.file.file_name for e in context.manifests.entries_of(context.snapshots.latest())] == [done.file_name]
 
 
-def test_by_value_a_compaction_meanwhile_is_dropped_with_the_rest():
+def test_by_value_the_files_of_a_concurrent_compaction_are_dropped_too():
     context = table_of("2024-01-01")
     (entry,) = context.manifests.entries_of(context.snapshots.latest())
     plan = plan_partition_expiry(context, now_millis=NOW)
@@ -231,7 +231,7 @@ def test_by_value_a_compaction_meanwhile_is_dropped_with_the_rest():
 # -- exactly once
 
 
-def test_a_plan_that_is_applied_twice_drops_once():
+def test_a_plan_that_is_applied_twice_commits_once():
     context = table_of("2024-01-01", "2024-01-31")
     plan = plan_partition_expiry(context, now_millis=NOW)
     assert apply_partition_expiry(context, plan).snapshots == (2,)
@@ -240,7 +240,7 @@ def test_a_plan_that_is_applied_twice_drops_once():
     assert held(context) == ["p=2024-01-01", "p=2024-01-31"]
 
 
-def test_a_plan_of_a_table_that_moved_is_refused():
+def test_a_plan_is_refused_after_the_table_changed():
     context = table_of("2024-01-01")
     plan = plan_partition_expiry(context, now_millis=NOW)
     context.tags.create("t", context.snapshots.read(1))
@@ -251,7 +251,7 @@ def test_a_plan_of_a_table_that_moved_is_refused():
 
 @pytest.mark.parametrize("strategy", ["values-time", "update-time"])
 @pytest.mark.parametrize("after", [False, True])
-def test_a_crash_anywhere_is_finished_by_the_same_plan(strategy, after):
+def test_a_plan_that_crashed_at_any_call_can_be_applied_again(strategy, after):
     deaths = 0
     start = table_of("2024-01-01", "2024-01-02", "2024-01-03", **{"partition.expiration-batch-size": "2"})
     for die_at in range(60):
@@ -273,7 +273,7 @@ def test_a_crash_anywhere_is_finished_by_the_same_plan(strategy, after):
     assert deaths == die_at >= 8
 
 
-def test_an_unknown_outcome_is_told_and_the_same_plan_goes_on():
+def test_after_an_unknown_outcome_the_same_plan_can_be_applied_again():
     context = table_of("2024-01-01")
     plan = plan_partition_expiry(context, now_millis=NOW)
     storage = FaultyStorage(context.storage)
@@ -297,7 +297,7 @@ def test_an_unknown_outcome_is_told_and_the_same_plan_goes_on():
         ({"partition.expiration-time": "1 d", "end-input.check-partition-expire": "true"}, True),
     ],
 )
-def test_when_a_write_looks_for_expired_partitions(options, due):
+def test_options_decide_whether_a_write_checks_for_expired_partitions(options, due):
     assert is_due_after_write(fake_table(**options)) is due
 
 
@@ -310,24 +310,24 @@ def test_when_a_write_looks_for_expired_partitions(options, due):
         {"partition.expiration-time": "1 d", "partition.timestamp-pattern": "$day"},
     ],
 )
-def test_options_that_nothing_obeys_are_refused(options):
+def test_options_without_effect_are_refused(options):
     with pytest.raises(InvalidRequest):
         check_table(fake_table(**options))
 
 
-def test_a_formatter_that_is_none_is_refused_before_anything_happens():
+def test_an_invalid_formatter_is_refused_before_any_change():
     context = table_of("2024-01-01", **{"partition.timestamp-formatter": "yyyy-MM-dd]"})
     with pytest.raises(InvalidOption, match="has no matching"):
         plan_partition_expiry(context, now_millis=NOW)
 
 
 @pytest.mark.parametrize("call", [{"strategy": "by-mood"}, {}])
-def test_what_cannot_be_done_is_named(call):
+def test_an_unknown_strategy_and_a_missing_lifetime_are_refused_by_name(call):
     with pytest.raises(InvalidRequest, match=r"by-mood|partition\.expiration-time"):
         plan_partition_expiry(fake_table(), now_millis=NOW, **call)
 
 
-def test_writing_to_an_expired_partition_is_told_as_such():
+def test_a_compaction_of_an_expired_partition_is_a_conflict_that_says_so():
     """Bugs #3340, #3945: a compaction of a partition that was dropped says why, and what to do."""
     context = table_of("2024-01-01")
     (entry,) = context.manifests.entries_of(context.snapshots.latest())
@@ -337,7 +337,7 @@ def test_writing_to_an_expired_partition_is_told_as_such():
         commit([done], context=context, user="c")
 
 
-def test_expired_by_value():
+def test_is_expired_by_value_compares_the_time_in_the_partition_values():
     context = table_of(*VALUES)
     assert is_expired_by_value(context, partition("2024-01-01"), NOW)
     assert not is_expired_by_value(context, partition("2024-01-31"), NOW)

@@ -48,7 +48,7 @@ def by(report):
 # -- plans
 
 
-def test_a_plan_is_what_happens():
+def test_applying_a_plan_deletes_exactly_what_it_lists():
     context, _ = compacted()
     create_tag(context, "t", context.snapshots.read(1))
     before = files_on_storage(context)
@@ -69,7 +69,7 @@ def test_a_plan_is_what_happens():
     assert apply_snapshot_expiry(context, plan_snapshot_expiry(context, EVERYTHING)).expired == ()
 
 
-def test_a_plan_survives_commits_and_nothing_else():
+def test_a_plan_is_accepted_after_commits_and_refused_after_other_changes():
     def tagged(context):
         create_tag(context, "new", context.snapshots.read(2))
 
@@ -108,7 +108,7 @@ def test_a_plan_of_another_table_or_operation_is_refused():
         apply_snapshot_expiry(context, odd)
 
 
-def test_a_forged_plan_removes_nothing_else():
+def test_a_forged_plan_deletes_no_file_that_is_in_use():
     context, (_, _, _, d) = compacted()
     plan = plan_snapshot_expiry(context, EVERYTHING)
     latest = context.snapshots.latest()
@@ -126,7 +126,7 @@ def test_a_forged_plan_removes_nothing_else():
     assert_whole_and_clean(context)
 
 
-def test_a_tag_made_while_the_plan_is_applied_keeps_its_files():
+def test_a_tag_created_while_the_plan_is_applied_protects_its_files():
     context, (a, _, _, _) = compacted()
     plan = plan_snapshot_expiry(context, EVERYTHING)
     storage = FaultyStorage(context.storage)
@@ -149,12 +149,12 @@ def test_a_tag_made_while_the_plan_is_applied_keeps_its_files():
         ({"older_than_millis": 2001, "limit": 1}, []),
     ],
 )
-def test_the_report_names_what_held_snapshots_that_were_old_enough(rules, want):
+def test_the_report_names_what_protects_snapshots_that_are_old_enough(rules, want):
     context, _ = compacted()
     assert by(expire_all(context, **rules)) == want
 
 
-def test_consumers_tags_and_branches_are_named():
+def test_the_report_names_consumers_tags_and_branches():
     context, _ = compacted()
     create_tag(context, "t", context.snapshots.read(1))
     context.consumers.reset("c", 4)
@@ -169,7 +169,7 @@ def test_consumers_tags_and_branches_are_named():
 # -- branches (bugs #2769, #3787, #9867)
 
 
-def test_what_a_branch_reads_stays_when_main_expires():
+def test_files_of_a_branch_are_kept_when_main_expires():
     context, (a, b, _, _) = compacted()
     branch = branch_at(context, 2)
     append(branch, now_millis=7000)
@@ -182,7 +182,7 @@ def test_what_a_branch_reads_stays_when_main_expires():
     assert_whole_and_clean(context)
 
 
-def test_what_main_reads_stays_when_a_branch_expires():
+def test_files_of_main_are_kept_when_a_branch_expires():
     context, (a, b, _, _) = compacted()
     branch = branch_at(context, 2)
     files = [e.file for e in branch.manifests.entries_of(branch.snapshots.latest())]
@@ -198,7 +198,7 @@ def test_what_main_reads_stays_when_a_branch_expires():
     assert_whole_and_clean(context)
 
 
-def test_a_tag_on_a_branch_keeps_its_files():
+def test_a_tag_on_a_branch_protects_its_files():
     context, (a, b, _, _) = compacted()
     branch = branch_at(context, 2)
     create_tag(branch, "on-branch", branch.snapshots.read(2))
@@ -209,7 +209,7 @@ def test_a_tag_on_a_branch_keeps_its_files():
     assert_whole_and_clean(context)
 
 
-def test_the_changelog_of_a_snapshot_that_a_branch_shares_stays():
+def test_the_changelog_of_a_snapshot_shared_with_a_branch_is_kept():
     context = fake_table(**{"changelog-producer": "input"})
     change = fake_file(context, name="changelog-1.parquet")
     commit([message(context, fake_file(context), changelog=(change,))], context=context, user="u", now_millis=1)
@@ -223,7 +223,7 @@ def test_the_changelog_of_a_snapshot_that_a_branch_shares_stays():
     assert_whole_and_clean(context)
 
 
-def test_a_branch_without_schema_stops_it():
+def test_a_branch_without_schema_stops_the_expiry():
     context, _ = compacted()
     context.storage.write(f"{context.paths.root}/branch/branch-half/tag/tag-t", b"{}")
     before = files_on_storage(context)
@@ -232,7 +232,7 @@ def test_a_branch_without_schema_stops_it():
     assert files_on_storage(context) == before
 
 
-def test_a_branch_made_meanwhile_keeps_its_files():
+def test_a_branch_created_during_the_expiry_protects_its_files():
     context, (a, _, _, _) = compacted()
     storage = FaultyStorage(context.storage)
     storage.before("delete", "snapshot-1", lambda: branch_at(context, 1))
@@ -243,7 +243,7 @@ def test_a_branch_made_meanwhile_keeps_its_files():
 
 @pytest.mark.parametrize("after", [False, True])
 @pytest.mark.parametrize("expiring", ["main", "b"])
-def test_a_crash_anywhere_beside_a_branch(after, expiring):
+def test_an_expiry_beside_a_branch_that_crashes_at_any_call_leaves_complete_tables(after, expiring):
     start, _ = compacted()
     create_tag(start, "t", start.snapshots.read(1))
     branch = branch_at(start, 2)
@@ -301,7 +301,7 @@ def indexed():
     return context
 
 
-def test_index_files_go_with_the_last_snapshot_that_has_them():
+def test_index_files_are_deleted_with_the_last_snapshot_that_uses_them():
     context = indexed()
     assert_whole_and_clean(context)
     expire_all(context, limit=1)
@@ -312,7 +312,7 @@ def test_index_files_go_with_the_last_snapshot_that_has_them():
     assert_whole_and_clean(context)
 
 
-def test_a_tag_keeps_its_index_files():
+def test_a_tag_protects_its_index_files():
     context = indexed()
     create_tag(context, "t", context.snapshots.read(1))
     expire_all(context)
@@ -322,7 +322,7 @@ def test_a_tag_keeps_its_index_files():
     assert_whole_and_clean(context)
 
 
-def test_an_index_that_is_kept_must_be_readable():
+def test_an_index_of_a_kept_snapshot_that_cannot_be_read_stops_the_expiry():
     context = indexed()
     path = context.paths.manifest(context.snapshots.read(5).index_manifest)
     context.storage.overwrite(path, b"torn")
@@ -343,7 +343,7 @@ def test_an_index_manifest_of_a_newer_version_is_refused():
     assert context.snapshots.ids() == [1, 2, 3, 4, 5]
 
 
-def test_statistics_go_with_the_last_snapshot_that_has_them():
+def test_statistics_are_deleted_with_the_last_snapshot_that_uses_them():
     context, _ = compacted()
     for number, name in ((1, "s1"), (2, "s1"), (3, "s2"), (4, "s2"), (5, "s2")):
         again(context, context.snapshots.read(number), statistics=name)
@@ -357,7 +357,7 @@ def test_statistics_go_with_the_last_snapshot_that_has_them():
 # -- what is read, and what is cleaned
 
 
-def test_a_batch_reads_the_snapshots_that_it_expires_and_three_more():
+def test_an_expiry_reads_the_snapshots_that_it_expires_and_three_more():
     context = fake_table()
     for number in range(1, 40):
         append(context, now_millis=number)
@@ -368,7 +368,7 @@ def test_a_batch_reads_the_snapshots_that_it_expires_and_three_more():
 
 
 @pytest.mark.usefixtures("fake_rows")
-def test_a_file_that_a_later_snapshot_took_up_again_stays():
+def test_a_file_that_a_later_snapshot_added_again_is_kept():
     """A new snapshot that restores an old state adds files again that an earlier delta deleted."""
     context, (a, b, *_) = compacted()
     first, fifth = context.snapshots.read(1), context.snapshots.read(5)
@@ -381,7 +381,7 @@ def test_a_file_that_a_later_snapshot_took_up_again_stays():
     assert_whole_and_clean(context)
 
 
-def test_emptied_directories_go_where_the_option_says_so(tmp_path):
+def test_empty_directories_are_deleted_where_the_option_says_so(tmp_path):
     from paimon_core.storage.fsspec_storage import FsspecStorage
 
     for option, left in (("false", True), ("true", False)):
@@ -427,7 +427,7 @@ def test_files_that_an_earlier_run_deleted_are_not_counted(after):
     )
 
 
-def test_a_tag_whose_files_are_gone_is_deleted_without_counting_them():
+def test_the_deletion_of_a_tag_does_not_count_files_that_are_missing():
     context, _ = compacted()
     create_tag(context, "t", context.snapshots.read(1))
     expire_all(context)

@@ -31,7 +31,7 @@ from tests.support.faulty_storage import Died, FaultyStorage, Outcome
 # -- which snapshots
 
 
-def test_old_snapshots_go_and_the_latest_always_stays():
+def test_old_snapshots_expire_and_the_latest_is_always_kept():
     context = table_of(5)
     report = expire_all(context)
     assert (report.expired, report.earliest, report.dry_run) == ((1, 2, 3, 4), 5, False)
@@ -61,7 +61,7 @@ def test_old_snapshots_go_and_the_latest_always_stays():
         ({"older_than_millis": 0, "retain_max": 1}, [5]),
     ],
 )
-def test_the_bounds(rules, left):
+def test_number_age_and_limit_bound_the_expiry_of_snapshots(rules, left):
     context = table_of(5)
     expire_all(context, **rules)
     assert context.snapshots.ids() == left
@@ -69,19 +69,19 @@ def test_the_bounds(rules, left):
 
 
 @pytest.mark.parametrize("rules", [{"retain_min": 0}, {"limit": -1}, {"retain_max": 1, "retain_min": 2}])
-def test_bounds_that_make_no_sense_are_refused(rules):
+def test_a_wrong_retention_is_refused(rules):
     with pytest.raises(InvalidRequest, match=r"retain|limit"):
         expire_all(table_of(2), **rules)
 
 
-def test_an_empty_table_and_a_missing_hint():
+def test_an_expiry_without_expired_snapshots_writes_the_missing_hint():
     assert expire_all(fake_table()).expired == ()
     context = table_of(2)
     expire_all(context, retain_min=2)
     assert context.storage.read(context.paths.hint("EARLIEST")) == b"1"
 
 
-def test_a_consumer_holds_what_it_has_not_read():
+def test_a_consumer_protects_snapshots_that_it_has_not_read():
     context = table_of(5)
     path = f"{context.paths.consumer_directory}/consumer-c"
     context.storage.write(path, b'{"nextSnapshot": 3}')
@@ -93,7 +93,7 @@ def test_a_consumer_holds_what_it_has_not_read():
     assert context.snapshots.ids() == [3, 4, 5]
 
 
-def test_an_option_of_expiry_that_does_not_parse_is_refused():
+def test_an_expiry_option_that_cannot_be_parsed_is_refused():
     context = table_of(2)
     odd = dataclasses.replace(context.schema, options={**context.schema.options, "changelog.time-retained": "soon"})
     with pytest.raises(UnsupportedFeature, match=r"changelog\.time-retained"):
@@ -101,7 +101,7 @@ def test_an_option_of_expiry_that_does_not_parse_is_refused():
     assert context.snapshots.ids() == [1, 2]
 
 
-def test_a_gap_in_the_ids_does_not_stop_it():
+def test_a_gap_in_the_ids_does_not_stop_the_expiry():
     context = table_of(6)
     context.snapshots.delete([2, 3])
     assert expire_all(context, retain_min=2).expired == (1, 4)
@@ -111,7 +111,7 @@ def test_a_gap_in_the_ids_does_not_stop_it():
 # -- which files
 
 
-def test_files_that_compaction_replaced_go_and_upgraded_ones_stay():
+def test_files_replaced_by_a_compaction_are_deleted_and_upgraded_files_are_kept():
     context, (a, b, c, d) = compacted()
     assert expire_all(context, retain_min=3).expired == (1, 2)
     assert data_files(context) == {c, d}
@@ -123,7 +123,7 @@ def test_files_that_compaction_replaced_go_and_upgraded_ones_stay():
     assert b
 
 
-def test_files_go_with_the_last_snapshot_that_has_them():
+def test_files_are_deleted_with_the_last_snapshot_that_uses_them():
     context, (a, b, c, d) = compacted()
     expire_all(context, limit=1)
     assert data_files(context) == {a, b, c, d}
@@ -134,7 +134,7 @@ def test_files_go_with_the_last_snapshot_that_has_them():
     assert report.removed.size_bytes > 8
 
 
-def test_what_an_overwrite_replaced_goes_with_its_extra_files():
+def test_files_replaced_by_an_overwrite_are_deleted_with_their_extra_files():
     context = fake_table()
     old = dataclasses.replace(fake_file(context), extra_files=("x.index",))
     context.storage.write(context.paths.data_file("p=a", 0, "x.index"), b"index")
@@ -145,7 +145,7 @@ def test_what_an_overwrite_replaced_goes_with_its_extra_files():
     assert data_files(context) == {new.file_name}
 
 
-def test_files_outside_of_the_table_are_not_touched():
+def test_files_at_external_paths_are_not_deleted():
     context = fake_table()
     old = dataclasses.replace(fake_file(context), external_path="file:///elsewhere/f")
     append(context, old)
@@ -154,7 +154,7 @@ def test_files_outside_of_the_table_are_not_touched():
     assert data_files(context) == {old.file_name}
 
 
-def test_every_tag_keeps_its_files():
+def test_every_tag_protects_its_files():
     context, (a, b, c, d) = compacted()
     for number in (1, 2, 3):
         create_tag(context, f"t{number}", context.snapshots.read(number))
@@ -174,7 +174,7 @@ def test_the_report_counts_the_files_that_a_tag_protects():
     assert [p.what for p in expire_all(context).protected if p.by == "tag both"] == ["2 data files"]
 
 
-def test_a_tag_keeps_nothing_that_was_gone_before_it():
+def test_a_tag_does_not_protect_files_that_were_replaced_before_its_snapshot():
     context, (_, _, c, d) = compacted()
     create_tag(context, "late", context.snapshots.read(4))
     expire_all(context)
@@ -182,7 +182,7 @@ def test_a_tag_keeps_nothing_that_was_gone_before_it():
     assert_nothing_is_left_over(context)
 
 
-def test_merged_manifests_go_and_shared_ones_stay():
+def test_merged_manifests_are_deleted_and_shared_manifests_are_kept():
     context = fake_table(**{"manifest.merge-min-count": "3"})
     for number in range(9):
         append(context, now_millis=number)
@@ -192,7 +192,7 @@ def test_merged_manifests_go_and_shared_ones_stay():
     assert_nothing_is_left_over(context)
 
 
-def test_a_dry_run_says_the_same_and_does_nothing():
+def test_a_dry_run_reports_the_same_and_changes_nothing():
     context, _ = compacted()
     create_tag(context, "t", context.snapshots.read(1))
     before = files_on_storage(context)
@@ -208,7 +208,7 @@ def test_a_dry_run_says_the_same_and_does_nothing():
 # -- missing and truncated files
 
 
-def test_what_an_earlier_run_lost_of_expired_snapshots_does_not_stop_it():
+def test_missing_or_unreadable_files_of_expired_snapshots_do_not_stop_the_expiry():
     context, (_, _, c, d) = compacted()
     second = context.snapshots.read(2)
     context.storage.delete([context.paths.manifest(second.delta_manifest_list)])
@@ -223,7 +223,7 @@ def test_what_an_earlier_run_lost_of_expired_snapshots_does_not_stop_it():
 
 
 @pytest.mark.parametrize("victim", ["kept", "tag"])
-def test_what_stays_must_be_readable_or_nothing_is_deleted(victim):
+def test_an_unreadable_file_of_a_kept_snapshot_stops_the_expiry_before_any_deletion(victim):
     context, _ = compacted()
     create_tag(context, "t", context.snapshots.read(1))
     snapshot = context.snapshots.read(5 if victim == "kept" else 1)
@@ -234,7 +234,7 @@ def test_what_stays_must_be_readable_or_nothing_is_deleted(victim):
     assert files_on_storage(context) == before
 
 
-def test_a_torn_tag_stops_it():
+def test_a_tag_that_cannot_be_read_stops_the_expiry():
     context, _ = compacted()
     context.storage.write(context.paths.tag("t"), b"{")
     before = files_on_storage(context)
@@ -247,7 +247,7 @@ def test_a_torn_tag_stops_it():
 
 
 @pytest.mark.parametrize("after", [False, True])
-def test_a_crash_anywhere_leaves_whole_snapshots_and_the_next_run_goes_on(after):
+def test_a_crash_at_any_call_leaves_complete_snapshots_and_the_next_run_continues(after):
     deaths = 0
     for die_at in range(40):
         context, (a, _, c, d) = compacted()
@@ -267,7 +267,7 @@ def test_a_crash_anywhere_leaves_whole_snapshots_and_the_next_run_goes_on(after)
     assert deaths == die_at >= 12
 
 
-def test_snapshots_go_before_their_files():
+def test_snapshots_are_deleted_before_their_files():
     context, _ = compacted()
     storage = FaultyStorage(context.storage)
     expire_all(reopened(context, storage))
@@ -276,7 +276,7 @@ def test_snapshots_go_before_their_files():
     assert not any(name.startswith("snapshot-") for name in deleted[4:])
 
 
-def test_a_tag_made_meanwhile_keeps_its_files():
+def test_a_tag_created_during_the_expiry_protects_its_files():
     context, (a, _, _, _) = compacted()
     storage = FaultyStorage(context.storage)
     first = context.snapshots.read(1)
@@ -287,7 +287,7 @@ def test_a_tag_made_meanwhile_keeps_its_files():
     check_whole(context)
 
 
-def test_a_tag_made_too_late_is_taken_back():
+def test_a_tag_created_after_its_snapshot_expired_is_withdrawn():
     context, (a, _, _, _) = compacted()
     storage = FaultyStorage(context.storage)
     first = context.snapshots.read(1)
@@ -298,7 +298,7 @@ def test_a_tag_made_too_late_is_taken_back():
     assert a not in data_files(context)
 
 
-def test_a_faster_expiry_is_no_error():
+def test_a_concurrent_expiry_that_is_faster_is_no_error():
     context, _ = compacted()
     for verb, part in (("read", "snapshot-4"), ("read", "manifest-list"), ("list", "/tag")):
         context, _ = compacted()
@@ -309,7 +309,7 @@ def test_a_faster_expiry_is_no_error():
         check_whole(context)
 
 
-def test_a_rollback_meanwhile_stops_it():
+def test_a_concurrent_rollback_stops_the_expiry():
     context, _ = compacted()
     storage = FaultyStorage(context.storage)
     second = context.snapshots.read(2)
@@ -319,7 +319,7 @@ def test_a_rollback_meanwhile_stops_it():
     check_whole(context)
 
 
-def test_files_that_a_crash_left_go_with_the_next_run_while_their_deletion_is_known():
+def test_files_that_a_crash_left_are_deleted_by_the_next_run_while_a_manifest_names_them():
     context, (a, b, c, d) = compacted()
     storage = FaultyStorage(context.storage)
     storage.on("delete", "bucket-0", Outcome.DIE_BEFORE)
@@ -330,7 +330,7 @@ def test_files_that_a_crash_left_go_with_the_next_run_while_their_deletion_is_kn
     assert data_files(context) == {c, d}
 
 
-def test_a_hint_that_cannot_be_written_does_not_matter():
+def test_a_hint_that_cannot_be_written_does_not_stop_the_expiry():
     context, (_, _, c, d) = compacted()
     storage = FaultyStorage(context.storage)
     storage.on("overwrite", "EARLIEST", Outcome.FAIL)
@@ -339,7 +339,7 @@ def test_a_hint_that_cannot_be_written_does_not_matter():
     assert context.snapshots.earliest_id() == 5
 
 
-def test_a_delete_that_fails_leaves_orphans_only():
+def test_a_deletion_that_fails_leaves_only_orphan_files():
     context, _ = compacted()
     storage = FaultyStorage(context.storage)
     storage.on("delete", "bucket-0", Outcome.FAIL)
@@ -349,7 +349,7 @@ def test_a_delete_that_fails_leaves_orphans_only():
     check_whole(context)
 
 
-def test_the_manifest_of_a_changelog_goes_too():
+def test_the_manifest_of_a_changelog_is_deleted_too():
     context = fake_table()
     snapshot = append(context, now_millis=1)
     change = fake_file(context)

@@ -24,7 +24,7 @@ def cleaned(root=None):
     return context, strays, before, clean(context).quarantine
 
 
-def test_a_quarantine_is_listed_with_what_it_holds():
+def test_a_quarantine_is_listed_with_its_contents():
     context, strays, _, plan_id = cleaned()
     (held,) = quarantines(context)
     assert (held.id, held.size_bytes) == (plan_id, 8)
@@ -32,7 +32,7 @@ def test_a_quarantine_is_listed_with_what_it_holds():
     assert quarantines(fake_table()) == []
 
 
-def test_a_purge_takes_what_is_as_old_as_asked():
+def test_a_purge_deletes_quarantines_of_the_requested_age():
     context, _, _, plan_id = cleaned()
     (held,) = quarantines(context)
     assert plan_purge(context, 5, held.created_millis + 4).is_empty
@@ -40,7 +40,7 @@ def test_a_purge_takes_what_is_as_old_as_asked():
 
 
 @pytest.mark.parametrize("on_disk", [False, True])
-def test_undo_brings_all_back_bit_for_bit(tmp_path, on_disk):
+def test_undo_restores_all_files_unchanged(tmp_path, on_disk):
     context, _, before, plan_id = cleaned(tmp_path if on_disk else None)
     assert everything(context) != before
     report = undo(context, plan_id)
@@ -53,7 +53,7 @@ def test_undo_brings_all_back_bit_for_bit(tmp_path, on_disk):
 
 
 @pytest.mark.parametrize("on_disk", [False, True])
-def test_undo_that_dies_anywhere_is_finished_by_another(tmp_path, on_disk):
+def test_an_undo_that_crashed_at_any_call_is_completed_by_another_one(tmp_path, on_disk):
     number, after = 0, False
     while True:
         context, _, before, plan_id = cleaned(tmp_path / f"{number}{after}" if on_disk else None)
@@ -71,7 +71,7 @@ def test_undo_that_dies_anywhere_is_finished_by_another(tmp_path, on_disk):
     assert number == 4  # two moves, the record, the directories
 
 
-def test_undo_after_a_move_that_was_cut_in_two():
+def test_undo_restores_files_that_exist_in_both_places():
     context, strays, before, plan_id = cleaned()
     for file in strays:
         context.storage.write(path_of(context, file), b"rows")
@@ -79,7 +79,7 @@ def test_undo_after_a_move_that_was_cut_in_two():
     assert everything(context) == before
 
 
-def test_undo_never_writes_over_a_file():
+def test_undo_does_not_replace_an_existing_file():
     context, strays, _, plan_id = cleaned()
     context.storage.write(path_of(context, strays[0]), b"other rows")
     report = undo(context, plan_id)
@@ -90,7 +90,7 @@ def test_undo_never_writes_over_a_file():
     assert len(quarantines(context)) == 1
 
 
-def test_undo_tells_what_is_lost():
+def test_undo_reports_files_that_are_missing_in_the_quarantine():
     context, strays, _, plan_id = cleaned()
     lost = f"p=a/bucket-0/{strays[0].file_name}"
     context.storage.delete([context.paths.quarantined(plan_id, lost)])
@@ -102,7 +102,7 @@ def test_undo_tells_what_is_lost():
 @pytest.mark.parametrize(
     "path", ["../../other/x", "/etc/passwd", "a/../../x", "quarantine/x/y", "", "a//b", "snapshot/./x", "a\\b", "a\x00"]
 )
-def test_a_record_that_leads_out_of_the_table_is_refused(path):
+def test_a_record_with_a_path_outside_of_the_table_is_refused(path):
     context, _, _, plan_id = cleaned()
     record = context.paths.quarantine_record(plan_id)
     value = json.loads(context.storage.read(record))
@@ -117,7 +117,7 @@ def test_a_record_that_leads_out_of_the_table_is_refused(path):
 
 
 @pytest.mark.parametrize("data", [b"", b"{", b"[]", b'{"version":1}', b'{"version":1,"files":[1],"created_millis":1}'])
-def test_a_record_that_does_not_read_is_corrupt(data):
+def test_a_record_that_cannot_be_read_is_a_corrupt_table(data):
     context, _, _, plan_id = cleaned()
     context.storage.overwrite(context.paths.quarantine_record(plan_id), data)
     with pytest.raises(CorruptTable, match="record"):
@@ -125,12 +125,12 @@ def test_a_record_that_does_not_read_is_corrupt(data):
 
 
 @pytest.mark.parametrize("plan_id", ["..", "a/b", "", None, 5, "x" * 300])
-def test_an_id_that_is_no_name_is_refused(plan_id):
+def test_an_invalid_id_is_refused(plan_id):
     with pytest.raises(InvalidRequest, match="quarantine name"):
         undo(fake_table(), plan_id)
 
 
-def test_purge_deletes_what_is_old_for_good():
+def test_a_purge_deletes_old_quarantines_permanently():
     context, _, before, _ = cleaned()
     assert plan_purge(context, 60_000, three_days_on() - 4 * 86_400_000).is_empty
     found = Plan.from_bytes(plan_purge(context, 60_000, three_days_on()).to_bytes())
@@ -142,7 +142,7 @@ def test_purge_deletes_what_is_old_for_good():
     assert apply_purge(context, found) == ()
 
 
-def test_purge_that_dies_anywhere_is_finished_by_another():
+def test_a_purge_that_crashed_at_any_call_is_completed_by_another_one():
     for number in range(4):
         context, _, _, _ = cleaned()
         found = plan_purge(context, 0, three_days_on())
@@ -154,7 +154,7 @@ def test_purge_that_dies_anywhere_is_finished_by_another():
         check_live(context)
 
 
-def test_what_the_table_uses_after_all_is_not_purged():
+def test_files_that_the_table_uses_are_not_purged():
     context, strays, _, plan_id = cleaned()
     found = plan_purge(context, 0, three_days_on())
     append(context, strays[0])  # without checking that its file exists, as other engines may do
@@ -167,7 +167,7 @@ def test_what_the_table_uses_after_all_is_not_purged():
     check_live(context)
 
 
-def test_two_plans_have_quarantines_of_their_own():
+def test_two_plans_have_separate_quarantines():
     context, _, before, first = cleaned()
     stray(context)
     second = clean(context).quarantine
@@ -178,7 +178,7 @@ def test_two_plans_have_quarantines_of_their_own():
     assert everything(context).keys() > before.keys()
 
 
-def test_a_store_that_fails_in_undo_can_be_tried_again():
+def test_an_undo_can_be_repeated_after_a_storage_error():
     context, _, before, plan_id = cleaned()
     storage = FaultyStorage(context.storage)
     storage.on("move", "", Outcome.LOSE)
@@ -189,7 +189,7 @@ def test_a_store_that_fails_in_undo_can_be_tried_again():
     assert everything(context) == before
 
 
-def test_nothing_is_purged_while_the_snapshots_are_gone():
+def test_nothing_is_purged_when_all_snapshots_are_missing():
     context, _, _, _ = cleaned()
     snapshot = context.snapshots.latest()
     found = plan_purge(context, 0, three_days_on())

@@ -96,7 +96,7 @@ def test_when_the_last_check_fails_all_files_are_restored():
     assert everything(context) == before
 
 
-def test_a_snapshot_that_expires_in_the_scan_makes_it_retry():
+def test_the_scan_is_retried_when_a_snapshot_expires_in_it():
     """Known bugs apache/paimon 7710 and 7715: the used set lacked a deleted snapshot, so its files were orphans."""
     context, storage, seen = table()
     lost = stray(context)
@@ -110,7 +110,7 @@ def test_a_snapshot_that_expires_in_the_scan_makes_it_retry():
     assert context.snapshots.ids() == [3]
 
 
-def test_snapshots_that_keep_expiring_end_it_with_nothing_done():
+def test_the_scan_fails_without_a_change_when_snapshots_keep_expiring():
     context, storage, seen = table()
     stray(context)
 
@@ -130,7 +130,7 @@ def test_snapshots_that_keep_expiring_end_it_with_nothing_done():
 @pytest.mark.parametrize(
     ("verb", "part"), [("list", "/snapshot"), ("list", "/tag"), ("read", "/tag/tag-old"), ("list", "/changelog")]
 )
-def test_a_tag_that_is_renamed_in_the_scan_is_not_overlooked(verb, part):
+def test_a_tag_that_is_renamed_during_the_scan_protects_its_files(verb, part):
     context, storage, seen = table()
     kept = create_tag(context, "old", context.snapshots.read(1)).snapshot
     expire_all(context)
@@ -144,7 +144,7 @@ def test_a_tag_that_is_renamed_in_the_scan_is_not_overlooked(verb, part):
     assert [t.name for t in context.tags.list()] == ["new"]
 
 
-def test_a_branch_that_is_renamed_in_the_scan_stops_it():
+def test_files_of_a_branch_that_is_renamed_during_the_scan_are_not_planned():
     context, storage, seen = table()
     first = context.snapshots.read(1)
     branch = make_branch(context, "old", 1)
@@ -169,7 +169,7 @@ def test_a_branch_that_is_renamed_in_the_scan_stops_it():
     check_live(context)
 
 
-def test_a_stale_listing_of_snapshots_hides_none():
+def test_a_snapshot_that_a_delayed_listing_lacks_protects_its_files():
     context, storage, seen = table()
     held = message(context, stray(context))
     late(context, held)
@@ -182,7 +182,7 @@ def test_a_stale_listing_of_snapshots_hides_none():
 # -- crashes and storage errors during the removal
 
 
-def test_a_crash_at_any_call_of_apply_loses_nothing_and_undo_brings_all_back():
+def test_after_a_crash_at_any_call_of_apply_undo_restores_all_files():
     for after in (False, True):
         number = 0
         while True:
@@ -219,7 +219,7 @@ def test_a_record_that_cannot_be_written_moves_nothing():
         assert everything(context) == before
 
 
-def test_a_move_that_fails_leaves_the_rest_and_can_be_undone():
+def test_a_move_that_fails_keeps_the_other_files_and_can_be_undone():
     context, storage, seen = table()
     for _ in range(2):
         stray(context)
@@ -368,7 +368,7 @@ def run(template: TableContext, seeds: range) -> tuple[int, list[str]]:
 
 
 @pytest.mark.parametrize("histories", [50, pytest.param(250, marks=pytest.mark.long)])
-def test_random_interleavings_touch_no_live_file(template, histories):
+def test_random_interleavings_remove_no_live_file(template, histories):
     removed, done = run(template, range(histories))
     assert removed > 0.8 * histories
     for name in ("append", "late", "compact", "expire", "tag", "untag", "retag", "rollback", "branch", "clean"):

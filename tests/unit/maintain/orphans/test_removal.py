@@ -39,7 +39,7 @@ def local_table(tmp_path, **kwargs):
 # -- which files are removed
 
 
-def test_files_that_nobody_committed_are_taken_and_all_others_stay():
+def test_uncommitted_files_are_removed_and_all_others_are_kept():
     context, _ = compacted()
     create_tag(context, "one", context.snapshots.read(1))
     expire_all(context, retain_min=2)
@@ -78,7 +78,7 @@ def test_files_that_nobody_committed_are_taken_and_all_others_stay():
     assert lost
 
 
-def test_only_old_files_are_taken():
+def test_only_old_files_are_removed():
     context = fake_table()
     append(context)
     stray(context)
@@ -88,7 +88,7 @@ def test_only_old_files_are_taken():
     assert len(plan_orphan_removal(context, now_millis=now, older_than_millis=2 * DAY_MILLIS).files) == 1
 
 
-def test_one_millisecond_is_an_age():
+def test_an_age_of_one_millisecond_is_accepted():
     context = fake_table()
     append(context)
     file = stray(context)
@@ -96,12 +96,12 @@ def test_one_millisecond_is_an_age():
 
 
 @pytest.mark.parametrize("wrong", [{"older_than_millis": 0}, {"older_than_millis": -5}, {"mode": "shred"}])
-def test_an_age_that_is_not_past_and_an_unknown_mode_are_refused(wrong):
+def test_an_age_that_is_not_in_the_past_and_an_unknown_mode_are_refused(wrong):
     with pytest.raises(InvalidRequest, match=r"past|mode"):
         plan_orphan_removal(fake_table(), **wrong)
 
 
-def test_what_is_not_ours_is_told_and_stays():
+def test_files_without_a_name_of_paimon_are_reported_and_kept():
     context = fake_table()
     append(context)
     paths = context.paths
@@ -153,7 +153,7 @@ def test_extra_files_and_files_that_only_a_delete_names_are_used():
     assert {name[:14] for name in planned(plan(context))} == {"manifest-list-"}
 
 
-def test_files_of_an_aborted_commit_and_of_a_rollback_are_taken():
+def test_files_of_an_aborted_commit_and_of_a_rollback_are_removed():
     context = fake_table()
     first = append(context)
     append(context)
@@ -164,7 +164,7 @@ def test_files_of_an_aborted_commit_and_of_a_rollback_are_taken():
     assert len(found.files) == 1 + 4  # the stray; of snapshot 2 the data file, its manifest and two lists
 
 
-def test_the_other_branches_are_looked_at():
+def test_files_of_other_branches_are_checked_too():
     """Known bugs apache/paimon 2769 and 2863: files that only a branch uses were taken for orphans."""
     context = fake_table()
     first = append(context)
@@ -179,7 +179,7 @@ def test_the_other_branches_are_looked_at():
     assert plan(branch).is_empty
 
 
-def test_a_branch_without_schema_stops_it():
+def test_a_branch_without_schema_stops_the_removal():
     context = fake_table()
     append(context)
     stray(context)
@@ -207,7 +207,7 @@ def test_data_of_an_unpartitioned_table_and_of_one_with_two_keys_is_found(tmp_pa
 # -- references that cannot be determined
 
 
-def test_a_table_that_never_had_a_snapshot_is_left_unless_asked_for():
+def test_a_table_that_never_had_a_snapshot_is_skipped_unless_requested():
     """Known bug apache/paimon 7710: an empty set of used files made everything an orphan."""
     context = fake_table()
     lost = stray(context)
@@ -218,7 +218,7 @@ def test_a_table_that_never_had_a_snapshot_is_left_unless_asked_for():
 
 
 @pytest.mark.parametrize("hint", ["LATEST", "EARLIEST"])
-def test_a_table_that_lost_its_snapshots_is_refused(hint):
+def test_a_table_whose_snapshots_are_lost_is_refused(hint):
     context = fake_table()
     append(context)
     context.snapshots.delete([1])
@@ -231,7 +231,7 @@ def test_a_table_that_lost_its_snapshots_is_refused(hint):
     assert context.storage.list(context.paths.quarantine_directory) == []
 
 
-def test_anything_unreadable_stops_it():
+def test_an_unreadable_reference_stops_the_removal():
     context = fake_table()
     append(context)
     latest = append(context)
@@ -258,7 +258,7 @@ def test_anything_unreadable_stops_it():
     assert len(plan(context).files) == 1
 
 
-def test_an_index_manifest_is_read_and_one_that_does_not_read_stops_it():
+def test_files_of_an_index_manifest_are_kept_and_an_unreadable_one_stops_the_removal():
     from paimon_core.codec.avro_file import write_avro
 
     context = fake_table()
@@ -283,7 +283,7 @@ def test_an_index_manifest_is_read_and_one_that_does_not_read_stops_it():
         plan(context)
 
 
-def test_a_tag_may_lack_its_changelog_and_a_changelog_all_but_its_own_list():
+def test_a_missing_changelog_of_a_tag_and_missing_lists_of_a_changelog_do_not_stop_the_removal():
     context = fake_table(**{"changelog-producer": "input"})
     snapshots = []
     for _ in range(2):
@@ -316,7 +316,7 @@ def test_a_tag_may_lack_its_changelog_and_a_changelog_all_but_its_own_list():
 # -- links
 
 
-def test_links_are_neither_followed_nor_removed(tmp_path):
+def test_symbolic_links_are_neither_followed_nor_removed(tmp_path):
     """A link inside the table that points outside of it."""
     context = local_table(tmp_path)
     append(context)
@@ -339,7 +339,7 @@ def test_links_are_neither_followed_nor_removed(tmp_path):
     assert len(os.listdir(f"{root}/p=a/bucket-0")) == 2
 
 
-def test_a_forged_plan_removes_nothing_else(tmp_path):
+def test_a_forged_plan_removes_no_file_that_is_in_use(tmp_path):
     context = local_table(tmp_path)
     append(context)
     stray(context)
@@ -362,7 +362,7 @@ def test_a_forged_plan_removes_nothing_else(tmp_path):
 # -- between plan and apply
 
 
-def test_a_plan_travels_and_is_applied_once():
+def test_a_serialized_plan_is_applied_once():
     context = fake_table()
     append(context)
     lost = stray(context)
@@ -378,7 +378,7 @@ def test_a_plan_travels_and_is_applied_once():
         apply_orphan_removal(context, found)
 
 
-def test_commits_expiry_and_consumers_since_the_plan_do_no_harm():
+def test_a_plan_is_accepted_after_commits_expiries_and_changed_consumers():
     context = fake_table()
     append(context)
     append(context)
@@ -395,7 +395,7 @@ def test_commits_expiry_and_consumers_since_the_plan_do_no_harm():
     check_live(context)
 
 
-def test_tags_branches_and_rollbacks_since_the_plan_refuse_it():
+def test_a_plan_is_refused_after_new_tags_branches_and_rollbacks():
     for change in (
         lambda c: create_tag(c, "t", c.snapshots.read(2)),
         lambda c: make_branch(c, "b", 1),
@@ -412,7 +412,7 @@ def test_tags_branches_and_rollbacks_since_the_plan_refuse_it():
         assert context.storage.exists(path_of(context, lost))
 
 
-def test_a_file_that_is_written_anew_or_is_gone_is_kept():
+def test_a_planned_file_that_was_written_again_or_is_missing_is_not_removed():
     context = fake_table()
     append(context)
     one, two = stray(context), stray(context)
@@ -423,7 +423,7 @@ def test_a_file_that_is_written_anew_or_is_gone_is_kept():
     assert context.storage.exists(path_of(context, two))
 
 
-def test_messages_older_than_the_age_are_garbage_and_their_commit_fails():
+def test_files_of_messages_older_than_the_age_are_removed_and_their_commit_fails():
     """A commit whose files were removed as orphans creates no snapshot."""
     context = fake_table()
     append(context)
@@ -435,7 +435,7 @@ def test_messages_older_than_the_age_are_garbage_and_their_commit_fails():
     assert context.snapshots.ids() == [1]
 
 
-def test_delete_mode_deletes_for_good():
+def test_the_mode_delete_deletes_files_permanently():
     context = fake_table()
     append(context)
     lost = stray(context)
@@ -445,7 +445,7 @@ def test_delete_mode_deletes_for_good():
     assert context.storage.list(context.paths.quarantine_directory) == []
 
 
-def test_a_tag_does_not_make_up_for_snapshots_that_are_lost():
+def test_a_table_with_a_tag_whose_snapshots_are_lost_is_refused():
     context = fake_table()
     create_tag(context, "t", append(context))
     append(context)

@@ -40,7 +40,7 @@ def plan_of(context, **kwargs):
     return Plan("do-it", context.name, context.branch, TableState.of(context), **kwargs)
 
 
-def test_a_plan_travels_as_bytes():
+def test_a_plan_is_the_same_after_serialization():
     plan = plan_of(
         table(),
         subjects=("snapshot 1",),
@@ -61,7 +61,7 @@ NONSENSE = [None, 5, "x", [], {}, [[1]], {"a": 1}, [None], 1e400]
 @pytest.mark.parametrize(
     "member", ["operation", "table", "branch", "state", "subjects", "files", "protected", "arguments"]
 )
-def test_bytes_with_a_mistyped_member_are_no_plan(member):
+def test_a_serialized_plan_with_a_member_of_a_wrong_type_is_refused(member):
     context = table()
     plain = json.loads(plan_of(context, subjects=("a",), arguments={"to": 1}).to_bytes())
     for value in NONSENSE:
@@ -74,7 +74,7 @@ def test_bytes_with_a_mistyped_member_are_no_plan(member):
 
 
 @pytest.mark.parametrize("operation", sorted(APPLY))
-def test_a_plan_with_mistyped_arguments_is_refused(operation):
+def test_a_plan_with_an_argument_of_a_wrong_type_is_refused(operation):
     context = table()
     for value in NONSENSE:
         arguments = dict.fromkeys(("id", "ids", "mode", "tag", "branch", "to", "latest", "snapshots"), value)
@@ -85,7 +85,7 @@ def test_a_plan_with_mistyped_arguments_is_refused(operation):
     assert context.snapshots.ids() == [1, 2, 3]
 
 
-def test_a_plan_says_what_it_does():
+def test_the_sentence_of_a_plan_names_subjects_files_and_bytes():
     context = table()
     assert plan_of(context).sentence() == "do-it db.t: nothing to do"
     plan = plan_of(context, subjects=tuple(f"tag {n}" for n in "abcde"), files=(PlannedFile("/x", 1234),))
@@ -94,7 +94,7 @@ def test_a_plan_says_what_it_does():
     assert kept.sentence() == "do-it db.t: nothing to do; 1 protected"
 
 
-def test_a_plan_is_only_for_its_operation_table_and_branch():
+def test_a_plan_of_another_operation_table_or_branch_is_refused():
     context = table()
     plan = plan_of(context)
     plan.check(context, "do-it")
@@ -118,7 +118,7 @@ HARMLESS_WHEN_EXPIRY_IS = {"expiry", "consumer", "changelog"}
 
 @pytest.mark.parametrize("change", CHANGES)
 @pytest.mark.parametrize("expiry_harms", [True, False])
-def test_a_table_that_moved_refuses_the_plan(change, expiry_harms):
+def test_a_plan_is_refused_after_a_harmful_change_and_accepted_after_a_commit(change, expiry_harms):
     context = table()
     plan = plan_of(context)
     append(context)
@@ -131,7 +131,7 @@ def test_a_table_that_moved_refuses_the_plan(change, expiry_harms):
         plan.check(context, "do-it", expiry_harms=expiry_harms)
 
 
-def test_a_plan_whose_latest_snapshot_expired():
+def test_a_plan_whose_latest_snapshot_expired_is_accepted_only_where_expiry_is_harmless():
     context = table()
     plan = plan_of(context)
     append(context)
@@ -145,7 +145,7 @@ def test_a_plan_whose_latest_snapshot_expired():
 # -- roots
 
 
-def test_all_roots_are_given():
+def test_all_roots_of_a_table_and_its_branches_are_listed():
     context = table()
     context.changelogs.create(context.snapshots.read(1))
     expire_all(context, retain_min=2)
@@ -160,7 +160,7 @@ def test_all_roots_are_given():
     assert [r.holder for r in all_roots(context)][2] is Holder.TAG
 
 
-def test_a_half_made_branch_stops_everything():
+def test_an_incomplete_branch_is_a_corrupt_table():
     context = table()
     context.storage.write(f"{context.paths.branch_directory}/branch-half/tag/tag-x", b"{}")
     for look in (lambda: list(all_roots(context)), lambda: TableState.of(context)):
@@ -177,7 +177,7 @@ def test_a_half_made_branch_stops_everything():
         ("read", "snapshot-3", lambda c: make_branch(c, "b")),
     ],
 )
-def test_what_moves_while_the_roots_are_read_is_told(verb, part, change):
+def test_a_root_that_changes_while_roots_are_read_is_an_error(verb, part, change):
     context = table()
     storage = FaultyStorage(context.storage)
     storage.before(verb, part, lambda: change(context))
@@ -185,14 +185,14 @@ def test_what_moves_while_the_roots_are_read_is_told(verb, part, change):
         list(all_roots(reopened(context, storage)))
 
 
-def test_a_directory_is_no_snapshot():
+def test_a_directory_named_as_a_snapshot_is_ignored():
     context = table()
     for number in (4, 9):
         context.storage.write(f"{context.paths.snapshot(number)}/x", b"")
     assert [r.name for r in all_roots(context)] == ["1", "2", "3", "t"]
 
 
-def test_a_snapshot_that_came_back_is_told():
+def test_a_snapshot_that_is_restored_while_roots_are_read_is_an_error():
     context = table()
     first = context.snapshots.read(1)
     context.snapshots.delete([1])

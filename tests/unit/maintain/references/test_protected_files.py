@@ -6,7 +6,7 @@ from paimon_core.maintain.references.protected_files import delta_may_be_changel
 from tests.support.fake_tables import fake_table
 
 
-def test_one_schema_without_a_changelog_producer_is_enough():
+def test_appended_files_may_be_a_changelog_when_one_schema_has_no_changelog_producer():
     context = fake_table(**{"changelog-producer": "input"})
     assert not delta_may_be_changelog(context)
     options = {**context.schema.options, "changelog-producer": " None"}

@@ -24,7 +24,7 @@ def table():
     return context
 
 
-def test_chunks_of_roots_and_of_manifests_make_the_whole():
+def test_names_that_are_read_in_parts_are_the_same_as_those_read_at_once():
     context = table()
     roots = list(all_roots(context))
     whole = used_names(context, roots)
@@ -39,7 +39,7 @@ def test_chunks_of_roots_and_of_manifests_make_the_whole():
     assert pickle.loads(pickle.dumps(reached)) == reached  # noqa: S301
 
 
-def test_only_the_names_that_are_asked_for_are_kept():
+def test_only_requested_names_are_returned():
     context = table()
     wanted = {next(iter(data_names(context, metadata_names(context, all_roots(context)).manifests)))}
     used = references(context, wanted)
@@ -47,7 +47,7 @@ def test_only_the_names_that_are_asked_for_are_kept():
     assert not any(n.startswith("data-") for n in references(context, set()).names)
 
 
-def test_what_was_read_is_passed_over():
+def test_a_second_scan_does_not_read_files_that_the_first_has_read():
     context = table()
     first = references(context, set())
     file = fake_file(context)
@@ -60,7 +60,7 @@ def test_what_was_read_is_passed_over():
     assert first.read < second.read
 
 
-def test_a_scan_that_starts_again_goes_on_with_what_it_has():
+def test_a_scan_that_restarts_does_not_read_a_manifest_twice():
     context = table()
     storage = FaultyStorage(context.storage)
     last = list(metadata_names(context, all_roots(context)).manifests)[-1]
@@ -72,7 +72,7 @@ def test_a_scan_that_starts_again_goes_on_with_what_it_has():
     assert len(manifests) == len(set(manifests))
 
 
-def test_directories_in_chunks_make_the_whole_and_travel():
+def test_directories_that_are_listed_in_parts_give_the_same_candidates_and_can_be_pickled():
     context = table()
     places = list(directories(context))
     assert {p.kind for p in places} == set(Kind)
@@ -85,7 +85,7 @@ def test_directories_in_chunks_make_the_whole_and_travel():
     assert candidates(context, places, 0).files == []
 
 
-def test_a_missing_manifest_of_a_live_snapshot_is_named():
+def test_a_missing_manifest_of_a_live_snapshot_is_an_error_that_names_it():
     context = table()
     manifest = context.manifests.manifests_of(context.snapshots.latest())[0].file_name
     context.storage.delete([context.paths.manifest(manifest)])
@@ -94,7 +94,7 @@ def test_a_missing_manifest_of_a_live_snapshot_is_named():
         references(fresh, set())
 
 
-def test_the_prefixes_of_data_files_come_from_the_options():
+def test_the_prefixes_of_data_files_are_read_from_the_options():
     context = fake_table(**{"changelog-file.prefix": "cl_"})
     commit([message(context, fake_file(context))], context=context, user="u")
     name = "cl_00000000-0000-4000-8000-000000000000-3.parquet"

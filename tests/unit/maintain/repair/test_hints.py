@@ -20,7 +20,7 @@ def table():
     return context
 
 
-def test_right_hints_stay():
+def test_correct_hints_are_kept():
     context = table()
     before = everything(context)
     report = repair_hints(context)
@@ -31,7 +31,7 @@ def test_right_hints_stay():
 
 @pytest.mark.parametrize("text", [b"", b"garbage", b"999", b"1", b"\x00\xff", b" 3", b"03", b"-1"])
 @pytest.mark.parametrize(("name", "right"), [("LATEST", "3"), ("EARLIEST", "2")])
-def test_wrong_hints_are_repaired_and_change_no_answer(name, right, text):
+def test_wrong_hints_are_corrected_and_do_not_change_what_is_read(name, right, text):
     """Known bug #8883: a wrong hint stops every later expiry."""
     context = table()
     path = context.paths.hint(name)
@@ -43,7 +43,7 @@ def test_wrong_hints_are_repaired_and_change_no_answer(name, right, text):
     assert repair_hints(context).repaired == ()
 
 
-def test_missing_hints_are_made_and_hints_to_nothing_removed():
+def test_missing_hints_are_written_and_hints_without_snapshots_are_removed():
     context = table()
     context.storage.delete([context.paths.hint("LATEST")])
     assert repair_hints(context).repaired == (RepairedHint(context.paths.hint("LATEST"), None, "3"),)
@@ -52,7 +52,7 @@ def test_missing_hints_are_made_and_hints_to_nothing_removed():
     assert context.storage.list(context.paths.snapshot_directory) == []
 
 
-def test_branches_and_changelogs_have_hints_too():
+def test_hints_of_branches_and_changelogs_are_corrected_too():
     context = table()
     branch = make_branch(context, "b", 2)
     assert context.changelogs.create(context.snapshots.read(2))
@@ -67,7 +67,7 @@ def test_branches_and_changelogs_have_hints_too():
     }
 
 
-def test_strays_are_told_and_left():
+def test_files_with_unknown_names_are_reported_and_kept():
     context = table()
     directory = context.paths.snapshot_directory
     strays = [f"{directory}/{n}" for n in ("snapshot-4.tmp", "snapshot-abc", "snapshot-04", "snapshot-9/x")]
@@ -79,7 +79,7 @@ def test_strays_are_told_and_left():
     assert all(context.storage.exists(s) for s in strays)
 
 
-def test_a_commit_and_an_expiry_meanwhile_are_seen():
+def test_a_concurrent_commit_and_a_concurrent_expiry_are_considered():
     context = table()
     context.storage.delete([context.paths.hint("LATEST"), context.paths.hint("EARLIEST")])
     storage = FaultyStorage(context.storage)
@@ -90,7 +90,7 @@ def test_a_commit_and_an_expiry_meanwhile_are_seen():
     assert context.storage.read(context.paths.hint("EARLIEST")) == b"4"
 
 
-def test_a_table_that_never_rests_is_told():
+def test_a_table_that_changes_at_every_attempt_is_an_error():
     context = table()
     storage = FaultyStorage(context.storage)
 
@@ -104,7 +104,7 @@ def test_a_table_that_never_rests_is_told():
         repair_hints(reopened(context, storage))
 
 
-def test_a_crash_anywhere_is_repaired_by_another_run():
+def test_a_repair_that_crashed_at_any_call_is_completed_by_another_run():
     for number in range(2):
         context = table()
         context.storage.overwrite(context.paths.hint("LATEST"), b"1")

@@ -23,14 +23,14 @@ def table():
     return context, (a, b, c)
 
 
-def test_nothing_is_missing():
+def test_a_complete_table_gives_an_empty_plan():
     context, _ = table()
     assert plan_missing_removal(context).is_empty
     assert plan_missing_removal(fake_table()).is_empty
     assert apply_missing_removal(context, plan_missing_removal(context)).snapshot is None
 
 
-def test_missing_files_leave_the_table_and_the_rest_is_whole():
+def test_entries_of_missing_files_are_removed_and_the_table_is_complete():
     context, (a, b, c) = table()
     context.storage.delete([path_of(context, a), path_of(context, c)])
     found = Plan.from_bytes(plan_missing_removal(context).to_bytes())
@@ -45,7 +45,7 @@ def test_missing_files_leave_the_table_and_the_rest_is_whole():
     check_whole(context)
 
 
-def test_a_file_that_is_back_refuses_the_plan():
+def test_a_plan_is_refused_when_a_missing_file_exists_again():
     context, (a, _, _) = table()
     context.storage.delete([path_of(context, a)])
     found = plan_missing_removal(context)
@@ -55,7 +55,7 @@ def test_a_file_that_is_back_refuses_the_plan():
     assert len(live(context)) == 3
 
 
-def test_a_listing_that_does_not_show_a_file_yet_is_not_believed():
+def test_a_file_that_only_the_listing_lacks_is_not_missing():
     context, (a, _, _) = table()
     storage = FaultyStorage(context.storage)
     stale = [e for e in context.storage.list(context.paths.bucket("p=a", 0)) if e.name != a.file_name]
@@ -78,7 +78,7 @@ def test_a_file_in_quarantine_is_not_missing():
     assert plan_missing_removal(context).protected == ()
 
 
-def test_a_commit_that_comes_between():
+def test_a_plan_is_accepted_after_an_unrelated_commit_and_refused_after_one_that_removed_the_entry():
     context, (a, _, _) = table()
     context.storage.delete([path_of(context, a)])
     found = plan_missing_removal(context)
@@ -92,7 +92,7 @@ def test_a_commit_that_comes_between():
         apply_missing_removal(context, found)
 
 
-def test_a_commit_that_takes_the_entry_in_the_last_moment_wins():
+def test_a_concurrent_commit_that_removes_the_entry_first_makes_the_removal_a_conflict():
     context, (a, _, _) = table()
     context.storage.delete([path_of(context, a)])
     found = plan_missing_removal(context)
@@ -105,7 +105,7 @@ def test_a_commit_that_takes_the_entry_in_the_last_moment_wins():
     assert context.snapshots.ids() == [1, 2, 3]
 
 
-def test_a_crash_anywhere_leaves_the_table_as_it_was_or_repaired():
+def test_a_crash_at_any_call_leaves_the_table_unchanged_or_repaired():
     for after in (False, True):
         number = 0
         while True:

@@ -28,7 +28,7 @@ def five():
     return context, [context.snapshots.read(i) for i in range(1, 6)]
 
 
-def test_newer_snapshots_and_their_tags_are_gone():
+def test_a_rollback_deletes_newer_snapshots_and_their_tags():
     context, s = five()
     for tagged in (2, 3, 4):
         create_tag(context, f"t{tagged}", s[tagged - 1])
@@ -42,7 +42,7 @@ def test_newer_snapshots_and_their_tags_are_gone():
     check_whole(context)
 
 
-def test_later_commits_go_on_from_there():
+def test_commits_after_a_rollback_continue_from_its_target():
     context, s = five()
     rollback(context, s[1])
     new = fake_file(context)
@@ -57,13 +57,13 @@ def test_later_commits_go_on_from_there():
     assert context.snapshots.ids() == [1, 2, 3]
 
 
-def test_to_the_latest_changes_nothing():
+def test_a_rollback_to_the_latest_snapshot_changes_nothing():
     context, s = five()
     rollback(context, s[4])
     assert context.snapshots.ids() == [1, 2, 3, 4, 5]
 
 
-def test_an_expired_snapshot_comes_back_from_its_tag():
+def test_a_rollback_to_a_tag_restores_its_expired_snapshot():
     context, (a, *_) = compacted()
     first = context.snapshots.read(1)
     create_tag(context, "t", first)
@@ -81,7 +81,7 @@ def test_an_expired_snapshot_comes_back_from_its_tag():
 
 @pytest.mark.parametrize("restores", [False, True])
 @pytest.mark.parametrize("after", [False, True])
-def test_a_crash_anywhere_is_finished_by_the_next(restores, after):
+def test_a_rollback_that_crashes_at_any_call_is_completed_by_the_next_one(restores, after):
     for die_at in range(20):
         context, _ = compacted()
         target = context.snapshots.read(1 if restores else 2)
@@ -105,7 +105,7 @@ def test_a_crash_anywhere_is_finished_by_the_next(restores, after):
     assert die_at > 3
 
 
-def test_a_commit_that_lands_meanwhile_is_given_up_too():
+def test_a_concurrent_commit_is_deleted_by_the_rollback():
     context, s = five()
     storage = FaultyStorage(context.storage)
     storage.before("delete", "snapshot-5", lambda: append(context))
@@ -113,7 +113,7 @@ def test_a_commit_that_lands_meanwhile_is_given_up_too():
     assert context.snapshots.ids() == [1, 2, 3]
 
 
-def test_a_target_that_an_expiry_removes_meanwhile_is_put_back():
+def test_a_target_that_a_concurrent_expiry_deletes_is_created_again():
     context, s = five()
     storage = FaultyStorage(context.storage)
     storage.before("delete", "snapshot-4", lambda: context.snapshots.delete([1, 2, 3]))
@@ -123,7 +123,7 @@ def test_a_target_that_an_expiry_removes_meanwhile_is_put_back():
 
 
 @pytest.mark.parametrize("at", [4, 5])
-def test_a_rollback_that_died_after_its_target_expired_is_finished_by_the_next(at):
+def test_a_rollback_that_crashed_after_its_target_expired_is_completed_by_the_next_one(at):
     """The rollback was paused, an expiry deleted the target, and the rollback crashed: only the guard tag has it."""
     context, s = five()
     storage = FaultyStorage(context.storage)
@@ -138,7 +138,7 @@ def test_a_rollback_that_died_after_its_target_expired_is_finished_by_the_next(a
 
 
 @pytest.mark.parametrize("at", ["tag-paimon-core-rollback", "LATEST", "snapshot-5", "snapshot-4"])
-def test_an_expiry_at_any_moment_of_a_rollback_leaves_a_table(at):
+def test_an_expiry_at_any_call_of_a_rollback_leaves_a_complete_table(at):
     """Similar to known bug #4947: an expiry deletes the target while the rollback deletes all newer snapshots."""
     for verb in ("overwrite", "delete"):
         context, _ = compacted()
@@ -153,7 +153,7 @@ def test_an_expiry_at_any_moment_of_a_rollback_leaves_a_table(at):
         check_whole(context)
 
 
-def test_a_target_that_expires_before_it_is_held_is_told_and_nothing_happens():
+def test_a_target_that_expires_before_it_is_protected_is_an_error_and_nothing_changes():
     context, s = five()
     storage = FaultyStorage(context.storage)
     storage.before("overwrite", "tag-", lambda: context.snapshots.delete([1, 2, 3]))
@@ -162,7 +162,7 @@ def test_a_target_that_expires_before_it_is_held_is_told_and_nothing_happens():
     assert (context.snapshots.ids(), context.tags.list()) == ([4, 5], [])
 
 
-def test_commits_that_never_stop_are_told():
+def test_a_rollback_fails_with_an_error_when_concurrent_commits_do_not_stop():
     context, s = five()
 
     class Busy(FaultyStorage):
@@ -179,7 +179,7 @@ def test_commits_that_never_stop_are_told():
     assert (context.snapshots.ids(), context.tags.list()) == ([1, 2, 3], [])
 
 
-def test_the_hint_moves_before_snapshots_go():
+def test_the_hint_latest_is_written_before_snapshots_are_deleted():
     """Known bug #4331: readers that check only the next id use a LATEST that points at a missing snapshot."""
     context, s = five()
     storage = FaultyStorage(context.storage)
@@ -188,7 +188,7 @@ def test_the_hint_moves_before_snapshots_go():
     assert moves[1:4] == [("overwrite", "LATEST"), ("delete", "snapshot-5"), ("delete", "snapshot-4")]
 
 
-def test_an_expired_snapshot_is_restored_whole_and_stays_after_the_next_expiry():
+def test_a_restored_snapshot_is_complete_also_after_the_next_expiry():
     """Known bugs #8450 and #5712: the files of a snapshot restored from a tag had been, or later were, deleted."""
     context, (a, b, _, _) = compacted()
     create_tag(context, "t", context.snapshots.read(2))
@@ -210,7 +210,7 @@ def test_a_reader_sees_the_new_snapshot_of_a_reused_id():
     assert (again.id, context.snapshots.read(4)) == (4, again)
 
 
-def test_changelogs_that_outlived_newer_snapshots_go_too():
+def test_a_rollback_deletes_lasting_changelogs_of_newer_snapshots():
     context, s = five()
     for snapshot in s[:4]:
         context.changelogs.create(snapshot)
@@ -221,7 +221,7 @@ def test_changelogs_that_outlived_newer_snapshots_go_too():
     assert context.storage.read(context.paths.changelog_hint("LATEST")) == b"3"
 
 
-def test_without_older_changelogs_their_hint_names_none():
+def test_a_rollback_that_deletes_all_changelogs_writes_a_hint_without_a_changelog():
     context, s = five()
     context.changelogs.create(s[3])
     rollback(context, s[2])
@@ -229,7 +229,7 @@ def test_without_older_changelogs_their_hint_names_none():
     assert context.storage.read(context.paths.changelog_hint("LATEST")) == b"-1"
 
 
-def test_a_tag_restores_no_snapshot_whose_id_is_used_again():
+def test_a_tag_whose_snapshot_id_is_in_use_again_cannot_be_restored():
     context, s = five()
     create_tag(context, "t", s[2])
     context.snapshots.delete([5, 4, 3])
@@ -239,7 +239,7 @@ def test_a_tag_restores_no_snapshot_whose_id_is_used_again():
         plan_rollback(context, s[2])
 
 
-def test_a_plan_is_applied_to_the_table_that_it_saw():
+def test_a_rollback_plan_is_refused_after_the_table_changed():
     context, s = five()
     plan = Plan.from_bytes(plan_rollback(context, s[2]).to_bytes())
     assert plan.sentence().startswith("rollback db.t: snapshot 5, snapshot 4")
@@ -251,7 +251,7 @@ def test_a_plan_is_applied_to_the_table_that_it_saw():
     assert context.snapshots.ids() == [1, 2, 3]
 
 
-def test_a_branch_is_rolled_back_by_itself():
+def test_a_rollback_of_a_branch_does_not_change_main():
     context, s = five()
     create_tag(context, "t", s[1])
     branch = create_branch(context, "b", "t")

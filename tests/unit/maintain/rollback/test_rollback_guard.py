@@ -82,16 +82,16 @@ def goes_on(context):
 
 
 @pytest.mark.parametrize("target", [1, 2, 3, 4])
-def test_a_rollback_at_any_moment_of_an_expiry(history, target):
+def test_a_rollback_at_any_call_of_an_expiry_leaves_a_complete_table(history, target):
     assert at_every_call(history, expire_all, back_to(target), goes_on) > 8
 
 
 @pytest.mark.parametrize("target", [1, 2, 3, 4])
-def test_an_expiry_at_any_moment_of_a_rollback(history, target):
+def test_an_expiry_at_any_call_of_a_rollback_leaves_a_complete_table(history, target):
     assert at_every_call(history, back_to(target), expire_all, goes_on) > 3
 
 
-def test_a_rollback_that_succeeds_is_kept_by_the_expiry_that_meets_it(history):
+def test_an_expiry_does_not_undo_a_concurrent_rollback(history):
     for at in range(10):
         context = clone(history)
         target = context.snapshots.read(2)
@@ -105,7 +105,7 @@ def test_a_rollback_that_succeeds_is_kept_by_the_expiry_that_meets_it(history):
     assert at > 3
 
 
-def test_two_rollbacks_at_once(history):
+def test_two_concurrent_rollbacks_leave_a_complete_table(history):
     for first, second in ((2, 3), (3, 2), (2, 2)):
         assert at_every_call(history, back_to(first), back_to(second), goes_on) > 3
 
@@ -138,11 +138,11 @@ PAIRS = {
 
 
 @pytest.mark.parametrize(("first", "second"), [(first, second) for first, all_ in PAIRS.items() for second in all_])
-def test_two_that_meet_at_the_tag_of_an_expired_snapshot(expired, first, second):
+def test_two_concurrent_operations_on_the_tag_of_an_expired_snapshot_leave_a_complete_table(expired, first, second):
     assert at_every_call(expired, OPERATIONS[first], OPERATIONS[second], stands) > 0
 
 
-def test_a_fast_forward_at_any_moment_of_an_expiry_and_the_other_way_round(history):
+def test_a_fast_forward_and_a_concurrent_expiry_leave_a_complete_table(history):
     context = clone(history)
     create_tag(context, "base", context.snapshots.latest())
     append(create_branch(context, "b", "base"))
@@ -161,7 +161,7 @@ def test_a_fast_forward_at_any_moment_of_an_expiry_and_the_other_way_round(histo
 
 
 @pytest.mark.parametrize("seed", range(15))
-def test_crashes_of_everybody_one_after_the_other(history, seed):
+def test_operations_that_crash_one_after_the_other_leave_a_complete_table(history, seed):
     """Each crashes at some call and the next one continues; at the end the table is complete and can be used."""
     rng = random.Random(seed)
     context = clone(history)

@@ -41,7 +41,7 @@ def test_the_first_snapshot_after_a_period_is_tagged_with_its_name():
     assert tags(context) == {"2024-01-15 09": 1, "2024-01-15 10": 3, "2024-01-15 13": 5}
 
 
-def test_3457_missed_periods_are_completed_one_a_snapshot():
+def test_3457_missed_periods_are_tagged_one_for_each_snapshot():
     options = {**HOURLY, "tag.automatic-completion": "true"}
     times = ["2024-01-15T10:10", "2024-01-15T14:30", "2024-01-15T14:31", "2024-01-15T14:32", "2024-01-15T14:33"]
     context = table(options, *times)
@@ -49,7 +49,7 @@ def test_3457_missed_periods_are_completed_one_a_snapshot():
     assert tags(context) == {f"2024-01-15 {9 + n:02d}": n + 1 for n in range(5)}
 
 
-def test_late_rows_still_enter_a_period_within_the_delay():
+def test_a_snapshot_within_the_creation_delay_still_belongs_to_its_period():
     options = {**HOURLY, "tag.creation-delay": "10 min"}
     context = table(options, "2024-01-15T10:10", "2024-01-15T11:09:59.999", "2024-01-15T11:10")
     create_due_tags(context)
@@ -62,7 +62,7 @@ def test_a_delay_as_long_as_the_period_is_refused():
         create_due_tags(context)
 
 
-def test_watermarks_name_tags_in_their_own_zone():
+def test_watermark_tags_are_named_in_the_configured_time_zone():
     options = {"tag.automatic-creation": "watermark", "sink.watermark-time-zone": "Asia/Shanghai"}
     context = fake_table(**options)
     append(context)
@@ -73,7 +73,7 @@ def test_watermarks_name_tags_in_their_own_zone():
     assert tags(context) == {"2024-01-14": 3, "2024-01-15": 4}
 
 
-def test_the_zone_of_this_process_is_the_default(monkeypatch):
+def test_the_time_zone_of_this_process_is_the_default(monkeypatch):
     monkeypatch.setenv("TZ", "America/New_York")
     time.tzset()
     try:
@@ -85,7 +85,7 @@ def test_the_zone_of_this_process_is_the_default(monkeypatch):
         time.tzset()
 
 
-def test_expired_snapshots_are_passed_over():
+def test_expired_snapshots_are_skipped():
     """Known bug 2262: the next snapshot to check had expired, and no more tags were created."""
     context = table(HOURLY, "2024-01-15T10:10")
     create_due_tags(context)
@@ -96,7 +96,7 @@ def test_expired_snapshots_are_passed_over():
     assert tags(context) == {"2024-01-15 09": 1, "2024-01-15 10": 4}
 
 
-def test_3398_a_tag_made_by_hand_is_no_automatic_one():
+def test_3398_a_tag_created_by_hand_does_not_count_as_automatic():
     context = table(HOURLY, "2024-01-15T10:10")
     create_tag(context, "2024-01-15", context.snapshots.read(1))
     create_tag(context, "release", context.snapshots.read(1))
@@ -104,7 +104,7 @@ def test_3398_a_tag_made_by_hand_is_no_automatic_one():
     assert tags(context) == {"2024-01-15": 1, "release": 1, "2024-01-15 09": 1}
 
 
-def test_4869_the_oldest_automatic_tags_go_and_no_others():
+def test_4869_only_the_oldest_automatic_tags_are_deleted():
     options = {**HOURLY, "tag.num-retained-max": "2"}
     context = table(options, "2024-01-15T10:10")
     create_tag(context, "mine", context.snapshots.read(1))
@@ -123,7 +123,7 @@ def test_a_deleted_tag_is_not_created_again():
     assert tags(context) == {"2024-01-15 09": 1, "2024-01-15 11": 3}
 
 
-def test_a_tag_that_goes_takes_the_files_that_only_it_held():
+def test_the_files_that_only_a_deleted_automatic_tag_used_are_deleted():
     options = {**HOURLY, "tag.num-retained-max": "1"}
     context = table(options, "2024-01-15T10:10")
     create_due_tags(context)
@@ -135,7 +135,7 @@ def test_a_tag_that_goes_takes_the_files_that_only_it_held():
     check_whole(context)
 
 
-def test_a_retention_is_given_and_over_at_a_later_commit():
+def test_automatic_tags_get_a_retention_and_expired_tags_are_deleted_at_a_later_commit():
     options = {**HOURLY, "tag.default-time-retained": "1 ms"}
     context = table(options, "2024-01-15T10:10")
     (made,) = create_due_tags(context)
@@ -145,7 +145,7 @@ def test_a_retention_is_given_and_over_at_a_later_commit():
     assert "old" not in tags(context)
 
 
-def test_tags_are_not_expired_by_commits_when_the_option_says_so():
+def test_commits_do_not_expire_tags_when_the_option_says_so():
     context = table({"tag.time-expire-enabled": "false"}, "2024-01-15T10:10")
     create_tag(context, "old", context.snapshots.read(1), 1, now_millis=1000)
     create_and_expire_tags(context, context.snapshots.read(1))
@@ -179,7 +179,7 @@ def test_a_batch_tag_may_have_a_name_of_its_own():
     assert tags(context) == {"mine": 1, "nightly": 3}
 
 
-def test_batch_tags_beyond_the_most_go():
+def test_batch_tags_beyond_the_maximum_number_are_deleted():
     options = {**BY_TIME, "tag.automatic-creation": "batch", "tag.num-retained-max": "2"}
     context = table(options, *(f"2024-01-1{day}T10:10" for day in range(5)))
     create_tag(context, "mine", context.snapshots.read(1))
@@ -188,14 +188,14 @@ def test_batch_tags_beyond_the_most_go():
     assert tags(context) == {"mine": 1, "batch-write-2024-01-13": 4, "batch-write-2024-01-14": 5}
 
 
-def test_without_the_option_and_without_snapshots_nothing_is_made():
+def test_no_tag_is_created_without_the_option_or_without_snapshots():
     assert create_due_tags(table({}, "2024-01-15T10:10")) == []
     assert create_due_tags(table(HOURLY)) == []
     assert create_due_tags(table({"tag.automatic-creation": "batch"})) == []
 
 
 @pytest.mark.parametrize("after", [False, True])
-def test_a_crash_anywhere_is_made_good_by_the_next(after):
+def test_a_run_that_crashed_at_any_call_is_completed_by_the_next_one(after):
     times = ["2024-01-15T10:10", "2024-01-15T11:10", "2024-01-15T12:10"]
     for die_at in range(20):
         context = table({**HOURLY, "tag.num-retained-max": "2"}, *times)

@@ -41,7 +41,7 @@ def names(context):
     return [t.name for t in context.tags.list()]
 
 
-def test_a_plan_names_the_tags_and_what_only_they_hold_together():
+def test_a_plan_lists_the_tags_and_the_files_that_only_they_use():
     context, _ = tagged()
     assert plan_tag_expiry(context, now_millis=51_000).is_empty
     plan = Plan.from_bytes(plan_tag_expiry(context, now_millis=51_001).to_bytes())
@@ -58,7 +58,7 @@ def test_a_plan_names_the_tags_and_what_only_they_hold_together():
     assert apply_tag_expiry(context, plan_tag_expiry(context, now_millis=51_001)).expired == ()
 
 
-def test_the_last_tags_take_their_data_files_along():
+def test_the_data_files_are_deleted_with_the_last_tags_that_use_them():
     context, (a, b, c, d) = tagged()
     plan = plan_tag_expiry(context, now_millis=10**12)
     assert {f.path.rsplit("/", 1)[1] for f in plan.files if "bucket" in f.path} == {a, b}
@@ -68,7 +68,7 @@ def test_the_last_tags_take_their_data_files_along():
     assert_nothing_is_left_over(context)
 
 
-def test_a_plan_is_what_expire_tags_does():
+def test_the_plan_lists_what_expire_tags_deletes():
     for older_than in (None, 50_001):
         (one, _), (two, _) = tagged(), tagged()
         plan = plan_tag_expiry(one, now_millis=51_001, older_than_millis=older_than)
@@ -82,7 +82,7 @@ def test_a_tag_created_at_the_given_time_is_not_older():
     assert plan_tag_expiry(context, now_millis=51_000, older_than_millis=50_000).is_empty
 
 
-def test_the_oldest_tag_leaves_what_the_snapshot_after_it_uses():
+def test_an_expired_oldest_tag_keeps_files_that_the_next_snapshot_uses():
     context = fake_table(keyed=False)
     old = fake_file(context)
     append(context, old)
@@ -94,7 +94,7 @@ def test_the_oldest_tag_leaves_what_the_snapshot_after_it_uses():
     check_whole(context)
 
 
-def test_nothing_goes_by_a_plan_that_another_tag_has_outdated():
+def test_a_plan_that_another_tag_made_outdated_deletes_nothing():
     context, _ = tagged()
     plan = plan_tag_expiry(context, now_millis=51_001)
     create_tag(context, "new", context.tags.read("x").snapshot)
@@ -126,7 +126,7 @@ def test_a_tag_that_changes_while_the_plan_is_applied(meanwhile, left):
 
 
 @pytest.mark.parametrize("after", [False, True])
-def test_a_crash_leaves_whole_tags_and_the_next_plan_goes_on(after):
+def test_a_crash_leaves_complete_tags_and_the_next_plan_continues(after):
     for die_at in range(30):
         context, _ = tagged()
         plan = plan_tag_expiry(context, now_millis=51_001)
@@ -143,7 +143,7 @@ def test_a_crash_leaves_whole_tags_and_the_next_plan_goes_on(after):
     assert 3 < die_at < 29
 
 
-def test_a_live_snapshot_keeps_its_files():
+def test_a_live_snapshot_protects_its_files():
     context, files = compacted()
     create_tag(context, "x", context.snapshots.read(1), 1000, now_millis=50_000)
     plan = plan_tag_expiry(context, now_millis=51_001)
@@ -153,7 +153,7 @@ def test_a_live_snapshot_keeps_its_files():
     assert set(files) <= data_files(context)
 
 
-def test_each_tag_leaves_what_the_snapshot_next_to_it_uses():
+def test_each_expired_tag_keeps_files_that_neighbouring_snapshots_use():
     """Snapshots 1, 2 and 4 have expired, 3, 5 and 6 are live; the latest uses neither a nor b."""
     context = fake_table(keyed=False)
     a, b, c = (fake_file(context) for _ in range(3))
@@ -171,7 +171,7 @@ def test_each_tag_leaves_what_the_snapshot_next_to_it_uses():
     check_whole(context, contiguous=False)
 
 
-def test_plans_that_are_none():
+def test_plans_with_wrong_arguments_or_operation_are_refused():
     context, _ = tagged()
     plan = plan_tag_expiry(context, now_millis=51_001)
     for changed in ({"tags": ["x"]}, {"now_millis": "1"}, {"older_than_millis": None}):
@@ -182,7 +182,7 @@ def test_plans_that_are_none():
     assert len(names(context)) == 4
 
 
-def test_a_torn_tag_stops_the_plan():
+def test_a_tag_that_cannot_be_read_stops_the_plan():
     context, _ = tagged()
     context.storage.overwrite(context.paths.tag("long"), b"{")
     with pytest.raises(CorruptTable, match="tag-long"):

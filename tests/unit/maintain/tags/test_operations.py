@@ -40,7 +40,7 @@ from tests.support.fake_tables import (
 from tests.support.faulty_storage import Died, FaultyStorage
 
 
-def test_a_tag_is_its_snapshot():
+def test_a_tag_stores_its_snapshot_and_its_name_is_used_once():
     context = fake_table()
     snapshot = append(context)
     assert create_tag(context, "eod", snapshot).snapshot == snapshot
@@ -59,7 +59,7 @@ def test_bad_names_are_refused(name):
     assert context.tags.list() == []
 
 
-def test_an_expired_snapshot_cannot_be_tagged_unless_a_tag_holds_it():
+def test_an_expired_snapshot_can_be_tagged_only_when_another_tag_has_it():
     context, _ = compacted()
     first, second = context.snapshots.read(1), context.snapshots.read(2)
     create_tag(context, "one", first)
@@ -69,7 +69,7 @@ def test_an_expired_snapshot_cannot_be_tagged_unless_a_tag_holds_it():
         create_tag(context, "three", second)
 
 
-def test_digits_are_a_name_where_automatic_tags_are_called_so():
+def test_a_name_of_digits_is_accepted_where_automatic_tags_have_such_names():
     context = fake_table(**{"tag.automatic-creation": "process-time", "tag.period-formatter": "without_dashes"})
     snapshot = append(context)
     create_tag(context, "20240115", snapshot)
@@ -107,7 +107,7 @@ def test_deleting_the_tag_of_an_expired_snapshot_deletes_what_only_it_used():
     assert_nothing_is_left_over(context)
 
 
-def test_2765_two_tags_on_one_snapshot_do_not_touch_each_other():
+def test_2765_deleting_one_of_two_tags_on_a_snapshot_keeps_the_files_of_the_other():
     """Also 3650: the files of the second tag were deleted with the first tag."""
     context, (a, _, c, d) = compacted()
     for name in ("x", "y"):
@@ -118,7 +118,7 @@ def test_2765_two_tags_on_one_snapshot_do_not_touch_each_other():
     check_whole(context)
 
 
-def test_2409_an_upgraded_file_stays_when_the_tag_with_its_old_level_goes():
+def test_2409_an_upgraded_file_is_kept_when_the_tag_with_its_old_level_is_deleted():
     context, (_, _, c, d) = compacted()
     create_tag(context, "t", context.snapshots.read(3))
     expire_all(context)
@@ -141,7 +141,7 @@ def test_5229_another_tag_that_cannot_be_read_stops_the_deletion():
     assert files_on_storage(context) == before
 
 
-def test_a_tag_whose_own_files_are_torn_can_still_be_deleted():
+def test_a_tag_whose_files_cannot_be_read_can_be_deleted():
     context, (_, _, c, d) = compacted()
     create_tag(context, "t", context.snapshots.read(1))
     expire_all(context)
@@ -153,7 +153,7 @@ def test_a_tag_whose_own_files_are_torn_can_still_be_deleted():
 
 
 @pytest.mark.parametrize("call", [delete_tag, plan_tag_deletion])
-def test_a_torn_tag_is_not_deleted_but_says_what_to_do(call):
+def test_an_unreadable_tag_is_not_deleted_and_the_error_says_what_to_do(call):
     context, _ = compacted()
     create_tag(context, "t", context.snapshots.read(1))
     path = context.paths.tag("t")
@@ -165,7 +165,7 @@ def test_a_torn_tag_is_not_deleted_but_says_what_to_do(call):
     assert files_on_storage(context) == before
 
 
-def test_a_crash_while_deleting_leaves_no_tag_without_files():
+def test_a_deletion_that_crashed_leaves_no_tag_without_its_files():
     for die_at in range(20):
         context, _ = compacted()
         create_tag(context, "one", context.snapshots.read(1))
@@ -182,7 +182,7 @@ def test_a_crash_while_deleting_leaves_no_tag_without_files():
     check_whole(context)
 
 
-def test_tags_go_when_their_time_is_over():
+def test_tags_expire_after_their_retention_time():
     context, (_, _, c, d) = compacted()
     create_tag(context, "short", context.snapshots.read(1), 1000, now_millis=50_000)
     create_tag(context, "long", context.snapshots.read(2), 9000, now_millis=50_000)
@@ -196,7 +196,7 @@ def test_tags_go_when_their_time_is_over():
     check_whole(context)
 
 
-def test_tags_go_by_age_too_when_asked():
+def test_tags_also_expire_by_age_when_requested():
     context, _ = compacted()
     create_tag(context, "old", context.snapshots.read(1), 10**12, now_millis=50_000)
     create_tag(context, "timeless", context.snapshots.read(2))
@@ -208,7 +208,7 @@ def test_tags_go_by_age_too_when_asked():
 # -- the plan of a deletion
 
 
-def test_a_plan_to_delete_a_tag_names_what_goes_and_no_more_goes():
+def test_a_plan_to_delete_a_tag_lists_exactly_the_deleted_files():
     context, (a, _, c, d) = compacted()
     create_tag(context, "one", context.snapshots.read(1))
     expire_all(context)
@@ -236,7 +236,7 @@ def test_a_plan_is_outdated_by_another_tag():
     assert files_on_storage(context) == before
 
 
-def test_a_tag_that_is_made_while_another_goes_keeps_its_files():
+def test_a_tag_created_while_another_is_deleted_protects_its_files():
     context, (a, *_) = compacted()
     first = context.snapshots.read(1)
     create_tag(context, "one", first)
@@ -262,7 +262,7 @@ def test_a_renamed_tag_keeps_everything_but_its_name():
     check_whole(context)
 
 
-def test_what_a_tag_cannot_be_renamed_to():
+def test_invalid_names_used_names_and_a_missing_tag_are_refused_by_a_rename():
     context, _ = compacted()
     create_tag(context, "one", context.snapshots.read(1))
     create_tag(context, "two", context.snapshots.read(2))
@@ -276,7 +276,7 @@ def test_what_a_tag_cannot_be_renamed_to():
     assert [t.snapshot.id for t in context.tags.list()] == [1, 2]
 
 
-def test_a_tag_of_the_same_snapshot_is_no_rename_that_was_cut_short():
+def test_another_tag_of_the_same_snapshot_is_not_taken_for_an_interrupted_rename():
     context, _ = compacted()
     for name in ("one", "two"):
         create_tag(context, name, context.snapshots.read(1))
@@ -285,7 +285,7 @@ def test_a_tag_of_the_same_snapshot_is_no_rename_that_was_cut_short():
     assert context.tags.names() == ["one", "two"]
 
 
-def test_a_name_that_was_given_again_is_another_tag(monkeypatch):
+def test_a_tag_created_again_under_the_old_name_is_not_taken_for_an_interrupted_rename(monkeypatch):
     context, _ = compacted()
     create_tag(context, "one", context.snapshots.read(1))
     rename_tag(context, "one", "two")
@@ -301,7 +301,7 @@ def test_a_name_that_was_given_again_is_another_tag(monkeypatch):
 
 
 @pytest.mark.parametrize("after", [False, True])
-def test_a_crash_while_renaming_leaves_both_names_and_never_none(after):
+def test_a_rename_that_crashed_leaves_one_or_both_names(after):
     for die_at in range(10):
         context, _ = compacted()
         create_tag(context, "old", context.snapshots.read(1))
@@ -332,7 +332,7 @@ def test_a_tag_that_is_deleted_while_it_is_renamed_stays_deleted():
     assert context.tags.list() == []
 
 
-def test_a_replaced_tag_lets_go_of_what_only_it_held():
+def test_replacing_a_tag_deletes_files_that_only_the_old_one_used():
     context, (_, _, c, d) = compacted()
     create_tag(context, "t", context.snapshots.read(1), 5000)
     expire_all(context)
@@ -346,7 +346,7 @@ def test_a_replaced_tag_lets_go_of_what_only_it_held():
 
 
 @pytest.mark.parametrize("after", [False, True])
-def test_a_crash_while_replacing_leaves_the_old_tag_or_the_new(after):
+def test_a_replacement_that_crashed_leaves_the_old_or_the_new_tag(after):
     for die_at in range(20):
         context, _ = compacted()
         old = context.snapshots.read(1)
@@ -367,7 +367,7 @@ def test_a_crash_while_replacing_leaves_the_old_tag_or_the_new(after):
     assert die_at > 3
 
 
-def test_a_snapshot_that_expires_while_a_tag_is_moved_to_it_leaves_the_tag_where_it_was():
+def test_a_tag_is_unchanged_when_its_new_snapshot_expires_during_the_replacement():
     context, _ = compacted()
     first, second = context.snapshots.read(1), context.snapshots.read(2)
     create_tag(context, "t", first)
@@ -382,7 +382,7 @@ def test_a_snapshot_that_expires_while_a_tag_is_moved_to_it_leaves_the_tag_where
 # -- other references to the files of a tag
 
 
-def test_changelogs_that_live_on_keep_the_appended_files_that_tell_them():
+def test_lasting_changelogs_protect_the_appended_files_with_their_changes():
     context = fake_table(keyed=False)
     a, b = fake_file(context), fake_file(context)
     append(context, a)
@@ -395,7 +395,7 @@ def test_changelogs_that_live_on_keep_the_appended_files_that_tell_them():
     context.changelogs.delete([1])
 
 
-def test_success_files_come_and_go_with_their_tags():
+def test_success_files_are_created_and_deleted_with_their_tags():
     context = fake_table(**{"tag.create-success-file": "true"})
     snapshot = append(context)
     create_tag(context, "t", snapshot)
