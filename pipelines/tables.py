@@ -80,6 +80,8 @@ def open_table(settings: Settings, name: str, *, create: bool = False) -> Table:
         return catalog.table(name)
     if not create:
         raise PipelineError(f"{name} is not in the lake {settings.warehouse} yet: load it first")
+    if not spec.columns:
+        raise PipelineError(f"{name} has no columns yet: `python -m pipelines infer --table {name}` writes them down")
     catalog.create_database(name.split(".")[0], ignore_if_exists=True)
     types = {column: type_object(text) for column, text in spec.columns.items()}
     return catalog.create_table(
@@ -88,7 +90,7 @@ def open_table(settings: Settings, name: str, *, create: bool = False) -> Table:
         types=types,
         primary_key=spec.primary_key,
         partition_by=spec.partition_by,
-        options=dict(spec.options),
+        options=spec.table_options,
         comment=spec.comment,
         ignore_if_exists=True,
     )

@@ -85,6 +85,11 @@ class Settings(EnvironmentSettings):
         """Whether the warehouse is not a directory of this machine."""
         return "://" in self.warehouse and not self.warehouse.startswith("file://")
 
+    def storage_for(self, path: str) -> Mapping[str, str]:
+        """Return the options of the object store for a path: those of the warehouse when it is on the same kind."""
+        scheme = path.partition("://")[0] if "://" in path else ""
+        return self.storage if scheme and scheme == self.warehouse.partition("://")[0] else {}
+
     def table(self, name: str) -> TableSpec:
         """Return the declaration of ``database.table``; raises SettingsError, which lists the declared tables."""
         if name not in self.tables:

@@ -10,7 +10,7 @@ from pydantic import BeforeValidator, Field, model_validator
 from pipelines.lake.checks import Check
 from pipelines.lake.model import Model, Names, Texts
 from pipelines.lake.partitions import Partitions
-from pipelines.lake.sources import FilesSource, Source, SqlSource
+from pipelines.lake.sources import FilesSource, PythonSource, Source, SqlSource
 
 Mode = Literal["upsert", "append", "overwrite-partitions", "overwrite", "changes"]
 _INSERTS, _UPDATES, _DELETES = ("+I", "I", "insert"), ("+U", "U", "update"), ("-D", "D", "delete")
@@ -125,6 +125,21 @@ class TableSpec(Model):
         return self.name.replace(".", "_")
 
     @property
+    def table_options(self) -> dict[str, str]:
+        """The options with which the table is created: the declared ones, and for a table with a source its defaults.
+
+        Loads only write, and a separate job compacts. A load without rows has a snapshot too, which records it.
+        """
+        if self.source is None:
+            return dict(self.options)
+        defaults = {"write-only": "true", "commit.force-create-snapshot": "true"}
+        if self.primary_key:
+            defaults["bucket"] = "1"
+            if self.order_by and all(column in self.columns for column in self.order_by):
+                defaults["sequence.field"] = ",".join(self.order_by)
+        return {**defaults, **self.options}
+
+    @property
     def rejects_table(self) -> str:
         """The name of the table of rejected rows."""
         return self.rejects.table or f"{self.name}__rejects"
@@ -159,6 +174,9 @@ class TableSpec(Model):
             raise ValueError("mode overwrite-partitions needs partition_by")
         if self.write_mode == "changes" and self.kinds is None:
             raise ValueError("mode changes needs kinds, with the column that has the kind of each row")
+        unknown = [column for column in self.order_by if column not in self.columns]
+        if unknown and self.columns and not isinstance(self.source, (SqlSource, PythonSource)):
+            raise ValueError(f"order_by names {unknown[0]!r}, which is not a column")
         if isinstance(self.source, FilesSource) and set(self.source.add.values()) - {"partition", "file"}:
             raise ValueError("source.add maps columns to partition or file")
         labels = [check.label for check in self.checks]

@@ -1,0 +1,66 @@
+"""Which files a load reads: new ones, and those that arrived late or changed, as the declaration says."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pipelines.lake import TableSpec
+from pipelines.lake.sources import FilesSource
+from pipelines.load.ledger import LoadedFiles
+from pipelines.protocol import PipelineError
+from pipelines.sources.files.listing import SourceFile
+
+
+@dataclass(frozen=True)
+class FilePlan:
+    """The files to load, in the order of their paths, and what is told about the others."""
+
+    files: tuple[SourceFile, ...]
+    late: tuple[SourceFile, ...] = ()
+    """New files of partitions that were loaded before."""
+    changed: tuple[SourceFile, ...] = ()
+    """Files that changed after they were loaded."""
+    loaded: int = 0
+    """The number of files that are unchanged since they were loaded."""
+
+    @property
+    def details(self) -> dict[str, str | int | float]:
+        """What the result of the load tells about its files."""
+        told: dict[str, str | int | float] = {"files_read": len(self.files), "files_loaded_before": self.loaded}
+        for name, files in (("late_files", self.late), ("changed_files", self.changed)):
+            if files:
+                more = f" and {len(files) - 5} more" if len(files) > 5 else ""
+                told[name] = ", ".join(file.path for file in files[:5]) + more
+        return told
+
+
+def plan_files(
+    spec: TableSpec, source: FilesSource, found: Sequence[SourceFile], loaded: LoadedFiles, *, reload: bool = False
+) -> FilePlan:
+    """Return the files that a load of the table reads; ``reload``: all that were found.
+
+    Where the rows of a load replace partitions, or everything, all files of these partitions are read as soon as one of
+    them is. Raises PipelineError for a changed file when the declaration says ``changed: fail``.
+    """
+    states = {file: loaded.state(file.path, file.version) for file in found}
+    known = {file.partition for file, state in states.items() if state != "new" and file.partition is not None}
+    late = tuple(f for f, state in states.items() if state == "new" and f.partition in known)
+    changed = tuple(f for f, state in states.items() if state == "changed")
+    if changed and source.changed == "fail":
+        raise PipelineError(
+            f"{spec.name}: {changed[0].path} changed after it was loaded, and the declaration says changed: fail"
+        )
+    chosen = {f for f, state in states.items() if reload or state == "new"}
+    if source.late == "tell" and not reload:
+        chosen -= set(late)
+    if source.changed == "load":
+        chosen |= set(changed)
+    if chosen and spec.write_mode == "overwrite":
+        chosen = set(found)
+    elif chosen and spec.write_mode == "overwrite-partitions":
+        partitions = {file.partition for file in chosen}
+        chosen = {file for file in found if file.partition in partitions}
+    unchanged = sum(state == "loaded" for state in states.values())
+    files = sorted(chosen, key=lambda file: file.path)
+    return FilePlan(tuple(files), late, changed, unchanged)

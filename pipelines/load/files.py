@@ -1,0 +1,104 @@
+"""Loads of files: each file once, in the order of the paths, with the rows that do not fit as rejects."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from pipelines.lake.sources import FilesSource
+from pipelines.load.commit import Replace
+from pipelines.load.file_plan import plan_files
+from pipelines.load.ledger import FILES, TOTAL, LoadedFiles
+from pipelines.load.row_shape import shape_of
+from pipelines.load.step import LoadStep, PlannedLoad
+from pipelines.load.write_tasks import Parsed, Written, write_parts
+from pipelines.protocol import PipelineError
+from pipelines.sources.files.formats import file_format
+from pipelines.sources.files.listing import SourceFile, list_files, partition_files
+from pipelines.sources.files.reading import read_split
+from pipelines.sources.files.splits import FileSplit, pack, plan_splits
+
+TASK_BYTES = 32 << 20
+"""The bytes of files from which a load has one task more."""
+MOST_TASKS = 16
+"""The largest number of tasks of a load: each adds a sorted run to the buckets of a table with a key."""
+
+
+class FileLoads:
+    """The loads of a table from files."""
+
+    def __init__(self, source: FilesSource) -> None:
+        self._source = source
+
+    def plan(self, step: LoadStep) -> PlannedLoad | Sequence[str]:
+        """Return the load of the files that the ledger does not have."""
+        found = self.files(step)
+        plan = plan_files(step.spec, self._source, found, step.ledger.files, reload=step.reload)
+        if not plan.files:
+            return [f"{plan.loaded} files loaded before" if plan.loaded else f"no file matches {self._source.path}"]
+        loaded = [(file.path, file.version) for file in plan.files]
+        total = len(step.ledger.files.with_files(loaded).versions)
+        return PlannedLoad(
+            lambda: self._write(step, plan.files),
+            {FILES: LoadedFiles().with_files(loaded).to_text(), TOTAL: str(total)},
+            plan.details,
+            Replace(everything=step.spec.write_mode == "overwrite") if step.replaces else None,
+        )
+
+    def files(self, step: LoadStep) -> list[SourceFile]:
+        """List the files of the source: those of the step's partitions when the path has a place for them."""
+        pattern = source_path(step, self._source.path)
+        if step.partitions is not None and "{" in pattern:
+            return partition_files(pattern, step.partitions, step.settings.storage_for(pattern))
+        return list_files(pattern, step.settings.storage_for(pattern))
+
+    def _write(self, step: LoadStep, files: Sequence[SourceFile]) -> Written:
+        source, session = self._source, step.spark()
+        kind = file_format(source.format or _ending(source.path), source.options)
+        shape = shape_of(step.spec, source, step.table)
+        tasks = min(MOST_TASKS, _parallelism(session), 1 + sum(file.size for file in files) // TASK_BYTES)
+        parts = [_to_payload(group) for group in pack(plan_splits(files, kind), tasks)]
+        options = dict(step.settings.storage_for(source.path))
+
+        def read(payload: bytes) -> Iterator[Parsed]:
+            for split in _from_payload(payload):
+                for parsed in read_split(split, kind, shape.file_schema, shape.rules, options):
+                    yield shape.table_rows(parsed.rows, split.file), parsed.rejects
+
+        return write_parts(
+            session, parts, read, step.table, step.rejects, kinds=shape.kinds_column, overwrites=step.replaces
+        )
+
+
+def source_path(step: LoadStep, path: str) -> str:
+    """Return the path of a source: a relative one starts at the folder of the declarations."""
+    return path if "://" in path or path.startswith("/") else str(step.settings.folder / path)
+
+
+def _ending(path: str) -> str:
+    """Return the kind of files that a path names by its ending; raises PipelineError when it names none."""
+    parts = path.rsplit("/", 1)[-1].lower().split(".")
+    for part in reversed(parts[1:]):
+        if part in ("csv", "json", "jsonl", "parquet", "orc", "avro"):
+            return part
+    raise PipelineError(f"source.path {path!r} does not end in the name of a format: set source.format")
+
+
+def _parallelism(session: SparkSession) -> int:
+    """Return the number of tasks that run at the same time, 2 where the session does not say it."""
+    try:
+        return max(1, session.sparkContext.defaultParallelism)
+    except PySparkException:  # Spark Connect has no Spark context
+        return 2
+
+
+def _to_payload(splits: Sequence[FileSplit]) -> bytes:
+    listed = [[s.file.path, s.file.size, s.file.version, s.file.partition, s.start, s.end] for s in splits]
+    return json.dumps(listed).encode()
+
+
+def _from_payload(payload: bytes) -> list[FileSplit]:
+    return [FileSplit(SourceFile(*parts[:4]), *parts[4:]) for parts in json.loads(payload)]

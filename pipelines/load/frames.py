@@ -1,0 +1,159 @@
+"""Loads of DataFrames: a SELECT over tables of the lake, or a function of the user.
+
+A load names the versions of its inputs. It is left out when a load of the same partitions, with the same query and the
+same versions, was committed before. A compaction of an input is no new version.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+
+from pyspark.sql import DataFrame
+
+from paimon_core.spark import read_spark
+from paimon_core.spark.writer import write_messages
+from paimon_core.table.table import Table
+from pipelines.lake import TableSpec
+from pipelines.lake.sources import PythonSource, SqlSource
+from pipelines.lake.table import Kinds
+from pipelines.load.commit import Replace
+from pipelines.load.content_version import content_version
+from pipelines.load.ledger import INPUTS, KEY
+from pipelines.load.partition_keys import rows_of
+from pipelines.load.row_shape import KIND
+from pipelines.load.step import LoadStep, PlannedLoad
+from pipelines.load.write_tasks import Written, row_count
+from pipelines.protocol import PipelineError
+from pipelines.sources.functions import UserStep, load_function
+from pipelines.sources.views import with_views
+from pipelines.tables import open_table
+
+
+class SqlLoads:
+    """The loads of a table from a SELECT."""
+
+    def __init__(self, source: SqlSource) -> None:
+        self._source = source
+
+    def plan(self, step: LoadStep) -> PlannedLoad | Sequence[str]:
+        """Return the load, unless a load of the same inputs was committed before."""
+        inputs = pinned_inputs(step, self._source.inputs)
+        query = self._query(step)
+        return _plan(step, inputs, query, lambda: self._frame(step, inputs, query))
+
+    def _query(self, step: LoadStep) -> str:
+        if not self._source.file:
+            return self._source.query
+        path = step.settings.folder / self._source.file
+        try:
+            return path.read_text(encoding="utf-8")
+        except OSError as error:
+            raise PipelineError(f"{step.spec.name}: the query {path} cannot be read: {error.strerror}") from None
+
+    def _frame(self, step: LoadStep, inputs: Mapping[str, Table], query: str) -> DataFrame:
+        by_partition = step.partitions is not None and self._source.read != "whole"
+        return with_views(
+            step.spark(), query, {name: _rows(step, table, by_partition) for name, table in inputs.items()}
+        )
+
+
+class PythonLoads:
+    """The loads of a table from a function of the user."""
+
+    def __init__(self, source: PythonSource) -> None:
+        self._source = source
+
+    def plan(self, step: LoadStep) -> PlannedLoad | Sequence[str]:
+        """Return the load; a run is repeated only when it has another key, or inputs that changed."""
+        inputs = pinned_inputs(step, self._source.inputs)
+        function = load_function(step.settings.folder, self._source.function)
+        by_partition = step.partitions is not None
+        frames = {name: partial(_rows, step, table, by_partition) for name, table in inputs.items()}
+        user_step = UserStep(step.spec.name, step.partitions, step.settings.folder, frames)
+
+        def frame() -> DataFrame:
+            made = function(step.spark(), user_step)
+            if not isinstance(made, DataFrame):
+                raise PipelineError(
+                    f"{step.spec.name}: {self._source.function} returned a {type(made).__name__}, not a DataFrame"
+                )
+            return made
+
+        return _plan(step, inputs, f"{self._source.function} {step.run_key}", frame)
+
+
+def pinned_inputs(step: LoadStep, names: Sequence[str]) -> dict[str, Table]:
+    """Return the inputs, each at its latest snapshot; raises PipelineError for one that has no snapshot yet."""
+    pinned = {}
+    for name in names:
+        table = open_table(step.settings, name)
+        latest = table.latest_snapshot()
+        if latest is None:
+            raise PipelineError(f"{step.spec.name}: its input {name} is empty: load it first")
+        pinned[name] = table.at(snapshot=latest.id)
+    return pinned
+
+
+def _rows(step: LoadStep, table: Table, by_partition: bool) -> DataFrame:
+    spec = step.settings.table(table.name)
+    if not by_partition or spec.partitions is None:
+        return read_spark(step.spark(), table)
+    assert step.partitions is not None
+    assert step.spec.partitions is not None
+    return read_spark(step.spark(), table, where=rows_of(spec, table, step.partitions, step.spec.partitions))
+
+
+def _plan(
+    step: LoadStep, inputs: Mapping[str, Table], what: str, frame: Callable[[], DataFrame]
+) -> PlannedLoad | Sequence[str]:
+    versions = {name: content_version(table) for name, table in inputs.items()}
+    key = hashlib.sha256(json.dumps([what, step.partitions, versions]).encode()).hexdigest()[:24]
+    knows_repeats = bool(inputs) or bool(step.run_key)
+    if knows_repeats and key in step.ledger.keys and not step.reload:
+        return [f"loaded before, in snapshot {step.ledger.keys[key]}"]
+    latest = {name: snapshot.id for name, table in inputs.items() if (snapshot := table.latest_snapshot()) is not None}
+    return PlannedLoad(
+        lambda: write_frame(step, frame()),
+        {KEY: key, INPUTS: json.dumps(latest)},
+        {f"input_{name}": f"snapshot {number}" for name, number in latest.items()},
+        replacement(step),
+    )
+
+
+def replacement(step: LoadStep) -> Replace | None:
+    """Return what the rows of a load replace: everything, the partitions of the step, or nothing."""
+    if not step.replaces:
+        return None
+    spec, keys = step.spec, step.partitions
+    if spec.write_mode == "overwrite":
+        return Replace(everything=True)
+    column = spec.partitions.column if spec.partitions is not None else ""
+    if keys is None or column not in spec.partition_by:
+        return Replace()
+    assert spec.partitions is not None
+    return Replace(where=rows_of(spec, step.table, keys, spec.partitions))
+
+
+def write_frame(step: LoadStep, frame: DataFrame) -> Written:
+    """Write the rows of a DataFrame; the counts are those of the written files."""
+    kinds = None
+    if step.spec.kinds is not None:
+        frame, kinds = _with_kinds(frame, step.spec, step.spec.kinds), KIND
+    messages = write_messages(frame, step.table, kinds=kinds, order_by=step.spec.order_by, overwrites=step.replaces)
+    return Written(tuple(messages), (), row_count(messages), row_count(messages))
+
+
+def _with_kinds(frame: DataFrame, spec: TableSpec, kinds: Kinds) -> DataFrame:
+    """Add the column of kinds +I, +U and -D; a row with another value fails the job."""
+    from pyspark.sql import functions as f
+
+    if kinds.column not in frame.columns:
+        raise PipelineError(f"{spec.name}: kinds.column {kinds.column!r} is not a column of the rows")
+    given = f.col(f"`{kinds.column}`")
+    wrong = f.raise_error(f.concat(f.lit(f"{spec.name}: column {kinds.column} has an unknown kind "), given))
+    value = f.when(given.isin(*kinds.insert), "+I").when(given.isin(*kinds.update), "+U")
+    frame = frame.withColumn(KIND, value.when(given.isin(*kinds.delete), "-D").otherwise(wrong))
+    return frame if kinds.column in spec.columns else frame.drop(kinds.column)

@@ -1,0 +1,127 @@
+"""Load: one load of a declared table, from reading its ledger to its snapshot.
+
+A load that commits at the same time as another takes the same number; the second reads the ledger again and loads what
+is left.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping, Sequence
+
+from paimon_core.commit.abort import abort
+from paimon_core.errors import CommitConflict
+from paimon_core.metadata.snapshot import Snapshot
+from pipelines.lake import Settings, TableSpec
+from pipelines.lake.sources import DatabaseSource, FilesSource, PythonSource, SqlSource
+from pipelines.load.commit import Audit, LoadCommit, NumberTaken, commit_load
+from pipelines.load.files import FileLoads
+from pipelines.load.frames import PythonLoads, SqlLoads
+from pipelines.load.ledger import PARTITIONS, READ, REJECTED, WRITTEN, read_ledger
+from pipelines.load.partition_keys import check_key
+from pipelines.load.rejects import check_share, entry, open_rejects, publish_rejects
+from pipelines.load.step import LoadStep, PlannedLoad, TableSource
+from pipelines.load.write_tasks import Written
+from pipelines.protocol import AuditFailed, PipelineError, StepResult, plain
+from pipelines.session import Spark
+from pipelines.tables import open_table, result_of, state_of
+
+_TRIES = 3
+
+
+def load_table(
+    spark: Spark,
+    settings: Settings,
+    name: str,
+    partitions: Sequence[str] | None = None,
+    *,
+    run_key: str = "",
+    reload: bool = False,
+    properties: Mapping[str, str] | None = None,
+) -> StepResult:
+    """Load a declared table, or some of its partitions, from its source in one commit.
+
+    What was loaded before is left out, unless ``reload``. ``run_key`` identifies a run whose repetitions must load once
+    only. Promises under concurrency: of two loads at the same time, the second loads what the first left; a load sees
+    its source at one moment, and other writers of the table never make it lose or repeat rows. Raises PipelineError for
+    a wrong request, AuditFailed when too many rows are rejected or a blocking check fails (nothing is published then).
+    """
+    started = time.monotonic()
+    spec = settings.table(name)
+    source = source_of(spec)
+    keys = _checked_partitions(spec, partitions)
+    table = open_table(settings, name, create=True)
+    before = state_of(table)
+    for _ in range(_TRIES):
+        rejects = open_rejects(settings, spec)
+        publish_rejects(table, rejects)
+        step = LoadStep(spark, settings, spec, table, rejects, read_ledger(table), keys, run_key, reload)
+        plan = source.plan(step)
+        if not isinstance(plan, PlannedLoad):
+            return result_of(f"load {name}", table, before, started, skipped=tuple(plan))
+        try:
+            snapshot, written = _load(step, plan, properties)
+        except NumberTaken:
+            continue
+        publish_rejects(table, rejects)
+        counts = {"rows_read": written.rows_read, "rows_rejected": written.rows_rejected}
+        return result_of(
+            f"load {name}", table, before, started, commits=[snapshot.id], details={**plan.details, **counts}
+        )
+    raise CommitConflict(f"{name}: {_TRIES} tries lost against other loads of this table: load it again later")
+
+
+def source_of(spec: TableSpec) -> TableSource:
+    """Return the source of a table; raises PipelineError for a table without one."""
+    match spec.source:
+        case FilesSource():
+            return FileLoads(spec.source)
+        case SqlSource():
+            return SqlLoads(spec.source)
+        case PythonSource():
+            return PythonLoads(spec.source)
+        case DatabaseSource():
+            raise PipelineError(f"{spec.name}: a source of type database is not supported yet")
+        case _:
+            raise PipelineError(f"{spec.name}: its declaration has no source, so it cannot be loaded")
+
+
+def _load(step: LoadStep, plan: PlannedLoad, properties: Mapping[str, str] | None) -> tuple[Snapshot, Written]:
+    spec, number = step.spec, step.ledger.number + 1
+    written = plan.write()
+    try:
+        check_share(spec, written)
+    except AuditFailed:
+        abort(written.messages, step.table.context)
+        abort(written.rejects, step.rejects.context)
+        raise
+    said = {
+        "pipeline.step": f"load {spec.name}",
+        READ: str(written.rows_read),
+        WRITTEN: str(written.rows_written),
+        REJECTED: str(written.rows_rejected),
+        **({PARTITIONS: json.dumps(step.partitions)} if step.partitions is not None else {}),
+        **plan.entries,
+        **entry(written.rejects),
+        **plain(properties),
+    }
+    snapshot = commit_load(step.table, written.messages, LoadCommit(number, said, plan.replace, _audit(step)))
+    return snapshot, written
+
+
+def _audit(step: LoadStep) -> Audit | None:
+    """Return the checks that must pass before the load is published; None when there are none."""
+    return None
+
+
+def _checked_partitions(spec: TableSpec, partitions: Sequence[str] | None) -> tuple[str, ...] | None:
+    if partitions is None or spec.partitions is None:
+        if partitions is not None:
+            raise PipelineError(f"{spec.name} has no partitions: load it as a whole")
+        return None
+    if not partitions:
+        raise PipelineError(f"{spec.name}: at least one partition is required")
+    for key in partitions:
+        check_key(spec.partitions, key, spec.name)
+    return tuple(sorted(set(partitions)))

@@ -1,0 +1,101 @@
+"""Partition keys: the time that a key stands for, and the rows of a table that belong to it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import date, datetime, timedelta
+from zoneinfo import ZoneInfo
+
+from paimon_core import col
+from paimon_core.predicate import Predicate
+from paimon_core.table.view import TableView
+from paimon_core.types import TypeRoot
+from pipelines.lake import TableSpec
+from pipelines.lake.partitions import Partitions
+from pipelines.protocol import PipelineError
+
+FORMATS = {"hour": "%Y-%m-%d-%H:%M", "day": "%Y-%m-%d", "week": "%Y-%m-%d", "month": "%Y-%m"}
+"""How the keys of partitions by time are written; a week is named by its first day, a Sunday."""
+
+
+def check_key(partitions: Partitions, key: str, table: str) -> None:
+    """Raise PipelineError for a key that the declaration does not have."""
+    if partitions.by_time:
+        begin, _ = window(partitions, key, table)
+        first, last = partitions.start, partitions.end
+        if (first and begin.date() < first) or (last and begin.date() > last):
+            raise PipelineError(f"{table} has no partition {key}: its partitions run from {first} to {last or 'now'}")
+    elif partitions.by == "static" and key not in partitions.values:
+        raise PipelineError(f"{table} has no partition {key!r}: its partitions are {', '.join(partitions.values)}")
+
+
+def window(partitions: Partitions, key: str, table: str) -> tuple[datetime, datetime]:
+    """Return the begin and the end (exclusive) of a partition by time, in its time zone but without a zone."""
+    try:
+        begin = datetime.strptime(key, FORMATS[partitions.by])
+    except ValueError:
+        raise PipelineError(
+            f"{table}: {key!r} is no partition by {partitions.by}; keys are like "
+            f"{datetime(2024, 1, 7, 5).strftime(FORMATS[partitions.by])}"
+        ) from None
+    if partitions.by == "month":
+        return begin, (begin.replace(day=28) + timedelta(days=4)).replace(day=1)
+    length = {"hour": timedelta(hours=1), "day": timedelta(days=1), "week": timedelta(days=7)}[partitions.by]
+    return begin, begin + length
+
+
+def rows_of(spec: TableSpec, view: TableView, keys: Sequence[str], of: Partitions) -> Predicate:
+    """Return a predicate for the rows of a table that belong to partitions ``keys`` of the declaration ``of``.
+
+    The column is ``partitions.column`` of the table; raises PipelineError when it is missing or has another type.
+    """
+    column = spec.partitions.column if spec.partitions is not None else ""
+    if not column:
+        raise PipelineError(f"{spec.name}: set partitions.column, the column that gives the partition of a row")
+    kind = view.schema.by_name[column].type
+    if not of.by_time or spec.partitions is None or not spec.partitions.by_time:
+        return col(column).is_in([_typed(kind.root, key, spec.name, column) for key in keys])
+    found = None
+    for begin, end in _joined([window(of, key, spec.name) for key in keys]):
+        part = _between(spec.partitions, kind.root, column, begin, end, spec.name)
+        found = part if found is None else found | part
+    assert found is not None
+    return found
+
+
+def _between(
+    partitions: Partitions, root: TypeRoot, column: str, begin: datetime, end: datetime, table: str
+) -> Predicate:
+    """Return the predicate of one window on a column of dates, timestamps, or texts that are keys of ``partitions``."""
+    if root is TypeRoot.DATE:
+        return col(column).between(begin.date(), (end - timedelta(microseconds=1)).date())
+    if root is TypeRoot.TIMESTAMP:
+        return (col(column) >= begin) & (col(column) < end)
+    if root is TypeRoot.TIMESTAMP_LTZ:
+        zone = ZoneInfo(partitions.timezone)
+        return (col(column) >= begin.replace(tzinfo=zone)) & (col(column) < end.replace(tzinfo=zone))
+    if root in (TypeRoot.VARCHAR, TypeRoot.CHAR):
+        form = FORMATS[partitions.by]
+        return (col(column) >= begin.strftime(form)) & (col(column) < end.strftime(form))
+    raise PipelineError(f"{table}: partitions.column {column!r} is {root}; it must be a date, a timestamp or a text")
+
+
+def _joined(windows: Sequence[tuple[datetime, datetime]]) -> list[tuple[datetime, datetime]]:
+    """Return windows that follow each other as one, so that a long range is one comparison."""
+    joined: list[tuple[datetime, datetime]] = []
+    for begin, end in sorted(windows):
+        if joined and joined[-1][1] >= begin:
+            joined[-1] = joined[-1][0], max(end, joined[-1][1])
+        else:
+            joined.append((begin, end))
+    return joined
+
+
+def _typed(root: TypeRoot, key: str, table: str, column: str) -> object:
+    """Return a static or dynamic key as a value of the column."""
+    if root in (TypeRoot.VARCHAR, TypeRoot.CHAR):
+        return key
+    try:
+        return date.fromisoformat(key) if root is TypeRoot.DATE else int(key)
+    except ValueError:
+        raise PipelineError(f"{table}: partition {key!r} is no value of its column {column!r}, a {root}") from None

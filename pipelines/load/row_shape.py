@@ -1,0 +1,92 @@
+"""Row shape: how the columns of a file become the columns of a table.
+
+A file has the columns of the table under the names that ``rename`` gives, without those that ``add`` fills, and with
+the column of kinds where the rows say whether they insert, update or delete.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from paimon_core.table.table import Table
+from pipelines.lake import TableSpec
+from pipelines.lake.sources import FilesSource
+from pipelines.lake.table import Kinds
+from pipelines.protocol import PipelineError
+from pipelines.sources.files.listing import SourceFile
+from pipelines.sources.files.rules import RowRules
+
+KIND = "__kind"
+
+
+@dataclass(frozen=True)
+class RowShape:
+    """The columns of the files, the rules that their rows must follow, and what is added to make rows of the table."""
+
+    file_schema: pa.Schema
+    rules: RowRules
+    renamed: Mapping[str, str]
+    """Column of the file to column of the table."""
+    added: Mapping[str, tuple[str, pa.DataType]]
+    """Column of the table to ``partition`` or ``file``, and its type."""
+    kinds: Kinds | None
+
+    @property
+    def kinds_column(self) -> str | None:
+        """The column of ``table_rows`` that has the kinds +I, +U and -D; None when all rows are inserts."""
+        return None if self.kinds is None else KIND
+
+    def table_rows(self, rows: pa.RecordBatch, file: SourceFile) -> pa.RecordBatch:
+        """Return rows of a file as rows of the table."""
+        rows = rows.rename_columns([self.renamed.get(name, name) for name in rows.schema.names])
+        for column, (what, kind) in self.added.items():
+            text = file.path if what == "file" else file.partition
+            rows = rows.append_column(column, pa.repeat(pa.scalar(text, pa.string()).cast(kind), len(rows)))
+        if self.kinds is None:
+            return rows
+        codes = kind_texts(rows[self.kinds.column], self.kinds)
+        rows = rows if self.kinds.column in self._table_columns else rows.drop_columns([self.kinds.column])
+        return rows.append_column(KIND, codes)
+
+    @property
+    def _table_columns(self) -> set[str]:
+        return {self.renamed.get(name, name) for name in self.file_schema.names if name != KIND}
+
+
+def shape_of(spec: TableSpec, source: FilesSource, table: Table) -> RowShape:
+    """Return the shape of the files of a table; raises PipelineError for columns that the table does not have."""
+    schema = table.arrow_schema
+    for role, names in (("rename", source.rename.values()), ("add", source.add)):
+        for name in names:
+            if name not in schema.names:
+                raise PipelineError(f"{spec.name}: source.{role} names {name!r}, which is not a column of the table")
+    names = {column: file for file, column in source.rename.items()}
+    fields = [f.with_name(names.get(f.name, f.name)) for f in schema if f.name not in source.add]
+    required = [f.name for f in table.schema.fields if not f.type.nullable and f.name not in source.add]
+    not_null = tuple(names.get(name, name) for name in required)
+    accepted: dict[str, tuple[str, ...]] = {}
+    if spec.kinds is not None:
+        accepted[spec.kinds.column] = (*spec.kinds.insert, *spec.kinds.update, *spec.kinds.delete)
+        if spec.kinds.column not in [f.name for f in fields]:
+            fields.append(pa.field(spec.kinds.column, pa.string()))
+            not_null = (*not_null, spec.kinds.column)
+    added = {column: (what, schema.field(column).type) for column, what in source.add.items()}
+    return RowShape(pa.schema(fields), RowRules(not_null, accepted), dict(source.rename), added, spec.kinds)
+
+
+def kind_texts(values: pa.Array, kinds: Kinds) -> pa.Array:
+    """Return the kinds +I, +U and -D of the values of a column; raises PipelineError for another value."""
+    known = {text: kind for kind, texts in _texts(kinds).items() for text in texts}
+    found = pc.index_in(values, pa.array(list(known), pa.string()))
+    if found.null_count:
+        wrong = values.filter(pc.is_null(found))[0].as_py()
+        raise PipelineError(f"column {kinds.column!r} has {wrong!r}, which is not one of {', '.join(known)}")
+    return pa.array(list(known.values()), pa.string()).take(found)
+
+
+def _texts(kinds: Kinds) -> dict[str, tuple[str, ...]]:
+    return {"+I": kinds.insert, "+U": kinds.update, "-D": kinds.delete}

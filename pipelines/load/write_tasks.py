@@ -1,0 +1,99 @@
+"""Write tasks: read rows in Spark tasks and write them to a table and to its table of rejects.
+
+Task n reads part n of the source and writes in lane n: of rows with the same key, that of the later part wins. Only
+small values pass through Spark: the parts, and in return commit messages and counts. A task that is retried writes new
+files; only the messages that Spark returns are committed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+from pyspark.sql import SparkSession
+
+from paimon_core.metadata.commit_message import CommitMessage
+from paimon_core.spark.reference import TableReference
+from paimon_core.spark.tasks import run_tasks
+from paimon_core.table.table import Table
+from paimon_core.write.table_writer import TableWriter
+
+Parsed = tuple[pa.RecordBatch, pa.RecordBatch]
+"""Rows of the table (with a column of kinds where the load has kinds), and rejected rows."""
+ReadPart = Callable[[bytes], Iterator[Parsed]]
+"""Reads one part of a source in a task."""
+
+
+@dataclass(frozen=True)
+class Written:
+    """What the tasks of a load wrote, not committed yet; the counts are rows."""
+
+    messages: tuple[CommitMessage, ...] = ()
+    rejects: tuple[CommitMessage, ...] = ()
+    rows_read: int = 0
+    rows_written: int = 0
+
+    @property
+    def rows_rejected(self) -> int:
+        """The rows in the new files of rejects."""
+        return row_count(self.rejects)
+
+
+def row_count(messages: Sequence[CommitMessage]) -> int:
+    """Return the rows of the new files of the messages."""
+    return sum(file.row_count for message in messages for file in message.new_files)
+
+
+def write_parts(
+    spark: SparkSession,
+    parts: Sequence[bytes],
+    read: ReadPart,
+    table: Table,
+    rejects: Table,
+    *,
+    kinds: str | None,
+    overwrites: bool,
+) -> Written:
+    """Read and write all parts, one task each; the rows become visible when the returned messages are committed."""
+    target, reject_target = TableReference.of(table.context), TableReference.of(rejects.context)
+
+    def work(payload: bytes) -> Iterator[pa.RecordBatch]:
+        lane = int.from_bytes(payload[:4], "big")
+        with (
+            TableWriter(target.open(), ignore_existing=overwrites, lane=lane) as writer,
+            TableWriter(reject_target.open()) as reject_writer,
+        ):
+            rows_read = rows_written = 0
+            for rows, rejected in read(payload[4:]):
+                rows_read += len(rows) + len(rejected)
+                rows_written += len(rows)
+                if len(rows):
+                    writer.write(rows, kinds)
+                if len(rejected):
+                    reject_writer.write(rejected)
+            messages = [m.to_bytes() for m in writer.flush()]
+            reject_messages = [m.to_bytes() for m in reject_writer.flush()]
+        answer = (lane, messages, reject_messages, rows_read, rows_written)
+        yield pa.record_batch([pa.array([value], f.type) for value, f in zip(answer, _ANSWER, strict=True)], _ANSWER)
+
+    payloads = [lane.to_bytes(4, "big") + part for lane, part in enumerate(parts)]
+    answers = sorted(run_tasks(spark, payloads, work, _SPARK_ANSWER).collect(), key=lambda row: row["lane"])
+    return Written(
+        tuple(CommitMessage.from_bytes(bytes(m)) for row in answers for m in row["messages"]),
+        tuple(CommitMessage.from_bytes(bytes(m)) for row in answers for m in row["rejects"]),
+        sum(row["rows_read"] for row in answers),
+        sum(row["rows_written"] for row in answers),
+    )
+
+
+_ANSWER = pa.schema(
+    [
+        ("lane", pa.int32()),
+        ("messages", pa.list_(pa.binary())),
+        ("rejects", pa.list_(pa.binary())),
+        ("rows_read", pa.int64()),
+        ("rows_written", pa.int64()),
+    ]
+)
+_SPARK_ANSWER = "lane int, messages array<binary>, rejects array<binary>, rows_read bigint, rows_written bigint"
