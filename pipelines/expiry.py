@@ -12,6 +12,7 @@ from paimon_core.maintain.planning.plan import Plan, Protected
 from paimon_core.spark import apply_spark
 from paimon_core.table.table import Table
 from pipelines.lake import Settings
+from pipelines.load.ledger import carry_on
 from pipelines.protocol import StepResult
 from pipelines.session import Spark
 from pipelines.tables import open_table, result_of, state_of
@@ -24,8 +25,9 @@ def expire(spark: Spark, settings: Settings, name: str, *, dry_run: bool = False
     """Delete tags whose time is over, then expire partitions, consumers, snapshots and lasting changelogs.
 
     Partitions and consumers expire by the table's options, snapshots by the retention in the settings. Each expiry is
-    planned, then applied; a plan that a concurrent tag or rollback made outdated is created again. Spark is started
-    only when many files are deleted. ``dry_run`` only reports what would be deleted.
+    planned, then applied; a plan that a concurrent tag or rollback made outdated is created again. Entries of the ledger
+    of loads in snapshots that expire are committed again before. Spark is started only when many files are deleted.
+    ``dry_run`` only reports what would be deleted.
     """
     started = time.monotonic()
     table = open_table(settings, name)
@@ -85,11 +87,10 @@ def _plan_and_apply(create: Callable[[], Plan], apply: Callable[[Plan], Any], dr
 
 
 def _apply(spark: Spark, settings: Settings, table: Table, plan: Plan) -> Any:
-    if (
-        plan.operation == "expire-snapshots"
-        and len(plan.files) >= settings.table(table.name).retention.spark_from_files
-    ):
-        return apply_spark(spark(), table, plan)
+    if plan.operation == "expire-snapshots":
+        carry_on(table, {int(subject.removeprefix("snapshot ")) for subject in plan.subjects})
+        if len(plan.files) >= settings.table(table.name).retention.spark_from_files:
+            return apply_spark(spark(), table, plan)
     return table.maintenance.apply(plan)
 
 

@@ -17,6 +17,7 @@ from typing import Any
 
 import pyarrow.compute as pc
 
+from paimon_core.errors import CommitConflict
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.table.table import Table
 from pipelines.protocol import PipelineError
@@ -25,8 +26,10 @@ FILES, TOTAL, ALL = "pipeline.files", "pipeline.files-total", "pipeline.files-al
 KEY, INPUTS, WATERMARK, ATTEMPT = "pipeline.key", "pipeline.inputs", "pipeline.watermark", "pipeline.attempt"
 PARTITIONS = "pipeline.partitions"
 READ, WRITTEN, REJECTED = "pipeline.rows-read", "pipeline.rows-written", "pipeline.rows-rejected"
+STEP = "pipeline.step"
 MOST_FILES = 500_000
 """The largest number of files of one table: the digests of all are carried on in one snapshot, 16 bytes each."""
+_TRIES = 5
 _PATH, _VERSION = 8, 4
 """The bytes of the two digests of a file."""
 
@@ -115,10 +118,10 @@ class LoadSnapshot:
         return LoadedFiles(loaded)
 
 
-def loads_of(table: Table) -> list[LoadSnapshot]:
-    """Return the snapshots of loads that have not expired, oldest first."""
+def loads_of(table: Table, loaded: str = "") -> list[LoadSnapshot]:
+    """Return the snapshots of loads of the table ``loaded`` (default: this one) that have not expired, oldest first."""
     found = table.inspect.snapshots()
-    found = found.filter(pc.equal(found["commit_user"], user_of(table.name)))
+    found = found.filter(pc.equal(found["commit_user"], user_of(loaded or table.name)))
     columns = [found[name].to_pylist() for name in ("snapshot_id", "commit_identifier", "properties")]
     return [LoadSnapshot(number, load, dict(said or ())) for number, load, said in zip(*columns, strict=True)]
 
@@ -142,22 +145,26 @@ def read_ledger(table: Table) -> Ledger:
 def carry_on(table: Table, expiring: Collection[int]) -> Snapshot | None:
     """Commit an empty snapshot with all entries, if the snapshots in ``expiring`` have entries that no other has.
 
-    A load that commits at the same time takes the same number: the commit is then that load's and has its own entries
-    only, so the caller plans its expiry again and calls this function again.
+    Returns None when there is no need. A load that commits at the same time may take the number first; then the entries
+    are read again. Raises CommitConflict when that happens several times.
     """
-    loads = loads_of(table)
-    kept = [load for load in loads if load.id not in expiring]
-    if not loads or (kept and _same_entries(_ledger(table.name, loads), _ledger(table.name, kept))):
-        return None
-    ledger = read_ledger(table)
-    properties = {
-        "pipeline.step": "carry-on",
-        ALL: ledger.files.to_text(),
-        TOTAL: str(len(ledger.files.versions)),
-        INPUTS: json.dumps(ledger.inputs),
-        WATERMARK: json.dumps(ledger.watermark),
-    }
-    return table.commit([], user=user_of(table.name), identifier=ledger.number + 1, properties=properties)
+    for _ in range(_TRIES):
+        loads = loads_of(table)
+        kept = [load for load in loads if load.id not in expiring]
+        if not loads or (kept and _same_entries(_ledger(table.name, loads), _ledger(table.name, kept))):
+            return None
+        ledger = read_ledger(table)
+        properties = {
+            STEP: "carry-on",
+            ALL: ledger.files.to_text(),
+            TOTAL: str(len(ledger.files.versions)),
+            INPUTS: json.dumps(ledger.inputs),
+            WATERMARK: json.dumps(ledger.watermark),
+        }
+        snapshot = table.commit([], user=user_of(table.name), identifier=ledger.number + 1, properties=properties)
+        if snapshot is not None and ALL in (snapshot.properties or {}):
+            return snapshot
+    raise CommitConflict(f"{table.name}: loads took the number {_TRIES} times before the expiry could commit")
 
 
 def _ledger(table: str, loads: Sequence[LoadSnapshot]) -> Ledger:

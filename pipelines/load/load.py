@@ -18,9 +18,9 @@ from pipelines.lake.sources import DatabaseSource, FilesSource, PythonSource, Sq
 from pipelines.load.commit import Audit, LoadCommit, NumberTaken, commit_load
 from pipelines.load.files import FileLoads
 from pipelines.load.frames import PythonLoads, SqlLoads
-from pipelines.load.ledger import PARTITIONS, READ, REJECTED, WRITTEN, read_ledger
+from pipelines.load.ledger import PARTITIONS, READ, REJECTED, STEP, WRITTEN, read_ledger
 from pipelines.load.partition_keys import check_key
-from pipelines.load.rejects import check_share, entry, open_rejects, publish_rejects
+from pipelines.load.rejects import check_share, entry, newest_number, open_rejects, publish_rejects
 from pipelines.load.step import LoadStep, PlannedLoad, TableSource
 from pipelines.load.write_tasks import Written
 from pipelines.protocol import AuditFailed, PipelineError, StepResult, plain
@@ -56,7 +56,9 @@ def load_table(
     for _ in range(_TRIES):
         rejects = open_rejects(settings, spec)
         publish_rejects(table, rejects)
-        step = LoadStep(spark, settings, spec, table, rejects, read_ledger(table), keys, run_key, reload)
+        ledger = read_ledger(table)
+        number = 1 + max(ledger.number, newest_number(rejects, name))
+        step = LoadStep(spark, settings, spec, table, rejects, ledger, number, keys, run_key, reload)
         plan = source.plan(step)
         if not isinstance(plan, PlannedLoad):
             return result_of(f"load {name}", table, before, started, skipped=tuple(plan))
@@ -88,7 +90,7 @@ def source_of(spec: TableSpec) -> TableSource:
 
 
 def _load(step: LoadStep, plan: PlannedLoad, properties: Mapping[str, str] | None) -> tuple[Snapshot, Written]:
-    spec, number = step.spec, step.ledger.number + 1
+    spec = step.spec
     written = plan.write()
     try:
         check_share(spec, written)
@@ -97,7 +99,7 @@ def _load(step: LoadStep, plan: PlannedLoad, properties: Mapping[str, str] | Non
         abort(written.rejects, step.rejects.context)
         raise
     said = {
-        "pipeline.step": f"load {spec.name}",
+        STEP: f"load {spec.name}",
         READ: str(written.rows_read),
         WRITTEN: str(written.rows_written),
         REJECTED: str(written.rows_rejected),
@@ -106,7 +108,7 @@ def _load(step: LoadStep, plan: PlannedLoad, properties: Mapping[str, str] | Non
         **entry(written.rejects),
         **plain(properties),
     }
-    snapshot = commit_load(step.table, written.messages, LoadCommit(number, said, plan.replace, _audit(step)))
+    snapshot = commit_load(step.table, written.messages, LoadCommit(step.number, said, plan.replace, _audit(step)))
     return snapshot, written
 
 

@@ -58,6 +58,14 @@ def publish_rejects(table: Table, rejects: Table) -> None:
             _publish(table, rejects, load.number, load.properties[MESSAGES])
 
 
+def newest_number(rejects: Table, table: str) -> int:
+    """Return the largest number of a load whose rejects were committed; 0 for none.
+
+    A load that was rolled back has its number here, and the number must not be used again.
+    """
+    return max((load.number for load in loads_of(rejects, table)), default=0)
+
+
 def check_share(spec: TableSpec, written: Written) -> None:
     """Raise AuditFailed when a larger share of the rows was rejected than the declaration allows."""
     if written.rows_rejected > spec.rejects.max_share * written.rows_read:

@@ -24,6 +24,8 @@ class LoadStep:
     table: Table
     rejects: Table
     ledger: Ledger
+    number: int
+    """The number under which the load commits."""
     partitions: tuple[str, ...] | None = None
     """The keys of the partitions to load, sorted; None for a table without partitions."""
     run_key: str = ""
