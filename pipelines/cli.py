@@ -19,7 +19,8 @@ from pipelines.carrier_day import aggregate_carrier_day
 from pipelines.dimensions import DIMENSIONS, load_dimensions
 from pipelines.expiry import expire
 from pipelines.flights import DayStep, ingest_cancellations, ingest_flights
-from pipelines.lake import Settings, SettingsError, environments, load_settings
+from pipelines.lake import Settings, SettingsError, load_settings
+from pipelines.lake_commands import SETTINGS_ONLY, add_lake_commands, lines_of, write_new
 from pipelines.maintenance import compact, tag
 from pipelines.protocol import AuditFailed, PipelineError, StepResult, day_range, months_of
 from pipelines.session import Spark, start_session
@@ -39,7 +40,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return the exit code."""
     asked = _parser().parse_args(arguments)
     try:
-        settings = load_settings(asked.env, warehouse=asked.warehouse)
+        if asked.command == "new":
+            print(write_new(asked.folder))
+            return 0
+        settings = load_settings(asked.env, warehouse=asked.warehouse, configs=asked.configs)
+        if asked.command in SETTINGS_ONLY:
+            lines, is_well = lines_of(settings, asked)
+            print("\n".join(lines))
+            return 0 if is_well else 1
         if asked.command == "show":
             return _show(settings)
         if asked.command == "audit":
@@ -66,11 +74,12 @@ class _Parser(argparse.ArgumentParser):
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(prog="python -m pipelines", description="The steps of the flights lake.")
+    parser = _Parser(prog="python -m pipelines", description="The steps of a lake.")
     common = _Parser(add_help=False)
     common.add_argument(
-        "--env", help=f"environment under configs/: {', '.join(environments())} (default: $PAIMON_ENV, local)"
+        "--configs", metavar="PATH", help="the folder of the declarations (default: $PAIMON_LAKE_CONFIGS, configs/)"
     )
+    common.add_argument("--env", help="an environment, a file of that folder (default: $PAIMON_ENV, local)")
     common.add_argument("--warehouse", metavar="PATH", help="the directory of the lake (default: as configured)")
     common.add_argument("--json", action="store_true", help="print results as JSON")
     commands = parser.add_subparsers(dest="command", required=True, metavar="STEP")
@@ -96,6 +105,7 @@ def _parser() -> argparse.ArgumentParser:
     tagging.add_argument("--name", required=True, help="the tag's name")
     _maintenance(add)
     _days(_table(add("audit", "compare a table with the source, its keys and its files"), required=False))
+    add_lake_commands(add)
     add("show", "list the tables: rows, snapshots, files per level, tags")
     return parser
 

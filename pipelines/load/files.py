@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from pipelines.lake import Settings
 from pipelines.lake.sources import FilesSource
 from pipelines.load.commit import Replace
 from pipelines.load.file_plan import plan_files
@@ -16,7 +17,7 @@ from pipelines.load.row_shape import shape_of
 from pipelines.load.step import LoadStep, PlannedLoad
 from pipelines.load.write_tasks import Parsed, Written, write_parts
 from pipelines.protocol import PipelineError
-from pipelines.sources.files.formats import file_format
+from pipelines.sources.files.formats import FileFormat, file_format
 from pipelines.sources.files.listing import SourceFile, list_files, partition_files
 from pipelines.sources.files.reading import read_split
 from pipelines.sources.files.splits import FileSplit, pack, plan_splits
@@ -35,7 +36,7 @@ class FileLoads:
 
     def plan(self, step: LoadStep) -> PlannedLoad | Sequence[str]:
         """Return the load of the files that the ledger does not have."""
-        found = self.files(step)
+        found = source_files(step.settings, self._source, step.partitions)
         plan = plan_files(step.spec, self._source, found, step.ledger.files, reload=step.reload)
         if not plan.files:
             return [f"{plan.loaded} files loaded before" if plan.loaded else f"no file matches {self._source.path}"]
@@ -48,16 +49,9 @@ class FileLoads:
             Replace(everything=step.spec.write_mode == "overwrite") if step.replaces else None,
         )
 
-    def files(self, step: LoadStep) -> list[SourceFile]:
-        """List the files of the source: those of the step's partitions when the path has a place for them."""
-        pattern = source_path(step, self._source.path)
-        if step.partitions is not None and "{" in pattern:
-            return partition_files(pattern, step.partitions, step.settings.storage_for(pattern))
-        return list_files(pattern, step.settings.storage_for(pattern))
-
     def _write(self, step: LoadStep, files: Sequence[SourceFile]) -> Written:
         source, session = self._source, step.spark()
-        kind = file_format(source.format or _ending(source.path), source.options)
+        kind = file_kind(source)
         shape = shape_of(step.spec, source, step.table)
         tasks = min(MOST_TASKS, _parallelism(session), 1 + sum(file.size for file in files) // TASK_BYTES)
         parts = [_to_payload(group) for group in pack(plan_splits(files, kind), tasks)]
@@ -73,9 +67,20 @@ class FileLoads:
         )
 
 
-def source_path(step: LoadStep, path: str) -> str:
-    """Return the path of a source: a relative one starts at the folder of the declarations."""
-    return path if "://" in path or path.startswith("/") else str(step.settings.folder / path)
+def source_files(settings: Settings, source: FilesSource, partitions: Sequence[str] | None) -> list[SourceFile]:
+    """List the files of a source, sorted by path: those of the partitions when the path has a place for them."""
+    pattern = source.path
+    if "://" not in pattern and not pattern.startswith("/"):
+        pattern = str(settings.folder / pattern)
+    options = settings.storage_for(pattern)
+    if partitions is not None and "{" in source.path:
+        return partition_files(pattern, partitions, options)
+    return list_files(pattern, options)
+
+
+def file_kind(source: FilesSource) -> FileFormat:
+    """Return the format of the files of a source with its options; raises PipelineError for a wrong option."""
+    return file_format(source.format or _ending(source.path), source.options)
 
 
 def _ending(path: str) -> str:

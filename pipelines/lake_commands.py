@@ -1,0 +1,58 @@
+"""The commands of a declared lake: new, check, apply, infer and load."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from pathlib import Path
+
+from pipelines.declare import create_missing, differences, infer
+from pipelines.lake import Settings
+from pipelines.load.load import load_table
+from pipelines.new_lake import new_lake
+from pipelines.protocol import StepResult
+from pipelines.session import Spark
+
+Add = Callable[..., argparse.ArgumentParser]
+SETTINGS_ONLY = ("check", "apply", "infer")
+"""Commands that print lines and run no step."""
+
+
+def add_lake_commands(add: Add) -> None:
+    """Add the commands to the command line."""
+    making = add("new", "write the folder of a new lake with two example tables")
+    making.add_argument("folder", type=Path, metavar="PATH", help="a folder that does not exist or is empty")
+    add("check", "compare the declarations with the tables of the lake and with their sources")
+    add("apply", "create the declared tables that are not in the lake")
+    inferring = add("infer", "read the columns of a table from its files and write them into its declaration")
+    inferring.add_argument("--table", required=True, metavar="DATABASE.TABLE", help="the table")
+    loading = add("load", "load a table from its source, or some of its partitions", _load)
+    loading.add_argument("--table", required=True, metavar="DATABASE.TABLE", help="the table")
+    loading.add_argument(
+        "--partition", action="append", metavar="KEY", help="load only this partition; may be repeated"
+    )
+    loading.add_argument("--reload", action="store_true", help="load again what was loaded before")
+
+
+def write_new(folder: Path) -> str:
+    """Write a new lake and return what to do next."""
+    files = new_lake(folder)
+    return f"{folder} has {len(files)} files: read {folder / 'README.md'}"
+
+
+def lines_of(settings: Settings, asked: argparse.Namespace) -> tuple[list[str], bool]:
+    """Run ``check``, ``apply`` or ``infer``; return the lines to print, and whether all is well."""
+    if asked.command == "infer":
+        columns = infer(settings, asked.table)
+        width = max(map(len, columns))
+        return [f"{name:{width}}  {kind}" for name, kind in columns.items()], True
+    if asked.command == "apply":
+        created = create_missing(settings)
+        return [f"created {name}" for name in created] or ["nothing to do: all declared tables exist"], True
+    found = differences(settings)
+    lines = [f"{name} {text}" for name, texts in found.items() for text in texts]
+    return lines or [f"{len(found)} tables agree with their declarations"], not lines
+
+
+def _load(spark: Spark, settings: Settings, asked: argparse.Namespace) -> list[StepResult]:
+    return [load_table(spark, settings, asked.table, asked.partition, reload=asked.reload)]
