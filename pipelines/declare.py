@@ -22,7 +22,7 @@ _INFERRED_FROM = 3
 
 
 def differences(settings: Settings) -> dict[str, list[str]]:
-    """Return for each declared table how the lake differs from its declaration, one sentence each; [] when it agrees."""
+    """Return for each declared table how it differs from its declaration, in sentences; [] when it agrees."""
     catalog = open_lake(settings)
     return {
         name: _differences(spec, catalog.table(name))

@@ -25,8 +25,8 @@ def expire(spark: Spark, settings: Settings, name: str, *, dry_run: bool = False
     """Delete tags whose time is over, then expire partitions, consumers, snapshots and lasting changelogs.
 
     Partitions and consumers expire by the table's options, snapshots by the retention in the settings. Each expiry is
-    planned, then applied; a plan that a concurrent tag or rollback made outdated is created again. Entries of the ledger
-    of loads in snapshots that expire are committed again before. Spark is started only when many files are deleted.
+    planned, then applied; a plan that a concurrent tag or rollback made outdated is created again. What the ledger of
+    loads has in snapshots that expire is committed again before. Spark is started only when many files are deleted.
     ``dry_run`` only reports what would be deleted.
     """
     started = time.monotonic()

@@ -18,7 +18,7 @@ from pipelines.lake.sources import FilesSource
 from pipelines.lake.table import Kinds
 from pipelines.protocol import PipelineError
 from pipelines.sources.files.listing import SourceFile
-from pipelines.sources.files.rules import RowRules
+from pipelines.sources.files.columns import RowRules
 
 KIND = "__kind"
 
