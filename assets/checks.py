@@ -7,7 +7,8 @@ import dagster as dg
 
 from assets.metadata import asset_key
 from assets.resources import LakeResource
-from pipelines.audit import Finding, audit
+from pipelines.audit import audit
+from pipelines.checks.finding import Finding
 from pipelines.lake import Settings
 from pipelines.show import existing
 
@@ -47,6 +48,7 @@ def check_result(finding: Finding) -> dg.AssetCheckResult:
         asset_key=asset_key(finding.table),
         check_name=finding.audit,
         passed=finding.passed,
+        severity=dg.AssetCheckSeverity.WARN if finding.severity == "warn" else dg.AssetCheckSeverity.ERROR,
         description=finding.sentence,
         metadata={"paimon/wrong": finding.wrong},
     )

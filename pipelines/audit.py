@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
@@ -13,27 +12,13 @@ from paimon_core.errors import CorruptTable
 from paimon_core.table.table import Table
 from pipelines import source
 from pipelines.carrier_day import CARRIER_DAY
+from pipelines.checks.finding import Finding
 from pipelines.dimensions import DIMENSIONS
 from pipelines.flights import CANCELLATIONS, FLIGHTS
 from pipelines.lake import Settings
 from pipelines.protocol import month_of
 from pipelines.tables import open_table, rows_by
 from pipelines.weather import WEATHER
-
-
-@dataclass(frozen=True)
-class Finding:
-    """The result of one audit of one table; ``wrong`` is the number of problems."""
-
-    audit: str
-    table: str
-    wrong: int
-    sentence: str
-
-    @property
-    def passed(self) -> bool:
-        """Whether the audit found no problem."""
-        return self.wrong == 0
 
 
 def audit_rows(settings: Settings, name: str, days: Sequence[date] | None = None) -> Finding:

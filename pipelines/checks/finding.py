@@ -1,0 +1,24 @@
+"""Finding: the result of one audit or declared check of one table."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Severity = Literal["error", "warn"]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """The result of one audit or check of one table; ``wrong`` is the number of problems."""
+
+    audit: str
+    table: str
+    wrong: int
+    sentence: str
+    severity: Severity = "error"
+
+    @property
+    def passed(self) -> bool:
+        """Whether no problem was found."""
+        return self.wrong == 0

@@ -1,0 +1,1 @@
+"""Sources: where the rows of declared tables come from."""
