@@ -16,7 +16,7 @@ from paimon_core.predicate import Predicate
 from paimon_core.types import TIMESTAMP_ROOTS, TypeRoot
 from pipelines.checks.context import CheckContext, LoadRecord, newest_write
 from pipelines.checks.row_checks import Result, Rows
-from pipelines.checks.text import EXAMPLES, texts
+from pipelines.checks.text import EXAMPLES, many, texts
 from pipelines.lake.checks import FreshnessCheck, RowCountCheck, VolumeCheck
 from pipelines.protocol import PipelineError
 
@@ -86,8 +86,8 @@ def _aged(what: str, age: float, most: float) -> Result:
     if age < 0:
         return 0, f"{what} is {-age:,.1f} hours in the future"
     if age > most:
-        return 1, f"{what} is {age:,.1f} hours old, more than {most:,g} hours"
-    return 0, f"{what} is {age:,.1f} hours old, at most {most:,g} hours are allowed"
+        return 1, f"{what} is {age:,.1f} hours old, more than {many(most, 'hour')}"
+    return 0, f"{what} is {age:,.1f} hours old, at most {many(most, 'hour')} allowed"
 
 
 def row_count(check: RowCountCheck, rows: Rows, context: CheckContext) -> Result:
@@ -101,17 +101,17 @@ def row_count(check: RowCountCheck, rows: Rows, context: CheckContext) -> Result
     count = rows.table.scan().count()
     outside = []
     if check.min is not None and count < check.min:
-        outside.append(f"{count:,} rows, fewer than {check.min:,}")
+        outside.append(f"{many(count, 'row')}, fewer than {check.min:,}")
     if check.max is not None and count > check.max:
-        outside.append(f"{count:,} rows, more than {check.max:,}")
+        outside.append(f"{many(count, 'row')}, more than {check.max:,}")
     if wrong or outside:
         return len(wrong) + len(outside), "; ".join([*outside, *problems, *more])
-    return 0, f"{count:,} rows; {_sums(context)}"
+    return 0, f"{many(count, 'row')}; {_sums(context)}"
 
 
 def _unequal(load: LoadRecord) -> str:
     return (
-        f"the load of snapshot {load.snapshot_id} read {load.rows_read:,} rows, "
+        f"the load of snapshot {load.snapshot_id} read {many(load.rows_read, 'row')}, "
         f"but wrote {load.rows_written:,} and rejected {load.rows_rejected:,}"
     )
 
@@ -122,7 +122,7 @@ def _sums(context: CheckContext) -> str:
         return "no load is recorded in the snapshots of the table"
     read, written = sum(load.rows_read for load in loads), sum(load.rows_written for load in loads)
     rejected = sum(load.rows_rejected for load in loads)
-    return f"{_loads(len(loads))} read {read:,} rows, wrote {written:,} and rejected {rejected:,}"
+    return f"{many(len(loads), 'load')} read {many(read, 'row')}, wrote {written:,} and rejected {rejected:,}"
 
 
 def volume(check: VolumeCheck, context: CheckContext) -> Result:
@@ -134,15 +134,11 @@ def volume(check: VolumeCheck, context: CheckContext) -> Result:
         return 0, "no load is recorded in the snapshots of the table"
     *before, last = context.history
     before = before[-check.loads :]
+    wrote, earlier = many(last.rows_written, "row"), many(len(before), "load")
     if len(before) < min(_FEW_LOADS, check.loads):
-        return (
-            0,
-            f"the last load wrote {last.rows_written:,} rows; {_loads(len(before))} before it are too few to compare",
-        )
+        return 0, f"the last load wrote {wrote}; {earlier} before it: too few to compare"
     mean = sum(load.rows_written for load in before) / len(before)
-    wrote = (
-        f"the last load wrote {last.rows_written:,} rows, the {_loads(len(before))} before it {mean:,.1f} on average"
-    )
+    wrote = f"the last load wrote {wrote}, the {earlier} before it {mean:,.1f} on average"
     if mean == 0:
         return 0, f"{wrote}: no comparison is possible"
     low, high = check.min_ratio * mean, check.max_ratio * mean
@@ -150,7 +146,3 @@ def volume(check: VolumeCheck, context: CheckContext) -> Result:
     if low <= last.rows_written <= high:
         return 0, f"{wrote}; {allowed}"
     return 1, f"{wrote}; only {allowed}"
-
-
-def _loads(count: int) -> str:
-    return f"{count:,} load{'' if count == 1 else 's'}"

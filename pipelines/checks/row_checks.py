@@ -161,7 +161,7 @@ def unique(check: UniqueCheck, rows: Rows) -> Result:
 
 
 def counted(rows: pa.Table, names: Sequence[str]) -> pa.Table:
-    """Return the different values of these columns, in the order of their first rows, and the column of their counts."""
+    """Return the different values of these columns, in the order of their first rows, with their counts."""
     return rows.group_by(list(names), use_threads=False).aggregate([([], _COUNT)])
 
 

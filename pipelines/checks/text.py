@@ -55,6 +55,11 @@ def a(noun: str) -> str:
     return f"{'an' if noun[:1].lower() in 'aeiou' else 'a'} {noun}"
 
 
+def many(count: float, noun: str) -> str:
+    """Return the number with its noun: ``1 row``, ``1,204 rows``."""
+    return f"{f'{count:,}' if isinstance(count, int) else f'{count:,g}'} {noun}{'' if count == 1 else 's'}"
+
+
 def of_rows(wrong: int, total: int, where: str) -> str:
     """Return ``3 of 1,204 rows have`` with the verb in its number."""
     return f"{wrong:,} of {total:,} rows{where} {'has' if wrong == 1 else 'have'}"

@@ -124,8 +124,8 @@ def _named(parts: Sequence[_Token], after: _Token | None, is_table: bool, before
     if is_table and after is not None and after.upper == "(":
         return []  # a function that returns a table
     if not is_table:
-        # The first two parts may be a table, and what follows a column of it.
-        return [_of(parts[:2], is_table=False)] if len(parts) > 2 or (after is not None and after.upper == "*") else []
+        # The first two parts may be a table, and what follows a column of it, or all of them (``db.t.*``).
+        return [_of(parts[:2], is_table=False)] if len(parts) > 2 or (after is not None and after.text == ".") else []
     by_keyword = bool(before) and before[-1].upper == "TABLE"
     return [_of(parts, is_table=True, takes_alias=not by_keyword and _is_free(after))]
 

@@ -30,9 +30,8 @@ def with_views(spark: SparkSession, query: str, tables: Mapping[str, TableView |
     is not given, for a statement that is not a query, and for a query that Spark refuses.
     """
     if not is_query(query):
-        raise PipelineError(
-            f"the SQL must be a query (SELECT, WITH, VALUES, FROM or TABLE): {' '.join(query.split())!r:.80}"
-        )
+        shown = " ".join(query.split())
+        raise PipelineError(f"the SQL must be a query, with SELECT, WITH, FROM, VALUES or TABLE first: {shown!r:.80}")
     named = [(one, _given(one, tables)) for one in named_tables(query)]
     used = list(dict.fromkeys(name for one, name in named if name is not None and one.is_table))
     views = {name: f"paimon_{uuid.uuid4().hex}" for name in used}

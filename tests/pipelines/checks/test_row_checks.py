@@ -213,9 +213,7 @@ def test_what_cannot_be_evaluated_fails_and_hides_nothing(warehouse: str) -> Non
     assert damaged[1].startswith("cannot be evaluated: ")
 
 
-def test_a_snapshot_that_expires_during_the_checks_is_replaced(
-    warehouse: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_snapshot_that_expires_during_the_checks_is_replaced(warehouse: str, monkeypatch: pytest.MonkeyPatch) -> None:
     table = create(warehouse, orders(amount=[1, 2]))
     original, calls = Scan.to_batches, []
 
