@@ -8,7 +8,7 @@ import dagster as dg
 from assets.metadata import asset_key
 from assets.resources import LakeResource
 from pipelines.audit import audit
-from pipelines.checks.finding import Finding
+from pipelines.checks import Finding
 from pipelines.lake import Settings
 from pipelines.show import existing
 

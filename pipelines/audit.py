@@ -12,7 +12,7 @@ from paimon_core.errors import CorruptTable
 from paimon_core.table.table import Table
 from pipelines import source
 from pipelines.carrier_day import CARRIER_DAY
-from pipelines.checks.finding import Finding
+from pipelines.checks import Finding
 from pipelines.dimensions import DIMENSIONS
 from pipelines.flights import CANCELLATIONS, FLIGHTS
 from pipelines.lake import Settings

@@ -98,7 +98,7 @@ def row_count(check: RowCountCheck, rows: Rows, context: CheckContext) -> Result
     wrong = [load for load in context.history if load.rows_read != load.rows_written + load.rows_rejected]
     problems = [_unequal(load) for load in wrong[:EXAMPLES]]
     more = [f"{len(wrong) - EXAMPLES:,} more loads differ"] if len(wrong) > EXAMPLES else []
-    count = rows.table.scan().count()
+    count = rows.total
     outside = []
     if check.min is not None and count < check.min:
         outside.append(f"{many(count, 'row')}, fewer than {check.min:,}")

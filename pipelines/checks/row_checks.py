@@ -46,6 +46,11 @@ class Rows:
         """The number of checked rows, counted once for all checks."""
         return self.table.scan(where=self.where).count()
 
+    @cached_property
+    def total(self) -> int:
+        """The number of rows of the whole table."""
+        return self.count if self.where is None else self.table.scan().count()
+
     @property
     def place(self) -> str:
         """A text that says which rows are checked, when these are not all."""
@@ -82,7 +87,8 @@ def not_null(check: NotNullCheck, rows: Rows) -> Result:
         for name, n in nulls.items()
         if n
     ]
-    return wrong, "; ".join(found)
+    more = [f"{len(found) - EXAMPLES} more columns have nulls"] if len(found) > EXAMPLES else []
+    return wrong, "; ".join([*found[:EXAMPLES], *more])
 
 
 def accepted_values(check: AcceptedValuesCheck, rows: Rows) -> Result:
@@ -146,7 +152,8 @@ def unique(check: UniqueCheck, rows: Rows) -> Result:
     for splits in groups.values():
         part = pa.Table.from_batches([batch for split in splits for batch in scan.read(split)], scan.schema)
         total += part.num_rows
-        part = part.filter(reduce(pc.or_, [pc.is_valid(part[name]) for name in names]))
+        if all(part[name].null_count for name in names):
+            part = part.filter(reduce(pc.or_, [pc.is_valid(part[name]) for name in names]))
         counts = counted(part, names)
         wrong += part.num_rows - counts.num_rows
         top = _most_frequent(counts.filter(pc.greater(counts[_COUNT], 1)))

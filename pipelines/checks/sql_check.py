@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from collections import ChainMap
+from typing import TYPE_CHECKING, cast
 
 from paimon_core.table.view import TableView
 from pipelines.checks.context import CheckContext
@@ -30,7 +30,8 @@ def sql(check: SqlCheck, rows: Rows, context: CheckContext, spark: Spark | None)
     # Imported here, because sensors evaluate the other checks without Spark.
     from pipelines.sources.views import collected, with_views
 
-    tables: Mapping[str, TableView] = {**context.tables, rows.table.name: rows.table}
+    # A chain, because the tables of the context may be opened only when they are looked up.
+    tables = ChainMap({rows.table.name: rows.table}, cast(dict[str, TableView], context.tables))
     found = collected(with_views(spark(), check.query, tables), limit=_COUNTED + 1)
     if not found:
         return 0, "the query returned no row"

@@ -16,7 +16,8 @@ _LISTED = 8
 
 def texts(column: pa.ChunkedArray) -> list[str]:
     """Return the values of a short column as texts for people."""
-    if pa.types.is_timestamp(column.type):  # Python's datetime has no nanoseconds
+    kind = column.type
+    if pa.types.is_date(kind) or pa.types.is_timestamp(kind):  # Python has no nanoseconds, and no years above 9999
         return ["null" if v is None else _time(v) for v in column.cast(pa.string()).to_pylist()]
     return [shown(value) for value in column.to_pylist()]
 

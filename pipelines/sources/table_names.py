@@ -113,7 +113,7 @@ def _advance(levels: list[_Level], token: _Token, before: _Token | None) -> None
     elif word == "FROM" and not (before and before.upper == "DISTINCT"):
         if level.is_query or before is None or before.upper == "(":
             level.is_query = level.in_from = level.awaits_table = True
-    elif word == "TABLE" or (level.in_from and word in ("JOIN", ",")):
+    elif word in ("TABLE", "JOIN") or (level.in_from and word == ","):
         level.awaits_table = True
     elif word in _ENDS_FROM or word == "WITH":
         level.in_from = False

@@ -22,6 +22,8 @@ PUBLIC_LISTS = {
     "paimon_core.predicate",
     "paimon_core.spark",
     "pipelines",
+    "pipelines.checks",
+    "pipelines.lake",
     "assets",
 }
 

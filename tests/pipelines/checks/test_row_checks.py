@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -19,7 +21,7 @@ from pipelines.checks.context import CheckContext
 from pipelines.checks.finding import Finding
 from pipelines.checks.row_checks import counted
 from pipelines.checks.run import run_check, run_checks
-from pipelines.lake import TableSpec
+from pipelines.lake import ROOT, TableSpec
 
 NOW = CheckContext(now=datetime(2024, 1, 2, tzinfo=UTC))
 
@@ -242,3 +244,28 @@ def test_a_table_never_written_passes(warehouse: str) -> None:
         "0 rows, no two with the same id",
         "0 rows, none with an amount below 1",
     ]
+
+
+@pytest.mark.parametrize(
+    ("values", "text"),
+    [
+        (pa.array([True, True]), "true"),
+        (pa.array([b"\x01\xff"] * 2), "0x01ff"),
+        (pa.array([Decimal("1.50")] * 2), "1.50"),
+        (pa.array([3_000_000, 3_000_000], pa.date32()), "10183-09-21"),
+        (pa.array([1_700_000_000_123_456_789] * 2, pa.timestamp("ns")), "2023-11-14 22:13:20.123456789"),
+        (pa.array([1_700_000_000_000] * 2, pa.timestamp("ms", "UTC")), "2023-11-14 22:13:20Z"),
+        (pa.array([45_000_000] * 2, pa.time32("ms")), "12:30:00"),
+        (pa.array([0.5, 0.5], pa.float32()), "0.5"),
+        (pa.array(["x" * 90] * 2), "x" * 60 + "..."),
+        (pa.array(["two\nlines"] * 2), "'two\\nlines'"),
+    ],
+)
+def test_examples_of_every_type(warehouse: str, values: pa.Array, text: str) -> None:
+    table = create(warehouse, orders(value=values))
+    assert found(table, {"type": "unique", "columns": ["value"]})[1].endswith(f": {text} (2 times)")
+
+
+def test_checks_need_no_spark() -> None:
+    code = "import sys, pipelines.checks; sys.exit('pyspark' in sys.modules or 'dagster' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], cwd=ROOT).returncode == 0

@@ -10,6 +10,7 @@ from pyspark.sql import SparkSession
 
 import paimon_core as paimon
 from paimon_core.table.table import Table
+from paimon_core.table.view import TableView
 from pipelines.checks.context import CheckContext
 from pipelines.checks.run import run_check
 from pipelines.lake import TableSpec
@@ -43,6 +44,7 @@ def rows(spark: SparkSession, query: str, **tables: object) -> list[str]:
         "SELECT ods.id FROM `ods`.`orders` ods WHERE 'ods.orders' = concat('ods', '.orders') AND ods.customer = 'a'",
         "WITH t AS (TABLE ods.orders) SELECT id FROM t WHERE t.customer = 'a'",
         "FROM ods.orders TABLESAMPLE (100 PERCENT) SELECT id WHERE customer = 'a'",
+        "FROM ods.orders |> WHERE customer = 'a' |> JOIN ods.orders o USING (id) |> SELECT id",
         "SELECT id FROM (ods.orders CROSS JOIN (SELECT 1 AS one)) WHERE orders.customer = 'a';",
     ],
 )
@@ -85,10 +87,12 @@ def test_a_query_reads_only_the_tables_that_it_names(spark: SparkSession, orders
     assert with_views(spark, "SELECT count(*) AS n FROM ods.orders", tables).collect()[0].n == 3
 
 
-def found(spark: SparkSession, orders: Table, query: str, table: object = None) -> tuple[int, str]:
+def found(
+    spark: SparkSession, orders: Table, query: str, table: TableView | None = None, context: CheckContext = CONTEXT
+) -> tuple[int, str]:
     check = {"type": "sql", "name": "none", "query": query}
     spec = TableSpec.model_validate({"name": "ods.orders", "natural_key": "id", "checks": [check]})
-    finding = run_check(spec.checks[0], spec, table or orders, context=CONTEXT, spark=lambda: spark)  # type: ignore[arg-type]
+    finding = run_check(spec.checks[0], spec, table or orders, context=context, spark=lambda: spark)
     return finding.wrong, finding.sentence
 
 
@@ -101,6 +105,14 @@ def test_a_sql_check_must_return_no_row(spark: SparkSession, orders: Table) -> N
     assert found(spark, orders, "SELECT * FROM ods.orders WHERE id > 3") == (0, "the query returned no row")
     many = "SELECT explode(sequence(1, 5000)) FROM ods.orders"
     assert found(spark, orders, many)[1].startswith("the query returned more than 1,000 rows and must return none: ")
+
+
+def test_a_sql_check_names_other_tables_of_the_lake(spark: SparkSession, orders: Table) -> None:
+    query = "SELECT o.id FROM ods.orders o ANTI JOIN ods.known k ON o.id = k.id"
+    assert "names ods.known, which is not one of its tables: ods.orders" in found(spark, orders, query)[1]
+    context = CheckContext(CONTEXT.now, tables={"ods.known": orders.at(snapshot=1)})
+    orders.write(pa.table({"id": [4]}))
+    assert found(spark, orders, query, context=context)[1].endswith("must return none: {id: 4}")
 
 
 def test_a_sql_check_that_fails_while_it_runs(spark: SparkSession, orders: Table) -> None:
