@@ -55,20 +55,24 @@ def load_records(table: TableView) -> list[LoadRecord]:
     Snapshots of the load's user without figures (such as those that only carry the ledger on) are left out. Raises
     CorruptTable for figures that are not whole numbers.
     """
-    user = f"load {table.name}"
-    return [
-        _record(table.name, snapshot)
-        for snapshot in _history(table)
-        if snapshot["commit_user"] == user
-        and snapshot["commit_kind"] not in _WITHOUT_ROWS
-        and ROWS_READ in snapshot["properties"]
-    ]
+    return [_record(table.name, snapshot) for snapshot in _history(table) if _is_load(table, snapshot)]
 
 
 def newest_write(table: TableView) -> datetime | None:
     """Return the time of the newest snapshot that changed rows; None when there is none or all have expired."""
-    times = [s["commit_time"] for s in _history(table) if s["commit_kind"] not in _WITHOUT_ROWS]
+    changes = (s for s in _history(table) if s["commit_kind"] not in _WITHOUT_ROWS)
+    # What a load's user commits without figures has no rows: it only carries the ledger on.
+    times = [s["commit_time"] for s in changes if s["commit_user"] != _user(table) or _is_load(table, s)]
     return times[-1] if times else None
+
+
+def _user(table: TableView) -> str:
+    return f"load {table.name}"
+
+
+def _is_load(table: TableView, snapshot: Mapping[str, Any]) -> bool:
+    is_change = snapshot["commit_kind"] not in _WITHOUT_ROWS
+    return is_change and snapshot["commit_user"] == _user(table) and ROWS_READ in snapshot["properties"]
 
 
 def _history(table: TableView) -> list[dict[str, Any]]:

@@ -111,6 +111,15 @@ def test_freshness_without_loads_is_that_of_the_newest_change(table: Table) -> N
     assert sentence == f"the newest snapshot, of {at:%Y-%m-%d %H:%M:%S} UTC, is 2.0 hours old, more than 1 hour"
 
 
+def test_a_ledger_that_is_carried_on_makes_no_table_fresh(table: Table) -> None:
+    table.commit([], user="load ods.orders", identifier=1, properties={"pipeline.step": "carry-on"})
+    assert table.latest_snapshot() is not None
+    assert found(table, {"type": "freshness", "max_hours": 1}) == (
+        1,
+        "no load and no other change of rows is recorded in the snapshots of the table: its age is unknown",
+    )
+
+
 def test_freshness_of_a_column(table: Table) -> None:
     stamps = [datetime(2024, 1, 31, 6), datetime(2024, 1, 30)]
     zoned = pa.array(stamps, pa.timestamp("us")).cast(pa.timestamp("us", "UTC"))
