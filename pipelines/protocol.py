@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from datetime import date, timedelta
 from typing import Any
 
+from pipelines.finding import Finding
+
 
 class PipelineError(Exception):
     """A step cannot do what was requested; the message is one sentence for the user."""
@@ -53,6 +55,8 @@ class StepResult:
     rows_per_partition: Mapping[str, int] = field(default_factory=dict)
     """Rows that a reader sees, by day or month, for the requested partitions."""
     details: Mapping[str, str | int | float] = field(default_factory=dict)
+    findings: tuple[Finding, ...] = ()
+    """The results of the checks that ran before the step was published."""
     note: str = ""
     """A text about what was done, for steps where the number of written rows does not show it."""
 

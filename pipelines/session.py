@@ -17,6 +17,20 @@ from pipelines.protocol import PipelineError
 Spark: TypeAlias = Callable[[], SparkSession]
 """How steps receive Spark: they call it when they need it, so a step with nothing to do starts no JVM."""
 
+_DEFAULTS = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.execution.arrow.pyspark.enabled": "true",
+}
+_LOCAL_DEFAULTS = {
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.sql.shuffle.partitions": "4",
+    # A simple garbage collector, so that short sessions start faster.
+    "spark.driver.extraJavaOptions": "-XX:+UseSerialGC",
+}
+
 
 def start_session(settings: Settings) -> SparkSession:
     """Start the session, or return the running one; raises PipelineError when Java is not found."""
@@ -40,7 +54,8 @@ def require_java() -> None:
 
 
 def _configuration(settings: Settings) -> dict[str, str]:
-    conf = dict(settings.spark.conf)
+    local = settings.spark.master.startswith("local")
+    conf = {**_DEFAULTS, **(_LOCAL_DEFAULTS if local else {}), **settings.spark.conf}
     logging = f"-Dlog4j2.configurationFile={(CONFIGS / 'log4j2.properties').as_uri()}"
     java = "spark.driver.extraJavaOptions"
     conf[java] = " ".join(part for part in (conf.get(java), logging) if part)

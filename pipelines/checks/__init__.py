@@ -4,9 +4,9 @@ Other packages import from here.
 """
 
 from pipelines.checks.context import CheckContext, LoadRecord, load_records
-from pipelines.checks.finding import Finding, Severity
 from pipelines.checks.problems import problems
 from pipelines.checks.run import run_check, run_checks
+from pipelines.finding import Finding, Severity
 
 __all__ = [
     "CheckContext",

@@ -10,10 +10,10 @@ from paimon_core.errors import PaimonError
 from paimon_core.metadata.latest_snapshot import is_missing
 from paimon_core.table.view import TableView
 from pipelines.checks.context import CheckContext
-from pipelines.checks.finding import Finding
 from pipelines.checks.load_checks import freshness, row_count, volume
 from pipelines.checks.row_checks import Result, Rows, accepted_values, not_null, range_, unique
 from pipelines.checks.sql_check import sql
+from pipelines.finding import Finding
 from pipelines.lake import SettingsError, TableSpec
 from pipelines.lake.checks import (
     AcceptedValuesCheck,

@@ -95,7 +95,7 @@ def _ending(path: str) -> str:
 def _parallelism(session: SparkSession) -> int:
     """Return the number of tasks that run at the same time, 2 where the session does not say it."""
     try:
-        return max(1, session.sparkContext.defaultParallelism)
+        return max(1, int(session.sparkContext.defaultParallelism))
     except PySparkException:  # Spark Connect has no Spark context
         return 2
 

@@ -9,17 +9,23 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
 
 from paimon_core.commit.abort import abort
 from paimon_core.errors import CommitConflict
 from paimon_core.metadata.snapshot import Snapshot
+from paimon_core.table.view import TableView
+from pipelines.checks.context import CheckContext, load_records
+from pipelines.checks.run import run_checks
+from pipelines.finding import Finding
 from pipelines.lake import Settings, TableSpec
 from pipelines.lake.sources import DatabaseSource, FilesSource, PythonSource, SqlSource
 from pipelines.load.commit import Audit, LoadCommit, NumberTaken, commit_load
 from pipelines.load.files import FileLoads
 from pipelines.load.frames import PythonLoads, SqlLoads
 from pipelines.load.ledger import PARTITIONS, READ, REJECTED, STEP, WRITTEN, read_ledger
-from pipelines.load.partition_keys import check_key
+from pipelines.load.partition_keys import check_key, rows_of
 from pipelines.load.rejects import check_share, entry, newest_number, open_rejects, publish_rejects
 from pipelines.load.step import LoadStep, PlannedLoad, TableSource
 from pipelines.load.write_tasks import Written
@@ -61,16 +67,15 @@ def load_table(
         step = LoadStep(spark, settings, spec, table, rejects, ledger, number, keys, run_key, reload)
         plan = source.plan(step)
         if not isinstance(plan, PlannedLoad):
-            return result_of(f"load {name}", table, before, started, skipped=tuple(plan))
+            return result_of("load", table, before, started, skipped=tuple(plan))
         try:
-            snapshot, written = _load(step, plan, properties)
+            snapshot, written, findings = _load(step, plan, properties)
         except NumberTaken:
             continue
         publish_rejects(table, rejects)
         counts = {"rows_read": written.rows_read, "rows_rejected": written.rows_rejected}
-        return result_of(
-            f"load {name}", table, before, started, commits=[snapshot.id], details={**plan.details, **counts}
-        )
+        result = result_of("load", table, before, started, commits=[snapshot.id], details={**plan.details, **counts})
+        return replace(result, findings=findings)
     raise CommitConflict(f"{name}: {_TRIES} tries lost against other loads of this table: load it again later")
 
 
@@ -89,15 +94,11 @@ def source_of(spec: TableSpec) -> TableSource:
             raise PipelineError(f"{spec.name}: its declaration has no source, so it cannot be loaded")
 
 
-def _load(step: LoadStep, plan: PlannedLoad, properties: Mapping[str, str] | None) -> tuple[Snapshot, Written]:
+def _load(
+    step: LoadStep, plan: PlannedLoad, properties: Mapping[str, str] | None
+) -> tuple[Snapshot, Written, tuple[Finding, ...]]:
     spec = step.spec
     written = plan.write()
-    try:
-        check_share(spec, written)
-    except AuditFailed:
-        abort(written.messages, step.table.context)
-        abort(written.rejects, step.rejects.context)
-        raise
     said = {
         STEP: f"load {spec.name}",
         READ: str(written.rows_read),
@@ -108,13 +109,31 @@ def _load(step: LoadStep, plan: PlannedLoad, properties: Mapping[str, str] | Non
         **entry(written.rejects),
         **plain(properties),
     }
-    snapshot = commit_load(step.table, written.messages, LoadCommit(step.number, said, plan.replace, _audit(step)))
-    return snapshot, written
+    findings: list[Finding] = []
+    audit = _audit(step, findings)
+    try:
+        check_share(step.table, spec, written)
+        snapshot = commit_load(step.table, written.messages, LoadCommit(step.number, said, plan.replace, audit))
+    except (AuditFailed, CommitConflict, NumberTaken):
+        abort(written.rejects, step.rejects.context)
+        raise
+    return snapshot, written, tuple(findings)
 
 
-def _audit(step: LoadStep) -> Audit | None:
-    """Return the checks that must pass before the load is published; None when there are none."""
-    return None
+def _audit(step: LoadStep, findings: list[Finding]) -> Audit | None:
+    """Return the checks that must pass before the load is published, which add to ``findings``; None without such."""
+    if not any(check.block for check in step.spec.checks):
+        return None
+
+    def audit(table: TableView) -> list[str]:
+        where = None
+        if step.partitions is not None and step.spec.partitions is not None and step.spec.partitions.column:
+            where = rows_of(step.spec, table, step.partitions, step.spec.partitions)
+        context = CheckContext(where=where, now=datetime.now(UTC), history=load_records(step.table))
+        findings[:] = run_checks(step.spec, table, blocking=True, context=context, spark=step.spark)
+        return [f"{f.audit}: {f.sentence}" for f in findings if not f.passed and f.severity == "error"]
+
+    return audit
 
 
 def _checked_partitions(spec: TableSpec, partitions: Sequence[str] | None) -> tuple[str, ...] | None:

@@ -11,6 +11,7 @@ import base64
 import json
 from collections.abc import Sequence
 
+from paimon_core.commit.abort import abort
 from paimon_core.errors import InvalidRequest
 from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.table.table import Table
@@ -66,9 +67,10 @@ def newest_number(rejects: Table, table: str) -> int:
     return max((load.number for load in loads_of(rejects, table)), default=0)
 
 
-def check_share(spec: TableSpec, written: Written) -> None:
-    """Raise AuditFailed when a larger share of the rows was rejected than the declaration allows."""
+def check_share(table: Table, spec: TableSpec, written: Written) -> None:
+    """Raise AuditFailed, and delete the files of the load, when more rows were rejected than the declaration allows."""
     if written.rows_rejected > spec.rejects.max_share * written.rows_read:
+        abort(written.messages, table.context)
         share = written.rows_rejected / written.rows_read
         raise AuditFailed(
             f"{spec.name} was not changed: {written.rows_rejected:,} of {written.rows_read:,} rows do not fit "

@@ -13,12 +13,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from paimon_core.table.table import Table
+from paimon_core.types import parse_type
 from pipelines.lake import TableSpec
 from pipelines.lake.sources import FilesSource
 from pipelines.lake.table import Kinds
 from pipelines.protocol import PipelineError
+from pipelines.sources.files.columns import RowRules, arrow_field
 from pipelines.sources.files.listing import SourceFile
-from pipelines.sources.files.columns import RowRules
 
 KIND = "__kind"
 
@@ -34,6 +35,8 @@ class RowShape:
     added: Mapping[str, tuple[str, pa.DataType]]
     """Column of the table to ``partition`` or ``file``, and its type."""
     kinds: Kinds | None
+    keeps_kinds: bool = False
+    """Whether the column of kinds is a column of the table too."""
 
     @property
     def kinds_column(self) -> str | None:
@@ -48,34 +51,28 @@ class RowShape:
             rows = rows.append_column(column, pa.repeat(pa.scalar(text, pa.string()).cast(kind), len(rows)))
         if self.kinds is None:
             return rows
-        codes = kind_texts(rows[self.kinds.column], self.kinds)
-        rows = rows if self.kinds.column in self._table_columns else rows.drop_columns([self.kinds.column])
-        return rows.append_column(KIND, codes)
-
-    @property
-    def _table_columns(self) -> set[str]:
-        return {self.renamed.get(name, name) for name in self.file_schema.names if name != KIND}
+        kinds = kind_texts(rows[self.kinds.column], self.kinds)
+        rows = rows if self.keeps_kinds else rows.drop_columns([self.kinds.column])
+        return rows.append_column(KIND, kinds)
 
 
 def shape_of(spec: TableSpec, source: FilesSource, table: Table) -> RowShape:
     """Return the shape of the files of a table; raises PipelineError for columns that the table does not have."""
-    schema = table.arrow_schema
-    for role, names in (("rename", source.rename.values()), ("add", source.add)):
-        for name in names:
-            if name not in schema.names:
-                raise PipelineError(f"{spec.name}: source.{role} names {name!r}, which is not a column of the table")
-    names = {column: file for file, column in source.rename.items()}
-    fields = [f.with_name(names.get(f.name, f.name)) for f in schema if f.name not in source.add]
-    required = [f.name for f in table.schema.fields if not f.type.nullable and f.name not in source.add]
-    not_null = tuple(names.get(name, name) for name in required)
-    accepted: dict[str, tuple[str, ...]] = {}
-    if spec.kinds is not None:
-        accepted[spec.kinds.column] = (*spec.kinds.insert, *spec.kinds.update, *spec.kinds.delete)
-        if spec.kinds.column not in [f.name for f in fields]:
-            fields.append(pa.field(spec.kinds.column, pa.string()))
-            not_null = (*not_null, spec.kinds.column)
-    added = {column: (what, schema.field(column).type) for column, what in source.add.items()}
-    return RowShape(pa.schema(fields), RowRules(not_null, accepted), dict(source.rename), added, spec.kinds)
+    names = table.schema.names
+    for role, columns in (("rename", source.rename.values()), ("add", source.add)):
+        for column in columns:
+            if column not in names:
+                raise PipelineError(f"{spec.name}: source.{role} names {column!r}, which is not a column of the table")
+    named = {column: file for file, column in source.rename.items()}
+    fields = {named.get(f.name, f.name): f.type for f in table.schema.fields if f.name not in source.add}
+    required = [name for name, kind in fields.items() if not kind.nullable]
+    keeps_kinds = spec.kinds is not None and spec.kinds.column in names
+    if spec.kinds is not None and not keeps_kinds:
+        fields[spec.kinds.column] = parse_type("STRING NOT NULL")
+        required.append(spec.kinds.column)
+    schema = pa.schema([arrow_field(name, kind.with_nullable(True)) for name, kind in fields.items()])
+    added = {column: (what, table.arrow_schema.field(column).type) for column, what in source.add.items()}
+    return RowShape(schema, RowRules(tuple(required)), dict(source.rename), added, spec.kinds, keeps_kinds)
 
 
 def kind_texts(values: pa.Array, kinds: Kinds) -> pa.Array:

@@ -8,16 +8,18 @@ files; only the messages that Spark returns are committed.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
+from paimon_core.commit.abort import abort
 from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.spark.reference import TableReference
 from paimon_core.spark.tasks import run_tasks
 from paimon_core.table.table import Table
 from paimon_core.write.table_writer import TableWriter
+from pipelines.protocol import PipelineError
 
 Parsed = tuple[pa.RecordBatch, pa.RecordBatch]
 """Rows of the table (with a column of kinds where the load has kinds), and rejected rows."""
@@ -45,6 +47,18 @@ def row_count(messages: Sequence[CommitMessage]) -> int:
     return sum(file.row_count for message in messages for file in message.new_files)
 
 
+@dataclass(frozen=True)
+class _Answer:
+    """What one task returns; ``error`` is a sentence for the user, and then the task has written nothing."""
+
+    lane: int
+    messages: list[bytes] = field(default_factory=list)
+    rejects: list[bytes] = field(default_factory=list)
+    rows_read: int = 0
+    rows_written: int = 0
+    error: str | None = None
+
+
 def write_parts(
     spark: SparkSession,
     parts: Sequence[bytes],
@@ -55,17 +69,19 @@ def write_parts(
     kinds: str | None,
     overwrites: bool,
 ) -> Written:
-    """Read and write all parts, one task each; the rows become visible when the returned messages are committed."""
+    """Read and write all parts, one task each; the rows become visible when the returned messages are committed.
+
+    Raises PipelineError when ``read`` raises one in a task; what the other tasks wrote is deleted then.
+    """
     target, reject_target = TableReference.of(table.context), TableReference.of(rejects.context)
 
-    def work(payload: bytes) -> Iterator[pa.RecordBatch]:
-        lane = int.from_bytes(payload[:4], "big")
+    def write(lane: int, part: bytes) -> _Answer:
         with (
             TableWriter(target.open(), ignore_existing=overwrites, lane=lane) as writer,
             TableWriter(reject_target.open()) as reject_writer,
         ):
             rows_read = rows_written = 0
-            for rows, rejected in read(payload[4:]):
+            for rows, rejected in read(part):
                 rows_read += len(rows) + len(rejected)
                 rows_written += len(rows)
                 if len(rows):
@@ -73,18 +89,30 @@ def write_parts(
                 if len(rejected):
                     reject_writer.write(rejected)
             messages = [m.to_bytes() for m in writer.flush()]
-            reject_messages = [m.to_bytes() for m in reject_writer.flush()]
-        answer = (lane, messages, reject_messages, rows_read, rows_written)
-        yield pa.record_batch([pa.array([value], f.type) for value, f in zip(answer, _ANSWER, strict=True)], _ANSWER)
+            return _Answer(lane, messages, [m.to_bytes() for m in reject_writer.flush()], rows_read, rows_written)
+
+    def work(payload: bytes) -> Iterator[pa.RecordBatch]:
+        lane = int.from_bytes(payload[:4], "big")
+        try:
+            answer = write(lane, payload[4:])
+        except PipelineError as error:  # returned as a value, because Spark would repeat the task and wrap the error
+            answer = _Answer(lane, error=str(error))
+        yield pa.record_batch([pa.array([getattr(answer, f.name)], f.type) for f in _ANSWER], _ANSWER)
 
     payloads = [lane.to_bytes(4, "big") + part for lane, part in enumerate(parts)]
     answers = sorted(run_tasks(spark, payloads, work, _SPARK_ANSWER).collect(), key=lambda row: row["lane"])
-    return Written(
+    written = Written(
         tuple(CommitMessage.from_bytes(bytes(m)) for row in answers for m in row["messages"]),
         tuple(CommitMessage.from_bytes(bytes(m)) for row in answers for m in row["rejects"]),
         sum(row["rows_read"] for row in answers),
         sum(row["rows_written"] for row in answers),
     )
+    for row in answers:
+        if row["error"] is not None:
+            abort(written.messages, table.context)
+            abort(written.rejects, rejects.context)
+            raise PipelineError(f"{table.name}: {row['error']}")
+    return written
 
 
 _ANSWER = pa.schema(
@@ -94,6 +122,9 @@ _ANSWER = pa.schema(
         ("rejects", pa.list_(pa.binary())),
         ("rows_read", pa.int64()),
         ("rows_written", pa.int64()),
+        ("error", pa.string()),
     ]
 )
-_SPARK_ANSWER = "lane int, messages array<binary>, rejects array<binary>, rows_read bigint, rows_written bigint"
+_SPARK_ANSWER = (
+    "lane int, messages array<binary>, rejects array<binary>, rows_read bigint, rows_written bigint, error string"
+)

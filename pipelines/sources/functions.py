@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, cast
 
 from pyspark.sql import DataFrame
 
@@ -53,7 +53,7 @@ def load_function(folder: Path, name: str) -> Callable[..., Any]:
         raise PipelineError(
             f"{name}: the function must take (spark, step), and it takes {inspect.signature(function)}"
         ) from None
-    return function
+    return cast(Callable[..., Any], function)
 
 
 def _module(folder: Path, name: str) -> ModuleType:

@@ -18,7 +18,7 @@ from paimon_core.table.query import Scan
 from paimon_core.table.table import Table
 from pipelines.checks import row_checks
 from pipelines.checks.context import CheckContext
-from pipelines.checks.finding import Finding
+from pipelines.finding import Finding
 from pipelines.checks.row_checks import counted
 from pipelines.checks.run import run_check, run_checks
 from pipelines.lake import ROOT, TableSpec

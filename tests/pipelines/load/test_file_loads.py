@@ -1,0 +1,215 @@
+"""Loads of files by Spark: every file once, every row in the table or in its table of rejects."""
+
+from __future__ import annotations
+
+import pytest
+
+from pipelines.load import load as loading
+from pipelines.load.ledger import loads_of
+from pipelines.load.rejects import publish_rejects
+from pipelines.protocol import AuditFailed, PipelineError
+
+ORDERS = """
+    columns: {id: BIGINT, day: STRING, amount: 'DECIMAL(6, 2)'}
+    primary_key: [id]
+    source: {type: files, path: "data/{date}.csv"}
+    partitions: {by: day, start: 2024-01-01, end: 2024-01-31}
+    rejects: {max_share: 0.5}
+"""
+EVENTS = """
+    columns: {id: BIGINT, text: STRING}
+    natural_key: [id]
+    source: {type: files, path: "in/*.csv"}
+    mode: append
+"""
+
+
+@pytest.fixture
+def orders(lake):
+    lake.declare("shop.orders", ORDERS)
+    lake.file("data/2024-01-01.csv", "id,day,amount\n1,a,1.50\n2,a,2.50\n")
+    lake.file("data/2024-01-02.csv", "id,day,amount\n2,b,20.00\n3,b,x\n4,b,4.00\n")
+    return lake
+
+
+def test_partitions_are_loaded_once_and_later_files_win(orders):
+    first = orders.load("shop.orders", "2024-01-01")
+    assert (first.details["files_read"], first.details["rows_read"]) == (1, 2)
+    second = orders.load("shop.orders", "2024-01-02", "2024-01-01")
+    assert (second.details["files_read"], second.details["rows_rejected"]) == (1, 1)
+    assert [str(row[2]) for row in orders.rows("shop.orders")] == ["1.50", "20.00", "4.00"]
+    third = orders.load("shop.orders", "2024-01-01", "2024-01-02")
+    assert (third.commits, third.skipped) == ((), ("2 files loaded before",))
+
+
+def test_a_rejected_row_has_its_file_line_column_reason_and_text(orders):
+    orders.load("shop.orders")
+    (row,) = orders.rows("shop.orders__rejects")
+    assert row[0].endswith("data/2024-01-02.csv")
+    assert (row[1], row[2], row[4]) == (3, "amount", "3,b,x")
+    assert "'x' is not valid for DECIMAL(6, 2)" in row[3]
+
+
+def test_read_is_written_plus_rejected(orders):
+    orders.load("shop.orders")
+    (load,) = loads_of(orders.table("shop.orders"))
+    found = [load.properties[f"pipeline.rows-{what}"] for what in ("read", "written", "rejected")]
+    assert found == ["5", "4", "1"]
+
+
+def test_too_many_rejects_publish_nothing(orders):
+    orders.declare("shop.orders", ORDERS.replace("0.5", "0.1"))
+    with pytest.raises(AuditFailed, match=r"1 of 5 rows do not fit \(20.0%\), and rejects.max_share is 10.0%"):
+        orders.load("shop.orders")
+    assert orders.rows("shop.orders") == []
+    assert orders.rows("shop.orders__rejects") == []
+    orders.declare("shop.orders", ORDERS)
+    assert orders.load("shop.orders").details["files_read"] == 2
+
+
+def test_a_load_that_died_before_its_rejects_were_published_has_them_published_by_the_next(orders, monkeypatch):
+    def die(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(loading, "publish_rejects", lambda table, rejects: None if not loads_of(table) else die())
+        with pytest.raises(KeyboardInterrupt):
+            orders.load("shop.orders")
+    assert orders.rows("shop.orders__rejects") == []
+    assert orders.load("shop.orders").skipped == ("2 files loaded before",)
+    assert len(orders.rows("shop.orders__rejects")) == 1
+    publish_rejects(orders.table("shop.orders"), orders.table("shop.orders__rejects"))
+    assert len(orders.rows("shop.orders__rejects")) == 1
+
+
+def test_rejects_of_a_load_after_a_rollback_are_published_too(orders):
+    orders.load("shop.orders", "2024-01-01")
+    orders.load("shop.orders", "2024-01-02")
+    orders.table("shop.orders").rollback(snapshot=1)
+    orders.load("shop.orders", "2024-01-02")
+    assert len(orders.rows("shop.orders__rejects")) == 2
+
+
+def test_a_folder_that_grows_is_loaded_file_by_file(lake):
+    lake.declare("log.events", EVENTS)
+    assert lake.load("log.events").skipped == ("no file matches in/*.csv",)
+    lake.file("in/a.csv", "id,text\n1,one\n")
+    lake.load("log.events")
+    lake.file("in/b.csv", "id,text\n2,two\n")
+    assert lake.load("log.events").details["files_read"] == 1
+    assert lake.rows("log.events") == [(1, "one"), (2, "two")]
+
+
+def test_a_changed_file_is_told_or_loaded_or_refused(lake):
+    lake.declare("log.events", EVENTS)
+    lake.file("in/a.csv", "id,text\n1,one\n")
+    lake.load("log.events")
+    lake.file("in/a.csv", "id,text\n1,one\n5,five\n")
+    lake.file("in/b.csv", "id,text\n2,two\n")
+    told = lake.load("log.events")
+    assert str(told.details["changed_files"]).endswith("in/a.csv")
+    assert lake.rows("log.events") == [(1, "one"), (2, "two")]
+    lake.declare("log.events", EVENTS.replace('"in/*.csv"', '"in/*.csv", changed: fail'))
+    with pytest.raises(PipelineError, match=r"a\.csv changed after it was loaded"):
+        lake.load("log.events")
+    lake.declare("log.events", EVENTS.replace('"in/*.csv"', '"in/*.csv", changed: load'))
+    assert lake.load("log.events").details["files_read"] == 1
+    assert len(lake.rows("log.events")) == 4
+
+
+def test_of_two_loads_at_the_same_time_the_second_loads_what_is_left(lake, monkeypatch):
+    lake.declare("log.events", EVENTS)
+    lake.file("in/a.csv", "id,text\n1,one\n")
+    real, others = loading.commit_load, []
+
+    def after_another(table, messages, load):
+        if not others:
+            others.append(True)
+            lake.file("in/b.csv", "id,text\n2,two\n")
+            assert lake.load("log.events").details["files_read"] == 2
+        return real(table, messages, load)
+
+    monkeypatch.setattr(loading, "commit_load", after_another)
+    assert lake.load("log.events").skipped == ("2 files loaded before",)
+    assert lake.rows("log.events") == [(1, "one"), (2, "two")]
+
+
+def test_a_file_with_other_columns_is_an_error_that_names_it_and_publishes_nothing(orders):
+    orders.file("data/2024-01-03.csv", "number,day,amount\n1,a,1.50\n")
+    with pytest.raises(PipelineError, match=r"shop\.orders: file .*2024-01-03\.csv .*'number'"):
+        orders.load("shop.orders")
+    assert orders.rows("shop.orders") == []
+
+
+def test_kinds_insert_update_and_delete(lake):
+    lake.declare(
+        "shop.stock",
+        """
+        columns: {sku: STRING, count: INT}
+        primary_key: [sku]
+        kinds: {column: op}
+        source: {type: files, path: "in/*.jsonl"}
+        """,
+    )
+    lines = ['{"sku": "a", "count": 1, "op": "I"}', '{"sku": "b", "count": 2, "op": "I"}']
+    lines += ['{"sku": "a", "count": 5, "op": "U"}', '{"sku": "b", "count": 2, "op": "D"}']
+    lake.file("in/1.jsonl", "\n".join(lines))
+    lake.load("shop.stock")
+    assert lake.rows("shop.stock") == [("a", 5)]
+
+
+def test_renamed_and_added_columns(lake):
+    lake.declare(
+        "log.visits",
+        """
+        columns: {id: BIGINT, day: STRING, origin: STRING}
+        natural_key: [id]
+        mode: append
+        partitions: {by: day, start: 2024-01-01}
+        source: {type: files, path: "in/{date}.csv", rename: {Number: id}, add: {day: partition, origin: file}}
+        """,
+    )
+    path = lake.file("in/2024-01-05.csv", "Number\n7\n")
+    lake.load("log.visits", "2024-01-05")
+    assert lake.rows("log.visits") == [(7, "2024-01-05", str(path))]
+
+
+def test_a_blocking_check_publishes_nothing(lake):
+    lake.declare("log.events", EVENTS + "    checks: [{type: range, column: id, max: 10, block: true}]\n")
+    lake.file("in/a.csv", "id,text\n99,one\n")
+    with pytest.raises(AuditFailed, match="range_id"):
+        lake.load("log.events")
+    assert lake.rows("log.events") == []
+    lake.file("in/a.csv", "id,text\n9,one\n")
+    assert [finding.passed for finding in lake.load("log.events").findings] == [True]
+
+
+def test_overwritten_partitions_read_all_their_files(lake):
+    lake.declare(
+        "log.days",
+        """
+        columns: {day: STRING, id: BIGINT}
+        natural_key: [id]
+        partition_by: [day]
+        mode: overwrite-partitions
+        partitions: {by: day, start: 2024-01-01}
+        source: {type: files, path: "in/{date}/*.csv"}
+        """,
+    )
+    lake.file("in/2024-01-01/a.csv", "day,id\nx,1\n")
+    lake.load("log.days", "2024-01-01")
+    lake.file("in/2024-01-01/b.csv", "day,id\nx,2\n")
+    lake.load("log.days", "2024-01-01")
+    assert lake.rows("log.days") == [("x", 1), ("x", 2)]
+
+
+@pytest.mark.parametrize(
+    ("partitions", "message"),
+    [
+        (("2023-12-31",), "shop.orders has no partition 2023-12-31: its partitions run from 2024-01-01 to 2024-01-31"),
+        (("January",), r"'January' is no partition by day; keys are like 2024-01-07"),
+    ],
+)
+def test_an_unknown_partition_is_refused(orders, partitions, message):
+    with pytest.raises(PipelineError, match=message):
+        orders.load("shop.orders", *partitions)

@@ -1,0 +1,132 @@
+"""Loads from queries and functions: once for the same inputs, whole or by partition."""
+
+from __future__ import annotations
+
+import pytest
+
+from pipelines.protocol import PipelineError
+
+ORDERS = """
+    columns: {id: BIGINT, day: DATE, amount: INT}
+    primary_key: [id]
+    source: {type: files, path: "data/{date}.csv"}
+    partitions: {by: day, start: 2024-01-01, column: day}
+"""
+BY_MONTH = """
+    columns: {month: STRING, amount: BIGINT}
+    natural_key: [month]
+    partition_by: [month]
+    partitions: {by: month, start: 2024-01-01, column: month}
+    source:
+      type: sql
+      inputs: [shop.orders]
+      query: |
+        -- shop.orders in a comment stays
+        SELECT date_format(day, 'yyyy-MM') AS month, sum(amount) AS amount FROM shop.orders GROUP BY 1
+"""
+
+
+@pytest.fixture
+def orders(lake):
+    lake.declare("shop.orders", ORDERS)
+    lake.file("data/2024-01-31.csv", "id,day,amount\n1,2024-01-31,1\n")
+    lake.file("data/2024-02-01.csv", "id,day,amount\n2,2024-02-01,10\n3,2024-02-29,20\n")
+    lake.load("shop.orders")
+    return lake
+
+
+def test_a_query_replaces_its_partitions_and_reads_only_their_rows(orders):
+    orders.declare("shop.months", BY_MONTH)
+    orders.load("shop.months", "2024-02")
+    assert orders.rows("shop.months") == [("2024-02", 30)]
+    orders.load("shop.months", "2024-01", "2024-02")
+    assert orders.rows("shop.months") == [("2024-01", 1), ("2024-02", 30)]
+
+
+def test_the_same_inputs_are_computed_once_and_changed_ones_again(orders):
+    orders.declare("shop.months", BY_MONTH)
+    orders.load("shop.months", "2024-02")
+    assert orders.load("shop.months", "2024-02").skipped == ("loaded before, in snapshot 1",)
+    orders.table("shop.orders").compact(full=True)
+    assert orders.load("shop.months", "2024-02").skipped == ("loaded before, in snapshot 1",)
+    orders.file("data/2024-02-02.csv", "id,day,amount\n4,2024-02-02,5\n")
+    orders.load("shop.orders", "2024-02-02")
+    assert orders.load("shop.months", "2024-02").commits == (2,)
+    assert orders.rows("shop.months") == [("2024-02", 35)]
+    assert orders.load("shop.months", "2024-02", reload=True).commits == (3,)
+
+
+def test_a_partition_that_becomes_empty_is_emptied(orders):
+    orders.declare("shop.months", BY_MONTH)
+    orders.load("shop.months", "2024-02", "2024-01")
+    orders.table("shop.orders").write({"id": [1], "day": [None], "amount": [None]})
+    orders.load("shop.months", "2024-01")
+    assert orders.rows("shop.months") == [("2024-02", 30)]
+
+
+def test_a_query_without_partitions_replaces_everything(orders):
+    orders.declare(
+        "shop.total",
+        """
+        columns: {amount: BIGINT}
+        natural_key: [amount]
+        source: {type: sql, inputs: [shop.orders], query: "SELECT sum(amount) AS amount FROM shop.orders"}
+        """,
+    )
+    orders.load("shop.total")
+    orders.file("data/2024-02-02.csv", "id,day,amount\n4,2024-02-02,5\n")
+    orders.load("shop.orders")
+    orders.load("shop.total")
+    assert orders.rows("shop.total") == [(36,)]
+
+
+def test_a_function_reads_its_inputs_and_is_run_once_for_a_run(orders):
+    orders.file(
+        "shop.py",
+        """
+        def doubled(spark, step):
+            assert step.table == "shop.doubled"
+            return step.read("shop.orders").selectExpr("id", "amount * 2 AS amount")
+        """,
+    )
+    orders.declare(
+        "shop.doubled",
+        """
+        columns: {id: BIGINT, amount: INT}
+        primary_key: [id]
+        source: {type: python, function: "shop:doubled", inputs: [shop.orders]}
+        """,
+    )
+    orders.load("shop.doubled", run_key="run 1")
+    assert orders.load("shop.doubled", run_key="run 1").skipped == ("loaded before, in snapshot 1",)
+    assert orders.rows("shop.doubled") == [(1, 2), (2, 20), (3, 40)]
+
+
+@pytest.mark.parametrize(
+    ("code", "message"),
+    [
+        ("def made(spark):\n    pass", r"the function must take \(spark, step\), and it takes \(spark\)"),
+        ("def other(spark, step):\n    pass", "has no function 'made'"),
+        ("import no_such_package", "the module wrong cannot be imported: ModuleNotFoundError"),
+        ("def made(spark, step):\n    return 5", "wrong:made returned a int, not a DataFrame"),
+        ("def made(spark, step):\n    return step.read('shop.other')", "'shop.other' is not one of its source.inputs"),
+    ],
+)
+def test_a_wrong_function_is_told(lake, code, message):
+    lake.file("wrong.py", code)
+    lake.declare(
+        "shop.wrong",
+        """
+        columns: {id: BIGINT}
+        primary_key: [id]
+        source: {type: python, function: "wrong:made"}
+        """,
+    )
+    with pytest.raises(PipelineError, match=message):
+        lake.load("shop.wrong")
+
+
+def test_a_query_on_a_table_that_is_no_input_is_refused(orders):
+    orders.declare("shop.months", BY_MONTH.replace("FROM shop.orders", "FROM shop.others"))
+    with pytest.raises(PipelineError, match=r"shop\.others"):
+        orders.load("shop.months", "2024-02")
