@@ -23,7 +23,8 @@ def table(warehouse: str) -> Table:
     catalog = paimon.open_catalog(warehouse)
     catalog.create_database("ods")
     columns = {"id": pa.int64(), "day": pa.date32(), "at": pa.timestamp("ns"), "seen": pa.timestamp("us", "UTC")}
-    return catalog.create_table("ods.orders", pa.schema(columns.items()))
+    options = {"commit.force-create-snapshot": "true"}
+    return catalog.create_table("ods.orders", pa.schema(columns.items()), options=options)
 
 
 def properties(read: int, written: int, rejected: int) -> dict[str, str]:
