@@ -129,7 +129,7 @@ def _audit(step: LoadStep, findings: list[Finding]) -> Audit | None:
         where = None
         if step.partitions is not None and step.spec.partitions is not None and step.spec.partitions.column:
             where = rows_of(step.spec, table, step.partitions, step.spec.partitions)
-        context = CheckContext(where=where, now=datetime.now(UTC), history=load_records(step.table))
+        context = CheckContext(where=where, now=datetime.now(UTC), history=load_records(table))
         findings[:] = run_checks(step.spec, table, blocking=True, context=context, spark=step.spark)
         return [f"{f.audit}: {f.sentence}" for f in findings if not f.passed and f.severity == "error"]
 

@@ -59,7 +59,7 @@ def test_the_same_inputs_are_computed_once_and_changed_ones_again(orders):
 def test_a_partition_that_becomes_empty_is_emptied(orders):
     orders.declare("shop.months", BY_MONTH)
     orders.load("shop.months", "2024-02", "2024-01")
-    orders.table("shop.orders").write({"id": [1], "day": [None], "amount": [None]})
+    orders.table("shop.orders").write([{"id": 1, "day": None, "amount": None}])
     orders.load("shop.months", "2024-01")
     assert orders.rows("shop.months") == [("2024-02", 30)]
 
