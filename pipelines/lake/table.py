@@ -179,6 +179,8 @@ class TableSpec(Model):
             raise ValueError(f"order_by names {unknown[0]!r}, which is not a column")
         if isinstance(self.source, FilesSource) and set(self.source.add.values()) - {"partition", "file"}:
             raise ValueError("source.add maps columns to partition or file")
+        if isinstance(self.source, SqlSource) and self.source.read == "changes" and self.partitions is not None:
+            raise ValueError("source.read: changes needs a table without partitions: changes are not divided by them")
         labels = [check.label for check in self.checks]
         for label in labels:
             if labels.count(label) > 1:

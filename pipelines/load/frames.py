@@ -19,6 +19,7 @@ from paimon_core.table.table import Table
 from pipelines.lake import TableSpec
 from pipelines.lake.sources import PythonSource, SqlSource
 from pipelines.lake.table import Kinds
+from pipelines.load.changes import changed_rows
 from pipelines.load.commit import Replace
 from pipelines.load.content_version import content_version
 from pipelines.load.ledger import INPUTS, KEY
@@ -54,6 +55,16 @@ class SqlLoads:
             raise PipelineError(f"{step.spec.name}: the query {path} cannot be read: {error.strerror}") from None
 
     def _frame(self, step: LoadStep, inputs: Mapping[str, Table], query: str) -> DataFrame:
+        if self._source.read == "changes":
+            seen, deletes = step.ledger.inputs if not step.reload else {}, step.spec.kinds is not None
+            return with_views(
+                step.spark(),
+                query,
+                {
+                    name: changed_rows(step.spark(), table, seen.get(name), deletes=deletes)
+                    for name, table in inputs.items()
+                },
+            )
         by_partition = step.partitions is not None and self._source.read != "whole"
         return with_views(
             step.spark(), query, {name: _rows(step, table, by_partition) for name, table in inputs.items()}

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import datetime
+
 import pytest
 
+from paimon_core import col
 from pipelines.protocol import PipelineError
 
 ORDERS = """
@@ -100,6 +103,51 @@ def test_a_function_reads_its_inputs_and_is_run_once_for_a_run(orders):
     orders.load("shop.doubled", run_key="run 1")
     assert orders.load("shop.doubled", run_key="run 1").skipped == ("loaded before, in snapshot 1",)
     assert orders.rows("shop.doubled") == [(1, 2), (2, 20), (3, 40)]
+
+
+CHANGES = """
+    columns: {id: BIGINT, amount: INT}
+    primary_key: [id]
+    source:
+      type: sql
+      read: changes
+      inputs: [shop.orders]
+      query: "SELECT id, amount * 10 AS amount FROM shop.orders"
+"""
+
+
+def test_a_query_over_changes_sees_what_changed_since_the_last_load(orders):
+    orders.declare("shop.tens", CHANGES)
+    orders.load("shop.tens")
+    assert orders.rows("shop.tens") == [(1, 10), (2, 100), (3, 200)]
+    assert orders.load("shop.tens").commits == ()
+    orders.file("data/2024-02-02.csv", "id,day,amount\n3,2024-02-02,7\n3,2024-02-02,8\n4,2024-02-02,9\n")
+    orders.load("shop.orders")
+    again = orders.load("shop.tens")
+    assert (again.rows_written, orders.rows("shop.tens")) == (2, [(1, 10), (2, 100), (3, 80), (4, 90)])
+
+
+def test_deleted_rows_are_changes_for_a_table_with_kinds(orders):
+    kinds = CHANGES.replace("amount * 10 AS amount", "rowkind, amount").replace(
+        "    source:", "    kinds: {column: rowkind}\n    source:"
+    )
+    orders.declare("shop.copy", kinds)
+    orders.load("shop.copy")
+    orders.table("shop.orders").delete(col("id") == 2)
+    orders.load("shop.copy")
+    assert orders.rows("shop.copy") == [(1, 1), (3, 20)]
+
+
+def test_changes_that_expired_are_an_error_and_reload_reads_everything(orders):
+    orders.declare("shop.tens", CHANGES)
+    orders.load("shop.tens")
+    for amount in (5, 6):
+        orders.table("shop.orders").write([{"id": 1, "day": None, "amount": amount}])
+    orders.table("shop.orders").expire_snapshots(keep_last=1, keep_max=1, older_than=datetime.timedelta(0))
+    with pytest.raises(PipelineError, match=r"the changes of shop\.orders since snapshot 1 cannot be read"):
+        orders.load("shop.tens")
+    orders.load("shop.tens", reload=True)
+    assert orders.rows("shop.tens") == [(1, 60), (2, 100), (3, 200)]
 
 
 @pytest.mark.parametrize(
