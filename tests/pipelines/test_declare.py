@@ -1,0 +1,87 @@
+"""Declared tables and the tables of the lake: what differs, what is created, and columns written down from files."""
+
+import pytest
+
+from pipelines.cli import main
+from pipelines.declare import create_missing, differences, infer
+from pipelines.lake import load_settings
+from pipelines.new_lake import new_lake
+from pipelines.protocol import PipelineError
+from pipelines.tables import open_lake, open_table
+
+
+@pytest.fixture
+def folder(tmp_path):
+    path = tmp_path / "lake"
+    new_lake(path)
+    return path
+
+
+def change(folder, old, new, table="shop.orders"):
+    path = folder / "tables" / f"{table}.yaml"
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new))
+
+
+def test_a_new_lake_is_checked_applied_and_agrees(folder, capsys):
+    assert main(["check", "--configs", str(folder)]) == 1
+    assert capsys.readouterr().out == (
+        "shop.orders is not in the lake: apply creates it\nshop.revenue is not in the lake: apply creates it\n"
+    )
+    assert main(["apply", "--configs", str(folder)]) == 0
+    assert capsys.readouterr().out == "created shop.orders\ncreated shop.revenue\n"
+    assert main(["check", "--configs", str(folder)]) == 0
+    assert capsys.readouterr().out == "2 tables agree with their declarations\n"
+    assert open_lake(load_settings("local", configs=folder)).tables("shop") == ["orders", "revenue"]
+
+
+def test_a_folder_with_files_is_not_overwritten(folder):
+    with pytest.raises(PipelineError, match=r"lake exists already and is not empty: name a new folder"):
+        new_lake(folder)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "sentence"),
+    [
+        ("  status: STRING", "  status: STRING\n  note: STRING", "has no column note, which is declared as STRING"),
+        ("  customer: STRING\n", "", "has column customer, which is not declared"),
+        ("amount: DECIMAL(10, 2)", "amount: DECIMAL(12, 2)", "has column amount as DECIMAL(10, 2), and it is declared"),
+        ("primary_key: [order_id]", "primary_key: [order_id, status]", "has the primary key (order_id), and (order_id"),
+        ("backfill_per_run: 31", "options: {bucket: 4}", "has option bucket = 1, and 4 is declared"),
+    ],
+)
+def test_a_difference_is_told_and_apply_refuses_it(folder, old, new, sentence):
+    create_missing(load_settings("local", configs=folder))
+    change(folder, old, new)
+    settings = load_settings("local", configs=folder)
+    assert differences(settings)["shop.orders"][0].startswith(sentence)
+    with pytest.raises(PipelineError, match=r"shop\.orders has .*tables cannot be altered yet"):
+        create_missing(settings)
+
+
+def test_columns_are_inferred_and_written_down_for_review(folder):
+    path = folder / "tables" / "shop.orders.yaml"
+    before = path.read_text()
+    columns = before[before.index("columns:") : before.index("primary_key:")]
+    change(folder, columns, "columns: infer  # from the files\n")
+    found = infer(load_settings("local", configs=folder), "shop.orders")
+    assert list(found) == ["order_id", "order_date", "customer", "amount", "status"]
+    assert (found["order_id"], found["order_date"], found["customer"]) == ("BIGINT", "DATE", "STRING")
+    settings = load_settings("local", configs=folder)
+    assert dict(settings.table("shop.orders").columns) == found
+    assert open_table(settings, "shop.orders", create=True).schema.names == list(found)
+
+
+def test_columns_that_are_there_are_not_replaced(folder):
+    with pytest.raises(PipelineError, match=r"shop\.orders has columns already"):
+        infer(load_settings("local", configs=folder), "shop.orders")
+
+
+def test_a_table_without_columns_is_not_created(folder):
+    text = (folder / "tables" / "shop.orders.yaml").read_text()
+    columns = text[text.index("columns:") : text.index("primary_key:")]
+    change(folder, columns, "columns: infer\n")
+    with pytest.raises(PipelineError, match=r"shop\.orders has no columns: `python -m pipelines infer"):
+        create_missing(load_settings("local", configs=folder))
+    assert not open_lake(load_settings("local", configs=folder)).table_exists("shop.revenue")
