@@ -1,1 +1,4 @@
-"""Sources: where the rows of declared tables come from."""
+"""Sources of tables: files, queries over tables of the lake, functions of the user.
+
+Each reads rows and knows nothing of loads; ``pipelines.load`` decides what is read and commits it.
+"""

@@ -1,0 +1,66 @@
+"""Splits: cut files into byte ranges, and pack the ranges into tasks of similar size.
+
+A line belongs to the split that contains its first byte. So splits that cover a file give each of its lines once.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from pipelines.protocol import PipelineError
+from pipelines.sources.files.formats import FileFormat, compression_of
+from pipelines.sources.files.listing import SourceFile
+
+TARGET_BYTES = 64 << 20
+
+
+@dataclass(frozen=True)
+class FileSplit:
+    """The bytes from ``start`` up to ``end``, exclusive, of a file; 0 and its size for a file that is read whole."""
+
+    file: SourceFile
+    start: int
+    end: int
+
+    @property
+    def size(self) -> int:
+        """The number of bytes."""
+        return self.end - self.start
+
+
+def plan_splits(
+    files: Iterable[SourceFile], file_format: FileFormat, target_bytes: int = TARGET_BYTES
+) -> list[FileSplit]:
+    """Return the splits of the files, in order; empty files have none.
+
+    CSV without ``multiline`` and JSON lines are cut into equal ranges of at most ``target_bytes``, unless they are
+    compressed. Raises PipelineError for a compression that cannot be read.
+    """
+    if target_bytes < 1:
+        raise PipelineError(f"a split must have at least one byte, not {target_bytes}")
+    splits = []
+    for file in files:
+        whole = compression_of(file.path, file_format.kind) is not None or not file_format.is_splittable
+        count = 1 if whole else -(-file.size // target_bytes)
+        cuts = [file.size * n // count for n in range(count + 1)] if file.size else []
+        splits += [FileSplit(file, start, end) for start, end in zip(cuts, cuts[1:], strict=False)]
+    return splits
+
+
+def pack(splits: Sequence[FileSplit], tasks: int) -> list[list[FileSplit]]:
+    """Group the splits into at most ``tasks`` groups of similar size, each in the order of paths and positions.
+
+    The largest splits are placed first, each in the group with the fewest bytes.
+    """
+    if tasks < 1:
+        raise PipelineError(f"the number of tasks must be at least 1, not {tasks}")
+    groups: list[list[FileSplit]] = [[] for _ in range(min(tasks, len(splits)))]
+    loads = [(0, number) for number in range(len(groups))]
+    for split in sorted(splits, key=lambda s: (-s.size, s.file.path, s.start)):
+        load, number = heapq.heappop(loads)
+        groups[number].append(split)
+        heapq.heappush(loads, (load + max(1, split.size), number))
+    ordered = [sorted(group, key=lambda s: (s.file.path, s.start)) for group in groups]
+    return sorted(ordered, key=lambda group: (group[0].file.path, group[0].start))
