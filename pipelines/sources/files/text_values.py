@@ -29,8 +29,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from paimon_core.types import BINARY_ROOTS, MAX_LENGTH, STRING_ROOTS, DataType, TypeRoot
+from paimon_core.types import BINARY_ROOTS, MAX_LENGTH, STRING_ROOTS, TIMESTAMP_ROOTS, DataType, TypeRoot
 from pipelines.sources.files.base64_values import decode_base64
+from pipelines.sources.files.rejects import shown
 from pipelines.sources.files.time_format import (
     ISO_DATE,
     ISO_TIME,
@@ -252,3 +253,13 @@ def _timestamps_of(texts: pa.Array, form: TimeFormat, kind: DataType) -> pa.Arra
         valid &= (seconds >= _SECONDS["ns"][0]) & (seconds < _SECONDS["ns"][1])
     numbers = np.where(valid, seconds, 0) * ticks + times.nanos * ticks // 10**9
     return _masked(numbers, valid, kind.to_arrow(), pa.int64())
+
+
+def bad_value(text: object, kind: DataType, rules: TextRules) -> str:
+    """Return the reason for a text that is not valid."""
+    form = ""
+    if kind.root is TypeRoot.DATE and rules.date_format:
+        form = f" in the form {rules.date_format}"
+    if kind.root in TIMESTAMP_ROOTS and rules.timestamp_format:
+        form = f" in the form {rules.timestamp_format}"
+    return f"{shown(text)} is not valid for {kind}{form}"

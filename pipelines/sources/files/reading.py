@@ -1,0 +1,37 @@
+"""Reading: read one split as rows of a table and rejects.
+
+Every row of the split is in exactly one of the two, whatever the size of splits and blocks. A text file needs memory for
+about three blocks of ``block_bytes``, as bytes, as texts and as values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import pyarrow as pa
+
+from pipelines.sources.files.blocks import BLOCK_BYTES, TextFile
+from pipelines.sources.files.columns import RowRules, required_columns
+from pipelines.sources.files.csv_rows import read_csv
+from pipelines.sources.files.formats import FileFormat
+from pipelines.sources.files.rejects import Parsed
+from pipelines.sources.files.splits import FileSplit
+
+
+def read_split(
+    split: FileSplit,
+    file_format: FileFormat,
+    schema: pa.Schema,
+    rules: RowRules,
+    storage_options: Mapping[str, str],
+    *,
+    block_bytes: int = BLOCK_BYTES,
+) -> Iterator[Parsed]:
+    """Yield the rows and rejects of a split, in the order of the file; ``schema`` has the columns of the table.
+
+    Raises PipelineError when the file cannot be read, has columns that the table does not have, or lacks a column that
+    must not be null.
+    """
+    required = required_columns(schema, rules)
+    file = TextFile(split, file_format, storage_options, block_bytes)
+    yield from read_csv(file, schema, required)
