@@ -15,9 +15,10 @@ import pyarrow as pa
 from pipelines.protocol import PipelineError
 from pipelines.sources.files.formats import FileFormat, compression_of
 from pipelines.sources.files.listing import open_source_file
+from pipelines.sources.files.records import count_byte
 from pipelines.sources.files.splits import FileSplit
 
-BLOCK_BYTES = 8 << 20
+BLOCK_BYTES = 4 << 20
 LINE_BYTES = 64 << 20
 """The longest line or record that is read."""
 _AFTER_BYTES = 64 << 10
@@ -84,7 +85,7 @@ class TextFile:
         with self.open() as stream:
             for data in self._pieces(stream, max(start, skipped), end, start > skipped, cut):
                 yield Block(data, lines)
-                lines += data.count(b"\n")
+                lines += count_byte(data, b"\n")
 
     def lines_before(self, skipped: int) -> int:
         """Return the number of line ends before the first line of the split; reads the file up to there."""
@@ -93,7 +94,7 @@ class TextFile:
         with self.open() as stream:
             stop = max(start - 1, skipped)
             while at < stop and (data := self._read(stream, min(self.block_bytes, stop - at))):
-                count, at = count + data.count(b"\n"), at + len(data)
+                count, at = count + count_byte(data, b"\n"), at + len(data)
         return count + (start > skipped)
 
     def _bounds(self) -> tuple[int, int | None]:

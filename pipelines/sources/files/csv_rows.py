@@ -23,7 +23,8 @@ from pipelines.sources.files.columns import exact_type, match_columns
 from pipelines.sources.files.formats import FileFormat
 from pipelines.sources.files.records import (
     Records,
-    count_records,
+    count_byte,
+    count_lines,
     cut_records,
     grammar,
     records_of,
@@ -167,17 +168,17 @@ class _Parser:
     def _cells(self, data: bytes, *, is_checked: bool = False) -> _Cells | None:
         """Divide UTF-8 text into cells; None when the rows that Arrow finds are not the records of the text."""
         file_format = self.file.file_format
-        total = count_records(data, file_format)
-        if total == 0:
+        if data[:1] in (b"", b"\n", b"\r") and not data.strip(b"\r\n"):
             return _Cells({}, [], 0)
-        if not is_checked and data.count(b"\r") != data.count(b"\r\n"):
+        if not is_checked and count_byte(data, b"\r") != (data.count(b"\r\n") if b"\r" in data else 0):
             return None
+        lines = count_lines(data)
         special = [c.encode() for c in (file_format.quote, file_format.escape) if c]
-        guarded = any(character in data for character in special)
+        plain, guarded = data, any(character in data for character in special)
         if guarded:
             # An open quote takes the last row of the block along: its absence shows this.
-            data = data + (b"" if data.endswith(b"\n") else b"\n")
-            data += b"x" + file_format.delimiter.encode() * (self.width - 1) + b"\n"
+            end = b"" if data.endswith(b"\n") else b"\n"
+            data = data + end + b"0" + file_format.delimiter.encode() * (self.width - 1) + b"\n"
         wrong: list[Reject] = []
 
         def bad_row(row: pc_csv.InvalidRow) -> str:
@@ -200,7 +201,10 @@ class _Parser:
             table = _parse_texts(data, file_format, read, convert, bad_row)
         except pa.ArrowInvalid:
             return None
-        if len(table) + len(wrong) != total + guarded or (guarded and wrong and wrong[-1].row == total):
+        total = len(table) + len(wrong) - guarded
+        if total != lines and total != len(records_of(plain, file_format)):
+            return None
+        if guarded and (total < 0 or (wrong and wrong[-1].row >= total)):
             return None
         texts = table.slice(0, len(table) - guarded).combine_chunks()
         columns = {at: one_chunk(texts[names[at]]) for at in used}

@@ -65,12 +65,14 @@ def records_of(data: bytes, file_format: FileFormat) -> Records:
     return Records(data, starts[kept], stops[kept], lines[kept])
 
 
-def count_records(data: bytes, file_format: FileFormat) -> int:
-    """Return the number of records that are not empty."""
-    empty = data[:1] in (b"\n", b"\r") or b"\n\n" in data or b"\n\r\n" in data
-    if file_format.multiline or empty:
-        return len(records_of(data, file_format))
-    return data.count(b"\n") + (bool(data) and not data.endswith(b"\n"))
+def count_lines(data: bytes) -> int:
+    """Return the number of lines, also empty ones and a last one without a line end."""
+    return count_byte(data, b"\n") + (bool(data) and not data.endswith(b"\n"))
+
+
+def count_byte(data: bytes, byte: bytes) -> int:
+    """Return how often a byte occurs, faster than ``bytes.count``."""
+    return int(np.count_nonzero(np.frombuffer(data, np.uint8) == byte[0])) if byte in data else 0
 
 
 def record_ends(data: bytes, file_format: FileFormat) -> np.ndarray:
