@@ -63,7 +63,7 @@ class TextFile:
     def head(self, lines: int, cut: Cut) -> bytes:
         """Return the first bytes of the file, with this number of whole lines: a BOM and what comes before the rows."""
         with self.open() as stream:
-            data = self._read(stream, min(self.block_bytes, _AFTER_BYTES))
+            data = self.read(stream, min(self.block_bytes, _AFTER_BYTES))
             bom = len(BOM) if data.startswith(BOM) else 0
             end, found, is_last = bom, 0, False
             while found < lines and not (is_last and end == len(data)):
@@ -71,7 +71,7 @@ class TextFile:
                 if size:
                     end, found = end + first_line(data[end:], cut), found + 1
                     continue
-                more = self._read(stream, self.block_bytes)
+                more = self.read(stream, self.block_bytes)
                 is_last, data = not more, data + more
                 self._check(len(data) - end, found)
             return data[:end]
@@ -93,7 +93,7 @@ class TextFile:
         count = at = 0
         with self.open() as stream:
             stop = max(start - 1, skipped)
-            while at < stop and (data := self._read(stream, min(self.block_bytes, stop - at))):
+            while at < stop and (data := self.read(stream, min(self.block_bytes, stop - at))):
                 count, at = count + count_byte(data, b"\n"), at + len(data)
         return count + (start > skipped)
 
@@ -113,7 +113,7 @@ class TextFile:
             wanted = self.block_bytes if end is None or at + len(data) < end else _AFTER_BYTES
             if end is not None and at + len(data) < end:
                 wanted = min(wanted, end - at - len(data))
-            more = self._read(stream, wanted)
+            more = self.read(stream, wanted)
             data += more
             if is_inside:
                 newline = data.find(b"\n")
@@ -142,11 +142,12 @@ class TextFile:
             stream.seek(count)
             return count
         at = 0
-        while at < count and (data := self._read(stream, min(count - at, self.block_bytes))):
+        while at < count and (data := self.read(stream, min(count - at, self.block_bytes))):
             at += len(data)
         return at
 
-    def _read(self, stream: pa.NativeFile, size: int) -> bytes:
+    def read(self, stream: pa.NativeFile, size: int) -> bytes:
+        """Return the next bytes, b"" at the end; raises PipelineError when they cannot be read or unpacked."""
         try:
             return bytes(stream.read(size))
         except (OSError, EOFError, pa.ArrowInvalid) as error:

@@ -14,6 +14,8 @@ from pipelines.sources.files.blocks import BLOCK_BYTES, TextFile
 from pipelines.sources.files.columns import RowRules, required_columns
 from pipelines.sources.files.csv_rows import read_csv
 from pipelines.sources.files.formats import FileFormat
+from pipelines.sources.files.json_document import read_json
+from pipelines.sources.files.json_rows import read_jsonl
 from pipelines.sources.files.rejects import Parsed
 from pipelines.sources.files.splits import FileSplit
 
@@ -34,4 +36,10 @@ def read_split(
     """
     required = required_columns(schema, rules)
     file = TextFile(split, file_format, storage_options, block_bytes)
-    yield from read_csv(file, schema, required)
+    match file_format.kind:
+        case "csv":
+            yield from read_csv(file, schema, required)
+        case "jsonl":
+            yield from read_jsonl(file, schema, required)
+        case "json":
+            yield from read_json(file, schema, required)

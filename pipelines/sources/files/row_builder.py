@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from paimon_core.arrow import labelled
 from pipelines.sources.files.rejects import Reject
 
 Reason = Callable[[int], str]
@@ -56,7 +57,7 @@ class RowBuilder:
 
 def batch_of(columns: Sequence[pa.Array], schema: pa.Schema) -> pa.RecordBatch:
     """Return a batch of exactly this schema; the columns may differ in the nullability and names of nested members."""
-    exact = [column if column.type == f.type else column.cast(f.type) for column, f in zip(columns, schema, strict=True)]
+    exact = [labelled(column, f.type) for column, f in zip(columns, schema, strict=True)]
     return pa.RecordBatch.from_arrays(exact, schema=schema)
 
 
