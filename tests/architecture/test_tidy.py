@@ -24,6 +24,7 @@ PUBLIC_LISTS = {
     "pipelines",
     "pipelines.checks",
     "pipelines.lake",
+    "pipelines.sources.files",
     "assets",
 }
 
