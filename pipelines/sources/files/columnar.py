@@ -85,8 +85,7 @@ def _parquet(file: TextFile, stream: pa.NativeFile) -> Columnar:
     rows = max(1, min(_BATCH_ROWS, file.block_bytes // max(1, width)))
 
     def batches(names: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        for batch in opened.iter_batches(batch_size=rows, columns=list(names), use_threads=False):
-            yield batch
+        yield from opened.iter_batches(batch_size=rows, columns=list(names), use_threads=False)
 
     return Columnar(opened.schema_arrow, batches)
 
@@ -139,7 +138,11 @@ def _plain_value(scalar: pa.Scalar) -> Any:
     try:
         return scalar.as_py()
     except UnicodeDecodeError:
-        return scalar.cast(pa.binary()).as_py().decode("utf-8", "backslashreplace") if _is_plain(scalar) else str(scalar.type)
+        return (
+            scalar.cast(pa.binary()).as_py().decode("utf-8", "backslashreplace")
+            if _is_plain(scalar)
+            else str(scalar.type)
+        )
     except (ValueError, OverflowError):  # a time that Python does not have
         return str(scalar.cast(pa.string()).as_py()) if _is_plain(scalar) else str(scalar.type)
 

@@ -1,8 +1,8 @@
 """Inference: propose the columns of a table from the first rows of a file, for a person to review.
 
-Texts become BOOLEAN (``true`` and ``false`` only), BIGINT, DOUBLE, DATE, TIMESTAMP or STRING, whichever is the first that
-accepts all texts that are not null. Numbers with zeros at the left, such as postal codes, stay texts. Columns without any
-value are STRING. Columns of Parquet, ORC and Avro files have the types of the file.
+Texts become BOOLEAN (``true`` and ``false`` only), BIGINT, DOUBLE, DATE, TIMESTAMP or STRING, whichever is the first
+that accepts all texts that are not null. Numbers with zeros at the left, such as postal codes, stay texts. Columns
+without any value are STRING. Columns of Parquet, ORC and Avro files have the types of the file.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from pipelines.sources.files.columnar import guarded, open_columnar
 from pipelines.sources.files.csv_rows import read_csv, read_header
 from pipelines.sources.files.formats import FileFormat
 from pipelines.sources.files.json_document import elements
-from pipelines.sources.files.lost_records import decoded
 from pipelines.sources.files.json_rows import plain_records
+from pipelines.sources.files.lost_records import decoded
 from pipelines.sources.files.splits import FileSplit
 from pipelines.sources.files.text_values import TextRules, convert_text
 from pipelines.sources.files.typed_values import plain_type

@@ -1,7 +1,7 @@
 """JSON types: the Arrow types as which JSON is read, and their exact conversion to the types of a table.
 
-Dates, times and binaries are texts in JSON, and are converted as in ``text_values``. Numbers are read as the type of their
-column; a number as a text is accepted for a DECIMAL only.
+Dates, times and binaries are texts in JSON, and are converted as in ``text_values``. Numbers are read as the type of
+their column; a number as a text is accepted for a DECIMAL only.
 """
 
 from __future__ import annotations

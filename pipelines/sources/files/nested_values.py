@@ -1,4 +1,4 @@
-"""Nested values: convert the members of ARRAY, MAP and ROW columns, and tell the rows with a member that does not fit."""
+"""Nested values: convert the members of ARRAY, MAP and ROW columns, and find rows with a member that does not fit."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Reading: read one split as rows of a table and rejects.
 
-Every row of the split is in exactly one of the two, whatever the size of splits and blocks. A text file needs memory for
-about three blocks of ``block_bytes``, as bytes, as texts and as values.
+Every row of the split is in exactly one of the two, whatever the size of splits and blocks. A text file needs memory
+for about three blocks of ``block_bytes``, as bytes, as texts and as values.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ type                 texts
 ===================  ===================================================================================================
 integers             decimal digits with an optional sign, within the range of the type
 DECIMAL(p, s)        digits with an optional point and exponent, at most 76 characters; digits that do not fit are bad
-FLOAT, DOUBLE        the same, also ``nan``, ``inf`` and ``infinity`` without case; a number that becomes infinite is bad
+FLOAT, DOUBLE        the same, also ``nan``, ``inf`` ``infinity`` without case; numbers that become infinite are bad
 BOOLEAN              ``true``, ``false`` without case, ``1``, ``0``
 DATE, TIME           ISO 8601: ``2024-01-31``, ``23:59:59.123``
 TIMESTAMP            ISO 8601 with ``T`` or a space; the time, its seconds and fraction and an offset may be missing
@@ -16,8 +16,8 @@ BINARY, BYTES        base64 with padding
 CHAR, VARCHAR        any text of at most the stated number of characters
 ===================  ===================================================================================================
 
-Spaces and tabs around a text are ignored, except in texts for CHAR, VARCHAR and STRING. Without an offset a timestamp is
-read as UTC, with one it is converted to UTC, also for a TIMESTAMP without time zone.
+Spaces and tabs around a text are ignored, except in texts for CHAR, VARCHAR and STRING. Without an offset a timestamp
+is read as UTC, with one it is converted to UTC, also for a TIMESTAMP without time zone.
 """
 
 from __future__ import annotations
@@ -122,7 +122,9 @@ def _converter(kind: DataType, rules: TextRules) -> tuple[Callable[[pa.Array], p
             return None, lambda t: _clock_times(t, kind)
         case TypeRoot.TIMESTAMP | TypeRoot.TIMESTAMP_LTZ:
             form = parsed_format(rules.timestamp_format) if rules.timestamp_format else ISO_TIMESTAMP
-            fast = None if rules.timestamp_format or kind.precision not in (3, 6, 9) else (lambda t: _timestamps(t, kind))
+            fast = (
+                None if rules.timestamp_format or kind.precision not in (3, 6, 9) else (lambda t: _timestamps(t, kind))
+            )
             return fast, lambda t: _timestamps_of(t, form, kind)
         case _:
             assert kind.root in BINARY_ROOTS, kind

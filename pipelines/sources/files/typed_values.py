@@ -1,11 +1,13 @@
 """Typed values: cast columns of Parquet, ORC and Avro files to the types of a table, exactly.
 
-Numbers, decimals and times are cast when no digit is lost; a value that does not fit is bad. Texts are converted as in
-``text_values``. Not cast, since the result would be a guess: FLOAT and DOUBLE to DECIMAL, numbers to BOOLEAN, to times and
-the reverse, and nested types to others. A timestamp with time zone becomes UTC.
+Numbers, decimals and times are cast when no digit is lost; a value that does not fit is bad. Texts are converted as
+in ``text_values``. Not cast, since the result would be a guess: FLOAT and DOUBLE to DECIMAL, numbers to BOOLEAN, to
+times and the reverse, and nested types to others. A timestamp with time zone becomes UTC.
 """
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -55,9 +57,9 @@ def check_castable(arrow: pa.DataType, kind: DataType, name: str, path: str) -> 
     """Raise PipelineError unless values of the Arrow type can be cast to ``kind`` exactly, or be found not to fit."""
     source = plain_type(arrow)
     if pa.types.is_null(source):
-        return
+        return None
     if not kind.children and _is_castable(source, kind.root):
-        return
+        return None
     if kind.root is TypeRoot.ARRAY and pa.types.is_list(source):
         return check_castable(source.value_type, kind.children[0].type, f"{name}.element", path)
     if kind.root is TypeRoot.MAP and pa.types.is_map(source):
@@ -72,12 +74,12 @@ def check_castable(arrow: pa.DataType, kind: DataType, name: str, path: str) -> 
 
 
 def _is_castable(source: pa.DataType, root: TypeRoot) -> bool:
-    is_ = pa.types
+    is_: Any = pa.types
     if is_.is_string(source):
         return True
     number = is_.is_integer(source) or is_.is_decimal(source)
     if root in STRING_ROOTS:
-        return number or is_.is_boolean(source) or is_.is_date(source) or is_.is_binary(source)
+        return bool(number or is_.is_boolean(source) or is_.is_date(source) or is_.is_binary(source))
     if root in BINARY_ROOTS:
         return bool(is_.is_binary(source))
     if root in _INTEGERS or root in _FLOATS:
@@ -131,8 +133,8 @@ def _times(values: pa.Array, kind: DataType) -> tuple[pa.Array, Flags]:
         moved = pc.not_equal(days.cast(naive.type), naive)
         bad = np.asarray(pc.fill_null(moved, False).to_numpy(zero_copy_only=False))
         return days, bad if bad.any() else None
-    cast, bad = _cast(naive, pa.timestamp(kind.timestamp_unit))
-    return cast.cast(pa.int64()).cast(kind.to_arrow()), _or(bad, _with_fraction(cast, kind))
+    cast, lost = _cast(naive, pa.timestamp(kind.timestamp_unit))
+    return cast.cast(pa.int64()).cast(kind.to_arrow()), _or(lost, _with_fraction(cast, kind))
 
 
 def _or(one: Flags, two: Flags) -> Flags:
