@@ -33,7 +33,7 @@ def test_a_new_lake_is_checked_applied_and_agrees(folder, capsys):
     assert capsys.readouterr().out == "created shop.orders\ncreated shop.revenue\n"
     assert main(["check", "--configs", str(folder)]) == 0
     assert capsys.readouterr().out == "2 tables agree with their declarations\n"
-    assert open_lake(load_settings("local", configs=folder)).tables("shop") == ["orders", "revenue"]
+    assert open_lake(load_settings("local", configs=folder)).list_tables("shop") == ["orders", "revenue"]
 
 
 def test_a_folder_with_files_is_not_overwritten(folder):
