@@ -42,7 +42,7 @@ def why_not_cron(text: str) -> str:
             values |= found
         allowed.append(values)
     days, months = allowed[2], allowed[3]
-    if parts[4] == "*" and all(min(days) > _DAYS_OF_MONTH.get(month, 31) for month in months):
+    if (parts[4] == "*" or months == {2}) and all(min(days) > _DAYS_OF_MONTH.get(month, 31) for month in months):
         return f"{text!r:.80} is not a cron expression that ever comes: no such month has day {min(days)}"
     return ""
 

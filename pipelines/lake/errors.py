@@ -17,6 +17,14 @@ class SettingsError(ValueError):
     """A file of the lake's folder is missing or invalid; the message names file, line and key."""
 
 
+class Mistake(ValueError):
+    """What a validator of a model finds; ``key`` leads from the model to the key that is wrong."""
+
+    def __init__(self, text: str, *key: str | int) -> None:
+        super().__init__(text)
+        self.key = key
+
+
 Key = tuple[str | int, ...]
 """The keys and list positions from the top of a file to a value."""
 _MAPPING = "a mapping of keys to values"
@@ -29,20 +37,20 @@ _RULES = {
     "finite_number": "a finite number",
     "float_parsing": "a number",
     "float_type": "a number",
-    "greater_than": "greater than {gt}",
-    "greater_than_equal": "{ge} or more",
+    "greater_than": "greater than {gt:g}",
+    "greater_than_equal": "{ge:g} or more",
     "int_from_float": "a whole number",
     "int_parsing_size": "a whole number of usual size",
     "int_type": "a whole number",
-    "less_than": "less than {lt}",
-    "less_than_equal": "{le} or less",
+    "less_than": "less than {lt:g}",
+    "less_than_equal": "{le:g} or less",
     "list_type": "a list",
     "mapping_type": _MAPPING,
     "model_attributes_type": _MAPPING,
     "model_type": _MAPPING,
     "string_too_short": "a text that is not empty",
     "string_type": "a text",
-    "too_short": "a list of at least {min_length}",
+    "too_short": "a list with at least {min_length} entry",
     "tuple_type": "a list",
 }
 """For each kind of error of pydantic: what the value must be."""
@@ -60,6 +68,9 @@ def sentence(
     explains others that are missing; then the order is that of the file.
     """
     found = [_Found.of(one, model, written) for one in error.errors(include_url=False)]
+    # Entries that are wrong do not count for pydantic: a list of them is "too short" as well.
+    wrong = {one.key[:-1] for one in found}
+    found = [one for one in found if one.kind != "too_short" or one.key not in wrong]
     found.sort(key=lambda one: (one.kind != "extra_forbidden", spot(one.key)[1]))
     (file, line), first = spot(found[0].key), found[0]
     if first.kind == "missing":
@@ -91,9 +102,9 @@ def as_written(value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, Mapping):
-        return "a mapping"
+        return "a mapping" if value else "an empty mapping"
     if isinstance(value, list | tuple):
-        return "a list"
+        return "a list" if value else "an empty list"
     if isinstance(value, date):
         return str(value)
     return f"{_CREDENTIALS.sub('://***@', value) if isinstance(value, str) else value!r:.80}"
@@ -121,7 +132,10 @@ class _Found:
             kind = _inner(kind, part)
             types.append(kind)
             key.append(part)
-        return _Found(error["type"], error.get("ctx", {}), tuple(key), _at(written, key), types)
+        context = error.get("ctx", {})
+        if isinstance(context.get("error"), Mistake):
+            key += context["error"].key
+        return _Found(error["type"], context, tuple(key), _at(written, key), types)
 
     def text(self) -> str:
         name = text_of(self.key)
@@ -139,6 +153,8 @@ class _Found:
         if self.kind == "value_error":
             return f"{f'{name}: ' if name else ''}{self.context['error']}"
         must = _RULES[self.kind].format(**self.context) if self.kind in _RULES else "valid here"
+        if self.kind == "tuple_type" and get_args(_stripped(self.types[-1]))[:1] == (str,):
+            must = "a name or a list of names"
         hint = _IN_WORDS.get(self.kind, "") if isinstance(self.value, bool | int | float | date) else ""
         return f"{name} must be {must}, not {as_written(self.value)}{hint}"
 

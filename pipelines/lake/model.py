@@ -6,6 +6,7 @@ expected, as for table options and Spark settings, they are accepted and become 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from datetime import date, datetime
 from typing import Annotated, Any, ClassVar
@@ -14,6 +15,8 @@ from zoneinfo import ZoneInfo
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
 from pipelines.lake.cron import why_not_cron
+
+_ISO_DAY = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 
 
 class Model(BaseModel):
@@ -46,8 +49,18 @@ def _tuple(value: Any) -> Any:
     return tuple(value) if isinstance(value, list) else value
 
 
+def _day(value: Any) -> Any:
+    """Return the date of a text such as 2024-01-31; other values stay for the model to refuse."""
+    if isinstance(value, str) and _ISO_DAY.fullmatch(value):
+        try:
+            return date.fromisoformat(value)
+        except ValueError:
+            return value
+    return value
+
+
 def _cron(value: str) -> str:
-    if value and (why := why_not_cron(value)):
+    if why := why_not_cron(value):
         raise ValueError(why)
     return value
 
@@ -70,7 +83,9 @@ SomeNames = Annotated[
     BeforeValidator(_tuple, json_schema_input_type=str | Annotated[list[str], Field(min_length=1)]),
 ]
 """A list of at least one name, or one name."""
-Cron = Annotated[str, AfterValidator(_cron)]
-"""A cron expression of five fields, or nothing."""
+Day = Annotated[date, BeforeValidator(_day, json_schema_input_type=date)]
+"""A date, also as a text, as the value of a variable is."""
+Cron = Annotated[str, Field(min_length=1), AfterValidator(_cron)]
+"""A cron expression of five fields, or a word such as @daily."""
 TimeZone = Annotated[str, AfterValidator(_timezone)]
 """The name of a time zone, such as Europe/Berlin."""

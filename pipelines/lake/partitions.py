@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from datetime import date
 from typing import Literal
 
 from pydantic import model_validator
 
-from pipelines.lake.model import Model, Names, TimeZone
+from pipelines.lake.model import Day, Model, Names, TimeZone
 
 BY_TIME = ("hour", "day", "week", "month")
 
@@ -21,9 +20,9 @@ class Partitions(Model):
 
     by: Literal["hour", "day", "week", "month", "static", "dynamic"]
     """How loads are divided; ``static``: by the ``values`` here; ``dynamic``: by keys that runs or sensors add."""
-    start: date | None = None
+    start: Day | None = None
     """The first day; needed for hours, days, weeks and months."""
-    end: date | None = None
+    end: Day | None = None
     """The last day; default: partitions are added as time passes."""
     timezone: TimeZone = "UTC"
     """The time zone in which days and hours begin."""

@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import date
 from pathlib import Path
 from typing import Annotated, ClassVar
 
 from pydantic import Field, model_validator
 
 from pipelines.lake.errors import SettingsError
-from pipelines.lake.model import Cron, Model, Texts, TimeZone
+from pipelines.lake.model import Cron, Day, Model, Texts, TimeZone
 from pipelines.lake.table import TableSpec
 
 
 class Calendar(Model):
     """The days of the source, first and last included."""
 
-    first_day: date
+    first_day: Day
     """The first day."""
-    last_day: date
+    last_day: Day
     """The last day."""
 
     @model_validator(mode="after")
@@ -49,11 +48,11 @@ class DagsterSettings(Model):
     """The time before a retry, in seconds."""
     sensor_interval_seconds: Annotated[int, Field(ge=1)] = 60
     """The time between two looks of a sensor, in seconds."""
-    nightly_cron: Annotated[Cron, Field(min_length=1)] = "0 3 * * *"
+    nightly_cron: Cron = "0 3 * * *"
     """When tables are tagged and old snapshots expire."""
     nightly_timezone: TimeZone = "UTC"
     """The time zone of ``nightly_cron`` and ``weekly_cron``."""
-    weekly_cron: Annotated[Cron, Field(min_length=1)] = "0 4 * * 0"
+    weekly_cron: Cron = "0 4 * * 0"
     """When unreferenced files are moved to quarantine, in ``nightly_timezone``."""
     automation_on: bool = False
     """Whether sensors and schedules start with the daemon; otherwise they are switched on in the UI."""

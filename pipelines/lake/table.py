@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from pipelines.lake.checks import Check
+from pipelines.lake.errors import Mistake, as_written, nearest
 from pipelines.lake.model import Cron, Model, Names, Texts, TimeZone
 from pipelines.lake.partitions import Partitions
 from pipelines.lake.sources import PythonSource, Source, SqlSource
@@ -62,7 +63,7 @@ def _table_name(value: str) -> str:
 class Rejects(Model):
     """Which share of a load's rows may be rejected; above it, nothing is committed."""
 
-    max_share: Annotated[float, Field(ge=0, le=1)] = 0.0
+    max_share: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)] = 0.0
     """The greatest share of rejected rows, from 0 to 1."""
     table: Annotated[str, AfterValidator(_table_name)] = ""
     """The table of rejected rows; default: ``<table>__rejects``."""
@@ -92,7 +93,7 @@ class Kinds(Model):
 class Schedule(Model):
     """When a table is loaded: by a cron expression, when its inputs change, or when files arrive."""
 
-    cron: Cron = ""
+    cron: Annotated[Cron, Field(validate_default=False)] = ""
     """A cron expression, such as ``0 5 * * *`` for every day at five."""
     timezone: TimeZone = "UTC"
     """The time zone of ``cron``."""
@@ -108,6 +109,8 @@ class Schedule(Model):
 
 def _columns(value: Any) -> Any:
     """Return no columns for the word ``infer``: they are read from the source and written down for review."""
+    if isinstance(value, str) and value != "infer":
+        raise ValueError(f"must be infer or a mapping of names to types, not {as_written(value)}")
     return {} if value == "infer" else value
 
 
@@ -118,6 +121,8 @@ def _partitions(value: Any) -> Any:
 
 def _schedule(value: Any) -> Any:
     """Return a mapping for one text, a cron expression."""
+    if not isinstance(value, str | Mapping | None):
+        raise ValueError(f"must be a cron expression in quotes or a mapping, not {as_written(value)}")
     return {"cron": value} if isinstance(value, str) else value
 
 
@@ -235,47 +240,51 @@ class TableSpec(Model):
 
     @model_validator(mode="after")
     def _consistent(self) -> TableSpec:
-        self._check_distinct()
-        if self.columns:
-            for role, named in self._roles().items():
-                for column in named:
-                    if column not in self.columns:
-                        raise ValueError(f"{role} names {column!r}, which is not a column")
-        elif self.source is None:
-            raise ValueError("a table needs columns, or a source from which they are inferred")
-        if self.source is None and not self.key:
-            raise ValueError("a table needs a primary_key or a natural_key")
-        if self.write_mode in ("upsert", "changes") and self.source is not None and not self.primary_key:
-            raise ValueError(f"mode {self.write_mode} needs a primary_key")
-        if self.write_mode == "overwrite-partitions" and not self.partition_by:
-            raise ValueError("mode overwrite-partitions needs partition_by")
-        if self.write_mode == "changes" and self.kinds is None:
-            raise ValueError("mode changes needs kinds, with the column that has the kind of each row")
-        unknown = [column for column in self.order_by if column not in self.columns]
-        if unknown and self.columns and not isinstance(self.source, (SqlSource, PythonSource)):
-            raise ValueError(f"order_by names {unknown[0]!r}, which is not a column")
-        if isinstance(self.source, SqlSource) and self.source.read == "changes" and self.partitions is not None:
-            raise ValueError("source.read: changes needs a table without partitions: changes are not divided by them")
+        self._check_keys()
+        self._check_mode()
         labels = [check.label for check in self.checks]
-        for label in labels:
-            if labels.count(label) > 1:
-                raise ValueError(f"two checks are named {label!r}: give one of them another name")
+        for number, label in enumerate(labels):
+            if label in labels[:number]:
+                raise Mistake(f"another check has the name {label} too: give one of them a name", "checks", number)
         return self
 
-    def _check_distinct(self) -> None:
-        for role in ("primary_key", "natural_key", "partition_by", "order_by"):
-            names = getattr(self, role)
-            for name in names:
-                if names.count(name) > 1:
-                    raise ValueError(f"{role} names {name!r} twice")
+    def _check_keys(self) -> None:
+        if not self.columns and self.source is None:
+            raise Mistake("a table needs columns, or a source from which they are inferred")
+        for key, names in self._named_columns():
+            for name in names if self.columns else ():
+                if name not in self.columns:
+                    raise Mistake(f"{name!r:.80} is not a column{nearest(name, list(self.columns))}", *key)
+            if len(set(names)) < len(names):
+                raise Mistake(f"{next(name for name in names if names.count(name) > 1)!r:.80} occurs twice", *key)
         if self.primary_key and self.natural_key:
-            raise ValueError("a table has either a primary_key or a natural_key, not both")
+            raise Mistake("a table has either a primary_key or a natural_key", "natural_key")
+        if self.source is None and not self.key:
+            raise Mistake("a table needs a primary_key or a natural_key")
 
-    def _roles(self) -> dict[str, tuple[str, ...]]:
-        roles = {"primary_key": self.primary_key, "partition_by": self.partition_by, "natural_key": self.natural_key}
+    def _check_mode(self) -> None:
+        mode, key = self.write_mode, ("mode",) if self.mode is not None else ()
+        if mode in ("upsert", "changes") and self.source is not None and not self.primary_key:
+            raise Mistake(f"{mode} needs a primary_key", *key)
+        if mode == "overwrite-partitions" and not self.partition_by:
+            raise Mistake("overwrite-partitions needs partition_by", *key)
+        if mode == "changes" and self.kinds is None:
+            raise Mistake("changes needs kinds, with the column that has the kind of each row", *key)
+        if not isinstance(self.source, (SqlSource, PythonSource)):
+            for column in self.order_by if self.columns else ():
+                if column not in self.columns:
+                    raise Mistake(f"{column!r:.80} is not a column{nearest(column, list(self.columns))}", "order_by")
+        if isinstance(self.source, SqlSource) and self.source.read == "changes" and self.partitions is not None:
+            raise Mistake("changes are not divided by partitions: remove partitions", "source", "read")
+
+    def _named_columns(self) -> Iterator[tuple[tuple[str | int, ...], tuple[str, ...]]]:
+        """Yield each key of the file that names columns of the table, with the columns."""
+        yield ("primary_key",), self.primary_key
+        yield ("natural_key",), self.natural_key
+        yield ("partition_by",), self.partition_by
         if self.partitions is not None and self.partitions.column:
-            roles["partitions.column"] = (self.partitions.column,)
+            yield ("partitions", "column"), (self.partitions.column,)
         for number, check in enumerate(self.checks):
-            columns = getattr(check, "columns", ()) or ((column,) if (column := getattr(check, "column", "")) else ())
-            roles[f"checks[{number}]"] = columns
-        return roles
+            for name in ("columns", "column"):
+                if found := getattr(check, name, ()):
+                    yield ("checks", number, name), (found,) if isinstance(found, str) else found

@@ -114,7 +114,8 @@ def _check_depth(path: Path, text: str) -> None:
     for event in yaml.parse(text, _LOADER):
         depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
         if depth > MAX_DEPTH:
-            raise SettingsError(f"{shown(path)}:{event.start_mark.line + 1}: {_TOO_DEEP}")
+            line = getattr(event.start_mark, "line", 0) + 1
+            raise SettingsError(f"{shown(path)}:{line}: {_TOO_DEEP}")
 
 
 def _not_yaml(path: Path, text: str, error: yaml.YAMLError) -> str:

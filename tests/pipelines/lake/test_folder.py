@@ -82,7 +82,7 @@ def test_a_configured_warehouse_counts_from_the_project_and_a_given_one_from_her
         ),
         ("tables/ods.flights.yaml", "keep_hours: 0", "keep_quarantine_days: x", "keep_quarantine_days must be a whole"),
         ("tables/dim.planes.yaml", "comment:", "remark:", r"configs/tables/dim.planes.yaml:\d+: unknown key remark"),
-        ("tables/dim.planes.yaml", "[tailnum]", "[tail]", "primary_key names 'tail', which is not a column"),
+        ("tables/dim.planes.yaml", "[tailnum]", "[tail]", "primary_key: .tail. is not a column; did you mean tailnum"),
         ("tables/dim.planes.yaml", "primary_key: [tailnum]\n", "", "needs a primary_key or a natural_key"),
     ],
 )
