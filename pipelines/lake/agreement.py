@@ -90,7 +90,7 @@ def _cycles(tables: Mapping[str, TableSpec]) -> Iterator[Rule]:
 def _of_table(settings: Settings, spec: TableSpec) -> Iterator[tuple[tuple[str, ...], str]]:
     source = spec.source
     if isinstance(source, SqlSource) and source.file and not (settings.folder / source.file).is_file():
-        yield ("source", "file"), f"source.file {source.file} does not exist in {shown(settings.folder)}"
+        yield ("source", "file"), f"source.file: {shown(settings.folder / source.file)} does not exist"
     if isinstance(source, PythonSource):
         try:
             function_of(source.function, settings.folder)

@@ -8,9 +8,10 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field, model_validator
 
-from pipelines.lake.errors import SettingsError
+from pipelines.lake.errors import SettingsError, nearest
 from pipelines.lake.model import Cron, Day, Model, Texts, TimeZone
 from pipelines.lake.table import TableSpec
+from pipelines.lake.yaml_file import shown
 
 
 class Calendar(Model):
@@ -90,7 +91,9 @@ class Settings(EnvironmentSettings):
     def days(self) -> Calendar:
         """The days of the source; raises SettingsError when the settings do not name them."""
         if self.calendar is None:
-            raise SettingsError(f"{self.folder / 'base.yaml'}: calendar is missing: it gives the days of the source")
+            raise SettingsError(
+                f"{shown(self.folder / 'base.yaml')}: calendar is missing: it gives the days of the source"
+            )
         return self.calendar
 
     @property
@@ -116,5 +119,6 @@ class Settings(EnvironmentSettings):
         """Return the declaration of ``database.table``; raises SettingsError, which lists the declared tables."""
         if name not in self.tables:
             known = ", ".join(sorted(self.tables)) or "none yet"
-            raise SettingsError(f"no table {name!r} is declared in {self.folder / 'tables'} ({known})")
+            near = nearest(name, list(self.tables))
+            raise SettingsError(f"no table {name!r} is declared in {shown(self.folder / 'tables')} ({known}){near}")
         return self.tables[name]

@@ -24,6 +24,19 @@ MODELS = {
     "compaction": [Compaction],
     "retention": [Retention],
 }
+VALID: dict[str, dict[str, Any]] = {
+    "files": {"path": "x.csv"},
+    "sql": {"query": "SELECT 1", "inputs": "a.b"},
+    "python": {"function": "m:f"},
+    "database": {"url": "sqlite:///x.db", "table": "t"},
+    "not_null": {"columns": "id"},
+    "accepted_values": {"column": "id", "values": [1]},
+    "range": {"column": "id", "min": 1},
+    "freshness": {"max_hours": 1},
+    "partitions": {"by": "day", "start": date(2024, 1, 1)},
+    "kinds": {"column": "kind"},
+}
+"""The other keys of a value with one wrong key, by its type or its key."""
 SETTINGS = {"calendar": Calendar, "spark": SparkSettings, "dagster": DagsterSettings}
 HOSTILE: list[Any] = [
     None,
@@ -65,7 +78,8 @@ def declarations() -> Iterator[tuple[type[BaseModel], dict[str, Any]]]:
             tag = {"type": model.model_fields["type"].annotation.__args__[0]} if "type" in model.model_fields else {}
             for field in model.model_fields:
                 for value in HOSTILE:
-                    part = {**tag, field: value}
+                    others = VALID.get(tag.get("type", key), {}).items()
+                    part = {**tag, **{k: v for k, v in others if k in model.model_fields}, field: value}
                     yield TableSpec, {**whole, key: [part] if key == "checks" else part}
     for key in EnvironmentSettings.model_fields:
         yield from ((EnvironmentSettings, {key: value}) for value in HOSTILE)

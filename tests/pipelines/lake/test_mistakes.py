@@ -159,7 +159,7 @@ MISTAKES = [
     (
         "    columns: [id, day]",
         "    columns: [1]",
-        ":18: checks[0].columns[0] must be a text, not 1: write it in quotes; 1 more error in this file",
+        ":18: checks[0].columns[0] must be a text, not 1: write it in quotes",
     ),
     (
         "    columns: [id, day]",
