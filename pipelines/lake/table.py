@@ -12,7 +12,7 @@ from pipelines.lake.checks import Check
 from pipelines.lake.errors import Mistake, as_written, nearest
 from pipelines.lake.model import Cron, Model, Names, Texts, TimeZone
 from pipelines.lake.partitions import Partitions
-from pipelines.lake.sources import PythonSource, Source, SqlSource
+from pipelines.lake.sources import FilesSource, PythonSource, Source, SqlSource
 
 Mode = Literal["upsert", "append", "overwrite-partitions", "overwrite", "changes"]
 TABLE_NAME = re.compile(r"\w+\.\w+")
@@ -242,6 +242,7 @@ class TableSpec(Model):
     def _consistent(self) -> TableSpec:
         self._check_keys()
         self._check_mode()
+        self._check_schedule()
         labels = [check.label for check in self.checks]
         for number, label in enumerate(labels):
             if label in labels[:number]:
@@ -276,6 +277,16 @@ class TableSpec(Model):
                     raise Mistake(f"{column!r:.80} is not a column{nearest(column, list(self.columns))}", "order_by")
         if isinstance(self.source, SqlSource) and self.source.read == "changes" and self.partitions is not None:
             raise Mistake("changes are not divided by partitions: remove partitions", "source", "read")
+
+    def _check_schedule(self) -> None:
+        if self.schedule is None:
+            return
+        if self.source is None:
+            raise Mistake("a schedule needs a source, which it loads", "schedule")
+        if self.schedule.on == "files" and not isinstance(self.source, FilesSource):
+            raise Mistake(f"files needs a source of type files, not {self.source.type}", "schedule", "on")
+        if self.schedule.on == "inputs" and not getattr(self.source, "inputs", ()):
+            raise Mistake("inputs needs a source with inputs", "schedule", "on")
 
     def _named_columns(self) -> Iterator[tuple[tuple[str | int, ...], tuple[str, ...]]]:
         """Yield each key of the file that names columns of the table, with the columns."""

@@ -51,7 +51,7 @@ SHORT = [
     {"partitions": {"by": "day", "start": "2024-01-01"}},
     {"partitions": {"by": "static", "values": "all"}},
     {"schedule": "0 5 * * *"},
-    {"schedule": {"on": "inputs"}},
+    {"schedule": {"on": "files"}},
     {"options": {"bucket": 2, "write-only": True, "x": 1.5, "merge-engine": "deduplicate"}},
     {"owners": "team:shop"},
     {"source": {"type": "sql", "query": "SELECT 1", "inputs": "a.b"}},

@@ -338,6 +338,17 @@ MISTAKES = [
         "schedule: {on: input}",
         ":15: schedule.on must be one of inputs, files, not 'input'; did you mean inputs?",
     ),
+    ('schedule: "0 5 * * *"', "schedule: {on: inputs}", ":15: schedule.on: inputs needs a source with inputs"),
+    (
+        None,
+        "columns: {a: INT}\nprimary_key: a\nschedule: '@daily'\n",
+        ":3: schedule: a schedule needs a source, which it loads",
+    ),
+    (
+        None,
+        "primary_key: a\nsource: {type: python, function: m:f}\nschedule: {on: files}\n",
+        ":3: schedule.on: files needs a source of type files, not python",
+    ),
     ('schedule: "0 5 * * *"', "schedule: {timezone: UTC}", ":15: schedule: a schedule needs either cron or on"),
     (
         'schedule: "0 5 * * *"',
@@ -618,7 +629,7 @@ def test_a_literal_dollar_and_brace(lake: Path) -> None:
 def test_short_forms_and_values_that_become_texts(lake: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FIRST", "2024-05-01")
     (lake / "tables" / "shop.orders.yaml").write_text(
-        "columns: {id: INT, no: DATE}\nprimary_key: id\nowners: a@b.de\npartitions: {by: day, start: '${FIRST}'}\n"
+        "columns: {id: INT, no: DATE}\nprimary_key: id\nsource: {type: files, path: x.csv}\nowners: a@b.de\npartitions: {by: day, start: '${FIRST}'}\n"
         "schedule: '@daily'\noptions: {bucket: 1, write-only: true, snapshot.time-retained: 1 d}\n"
     )
     table = load_settings(configs=lake).table("shop.orders")
