@@ -194,27 +194,21 @@ class TableSpec(Model):
         return self.primary_key or self.natural_key
 
     @property
-    def table_options(self) -> dict[str, str]:
-        """The declared options, and one bucket for a table with a primary key that does not set ``bucket``."""
-        return {**({"bucket": "1"} if self.primary_key else {}), **self.options}
-
-    @property
     def ident(self) -> str:
         """The table name as one word for jobs and pools, such as ``ods_flights``."""
         return self.name.replace(".", "_")
 
     @property
     def table_options(self) -> dict[str, str]:
-        """The options with which the table is created: the declared ones, and for a table with a source its defaults.
+        """The options with which the table is created: the declared ones over defaults.
 
-        Loads only write, and a separate job compacts. A load without rows has a snapshot too, which records it.
+        A table with a primary key has one bucket. Loads only write, and a separate job compacts. A load without rows
+        has a snapshot too, which records it.
         """
-        if self.source is None:
-            return dict(self.options)
-        defaults = {"write-only": "true", "commit.force-create-snapshot": "true"}
-        if self.primary_key:
-            defaults["bucket"] = "1"
-            if self.order_by and all(column in self.columns for column in self.order_by):
+        defaults = {"bucket": "1"} if self.primary_key else {}
+        if self.source is not None:
+            defaults |= {"write-only": "true", "commit.force-create-snapshot": "true"}
+            if self.primary_key and self.order_by and all(column in self.columns for column in self.order_by):
                 defaults["sequence.field"] = ",".join(self.order_by)
         return {**defaults, **self.options}
 

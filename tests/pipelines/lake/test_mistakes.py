@@ -647,7 +647,9 @@ def test_a_number_as_an_option_keeps_its_text(lake: Path) -> None:
 
 def test_a_table_with_a_key_has_one_bucket_unless_it_says_otherwise(lake: Path) -> None:
     tables = load_settings(configs=lake).tables
-    assert (tables["shop.items"].table_options, tables["shop.orders"].table_options) == (
-        {"bucket": "1"},
-        {"bucket": "2"},
-    )
+    assert [tables[name].table_options["bucket"] for name in ("shop.items", "shop.orders")] == ["1", "2"]
+
+
+def test_loads_only_write_and_are_recorded_also_without_rows(lake: Path) -> None:
+    options = load_settings(configs=lake).tables["shop.orders"].table_options
+    assert options == {"bucket": "2", "write-only": "true", "commit.force-create-snapshot": "true"}
