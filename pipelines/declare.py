@@ -44,9 +44,7 @@ def create_missing(settings: Settings) -> list[str]:
         if name not in missing and found:
             raise PipelineError(f"{name} {found[0]}: tables cannot be altered yet; change the declaration back")
         if name in missing and not settings.table(name).columns:
-            raise PipelineError(
-                f"{name} has no columns: `python -m pipelines infer --table {name}` writes them down"
-            )
+            raise PipelineError(f"{name} has no columns: `python -m pipelines infer --table {name}` writes them down")
     for name in missing:
         open_table(settings, name, create=True)
     return missing

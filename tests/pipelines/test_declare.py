@@ -36,6 +36,18 @@ def test_a_new_lake_is_checked_applied_and_agrees(folder, capsys):
     assert open_lake(load_settings("local", configs=folder)).list_tables("shop") == ["orders", "revenue"]
 
 
+def test_what_is_wrong_in_sources_and_checks_is_told(folder, capsys):
+    change(folder, "data/orders/{date}.csv", "data/others/{date}.csv")
+    change(
+        folder, "{type: range, column: revenue, min: 0}", "{type: range, column: revenue, min: none}", "shop.revenue"
+    )
+    change(folder, "inputs: [shop.orders]", "inputs: [shop.orders]\n  read: partition", "shop.revenue")
+    assert main(["check", "--configs", str(folder)]) == 1
+    out = capsys.readouterr().out
+    assert "shop.orders: no file matches source.path data/others/{date}.csv\n" in out
+    assert "shop.revenue: checks[0]: " in out
+
+
 def test_a_folder_with_files_is_not_overwritten(folder):
     with pytest.raises(PipelineError, match=r"lake exists already and is not empty: name a new folder"):
         new_lake(folder)
