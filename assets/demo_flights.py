@@ -29,7 +29,7 @@ def load_flights(demo: Demo, last_day: date | None) -> None:
         demo.materialize("weather", [WEATHER], months[0], months[-1])
     names = [FLIGHTS, CANCELLATIONS]
     days = sorted({day for name in names for day in _missing(demo, name, daily(demo.settings), last)})
-    for chunk in _chunks(days_of(days), demo.settings.table(FLIGHTS).backfill_per_run):
+    for chunk in chunks(days_of(days), demo.settings.table(FLIGHTS).backfill_per_run):
         demo.materialize("flights", names, chunk[0].isoformat(), chunk[-1].isoformat())
     touched = sorted({day[:7] for day in days} | set(_missing(demo, CARRIER_DAY, monthly(demo.settings), last)))
     if touched:
@@ -55,7 +55,7 @@ def _missing(demo: Demo, name: str, partitions: dg.PartitionsDefinition[str], la
     return [key for key in keys if key not in done]
 
 
-def _chunks(days: Sequence[date], size: int) -> list[list[date]]:
+def chunks(days: Sequence[date], size: int) -> list[list[date]]:
     """Split sorted days into ranges without gaps of at most ``size`` days, one for each run, as a backfill does."""
     ranges: list[list[date]] = []
     for day in days:
