@@ -107,7 +107,9 @@ class JsonReader:
             builder.add(values, unfit, functools.partial(self._reason, column, kind))
         found = [(order[reject.row], reject.column, reject.reason) for reject in builder.rejects]
         found += [(at, unfit.column, unfit.reason) for at, unfit in bad.items()]
-        lost = lost + [Lost(int(records.lines[at]), column, reason, records.raw(at)) for at, column, reason in found]
+        lost = lost + [
+            Lost(int(records.lines[at]), column, reason, records.raw(at), int(at)) for at, column, reason in found
+        ]
         return Parsed(builder.rows(), lost_batch(self.file, lost, lines_before()) if lost else no_rejects())
 
     def _reason(self, column: pa.Array, kind: DataType, row: int) -> str:

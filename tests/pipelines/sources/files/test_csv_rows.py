@@ -9,9 +9,7 @@ from pipelines.protocol import PipelineError
 from tests.pipelines.sources.files.reading import columns, read
 
 TWO = columns(a="INT", b="STRING")
-MIXED = (
-    b'a,b\n1,x\n\n2,"y\n3\n4,"q""r"\n5,6,7\nz,1\n\xff,2\n"",""\n8\r,9\n10,"a\rb"\r\n2147483648,x\n11,last'
-)
+MIXED = b'a,b\n1,x\n\n2,"y\n3\n4,"q""r"\n5,6,7\nz,1\n\xff,2\n"",""\n8\r,9\n10,"a\rb"\r\n2147483648,x\n11,last'
 MIXED_ROWS = [
     {"a": 1, "b": "x"},
     {"a": 4, "b": 'q"r'},
