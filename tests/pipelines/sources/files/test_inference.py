@@ -61,7 +61,7 @@ def test_only_the_first_rows_count(tmp_path):
 
 
 def test_json_lines(tmp_path):
-    data = b'{"a":1,"b":{"x":1.5,"y z":[1,2]},"c":"2024-01-01","d":null,"e":[],"f":{},"g":99999999999999999999,"h":"12"}\nbad\n{"a":2.5}'
+    data = b'{"a":1,"b":{"x":1.5,"y z":[1,2]},"c":"2024-01-01","d":null,"e":[],"f":{},"g":99999999999999999999,"h":"12"}\nbad\n{"a":2.5}'  # noqa: E501
     found = infer(tmp_path / "a", data, "jsonl")
     assert found == {
         "a": "DOUBLE",
