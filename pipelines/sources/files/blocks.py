@@ -63,8 +63,8 @@ class TextFile:
         opened = open_source_file(self.path, self.storage_options)
         if (size := opened.size()) != self.split.file.size:
             raise PipelineError(
-                f"file {self.path} has {size} bytes, and had {self.split.file.size} when it was listed: list the source "
-                "again"
+                f"file {self.path} has {size} bytes, and had {self.split.file.size} when it was listed: list the "
+                "source again"
             )
         return opened if self.compression is None else pa.CompressedInputStream(opened, self.compression)
 

@@ -93,6 +93,14 @@ def test_floats(tmp_path):
     assert [reject[:2] for reject in rejects] == [(2, "f"), (3, "d")]
 
 
+def test_decimals_with_an_exponent_do_not_wrap_around(tmp_path):
+    """Arrow reads the first one as 9551369084621531531851413245634438.7584."""
+    lines = b'{"d":123456789e28}\n{"d":123456789e20}\n{"d":"123456789e28"}\n'
+    rows, rejects = read(tmp_path / "a", lines, columns(d="DECIMAL(38,4)"), "jsonl")
+    assert rows == [{"d": Decimal(12345678900000000000000000000)}]
+    assert [reject[:2] for reject in rejects] == [(1, "d"), (3, "d")]
+
+
 def test_a_missing_member_of_a_key_is_rejected(tmp_path):
     rows, rejects = read(tmp_path / "a", b'{"a":1}\n{}\n', ONE, "jsonl", not_null=("a",))
     assert (rows, rejects) == ([{"a": 1}], [(2, "a", "null in a column that must not be null", "{}")])
