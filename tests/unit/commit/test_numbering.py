@@ -4,8 +4,11 @@ import dataclasses
 
 import pytest
 
+from paimon_core.commit import numbering
+from paimon_core.commit.base import Base
+from paimon_core.commit.changes import changes_of
 from paimon_core.commit.committer import commit
-from paimon_core.commit.numbering import GAP
+from paimon_core.commit.numbering import GAP, Numbering
 from tests.support.fake_tables import append, fake_file, fake_table, message
 
 pytestmark = pytest.mark.usefixtures("fake_rows")
@@ -33,3 +36,25 @@ def test_the_next_number_is_high_enough():
     append(context, numbered(context, 0, 9))
     append(context, numbered(context, 10, 12))
     assert numbers(context) == [(0, 9), (10, 12)]
+
+
+def test_files_that_are_rewritten_again_replace_those_of_the_attempt_before(monkeypatch):
+    def renamed(context, flush, file, shift):
+        name = f"again-{shift // GAP}-{file.file_name}"
+        low, high = file.min_sequence_number + shift, file.max_sequence_number + shift
+        return (dataclasses.replace(file, file_name=name, min_sequence_number=low, max_sequence_number=high),)
+
+    monkeypatch.setattr(numbering, "renumber", renamed)
+    context = fake_table()
+    for bucket in (0, 1):
+        commit([message(context, numbered(context, 0, 9), bucket=bucket)], context=context, user="rival")
+    a, b = (numbered(context, 0, 5) for _ in "ab")
+    (change,) = changes_of([message(context, a), message(context, b, bucket=1)])
+    ours = Numbering(context)
+    ours.number(change.entries, change.flushes, Base(context, context.snapshots.latest()), replaces=False)
+    late = append(context, numbered(context, 5 * GAP, 5 * GAP + 9), user="rival")
+    entries = ours.number(change.entries, change.flushes, Base(context, late), replaces=False)
+    names = [f"again-6-{a.file_name}", f"again-1-{b.file_name}"]
+    assert [e.file.file_name for e in entries] == names
+    assert {f.file_name for m in ours.written for f in m.new_files} == set(names)
+    assert {f.file_name for m in ours.replaced for f in m.new_files} == {a.file_name, b.file_name}
