@@ -48,6 +48,8 @@ PYTEST = (
 )
 MEMORY_BYTES = 12 << 30
 """Address space of a test run: a mutant that loops may fill the memory of the machine."""
+WAITS = 5
+"""How many times the limit a test run may take by the clock: a mutant may wait for ever."""
 
 
 def possible() -> dict[str, list[Mutant]]:
@@ -90,8 +92,8 @@ def quick_tests(mutant: Mutant) -> list[str]:
     return [path for path in (mirrored, f"tests/unit/{parts[0]}", *EXTRA[parts[0]]) if (ROOT / path).exists()]
 
 
-def passes(tree: Path, paths: Iterable[str], limit: float, **environment: str) -> bool:
-    """Whether the tests pass in the tree within so many seconds."""
+def passes(tree: Path, paths: Iterable[str], limit: int, **environment: str) -> bool:
+    """Whether the tests pass in the tree within so many processor seconds, which a busy machine does not change."""
     process = subprocess.Popen(
         [sys.executable, *PYTEST, *paths],
         cwd=tree,
@@ -100,15 +102,16 @@ def passes(tree: Path, paths: Iterable[str], limit: float, **environment: str) -
         stderr=subprocess.DEVNULL,
     )
     resource.prlimit(process.pid, resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
+    resource.prlimit(process.pid, resource.RLIMIT_CPU, (limit, limit))
     try:
-        return process.wait(limit) == 0
+        return process.wait(WAITS * limit) == 0
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()
         return False
 
 
-def survives(mutant: Mutant, tree: Path, limit: float) -> bool:
+def survives(mutant: Mutant, tree: Path, limit: int) -> bool:
     """Whether all tests pass with the mutant in place of the module."""
     target = tree / mutant.path
     original = target.read_text()
@@ -119,7 +122,7 @@ def survives(mutant: Mutant, tree: Path, limit: float) -> bool:
         target.write_text(original)
 
 
-def play(mutants: list[Mutant], tree: Path, limit: float, numbers: dict[Mutant, int]) -> list[Mutant]:
+def play(mutants: list[Mutant], tree: Path, limit: int, numbers: dict[Mutant, int]) -> list[Mutant]:
     """The mutants that survive; each outcome is printed as it is known."""
     left = []
     for mutant in mutants:
@@ -140,7 +143,7 @@ def main() -> int:
     parser.add_argument("--first", type=int, default=0, help="number of the first mutant to play")
     parser.add_argument("--only", default="", help="play the mutants whose printed line contains this text")
     parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--limit", type=float, default=240, help="seconds of one test run")
+    parser.add_argument("--limit", type=int, default=120, help="processor seconds of one test run")
     parser.add_argument("--least", type=float, default=95, help="percent of mutants that must be killed")
     given = parser.parse_args()
     every = possible()

@@ -1,15 +1,18 @@
 """Numbering: the rows of a later commit get higher sequence numbers than all rows of the bucket before them."""
 
 import dataclasses
+import io
 
+import pyarrow.parquet as pq
 import pytest
 
 from paimon_core.commit import numbering
 from paimon_core.commit.base import Base
 from paimon_core.commit.changes import changes_of
 from paimon_core.commit.committer import commit
-from paimon_core.commit.numbering import GAP, Numbering
-from tests.support.fake_tables import append, fake_file, fake_table, message
+from paimon_core.commit.numbering import GAP, Flush, Numbering, renumber
+from tests.support.changelogs import written
+from tests.support.fake_tables import append, fake_file, fake_table, message, partition
 
 pytestmark = pytest.mark.usefixtures("fake_rows")
 
@@ -58,3 +61,15 @@ def test_files_that_are_rewritten_again_replace_those_of_the_attempt_before(monk
     assert [e.file.file_name for e in entries] == names
     assert {f.file_name for m in ours.written for f in m.new_files} == set(names)
     assert {f.file_name for m in ours.replaced for f in m.new_files} == {a.file_name, b.file_name}
+
+
+def test_a_file_of_an_older_schema_is_rewritten_with_that_schema():
+    context = fake_table()
+    (file,) = written(context, [("+I", 7, "a", 1, 5)], partition=partition("a"))
+    newer = context.reopened(dataclasses.replace(context.schema, id=1, fields=context.schema.fields[:2]))
+    flush = Flush(partition("a"), 0, 2, (file.file_name,), None)
+    (again,) = renumber(newer, flush, file, 100)
+    assert (again.schema_id, again.min_sequence_number, again.max_sequence_number) == (0, 107, 107)
+    path = context.paths.data_file(context.partition_path(partition("a")), 0, again.file_name)
+    table = pq.read_table(io.BytesIO(context.storage.read(path)))
+    assert [row["v"] for row in table.to_pylist()] == [5]
