@@ -34,7 +34,7 @@ def test_a_draw_outlives_changes_of_other_lines():
         found = {"lsm": list(mutants_of(PATH, text)), **{p: [] for p in ("commit", "scan", "maintain", "codec")}}
         return [m.changed for m in drawn(found, 10, seed=1)]
 
-    lines = "\n".join(f"c{n} = a{n} < b{n}" for n in range(20))
+    lines = "".join(f"c{n} = a{n} < b{n}\n" for n in range(20))
     assert len(draw(lines)) == 2
     assert draw("# a comment\n\n" + lines) == draw(lines)
 
