@@ -48,5 +48,5 @@ def test_what_is_deleted_meanwhile_is_skipped():
     retention = Retention(retain_min=1, retain_max=9, older_than_millis=9000, limit=9)
     snapshots = choose_snapshots(context, retention, [1, 2, 3, 4], [Bound(9, "consumer c")], newest=4)
     assert [s.id for s in snapshots.expired] == [1, 3]
-    changelogs = choose_changelogs(context, retention, [1, 2, 3], [Bound(9, "consumer c")], newest=4)
+    changelogs = choose_changelogs(context.changelogs.read, retention, [1, 2, 3], [Bound(9, "consumer c")], newest=4)
     assert ([s.id for s in changelogs.expired], changelogs.first_kept.id) == ([1], 3)
