@@ -18,7 +18,7 @@ from pipelines.lake import TableSpec
 from pipelines.lake.sources import FilesSource
 from pipelines.lake.table import Kinds
 from pipelines.protocol import PipelineError
-from pipelines.sources.files.columns import RowRules, arrow_field
+from pipelines.sources.files.columns import RowRules, accepting, arrow_field
 from pipelines.sources.files.listing import SourceFile
 
 KIND = "__kind"
@@ -71,6 +71,10 @@ def shape_of(spec: TableSpec, source: FilesSource, table: Table) -> RowShape:
         fields[spec.kinds.column] = parse_type("STRING NOT NULL")
         required.append(spec.kinds.column)
     schema = pa.schema([arrow_field(name, kind.with_nullable(True)) for name, kind in fields.items()])
+    if spec.kinds is not None:
+        at = schema.get_field_index(named.get(spec.kinds.column, spec.kinds.column))
+        texts = (*spec.kinds.insert, *spec.kinds.update, *spec.kinds.delete)
+        schema = schema.set(at, accepting(schema.field(at), texts))
     added = {column: (what, table.arrow_schema.field(column).type) for column, what in source.add.items()}
     return RowShape(schema, RowRules(tuple(required)), dict(source.rename), added, spec.kinds, keeps_kinds)
 

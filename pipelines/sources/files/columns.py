@@ -6,6 +6,7 @@ An Arrow type does not state everything about a Paimon type: the length of ``CHA
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from paimon_core.types import DataType, TypeRoot, from_arrow, parse_type
 from pipelines.protocol import PipelineError
 
 TYPE_KEY = b"paimon.type"
+ACCEPTED_KEY = b"paimon.accepted"
 
 
 @dataclass(frozen=True)
@@ -48,6 +50,17 @@ def arrow_field(name: str, kind: DataType) -> pa.Field:
         case _:
             return pa.field(name, kind.to_arrow(), kind.nullable, {TYPE_KEY: kind.with_nullable(True).sql.encode()})
     return pa.field(name, arrow, kind.nullable)
+
+
+def accepting(field: pa.Field, values: Sequence[str]) -> pa.Field:
+    """Return a column of texts that accepts only these values and null; a row with another value is rejected."""
+    return field.with_metadata({**(field.metadata or {}), ACCEPTED_KEY: json.dumps(list(values)).encode()})
+
+
+def accepted_values(field: pa.Field) -> list[str] | None:
+    """Return the values that a column accepts; None when it accepts all."""
+    text = (field.metadata or {}).get(ACCEPTED_KEY)
+    return None if text is None else list(json.loads(text))
 
 
 def exact_type(field: pa.Field) -> DataType:

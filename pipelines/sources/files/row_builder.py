@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from paimon_core.arrow import labelled
+from pipelines.sources.files.columns import accepted_values
 from pipelines.sources.files.rejects import Reject
 
 Reason = Callable[[int], str]
@@ -37,6 +38,12 @@ class RowBuilder:
             if bad is not None:
                 nulls &= ~bad
             self._reject(nulls, field_.name, lambda row: "null in a column that must not be null")
+        if (accepted := accepted_values(field_)) is not None:
+            others = pc.and_(values.is_valid(), pc.invert(pc.is_in(values, pa.array(accepted, values.type))))
+            if bad is not None:
+                others = pc.and_(others, pa.array(~bad))
+            rule = f"is not one of {', '.join(accepted)}"
+            self._reject(np.asarray(others), field_.name, lambda row: f"{values[row].as_py()!r:.80} {rule}")
         self.columns.append(values)
 
     def _reject(self, bad: np.ndarray, column: str, reason: Reason) -> None:

@@ -148,14 +148,19 @@ def test_kinds_insert_update_and_delete(lake):
         columns: {sku: STRING, count: INT}
         primary_key: [sku]
         kinds: {column: op}
+        rejects: {max_share: 0.5}
         source: {type: files, path: "in/*.jsonl"}
         """,
     )
     lines = ['{"sku": "a", "count": 1, "op": "I"}', '{"sku": "b", "count": 2, "op": "I"}']
     lines += ['{"sku": "a", "count": 5, "op": "U"}', '{"sku": "b", "count": 2, "op": "D"}']
+    lines += ['{"sku": "a", "count": 9, "op": "X"}', '{"sku": "a", "count": 9}']
     lake.file("in/1.jsonl", "\n".join(lines))
     lake.load("shop.stock")
     assert lake.rows("shop.stock") == [("a", 5)]
+    rejects = [row[1:4] for row in lake.rows("shop.stock__rejects")]
+    assert rejects[0] == (5, "op", "'X' is not one of +I, I, insert, +U, U, update, -D, D, delete")
+    assert rejects[1] == (6, "op", "null in a column that must not be null")
 
 
 def test_renamed_and_added_columns(lake):
