@@ -86,6 +86,9 @@ def _url(value: str) -> str:
     return value
 
 
+_IGNORED = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|--[^\n]*|/\*.*?\*/", re.DOTALL)
+
+
 class DatabaseSource(Model):
     """A query to a PostgreSQL or SQLite database."""
 
@@ -98,9 +101,15 @@ class DatabaseSource(Model):
     query: str = ""
     """A SELECT in the language of the database, instead of ``table``."""
     watermark: str = ""
-    """A column that only grows: a load reads the rows above the greatest value that was loaded."""
+    """A column of the database that only grows: a load reads the rows above the greatest value that was loaded. Rows
+    that are committed later with the same or a smaller value are not seen: clocks differ, and a long transaction
+    commits after shorter ones that began later; ``lag`` waits for them. Rows without a value are only counted."""
+    lag: Annotated[float, Field(ge=0, le=31_536_000, strict=False)] = 0
+    """Seconds that a load stays behind, for a watermark of timestamps in PostgreSQL: with time zone behind the clock of
+    the database, without time zone behind the greatest value. It should exceed the longest transaction of a writer."""
     split: str = ""
-    """A column of whole numbers; its range is read in ``parts`` parallel parts."""
+    """A column of whole numbers; its range is read in ``parts`` parallel parts. The parts of a load see PostgreSQL at
+    one moment. Those of SQLite do not: a row whose value here changes meanwhile may be read twice or not at all."""
     parts: Annotated[int, Field(ge=1, le=1000)] = 4
     """The number of parts that are read in parallel; needs ``split``."""
 
@@ -108,6 +117,17 @@ class DatabaseSource(Model):
     def _one_query(self) -> DatabaseSource:
         if bool(self.query.strip()) == bool(self.table):
             raise ValueError("a database source needs either table or query")
+        text = _IGNORED.sub(" ", self.query).strip().lower()
+        if text and (";" in text or not re.match(r"(select|with)\b", text)):
+            raise ValueError("query must be one SELECT or WITH, without a semicolon")
+        if self.table and not all(self.table.split(".")):
+            raise ValueError(f"table must be a name, or schema.name, not {self.table!r:.80}")
+        if self.lag and not self.watermark:
+            raise ValueError("lag needs watermark")
+        if self.lag and self.url.startswith("sqlite"):
+            raise ValueError("lag needs PostgreSQL: SQLite has no timestamps")
+        if "parts" in self.model_fields_set and not self.split:
+            raise ValueError("parts needs split, the column of whole numbers whose range is divided")
         return self
 
 

@@ -12,7 +12,7 @@ from pipelines.lake.checks import Check
 from pipelines.lake.errors import Mistake, as_written, nearest
 from pipelines.lake.model import Cron, Model, Names, Texts, TimeZone
 from pipelines.lake.partitions import Partitions
-from pipelines.lake.sources import FilesSource, PythonSource, Source, SqlSource
+from pipelines.lake.sources import DatabaseSource, FilesSource, PythonSource, Source, SqlSource
 
 Mode = Literal["upsert", "append", "overwrite-partitions", "overwrite", "changes"]
 TABLE_NAME = re.compile(r"\w+\.\w+")
@@ -222,7 +222,8 @@ class TableSpec(Model):
         """The declared mode, or the one that follows from the table.
 
         A column of kinds gives ``changes``. A query over whole inputs replaces all rows, one over partitions replaces
-        these. Otherwise a table with a primary key is upserted, and one without is appended to.
+        these. Otherwise a table with a primary key is upserted, and one without is appended to, or replaced by the
+        result of a database that has no watermark.
         """
         if self.mode is not None:
             return self.mode
@@ -230,7 +231,27 @@ class TableSpec(Model):
             return "changes"
         if isinstance(self.source, SqlSource) and self.source.read != "changes":
             return "overwrite-partitions" if self.partitions and self.partition_by else "overwrite"
+        if isinstance(self.source, DatabaseSource) and not self.source.watermark and not self.primary_key:
+            return "overwrite"
         return "upsert" if self.primary_key else "append"
+
+    @model_validator(mode="after")
+    def _database_mode(self) -> TableSpec:
+        if not isinstance(self.source, DatabaseSource):
+            return self
+        if self.partitions is not None:
+            raise ValueError("a database source loads all rows or those above its watermark: remove partitions")
+        if self.source.watermark and self.write_mode in ("overwrite", "overwrite-partitions"):
+            raise ValueError(
+                f"mode {self.write_mode} would replace all rows by those above the watermark: "
+                "remove mode or source.watermark"
+            )
+        if not self.source.watermark and self.write_mode == "append" and not self.primary_key:
+            raise ValueError(
+                "mode append would add all rows again in every run: "
+                "set source.watermark, a primary_key or mode overwrite"
+            )
+        return self
 
     @model_validator(mode="after")
     def _consistent(self) -> TableSpec:

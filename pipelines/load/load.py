@@ -22,6 +22,7 @@ from pipelines.finding import Finding
 from pipelines.lake import Settings, TableSpec
 from pipelines.lake.sources import DatabaseSource, FilesSource, PythonSource, SqlSource
 from pipelines.load.commit import Audit, LoadCommit, NumberTaken, commit_load
+from pipelines.load.database import DatabaseLoads
 from pipelines.load.files import FileLoads
 from pipelines.load.frames import PythonLoads, SqlLoads
 from pipelines.load.ledger import PARTITIONS, READ, REJECTED, STEP, WRITTEN, read_ledger
@@ -89,7 +90,7 @@ def source_of(spec: TableSpec) -> TableSource:
         case PythonSource():
             return PythonLoads(spec.source)
         case DatabaseSource():
-            raise PipelineError(f"{spec.name}: a source of type database is not supported yet")
+            return DatabaseLoads(spec.source)
         case _:
             raise PipelineError(f"{spec.name}: its declaration has no source, so it cannot be loaded")
 

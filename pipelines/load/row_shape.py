@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from paimon_core.table.table import Table
 from paimon_core.types import parse_type
 from pipelines.lake import TableSpec
-from pipelines.lake.sources import FilesSource
+from pipelines.lake.sources import DatabaseSource, FilesSource
 from pipelines.lake.table import Kinds
 from pipelines.protocol import PipelineError
 from pipelines.sources.files.columns import RowRules, accepting, arrow_field
@@ -56,9 +56,13 @@ class RowShape:
         return rows.append_column(KIND, kinds)
 
 
-def shape_of(spec: TableSpec, source: FilesSource, table: Table) -> RowShape:
-    """Return the shape of the files of a table; raises PipelineError for columns that the table does not have."""
+def shape_of(spec: TableSpec, source: FilesSource | DatabaseSource, table: Table) -> RowShape:
+    """Return the shape of the files of a table, or of the rows of a database, which have the names of the table.
+
+    Raises PipelineError for columns that the table does not have.
+    """
     names = table.schema.names
+    source = source if isinstance(source, FilesSource) else FilesSource(type="files", path="rows of a database")
     for role, columns in (("rename", source.rename.values()), ("add", source.add)):
         for column in columns:
             if column not in names:
