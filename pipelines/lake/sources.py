@@ -104,7 +104,7 @@ class DatabaseSource(Model):
     """A column of the database that only grows: a load reads the rows above the greatest value that was loaded. Rows
     that are committed later with the same or a smaller value are not seen: clocks differ, and a long transaction
     commits after shorter ones that began later; ``lag`` waits for them. Rows without a value are only counted."""
-    lag: Annotated[float, Field(ge=0, le=31_536_000, strict=False)] = 0
+    lag: Annotated[float, Field(ge=0, le=31_536_000, allow_inf_nan=False)] = 0.0
     """Seconds that a load stays behind, for a watermark of timestamps in PostgreSQL: with time zone behind the clock of
     the database, without time zone behind the greatest value. It should exceed the longest transaction of a writer."""
     split: str = ""

@@ -83,7 +83,7 @@ class DatabaseLoads:
         if high is None:
             above = f" above {low.value}" if low is not None else ""
             left_out = f"; {nulls:,} rows have none and are never loaded" if nulls else ""
-            return [f"no row of {database.name} has a {column}{above}{left_out}"]
+            return [f"no row of {database.name} has a watermark {column!r}{above}{left_out}"]
         read = _Read(read.database, read.shape, read.rows, tuple(window(column, low, high)), read.split)
         told["watermark"] = high.value
         entries[WATERMARK] = json.dumps(high.to_json())

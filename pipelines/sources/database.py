@@ -36,7 +36,7 @@ _POSTGRESQL = re.compile(
     r"(?:\?(?P<parameters>\w+=(?:[^&=\s%]|%(?!00)[0-9A-Fa-f]{2})*(?:&\w+=(?:[^&=\s%]|%(?!00)[0-9A-Fa-f]{2})*)*))?"
 )
 _SNAPSHOT = re.compile(r"[0-9A-Fa-f-]{1,60}")
-_PREFIX = re.compile(r"^[A-Z_]+: (?:\[\w+\] )?(?:Failed to [\w ]+: )?(?:could not begin COPY: )?(?:ERROR: +)?")
+_PREFIX = re.compile(r"^.*?\b(?:ERROR|FATAL): +|^[A-Z_]+: (?:\[\w+\] )?(?:Failed to [\w ]+: )?", re.DOTALL)
 _QUERY_TEXT = re.compile(r"\s+(?:LINE \d+:|Query was:|query:).*", re.DOTALL)
 _T = TypeVar("_T")
 
