@@ -4,22 +4,26 @@ from typing import Any
 
 import dagster as dg
 
-from assets.metadata import asset_key, materialized, run_properties, table_asset
+from assets.metadata import materialized, run_properties
 from assets.partitions import monthly
 from assets.resources import LakeResource, SparkResource
+from assets.tables import declared_asset
+from assets.translator import PLAIN, PaimonTranslator
 from pipelines.carrier_day import CARRIER_DAY, aggregate_carrier_day
 from pipelines.flights import FLIGHTS
 from pipelines.lake import Settings
 
 
-def carrier_day_asset(settings: Settings) -> dg.AssetsDefinition:
+def carrier_day_asset(settings: Settings, translator: PaimonTranslator = PLAIN) -> dg.AssetsDefinition:
     """Return the asset of dws.carrier_day."""
     spec = settings.table(CARRIER_DAY)
+    flights = translator.asset_key(settings.table(FLIGHTS))
 
-    @table_asset(
+    @declared_asset(
         settings,
         spec,
-        deps=[dg.AssetDep(asset_key(FLIGHTS), partition_mapping=dg.TimeWindowPartitionMapping())],
+        translator,
+        deps=[dg.AssetDep(flights, partition_mapping=dg.TimeWindowPartitionMapping())],
         partitions_def=monthly(settings),
     )
     def carrier_day(

@@ -1,16 +1,24 @@
-"""Checks: for every table, compare rows with the source, and check keys, data files and invariants."""
+"""Checks: for every table, compare rows with the source, check keys, data files and invariants, and what it declares.
 
+The checks that block a load run inside it too, on its partitions before they are published; here they see the whole
+table. A load logs their results under the same names.
+"""
+
+import re
 from collections.abc import Iterator
-from datetime import date
+from datetime import UTC, date, datetime
 
 import dagster as dg
 
-from assets.metadata import asset_key
-from assets.resources import LakeResource
-from pipelines.audit import audit
-from pipelines.checks import Finding
-from pipelines.lake import Settings
+from assets.resources import LakeResource, SparkResource
+from assets.translator import PLAIN, PaimonTranslator
+from pipelines.audit import audit, audits_of
+from pipelines.checks import CheckContext, Finding, load_records, run_checks
+from pipelines.lake import Settings, SettingsError, TableSpec
+from pipelines.lake.checks import SqlCheck
+from pipelines.session import Spark
 from pipelines.show import existing
+from pipelines.tables import open_table
 
 _AUDITS = {
     "rows": "the table has as many rows as the source, on every materialized day",
@@ -18,35 +26,66 @@ _AUDITS = {
     "files": "every data file of the latest snapshot exists and has the recorded size",
     "fsck": "the invariants of the table hold; its rows are not read",
 }
+_LOADS = "every load wrote or rejected each row that it read"
 
 
-def table_checks(settings: Settings) -> list[dg.AssetChecksDefinition]:
-    """Return one step per table, with four checks each."""
-    return [_checks(settings, name) for name in settings.tables]
+def table_checks(settings: Settings, translator: PaimonTranslator = PLAIN) -> list[dg.AssetChecksDefinition]:
+    """Return one step per table, with its audits and its declared checks.
+
+    Raises SettingsError for two checks of a table with one name.
+    """
+    return [_checks(settings, spec, translator) for spec in settings.tables.values()]
 
 
-def _checks(settings: Settings, name: str) -> dg.AssetChecksDefinition:
-    spec = settings.table(name)
-    specs = [dg.AssetCheckSpec(audit, asset=asset_key(name), description=text) for audit, text in _AUDITS.items()]
+def _checks(settings: Settings, spec: TableSpec, translator: PaimonTranslator) -> dg.AssetChecksDefinition:
+    key = translator.asset_key(spec)
+    specs = [dg.AssetCheckSpec(name, asset=key, description=text) for name, text in descriptions(spec).items()]
 
     @dg.multi_asset_check(name=f"check__{spec.ident}", specs=specs)
-    def check(context: dg.AssetCheckExecutionContext, lake: LakeResource) -> Iterator[dg.AssetCheckResult]:
+    def check(
+        context: dg.AssetCheckExecutionContext, lake: LakeResource, spark: SparkResource
+    ) -> Iterator[dg.AssetCheckResult]:
         settings = lake.settings
-        if name in existing(settings):
-            findings = audit(settings, name, materialized_days(context.instance, name))
+        if spec.name in existing(settings):
+            days = None if spec.source is not None else materialized_days(context.instance, key)
+            findings = [*audit(settings, spec.name, days), *declared_findings(settings, spec, spark.session)]
         else:
-            findings = [Finding(kind, name, 1, "the table is not in the lake yet") for kind in _AUDITS]
+            names = [*audits_of(spec), *(declared.label for declared in spec.checks)]
+            findings = [Finding(name, spec.name, 1, "the table is not in the lake yet") for name in names]
         for finding in findings:
-            yield check_result(finding)
+            yield check_result(finding, key)
 
     return check
 
 
-def check_result(finding: Finding) -> dg.AssetCheckResult:
-    """Convert the finding of an audit to a check result of Dagster."""
+def descriptions(spec: TableSpec) -> dict[str, str]:
+    """Return the checks of a table with their descriptions; raises SettingsError for two checks with one name."""
+    texts = {name: _LOADS if name == "rows" and spec.source is not None else _AUDITS[name] for name in audits_of(spec)}
+    for check in spec.checks:
+        name = check_name(check.label)
+        if name in {*texts, *_AUDITS}:
+            raise SettingsError(f"{spec.name}: the name {name!r} of a check is taken: give the check another name")
+        blocks = ", and blocks a load that fails it" if check.block else ""
+        texts[name] = f"declared: {(type(check).__doc__ or '').strip().rstrip('.')}{blocks}"
+    return texts
+
+
+def declared_findings(settings: Settings, spec: TableSpec, spark: Spark) -> list[Finding]:
+    """Evaluate the declared checks of a table on all of its rows."""
+    if not spec.checks:
+        return []
+    table = open_table(settings, spec.name)
+    needs_tables = any(isinstance(check, SqlCheck) for check in spec.checks)
+    tables = {name: open_table(settings, name) for name in existing(settings)} if needs_tables else {}
+    context = CheckContext(datetime.now(UTC), history=load_records(table), tables=tables)
+    return run_checks(spec, table, blocking=None, context=context, spark=spark)
+
+
+def check_result(finding: Finding, key: dg.AssetKey) -> dg.AssetCheckResult:
+    """Convert the finding of an audit or check to a check result of Dagster."""
     return dg.AssetCheckResult(
-        asset_key=asset_key(finding.table),
-        check_name=finding.audit,
+        asset_key=key,
+        check_name=check_name(finding.audit),
         passed=finding.passed,
         severity=dg.AssetCheckSeverity.WARN if finding.severity == "warn" else dg.AssetCheckSeverity.ERROR,
         description=finding.sentence,
@@ -54,9 +93,14 @@ def check_result(finding: Finding) -> dg.AssetCheckResult:
     )
 
 
-def materialized_days(instance: dg.DagsterInstance, name: str) -> list[date] | None:
+def check_name(label: str) -> str:
+    """Return the label of a check with the characters that Dagster accepts."""
+    return re.sub(r"[^A-Za-z0-9_]", "_", label)
+
+
+def materialized_days(instance: dg.DagsterInstance, key: dg.AssetKey) -> list[date] | None:
     """Return the days (or first days of months) that Dagster materialized; None when no partition was."""
-    keys = instance.get_materialized_partitions(asset_key(name))
+    keys = instance.get_materialized_partitions(key)
     if not keys:
         return None
     return sorted(date.fromisoformat(key if len(key) > 7 else f"{key}-01") for key in keys)

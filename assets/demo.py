@@ -24,7 +24,7 @@ from assets.instance import prepare_home
 from assets.maintenance import NIGHTLY, compaction_config, compaction_job_name
 from assets.metadata import asset_key
 from assets.partitions import daily, days_of, monthly
-from assets.resources import LakeResource
+from assets.resources import LakeResource, place_of
 from pipelines.carrier_day import CARRIER_DAY
 from pipelines.dimensions import DIMENSIONS
 from pipelines.flights import CANCELLATIONS, FLIGHTS
@@ -161,7 +161,7 @@ def chunks(days: Sequence[date], size: int) -> list[list[date]]:
 def sensor_requests(demo: Demo) -> list[dg.RunRequest]:
     """Return the runs that the compaction sensor requests now."""
     sensor = demo.definitions.resolve_sensor_def("compaction")
-    lake = LakeResource(environment=demo.settings.environment, warehouse=demo.settings.warehouse)
+    lake = LakeResource(**place_of(demo.settings))
     with dg.build_sensor_context(instance=demo.instance, resources={"lake": lake}) as context:
         tick = sensor.evaluate_tick(context)
     if not tick.run_requests:

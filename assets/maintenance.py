@@ -1,20 +1,25 @@
 """Maintenance: a compaction job per table, a nightly job that tags and then expires, and a weekly sweep job."""
 
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import dagster as dg
 
 from assets.metadata import observed, retries, run_properties
 from assets.resources import LakeResource, SparkResource
+from assets.translator import PLAIN, PaimonTranslator
 from pipelines.expiry import expire
 from pipelines.lake import Settings, TableSpec
 from pipelines.maintenance import compact, tag
 from pipelines.show import existing
 from pipelines.sweep import sweep
 
+if TYPE_CHECKING:
+    from dagster._core.definitions.unresolved_asset_job_definition import UnresolvedAssetJobDefinition
+
 NIGHTLY = "nightly"
 SWEEP = "sweep"
+AUDIT = "audit"
 
 
 class CompactConfig(dg.Config):
@@ -43,19 +48,23 @@ def compaction_job_name(spec: TableSpec) -> str:
     return f"compact__{spec.ident}"
 
 
-def compaction_jobs(settings: Settings) -> dict[str, dg.JobDefinition]:
+def compaction_jobs(settings: Settings, translator: PaimonTranslator = PLAIN) -> dict[str, dg.JobDefinition]:
     """Return a compaction job for every table, by the table's name."""
-    return {name: _compaction_job(settings, spec) for name, spec in settings.tables.items()}
+    return {name: _compaction_job(settings, spec, translator) for name, spec in settings.tables.items()}
 
 
-def _compaction_job(settings: Settings, spec: TableSpec) -> dg.JobDefinition:
-    @dg.op(name=f"merge_runs__{spec.ident}", pool=f"paimon_compact__{spec.ident}", retry_policy=retries(settings))
+def _compaction_job(settings: Settings, spec: TableSpec, translator: PaimonTranslator) -> dg.JobDefinition:
+    key, pool = translator.asset_key(spec), translator.pool(spec, "compact")
+
+    @dg.op(name=f"merge_runs__{spec.ident}", pool=pool, retry_policy=retries(settings))
     def compact_table(
         context: dg.OpExecutionContext, config: CompactConfig, lake: LakeResource, spark: SparkResource
     ) -> None:
         properties = run_properties(context)
         wanted: dict[str, Any] = {"full": config.full, "partitions": config.partitions, "dry_run": config.dry_run}
-        observed(context, lambda: compact(spark.session, lake.settings, spec.name, **wanted, properties=properties))
+        observed(
+            context, key, lambda: compact(spark.session, lake.settings, spec.name, **wanted, properties=properties)
+        )
 
     @dg.job(
         name=compaction_job_name(spec),
@@ -73,9 +82,11 @@ def compaction_config(spec: TableSpec, *, full: bool, partitions: list[str] | No
     return dg.RunConfig(ops={f"merge_runs__{spec.ident}": CompactConfig(full=full, partitions=partitions)})
 
 
-def nightly_job(settings: Settings) -> dg.JobDefinition:
+def nightly_job(settings: Settings, translator: PaimonTranslator = PLAIN) -> dg.JobDefinition:
     """Return the job that tags and then expires every table, so that the tag protects its snapshot."""
-    steps = [(_tag_op(settings, spec), _expire_op(settings, spec)) for spec in settings.tables.values()]
+    tables = settings.tables.values()
+    steps = [(_tag_op(settings, spec, translator), _expire_op(settings, spec, translator)) for spec in tables]
+    empty = _say_what_next(NIGHTLY, settings)
 
     @dg.job(
         name=NIGHTLY,
@@ -85,6 +96,8 @@ def nightly_job(settings: Settings) -> dg.JobDefinition:
     def job() -> None:
         for tag_table, expire_table in steps:
             expire_table(start=tag_table())
+        if not steps:
+            empty()
 
     return job
 
@@ -116,9 +129,10 @@ def nightly_schedule(settings: Settings, job: dg.JobDefinition) -> dg.ScheduleDe
     return schedule
 
 
-def sweep_job(settings: Settings) -> dg.JobDefinition:
+def sweep_job(settings: Settings, translator: PaimonTranslator = PLAIN) -> dg.JobDefinition:
     """Return the job that moves the unreferenced files of every table to quarantine and deletes old quarantines."""
-    steps = [_sweep_op(settings, spec) for spec in settings.tables.values()]
+    steps = [_sweep_op(settings, spec, translator) for spec in settings.tables.values()]
+    empty = _say_what_next(SWEEP, settings)
 
     @dg.job(
         name=SWEEP,
@@ -128,8 +142,36 @@ def sweep_job(settings: Settings) -> dg.JobDefinition:
     def job() -> None:
         for sweep_table in steps:
             sweep_table()
+        if not steps:
+            empty()
 
     return job
+
+
+def audit_job(settings: Settings) -> "dg.JobDefinition | UnresolvedAssetJobDefinition":
+    """Return the job that runs all checks."""
+    if settings.tables:
+        return dg.define_asset_job(AUDIT, dg.AssetSelection.all_asset_checks())
+    empty = _say_what_next(AUDIT, settings)
+
+    @dg.job(name=AUDIT)
+    def job() -> None:
+        empty()
+
+    return job
+
+
+def _say_what_next(job: str, settings: Settings) -> dg.OpDefinition:
+    """Return the step of a job of a lake without tables: it says how to declare one."""
+
+    @dg.op(name=f"{job}__nothing_declared")
+    def say(context: dg.OpExecutionContext) -> None:
+        context.log.warning(
+            f"no table is declared in {settings.folder / 'tables'}: write <database>.<table>.yaml there, or begin with "
+            "the example of `python -m pipelines new <folder>`, then reload the definitions"
+        )
+
+    return say
 
 
 def sweep_schedule(settings: Settings, job: dg.JobDefinition) -> dg.ScheduleDefinition:
@@ -154,25 +196,31 @@ def tag_name(day: str) -> str:
     return f"{NIGHTLY}-{day}"
 
 
-def _tag_op(settings: Settings, spec: TableSpec) -> dg.OpDefinition:
+def _tag_op(settings: Settings, spec: TableSpec, translator: PaimonTranslator) -> dg.OpDefinition:
+    key = translator.asset_key(spec)
+
     @dg.op(
         name=f"tag__{spec.ident}",
-        pool=f"paimon_maintain__{spec.ident}",
+        pool=translator.pool(spec, "maintain"),
         out=dg.Out(dg.Nothing),
         retry_policy=retries(settings),
     )
     def tag_table(context: dg.OpExecutionContext, config: NightlyConfig, lake: LakeResource) -> None:
-        if _exists(context, lake, spec):
+        if not spec.nightly_tag:
+            context.log.info(f"{spec.name} declares nightly_tag: false")
+        elif _exists(context, lake, spec):
             name = config.tag or tag_name(datetime.now(UTC).strftime("%Y-%m-%d"))
-            observed(context, lambda: tag(lake.settings, spec.name, name))
+            observed(context, key, lambda: tag(lake.settings, spec.name, name))
 
     return tag_table
 
 
-def _expire_op(settings: Settings, spec: TableSpec) -> dg.OpDefinition:
+def _expire_op(settings: Settings, spec: TableSpec, translator: PaimonTranslator) -> dg.OpDefinition:
+    key = translator.asset_key(spec)
+
     @dg.op(
         name=f"expire__{spec.ident}",
-        pool=f"paimon_maintain__{spec.ident}",
+        pool=translator.pool(spec, "maintain"),
         ins={"start": dg.In(dg.Nothing)},
         retry_policy=retries(settings),
     )
@@ -180,18 +228,20 @@ def _expire_op(settings: Settings, spec: TableSpec) -> dg.OpDefinition:
         context: dg.OpExecutionContext, config: NightlyConfig, lake: LakeResource, spark: SparkResource
     ) -> None:
         if _exists(context, lake, spec):
-            observed(context, lambda: expire(spark.session, lake.settings, spec.name, dry_run=config.dry_run))
+            observed(context, key, lambda: expire(spark.session, lake.settings, spec.name, dry_run=config.dry_run))
 
     return expire_table
 
 
-def _sweep_op(settings: Settings, spec: TableSpec) -> dg.OpDefinition:
-    @dg.op(name=f"sweep__{spec.ident}", pool=f"paimon_maintain__{spec.ident}", retry_policy=retries(settings))
+def _sweep_op(settings: Settings, spec: TableSpec, translator: PaimonTranslator) -> dg.OpDefinition:
+    key = translator.asset_key(spec)
+
+    @dg.op(name=f"sweep__{spec.ident}", pool=translator.pool(spec, "maintain"), retry_policy=retries(settings))
     def sweep_table(
         context: dg.OpExecutionContext, config: SweepConfig, lake: LakeResource, spark: SparkResource
     ) -> None:
         if _exists(context, lake, spec):
-            observed(context, lambda: sweep(spark.session, lake.settings, spec.name, dry_run=config.dry_run))
+            observed(context, key, lambda: sweep(spark.session, lake.settings, spec.name, dry_run=config.dry_run))
 
     return sweep_table
 

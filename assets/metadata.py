@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 import dagster as dg
@@ -16,32 +16,8 @@ _T = TypeVar("_T")
 
 
 def asset_key(name: str) -> dg.AssetKey:
-    """Return the asset key of a table: ``ods/flights`` for ``ods.flights``."""
+    """Return the asset key of a table with the plain translator: ``ods/flights`` for ``ods.flights``."""
     return dg.AssetKey(name.split("."))
-
-
-def table_asset(
-    settings: Settings,
-    spec: TableSpec,
-    *,
-    deps: Sequence[dg.AssetSpec | dg.AssetDep],
-    partitions_def: dg.PartitionsDefinition[str] | None = None,
-) -> Callable[[Callable[..., Any]], dg.AssetsDefinition]:
-    """Return ``@dg.asset`` with arguments from the table's declaration: key, owners, pool, retries, days per run."""
-    return dg.asset(
-        key=asset_key(spec.name),
-        description=spec.comment,
-        group_name=spec.name.split(".")[0],
-        kinds={"spark", "paimon"},
-        owners=list(spec.owners),
-        metadata=declared(settings, spec),
-        tags={"paimon/write-mode": "write-only"} if spec.options.get("write-only") == "true" else {},
-        pool=f"paimon_write__{spec.ident}",
-        retry_policy=retries(settings),
-        deps=deps,
-        partitions_def=partitions_def,
-        backfill_policy=dg.BackfillPolicy.multi_run(spec.backfill_per_run) if partitions_def else None,
-    )
 
 
 def declared(settings: Settings, spec: TableSpec) -> dict[str, Any]:
@@ -117,17 +93,20 @@ def materialized(context: dg.AssetExecutionContext, step: Callable[[], StepResul
     context.log.info(result.sentence())
     for partition, rows in result.rows_per_partition.items():
         context.add_asset_metadata({"dagster/partition_row_count": rows}, partition_key=partition)
-    return dg.MaterializeResult(
-        metadata=result_metadata(result), data_version=dg.DataVersion(f"snapshot-{result.snapshot_id}")
-    )
+    return dg.MaterializeResult(metadata=result_metadata(result), data_version=data_version(result))
 
 
-def observed(context: dg.OpExecutionContext, step: Callable[[], StepResult]) -> None:
+def data_version(result: StepResult) -> dg.DataVersion | None:
+    """Return the snapshot as a data version; None for a table without a snapshot."""
+    return None if result.snapshot_id is None else dg.DataVersion(f"snapshot-{result.snapshot_id}")
+
+
+def observed(context: dg.OpExecutionContext, key: dg.AssetKey, step: Callable[[], StepResult]) -> None:
     """Run a maintenance step and log it as an observation of the asset, because it changes no rows."""
     result = attempt(step)
     context.log.info(result.sentence())
     metadata = {"paimon/step": result.step, **result_metadata(result)}
-    context.log_event(dg.AssetObservation(asset_key(result.table), metadata=metadata))
+    context.log_event(dg.AssetObservation(key, metadata=metadata))
 
 
 def run_properties(context: dg.AssetExecutionContext | dg.OpExecutionContext) -> Mapping[str, str]:

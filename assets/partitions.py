@@ -1,15 +1,93 @@
-"""Partitions: the days and months of the source as partitions of Dagster, and as arguments of steps."""
+"""Partitions: those of declarations as partitions of Dagster, and how the partitions of a table map to its inputs.
+
+The last functions are for the flights, whose days and months are those of the source.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 
 import dagster as dg
 
-from pipelines.lake import Settings
+from pipelines.lake import Settings, SettingsError, TableSpec
+from pipelines.lake.partitions import Partitions
+from pipelines.lake.sources import SqlSource
+from pipelines.load.partition_keys import FORMATS
 
 MONTH = "%Y-%m"
+_BY_TIME = {
+    "hour": dg.HourlyPartitionsDefinition,
+    "day": dg.DailyPartitionsDefinition,
+    "week": dg.WeeklyPartitionsDefinition,
+    "month": dg.MonthlyPartitionsDefinition,
+}
+
+
+def partitions_def(spec: TableSpec) -> dg.PartitionsDefinition[str] | None:
+    """Return the partitions of a declaration; None without partitions.
+
+    A week or month exists when it begins between the first and the last day of the declaration.
+    """
+    said = spec.partitions
+    if said is None:
+        return None
+    if said.by == "static":
+        return dg.StaticPartitionsDefinition(list(said.values))
+    if said.by == "dynamic":
+        return dg.DynamicPartitionsDefinition(name=spec.ident)
+    assert said.start is not None
+    made: dg.TimeWindowPartitionsDefinition = _BY_TIME[said.by](
+        start_date=datetime(said.start.year, said.start.month, said.start.day),
+        end_date=None if said.end is None else _after(said.by, said.end),
+        timezone=said.timezone,
+        fmt=FORMATS[said.by],
+        end_offset=said.end_offset,
+    )
+    return made
+
+
+def _after(by: str, last: date) -> datetime:
+    """Return the end of the last window that begins on or before a day."""
+    day = datetime(last.year, last.month, last.day)
+    if by == "month":
+        return (day.replace(day=28) + timedelta(days=4)).replace(day=1)
+    return day + timedelta(days=7 - day.isoweekday() % 7 if by == "week" else 1)
+
+
+def mapping(input_spec: TableSpec, output: TableSpec) -> dg.PartitionMapping | None:
+    """Return which partitions of an input a partition of the output needs; None where all are needed anyway.
+
+    Raises SettingsError for partitions that have nothing to do with each other.
+    """
+    of, to = input_spec.partitions, output.partitions
+    if of is None:
+        return None
+    if to is None or (isinstance(output.source, SqlSource) and output.source.read == "whole"):
+        return dg.AllPartitionMapping()
+    if of.by_time and to.by_time:
+        if of.timezone != to.timezone:
+            raise _no_mapping(input_spec, output, f"their time zones are {of.timezone} and {to.timezone}")
+        if (of.by, of.start, of.end, of.end_offset) == (to.by, to.start, to.end, to.end_offset):
+            return dg.IdentityPartitionMapping()
+        return dg.TimeWindowPartitionMapping(allow_nonexistent_upstream_partitions=True)
+    if of.by != to.by:
+        raise _no_mapping(input_spec, output, f"the input has partitions {_text(of)}, the table has them {_text(to)}")
+    missing = [key for key in to.values if key not in of.values]
+    if missing:
+        raise _no_mapping(input_spec, output, f"the input has no partition {missing[0]!r}")
+    return dg.IdentityPartitionMapping()
+
+
+def _text(partitions: Partitions) -> str:
+    return f"by {partitions.by}" if partitions.by_time else partitions.by
+
+
+def _no_mapping(input_spec: TableSpec, output: TableSpec, why: str) -> SettingsError:
+    return SettingsError(
+        f"{output.name}: its partitions cannot be mapped to those of its input {input_spec.name}: {why}; use the same "
+        "kind of partitions, or none for one of the tables"
+    )
 
 
 def daily(settings: Settings) -> dg.DailyPartitionsDefinition:

@@ -11,17 +11,19 @@ from pipelines.session import start_session
 
 
 class LakeResource(dg.ConfigurableResource[Any]):
-    """The lake to use: an environment under configs/ and a warehouse."""
+    """The lake to use: the folder of its declarations, an environment of it, and a warehouse."""
 
     environment: str
     warehouse: str
+    configs: str = ""
+    """Empty: the folder that every process finds by itself (PAIMON_LAKE_CONFIGS)."""
     _settings: Settings | None = PrivateAttr(default=None)
 
     @property
     def settings(self) -> Settings:
-        """The settings, read from configs/ once per run."""
+        """The settings, read from the folder once per run."""
         if self._settings is None:
-            self._settings = load_settings(self.environment, warehouse=self.warehouse)
+            self._settings = load_settings(self.environment, warehouse=self.warehouse, configs=self.configs or None)
         return self._settings
 
 
@@ -41,3 +43,12 @@ class SparkResource(LakeResource):
         if self._session is not None:
             self._session.stop()
             self._session = None
+
+
+def place_of(settings: Settings) -> dict[str, str]:
+    """Return the arguments of resources with which another process reads the same settings."""
+    return {
+        "environment": settings.environment,
+        "warehouse": settings.warehouse,
+        "configs": str(settings.folder),
+    }

@@ -66,10 +66,11 @@ def compaction_sensor(settings: Settings, jobs: Mapping[str, dg.JobDefinition]) 
     def compaction(context: dg.SensorEvaluationContext, lake: LakeResource) -> dg.SensorResult:
         before = set(json.loads(context.cursor or "[]"))
         pressed, requests, reasons = set(), [], []
-        for name in existing(settings_now := lake.settings):
+        settings_now = lake.settings
+        for name in (name for name in existing(settings_now) if name in jobs):
             spec, table = settings_now.table(name), open_table(settings_now, name)
             snapshot = table.latest_snapshot()
-            busy = _in_flight(context.instance, spec)
+            busy = in_flight(context.instance, compaction_job_name(spec))
             runs, awaited = fullest_bucket(table), is_awaited(table)
             decision = decide(spec, runs, pressed=name in before, in_flight=busy, awaited=awaited)
             reasons.append(decision.reason)
@@ -93,6 +94,6 @@ def compaction_sensor(settings: Settings, jobs: Mapping[str, dg.JobDefinition]) 
     return compaction
 
 
-def _in_flight(instance: dg.DagsterInstance, spec: TableSpec) -> bool:
-    runs = dg.RunsFilter(job_name=compaction_job_name(spec), statuses=IN_FLIGHT)
-    return instance.get_runs_count(runs) > 0
+def in_flight(instance: dg.DagsterInstance, job: str) -> bool:
+    """Whether a run of a job is queued or running."""
+    return instance.get_runs_count(dg.RunsFilter(job_name=job, statuses=IN_FLIGHT)) > 0

@@ -5,20 +5,23 @@ from typing import Any
 import dagster as dg
 
 from assets.flights import SOURCE
-from assets.metadata import materialized, run_properties, table_asset
+from assets.metadata import materialized, run_properties
 from assets.partitions import days_in, monthly
 from assets.resources import LakeResource, SparkResource
+from assets.tables import declared_asset
+from assets.translator import PLAIN, PaimonTranslator
 from pipelines.lake import Settings
 from pipelines.weather import WEATHER, ingest_weather
 
 
-def weather_asset(settings: Settings) -> dg.AssetsDefinition:
+def weather_asset(settings: Settings, translator: PaimonTranslator = PLAIN) -> dg.AssetsDefinition:
     """Return the asset of ods.weather."""
     spec = settings.table(WEATHER)
 
-    @table_asset(
+    @declared_asset(
         settings,
         spec,
+        translator,
         deps=[SOURCE],
         partitions_def=monthly(settings),
     )

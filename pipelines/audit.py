@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Collection, Mapping, Sequence
-from datetime import date
+from datetime import UTC, date, datetime
 from typing import Any
 
 import pyarrow.compute as pc
@@ -12,10 +13,11 @@ from paimon_core.errors import CorruptTable
 from paimon_core.table.table import Table
 from pipelines import source
 from pipelines.carrier_day import CARRIER_DAY
-from pipelines.checks import Finding
+from pipelines.checks import CheckContext, Finding, load_records, run_check
 from pipelines.dimensions import DIMENSIONS
 from pipelines.flights import CANCELLATIONS, FLIGHTS
-from pipelines.lake import Settings
+from pipelines.lake import Settings, TableSpec
+from pipelines.lake.checks import RowCountCheck
 from pipelines.protocol import month_of
 from pipelines.tables import open_table, rows_by
 from pipelines.weather import WEATHER
@@ -92,18 +94,33 @@ def audit_fsck(settings: Settings, name: str) -> Finding:
     return Finding("fsck", name, len(report.errors), f"{sum(map(bool, report.checked.values()))} invariants: {found}")
 
 
+def audit_loads(settings: Settings, name: str) -> Finding:
+    """Check for every recorded load of a declared table that it wrote or rejected each row that it read."""
+    table = open_table(settings, name)
+    context = CheckContext(datetime.now(UTC), history=load_records(table))
+    found = run_check(RowCountCheck(type="row_count"), settings.table(name), table, context=context)
+    return dataclasses.replace(found, audit="rows")
+
+
+def audits_of(spec: TableSpec) -> tuple[str, ...]:
+    """Return the audits that a table has: ``rows`` needs a source, ``keys`` a key."""
+    has_source = spec.source is not None or spec.name in {FLIGHTS, CANCELLATIONS, WEATHER, CARRIER_DAY, *DIMENSIONS}
+    return (*(["rows"] if has_source else []), *(["keys"] if spec.key else []), "files", "fsck")
+
+
 def audit(settings: Settings, name: str, days: Sequence[date] | None = None) -> list[Finding]:
     """Run all audits of a table; an audit that cannot read a damaged file is a finding too."""
+    spec = settings.table(name)
     audits: dict[str, Callable[[], Finding]] = {
-        "rows": lambda: audit_rows(settings, name, days),
+        "rows": lambda: audit_rows(settings, name, days) if spec.source is None else audit_loads(settings, name),
         "keys": lambda: audit_keys(settings, name),
         "files": lambda: audit_files(settings, name),
         "fsck": lambda: audit_fsck(settings, name),
     }
     found = []
-    for kind, run in audits.items():
+    for kind in audits_of(spec):
         try:
-            found.append(run())
+            found.append(audits[kind]())
         except CorruptTable as error:
             found.append(Finding(kind, name, 1, f"cannot be read: {error}"))
     return found

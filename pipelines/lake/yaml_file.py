@@ -70,7 +70,8 @@ def _value(node: yaml.Node, key: Key, lines: dict[Key, int], path: Path) -> Any:
     if isinstance(node, yaml.MappingNode):
         values: dict[str, Any] = {}
         for name_node, child in node.value:
-            name = str(_scalar(name_node))
+            # The text itself: YAML 1.1 reads the key on as true.
+            name = name_node.value if isinstance(name_node, yaml.ScalarNode) else str(_scalar(name_node))
             line = name_node.start_mark.line + 1
             if name in values:
                 raise SettingsError(f"{shown(path)}:{line}: the key {text_of((*key, name))} occurs twice")

@@ -1,0 +1,103 @@
+"""Requests for files: which runs load the files that a table's ledger does not have, and what waits for later."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import dagster as dg
+
+from assets.loads import load_requests
+from pipelines.lake import Settings, TableSpec
+from pipelines.lake.sources import FilesSource
+from pipelines.load.ledger import Ledger
+
+if TYPE_CHECKING:
+    from pipelines.sources.files.listing import SourceFile
+
+    from pipelines.load.file_plan import FilePlan
+
+MOST_REQUESTS = 100
+"""The largest number of runs that one tick requests; the others follow at later ticks."""
+
+
+@dataclass(frozen=True)
+class Look:
+    """What one tick found for one table."""
+
+    told: str
+    """What is told about the table; empty when there is nothing to say."""
+    state: str | None = None
+    """A digest of what was looked at: while it stays the same, nothing is to do. None: look again at the next tick."""
+    requests: tuple[dg.RunRequest, ...] = ()
+    added: tuple[str, ...] = ()
+    """The dynamic partitions to add."""
+
+
+def listed(settings: Settings, spec: TableSpec) -> list[SourceFile]:
+    """List the files of a table's source."""
+    from pipelines.sources.files.listing import list_files
+
+    assert isinstance(spec.source, FilesSource)
+    path = spec.source.path
+    pattern = path if "://" in path or path.startswith("/") else str(settings.folder / path)
+    return list_files(pattern, settings.storage_for(pattern))
+
+
+def decide(
+    spec: TableSpec,
+    found: Sequence[SourceFile],
+    ledger: Ledger,
+    partitions: dg.PartitionsDefinition[str] | None,
+    state: str,
+    room: int = MOST_REQUESTS,
+) -> Look:
+    """Return the runs that load what the ledger does not have, by the rules of the load itself.
+
+    Files of a partition that does not exist yet, such as the current day, wait: the next tick looks again.
+    """
+    from pipelines.load.file_plan import plan_files
+
+    source = spec.source
+    assert isinstance(source, FilesSource)
+    # A load that must fail for changed files is requested like one that loads them, so that its run says so.
+    changed = "load" if source.changed == "fail" else source.changed
+    plan = plan_files(spec, source.model_copy(update={"changed": changed}), found, ledger.files)
+    told = [_told(plan)] if plan.late or plan.changed else []
+    if partitions is None:
+        requests = load_requests(spec, None, lambda keys: _run_key(spec, plan.files)) if plan.files else []
+        kept = requests[:room]
+        return Look("; ".join(told), state if len(kept) == len(requests) else None, tuple(kept))
+    by_key: dict[str, list[SourceFile]] = {}
+    for file in plan.files:
+        by_key.setdefault(file.partition or "", []).append(file)
+    known = {key for key in by_key if partitions.has_partition_key(key)}
+    added = sorted(set(by_key) - known) if isinstance(partitions, dg.DynamicPartitionsDefinition) else []
+    waiting = sorted(set(by_key) - known - set(added))
+    if waiting:
+        more = f" and {len(waiting) - 5} more" if len(waiting) > 5 else ""
+        told.append(f"files wait for a partition that does not exist yet: {', '.join(waiting[:5])}{more}")
+    requests = load_requests(
+        spec, sorted({*known, *added}), lambda keys: _run_key(spec, [file for key in keys for file in by_key[key]])
+    )
+    done = not waiting and len(requests) <= room
+    return Look("; ".join(told), state if done else None, tuple(requests[:room]), tuple(added))
+
+
+def _told(plan: FilePlan) -> str:
+    said, names = plan.details, {"late_files": "late files", "changed_files": "changed files"}
+    return "; ".join(f"{text}: {said[name]}" for name, text in names.items() if name in said)
+
+
+def _run_key(spec: TableSpec, files: Sequence[SourceFile]) -> str:
+    return f"{spec.name}@{digest_of(files)}"
+
+
+def digest_of(files: Sequence[SourceFile]) -> str:
+    """Return a digest of the paths and versions of files, in the order of their paths."""
+    found = hashlib.sha256()
+    for file in files:
+        found.update(f"{file.path}\0{file.version}\0".encode("utf-8", "surrogateescape"))
+    return found.hexdigest()[:24]

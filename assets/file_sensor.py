@@ -1,0 +1,112 @@
+"""Sensor of files: requests a load when files of a table's source are new, and says what is late or changed.
+
+A tick lists the files of every table, which costs no more than the directories that its path can match. The ledger of a
+table is read only when its listing or its snapshot differs from the tick before; the cursor has a digest of both. While
+a load of the table is queued or running, nothing is requested, and the next tick looks again.
+"""
+
+import json
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import dagster as dg
+
+from assets.file_requests import MOST_REQUESTS, Look, decide, digest_of, listed
+from assets.loads import load_job_name
+from assets.resources import LakeResource
+from assets.sensors import in_flight
+from assets.translator import PLAIN, PaimonTranslator
+from paimon_core.table.table import Table
+from pipelines.lake import Settings, SettingsError, TableSpec
+from pipelines.lake.sources import FilesSource
+from pipelines.load.ledger import Ledger, read_ledger
+from pipelines.protocol import PipelineError
+from pipelines.tables import open_lake
+
+if TYPE_CHECKING:
+    from assets.loads import Jobs
+
+
+def files_sensor(settings: Settings, jobs: "Jobs", translator: PaimonTranslator = PLAIN) -> dg.SensorDefinition | None:
+    """Return the sensor, one for all tables that declare ``schedule.on: files``; None when there is none.
+
+    Raises SettingsError for a table with partitions whose path has no place for them, and for one without files.
+    """
+    names = [name for name, spec in settings.tables.items() if name in jobs and _waits_for_files(spec)]
+    if not names:
+        return None
+
+    @dg.sensor(
+        name="files",
+        jobs=[jobs[name] for name in names],
+        minimum_interval_seconds=settings.dagster.sensor_interval_seconds,
+        default_status=dg.DefaultSensorStatus.RUNNING
+        if settings.dagster.automation_on
+        else dg.DefaultSensorStatus.STOPPED,
+    )
+    def files(context: dg.SensorEvaluationContext, lake: LakeResource) -> dg.SensorResult:
+        before: dict[str, list[str]] = json.loads(context.cursor or "{}")
+        catalog, looks = open_lake(lake.settings), dict[str, Look]()
+        for name in names:
+            table = catalog.table(name) if catalog.table_exists(name) else None
+            room = MOST_REQUESTS - sum(len(look.requests) for look in looks.values())
+            looks[name] = _looked_at(context, lake.settings, name, table, before.get(name), translator, room)
+        requests = [request for look in looks.values() for request in look.requests]
+        told = [f"{name}: {look.told}" for name, look in looks.items() if look.told]
+        for line in told:
+            context.log.info(line)
+        adds = [
+            dg.DynamicPartitionsDefinition(name=lake.settings.table(name).ident).build_add_request(list(look.added))
+            for name, look in looks.items()
+            if look.added
+        ]
+        return dg.SensorResult(
+            run_requests=requests,
+            skip_reason=None if requests else "; ".join(told) or "no new files",
+            cursor=json.dumps({name: [look.state, look.told] for name, look in looks.items() if look.state}),
+            dynamic_partitions_requests=adds,
+        )
+
+    return files
+
+
+def _waits_for_files(spec: TableSpec) -> bool:
+    if spec.schedule is None or spec.schedule.on != "files":
+        return False
+    if not isinstance(spec.source, FilesSource):
+        raise SettingsError(f"{spec.name}: schedule.on is files, but the source has none: use cron or inputs")
+    if spec.partitions is not None and "{" not in spec.source.path:
+        raise SettingsError(
+            f"{spec.name}: source.path {spec.source.path!r} needs a place for the partition, such as {{date}}, so that "
+            "the sensor knows which partition a new file belongs to"
+        )
+    return True
+
+
+def _looked_at(
+    context: dg.SensorEvaluationContext,
+    settings: Settings,
+    name: str,
+    table: Table | None,
+    before: Sequence[str] | None,
+    translator: PaimonTranslator,
+    room: int,
+) -> Look:
+    """Return what is to do for one table; an error of its listing or ledger is told and stops no other table."""
+    spec = settings.table(name)
+    try:
+        found = listed(settings, spec)
+        snapshot = table.latest_snapshot() if table is not None else None
+        state = f"{digest_of(found)}@{snapshot.id if snapshot is not None else 0}"
+        if before is not None and before[0] == state:
+            return Look(before[1], state)
+        if in_flight(context.instance, load_job_name(spec)):
+            return Look("a load is queued or running")
+        ledger = read_ledger(table) if table is not None else Ledger()
+        partitions = translator.partitions_def(spec)
+        if partitions is None:
+            return decide(spec, found, ledger, None, state, room)
+        with dg.partition_loading_context(dynamic_partitions_store=context.instance):
+            return decide(spec, found, ledger, partitions, state, room)
+    except PipelineError as error:
+        return Look(str(error))

@@ -1,0 +1,141 @@
+"""Lake: everything that Dagster loads for one lake, built from the folder of its declarations."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Mapping, Sequence
+from graphlib import CycleError, TopologicalSorter
+
+import dagster as dg
+
+from assets.checks import table_checks
+from assets.file_sensor import files_sensor
+from assets.loads import load_jobs, load_schedules
+from assets.maintenance import audit_job, compaction_jobs, nightly_job, nightly_schedule, sweep_job, sweep_schedule
+from assets.resources import LakeResource, SparkResource, place_of
+from assets.sensors import compaction_sensor
+from assets.tables import source_spec, table_asset
+from assets.translator import PLAIN, PaimonTranslator
+from pipelines.carrier_day import CARRIER_DAY
+from pipelines.dimensions import DIMENSIONS
+from pipelines.flights import CANCELLATIONS, FLIGHTS
+from pipelines.lake import Settings, SettingsError, TableSpec
+from pipelines.lake.sources import PythonSource, SqlSource
+from pipelines.weather import WEATHER
+
+_BY_HAND = (FLIGHTS, CANCELLATIONS, WEATHER, CARRIER_DAY, *DIMENSIONS)
+"""The tables whose assets are written by hand, where they are declared without a source."""
+_NAME = re.compile(r"[A-Za-z0-9_]+\.[A-Za-z0-9_]+")
+
+
+def build_definitions(
+    settings: Settings, translator: PaimonTranslator = PLAIN, *, tables: Sequence[str] | None = None
+) -> dg.Definitions:
+    """Return all assets, checks, jobs, schedules and sensors of one lake, or of some of its tables.
+
+    Raises SettingsError for declarations that cannot be used together.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", dg.BetaWarning)
+        return _definitions(settings, translator, _chosen(settings, tables))
+
+
+def _definitions(settings: Settings, translator: PaimonTranslator, chosen: Settings) -> dg.Definitions:
+    place = place_of(settings)
+    compactions = compaction_jobs(chosen, translator)
+    loads = load_jobs(chosen, translator)
+    nightly, sweeping = nightly_job(chosen, translator), sweep_job(chosen, translator)
+    files = files_sensor(chosen, loads, translator)
+    automation = automation_sensor(chosen, translator)
+    return dg.Definitions(
+        assets=table_assets(settings, translator, chosen.tables),
+        asset_checks=table_checks(chosen, translator),
+        jobs=[*compactions.values(), *loads.values(), nightly, sweeping, audit_job(chosen)],
+        schedules=[
+            nightly_schedule(chosen, nightly),
+            sweep_schedule(chosen, sweeping),
+            *load_schedules(chosen, loads, translator),
+        ],
+        sensors=[
+            compaction_sensor(chosen, compactions),
+            *([files] if files is not None else []),
+            *([automation] if automation is not None else []),
+        ],
+        resources={"lake": LakeResource(**place), "spark": SparkResource(**place)},
+        executor=dg.in_process_executor,
+    )
+
+
+def table_assets(
+    settings: Settings, translator: PaimonTranslator, tables: Mapping[str, TableSpec]
+) -> list[dg.AssetsDefinition | dg.AssetSpec]:
+    """Return the assets of tables: those with a source, the flights, and others as assets that Dagster does not run."""
+    by_hand = _assets_by_hand(settings, translator, tables)
+    made: list[dg.AssetsDefinition | dg.AssetSpec] = list(by_hand)
+    for name, spec in tables.items():
+        if spec.source is not None:
+            outside = source_spec(settings, spec, translator)
+            made += [table_asset(settings, spec, translator), *([outside] if outside is not None else [])]
+        elif not by_hand or name not in _BY_HAND:
+            made.append(translator.asset_spec(settings, spec))
+    return made
+
+
+def _assets_by_hand(
+    settings: Settings, translator: PaimonTranslator, tables: Mapping[str, TableSpec]
+) -> list[dg.AssetsDefinition | dg.AssetSpec]:
+    """Return the assets of the flights if all of their tables are declared, without a source, with a calendar."""
+    if settings.calendar is None or any(name not in tables or tables[name].source is not None for name in _BY_HAND):
+        return []
+    from assets.carrier_day import carrier_day_asset
+    from assets.dimensions import dimension_assets
+    from assets.flights import SOURCE, flight_assets
+    from assets.weather import weather_asset
+
+    return [
+        SOURCE,
+        *flight_assets(settings, translator),
+        weather_asset(settings, translator),
+        dimension_assets(settings, translator),
+        carrier_day_asset(settings, translator),
+    ]
+
+
+def automation_sensor(settings: Settings, translator: PaimonTranslator) -> dg.SensorDefinition | None:
+    """Return the sensor that loads tables when their inputs change; None when no table asks for it."""
+    specs = [spec for spec in settings.tables.values() if translator.automation_condition(spec) is not None]
+    if not specs:
+        return None
+    running = settings.dagster.automation_on
+    return dg.AutomationConditionSensorDefinition(
+        "inputs",
+        target=dg.AssetSelection.assets(*(translator.asset_key(spec) for spec in specs)),
+        minimum_interval_seconds=settings.dagster.sensor_interval_seconds,
+        default_status=dg.DefaultSensorStatus.RUNNING if running else dg.DefaultSensorStatus.STOPPED,
+    )
+
+
+def _chosen(settings: Settings, tables: Sequence[str] | None) -> Settings:
+    """Return the settings with the chosen tables only, after a look at the names and inputs of all."""
+    idents: dict[str, str] = {}
+    for name, spec in settings.tables.items():
+        if not _NAME.fullmatch(name):
+            raise SettingsError(f"{name}: Dagster takes only the letters a to z, digits and underscores in names")
+        if spec.ident in idents:
+            raise SettingsError(
+                f"{name} and {idents[spec.ident]} would have the same jobs in Dagster: rename one table"
+            )
+        idents[spec.ident] = name
+    inputs = {
+        name: spec.source.inputs
+        for name, spec in settings.tables.items()
+        if isinstance(spec.source, (SqlSource, PythonSource))
+    }
+    try:
+        TopologicalSorter(inputs).prepare()
+    except CycleError as error:
+        raise SettingsError(f"tables are inputs of each other: {' <- '.join(error.args[1])}") from None
+    if tables is None:
+        return settings
+    return settings.model_copy(update={"tables": {name: settings.table(name) for name in tables}})

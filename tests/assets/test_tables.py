@@ -1,0 +1,200 @@
+"""Assets of declared tables: what they depend on, how they run, and what a translator changes."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import dagster as dg
+import pytest
+
+from assets.lake import build_definitions
+from assets.tables import table_asset
+from assets.translator import PaimonTranslator
+from pipelines.lake import Settings, SettingsError, TableSpec
+from pipelines.protocol import AuditFailed, LevelSize, StepResult
+from tests.support.declared_lakes import declared_lake
+
+pytestmark = pytest.mark.filterwarnings("ignore::dagster.BetaWarning")
+
+DAYS = "partitions: {by: day, start: 2024-01-01, end: 2024-01-31, column: day}\n"
+ORDERS = "source: {type: files, path: 'data/{date}.csv'}\nbackfill_per_run: 31\nowners: [shop, a@b.org]\n" + DAYS
+MONTHLY = (
+    "source: {type: sql, query: select 1, inputs: [ods.orders, dim.customers]}\n"
+    "partitions: {by: month, start: 2024-01-01, end: 2024-01-31, column: day}\nschedule: {on: inputs}\n"
+)
+CUSTOMERS = "source: {type: database, url: 'postgresql://me:secret@host:5432/shop?sslmode=x', table: customers}\n"
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    tables = {"ods.orders": ORDERS, "dws.monthly": MONTHLY, "dim.customers": CUSTOMERS}
+    return declared_lake(
+        tmp_path / "lake", tables, "warehouse: w\ndagster: {step_retries: 1, retry_delay_seconds: 0}\n"
+    )
+
+
+def asset(definitions: dg.Definitions, name: str) -> dg.AssetsDefinition:
+    return definitions.resolve_assets_def(dg.AssetKey(name.split(".")))
+
+
+def test_an_asset_has_what_its_declaration_says(settings: Settings) -> None:
+    orders = asset(build_definitions(settings), "ods.orders")
+    spec = orders.get_asset_spec()
+    assert [dep.asset_key.to_user_string() for dep in spec.deps] == ["source/ods/orders"]
+    assert spec.group_name == "ods"
+    assert list(spec.owners) == ["team:shop", "a@b.org"]
+    assert orders.node_def.pools == {"paimon_write__ods_orders"}
+    assert orders.backfill_policy is not None
+    assert orders.backfill_policy.max_partitions_per_run == 31
+    assert orders.partitions_def is not None
+    assert len(orders.partitions_def.get_partition_keys()) == 31
+    assert orders.node_def.retry_policy is not None
+    assert orders.node_def.retry_policy.max_retries == 1
+
+
+def test_the_inputs_of_a_query_are_its_dependencies_with_mappings(settings: Settings) -> None:
+    spec = asset(build_definitions(settings), "dws.monthly").get_asset_spec()
+    found = {dep.asset_key.to_user_string(): type(dep.partition_mapping).__name__ for dep in spec.deps}
+    assert found == {"ods/orders": "TimeWindowPartitionMapping", "dim/customers": "NoneType"}
+
+
+def test_sources_are_shown_without_credentials(settings: Settings) -> None:
+    definitions = build_definitions(settings)
+    specs = {spec.key.to_user_string(): spec for spec in definitions.resolve_all_asset_specs()}
+    database, files = specs["source/dim/customers"], specs["source/ods/orders"]
+    assert database.metadata["paimon/database"] == "postgresql://host/shop"
+    assert files.metadata["paimon/path"] == "data/{date}.csv"
+    assert {database.group_name, files.group_name} == {"source"}
+    assert "secret" not in repr(specs)
+
+
+@pytest.mark.parametrize(
+    ("inputs", "why"), [("[ods.t]", "names the table itself"), ("[ods.x]", "'ods.x', which is not declared")]
+)
+def test_inputs_that_cannot_be(tmp_path: Path, inputs: str, why: str) -> None:
+    settings = declared_lake(tmp_path / "lake", {"ods.t": f"source: {{type: sql, query: s, inputs: {inputs}}}\n"})
+    with pytest.raises(SettingsError, match=why):
+        table_asset(settings, settings.table("ods.t"))
+
+
+def test_a_translator_changes_keys_groups_pools_and_tags_everywhere(settings: Settings) -> None:
+    class Prefixed(PaimonTranslator):
+        def asset_key(self, spec: TableSpec) -> dg.AssetKey:
+            return dg.AssetKey(["lake", *spec.name.split(".")])
+
+        def group_name(self, spec: TableSpec) -> str:
+            return "all"
+
+        def pool(self, spec: TableSpec, role: str) -> str:
+            return f"one_{role}"
+
+        def tags(self, spec: TableSpec) -> dict[str, str]:
+            return {"team": "shop"}
+
+    definitions = build_definitions(settings, Prefixed())
+    dg.Definitions.validate_loadable(definitions)
+    monthly = asset(definitions, "lake.dws.monthly")
+    spec = monthly.get_asset_spec()
+    assert {dep.asset_key.to_user_string() for dep in spec.deps} == {"lake/ods/orders", "lake/dim/customers"}
+    assert (spec.group_name, spec.tags["team"], monthly.node_def.pools) == ("all", "shop", {"one_write"})
+    assert {key.asset_key.path[0] for key in definitions.resolve_asset_graph().asset_check_keys} == {"lake"}
+    assert definitions.resolve_job_def("compact__ods_orders").graph.pools == {"one_compact"}
+    assert definitions.resolve_job_def("nightly").graph.pools == {"one_maintain"}
+
+
+def step_result(partitions: list[str] | None, snapshot: int | None = 7) -> StepResult:
+    return StepResult(
+        step="load ods.orders",
+        table="ods.orders",
+        snapshot_id=snapshot,
+        row_count=10,
+        rows_written=4,
+        commits=() if snapshot is None else (snapshot,),
+        levels_before={},
+        levels_after={0: LevelSize(1, 10, 100)},
+        seconds=0.1,
+        rows_per_partition=dict.fromkeys(partitions or (), 2),
+        details={"rows_read": 5, "rows_rejected": 1, "late_files": "data/2024-01-01.csv"},
+    )
+
+
+class FakeLoad:
+    """Stands for ``load_table``: keeps its arguments, and answers by a function."""
+
+    def __init__(self, answer: Callable[[list[str] | None], StepResult] = step_result) -> None:
+        self.answer, self.calls = answer, list[dict[str, Any]]()
+
+    def __call__(self, spark: Any, settings: Settings, name: str, partitions: Any = None, **more: Any) -> StepResult:
+        self.calls.append({"name": name, "partitions": partitions, **more})
+        return self.answer(partitions)
+
+
+@pytest.fixture
+def run(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Callable[..., dg.ExecuteInProcessResult]:
+    definitions = build_definitions(settings)
+
+    def execute(load: FakeLoad, name: str, **more: Any) -> dg.ExecuteInProcessResult:
+        monkeypatch.setitem(sys.modules, "pipelines.load.load", SimpleNamespace(load_table=load))
+        job = definitions.resolve_implicit_global_asset_job_def()
+        selected = dg.AssetKey(name.split("."))
+        return job.get_subset(asset_selection={selected}, asset_check_selection=set()).execute_in_process(
+            raise_on_error=False, **more
+        )
+
+    return execute
+
+
+RANGE = {"dagster/asset_partition_range_start": "2024-01-01", "dagster/asset_partition_range_end": "2024-01-02"}
+
+
+def test_a_run_loads_its_partitions_once_and_says_what_was_read(run: Callable[..., dg.ExecuteInProcessResult]) -> None:
+    load = FakeLoad()
+    result = run(load, "ods.orders", tags=RANGE)
+    assert result.success
+    (call,) = load.calls
+    assert (call["name"], call["partitions"], call["reload"]) == ("ods.orders", ["2024-01-01", "2024-01-02"], False)
+    assert call["run_key"] == f"{result.run_id} ods.orders 2024-01-01 2024-01-02"
+    assert call["properties"]["dagster.run-id"] == result.run_id
+    events = [event.step_materialization_data.materialization for event in result.get_asset_materialization_events()]
+    assert [event.partition for event in events] == ["2024-01-01", "2024-01-02"]
+    said = {key: value.value for key, value in events[0].metadata.items()}
+    assert [said[f"paimon/{key}"] for key in ("rows_read", "rows_written", "rows_rejected")] == [5, 4, 1]
+    assert said["dagster/partition_row_count"] == 2
+    assert said["paimon/late_files"] == "data/2024-01-01.csv"
+    assert (events[0].tags or {})["dagster/data_version"] == "snapshot-7"
+
+
+def test_a_reload_is_asked_for_in_the_config_of_the_run(run: Callable[..., dg.ExecuteInProcessResult]) -> None:
+    load = FakeLoad()
+    config = {"ops": {"dim__customers": {"config": {"reload": True}}}}
+    assert run(load, "dim.customers", run_config=config).success
+    assert (load.calls[0]["partitions"], load.calls[0]["reload"]) == (None, True)
+
+
+def test_a_repeated_run_has_the_key_of_the_first(run: Callable[..., dg.ExecuteInProcessResult]) -> None:
+    failing = FakeLoad(lambda keys: (_ for _ in ()).throw(OSError("the network is gone")))
+    result = run(failing, "dim.customers")
+    assert not result.success
+    assert {call["run_key"] for call in failing.calls} == {f"{result.run_id} dim.customers"}
+    assert len(failing.calls) == 2, "an error of the machine is tried again"
+
+
+def test_a_failed_check_is_not_tried_again(run: Callable[..., dg.ExecuteInProcessResult]) -> None:
+    failing = FakeLoad(lambda keys: (_ for _ in ()).throw(AuditFailed("3 rows are wrong")))
+    result = run(failing, "dim.customers")
+    assert not result.success
+    assert len(failing.calls) == 1
+    assert result.get_asset_materialization_events() == []
+
+
+def test_a_table_without_a_snapshot_has_no_data_version_of_its_own(
+    run: Callable[..., dg.ExecuteInProcessResult],
+) -> None:
+    result = run(FakeLoad(lambda keys: step_result(keys, snapshot=None)), "dim.customers")
+    (event,) = result.get_asset_materialization_events()
+    version = (event.step_materialization_data.materialization.tags or {})["dagster/data_version"]
+    assert "snapshot" not in version
