@@ -93,6 +93,19 @@ def check_result(finding: Finding, key: dg.AssetKey) -> dg.AssetCheckResult:
     )
 
 
+def check_evaluation(finding: Finding, key: dg.AssetKey) -> dg.AssetCheckEvaluation:
+    """Convert the finding of a check that ran inside a load to an event, which a step can log."""
+    result = check_result(finding, key)
+    return dg.AssetCheckEvaluation(
+        asset_key=key,
+        check_name=check_name(finding.audit),
+        passed=finding.passed,
+        metadata={"paimon/wrong": dg.MetadataValue.int(finding.wrong)},
+        severity=result.severity,
+        description=finding.sentence,
+    )
+
+
 def check_name(label: str) -> str:
     """Return the label of a check with the characters that Dagster accepts."""
     return re.sub(r"[^A-Za-z0-9_]", "_", label)

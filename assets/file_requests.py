@@ -15,9 +15,8 @@ from pipelines.lake.sources import FilesSource
 from pipelines.load.ledger import Ledger
 
 if TYPE_CHECKING:
-    from pipelines.sources.files.listing import SourceFile
-
     from pipelines.load.file_plan import FilePlan
+    from pipelines.sources.files.listing import SourceFile
 
 MOST_REQUESTS = 100
 """The largest number of runs that one tick requests; the others follow at later ticks."""

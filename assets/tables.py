@@ -1,18 +1,22 @@
 """Tables: the asset of a declared table, with a step that loads it from its source."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
 import dagster as dg
 
+from assets.checks import check_evaluation
 from assets.metadata import materialized, retries, run_properties
 from assets.partitions import mapping
 from assets.resources import LakeResource, SparkResource
 from assets.translator import PLAIN, PaimonTranslator
+from pipelines.finding import Finding
 from pipelines.lake import Settings, SettingsError, TableSpec
 from pipelines.lake.sources import DatabaseSource, FilesSource, PythonSource, SqlSource
+from pipelines.protocol import AuditFailed, StepResult
+from pipelines.session import Spark
 
 _USER = re.compile(r"://[^/@]*@")
 """The user and password of a URL, which are not shown."""
@@ -47,29 +51,48 @@ def declared_asset(
 
 def table_asset(settings: Settings, spec: TableSpec, translator: PaimonTranslator = PLAIN) -> dg.AssetsDefinition:
     """Return the asset of a declared table with a source; raises SettingsError for inputs that cannot be mapped."""
-    deps = dependencies(settings, spec, translator)
+    deps, key = dependencies(settings, spec, translator), translator.asset_key(spec)
 
     @declared_asset(settings, spec, translator, deps=deps)
     def load(
         context: dg.AssetExecutionContext, config: LoadConfig, lake: LakeResource, spark: SparkResource
-    ) -> dg.MaterializeResult[Any]:
-        from pipelines.load.load import load_table
-
+    ) -> Iterator[dg.AssetCheckEvaluation | dg.MaterializeResult[Any]]:
         keys = list(context.partition_keys) if context.has_partition_key_range else None
-        return materialized(
-            context,
-            lambda: load_table(
-                spark.session,
-                lake.settings,
-                spec.name,
-                keys,
-                run_key=run_key(context, spec, keys),
-                reload=config.reload,
-                properties=run_properties(context),
-            ),
-        )
+        findings: list[Finding] = []
+
+        def step() -> StepResult:
+            return _load(context, lake.settings, spark.session, spec, keys, config.reload, findings)
+
+        try:
+            done = materialized(context, step)
+        finally:
+            # Yielded, because what a step only logs is lost when it fails.
+            yield from [check_evaluation(finding, key) for finding in findings]
+        yield done
 
     return load
+
+
+def _load(
+    context: dg.AssetExecutionContext,
+    settings: Settings,
+    spark: Spark,
+    spec: TableSpec,
+    keys: Sequence[str] | None,
+    reload: bool,
+    findings: list[Finding],
+) -> StepResult:
+    """Load the table and add the results of the checks that ran inside the load, also when one of them stopped it."""
+    from pipelines.load.load import load_table
+
+    key, properties = run_key(context, spec, keys), run_properties(context)
+    try:
+        result = load_table(spark, settings, spec.name, keys, run_key=key, reload=reload, properties=properties)
+    except AuditFailed as error:
+        findings += error.findings
+        raise
+    findings += result.findings
+    return result
 
 
 def run_key(context: dg.AssetExecutionContext, spec: TableSpec, keys: Sequence[str] | None) -> str:

@@ -23,6 +23,9 @@ class PipelineError(Exception):
 class AuditFailed(Exception):
     """The content that a step was about to publish is wrong: nothing was published, and a retry would not help."""
 
+    findings: tuple[Finding, ...] = ()
+    """The results of the declared checks; () when something else is wrong."""
+
 
 @dataclass(frozen=True)
 class LevelSize:

@@ -114,8 +114,10 @@ def _load(
     try:
         check_share(step.table, spec, written)
         snapshot = commit_load(step.table, written.messages, LoadCommit(step.number, said, plan.replace, audit))
-    except (AuditFailed, CommitConflict, NumberTaken):
+    except (AuditFailed, CommitConflict, NumberTaken) as error:
         abort(written.rejects, step.rejects.context)
+        if isinstance(error, AuditFailed):
+            error.findings = tuple(findings)
         raise
     return snapshot, written, tuple(findings)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import dagster as dg
 import pytest
@@ -20,7 +21,7 @@ DAYS = "partitions: {by: day, start: 2024-01-01, column: day}\n"
 AT_FIVE = "schedule: {cron: '0 5 * * *', timezone: Europe/Berlin}\n"
 
 
-def tick(definitions: dg.Definitions, name: str, instance: dg.DagsterInstance) -> dg.ScheduleExecutionData:
+def tick(definitions: dg.Definitions, name: str, instance: dg.DagsterInstance) -> Any:
     schedule = definitions.resolve_schedule_def(name)
     at = datetime(2024, 1, 10, 4, 0, tzinfo=UTC)
     repository = definitions.get_repository_def()

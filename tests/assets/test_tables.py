@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -14,6 +15,7 @@ import pytest
 from assets.lake import build_definitions
 from assets.tables import table_asset
 from assets.translator import PaimonTranslator
+from pipelines.finding import Finding
 from pipelines.lake import Settings, SettingsError, TableSpec
 from pipelines.protocol import AuditFailed, LevelSize, StepResult
 from tests.support.declared_lakes import declared_lake
@@ -189,6 +191,18 @@ def test_a_failed_check_is_not_tried_again(run: Callable[..., dg.ExecuteInProces
     assert not result.success
     assert len(failing.calls) == 1
     assert result.get_asset_materialization_events() == []
+
+
+def test_checks_that_ran_inside_a_load_are_in_its_history(run: Callable[..., dg.ExecuteInProcessResult]) -> None:
+    found = Finding("unique_id", "dim.customers", 0, "no value occurs twice")
+    passed = FakeLoad(lambda keys: replace(step_result(keys), findings=(found,)))
+    refused = AuditFailed("2 rows are wrong")
+    refused.findings = (replace(found, wrong=2, sentence="2 rows repeat a value", severity="warn"),)
+    failed = FakeLoad(lambda keys: (_ for _ in ()).throw(refused))
+    (good,), (bad,) = (run(load, "dim.customers").get_asset_check_evaluations() for load in (passed, failed))
+    assert (good.check_name, good.passed, good.description) == ("unique_id", True, "no value occurs twice")
+    assert (bad.passed, bad.severity.value, bad.description) == (False, "WARN", "2 rows repeat a value")
+    assert bad.asset_key == dg.AssetKey(["dim", "customers"])
 
 
 def test_a_table_without_a_snapshot_has_no_data_version_of_its_own(

@@ -1,0 +1,197 @@
+"""The sensor of files: what it requests for new, late and changed files, and what it reads."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import dagster as dg
+import pytest
+
+from assets import file_sensor
+from assets.file_requests import Look, decide, listed
+from assets.lake import build_definitions
+from assets.loads import RANGE_END, RANGE_START
+from pipelines.lake import Settings
+from pipelines.load.ledger import FILES, TOTAL, Ledger, LoadedFiles, user_of
+from pipelines.tables import open_table
+from tests.support.declared_lakes import declared_lake
+
+pytestmark = pytest.mark.filterwarnings("ignore::dagster.BetaWarning")
+
+DAYS = "partitions: {by: day, start: 2024-01-01, end: 2024-01-31}\n"
+ON_FILES = "schedule: {on: files}\n"
+
+
+def files_of(path: str, more: str = "") -> str:
+    return f"source: {{type: files, path: '{path}'{more}}}\n{ON_FILES}"
+
+
+@pytest.fixture
+def instance(tmp_path: Path) -> Iterator[dg.DagsterInstance]:
+    with dg.DagsterInstance.local_temp(str(tmp_path)) as opened:
+        yield opened
+
+
+Tick = Callable[[Settings, str | None], Any]  # SensorExecutionData is not public
+
+
+@pytest.fixture
+def tick(instance: dg.DagsterInstance) -> Tick:
+    def evaluate(settings: Settings, cursor: str | None = None) -> Any:
+        definitions = build_definitions(settings)
+        repository = definitions.get_repository_def()
+        lake = definitions.resources["lake"]  # type: ignore[index]
+        with dg.build_sensor_context(
+            instance_ref=instance.get_ref(), cursor=cursor, resources={"lake": lake}, repository_def=repository
+        ) as context:
+            return definitions.resolve_sensor_def("files").evaluate_tick(context)
+
+    return evaluate
+
+
+def put(settings: Settings, name: str, text: str = "id\n1\n") -> Path:
+    path = settings.folder / "data" / name
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(text)
+    return path
+
+
+def load(settings: Settings, name: str) -> None:
+    """Commit what a load of all files would commit."""
+    spec, table = settings.table(name), open_table(settings, name, create=True)
+    loaded = LoadedFiles().with_files((file.path, file.version) for file in listed(settings, spec))
+    properties = {FILES: loaded.to_text(), TOTAL: str(len(loaded.versions))}
+    table.commit([], user=user_of(name), identifier=1, properties=properties)
+
+
+def test_each_day_with_new_files_is_one_run_until_it_is_loaded(tmp_path: Path, tick: Tick) -> None:
+    settings = declared_lake(tmp_path / "lake", {"ods.t": files_of("data/{date}.csv") + DAYS})
+    assert tick(settings, None).skip_message == "no new files"
+    put(settings, "2024-01-02.csv")
+    put(settings, "2024-01-03.csv")
+    first = tick(settings, None)
+    assert [request.partition_key for request in first.run_requests or []] == ["2024-01-02", "2024-01-03"]
+    assert {request.job_name for request in first.run_requests or []} == {"load__ods_t"}
+    again = tick(settings, None)
+    assert [r.run_key for r in again.run_requests or []] == [r.run_key for r in first.run_requests or []]
+    assert not tick(settings, first.cursor).run_requests, "nothing changed since the tick before"
+    load(settings, "ods.t")
+    assert tick(settings, first.cursor).skip_message == "no new files"
+
+
+def test_days_that_follow_each_other_share_a_run(tmp_path: Path, tick: Tick) -> None:
+    table = files_of("data/{date}.csv") + DAYS + "backfill_per_run: 10\n"
+    settings = declared_lake(tmp_path / "lake", {"ods.t": table})
+    for day in (1, 2, 3, 5):
+        put(settings, f"2024-01-0{day}.csv")
+    one, other = tick(settings, None).run_requests or []
+    assert (one.tags[RANGE_START], one.tags[RANGE_END]) == ("2024-01-01", "2024-01-03")
+    assert other.partition_key == "2024-01-05"
+
+
+def test_a_table_without_partitions_is_one_run(tmp_path: Path, tick: Tick) -> None:
+    settings = declared_lake(tmp_path / "lake", {"ods.t": files_of("data/*.csv")})
+    put(settings, "a.csv")
+    put(settings, "b.csv")
+    (request,) = tick(settings, None).run_requests or []
+    assert request.partition_key is None
+    load(settings, "ods.t")
+    put(settings, "c.csv")
+    (other,) = tick(settings, None).run_requests or []
+    assert other.run_key != request.run_key
+
+
+def test_dynamic_partitions_are_added(tmp_path: Path, tick: Tick) -> None:
+    settings = declared_lake(tmp_path / "lake", {"ods.t": files_of("data/{shop}.csv") + "partitions: dynamic\n"})
+    put(settings, "berlin.csv")
+    found = tick(settings, None)
+    assert [request.partition_key for request in found.run_requests or []] == ["berlin"]
+    (added,) = found.dynamic_partitions_requests or []
+    assert (added.partitions_def_name, list(added.partition_keys)) == ("ods_t", ["berlin"])
+
+
+def test_files_of_a_day_that_does_not_exist_yet_wait(tmp_path: Path, tick: Tick) -> None:
+    settings = declared_lake(tmp_path / "lake", {"ods.t": files_of("data/{date}.csv") + DAYS})
+    put(settings, "2024-02-01.csv")
+    found = tick(settings, None)
+    assert not found.run_requests
+    assert "files wait for a partition that does not exist yet: 2024-02-01" in (found.skip_message or "")
+    assert json.loads(found.cursor or "") == {}, "the next tick looks again"
+
+
+def test_late_and_changed_files_are_told_and_kept_in_the_cursor(tmp_path: Path, tick: Tick) -> None:
+    settings = declared_lake(
+        tmp_path / "lake", {"ods.t": files_of("data/{date}-{date:%Y}-*.csv", ", late: tell") + DAYS}
+    )
+    changed = put(settings, "2024-01-02-2024-a.csv")
+    load(settings, "ods.t")
+    put(settings, "2024-01-02-2024-b.csv")
+    changed.write_text("id\n1\n2\n")
+    found = tick(settings, None)
+    assert not found.run_requests
+    assert "late files: " in (found.skip_message or "")
+    assert "2024-01-02-2024-b.csv; changed files: " in (found.skip_message or "")
+    assert tick(settings, found.cursor).skip_message == found.skip_message
+
+
+@pytest.mark.parametrize(("rule", "requests"), [("tell", 0), ("load", 1), ("fail", 1)])
+def test_a_changed_file_is_requested_where_its_load_would_do_something(
+    tmp_path: Path, tick: Tick, rule: str, requests: int
+) -> None:
+    settings = declared_lake(tmp_path / "lake", {"ods.t": files_of("data/*.csv", f", changed: {rule}")})
+    path = put(settings, "a.csv")
+    load(settings, "ods.t")
+    path.write_text("id\n1\n2\n")
+    assert len(tick(settings, None).run_requests or []) == requests
+
+
+def test_nothing_is_requested_while_a_load_runs(tmp_path: Path, tick: Tick, instance: dg.DagsterInstance) -> None:
+    settings = declared_lake(tmp_path / "lake", {"ods.t": files_of("data/*.csv")})
+    put(settings, "a.csv")
+    job = build_definitions(settings).resolve_job_def("load__ods_t")
+    run = instance.create_run_for_job(job, status=dg.DagsterRunStatus.STARTED)
+    found = tick(settings, None)
+    assert found.skip_message == "ods.t: a load is queued or running"
+    instance.delete_run(run.run_id)
+    assert len(tick(settings, found.cursor).run_requests or []) == 1
+
+
+def test_a_source_that_cannot_be_listed_stops_no_other_table(tmp_path: Path, tick: Tick) -> None:
+    tables = {"ods.bad": files_of("data/{date}/{month}.csv"), "ods.good": files_of("data/*.csv")}
+    settings = declared_lake(tmp_path / "lake", tables)
+    put(settings, "a.csv")
+    found = tick(settings, None)
+    assert [request.job_name for request in found.run_requests or []] == ["load__ods_good"]
+    assert "ods.bad" not in json.loads(found.cursor or "")
+
+
+def test_the_ledger_is_read_only_when_something_changed(
+    tmp_path: Path, tick: Tick, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = declared_lake(tmp_path / "lake", {"ods.t": files_of("data/*.csv")})
+    path = put(settings, "a.csv")
+    load(settings, "ods.t")
+    cursor = tick(settings, None).cursor
+    monkeypatch.setattr(file_sensor, "read_ledger", lambda table: pytest.fail("the ledger was read"))
+    assert tick(settings, cursor).skip_message == "no new files"
+    monkeypatch.undo()
+    os.utime(path, (1, 1))
+    assert "changed files" in (tick(settings, cursor).skip_message or "")
+
+
+def test_more_runs_than_a_tick_may_request_follow_later(tmp_path: Path) -> None:
+    settings = declared_lake(tmp_path / "lake", {"ods.t": files_of("data/{date}.csv") + DAYS})
+    for day in (1, 2, 3):
+        put(settings, f"2024-01-0{day}.csv")
+    spec = settings.table("ods.t")
+    partitions = dg.DailyPartitionsDefinition("2024-01-01", end_date="2024-02-01")
+
+    def look(room: int) -> Look:
+        return decide(spec, listed(settings, spec), Ledger(), partitions, "state", room)
+
+    assert [len(look(room).requests) for room in (2, 3)] == [2, 3]
+    assert [look(room).state for room in (2, 3)] == [None, "state"]
