@@ -129,3 +129,13 @@ def test_a_remote_warehouse_needs_a_place_to_land() -> None:
         SettingsError, match="the warehouse s3://lake/w is not a local directory: set landing_directory"
     ):
         _ = settings.landing
+
+
+@pytest.mark.parametrize("when", ["inputs", "files"])
+def test_the_key_on_is_a_text_and_not_true(configs: Path, when: str) -> None:
+    """YAML 1.1 reads the word on as true."""
+    path = configs / "tables" / "ods.flights.yaml"
+    path.write_text(f"{path.read_text()}schedule: {{on: {when}}}\n")
+    schedule = load_settings("local", configs=configs).table("ods.flights").schedule
+    assert schedule is not None
+    assert schedule.on == when

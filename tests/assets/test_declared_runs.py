@@ -1,0 +1,91 @@
+"""Runs of a declared lake in this process: loads with Spark, checks, and what follows from rows that do not fit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import dagster as dg
+import pytest
+from pyspark.sql import SparkSession
+
+from assets.instance import prepare_home
+from assets.lake import build_definitions
+from assets.resources import SparkResource
+from pipelines.lake import Settings, load_settings
+from pipelines.new_lake import new_lake
+from pipelines.tables import open_table
+
+pytestmark = pytest.mark.filterwarnings("ignore::dagster.BetaWarning", "ignore::ResourceWarning")
+
+ORDERS, REVENUE = dg.AssetKey(["shop", "orders"]), dg.AssetKey(["shop", "revenue"])
+RANGE = {"dagster/asset_partition_range_start": "2024-01-01", "dagster/asset_partition_range_end": "2024-01-03"}
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    """The example that a new lake begins with."""
+    new_lake(tmp_path / "lake")
+    return load_settings("local", configs=tmp_path / "lake")
+
+
+@pytest.fixture
+def instance(settings: Settings) -> Iterator[dg.DagsterInstance]:
+    Path(settings.warehouse).mkdir()
+    with dg.DagsterInstance.from_config(str(prepare_home(settings))) as opened:
+        yield opened
+
+
+Run = Callable[..., dg.ExecuteInProcessResult]
+
+
+@pytest.fixture
+def run(settings: Settings, instance: dg.DagsterInstance, spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> Run:
+    monkeypatch.setattr("assets.resources.start_session", lambda settings: spark)
+    monkeypatch.setattr(SparkResource, "teardown_after_execution", lambda self, context: None)
+    definitions = build_definitions(settings)
+
+    def execute(*keys: dg.AssetKey, job: str | None = None, **more: Any) -> dg.ExecuteInProcessResult:
+        found = definitions.resolve_job_def(job) if job else definitions.resolve_implicit_global_asset_job_def()
+        selected = {"asset_selection": list(keys)} if keys else {}
+        return found.execute_in_process(instance=instance, raise_on_error=False, **selected, **more)
+
+    return execute
+
+
+def test_a_new_lake_is_loaded_once_computed_and_checked(run: Run, settings: Settings) -> None:
+    first, again, computed = run(ORDERS, tags=RANGE), run(ORDERS, tags=RANGE), run(REVENUE)
+    assert [result.success for result in (first, again, computed)] == [True] * 3
+    said, repeated = (
+        result.get_asset_materialization_events()[0].step_materialization_data.materialization.metadata
+        for result in (first, again)
+    )
+    assert (said["paimon/rows_read"].value, said["paimon/rows_rejected"].value) == (13, 1)
+    assert said["paimon/rows_written"].value == 9, (
+        "rows of one file with the same key are merged before they are written"
+    )
+    assert repeated["paimon/rows_written"].value == 0
+    assert open_table(settings, "shop.orders").inspect.snapshots().num_rows == 1
+    assert open_table(settings, "shop.revenue").scan().count() == 3
+    audit = run(job="audit")
+    assert audit.success
+    checks = audit.get_asset_check_evaluations()
+    assert {(c.asset_key.to_user_string(), c.check_name) for c in checks if not c.passed} == set()
+    assert {c.check_name for c in checks if c.asset_key == ORDERS} == {
+        *("rows", "keys", "files", "fsck"),
+        *("unique_order_id", "accepted_values_status", "row_count"),
+    }
+
+
+def test_a_blocking_check_stops_a_load_and_is_in_its_history(run: Run, settings: Settings) -> None:
+    day = settings.folder / "data" / "orders" / "2024-01-01.csv"
+    day.write_text(day.read_text().replace("paid", "payed"))
+    result = run(ORDERS, tags=RANGE)
+    assert not result.success
+    assert result.get_asset_materialization_events() == []
+    assert [event for event in result.all_events if event.is_step_up_for_retry] == []
+    (check,) = result.get_asset_check_evaluations()
+    assert (check.check_name, check.passed) == ("accepted_values_status", False)
+    assert "payed" in (check.description or "")
+    assert open_table(settings, "shop.orders").latest_snapshot() is None
