@@ -54,7 +54,7 @@ format: setup ## format the code as `make check` requires
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
 
-docs: setup ## write docs/options.md and docs/errors.md
+docs: setup ## write the reference pages of docs/ and configs/schema
 	@$(BIN)/python scripts/reference_pages.py
 
 bench: setup ## time writes, reads, compactions, plans and commits, compared with Java Paimon

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from pipelines.lake import SettingsError
+from paimon_core.errors import InvalidRequest
 
 _NESTED = re.compile(r"(ARRAY|MAP|ROW)\s*<(.*)>\s*(NOT\s+NULL|)", re.IGNORECASE | re.DOTALL)
 _MEMBER = re.compile(r"(?:`([^`]+)`|(\w+))\s+(.+)", re.DOTALL)
@@ -17,7 +17,7 @@ _MEMBER = re.compile(r"(?:`([^`]+)`|(\w+))\s+(.+)", re.DOTALL)
 def type_object(text: str) -> Any:
     """Return a type text in the form of a schema file: nested types are objects (format 2.2).
 
-    Raises SettingsError for a nested type that cannot be parsed; other texts are returned unchanged.
+    Raises InvalidRequest for a nested type that cannot be parsed; other texts are returned unchanged.
     """
     found = _NESTED.fullmatch(text.strip())
     if found is None:
@@ -29,7 +29,7 @@ def type_object(text: str) -> Any:
         return {"type": kind + required, "key": type_object(inner[0]), "value": type_object(inner[1])}
     members = [_MEMBER.fullmatch(part) for part in inner]
     if kind != "ROW" or not all(members):
-        raise SettingsError(f"{text!r} is not a valid type: {kind} takes {_TAKES[kind]}")
+        raise InvalidRequest(f"{text!r} is not a valid type: {kind} takes {_TAKES[kind]}")
     fields = [(m[1] or m[2], type_object(m[3])) for m in members if m]
     return {"type": kind + required, "fields": [{"id": n, "name": k, "type": t} for n, (k, t) in enumerate(fields)]}
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import re
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from pipelines.lake.sources import FilesSource
 from pipelines.load.files import file_kind, source_files
 from pipelines.protocol import PipelineError
 from pipelines.sources.files.inference import infer_columns
+from pipelines.sources.files.splits import plan_splits
 from pipelines.tables import open_lake, open_table
 
 _COLUMNS = re.compile(r"^columns:[ \t]*(infer[ \t]*)?(#.*)?$", re.MULTILINE)
@@ -44,9 +44,7 @@ def create_missing(settings: Settings) -> list[str]:
         if name not in missing and found:
             raise PipelineError(f"{name} {found[0]}: tables cannot be altered yet; change the declaration back")
         if name in missing and not settings.table(name).columns:
-            raise PipelineError(
-                f"{name} has no columns yet: `python -m pipelines infer --table {name}` writes them down"
-            )
+            raise PipelineError(f"{name} has no columns: `python -m pipelines infer --table {name}` writes them down")
     for name in missing:
         open_table(settings, name, create=True)
     return missing
@@ -65,13 +63,23 @@ def infer(settings: Settings, name: str) -> dict[str, str]:
     files = source_files(settings, spec.source, None)
     if not files:
         raise PipelineError(f"{name}: no file matches {spec.source.path}")
-    columns = infer_columns(
-        list(itertools.islice(files, _INFERRED_FROM)), file_kind(spec.source), settings.storage_for(spec.source.path)
-    )
+    kind, options = file_kind(spec.source), settings.storage_for(spec.source.path)
+    columns: dict[str, str] = {}
+    for split in plan_splits(files[:_INFERRED_FROM], kind):
+        if split.start == 0:
+            found = infer_columns(split, kind, options)
+            columns |= {column: _common_type(columns.get(column, text), text) for column, text in found.items()}
     columns = {spec.source.rename.get(column, column): kind for column, kind in columns.items()}
     columns |= {column: "STRING" for column in spec.source.add if column not in columns}
     _write_columns(settings.folder / "tables" / f"{name}.yaml", columns)
     return columns
+
+
+def _common_type(one: str, other: str) -> str:
+    """Return the type of a column that has two types in two files: numbers become DOUBLE, other types STRING."""
+    if one == other:
+        return one
+    return "DOUBLE" if {one, other} == {"BIGINT", "DOUBLE"} else "STRING"
 
 
 def _write_columns(path: Path, columns: dict[str, str]) -> None:

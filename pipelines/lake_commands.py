@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from pipelines.checks import problems
 from pipelines.declare import create_missing, differences, infer
 from pipelines.lake import Settings
+from pipelines.lake.agreement import disagreements
+from pipelines.lake.sources import FilesSource
+from pipelines.load.files import file_kind, source_files
 from pipelines.load.load import load_table
 from pipelines.new_lake import new_lake
-from pipelines.protocol import StepResult
+from pipelines.protocol import PipelineError, StepResult
 from pipelines.session import Spark
 
 Add = Callable[..., argparse.ArgumentParser]
@@ -49,9 +53,22 @@ def lines_of(settings: Settings, asked: argparse.Namespace) -> tuple[list[str], 
     if asked.command == "apply":
         created = create_missing(settings)
         return [f"created {name}" for name in created] or ["nothing to do: all declared tables exist"], True
-    found = differences(settings)
-    lines = [f"{name} {text}" for name, texts in found.items() for text in texts]
-    return lines or [f"{len(found)} tables agree with their declarations"], not lines
+    lines = [*disagreements(settings), *(f"{name}: {text}" for name, text in _problems(settings))]
+    lines += [f"{name} {text}" for name, texts in differences(settings).items() for text in texts]
+    return lines or [f"{len(settings.tables)} tables agree with their declarations"], not lines
+
+
+def _problems(settings: Settings) -> Iterator[tuple[str, str]]:
+    """Yield the tables with what is wrong in their checks and in the paths of their sources."""
+    for name, spec in settings.tables.items():
+        yield from ((name, text) for text in problems(spec))
+        if isinstance(spec.source, FilesSource):
+            try:
+                file_kind(spec.source)
+                if not source_files(settings, spec.source, None):
+                    yield name, f"no file matches source.path {spec.source.path}"
+            except PipelineError as error:
+                yield name, str(error)
 
 
 def _load(spark: Spark, settings: Settings, asked: argparse.Namespace) -> list[StepResult]:

@@ -81,7 +81,7 @@ def open_table(settings: Settings, name: str, *, create: bool = False) -> Table:
     if not create:
         raise PipelineError(f"{name} is not in the lake {settings.warehouse} yet: load it first")
     if not spec.columns:
-        raise PipelineError(f"{name} has no columns yet: `python -m pipelines infer --table {name}` writes them down")
+        raise PipelineError(f"{name} has no columns: `python -m pipelines infer --table {name}` writes them down")
     catalog.create_database(name.split(".")[0], ignore_if_exists=True)
     types = {column: type_object(text) for column, text in spec.columns.items()}
     return catalog.create_table(

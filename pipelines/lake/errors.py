@@ -2,54 +2,76 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import re
+import types
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import date
 from difflib import get_close_matches
-from typing import Any, get_args
+from typing import Annotated, Any, Union, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
+from pydantic.fields import FieldInfo
 
 
 class SettingsError(ValueError):
     """A file of the lake's folder is missing or invalid; the message names file, line and key."""
 
 
+class Mistake(ValueError):
+    """What a validator of a model finds; ``key`` leads from the model to the key that is wrong."""
+
+    def __init__(self, text: str, *key: str | int) -> None:
+        super().__init__(text)
+        self.key = key
+
+
 Key = tuple[str | int, ...]
 """The keys and list positions from the top of a file to a value."""
+_MAPPING = "a mapping of keys to values"
 _RULES = {
-    "int_type": "a whole number",
     "bool_type": "true or false",
-    "string_type": "a text",
+    "date_type": "a date, such as 2024-01-31",
+    "dict_type": _MAPPING,
+    "finite_number": "a finite number",
     "float_type": "a number",
-    "date_type": "a date",
+    "greater_than": "greater than {gt:g}",
+    "greater_than_equal": "{ge:g} or more",
+    "int_type": "a whole number",
+    "less_than_equal": "{le:g} or less",
+    "list_type": "a list",
+    "mapping_type": _MAPPING,
+    "model_attributes_type": _MAPPING,
+    "model_type": _MAPPING,
+    "string_too_short": "a text that is not empty",
+    "string_type": "a text",
+    "too_short": "a list with at least {min_length} entry",
     "tuple_type": "a list",
-    "mapping_type": "a mapping of keys to values",
-    "dict_type": "a mapping of keys to values",
-    "model_type": "a mapping of keys to values",
-    "model_attributes_type": "a mapping of keys to values",
 }
+"""For each kind of error of pydantic: what the value must be."""
+_IN_WORDS = {"string_type": ": write it in quotes"}
+_CREDENTIALS = re.compile(r"://[^\s@/]*:\S*@")
 
 
-def sentence(error: ValidationError, model: type[BaseModel], values: Any, place: Callable[[Key], str]) -> str:
-    """Return the first error as one sentence; ``place`` gives the file and line of a key."""
-    first = error.errors(include_url=False)[0]
-    kind, found, rule = first["type"], first["input"], first["msg"]
-    key = _key(first["loc"], values)
-    name = text_of(key)
-    if kind == "extra_forbidden":
-        known = _known(model, key[:-1], values)
-        return f"{place(key)}: unknown key {name}{_nearest(str(key[-1]), known)} (known here: {', '.join(known)})"
-    if kind == "missing":
-        return f"{place(key[:-1])}: {name} is missing"
-    if kind in ("union_tag_invalid", "union_tag_not_found"):
-        return f"{place(key)}: {name}.{_tag(first, found)}"
-    if kind == "literal_error":
-        expected = first["ctx"]["expected"].replace("'", "")
-        return f"{place(key)}: {name} must be {expected}, not {found!r:.80}{_nearest(str(found), _words(expected))}"
-    if kind == "value_error":
-        said = str(first["ctx"]["error"])
-        return f"{place(key)}: {f'{name}: ' if key else ''}{said}"
-    must = _RULES.get(kind)
-    return f"{place(key)}: {name} must be {must}, not {found!r:.80}" if must else f"{place(key)}: {name}: {rule}"
+def sentence(
+    error: ValidationError, model: type[BaseModel], written: Any, spot: Callable[[Key], tuple[str, int]]
+) -> str:
+    """Return the first error as one sentence, with the number of the others in the same file.
+
+    ``written`` are the values as the file has them, before variables are replaced: a message never repeats the value of
+    a variable. ``spot`` gives the file and line of a key; line 0: none. Unknown keys come first, because a misspelt key
+    explains others that are missing; then the order is that of the file.
+    """
+    found = [_Found.of(one, model, written) for one in error.errors(include_url=False)]
+    # Entries that are wrong do not count for pydantic: a list of them is "too short" as well.
+    wrong = {one.key[:-1] for one in found}
+    found = [one for one in found if one.kind != "too_short" or one.key not in wrong]
+    found.sort(key=lambda one: (one.kind != "extra_forbidden", spot(one.key)[1]))
+    (file, line), first = spot(found[0].key), found[0]
+    if first.kind == "missing":
+        file, line = spot(first.key[:-1])
+    more = sum(spot(one.key)[0] == file for one in found) - 1
+    others = f"; {more} more error{'s' if more > 1 else ''} in this file" if more > 0 else ""
+    return f"{file}:{line}: {first.text()}{others}" if line else f"{file}: {first.text()}{others}"
 
 
 def text_of(key: Sequence[str | int]) -> str:
@@ -60,61 +82,154 @@ def text_of(key: Sequence[str | int]) -> str:
     return text
 
 
-def _key(location: Sequence[Any], values: Any) -> Key:
-    """Return the location without the names of union members, which are no keys of the file."""
-    key: list[str | int] = []
-    for number, part in enumerate(location):
-        is_last = number == len(location) - 1
-        if (isinstance(values, dict) and part in values) or (
-            isinstance(values, (list, tuple)) and isinstance(part, int)
-        ):
-            values = values[part]
-        elif not is_last or not isinstance(values, dict) or values.get("type") == part:
-            continue  # the name of a union member; a missing key is the last part of a mapping
-        key.append(part)
-    return tuple(key)
+def nearest(word: str, known: Sequence[str]) -> str:
+    """Return ``; did you mean ...?`` for the known word that is most similar, or nothing."""
+    folded = {one.lower().replace("-", "_"): one for one in known}
+    near = get_close_matches(word.lower().replace("-", "_"), folded, n=1, cutoff=0.6)
+    return f"; did you mean {folded[near[0]]}?" if near else ""
 
 
-def _tag(first: Any, found: Any) -> str:
-    allowed = first["ctx"].get("expected_tags", "").replace("'", "")
-    if first["type"] == "union_tag_not_found":
-        return "type is missing"
-    tag = found.get("type") if isinstance(found, dict) else found
-    return f"type must be one of {allowed}, not {tag!r:.80}{_nearest(str(tag), _words(allowed))}"
+def as_written(value: Any) -> str:
+    """Return a value for a message as YAML writes it, without passwords and not longer than 80 characters."""
+    if value is None:
+        return "empty"
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, Mapping):
+        return "a mapping" if value else "an empty mapping"
+    if isinstance(value, list | tuple):
+        return "a list" if value else "an empty list"
+    if isinstance(value, date):
+        return str(value)
+    return f"{_CREDENTIALS.sub('://***@', value) if isinstance(value, str) else value!r:.80}"
 
 
-def _words(text: str) -> list[str]:
-    return [word for word in text.replace(",", " ").split() if word != "or"]
+class _Found:
+    """One error of pydantic with its place in the file and in the models."""
+
+    def __init__(self, kind: str, context: Mapping[str, Any], key: Key, value: Any, types: Sequence[Any]) -> None:
+        self.kind, self.context, self.key, self.value, self.types = kind, context, key, value, types
+
+    @staticmethod
+    def of(error: Any, model: type[BaseModel], written: Any) -> _Found:
+        key: list[str | int] = []
+        types: list[Any] = [model]
+        kind: Any = model
+        for part in error["loc"]:
+            members = _tagged(kind)
+            if members:
+                kind = members[part]
+                types[-1] = kind
+                continue
+            if part == "[key]":
+                break
+            kind = _inner(kind, part)
+            types.append(kind)
+            key.append(part)
+        context = error.get("ctx", {})
+        if isinstance(context.get("error"), Mistake):
+            key += context["error"].key
+        return _Found(error["type"], context, tuple(key), _at(written, key), types)
+
+    def text(self) -> str:
+        name = text_of(self.key)
+        if self.kind == "extra_forbidden":
+            known = _keys(self.types[-2])
+            return f"unknown key {name}{nearest(str(self.key[-1]), known)} (known here: {', '.join(known)})"
+        if self.kind == "missing":
+            return f"{name} is missing"
+        if self.kind in ("union_tag_invalid", "union_tag_not_found"):
+            return self._type(name)
+        if self.kind == "literal_error":
+            allowed = [str(one) for one in get_args(_stripped(self.types[-1]))]
+            must = allowed[0] if len(allowed) == 1 else f"one of {', '.join(allowed)}"
+            return f"{name} must be {must}, not {as_written(self.value)}{self._near(allowed)}"
+        if self.kind == "value_error":
+            return f"{f'{name}: ' if name else ''}{self.context['error']}"
+        must = _RULES[self.kind].format(**self.context) if self.kind in _RULES else "valid here"
+        if self.kind == "tuple_type" and get_args(_stripped(self.types[-1]))[:1] == (str,):
+            must = "a name or a list of names"
+        hint = _IN_WORDS.get(self.kind, "") if isinstance(self.value, bool | int | float | date) else ""
+        return f"{name} must be {must}, not {as_written(self.value)}{hint}"
+
+    def _near(self, allowed: Sequence[str]) -> str:
+        return nearest(self.value, allowed) if isinstance(self.value, str) else ""
+
+    def _type(self, name: str) -> str:
+        """Return what is wrong with the key ``type`` of a value whose kind it chooses."""
+        allowed = sorted(_tagged(self.types[-1]))
+        listed = f"one of {', '.join(allowed)}"
+        if not isinstance(self.value, Mapping):
+            return f"{name} must be a mapping with the key type, {listed}, not {as_written(self.value)}"
+        if "type" not in self.value:
+            others = get_close_matches("type", [key for key in self.value if key not in _keys(self.types[-1])], n=1)
+            return (
+                f"{name}.type is missing{f'; did you mean type instead of {others[0]}?' if others else f': {listed}'}"
+            )
+        found = self.value["type"]
+        if isinstance(found, str) and found.lower() in NOT_YET:
+            return f"{name}.type {found} is not supported yet: it must be {listed}"
+        near = nearest(found, allowed) if isinstance(found, str) else ""
+        return f"{name}.type must be {listed}, not {as_written(found)}{near}"
 
 
-def _nearest(word: str, known: Sequence[str]) -> str:
-    near = get_close_matches(word, known, n=1, cutoff=0.6)
-    return f"; did you mean {near[0]}?" if near else ""
+NOT_YET = frozenset(
+    ("kafka", "pulsar", "kinesis", "debezium", "canal", "maxwell", "ogg", "cdc", "mysql-cdc", "postgres-cdc")
+)
+"""Types of sources that come later: streams and formats of change data."""
 
 
-def _known(model: type[BaseModel], key: Key, values: Any) -> list[str]:
-    """Return the keys of the model at a key of the file."""
-    models = [model]
+def _at(values: Any, key: Iterable[str | int]) -> Any:
+    """Return the value at a key as far as the file has it."""
     for part in key:
-        values = values[part]
-        if isinstance(part, str):
-            models = [m for owner in models if part in owner.model_fields for m in _models_in(owner, part)]
-    if isinstance(values, dict) and "type" in values:
-        tagged = [m for m in models if "type" in m.model_fields and values["type"] in _tags(m)]
-        models = tagged or models
-    return sorted({name for m in models for name in m.model_fields})
+        try:
+            values = values[part]
+        except (KeyError, IndexError, TypeError):
+            # A short form, such as one name instead of a list: its parts have the value of the whole.
+            return values if isinstance(values, str) else None
+    return values
 
 
-def _models_in(owner: type[BaseModel], field: str) -> list[type[BaseModel]]:
-    found: list[type[BaseModel]] = []
-    waiting = [owner.model_fields[field].annotation]
-    while waiting:
-        kind = waiting.pop()
-        if isinstance(kind, type) and issubclass(kind, BaseModel):
-            found.append(kind)
-        waiting += get_args(kind)
-    return found
+def _stripped(kind: Any) -> Any:
+    """Return a type without ``Annotated`` and without ``None`` beside it."""
+    while True:
+        if get_origin(kind) is Annotated:
+            if any(isinstance(one, FieldInfo) and one.discriminator for one in get_args(kind)):
+                return kind
+            kind = get_args(kind)[0]
+        elif get_origin(kind) in (Union, types.UnionType):
+            members = [one for one in get_args(kind) if one is not type(None)]
+            if len(members) > 1:
+                return kind
+            kind = members[0]
+        else:
+            return kind
 
 
-def _tags(model: type[BaseModel]) -> tuple[Any, ...]:
-    return get_args(model.model_fields["type"].annotation)
+def _tagged(kind: Any) -> dict[str, type[BaseModel]]:
+    """Return the models among which the key ``type`` chooses, by its value; none for other types."""
+    kind = _stripped(kind)
+    if get_origin(kind) is not Annotated:
+        return {}
+    models = get_args(get_args(kind)[0])
+    return {tag: one for one in models for tag in get_args(one.model_fields["type"].annotation)}
+
+
+def _inner(kind: Any, part: Any) -> Any:
+    """Return the type of a key of a model, or of a value in a list or a mapping."""
+    kind = _stripped(kind)
+    if isinstance(kind, type) and issubclass(kind, BaseModel):
+        field = kind.model_fields.get(part)
+        return None if field is None else field.annotation
+    return next((one for one in reversed(get_args(kind)) if one is not Ellipsis), None)
+
+
+def _keys(kind: Any) -> list[str]:
+    """Return the keys that a mapping of this type has in a file."""
+    kind = _stripped(kind)
+    models = list(_tagged(kind).values()) or [kind]
+    return sorted({name for one in models for name in set(one.model_fields) - _not_in_file(one)})
+
+
+def _not_in_file(model: Any) -> frozenset[str]:
+    return getattr(model, "not_in_file", frozenset())

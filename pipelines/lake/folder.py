@@ -7,27 +7,25 @@ never written in a file: it has the names of the variables that contain them.
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
-from paimon_core.storage.open import OPTIONS
+from pipelines.lake.agreement import early_disagreements
+from pipelines.lake.definition import check_definition
 from pipelines.lake.errors import Key, SettingsError, sentence
 from pipelines.lake.model import Model
 from pipelines.lake.settings import EnvironmentSettings, Settings
-from pipelines.lake.table import TableSpec
+from pipelines.lake.table import TABLE_NAME, TableSpec
+from pipelines.lake.variables import refuse_secrets, with_variables
 from pipelines.lake.yaml_file import YamlFile, read_yaml, shown
 
 ROOT = Path(__file__).resolve().parents[2]
 CONFIGS = ROOT / "configs"
 ENVIRONMENT = "PAIMON_ENV"
 FOLDER = "PAIMON_LAKE_CONFIGS"
-_ONLY_A_VARIABLE = re.compile(r"\$\{\w+(?::-)?\}")
-_SECRETS = frozenset(name for options in OPTIONS.values() for name, is_secret in options.items() if is_secret)
-_TABLE_NAME = re.compile(r"\w+\.\w+")
 _M = TypeVar("_M", bound=Model)
 
 
@@ -41,7 +39,7 @@ def configs_folder(given: str | Path | None = None) -> Path:
 
 def environments(configs: str | Path | None = None) -> list[str]:
     """Return the environments that have a file in the folder, sorted."""
-    return sorted(p.stem for p in configs_folder(configs).glob("*.yaml") if p.stem != "base")
+    return [path.stem for path in _yaml_files(configs_folder(configs)) if path.stem != "base"]
 
 
 def load_settings(
@@ -56,45 +54,70 @@ def load_settings(
     if name not in environments(folder):
         known = ", ".join(environments(folder)) or "no environment"
         raise SettingsError(f"no environment {name!r}: {shown(folder)}/ has {known}")
-    files = [read_yaml(folder / "base.yaml"), read_yaml(folder / f"{name}.yaml")]
-    merged: dict[str, Any] = {}
-    origin: dict[Key, YamlFile] = {}
-    for file in files:
-        _refuse_secrets(file)
-        _overlay(merged, file.with_variables(), origin, file)
-    common = _checked(EnvironmentSettings, merged, files[-1], origin)
+    common = _common([read_yaml(folder / "base.yaml"), read_yaml(folder / f"{name}.yaml")])
     own = common.model_copy(
         update={
             "warehouse": _absolute(warehouse, common.warehouse, folder),
             "storage": {key: value for key, value in common.storage.items() if value},
         }
     )
-    return Settings.model_construct(
+    settings = Settings.model_construct(
         **{key: getattr(own, key) for key in EnvironmentSettings.model_fields},
         environment=name,
         folder=folder,
-        tables={path.stem: _table(path) for path in sorted((folder / "tables").glob("*.yaml"))},
+        tables={path.stem: _table(path) for path in _yaml_files(folder / "tables")},
     )
+    if found := early_disagreements(settings):
+        raise SettingsError("; ".join([found[0], *([f"{len(found) - 1} more"] if len(found) > 1 else [])]))
+    return settings
+
+
+def _yaml_files(folder: Path) -> list[Path]:
+    """Return the YAML files of a folder, without hidden ones, which editors make; raises SettingsError for ``.yml``."""
+    files = sorted(path for path in folder.glob("*.y*ml") if not path.name.startswith("."))
+    for path in files:
+        if path.suffix == ".yml":
+            raise SettingsError(f"{shown(path)}: the name of the file must end with .yaml")
+    return [path for path in files if path.suffix == ".yaml"]
+
+
+def _common(files: list[YamlFile]) -> EnvironmentSettings:
+    values: dict[str, Any] = {}
+    written: dict[str, Any] = {}
+    origin: dict[Key, YamlFile] = {}
+    for file in files:
+        refuse_secrets(file)
+        _overlay(values, with_variables(file), origin, file)
+        _overlay(written, file.values, {}, file)
+    return _checked(EnvironmentSettings, values, written, files[-1], origin)
 
 
 def _table(path: Path) -> TableSpec:
     file = read_yaml(path)
-    if not _TABLE_NAME.fullmatch(path.stem):
+    if not TABLE_NAME.fullmatch(path.stem):
         raise SettingsError(f"{shown(path)}: the name of the file must be <database>.<table>.yaml")
+    if not file.values:
+        raise SettingsError(f"{shown(path)}: the file is empty: a table needs at least primary_key or source")
     if "name" in file.values:
         raise SettingsError(f"{file.place(('name',))}: the name of the file names the table: remove the key name")
-    return _checked(TableSpec, {"name": path.stem, **file.with_variables()}, file, {})
+    refuse_secrets(file)
+    values = {"name": path.stem, **with_variables(file)}
+    spec = _checked(TableSpec, values, file.values, file, {})
+    check_definition(spec, file)
+    return spec
 
 
-def _checked(model: type[_M], values: dict[str, Any], file: YamlFile, origin: Mapping[Key, YamlFile]) -> _M:
+def _checked(
+    model: type[_M], values: dict[str, Any], written: dict[str, Any], file: YamlFile, origin: Mapping[Key, YamlFile]
+) -> _M:
+    def spot(key: Key) -> tuple[str, int]:
+        found = next((origin[key[:n]] for n in range(len(key), 0, -1) if key[:n] in origin), file)
+        return shown(found.path), found.line(key)
+
     try:
         return model.model_validate(values)
     except ValidationError as error:
-        raise SettingsError(sentence(error, model, values, lambda key: _origin(key, file, origin).place(key))) from None
-
-
-def _origin(key: Key, file: YamlFile, origin: Mapping[Key, YamlFile]) -> YamlFile:
-    return next((origin[key[:n]] for n in range(len(key), 0, -1) if key[:n] in origin), file)
+        raise SettingsError(sentence(error, model, written, spot)) from None
 
 
 def _overlay(
@@ -105,19 +128,10 @@ def _overlay(
         if isinstance(value, dict) and isinstance(base.get(name), dict):
             _overlay(base[name], value, origin, file, key)
             continue
-        base[name] = value
+        base[name] = {} if isinstance(value, dict) else value
         origin[key] = file
-
-
-def _refuse_secrets(file: YamlFile) -> None:
-    """Raise SettingsError for a secret that is written in a file; the message does not repeat it."""
-    storage = file.values.get("storage")
-    for key, value in storage.items() if isinstance(storage, dict) else ():
-        if key in _SECRETS and not (isinstance(value, str) and _ONLY_A_VARIABLE.fullmatch(value)):
-            raise SettingsError(
-                f"{file.place(('storage', key))}: storage.{key} is a secret: "
-                "write the name of its variable, ${NAME} or ${NAME:-}"
-            )
+        if isinstance(value, dict):
+            _overlay(base[name], value, origin, file, key)
 
 
 def _absolute(given: str | None, configured: str, folder: Path) -> str:

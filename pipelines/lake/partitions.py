@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from datetime import date
 from typing import Literal
-from zoneinfo import ZoneInfo
 
-from pydantic import field_validator, model_validator
+from pydantic import model_validator
 
-from pipelines.lake.model import Model, Names
+from pipelines.lake.model import Day, Model, Names, TimeZone
 
 BY_TIME = ("hour", "day", "week", "month")
 
@@ -21,26 +19,19 @@ class Partitions(Model):
     """
 
     by: Literal["hour", "day", "week", "month", "static", "dynamic"]
-    start: date | None = None
-    """The first day."""
-    end: date | None = None
+    """How loads are divided; ``static``: by the ``values`` here; ``dynamic``: by keys that runs or sensors add."""
+    start: Day | None = None
+    """The first day; needed for hours, days, weeks and months."""
+    end: Day | None = None
     """The last day; default: partitions are added as time passes."""
-    timezone: str = "UTC"
+    timezone: TimeZone = "UTC"
+    """The time zone in which days and hours begin."""
     end_offset: int = 0
     """How many partitions after the last complete one exist; 1 adds the current one."""
     values: Names = ()
     """The keys of static partitions."""
     column: str = ""
     """The column of the table whose value says to which partition a row belongs."""
-
-    @field_validator("timezone")
-    @classmethod
-    def _known_timezone(cls, value: str) -> str:
-        try:
-            ZoneInfo(value)
-        except (KeyError, ValueError, OSError):
-            raise ValueError(f"{value!r:.80} is not a time zone, such as UTC or Europe/Berlin") from None
-        return value
 
     @model_validator(mode="after")
     def _fits(self) -> Partitions:
@@ -50,6 +41,10 @@ class Partitions(Model):
             raise ValueError("static partitions need values, their keys")
         if self.by != "static" and self.values:
             raise ValueError(f"partitions by {self.by} take no values: these are the keys of static partitions")
+        if not self.by_time and (self.start or self.end):
+            raise ValueError(f"{self.by} partitions take no start and no end: these belong to partitions by time")
+        if len(set(self.values)) < len(self.values):
+            raise ValueError("values names a partition twice")
         if self.start is not None and self.end is not None and self.end < self.start:
             raise ValueError(f"the last day {self.end} lies before the first day {self.start}")
         return self

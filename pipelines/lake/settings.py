@@ -3,41 +3,57 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import date
 from pathlib import Path
+from typing import Annotated, ClassVar
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
-from pipelines.lake.errors import SettingsError
-from pipelines.lake.model import Model, Texts
+from pipelines.lake.errors import SettingsError, nearest
+from pipelines.lake.model import Cron, Day, Model, Texts, TimeZone
 from pipelines.lake.table import TableSpec
+from pipelines.lake.yaml_file import shown
 
 
 class Calendar(Model):
     """The days of the source, first and last included."""
 
-    first_day: date
-    last_day: date
+    first_day: Day
+    """The first day."""
+    last_day: Day
+    """The last day."""
+
+    @model_validator(mode="after")
+    def _in_order(self) -> Calendar:
+        if self.last_day < self.first_day:
+            raise ValueError(f"the last day {self.last_day} lies before the first day {self.first_day}")
+        return self
 
 
 class SparkSettings(Model):
     """Where Spark runs and with which configuration."""
 
     master: str = "local[2]"
+    """The URL of the master, or ``local[N]`` for N threads of this machine."""
     app_name: str = "paimon-lake"
-    conf: Texts = Field(default={})
+    """The name of the sessions in Spark's UI."""
+    conf: Texts = Field(default={}, repr=False)
+    """Settings of Spark, such as ``spark.driver.memory``."""
 
 
 class DagsterSettings(Model):
     """How often Dagster retries steps, and when it runs maintenance."""
 
-    step_retries: int = 2
-    """A failed step is retried. Commits have identifiers, so that a retry writes nothing twice."""
-    retry_delay_seconds: int = 5
-    sensor_interval_seconds: int = 60
-    nightly_cron: str = "0 3 * * *"
-    nightly_timezone: str = "UTC"
-    weekly_cron: str = "0 4 * * 0"
+    step_retries: Annotated[int, Field(ge=0)] = 2
+    """How often a failed step is retried; a retry writes nothing twice, because commits have identifiers."""
+    retry_delay_seconds: Annotated[int, Field(ge=0)] = 5
+    """The time before a retry, in seconds."""
+    sensor_interval_seconds: Annotated[int, Field(ge=1)] = 60
+    """The time between two looks of a sensor, in seconds."""
+    nightly_cron: Cron = "0 3 * * *"
+    """When tables are tagged and old snapshots expire."""
+    nightly_timezone: TimeZone = "UTC"
+    """The time zone of ``nightly_cron`` and ``weekly_cron``."""
+    weekly_cron: Cron = "0 4 * * 0"
     """When unreferenced files are moved to quarantine, in ``nightly_timezone``."""
     automation_on: bool = False
     """Whether sensors and schedules start with the daemon; otherwise they are switched on in the UI."""
@@ -49,26 +65,35 @@ class EnvironmentSettings(Model):
     warehouse: str = "lake"
     """The directory of the lake, or its URL: databases are ``<warehouse>/<database>.db``."""
     calendar: Calendar | None = None
+    """The days of the source, where it has a first and a last one."""
     spark: SparkSettings = SparkSettings()
+    """The master and the configuration of Spark."""
     dagster: DagsterSettings = DagsterSettings()
+    """Retries, sensors, and the times of maintenance."""
     storage: Texts = Field(default={}, repr=False)
     """Options of an object store (docs/storage.md). Every process reads them again; they are never sent or stored."""
     landing_directory: str = ""
+    """The directory of source files that Spark reads; default: ``<warehouse>/landing`` on local disk."""
 
 
 class Settings(EnvironmentSettings):
     """All settings of one environment of a lake."""
 
+    not_in_file: ClassVar[frozenset[str]] = frozenset(("environment", "folder", "tables"))
     environment: str
+    """The name of the environment."""
     folder: Path
     """The folder of the declarations."""
     tables: Mapping[str, TableSpec] = {}
+    """The declared tables by their names."""
 
     @property
     def days(self) -> Calendar:
         """The days of the source; raises SettingsError when the settings do not name them."""
         if self.calendar is None:
-            raise SettingsError(f"{self.folder / 'base.yaml'}: calendar is missing: it gives the days of the source")
+            raise SettingsError(
+                f"{shown(self.folder / 'base.yaml')}: calendar is missing: it gives the days of the source"
+            )
         return self.calendar
 
     @property
@@ -94,5 +119,6 @@ class Settings(EnvironmentSettings):
         """Return the declaration of ``database.table``; raises SettingsError, which lists the declared tables."""
         if name not in self.tables:
             known = ", ".join(sorted(self.tables)) or "none yet"
-            raise SettingsError(f"no table {name!r} is declared in {self.folder / 'tables'} ({known})")
+            near = nearest(name, list(self.tables))
+            raise SettingsError(f"no table {name!r} is declared in {shown(self.folder / 'tables')} ({known}){near}")
         return self.tables[name]

@@ -2,46 +2,70 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+import re
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from pipelines.lake.checks import Check
-from pipelines.lake.model import Model, Names, Texts
+from pipelines.lake.errors import Mistake, as_written, nearest
+from pipelines.lake.model import Cron, Model, Names, Texts, TimeZone
 from pipelines.lake.partitions import Partitions
 from pipelines.lake.sources import FilesSource, PythonSource, Source, SqlSource
 
 Mode = Literal["upsert", "append", "overwrite-partitions", "overwrite", "changes"]
+TABLE_NAME = re.compile(r"\w+\.\w+")
+_EMAIL = re.compile(r"\b[A-Za-z0-9._%+-]+@[A-Za-z0-9.-]+\.[A-Za-z]{2,7}\b")
 _INSERTS, _UPDATES, _DELETES = ("+I", "I", "insert"), ("+U", "U", "update"), ("-D", "D", "delete")
 
 
 class Compaction(Model):
     """When the sensor starts and stops compacting, in sorted runs (without a key: files) of the fullest bucket."""
 
-    start_at_runs: int = 5
-    stop_at_runs: int = 1
+    start_at_runs: Annotated[int, Field(ge=1)] = 5
+    """From this number of runs, the table is compacted."""
+    stop_at_runs: Annotated[int, Field(ge=1)] = 1
+    """At this number of runs, compacting ends."""
+
+    @model_validator(mode="after")
+    def _in_order(self) -> Compaction:
+        if self.start_at_runs <= self.stop_at_runs:
+            raise ValueError(
+                f"start_at_runs {self.start_at_runs} must be greater than stop_at_runs {self.stop_at_runs}"
+            )
+        return self
 
 
 class Retention(Model):
     """What the nightly and weekly maintenance keeps."""
 
-    keep_snapshots: int = 10
-    keep_hours: int = 24
-    keep_tags_days: int = 30
-    orphans_older_than_hours: int = 24
+    keep_snapshots: Annotated[int, Field(ge=1)] = 10
+    """The number of latest snapshots that never expire."""
+    keep_hours: Annotated[int, Field(ge=0)] = 24
+    """Younger snapshots do not expire, in hours."""
+    keep_tags_days: Annotated[int, Field(ge=0)] = 30
+    """Younger nightly tags do not expire, in days."""
+    orphans_older_than_hours: Annotated[int, Field(ge=0)] = 24
     """Unreferenced files older than this are swept; it must exceed the time of any job from writing to its commit."""
-    keep_quarantine_days: int = 7
+    keep_quarantine_days: Annotated[int, Field(ge=0)] = 7
     """How long a sweep can be undone, in days."""
-    spark_from_files: int = 10_000
+    spark_from_files: Annotated[int, Field(ge=1)] = 10_000
     """The number of files from which a clean-up runs as Spark tasks."""
+
+
+def _table_name(value: str) -> str:
+    if value and not TABLE_NAME.fullmatch(value):
+        raise ValueError(f"must be <database>.<table>, not {value!r:.80}")
+    return value
 
 
 class Rejects(Model):
     """Which share of a load's rows may be rejected; above it, nothing is committed."""
 
-    max_share: Annotated[float, Field(ge=0, le=1, strict=False)] = 0.0
-    table: str = ""
+    max_share: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)] = 0.0
+    """The greatest share of rejected rows, from 0 to 1."""
+    table: Annotated[str, AfterValidator(_table_name)] = ""
     """The table of rejected rows; default: ``<table>__rejects``."""
 
 
@@ -49,17 +73,32 @@ class Kinds(Model):
     """The column that says whether a row inserts, updates or deletes, and its values for each."""
 
     column: str
+    """The column."""
     insert: Names = _INSERTS
+    """The values of rows that are inserted."""
     update: Names = _UPDATES
+    """The values of rows that replace a row with the same key."""
     delete: Names = _DELETES
+    """The values of rows that delete the row with their key."""
+
+    @model_validator(mode="after")
+    def _distinct(self) -> Kinds:
+        values = [*self.insert, *self.update, *self.delete]
+        for value in values:
+            if values.count(value) > 1:
+                raise ValueError(f"the value {value!r:.40} has two meanings")
+        return self
 
 
 class Schedule(Model):
-    """When a table is loaded: by a cron expression, when its inputs change (``eager``), or when files arrive."""
+    """When a table is loaded: by a cron expression, when its inputs change, or when files arrive."""
 
-    cron: str = ""
-    timezone: str = "UTC"
+    cron: Annotated[Cron, Field(validate_default=False)] = ""
+    """A cron expression, such as ``0 5 * * *`` for every day at five."""
+    timezone: TimeZone = "UTC"
+    """The time zone of ``cron``."""
     on: Literal["inputs", "files"] | None = None
+    """``inputs``: when an input changed; ``files``: when files arrive."""
 
     @model_validator(mode="after")
     def _one_trigger(self) -> Schedule:
@@ -70,6 +109,8 @@ class Schedule(Model):
 
 def _columns(value: Any) -> Any:
     """Return no columns for the word ``infer``: they are read from the source and written down for review."""
+    if isinstance(value, str) and value != "infer":
+        raise ValueError(f"must be infer or a mapping of names to types, not {as_written(value)}")
     return {} if value == "infer" else value
 
 
@@ -80,37 +121,70 @@ def _partitions(value: Any) -> Any:
 
 def _schedule(value: Any) -> Any:
     """Return a mapping for one text, a cron expression."""
+    if not isinstance(value, str | Mapping | None):
+        raise ValueError(f"must be a cron expression in quotes or a mapping, not {as_written(value)}")
     return {"cron": value} if isinstance(value, str) else value
 
 
-class TableSpec(Model):
-    """One table as declared in its file; ``columns`` maps names to Paimon type texts, in order."""
+def _owners(value: tuple[str, ...]) -> tuple[str, ...]:
+    for owner in value:
+        if not (_EMAIL.fullmatch(owner) or (owner.startswith("team:") and owner != "team:")):
+            raise ValueError(f"an owner must be an email address or team:<name>, not {owner!r:.80}")
+    return value
 
+
+class TableSpec(Model):
+    """One table of a lake, declared in ``tables/<database>.<table>.yaml``."""
+
+    not_in_file: ClassVar[frozenset[str]] = frozenset(("name",))
     name: str
+    """The name, ``<database>.<table>``: that of the file."""
     comment: str = ""
-    columns: Annotated[Mapping[str, str], BeforeValidator(_columns)] = {}
-    """Empty: inferred from the source."""
+    """What the table contains."""
+    columns: Annotated[
+        Mapping[str, str], BeforeValidator(_columns, json_schema_input_type=Literal["infer"] | dict[str, str])
+    ] = {}
+    """Names and Paimon types of the columns, in order; ``infer``: they are read from the source."""
     primary_key: Names = ()
+    """The columns that identify a row; a new row replaces the one with the same key."""
     natural_key: Names = ()
     """The columns that are unique in a table without a primary key; loads and checks use them."""
     partition_by: Names = ()
+    """The columns whose values divide the files of the table into directories."""
     options: Texts = Field(default={})
-    owners: Names = ()
+    """Paimon's table options, see docs/options.md."""
+    owners: Annotated[Names, AfterValidator(_owners)] = ()
+    """Who owns the table: email addresses or ``team:<name>``."""
     source: Source | None = None
-    partitions: Annotated[Partitions | None, BeforeValidator(_partitions)] = None
+    """Where the rows come from; ``type`` selects the kind."""
+    partitions: Annotated[
+        Partitions | None,
+        BeforeValidator(_partitions, json_schema_input_type=Literal["none", "dynamic"] | Partitions | None),
+    ] = None
+    """How loads are divided, so that a run loads some of the partitions and a backfill the others."""
     mode: Mode | None = None
-    """How a load writes; default: see ``write_mode``."""
+    """How a load writes; default: ``changes`` with ``kinds``, ``upsert`` with a primary key, ``append`` without; a sql
+    source replaces all rows (``overwrite``), or the partitions of the run in a table with ``partition_by``."""
     kinds: Kinds | None = None
+    """The column that says whether a row inserts, updates or deletes."""
     order_by: Names = ()
     """The columns that order rows with the same key; without them and without sequence.field, later files win."""
-    schedule: Annotated[Schedule | None, BeforeValidator(_schedule)] = None
+    schedule: Annotated[Schedule | None, BeforeValidator(_schedule, json_schema_input_type=str | Schedule | None)] = (
+        None
+    )
+    """When the table is loaded: a cron expression, or a mapping."""
     checks: tuple[Check, ...] = Field(default=(), strict=False)
+    """What must hold for the rows; ``type`` selects the kind of each check."""
     rejects: Rejects = Rejects()
+    """Which share of a load's rows may be rejected, and where rejected rows are kept."""
     backfill_per_run: Annotated[int, Field(ge=1)] = 1
+    """The number of partitions that one run of a backfill loads."""
     compaction: Compaction = Compaction()
+    """When small files are merged."""
     nightly_tag: bool = True
     """Whether the nightly job tags the latest snapshot."""
     retention: Retention = Retention()
+    """What maintenance keeps."""
     mark_done: bool = False
     """Whether loads mark the months that they complete with a file ``_SUCCESS``."""
 
@@ -126,16 +200,15 @@ class TableSpec(Model):
 
     @property
     def table_options(self) -> dict[str, str]:
-        """The options with which the table is created: the declared ones, and for a table with a source its defaults.
+        """The options with which the table is created: the declared ones over defaults.
 
-        Loads only write, and a separate job compacts. A load without rows has a snapshot too, which records it.
+        A table with a primary key has one bucket. Loads only write, and a separate job compacts. A load without rows
+        has a snapshot too, which records it.
         """
-        if self.source is None:
-            return dict(self.options)
-        defaults = {"write-only": "true", "commit.force-create-snapshot": "true"}
-        if self.primary_key:
-            defaults["bucket"] = "1"
-            if self.order_by and all(column in self.columns for column in self.order_by):
+        defaults = {"bucket": "1"} if self.primary_key else {}
+        if self.source is not None:
+            defaults |= {"write-only": "true", "commit.force-create-snapshot": "true"}
+            if self.primary_key and self.order_by and all(column in self.columns for column in self.order_by):
                 defaults["sequence.field"] = ",".join(self.order_by)
         return {**defaults, **self.options}
 
@@ -161,37 +234,62 @@ class TableSpec(Model):
 
     @model_validator(mode="after")
     def _consistent(self) -> TableSpec:
-        if self.columns:
-            for role, named in self._roles().items():
-                for column in named:
-                    if column not in self.columns:
-                        raise ValueError(f"{role} names {column!r}, which is not a column")
-        if self.source is None and not self.key:
-            raise ValueError("a table needs a primary_key or a natural_key")
-        if self.write_mode in ("upsert", "changes") and self.source is not None and not self.primary_key:
-            raise ValueError(f"mode {self.write_mode} needs a primary_key")
-        if self.write_mode == "overwrite-partitions" and not self.partition_by:
-            raise ValueError("mode overwrite-partitions needs partition_by")
-        if self.write_mode == "changes" and self.kinds is None:
-            raise ValueError("mode changes needs kinds, with the column that has the kind of each row")
-        unknown = [column for column in self.order_by if column not in self.columns]
-        if unknown and self.columns and not isinstance(self.source, (SqlSource, PythonSource)):
-            raise ValueError(f"order_by names {unknown[0]!r}, which is not a column")
-        if isinstance(self.source, FilesSource) and set(self.source.add.values()) - {"partition", "file"}:
-            raise ValueError("source.add maps columns to partition or file")
-        if isinstance(self.source, SqlSource) and self.source.read == "changes" and self.partitions is not None:
-            raise ValueError("source.read: changes needs a table without partitions: changes are not divided by them")
+        self._check_keys()
+        self._check_mode()
+        self._check_schedule()
         labels = [check.label for check in self.checks]
-        for label in labels:
-            if labels.count(label) > 1:
-                raise ValueError(f"two checks are named {label!r}: give one of them another name")
+        for number, label in enumerate(labels):
+            if label in labels[:number]:
+                raise Mistake(f"another check has the name {label} too: give one of them a name", "checks", number)
         return self
 
-    def _roles(self) -> dict[str, tuple[str, ...]]:
-        roles = {"primary_key": self.primary_key, "partition_by": self.partition_by, "natural_key": self.natural_key}
+    def _check_keys(self) -> None:
+        if not self.columns and self.source is None:
+            raise Mistake("a table needs columns, or a source from which they are inferred")
+        for key, names in self._named_columns():
+            for name in names if self.columns else ():
+                if name not in self.columns:
+                    raise Mistake(f"{name!r:.80} is not a column{nearest(name, list(self.columns))}", *key)
+            if len(set(names)) < len(names):
+                raise Mistake(f"{next(name for name in names if names.count(name) > 1)!r:.80} occurs twice", *key)
+        if self.primary_key and self.natural_key:
+            raise Mistake("a table has either a primary_key or a natural_key", "natural_key")
+        if self.source is None and not self.key:
+            raise Mistake("a table needs a primary_key or a natural_key")
+
+    def _check_mode(self) -> None:
+        mode, key = self.write_mode, ("mode",) if self.mode is not None else ()
+        if mode in ("upsert", "changes") and self.source is not None and not self.primary_key:
+            raise Mistake(f"{mode} needs a primary_key", *key)
+        if mode == "overwrite-partitions" and not self.partition_by:
+            raise Mistake("overwrite-partitions needs partition_by", *key)
+        if mode == "changes" and self.kinds is None:
+            raise Mistake("changes needs kinds, with the column that has the kind of each row", *key)
+        if not isinstance(self.source, (SqlSource, PythonSource)):
+            for column in self.order_by if self.columns else ():
+                if column not in self.columns:
+                    raise Mistake(f"{column!r:.80} is not a column{nearest(column, list(self.columns))}", "order_by")
+        if isinstance(self.source, SqlSource) and self.source.read == "changes" and self.partitions is not None:
+            raise Mistake("changes are not divided by partitions: remove partitions", "source", "read")
+
+    def _check_schedule(self) -> None:
+        if self.schedule is None:
+            return
+        if self.source is None:
+            raise Mistake("a schedule needs a source, which it loads", "schedule")
+        if self.schedule.on == "files" and not isinstance(self.source, FilesSource):
+            raise Mistake(f"files needs a source of type files, not {self.source.type}", "schedule", "on")
+        if self.schedule.on == "inputs" and not getattr(self.source, "inputs", ()):
+            raise Mistake("inputs needs a source with inputs", "schedule", "on")
+
+    def _named_columns(self) -> Iterator[tuple[tuple[str | int, ...], tuple[str, ...]]]:
+        """Yield each key of the file that names columns of the table, with the columns."""
+        yield ("primary_key",), self.primary_key
+        yield ("natural_key",), self.natural_key
+        yield ("partition_by",), self.partition_by
         if self.partitions is not None and self.partitions.column:
-            roles["partitions.column"] = (self.partitions.column,)
+            yield ("partitions", "column"), (self.partitions.column,)
         for number, check in enumerate(self.checks):
-            columns = getattr(check, "columns", ()) or ((column,) if (column := getattr(check, "column", "")) else ())
-            roles[f"checks[{number}]"] = columns
-        return roles
+            for name in ("columns", "column"):
+                if found := getattr(check, name, ()):
+                    yield ("checks", number, name), (found,) if isinstance(found, str) else found

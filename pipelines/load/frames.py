@@ -8,15 +8,20 @@ from __future__ import annotations
 
 import hashlib
 import json
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from pathlib import Path
+from typing import Any
 
+from pyspark import cloudpickle
 from pyspark.sql import DataFrame
 
 from paimon_core.spark import read_spark
 from paimon_core.spark.writer import write_messages
 from paimon_core.table.table import Table
-from pipelines.lake import TableSpec
+from pipelines.lake import SettingsError, TableSpec
+from pipelines.lake.functions import function_of
 from pipelines.lake.sources import PythonSource, SqlSource
 from pipelines.lake.table import Kinds
 from pipelines.load.changes import changed_rows
@@ -28,7 +33,7 @@ from pipelines.load.row_shape import KIND
 from pipelines.load.step import LoadStep, PlannedLoad
 from pipelines.load.write_tasks import Written, row_count
 from pipelines.protocol import PipelineError
-from pipelines.sources.functions import UserStep, load_function
+from pipelines.sources.user_step import UserStep
 from pipelines.sources.views import with_views
 from pipelines.tables import open_table
 
@@ -80,7 +85,7 @@ class PythonLoads:
     def plan(self, step: LoadStep) -> PlannedLoad | Sequence[str]:
         """Return the load; a run is repeated only when it has another key, or inputs that changed."""
         inputs = pinned_inputs(step, self._source.inputs)
-        function = load_function(step.settings.folder, self._source.function)
+        function = self._function(step)
         by_partition = step.partitions is not None
         frames = {name: partial(_rows, step, table, by_partition) for name, table in inputs.items()}
         user_step = UserStep(step.spec.name, step.partitions, step.settings.folder, frames)
@@ -94,6 +99,17 @@ class PythonLoads:
             return made
 
         return _plan(step, inputs, f"{self._source.function} {step.run_key}", frame)
+
+    def _function(self, step: LoadStep) -> Callable[..., Any]:
+        """Return the function; Spark tasks receive its module by value, because they cannot import it."""
+        try:
+            function = function_of(self._source.function, step.settings.folder)
+        except SettingsError as error:
+            raise PipelineError(f"{step.spec.name}: {error}") from None
+        module = sys.modules.get(function.__module__)
+        if module is not None and Path(module.__file__ or "/").is_relative_to(step.settings.folder):
+            cloudpickle.register_pickle_by_value(module)
+        return function
 
 
 def pinned_inputs(step: LoadStep, names: Sequence[str]) -> dict[str, Table]:

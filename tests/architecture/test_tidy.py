@@ -25,6 +25,7 @@ PUBLIC_LISTS = {
     "pipelines",
     "pipelines.checks",
     "pipelines.lake",
+    "pipelines.sources.files",
     "assets",
 }
 

@@ -1,8 +1,8 @@
 import pytest
 
+from paimon_core.errors import InvalidRequest
 from paimon_core.types import parse_type
 from pipelines.column_types import type_object
-from pipelines.lake import SettingsError
 
 
 @pytest.mark.parametrize(
@@ -26,5 +26,5 @@ def test_names_in_backticks_and_small_letters() -> None:
 
 @pytest.mark.parametrize("text", ["ARRAY<INT, INT>", "MAP<INT>", "ROW<INT>", "ROW<>", "ARRAY<ROW<x>>"])
 def test_what_is_no_type(text: str) -> None:
-    with pytest.raises(SettingsError, match="is not a valid type"):
+    with pytest.raises(InvalidRequest, match="is not a valid type"):
         type_object(text)

@@ -33,7 +33,19 @@ def test_a_new_lake_is_checked_applied_and_agrees(folder, capsys):
     assert capsys.readouterr().out == "created shop.orders\ncreated shop.revenue\n"
     assert main(["check", "--configs", str(folder)]) == 0
     assert capsys.readouterr().out == "2 tables agree with their declarations\n"
-    assert open_lake(load_settings("local", configs=folder)).tables("shop") == ["orders", "revenue"]
+    assert open_lake(load_settings("local", configs=folder)).list_tables("shop") == ["orders", "revenue"]
+
+
+def test_what_is_wrong_in_sources_and_checks_is_told(folder, capsys):
+    change(folder, "data/orders/{date}.csv", "data/others/{date}.csv")
+    change(
+        folder, "{type: range, column: revenue, min: 0}", "{type: range, column: revenue, min: none}", "shop.revenue"
+    )
+    change(folder, "inputs: [shop.orders]", "inputs: [shop.orders]\n  read: partition", "shop.revenue")
+    assert main(["check", "--configs", str(folder)]) == 1
+    out = capsys.readouterr().out
+    assert "shop.orders: no file matches source.path data/others/{date}.csv\n" in out
+    assert "shop.revenue: checks[0]: " in out
 
 
 def test_a_folder_with_files_is_not_overwritten(folder):

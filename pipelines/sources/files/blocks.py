@@ -1,7 +1,7 @@
 """Blocks: read a split of a text file in blocks of whole lines.
 
-A reader holds one block and the beginning of the next, each of about ``block_bytes``; a longer line is read whole, up to
-``LINE_BYTES``. The lines before a split are only counted when the number of a line is needed.
+A reader holds one block and the beginning of the next, each of about ``block_bytes``; a longer line is read whole, up
+to ``LINE_BYTES``. The lines before a split are only counted when the number of a line is needed.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Cut = Callable[[bytes, bool], int]
 
 @dataclass(frozen=True)
 class Block:
-    """Whole lines as bytes of the file's encoding; ``line`` counts the lines between the split's first one and these."""
+    """Whole lines as bytes of the file's encoding; ``line`` counts the lines of the split before these."""
 
     data: bytes
     line: int
@@ -103,7 +103,7 @@ class TextFile:
         return (0, None) if whole else (self.split.start, self.split.end)
 
     def _pieces(self, stream: pa.NativeFile, at: int, end: int | None, is_inside: bool, cut: Cut) -> Iterator[bytes]:
-        """Yield whole lines from the first one that begins at or after ``at`` up to the last that begins before ``end``.
+        """Yield whole lines: the first that begins at or after ``at``, up to the last that begins before ``end``.
 
         ``is_inside`` tells that ``at`` may be inside of a line: that line belongs to the split before.
         """
@@ -157,8 +157,8 @@ class TextFile:
         if size > max(LINE_BYTES, self.block_bytes):
             where = "" if line is None else f" {line + 1}"
             raise PipelineError(
-                f"file {self.path}: line{where} is longer than {LINE_BYTES >> 20} MiB: does it have line ends, and is every "
-                "quote closed?"
+                f"file {self.path}: line{where} is longer than {LINE_BYTES >> 20} MiB: does it have line ends, and is "
+                "every quote closed?"
             )
 
 

@@ -1,7 +1,7 @@
 """Columns: the columns of a table that a file is read into, their exact types, and the columns that a file has.
 
-An Arrow type does not state everything about a Paimon type: the length of ``CHAR(3)`` and the digits of ``TIMESTAMP(0)``
-are in the metadata of the Arrow field, under ``TYPE_KEY``. ``table_schema`` writes it.
+An Arrow type does not state everything about a Paimon type: the length of ``CHAR(3)`` and the digits of
+``TIMESTAMP(0)`` are in the metadata of the Arrow field, under ``TYPE_KEY``. ``table_schema`` writes it.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """CSV rows: read blocks of CSV as rows of a table.
 
-Arrow splits a block into columns of texts, which ``text_values`` converts. Rows with a wrong number of columns, lines that
-are not UTF-8 and quotes that are not closed on their line are rejected; nothing else in the block is affected. Empty
-lines are skipped. An unquoted ``null_value`` is null; a quoted one is null except in text columns.
+Arrow splits a block into columns of texts, which ``text_values`` converts. Rows with a wrong number of columns, lines
+that are not UTF-8 and quotes that are not closed on their line are rejected; nothing else in the block is affected.
+Empty lines are skipped. An unquoted ``null_value`` is null; a quoted one is null except in text columns.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from pipelines.protocol import PipelineError
 from pipelines.sources.files.blocks import BOM, Block, Cut, TextFile, cut_lines
 from pipelines.sources.files.columns import exact_type, match_columns
 from pipelines.sources.files.formats import FileFormat
+from pipelines.sources.files.lost_records import Lost, decoded, lost_batch
 from pipelines.sources.files.records import (
     Records,
     count_byte,
@@ -29,7 +30,6 @@ from pipelines.sources.files.records import (
     grammar,
     records_of,
 )
-from pipelines.sources.files.lost_records import Lost, decoded, lost_batch
 from pipelines.sources.files.rejects import Parsed, Reject, no_rejects, shown
 from pipelines.sources.files.row_builder import RowBuilder, one_chunk
 from pipelines.sources.files.text_values import TextRules, bad_value, convert_text, is_text_type
@@ -44,17 +44,15 @@ def read_csv(file: TextFile, schema: pa.Schema, required: Collection[str]) -> It
     for column in schema:
         if not is_text_type(exact_type(column)):
             raise PipelineError(
-                f"file {file.path}: a csv file cannot contain the column {column.name!r} of the type {exact_type(column)}; "
-                "use jsonl"
+                f"file {file.path}: a csv file cannot contain the column {column.name!r} of the type "
+                f"{exact_type(column)}; use jsonl"
             )
     cut = cut_of(file.file_format)
     names, skipped = read_header(file)
     if file.file_format.header and not names:
         return
     names = names or list(schema.names)
-    positions = match_columns(
-        file.path, names, schema, required, ignore_extra=file.file_format.ignore_extra_columns
-    )
+    positions = match_columns(file.path, names, schema, required, ignore_extra=file.file_format.ignore_extra_columns)
     parser = _Parser(file, schema, required, len(names), tuple(positions), skipped)
     for block in file.blocks(skipped, cut):
         parsed = parser.parse(block)
@@ -86,7 +84,9 @@ def read_header(file: TextFile) -> tuple[list[str], int]:
     except UnicodeDecodeError:
         raise PipelineError(f"file {file.path}: the header is not valid {file_format.encoding}") from None
     if not text or grammar(file_format).good.fullmatch(text.encode()) is None:
-        raise PipelineError(f"file {file.path}: the line {shown(text)} is not a header; are header and skip_lines right?")
+        raise PipelineError(
+            f"file {file.path}: the line {shown(text)} is not a header; are header and skip_lines right?"
+        )
     options = pc_csv.ReadOptions(autogenerate_column_names=True, use_threads=False)
     strings = pc_csv.ConvertOptions(null_values=[], strings_can_be_null=False, auto_dict_encode=False)
     count = len(_parse_texts(text.encode() + b"\n", file_format, options, strings).column_names)
@@ -150,7 +150,9 @@ class _Parser:
             data = records.data
             cells = self._cells(data, is_checked=True)
         if cells is None:
-            raise PipelineError(f"file {self.file.path}: Arrow cannot divide the text into rows of {self.width} columns")
+            raise PipelineError(
+                f"file {self.file.path}: Arrow cannot divide the text into rows of {self.width} columns"
+            )
         rows = np.delete(np.arange(cells.count + len(cells.wrong)), [reject.row for reject in cells.wrong])
         builder = self._rows(cells)
         if not (lost or cells.wrong or builder.rejects):

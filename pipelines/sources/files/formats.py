@@ -121,7 +121,9 @@ def compression_of(path: str, kind: str) -> str | None:
     for ending, compression in COMPRESSIONS.items():
         if name.endswith(ending):
             if kind not in TEXT_KINDS:
-                raise PipelineError(f"file {path}: a {kind} file that is compressed as a whole cannot be read, unpack it")
+                raise PipelineError(
+                    f"file {path}: a {kind} file that is compressed as a whole cannot be read, unpack it"
+                )
             return compression
     for ending in _REFUSED:
         if name.endswith(ending):
@@ -152,7 +154,9 @@ def _check_character(name: str, value: str) -> None:
 def _check_encoding(name: str) -> None:
     try:
         codec = codecs.lookup(name)
-        same = all(bytes([b]).decode(codec.name) == chr(b) and chr(b).encode(codec.name) == bytes([b]) for b in range(128))
+        same = all(
+            bytes([b]).decode(codec.name) == chr(b) and chr(b).encode(codec.name) == bytes([b]) for b in range(128)
+        )
     except (LookupError, UnicodeError, AssertionError, TypeError):
         same = False
     if not same and name.lower().replace("_", "-") != "utf-8-sig":

@@ -1,8 +1,8 @@
 """JSON rows: read lines that are JSON objects as rows of a table.
 
-Arrow reads a block at once. When that fails, the lines that Arrow refuses are found and rejected: a line is rejected only
-if Arrow refuses it alone, so the result does not depend on the block. Members are matched with the columns by their exact
-names, also in nested objects; a member that is missing is null.
+Arrow reads a block at once. When that fails, the lines that Arrow refuses are found and rejected: a line is rejected
+only if Arrow refuses it alone, so the result does not depend on the block. Members are matched with the columns by
+their exact names, also in nested objects; a member that is missing is null.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from pipelines.sources.files.columns import exact_type, extra_columns
 from pipelines.sources.files.json_types import convert_json, has_root, read_type
 from pipelines.sources.files.json_values import ExtraMember, Unfit, object_of
 from pipelines.sources.files.lost_records import Lost, decoded, lost_batch
-from pipelines.sources.files.records import Records, count_byte, records_of
-from pipelines.sources.files.rejects import Parsed, no_rejects, shown
+from pipelines.sources.files.records import Records, count_byte
+from pipelines.sources.files.rejects import Parsed, no_rejects
 from pipelines.sources.files.row_builder import RowBuilder, one_chunk
 from pipelines.sources.files.text_values import TextRules, bad_value
 
@@ -118,7 +118,9 @@ class JsonReader:
         whole = pa.array([records.data], pa.large_binary())
         if not pc.match_substring_regex(whole, _INEXACT)[0].as_py():
             return np.arange(0)
-        found = pc.match_substring_regex(pa.array([records.raw(at) for at in range(len(records))], pa.binary()), _INEXACT)
+        found = pc.match_substring_regex(
+            pa.array([records.raw(at) for at in range(len(records))], pa.binary()), _INEXACT
+        )
         return np.flatnonzero(found.to_numpy(zero_copy_only=False))
 
     def _by_arrow(self, records: Records, positions: np.ndarray, bad: dict[int, Unfit]) -> list[_Read]:

@@ -135,7 +135,8 @@ class PathPattern:
             return None
         if self.word == "week" and at != self._first_of_week(at):
             raise PipelineError(
-                f"path {self.text!r}: {at:%Y-%m-%d} is not the first day of a week, {self._first_of_week(at):%Y-%m-%d} is"
+                f"path {self.text!r}: {at:%Y-%m-%d} is not the first day of a week, which is "
+                f"{self._first_of_week(at):%Y-%m-%d}"
             )
         return at.strftime(KEYS[str(self.word)])
 
@@ -187,7 +188,9 @@ def parse_pattern(text: str, *, week_day_offset: int = 0) -> PathPattern:
         if any(atom.kind == "depth" for atom in component) and len(component) > 1:
             raise PipelineError(f"path {text!r}: '**' must be a whole component, such as in a/**/b.csv")
     if len(set(words)) > 1:
-        raise PipelineError(f"path {text!r}: the places {', '.join(sorted(set(words)))} cannot be combined, use one word")
+        raise PipelineError(
+            f"path {text!r}: the places {', '.join(sorted(set(words)))} cannot be combined, use one word"
+        )
     kept = tuple(tuple(component) for component in components if component)
     if not kept:
         raise PipelineError(f"path {text!r} names no file or directory")
@@ -227,7 +230,9 @@ def _atoms(text: str, path: str, words: list[str]) -> Iterator[Atom]:
         token = found.group()
         if token in ("{", "}"):
             state = "not closed" if token == "{" else "not opened"
-            raise PipelineError(f"path {text!r}: a brace is {state} at {path[found.start() :]!r}; write {token * 2} for text")
+            raise PipelineError(
+                f"path {text!r}: a brace is {state} at {path[found.start() :]!r}; write {token * 2} for text"
+            )
         if found.group(1) is not None:
             yield from _place(text, found.group(1), words)
         else:
@@ -264,7 +269,9 @@ def _check_complete(parsed: PathPattern) -> None:
         given -= {"day"}
     missing = [part for part in _NEEDS[str(parsed.word)] if part not in given]
     if missing:
-        raise PipelineError(f"path {parsed.text!r}: the places {{{parsed.word}}} do not give the {' and the '.join(missing)}")
+        raise PipelineError(
+            f"path {parsed.text!r}: the places {{{parsed.word}}} do not give the {' and the '.join(missing)}"
+        )
     if parsed.word != "hour" and "H" in codes:
         raise PipelineError(f"path {parsed.text!r}: %H belongs to {{hour}}, not to {{{parsed.word}}}")
     if {"Y", "y"} <= codes or ("j" in codes and codes & {"m", "d"}):

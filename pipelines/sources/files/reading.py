@@ -1,7 +1,7 @@
 """Reading: read one split as rows of a table and rejects.
 
-Every row of the split is in exactly one of the two, whatever the size of splits and blocks. A text file needs memory for
-about three blocks of ``block_bytes``, as bytes, as texts and as values.
+Every row of the split is in exactly one of the two, whatever the size of splits and blocks. A text file needs memory
+for about three blocks of ``block_bytes``, as bytes, as texts and as values.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 import pyarrow as pa
 
 from pipelines.sources.files.blocks import BLOCK_BYTES, TextFile
+from pipelines.sources.files.columnar import read_columnar
 from pipelines.sources.files.columns import RowRules, required_columns
 from pipelines.sources.files.csv_rows import read_csv
 from pipelines.sources.files.formats import FileFormat
@@ -43,3 +44,5 @@ def read_split(
             yield from read_jsonl(file, schema, required)
         case "json":
             yield from read_json(file, schema, required)
+        case _:
+            yield from read_columnar(file, schema, required)

@@ -86,7 +86,7 @@ def record_ends(data: bytes, file_format: FileFormat) -> np.ndarray:
             return np.array([m.end() for m in found if m.end() > m.start()], np.int64)
         newlines = newlines[~inside]
     ends = newlines + 1
-    return ends if len(ends) and ends[-1] == len(data) or not data else np.append(ends, len(data))
+    return ends if (len(ends) and ends[-1] == len(data)) or not data else np.append(ends, len(data))
 
 
 def cut_records(data: bytes, is_last: bool, file_format: FileFormat) -> int:

@@ -6,6 +6,7 @@ A line belongs to the split that contains its first byte. So splits that cover a
 from __future__ import annotations
 
 import heapq
+import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -45,7 +46,7 @@ def plan_splits(
         whole = compression_of(file.path, file_format.kind) is not None or not file_format.is_splittable
         count = 1 if whole else -(-file.size // target_bytes)
         cuts = [file.size * n // count for n in range(count + 1)] if file.size else []
-        splits += [FileSplit(file, start, end) for start, end in zip(cuts, cuts[1:], strict=False)]
+        splits += [FileSplit(file, start, end) for start, end in itertools.pairwise(cuts)]
     return splits
 
 

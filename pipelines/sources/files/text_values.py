@@ -8,7 +8,7 @@ type                 texts
 ===================  ===================================================================================================
 integers             decimal digits with an optional sign, within the range of the type
 DECIMAL(p, s)        digits with an optional point and exponent, at most 76 characters; digits that do not fit are bad
-FLOAT, DOUBLE        the same, also ``nan``, ``inf`` and ``infinity`` without case; a number that becomes infinite is bad
+FLOAT, DOUBLE        the same, also ``nan``, ``inf`` ``infinity`` without case; numbers that become infinite are bad
 BOOLEAN              ``true``, ``false`` without case, ``1``, ``0``
 DATE, TIME           ISO 8601: ``2024-01-31``, ``23:59:59.123``
 TIMESTAMP            ISO 8601 with ``T`` or a space; the time, its seconds and fraction and an offset may be missing
@@ -16,8 +16,8 @@ BINARY, BYTES        base64 with padding
 CHAR, VARCHAR        any text of at most the stated number of characters
 ===================  ===================================================================================================
 
-Spaces and tabs around a text are ignored, except in texts for CHAR, VARCHAR and STRING. Without an offset a timestamp is
-read as UTC, with one it is converted to UTC, also for a TIMESTAMP without time zone.
+Spaces and tabs around a text are ignored, except in texts for CHAR, VARCHAR and STRING. Without an offset a timestamp
+is read as UTC, with one it is converted to UTC, also for a TIMESTAMP without time zone.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ Converted = tuple[pa.Array, np.ndarray | None]
 def convert_text(texts: pa.Array, kind: DataType, rules: TextRules) -> Converted:
     """Convert a string column to the Arrow type of ``kind``."""
     if kind.root in STRING_ROOTS:
-        return _with_length(texts, kind)
+        return with_length(texts, kind)
     nulls = [text for text in rules.null_values if text]
     if nulls:
         texts = _without(texts, pc.is_in(pc.utf8_trim(texts, " \t"), value_set=pa.array(nulls)))
@@ -101,7 +101,7 @@ def _converter(kind: DataType, rules: TextRules) -> tuple[Callable[[pa.Array], p
         case TypeRoot.TINYINT | TypeRoot.SMALLINT | TypeRoot.INT | TypeRoot.BIGINT:
             return (
                 lambda t: None if _has(t, "xX") else t.cast(arrow),
-                lambda t: _cast(_matching(pc.utf8_ltrim(t, "+"), r"^-?[0-9]+$", t, "^[+-]?[0-9]+$"), arrow),
+                lambda t: cast_or_null(_matching(pc.utf8_ltrim(t, "+"), r"^-?[0-9]+$", t, "^[+-]?[0-9]+$"), arrow),
             )
         case TypeRoot.FLOAT | TypeRoot.DOUBLE:
             return (
@@ -122,11 +122,13 @@ def _converter(kind: DataType, rules: TextRules) -> tuple[Callable[[pa.Array], p
             return None, lambda t: _clock_times(t, kind)
         case TypeRoot.TIMESTAMP | TypeRoot.TIMESTAMP_LTZ:
             form = parsed_format(rules.timestamp_format) if rules.timestamp_format else ISO_TIMESTAMP
-            fast = None if rules.timestamp_format or kind.precision not in (3, 6, 9) else (lambda t: _timestamps(t, kind))
+            fast = (
+                None if rules.timestamp_format or kind.precision not in (3, 6, 9) else (lambda t: _timestamps(t, kind))
+            )
             return fast, lambda t: _timestamps_of(t, form, kind)
         case _:
             assert kind.root in BINARY_ROOTS, kind
-            return None, lambda t: _with_length(decode_base64(t)[0], kind)[0]
+            return None, lambda t: with_length(decode_base64(t)[0], kind)[0]
 
 
 def is_text_type(kind: DataType) -> bool:
@@ -134,7 +136,8 @@ def is_text_type(kind: DataType) -> bool:
     return not kind.children
 
 
-def _with_length(values: pa.Array, kind: DataType) -> Converted:
+def with_length(values: pa.Array, kind: DataType) -> Converted:
+    """Return texts or binaries, and which of them are longer than the type allows."""
     if kind.length in (0, MAX_LENGTH):
         return values, None
     lengths = pc.utf8_length(values) if kind.root in STRING_ROOTS else pc.binary_length(values)
@@ -165,7 +168,7 @@ def _is_long(texts: pa.Array) -> bool:
     return (pc.max(pc.binary_length(texts)).as_py() or 0) > 38
 
 
-def _cast(values: pa.Array, arrow: pa.DataType) -> pa.Array:
+def cast_or_null(values: pa.Array, arrow: pa.DataType) -> pa.Array:
     """Cast the values, and return null for those that are out of range; they are found by halving the column."""
     try:
         return values.cast(arrow)
@@ -173,7 +176,7 @@ def _cast(values: pa.Array, arrow: pa.DataType) -> pa.Array:
         if len(values) == 1:
             return pa.nulls(1, arrow)
     half = len(values) // 2
-    return pa.concat_arrays([_cast(values.slice(0, half), arrow), _cast(values.slice(half), arrow)])
+    return pa.concat_arrays([cast_or_null(values.slice(0, half), arrow), cast_or_null(values.slice(half), arrow)])
 
 
 def _pointed(texts: pa.Array, rules: TextRules) -> pa.Array:
@@ -204,7 +207,7 @@ def _decimals(texts: pa.Array, kind: DataType) -> pa.Array:
     keep = pc.or_(pc.and_(number, pc.match_substring_regex(texts, fits)), exponent)
     keep = pc.and_(keep, pc.less_equal(pc.binary_length(texts), 76))
     kept = pc.if_else(keep, texts, pa.scalar(None, pa.string()))
-    return _cast(_cast(kept, pa.decimal256(76, kind.scale)), kind.to_arrow())
+    return cast_or_null(cast_or_null(kept, pa.decimal256(76, kind.scale)), kind.to_arrow())
 
 
 def _dates(texts: pa.Array) -> pa.Array | None:

@@ -2,9 +2,9 @@
 
 ``time_format`` options are written with these codes, and other characters stand for themselves:
 
-``%Y`` ``%y`` year (``69`` is 1969, ``68`` is 2068), ``%m`` ``%b`` ``%B`` month (English names), ``%d`` day, ``%H`` hour,
-``%I`` with ``%p`` hour of 12, ``%M`` minute, ``%S`` second, ``%f`` 1 to 9 digits of a second, ``%z`` ``Z`` or an offset such as
-``+02:00``, ``%F`` for ``%Y-%m-%d``, ``%T`` for ``%H:%M:%S``, ``%%`` for a percent sign.
+``%Y`` ``%y`` year (``69`` is 1969, ``68`` is 2068), ``%m`` ``%b`` ``%B`` month (English names), ``%d`` day, ``%H``
+hour, ``%I`` with ``%p`` hour of 12, ``%M`` minute, ``%S`` second, ``%f`` 1 to 9 digits of a second, ``%z`` ``Z`` or
+an offset such as ``+02:00``, ``%F`` for ``%Y-%m-%d``, ``%T`` for ``%H:%M:%S``, ``%%`` for a percent sign.
 
 Numbers may have one digit where two are usual, unless the next code follows directly (``%Y%m%d``).
 """
@@ -21,7 +21,20 @@ import pyarrow.compute as pc
 
 from pipelines.protocol import PipelineError
 
-_MONTHS = "january february march april may june july august september october november december".split()
+_MONTHS = [
+    "january",
+    "february",
+    "march",
+    "april",
+    "may",
+    "june",
+    "july",
+    "august",
+    "september",
+    "october",
+    "november",
+    "december",
+]
 _SHORT = {"Y": r"\d{4}", "f": r"\d{1,9}0*", "p": "(?i:am|pm)", "z": r"Z|[+-]\d{2}(?::?\d{2})?", "y": r"\d{2}"}
 _SHORT["b"] = "(?i:" + "|".join(name[:3] for name in _MONTHS) + ")"
 _SHORT["B"] = "(?i:" + "|".join(_MONTHS) + ")"
@@ -40,7 +53,7 @@ class TimeFormat:
 
     @staticmethod
     def parse(option: str, text: str) -> TimeFormat:
-        """Parse a format; raises PipelineError, which names the option, for codes that are unknown or do not suffice."""
+        """Parse a format; raises PipelineError, which names the option, for unknown or missing codes."""
         for short, long in _EXPANDED.items():
             text = text.replace(short, long)
         tokens = re.findall(r"%.?|[^%]+", text)
@@ -128,7 +141,9 @@ def times_of(texts: pa.Array, form: TimeFormat) -> Times:
         valid &= (year >= 1) & (month >= 1) & (month <= 12) & (day >= 1)
         valid &= day <= _days_of_month(year, month)
         days = _days_since_epoch(year, month, day)
-    nanos, digits = _fraction(pc.struct_field(found, "f")) if "f" in names else (np.zeros_like(days), np.zeros_like(days))
+    nanos, digits = (
+        _fraction(pc.struct_field(found, "f")) if "f" in names else (np.zeros_like(days), np.zeros_like(days))
+    )
     offset, known = _offset_seconds(pc.struct_field(found, "z")) if "z" in names else (np.zeros_like(days), valid)
     valid &= known
     seconds = hour * 3600 + minute * 60 + second - offset

@@ -18,9 +18,9 @@ from paimon_core.table.query import Scan
 from paimon_core.table.table import Table
 from pipelines.checks import row_checks
 from pipelines.checks.context import CheckContext
-from pipelines.finding import Finding
 from pipelines.checks.row_checks import counted
 from pipelines.checks.run import run_check, run_checks
+from pipelines.finding import Finding
 from pipelines.lake import ROOT, TableSpec
 
 NOW = CheckContext(now=datetime(2024, 1, 2, tzinfo=UTC))

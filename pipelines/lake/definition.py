@@ -1,0 +1,93 @@
+"""Definition: whether Paimon creates a table as declared, checked without a warehouse.
+
+The columns, keys and options go through the checks of ``create_table``, so that a mistake in an option is found when
+the declaration is read, not when the first load creates the table.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+import pyarrow as pa
+
+from paimon_core.catalog.definition import Definition
+from paimon_core.catalog.definition import check_definition as check_rules
+from paimon_core.catalog.names import new_name
+from paimon_core.errors import PaimonError
+from paimon_core.metadata.context import TableContext
+from paimon_core.options import TableOptions
+from paimon_core.storage.open import open_storage
+from paimon_core.storage.storage import Storage
+from paimon_core.types import STRING_ROOTS, DataType, TypeRoot, parse_type
+from pipelines.column_types import type_object
+from pipelines.lake.errors import Key, SettingsError
+from pipelines.lake.table import TableSpec
+from pipelines.lake.yaml_file import YamlFile
+
+_DAYS = frozenset((TypeRoot.DATE, TypeRoot.TIMESTAMP, TypeRoot.TIMESTAMP_LTZ, *STRING_ROOTS))
+_FITS = {"hour": _DAYS - {TypeRoot.DATE}, "day": _DAYS, "week": _DAYS, "month": _DAYS}
+
+
+def check_definition(spec: TableSpec, file: YamlFile) -> None:
+    """Raise SettingsError for a table that Paimon would not create, with the line of the column or option."""
+    key: Key = ()
+    try:
+        for name, what in zip(spec.name.split("."), ("database", "table"), strict=True):
+            new_name(name, what, ())
+        types = {}
+        for column, text in spec.columns.items():
+            key = ("columns", column)
+            types[column] = column_type(text)
+        key = ("partitions", "column")
+        _check_partitions(spec, types)
+        key = ()
+        if not types:
+            TableOptions.parse(spec.table_options, table=spec.name, creating=True)
+            return
+        arrow = pa.schema([(column, kind.to_arrow()) for column, kind in types.items()])
+        texts = {column: type_object(text) for column, text in spec.columns.items()}
+        asked = Definition(arrow, spec.primary_key, spec.partition_by, spec.table_options, texts, spec.comment)
+        schema = asked.to_schema(spec.name)
+        check_rules(TableContext.of(spec.name, _nowhere(), "/" + spec.name, schema))
+    except PaimonError as error:
+        key = key or _key(error, file)
+        raise SettingsError(f"{file.place(key)}: {f'{key[0]}.{key[1]}: ' if len(key) == 2 else ''}{error}") from None
+    except _Mismatch as error:
+        raise SettingsError(f"{file.place(key)}: {error}") from None
+
+
+def column_type(text: str) -> DataType:
+    """Return the Paimon type of a declared column; raises InvalidRequest, UnsupportedFeature."""
+    try:
+        return parse_type(type_object(text))
+    except RecursionError:
+        raise PaimonError(f"{text[:40]!r}... has too many levels of nested types") from None
+
+
+class _Mismatch(ValueError):
+    pass
+
+
+def _check_partitions(spec: TableSpec, types: dict[str, DataType]) -> None:
+    parts = spec.partitions
+    if parts is None or parts.column not in types:
+        return
+    kind, fits = types[parts.column], _FITS.get(parts.by)
+    if fits is not None and kind.root not in fits:
+        must = "a timestamp or text" if parts.by == "hour" else "a date, timestamp or text"
+        raise _Mismatch(f"partitions.column {parts.column} is {kind}: partitions by {parts.by} need {must}")
+
+
+def _key(error: PaimonError, file: YamlFile) -> Key:
+    """Return the key of the file that an error of Paimon is about, as far as the error names it."""
+    for fact, section in (("option", "options"), ("column", "columns")):
+        named = error.facts.get(fact)
+        if isinstance(named, str) and (section, named) in file.lines:
+            return (section, named)
+    return ()
+
+
+@cache
+def _nowhere() -> Storage:
+    """Return a storage that is only named, never read or written."""
+    return open_storage("memory://declarations")[0]

@@ -1,0 +1,35 @@
+"""docs/declarations.md: its example is a lake, and it describes every key."""
+
+import re
+from pathlib import Path
+
+from pipelines.lake import ROOT, load_settings
+from pipelines.lake.agreement import disagreements
+from pipelines.lake.json_schema import table_schema
+
+PAGE = (ROOT / "docs" / "declarations.md").read_text()
+
+
+def test_the_example_loads(tmp_path: Path) -> None:
+    (example,) = re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)
+    (tmp_path / "tables").mkdir()
+    (tmp_path / "tables" / "shop.orders.yaml").write_text(example)
+    (tmp_path / "base.yaml").write_text("")
+    (tmp_path / "local.yaml").write_text("")
+    settings = load_settings(configs=tmp_path)
+    assert (settings.table("shop.orders").write_mode, disagreements(settings)) == ("upsert", [])
+
+
+def test_every_link_of_the_page_leads_to_a_heading() -> None:
+    headings = {
+        re.sub(r"[^a-z_ ]", "", one.lower()).replace(" ", "-") for one in re.findall(r"^#+ (.*)$", PAGE, re.MULTILINE)
+    }
+    links = set(re.findall(r"\]\(#(.*?)\)", PAGE))
+    assert len(links) > 15
+    assert links <= headings
+
+
+def test_every_key_is_on_the_page() -> None:
+    schema = table_schema()
+    keys = {name for part in (schema, *schema["$defs"].values()) for name in part["properties"]}
+    assert {key for key in keys if f"| `{key}` |" not in PAGE} == set()
