@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 def files_sensor(settings: Settings, jobs: "Jobs", translator: PaimonTranslator = PLAIN) -> dg.SensorDefinition | None:
     """Return the sensor, one for all tables that declare ``schedule.on: files``; None when there is none.
 
-    Raises SettingsError for a table with partitions whose path has no place for them, and for one without files.
+    Raises SettingsError for a table with partitions whose path has no place for them.
     """
     names = [name for name, spec in settings.tables.items() if name in jobs and _waits_for_files(spec)]
     if not names:
@@ -73,8 +73,7 @@ def files_sensor(settings: Settings, jobs: "Jobs", translator: PaimonTranslator 
 def _waits_for_files(spec: TableSpec) -> bool:
     if spec.schedule is None or spec.schedule.on != "files":
         return False
-    if not isinstance(spec.source, FilesSource):
-        raise SettingsError(f"{spec.name}: schedule.on is files, but the source has none: use cron or inputs")
+    assert isinstance(spec.source, FilesSource)
     if spec.partitions is not None and "{" not in spec.source.path:
         raise SettingsError(
             f"{spec.name}: source.path {spec.source.path!r} needs a place for the partition, such as {{date}}, so that "
