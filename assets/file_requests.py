@@ -67,8 +67,7 @@ def decide(
     told = [_told(plan)] if plan.late or plan.changed else []
     if partitions is None:
         requests = load_requests(spec, None, lambda keys: _run_key(spec, plan.files)) if plan.files else []
-        kept = requests[:room]
-        return Look("; ".join(told), state if len(kept) == len(requests) else None, tuple(kept))
+        return _look(requests, told, state, room)
     by_key: dict[str, list[SourceFile]] = {}
     for file in plan.files:
         by_key.setdefault(file.partition or "", []).append(file)
@@ -81,8 +80,17 @@ def decide(
     requests = load_requests(
         spec, sorted({*known, *added}), lambda keys: _run_key(spec, [file for key in keys for file in by_key[key]])
     )
-    done = not waiting and len(requests) <= room
-    return Look("; ".join(told), state if done else None, tuple(requests[:room]), tuple(added))
+    return _look(requests, told, None if waiting else state, room, tuple(added))
+
+
+def _look(
+    requests: Sequence[dg.RunRequest], told: Sequence[str], state: str | None, room: int, added: tuple[str, ...] = ()
+) -> Look:
+    """Return a look with as many runs as there is room for; what it tells stays until files or snapshot change."""
+    kept = tuple(requests[:room])
+    runs = f"{len(kept)} run{'s' * (len(kept) != 1)} requested; one that fails is repeated by hand"
+    told = [*([runs] if kept else []), *told]
+    return Look("; ".join(told), state if len(kept) == len(requests) else None, kept, added)
 
 
 def _told(plan: FilePlan) -> str:

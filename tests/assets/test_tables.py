@@ -22,7 +22,7 @@ from tests.support.declared_lakes import declared_lake
 pytestmark = pytest.mark.filterwarnings("ignore::dagster.BetaWarning")
 
 DAYS = "partitions: {by: day, start: 2024-01-01, end: 2024-01-31, column: day}\n"
-ORDERS = "source: {type: files, path: 'data/{date}.csv'}\nbackfill_per_run: 31\nowners: ["team:shop", a@b.org]\n" + DAYS
+ORDERS = "source: {type: files, path: 'data/{date}.csv'}\nbackfill_per_run: 31\nowners: ['team:shop', a@b.org]\n" + DAYS
 MONTHLY = (
     "source: {type: sql, query: select 1, inputs: [ods.orders, dim.customers]}\n"
     "partitions: {by: month, start: 2024-01-01, end: 2024-01-31, column: day}\nschedule: {on: inputs}\n"
