@@ -1,10 +1,12 @@
 # The commands of the project; `make` without a target lists them.
 #   PYTHON=...  the Python for .venv (3.11 or later)
 #   PORT=...    the port of `make ui`
+#   CONFIGS=... the folder of another lake for make demo and make ui, see `python -m pipelines new`
 #   ARGS=...    more arguments for pytest, the demo or the benchmark, such as make test ARGS="-k merge"
 
 PORT ?= 3000
 ARGS ?=
+CONFIGS ?=
 
 BIN := .venv/bin
 # Spark's workers use python3 from the PATH by default; they must use the interpreter of .venv.
@@ -27,10 +29,10 @@ setup-run:
 	@scripts/setup.sh --java --run
 
 demo: setup-run ## run the main job: build, maintain and query a lake under ./lake
-	@$(BIN)/python -m assets.demo $(ARGS)
+	@$(BIN)/python -m assets.demo $(if $(CONFIGS),--configs "$(CONFIGS)") $(ARGS)
 
 ui: setup-run ## open Dagster for the lake that `make demo` built
-	@$(BIN)/python -m assets.ui --port "$(PORT)"
+	@$(BIN)/python -m assets.ui $(if $(CONFIGS),--configs "$(CONFIGS)") --port "$(PORT)"
 
 test: setup-java ## run the tests, without the long ones
 	@$(BIN)/python -m pytest --numprocesses 2 --dist loadfile --durations 50 -m "not long" $(ARGS)

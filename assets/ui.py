@@ -18,10 +18,11 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Sequence
+from pathlib import Path
 from types import FrameType
 
 from assets.instance import prepare_home, process_environment
-from pipelines.lake import ROOT, SettingsError, load_settings
+from pipelines.lake import FOLDER, ROOT, SettingsError, load_settings
 from pipelines.protocol import PipelineError
 
 _HOST = "127.0.0.1"
@@ -32,8 +33,11 @@ _STOP_SECONDS = 20
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run until interrupted and return the exit code."""
     parser = argparse.ArgumentParser(prog="python -m assets.ui", description="Open Dagster on the lake.")
+    parser.add_argument("--configs", metavar="PATH", help="the folder of the declarations (default: configs/)")
     parser.add_argument("--port", type=int, default=3000, help="the port on this machine (default: 3000)")
     asked = parser.parse_args(arguments)
+    if asked.configs:
+        os.environ[FOLDER] = str(Path(asked.configs).expanduser().absolute())
     try:
         settings = load_settings()
         check_port(asked.port)

@@ -4,13 +4,14 @@
 """
 
 from pipelines.lake.errors import SettingsError
-from pipelines.lake.folder import CONFIGS, ENVIRONMENT, ROOT, configs_folder, environments, load_settings
+from pipelines.lake.folder import CONFIGS, ENVIRONMENT, FOLDER, ROOT, configs_folder, environments, load_settings
 from pipelines.lake.settings import Calendar, DagsterSettings, Settings, SparkSettings
 from pipelines.lake.table import Compaction, Rejects, Retention, TableSpec
 
 __all__ = [
     "CONFIGS",
     "ENVIRONMENT",
+    "FOLDER",
     "ROOT",
     "Calendar",
     "Compaction",

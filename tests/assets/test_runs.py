@@ -15,7 +15,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from assets.definitions import build_definitions
-from assets.demo import RANGE_END, RANGE_START, chunks
+from assets.demo_flights import chunks
+from assets.demo_runs import RANGE_END, RANGE_START
 from assets.instance import prepare_home
 from assets.maintenance import compaction_config
 from assets.metadata import asset_key

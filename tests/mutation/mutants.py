@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
+import hashlib
 import io
 import tokenize
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -50,16 +52,30 @@ class Mutant:
     before: str
     after: str
     text: str
+    source: str
+    """The line before the change, without its indentation."""
+    copy: int
+    """How many lines above are changed from and to the same."""
+
+    @property
+    def changed(self) -> str:
+        """The line after the change, without its indentation."""
+        return self.text.split("\n")[self.line - 1].strip()
+
+    def rank(self, seed: int) -> bytes:
+        """A place in a random order, the same whatever changes elsewhere in the sources."""
+        words = (str(seed), self.path.as_posix(), self.source, self.changed, str(self.copy))
+        return hashlib.sha256("\n".join(words).encode()).digest()
 
     def __str__(self) -> str:
-        source = self.text.split("\n")[self.line - 1].strip()
-        return f"{self.path}:{self.line} {self.before!r} -> {self.after!r}: {source}"
+        return f"{self.path}:{self.line} {self.before!r} -> {self.after!r}: {self.changed}"
 
 
 def mutants_of(path: Path, text: str) -> Iterator[Mutant]:
     """All mutants that still parse; annotations, docstrings, imports and error texts are left as they are."""
     skipped = _skipped_lines(text)
     lines = text.split("\n")
+    copies: Counter[tuple[str, str]] = Counter()
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
         (row, start), (_, end) = token.start, token.end
         if row in skipped:
@@ -71,7 +87,9 @@ def mutants_of(path: Path, text: str) -> Iterator[Mutant]:
                 ast.parse(mutated)
             except SyntaxError:
                 continue
-            yield Mutant(path, row, token.string, after, mutated)
+            source = lines[row - 1].strip()
+            yield Mutant(path, row, token.string, after, mutated, source, copies[source, changed.strip()])
+            copies[source, changed.strip()] += 1
 
 
 def _replacements(token: tokenize.TokenInfo, line: str, start: int) -> tuple[str, ...]:

@@ -56,8 +56,16 @@ class TextFile:
         return compression_of(self.path, self.file_format.kind)
 
     def open(self) -> pa.NativeFile:
-        """Open the file's uncompressed bytes."""
+        """Open the file's uncompressed bytes.
+
+        Raises PipelineError when the file is missing or its size differs from the listed one: its splits no longer fit.
+        """
         opened = open_source_file(self.path, self.storage_options)
+        if (size := opened.size()) != self.split.file.size:
+            raise PipelineError(
+                f"file {self.path} has {size} bytes, and had {self.split.file.size} when it was listed: list the "
+                "source again"
+            )
         return opened if self.compression is None else pa.CompressedInputStream(opened, self.compression)
 
     def head(self, lines: int, cut: Cut) -> bytes:

@@ -72,7 +72,7 @@ def read_header(file: TextFile) -> tuple[list[str], int]:
     """
     file_format = file.file_format
     cut = cut_of(file_format)
-    before = file.head(file_format.skip_lines, cut_lines)
+    before = file.head(file_format.skip_lines, cut_lines) if file_format.skip_lines or not file_format.header else b""
     if not file_format.header:
         return [], len(before)
     head = file.head(file_format.skip_lines + 1, cut if not file_format.skip_lines else cut_lines)

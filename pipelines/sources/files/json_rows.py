@@ -23,7 +23,7 @@ from pipelines.sources.files.columns import exact_type, extra_columns
 from pipelines.sources.files.json_types import convert_json, has_root, read_type
 from pipelines.sources.files.json_values import ExtraMember, Unfit, object_of
 from pipelines.sources.files.lost_records import Lost, decoded, lost_batch
-from pipelines.sources.files.records import Records, count_byte
+from pipelines.sources.files.records import Records
 from pipelines.sources.files.rejects import Parsed, no_rejects
 from pipelines.sources.files.row_builder import RowBuilder, one_chunk
 from pipelines.sources.files.text_values import TextRules, bad_value
@@ -107,7 +107,9 @@ class JsonReader:
             builder.add(values, unfit, functools.partial(self._reason, column, kind))
         found = [(order[reject.row], reject.column, reject.reason) for reject in builder.rejects]
         found += [(at, unfit.column, unfit.reason) for at, unfit in bad.items()]
-        lost = lost + [Lost(int(records.lines[at]), column, reason, records.raw(at)) for at, column, reason in found]
+        lost = lost + [
+            Lost(int(records.lines[at]), column, reason, records.raw(at), int(at)) for at, column, reason in found
+        ]
         return Parsed(builder.rows(), lost_batch(self.file, lost, lines_before()) if lost else no_rejects())
 
     def _reason(self, column: pa.Array, kind: DataType, row: int) -> str:
@@ -116,12 +118,11 @@ class JsonReader:
 
     def _inexact(self, records: Records) -> np.ndarray:
         whole = pa.array([records.data], pa.large_binary())
-        if not pc.match_substring_regex(whole, _INEXACT)[0].as_py():
+        if not len(records) or not pc.match_substring_regex(whole, _INEXACT)[0].as_py():
             return np.arange(0)
-        found = pc.match_substring_regex(
-            pa.array([records.raw(at) for at in range(len(records))], pa.binary()), _INEXACT
-        )
-        return np.flatnonzero(found.to_numpy(zero_copy_only=False))
+        offsets = pa.py_buffer(np.append(records.starts, records.ends[-1]).astype(np.int64))
+        lines = pa.Array.from_buffers(pa.large_binary(), len(records), [None, offsets, pa.py_buffer(records.data)])
+        return np.flatnonzero(pc.match_substring_regex(lines, _INEXACT).to_numpy(zero_copy_only=False))
 
     def _by_arrow(self, records: Records, positions: np.ndarray, bad: dict[int, Unfit]) -> list[_Read]:
         """Read records by Arrow, and find those that it refuses: by parts, then by checking each record in Python."""
@@ -145,8 +146,8 @@ class JsonReader:
 
     def _arrow_columns(self, records: Records, positions: np.ndarray) -> list[pa.Array] | None:
         """Return the columns of these records; None when Arrow refuses one of them."""
-        whole = len(positions) == len(records) and count_byte(records.data, b"\n") <= len(records)
-        data = records.data if whole else records.take(positions).compact().data
+        runs = np.split(positions, np.flatnonzero(np.diff(positions) != 1) + 1)
+        data = b"\n".join([records.data[records.starts[run[0]] : records.ends[run[-1]]] for run in runs])
         beyond = "ignore" if self.file.file_format.ignore_extra_columns else "error"
         parse = pa_json.ParseOptions(explicit_schema=self.read_schema, unexpected_field_behavior=beyond)
         read = pa_json.ReadOptions(use_threads=False, block_size=len(data) + 1)

@@ -22,11 +22,13 @@ class Lost:
     column: str | None
     reason: str
     raw: bytes
+    at: int = 0
+    """The position among the records of its line."""
 
 
 def lost_batch(file: TextFile, lost: Sequence[Lost], lines_before: int) -> pa.RecordBatch:
     """Return the rejects of a block in the order of lines; ``lines_before`` are the lines of the file before it."""
-    lost = sorted(lost, key=lambda record: record.line)
+    lost = sorted(lost, key=lambda record: (record.line, record.at))
     return reject_batch(
         file.path,
         [Reject(0, record.column, record.reason) for record in lost],

@@ -133,6 +133,8 @@ class PathPattern:
             at = datetime.strptime(" ".join(groups[c] for c in codes), " ".join(f"%{c}" for c in codes))
         except ValueError:
             return None
+        if any(_text(at, code) != text for code, text in groups.items()):
+            return None  # Python reads the day 366 of a year that has 365 as a day of the next year
         if self.word == "week" and at != self._first_of_week(at):
             raise PipelineError(
                 f"path {self.text!r}: {at:%Y-%m-%d} is not the first day of a week, which is "
@@ -157,7 +159,7 @@ class PathPattern:
                 ) from None
             if self.word == "week" and at != self._first_of_week(at):
                 raise PipelineError(f"path {self.text!r}: partition {key!r} is not the first day of a week")
-            texts = {code: at.strftime(f"%{code}").zfill(4 if code == "Y" else 2) for code in _CODES}
+            texts = {code: _text(at, code) for code in _CODES}
 
         def substituted(atom: Atom) -> Atom:
             if atom.kind == "code":
@@ -169,6 +171,10 @@ class PathPattern:
 
     def _first_of_week(self, at: datetime) -> datetime:
         return at - timedelta(days=(at.isoweekday() - self.week_day_offset) % 7)
+
+
+def _text(at: datetime, code: str) -> str:
+    return at.strftime(f"%{code}").zfill(4 if code == "Y" else 2)
 
 
 def parse_pattern(text: str, *, week_day_offset: int = 0) -> PathPattern:

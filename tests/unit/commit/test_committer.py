@@ -7,7 +7,9 @@ import threading
 
 import pytest
 
-from paimon_core.commit.committer import commit
+from paimon_core.commit.author import Author
+from paimon_core.commit.changes import changes_of
+from paimon_core.commit.committer import commit, commit_changes
 from paimon_core.errors import CommitConflict, CommitStateUnknown, InvalidRequest, StorageError, UnsupportedFeature
 from paimon_core.metadata.snapshot import BATCH_IDENTIFIER, CommitKind
 from paimon_core.storage.fsspec_storage import FsspecStorage
@@ -415,3 +417,12 @@ def test_a_crash_anywhere_commits_all_or_nothing_and_a_retry_completes_it(after)
         check_whole(context)
         assert files_on_storage(context) >= {f"snapshot/snapshot-{n}" for n in (1, 2, 3)}
     assert outcomes == {(True, 1), (True, 2), (False, 1)}
+
+
+def test_a_check_up_to_a_snapshot_that_was_rolled_back_does_not_count():
+    context = fake_table()
+    mine = append(context, identifier=5)
+    rolled_back = dataclasses.replace(mine, id=2, uuid="gone")
+    changes = changes_of([message(context, fake_file(context))])
+    assert commit_changes(changes, context, Author("u", 5), checked_until=rolled_back) == (mine,)
+    assert context.snapshots.ids() == [1]

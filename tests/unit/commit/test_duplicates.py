@@ -8,6 +8,7 @@ import pytest
 from paimon_core.commit.committer import commit
 from paimon_core.commit.duplicates import DELTAS_READ
 from paimon_core.errors import CommitConflict
+from paimon_core.storage.paths import FileNames
 from tests.support.fake_tables import append, fake_file, fake_table, message, reopened
 from tests.support.faulty_storage import FaultyStorage
 
@@ -81,3 +82,23 @@ def test_a_file_of_another_bucket_or_partition_opens_no_manifest():
     new = aged(fake_file(context, of="b"), -400)
     commit([message(context, new, of="b")], context=reopened(context, storage), user="u")
     assert storage.count("read", "manifest/manifest-") == storage.count("read", "manifest/manifest-list-")
+
+
+def test_a_renumbered_file_stands_for_its_original():
+    context = fake_table()
+    file = fake_file(context)
+    again = FileNames.again(file.file_name).next("data-", ".parquet")
+    append(context, fake_file(context, name=again))
+    with pytest.raises(CommitConflict, match="is already in the table"):
+        append(context, file)
+
+
+def test_a_file_made_less_than_26_hours_after_the_newest_snapshots_is_looked_for_everywhere():
+    context = fake_table()
+    file = fake_file(context)
+    before = time.time_ns() // 1_000_000 - 25 * DAY // 24
+    append(context, file, now_millis=before)
+    for _ in range(DELTAS_READ):
+        append(context, now_millis=before)
+    with pytest.raises(CommitConflict, match="is already in the table"):
+        append(context, file)

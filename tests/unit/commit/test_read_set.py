@@ -62,3 +62,11 @@ def test_a_snapshot_that_has_expired_or_was_rolled_back_outdates_the_read():
         check(context, read)
     with pytest.raises(ReadOutdated, match="expired or was rolled back"):
         late.check(Base(context, None))
+
+
+def test_one_changed_partition_of_several_outdates_the_read():
+    context = fake_table()
+    read = reads(context)
+    commit([message(context, fake_file(context, of=p), of=p) for p in ("a", "b")], context=context, user="rival")
+    with pytest.raises(ReadOutdated, match="changed rows of the same partitions"):
+        check(context, read)

@@ -59,3 +59,14 @@ def test_a_snapshot_descends_from_all_before_it_and_not_from_another_one_with_th
     assert descends_from(context, second, first)
     assert descends_from(context, third, first)
     assert not descends_from(context, second, replace(first, uuid="another"))
+
+
+def test_without_a_link_the_manifests_tell_a_snapshot_from_another_one_with_the_same_id():
+    context = fake_table()
+    append(context)
+    lost = append(context)
+    context.snapshots.delete([2])
+    kept = append(context)
+    following = replace(append(context), base=None)
+    assert descends_from(context, following, kept)
+    assert not descends_from(context, following, lost)

@@ -2,6 +2,7 @@
 
 from paimon_core.commit.base import Base
 from paimon_core.commit.snapshot_history import newest_first, recent_changes
+from paimon_core.errors import SnapshotNotFound
 from tests.support.fake_tables import table_of
 
 
@@ -19,3 +20,20 @@ def test_at_most_so_many_recent_snapshots_are_read():
     assert [(s.id, len(entries)) for s, entries in recent_changes(base, 2)] == [(4, 1), (3, 1)]
     assert [s.id for s, _ in recent_changes(base, 9)] == [4, 3, 2, 1]
     assert list(recent_changes(Base(context, None))) == []
+
+
+def test_a_snapshot_that_is_still_listed_is_not_read_again():
+    tried = []
+
+    class Stale:
+        def ids(self):
+            return [1, 2, 3]
+
+        def read(self, number):
+            tried.append(number)
+            if tried == [3]:
+                raise SnapshotNotFound("snapshot 3 has expired")
+            return number
+
+    assert list(newest_first(Stale(), 3)) == [2, 1]
+    assert tried == [3, 2, 1]

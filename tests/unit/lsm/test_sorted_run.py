@@ -14,3 +14,9 @@ def test_runs_with_disjoint_sequence_numbers_are_returned_oldest_first():
 def test_one_pair_of_runs_that_overlap_is_enough():
     assert in_sequence(runs((0, 3), (4, 8), (8, 9))) is None
     assert in_sequence(runs((0, 4), (4, 8), (9, 9))) is None
+
+
+def test_every_file_of_a_run_counts():
+    files = [data_file("a", sequences=(0, 9)), data_file("b", sequences=(1, 2))]
+    assert in_sequence([SortedRun(1, tuple(files)), *runs((5, 12))]) is None
+    assert in_sequence([SortedRun(1, tuple(reversed(files))), *runs((5, 12))]) is None

@@ -130,3 +130,11 @@ def test_a_snapshot_that_expired_meanwhile_says_so():
     context.storage.delete([context.paths.manifest(second.delta_manifest_list)])
     with pytest.raises(CorruptTable, match="missing"):
         list(changed_files(fresh, second))
+
+
+def test_files_of_the_postpone_bucket_are_no_changes():
+    context = fake_table()
+    file = fake_file(context)
+    append(context, file)
+    commit([message(context, fake_file(context, bucket=-2), bucket=-2, total=-2)], context=context, user="u")
+    assert [names(context, i) for i in (1, 2)] == [[file.file_name], []]

@@ -53,6 +53,11 @@ def test_no_statistics_prune_nothing():
         assert keeps((col("c") == 10) & col("a").is_null(), file)
 
 
+def test_a_row_of_no_columns_is_no_statistics_whatever_its_kind():
+    empty = b"\x00\x00\x00\x00" + b"\x03" + bytes(7)
+    assert keeps(col("c") == 10, replace(OLD_FILE, value_stats=ColumnStats(empty, empty, ())))
+
+
 def test_statistics_of_unknown_columns_prune_nothing():
     odd = replace(OLD_FILE, value_stats_cols=("a", "b", "x"))
     assert keeps(col("c") == 10, odd)
@@ -118,3 +123,12 @@ def test_floats_are_not_hashed():
     pruners = Pruners.of(col("k") == 0.0, schema, TableOptions.parse(schema.options), {0: schema}.__getitem__)
     assert pruners.bucket is None
     assert pruners.key is not None
+
+
+@pytest.mark.parametrize("buckets", ["1", "2"])
+def test_no_bucket_may_contain_a_key_that_must_have_two_values(buckets):
+    schema = schema_of(fields_of(a="INT NOT NULL"), primary_key=["a"], bucket=buckets)
+    where = (col("a") == 1) & (col("a") == 2)
+    bucket = Pruners.of(where, schema, TableOptions.parse(schema.options), {0: schema}.__getitem__).bucket
+    assert bucket is not None
+    assert not bucket.keeps(MetadataTable(schema).entry(data_file(schema, "x")))

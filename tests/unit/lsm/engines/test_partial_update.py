@@ -222,3 +222,12 @@ def test_rows_outside_of_a_sequence_group_cannot_fill_its_not_null_columns():
     with pytest.raises(InvalidRequest, match=r"column 'a' is NOT NULL, .* null in g, h"):
         engine.check_rows(pa.table({"g": pa.array([None], INT), "h": pa.array([None], INT), "a": [1]}))
     GROUPS.check_rows(pa.table({name: pa.array([None], INT) for name in "gahbc"}))
+
+
+def test_numbers_below_zero_order_a_group():
+    rows = [
+        (INSERT, 1, -9, 1, None, None, None),
+        (INSERT, 1, -3, 2, None, None, None),
+        (INSERT, 1, -5, 3, None, None, None),
+    ]
+    assert merge(GROUPS, "gahbc", *rows) == [(INSERT, 1, -3, 2, None, None, None)]

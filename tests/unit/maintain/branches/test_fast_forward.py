@@ -235,6 +235,23 @@ def test_schemas_are_copied_and_a_schema_change_on_main_is_a_conflict():
         fast_forward(reopened(context, context.storage), "dev")
 
 
+def test_a_schema_that_another_writer_publishes_first_must_be_the_same():
+    for comment in ("theirs", "ours"):
+        context, branch = branched()
+        newer = dataclasses.replace(branch.schema, id=1, comment="theirs")
+        branch.schemas.publish(newer)
+        append(branch.reopened(newer))
+        rival = dataclasses.replace(newer, comment=comment)
+        storage = FaultyStorage(context.storage)
+        storage.before("create_exclusive", "t/schema/schema-1", lambda c=context, s=rival: c.schemas.publish(s))
+        if comment == "theirs":
+            assert fast_forward(reopened(context, storage), "dev").id == 5
+        else:
+            with pytest.raises(CommitConflict, match="schema 1 was created by a concurrent writer"):
+                fast_forward(reopened(context, storage), "dev")
+        assert reopened(context, context.storage).schemas.latest() == rival
+
+
 def test_a_tag_of_the_same_name_on_another_snapshot_is_a_conflict():
     context, _ = branched()
     create_tag(context, "audited", context.snapshots.read(1))

@@ -269,6 +269,16 @@ def test_a_renamed_branch_has_the_same_snapshots_and_files():
     assert context.branches.mark("dev") is None
 
 
+def test_a_branch_is_renamed_from_itself_and_from_another_branch():
+    for current in ("dev", "main", "third"):
+        context = tagged()
+        for name in ("dev", "third"):
+            create_branch(context, name, "t")
+        renamed = rename_branch(context.on_branch(current), "dev", "prod")
+        assert (renamed.branch, renamed.snapshots.ids()) == ("prod", [2])
+        assert context.branches.names() == ["prod", "third"]
+
+
 def test_commits_during_the_rename_of_a_branch_are_kept():
     for verb, part in (("overwrite", "branch-prod/snapshot"), ("delete", "branch-prod/UNFINISHED")):
         context = tagged()

@@ -2,7 +2,7 @@
 
 import pytest
 
-from paimon_core.maintain.expiry.retention import Bound, Retention, choose_changelogs
+from paimon_core.maintain.expiry.retention import Bound, Retention, choose_changelogs, choose_snapshots
 from tests.support.fake_tables import table_of
 
 
@@ -38,3 +38,15 @@ def test_changelogs_expire_by_age_and_number_up_to_a_bound(older_than, retain_ma
     assert [s.id for s in chosen.expired] == expired
     assert chosen.first_kept == context.snapshots.read(len(expired) + 1)
     assert [p.by for p in chosen.protected] == by
+
+
+def test_what_is_deleted_meanwhile_is_skipped():
+    context = table_of(4)
+    for snapshot_id in (1, 3):
+        context.changelogs.create(context.snapshots.read(snapshot_id))
+    context.snapshots.delete([2])
+    retention = Retention(retain_min=1, retain_max=9, older_than_millis=9000, limit=9)
+    snapshots = choose_snapshots(context, retention, [1, 2, 3, 4], [Bound(9, "consumer c")], newest=4)
+    assert [s.id for s in snapshots.expired] == [1, 3]
+    changelogs = choose_changelogs(context.changelogs.read, retention, [1, 2, 3], [Bound(9, "consumer c")], newest=4)
+    assert ([s.id for s in changelogs.expired], changelogs.first_kept.id) == ([1], 3)

@@ -126,6 +126,15 @@ def test_a_forged_plan_deletes_no_file_that_is_in_use():
     assert_whole_and_clean(context)
 
 
+def test_a_plan_whose_first_kept_snapshot_was_replaced_is_outdated():
+    context, _ = compacted()
+    plan = plan_snapshot_expiry(context, EVERYTHING)
+    replaced = dataclasses.replace(plan, arguments={**plan.arguments, "first_kept_delta": "manifest-list-other"})
+    with pytest.raises(PlanOutdated, match="snapshot 5, the first to keep, was rolled back or replaced"):
+        apply_snapshot_expiry(context, replaced)
+    assert context.snapshots.ids() == [1, 2, 3, 4, 5]
+
+
 def test_a_tag_created_while_the_plan_is_applied_protects_its_files():
     context, (a, _, _, _) = compacted()
     plan = plan_snapshot_expiry(context, EVERYTHING)

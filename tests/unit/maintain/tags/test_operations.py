@@ -36,6 +36,7 @@ from tests.support.fake_tables import (
     files_on_storage,
     message,
     reopened,
+    table_of,
 )
 from tests.support.faulty_storage import Died, FaultyStorage
 
@@ -105,6 +106,16 @@ def test_deleting_the_tag_of_an_expired_snapshot_deletes_what_only_it_used():
     delete_tag(context, "one")
     assert data_files(context) == {c, d}
     assert_nothing_is_left_over(context)
+
+
+def test_a_deletion_reads_the_nearest_snapshots_and_the_latest_only():
+    context = table_of(9)
+    create_tag(context, "t", context.snapshots.read(5))
+    context.snapshots.delete([5])
+    storage = FaultyStorage(context.storage)
+    delete_tag(reopened(context, storage), "t")
+    read = {path.rsplit("-", 1)[1] for verb, path in storage.calls if verb == "read" and "/snapshot/snapshot-" in path}
+    assert read == {"4", "5", "6", "9"}
 
 
 def test_2765_deleting_one_of_two_tags_on_a_snapshot_keeps_the_files_of_the_other():
