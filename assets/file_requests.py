@@ -26,13 +26,17 @@ MOST_REQUESTS = 100
 class Look:
     """What one tick found for one table."""
 
-    told: str
+    told: str = ""
     """What is told about the table; empty when there is nothing to say."""
     state: str | None = None
     """A digest of what was looked at: while it stays the same, nothing is to do. None: look again at the next tick."""
     requests: tuple[dg.RunRequest, ...] = ()
     added: tuple[str, ...] = ()
     """The dynamic partitions to add."""
+    loads: int = 0
+    """The number of the newest load; it falls when the table is rolled back."""
+    rollbacks: int = 0
+    """How many rollbacks ticks have seen: the keys of runs differ after each, so that files are loaded again."""
 
 
 def listed(settings: Settings, spec: TableSpec) -> list[SourceFile]:
@@ -52,6 +56,7 @@ def decide(
     partitions: dg.PartitionsDefinition[str] | None,
     state: str,
     room: int = MOST_REQUESTS,
+    rollbacks: int = 0,
 ) -> Look:
     """Return the runs that load what the ledger does not have, by the rules of the load itself.
 
@@ -66,9 +71,8 @@ def decide(
     plan = plan_files(spec, source.model_copy(update={"changed": changed}), found, ledger.files)
     told = [_told(plan)] if plan.late or plan.changed else []
     if partitions is None:
-        requests = load_requests(spec, None, lambda keys: _run_key(spec, plan.files)) if plan.files else []
-        kept = requests[:room]
-        return Look("; ".join(told), state if len(kept) == len(requests) else None, tuple(kept))
+        requests = load_requests(spec, None, lambda keys: _run_key(spec, plan.files, rollbacks)) if plan.files else []
+        return _look(requests, told, state, room)
     by_key: dict[str, list[SourceFile]] = {}
     for file in plan.files:
         by_key.setdefault(file.partition or "", []).append(file)
@@ -79,10 +83,21 @@ def decide(
         more = f" and {len(waiting) - 5} more" if len(waiting) > 5 else ""
         told.append(f"files wait for a partition that does not exist yet: {', '.join(waiting[:5])}{more}")
     requests = load_requests(
-        spec, sorted({*known, *added}), lambda keys: _run_key(spec, [file for key in keys for file in by_key[key]])
+        spec,
+        sorted({*known, *added}),
+        lambda keys: _run_key(spec, [file for key in keys for file in by_key[key]], rollbacks),
     )
-    done = not waiting and len(requests) <= room
-    return Look("; ".join(told), state if done else None, tuple(requests[:room]), tuple(added))
+    return _look(requests, told, None if waiting else state, room, tuple(added))
+
+
+def _look(
+    requests: Sequence[dg.RunRequest], told: Sequence[str], state: str | None, room: int, added: tuple[str, ...] = ()
+) -> Look:
+    """Return a look with as many runs as there is room for; what it tells stays until files or snapshot change."""
+    kept = tuple(requests[:room])
+    runs = f"{len(kept)} run{'s' * (len(kept) != 1)} requested; one that fails is repeated by hand"
+    told = [*([runs] if kept else []), *told]
+    return Look("; ".join(told), state if len(kept) == len(requests) else None, kept, added)
 
 
 def _told(plan: FilePlan) -> str:
@@ -90,8 +105,8 @@ def _told(plan: FilePlan) -> str:
     return "; ".join(f"{text}: {said[name]}" for name, text in names.items() if name in said)
 
 
-def _run_key(spec: TableSpec, files: Sequence[SourceFile]) -> str:
-    return f"{spec.name}@{digest_of(files)}"
+def _run_key(spec: TableSpec, files: Sequence[SourceFile], rollbacks: int) -> str:
+    return f"{spec.name}@{digest_of(files)}{f'@{rollbacks}' if rollbacks else ''}"
 
 
 def digest_of(files: Sequence[SourceFile]) -> str:

@@ -6,8 +6,8 @@ a load of the table is queued or running, nothing is requested, and the next tic
 """
 
 import json
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import dagster as dg
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 def files_sensor(settings: Settings, jobs: "Jobs", translator: PaimonTranslator = PLAIN) -> dg.SensorDefinition | None:
     """Return the sensor, one for all tables that declare ``schedule.on: files``; None when there is none.
 
-    Raises SettingsError for a table with partitions whose path has no place for them, and for one without files.
+    Raises SettingsError for a table with partitions whose path has no place for them.
     """
     names = [name for name, spec in settings.tables.items() if name in jobs and _waits_for_files(spec)]
     if not names:
@@ -45,12 +45,12 @@ def files_sensor(settings: Settings, jobs: "Jobs", translator: PaimonTranslator 
         else dg.DefaultSensorStatus.STOPPED,
     )
     def files(context: dg.SensorEvaluationContext, lake: LakeResource) -> dg.SensorResult:
-        before: dict[str, list[str]] = json.loads(context.cursor or "{}")
+        before = _seen(context)
         catalog, looks = open_lake(lake.settings), dict[str, Look]()
         for name in names:
             table = catalog.table(name) if catalog.table_exists(name) else None
             room = MOST_REQUESTS - sum(len(look.requests) for look in looks.values())
-            looks[name] = _looked_at(context, lake.settings, name, table, before.get(name), translator, room)
+            looks[name] = _looked_at(context, lake.settings, name, table, before.get(name, Look()), translator, room)
         requests = [request for look in looks.values() for request in look.requests]
         told = [f"{name}: {look.told}" for name, look in looks.items() if look.told]
         for line in told:
@@ -63,7 +63,9 @@ def files_sensor(settings: Settings, jobs: "Jobs", translator: PaimonTranslator 
         return dg.SensorResult(
             run_requests=requests,
             skip_reason=None if requests else "; ".join(told) or "no new files",
-            cursor=json.dumps({name: [look.state, look.told] for name, look in looks.items() if look.state}),
+            cursor=json.dumps(
+                {name: [look.told, look.state, look.loads, look.rollbacks] for name, look in looks.items()}
+            ),
             dynamic_partitions_requests=adds,
         )
 
@@ -73,8 +75,7 @@ def files_sensor(settings: Settings, jobs: "Jobs", translator: PaimonTranslator 
 def _waits_for_files(spec: TableSpec) -> bool:
     if spec.schedule is None or spec.schedule.on != "files":
         return False
-    if not isinstance(spec.source, FilesSource):
-        raise SettingsError(f"{spec.name}: schedule.on is files, but the source has none: use cron or inputs")
+    assert isinstance(spec.source, FilesSource)
     if spec.partitions is not None and "{" not in spec.source.path:
         raise SettingsError(
             f"{spec.name}: source.path {spec.source.path!r} needs a place for the partition, such as {{date}}, so that "
@@ -88,25 +89,35 @@ def _looked_at(
     settings: Settings,
     name: str,
     table: Table | None,
-    before: Sequence[str] | None,
+    before: Look,
     translator: PaimonTranslator,
     room: int,
 ) -> Look:
     """Return what is to do for one table; an error of its listing or ledger is told and stops no other table."""
     spec = settings.table(name)
+    unknown = replace(before, state=None, requests=(), added=())
     try:
         found = listed(settings, spec)
         snapshot = table.latest_snapshot() if table is not None else None
         state = f"{digest_of(found)}@{snapshot.id if snapshot is not None else 0}"
-        if before is not None and before[0] == state:
-            return Look(before[1], state)
+        if before.state == state:
+            return before
         if in_flight(context.instance, load_job_name(spec)):
-            return Look("a load is queued or running")
+            return replace(unknown, told="a load is queued or running")
         ledger = read_ledger(table) if table is not None else Ledger()
+        rollbacks = before.rollbacks + (ledger.number < before.loads)
         partitions = translator.partitions_def(spec)
-        if partitions is None:
-            return decide(spec, found, ledger, None, state, room)
         with dg.partition_loading_context(dynamic_partitions_store=context.instance):
-            return decide(spec, found, ledger, partitions, state, room)
+            look = decide(spec, found, ledger, partitions, state, room, rollbacks)
+        return replace(look, loads=ledger.number, rollbacks=rollbacks)
     except PipelineError as error:
-        return Look(str(error))
+        return replace(unknown, told=str(error))
+
+
+def _seen(context: dg.SensorEvaluationContext) -> dict[str, Look]:
+    """Return what the tick before found, as far as the cursor keeps it."""
+    kept: dict[str, Any] = json.loads(context.cursor or "{}")
+    return {
+        name: Look(told, state, loads=loads, rollbacks=rollbacks)
+        for name, (told, state, loads, rollbacks) in kept.items()
+    }

@@ -49,6 +49,7 @@ def process_environment(settings: Settings, home: Path) -> dict[str, str]:
     return {
         **os.environ,
         ENVIRONMENT: settings.environment,
+        "PAIMON_LAKE_CONFIGS": str(settings.folder),
         "PAIMON_LAKE": settings.warehouse,
         "DAGSTER_HOME": str(home),
     }

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Mapping, Sequence
-from graphlib import CycleError, TopologicalSorter
 
 import dagster as dg
 
@@ -21,7 +20,6 @@ from pipelines.carrier_day import CARRIER_DAY
 from pipelines.dimensions import DIMENSIONS
 from pipelines.flights import CANCELLATIONS, FLIGHTS
 from pipelines.lake import Settings, SettingsError, TableSpec
-from pipelines.lake.sources import PythonSource, SqlSource
 from pipelines.weather import WEATHER
 
 _BY_HAND = (FLIGHTS, CANCELLATIONS, WEATHER, CARRIER_DAY, *DIMENSIONS)
@@ -117,7 +115,7 @@ def automation_sensor(settings: Settings, translator: PaimonTranslator) -> dg.Se
 
 
 def _chosen(settings: Settings, tables: Sequence[str] | None) -> Settings:
-    """Return the settings with the chosen tables only, after a look at the names and inputs of all."""
+    """Return the settings with the chosen tables only, after a look at the names of all."""
     idents: dict[str, str] = {}
     for name, spec in settings.tables.items():
         if not _NAME.fullmatch(name):
@@ -127,15 +125,6 @@ def _chosen(settings: Settings, tables: Sequence[str] | None) -> Settings:
                 f"{name} and {idents[spec.ident]} would have the same jobs in Dagster: rename one table"
             )
         idents[spec.ident] = name
-    inputs = {
-        name: spec.source.inputs
-        for name, spec in settings.tables.items()
-        if isinstance(spec.source, (SqlSource, PythonSource))
-    }
-    try:
-        TopologicalSorter(inputs).prepare()
-    except CycleError as error:
-        raise SettingsError(f"tables are inputs of each other: {' <- '.join(error.args[1])}") from None
     if tables is None:
         return settings
     return settings.model_copy(update={"tables": {name: settings.table(name) for name in tables}})

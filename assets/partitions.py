@@ -11,7 +11,7 @@ from datetime import date, datetime, timedelta
 import dagster as dg
 
 from pipelines.lake import Settings, SettingsError, TableSpec
-from pipelines.lake.partitions import Partitions
+from pipelines.lake.agreement import mismatch
 from pipelines.lake.sources import SqlSource
 from pipelines.load.partition_keys import FORMATS
 
@@ -63,31 +63,17 @@ def mapping(input_spec: TableSpec, output: TableSpec) -> dg.PartitionMapping | N
     of, to = input_spec.partitions, output.partitions
     if of is None:
         return None
-    if to is None or (isinstance(output.source, SqlSource) and output.source.read == "whole"):
+    if to is None or (isinstance(output.source, SqlSource) and output.source.read in ("whole", "changes")):
         return dg.AllPartitionMapping()
-    if of.by_time and to.by_time:
-        if of.timezone != to.timezone:
-            raise _no_mapping(input_spec, output, f"their time zones are {of.timezone} and {to.timezone}")
-        if (of.by, of.start, of.end, of.end_offset) == (to.by, to.start, to.end, to.end_offset):
-            return dg.IdentityPartitionMapping()
+    if why := mismatch(of, to):
+        raise SettingsError(
+            f"{output.name}: its partitions cannot be mapped to those of its input {input_spec.name}: {why}; use the "
+            "same kind of partitions, or none for one of the tables"
+        )
+    same = (of.by, of.start, of.end, of.end_offset) == (to.by, to.start, to.end, to.end_offset)
+    if of.by_time and not same:
         return dg.TimeWindowPartitionMapping(allow_nonexistent_upstream_partitions=True)
-    if of.by != to.by:
-        raise _no_mapping(input_spec, output, f"the input has partitions {_text(of)}, the table has them {_text(to)}")
-    missing = [key for key in to.values if key not in of.values]
-    if missing:
-        raise _no_mapping(input_spec, output, f"the input has no partition {missing[0]!r}")
     return dg.IdentityPartitionMapping()
-
-
-def _text(partitions: Partitions) -> str:
-    return f"by {partitions.by}" if partitions.by_time else partitions.by
-
-
-def _no_mapping(input_spec: TableSpec, output: TableSpec, why: str) -> SettingsError:
-    return SettingsError(
-        f"{output.name}: its partitions cannot be mapped to those of its input {input_spec.name}: {why}; use the same "
-        "kind of partitions, or none for one of the tables"
-    )
 
 
 def daily(settings: Settings) -> dg.DailyPartitionsDefinition:

@@ -13,8 +13,9 @@ from assets.partitions import mapping
 from assets.resources import LakeResource, SparkResource
 from assets.translator import PLAIN, PaimonTranslator
 from pipelines.finding import Finding
-from pipelines.lake import Settings, SettingsError, TableSpec
-from pipelines.lake.sources import DatabaseSource, FilesSource, PythonSource, SqlSource
+from pipelines.lake import Settings, TableSpec
+from pipelines.lake.agreement import inputs_of
+from pipelines.lake.sources import DatabaseSource, FilesSource
 from pipelines.protocol import AuditFailed, StepResult
 from pipelines.session import Spark
 
@@ -104,18 +105,15 @@ def dependencies(
     settings: Settings, spec: TableSpec, translator: PaimonTranslator = PLAIN
 ) -> list[dg.AssetSpec | dg.AssetDep]:
     """Return the inputs of a table with their partition mappings, or the source outside of the lake."""
-    if not isinstance(spec.source, (SqlSource, PythonSource)):
-        found = source_spec(settings, spec, translator)
-        return [found] if found is not None else []
+    outside = source_spec(settings, spec, translator)
+    if outside is not None:
+        return [outside]
+    by_rejects = {one.rejects_table: one for one in settings.tables.values()}
     deps: list[dg.AssetSpec | dg.AssetDep] = []
-    for name in dict.fromkeys(spec.source.inputs):
-        if name == spec.name:
-            raise SettingsError(f"{spec.name}: source.inputs names the table itself: a table cannot be its own input")
-        if name not in settings.tables:
-            known = ", ".join(sorted(settings.tables))
-            raise SettingsError(f"{spec.name}: source.inputs names {name!r}, which is not declared (declared: {known})")
-        input_spec = settings.table(name)
-        deps.append(dg.AssetDep(translator.asset_key(input_spec), partition_mapping=mapping(input_spec, spec)))
+    for name in inputs_of(spec):
+        # The rejected rows of a table are written by its loads.
+        found = settings.tables.get(name) or by_rejects[name]
+        deps.append(dg.AssetDep(translator.asset_key(found), partition_mapping=mapping(found, spec)))
     return deps
 
 

@@ -39,8 +39,8 @@ class PaimonTranslator:
         return f"paimon_{role}__{spec.ident}"
 
     def owners(self, spec: TableSpec) -> list[str]:
-        """Return the owners; a name that is no e-mail address is a team."""
-        return [owner if "@" in owner or owner.startswith("team:") else f"team:{owner}" for owner in spec.owners]
+        """Return the owners."""
+        return list(spec.owners)
 
     def kinds(self, spec: TableSpec) -> set[str]:
         """Return the kinds, at most three, which Dagster shows as icons."""

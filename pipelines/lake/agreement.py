@@ -100,11 +100,11 @@ def _of_table(settings: Settings, spec: TableSpec) -> Iterator[tuple[tuple[str, 
         return
     for name in inputs_of(spec):
         given = settings.tables[name].partitions if name in settings.tables else None
-        if given is not None and spec.partitions is not None and (why := _mismatch(given, spec.partitions)):
+        if given is not None and spec.partitions is not None and (why := mismatch(given, spec.partitions)):
             yield ("partitions",), f"the partitions do not fit those of the input {name}: {why}"
 
 
-def _mismatch(given: Partitions, wanted: Partitions) -> str:
+def mismatch(given: Partitions, wanted: Partitions) -> str:
     """Return why the partitions of a table cannot be made from those of an input; nothing when they can."""
     if given.by_time and wanted.by_time:
         if wanted.by not in _FINER.get(given.by, {given.by}):

@@ -2,9 +2,10 @@ from pathlib import Path
 
 import pytest
 
-from assets.instance import prepare_home
+from assets.instance import prepare_home, process_environment
 from pipelines.lake import load_settings
 from pipelines.protocol import PipelineError
+from tests.support.declared_lakes import declared_lake
 
 
 def test_the_home_lies_in_the_lake_and_is_made_once(tmp_path: Path) -> None:
@@ -23,3 +24,9 @@ def test_a_remote_lake_has_its_home_elsewhere(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setenv("DAGSTER_HOME", str(tmp_path / "home"))
     assert prepare_home(settings) == tmp_path / "home"
     assert "telemetry" in (tmp_path / "home" / "dagster.yaml").read_text()
+
+
+def test_another_process_gets_the_folder_of_the_declarations(tmp_path: Path) -> None:
+    settings = declared_lake(tmp_path / "lake", {})
+    environment = process_environment(settings, tmp_path)
+    assert environment["PAIMON_LAKE_CONFIGS"] == str(tmp_path / "lake")

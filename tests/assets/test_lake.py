@@ -74,13 +74,10 @@ def test_resources_of_another_process_read_the_same_folder(tmp_path: Path, monke
     [
         ({"a_b.c": FILES, "a.b_c": FILES}, "would have the same jobs"),
         ({"ods.größe": FILES}, "Dagster takes only"),
-        ({"ods.a": query("ods.b"), "ods.b": query("ods.a")}, "inputs of each other: ods"),
         (
             {"ods.a": FILES + "checks: [{type: sql, name: keys, query: select 1}]\n"},
             "the name 'keys' of a check is taken",
         ),
-        ({"ods.a": FILES + "schedule: '* * *'\n"}, "schedule '\\* \\* \\*' in 'UTC' is refused"),
-        ({"ods.a": query("ods.b") + "schedule: {on: files}\n", "ods.b": FILES}, "the source has none"),
         (
             {"ods.a": FILES + "schedule: {on: files}\npartitions: {by: day, start: 2024-01-01}\n"},
             "needs a place for the partition",

@@ -98,7 +98,7 @@ def test_a_month_needs_its_days() -> None:
         ({}, {}, None),
         (DAY, {}, dg.AllPartitionMapping),
         (DAY, DAY, dg.IdentityPartitionMapping),
-        (MONTH, DAY, dg.TimeWindowPartitionMapping),
+        ({"by": "hour", "start": "2024-01-01"}, MONTH, dg.TimeWindowPartitionMapping),
         (DAY, {"by": "day", "start": "2024-03-01"}, dg.TimeWindowPartitionMapping),
         ({"by": "static", "values": ["a", "b"]}, {"by": "static", "values": ["a"]}, dg.IdentityPartitionMapping),
         ({"by": "dynamic"}, {"by": "dynamic"}, dg.IdentityPartitionMapping),
@@ -117,9 +117,10 @@ def test_a_query_over_whole_inputs_needs_all_partitions() -> None:
 @pytest.mark.parametrize(
     ("of_input", "of_table", "why"),
     [
-        (DAY, {"by": "dynamic"}, "the input has partitions by day, the table has them dynamic"),
+        (DAY, {"by": "dynamic"}, "they are dynamic and day"),
+        (MONTH, DAY, "a day is not made of whole months"),
         ({"by": "static", "values": ["a"]}, {"by": "static", "values": ["a", "b"]}, "has no partition 'b'"),
-        (DAY, {**DAY, "timezone": "Europe/Berlin"}, "their time zones are UTC and Europe/Berlin"),
+        (DAY, {**DAY, "timezone": "Europe/Berlin"}, "their time zones are Europe/Berlin and UTC"),
     ],
 )
 def test_partitions_that_have_nothing_to_do_with_each_other_are_refused(
