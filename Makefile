@@ -57,7 +57,7 @@ format: setup ## format the code as `make check` requires
 	@$(BIN)/ruff format .
 
 docs: setup ## write the reference pages of docs/ and configs/schema
-	@$(BIN)/python scripts/reference_pages.py
+	@$(BIN)/python -m scripts.reference_pages
 
 bench: setup ## time writes, reads, compactions, plans and commits, compared with Java Paimon
 	@$(BIN)/python -m benchmarks.run $(ARGS)
