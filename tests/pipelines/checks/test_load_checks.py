@@ -15,6 +15,7 @@ from pipelines.checks.context import CheckContext, LoadRecord, load_records
 from pipelines.checks.run import run_check
 from pipelines.lake import TableSpec
 
+SOURCE = {"type": "files", "path": "orders/*.csv"}
 NOW = datetime(2024, 1, 31, 12, tzinfo=UTC)
 
 
@@ -42,7 +43,7 @@ def record(written: int, read: int | None = None, rejected: int = 0, at: datetim
 
 
 def found(table: Table, check: dict[str, Any], *history: LoadRecord, now: datetime = NOW) -> tuple[int, str]:
-    spec = TableSpec.model_validate({"name": "ods.orders", "natural_key": "id", "checks": [check]})
+    spec = TableSpec.model_validate({"name": "ods.orders", "natural_key": "id", "source": SOURCE, "checks": [check]})
     finding = run_check(spec.checks[0], spec, table, context=CheckContext(now, history=history))
     return finding.wrong, finding.sentence
 

@@ -23,11 +23,14 @@ from pipelines.checks.run import run_check, run_checks
 from pipelines.finding import Finding
 from pipelines.lake import ROOT, TableSpec
 
+SOURCE = {"type": "files", "path": "orders/*.csv"}
 NOW = CheckContext(now=datetime(2024, 1, 2, tzinfo=UTC))
 
 
 def declared(*checks: dict[str, Any], key: str = "id") -> TableSpec:
-    return TableSpec.model_validate({"name": "ods.orders", "natural_key": [key], "checks": list(checks)})
+    return TableSpec.model_validate(
+        {"name": "ods.orders", "natural_key": [key], "source": SOURCE, "checks": list(checks)}
+    )
 
 
 def create(warehouse: str, rows: pa.Table, **options: Any) -> Table:

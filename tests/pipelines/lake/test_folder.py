@@ -134,8 +134,12 @@ def test_a_remote_warehouse_needs_a_place_to_land() -> None:
 @pytest.mark.parametrize("when", ["inputs", "files"])
 def test_the_key_on_is_a_text_and_not_true(configs: Path, when: str) -> None:
     """YAML 1.1 reads the word on as true."""
-    path = configs / "tables" / "ods.flights.yaml"
-    path.write_text(f"{path.read_text()}schedule: {{on: {when}}}\n")
-    schedule = load_settings("local", configs=configs).table("ods.flights").schedule
+    source = {
+        "files": "{type: files, path: 'in/*.csv'}",
+        "inputs": "{type: sql, inputs: [ods.flights], query: SELECT 1 AS id}",
+    }[when]
+    path = configs / "tables" / "ods.more.yaml"
+    path.write_text(f"columns: {{id: INT}}\nprimary_key: id\nsource: {source}\nschedule: {{on: {when}}}\n")
+    schedule = load_settings("local", configs=configs).table("ods.more").schedule
     assert schedule is not None
     assert schedule.on == when

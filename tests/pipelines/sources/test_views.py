@@ -17,6 +17,7 @@ from pipelines.lake import TableSpec
 from pipelines.protocol import PipelineError
 from pipelines.sources.views import collected, with_views
 
+SOURCE = {"type": "files", "path": "orders/*.csv"}
 CONTEXT = CheckContext(datetime(2024, 1, 1, tzinfo=UTC))
 
 
@@ -91,7 +92,7 @@ def found(
     spark: SparkSession, orders: Table, query: str, table: TableView | None = None, context: CheckContext = CONTEXT
 ) -> tuple[int, str]:
     check = {"type": "sql", "name": "none", "query": query}
-    spec = TableSpec.model_validate({"name": "ods.orders", "natural_key": "id", "checks": [check]})
+    spec = TableSpec.model_validate({"name": "ods.orders", "natural_key": "id", "source": SOURCE, "checks": [check]})
     finding = run_check(spec.checks[0], spec, table or orders, context=context, spark=lambda: spark)
     return finding.wrong, finding.sentence
 

@@ -8,8 +8,6 @@ from paimon_core.storage.open import open_storage
 from pipelines.protocol import PipelineError
 from pipelines.sources.files import list_files, parse_pattern, partition_files
 
-pytest_plugins = ["tests.s3.conftest"]
-
 
 @pytest.fixture
 def tree(tmp_path):

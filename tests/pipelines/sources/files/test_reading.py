@@ -20,7 +20,6 @@ from pipelines.sources.files import (
 from pipelines.sources.files.blocks import TextFile, cut_lines
 from tests.pipelines.sources.files.reading import columns
 
-pytest_plugins = ["tests.s3.conftest"]
 DATA = b"a,b\n" + b"".join(b"%d,x\n" % at for at in range(200_000)) + b"bad,y\n"
 SCHEMA = columns(a="INT", b="STRING")
 
