@@ -12,7 +12,7 @@ from pipelines.lake import Settings
 from pipelines.lake.sources import FilesSource
 from pipelines.load.commit import Replace
 from pipelines.load.file_plan import plan_files
-from pipelines.load.ledger import FILES, TOTAL, LoadedFiles
+from pipelines.load.ledger import FILES, MOST_FILES, TOTAL, LoadedFiles
 from pipelines.load.row_shape import shape_of
 from pipelines.load.step import LoadStep, PlannedLoad
 from pipelines.load.write_tasks import Parsed, Written, write_parts
@@ -42,6 +42,11 @@ class FileLoads:
             return [f"{plan.loaded} files loaded before" if plan.loaded else f"no file matches {self._source.path}"]
         loaded = [(file.path, file.version) for file in plan.files]
         total = len(step.ledger.files.with_files(loaded).versions)
+        if total > MOST_FILES:
+            raise PipelineError(
+                f"{step.spec.name}: its loads would have {total:,} files, and the ledger of a table has at most "
+                f"{MOST_FILES:,}: divide the source into several tables, or join its files"
+            )
         return PlannedLoad(
             lambda: self._write(step, plan.files),
             {FILES: LoadedFiles().with_files(loaded).to_text(), TOTAL: str(total)},

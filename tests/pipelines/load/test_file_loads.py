@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from pipelines.load import files
 from pipelines.load import load as loading
 from pipelines.load.ledger import loads_of
 from pipelines.load.rejects import publish_rejects
@@ -98,6 +99,16 @@ def test_a_folder_that_grows_is_loaded_file_by_file(lake):
     lake.file("in/b.csv", "id,text\n2,two\n")
     assert lake.load("log.events").details["files_read"] == 1
     assert lake.rows("log.events") == [(1, "one"), (2, "two")]
+
+
+def test_more_files_than_a_ledger_holds_are_refused_before_they_are_read(lake, monkeypatch):
+    lake.declare("log.events", EVENTS)
+    lake.file("in/a.csv", "id,text\n1,one\n")
+    lake.load("log.events")
+    lake.file("in/b.csv", "id,text\n2,two\n")
+    monkeypatch.setattr(files, "MOST_FILES", 1)
+    with pytest.raises(PipelineError, match=r"log\.events: its loads would have 2 files, and the ledger .* at most 1:"):
+        lake.load("log.events")
 
 
 def test_a_changed_file_is_told_or_loaded_or_refused(lake):
