@@ -230,7 +230,9 @@ class TableSpec(Model):
         if self.kinds is not None:
             return "changes"
         if isinstance(self.source, SqlSource) and self.source.read != "changes":
-            return "overwrite-partitions" if self.partitions and self.partition_by else "overwrite"
+            if self.partitions is not None and self.source.read != "whole":
+                return "overwrite-partitions" if self.partition_by else "upsert" if self.primary_key else "overwrite"
+            return "overwrite"
         if isinstance(self.source, DatabaseSource) and not self.source.watermark and not self.primary_key:
             return "overwrite"
         return "upsert" if self.primary_key else "append"
@@ -290,8 +292,35 @@ class TableSpec(Model):
             for column in self.order_by if self.columns else ():
                 if column not in self.columns:
                     raise Mistake(f"{column!r:.80} is not a column{nearest(column, list(self.columns))}", "order_by")
-        if isinstance(self.source, SqlSource) and self.source.read == "changes" and self.partitions is not None:
-            raise Mistake("changes are not divided by partitions: remove partitions", "source", "read")
+        if self.source is not None:
+            self._check_what_is_replaced()
+
+    def _check_what_is_replaced(self) -> None:
+        """Refuse declarations whose loads would replace rows that they do not read again."""
+        mode, said = self.write_mode, self.partitions
+        replaces = mode in ("overwrite", "overwrite-partitions")
+        if isinstance(self.source, SqlSource) and self.source.read == "changes":
+            if said is not None:
+                raise Mistake("changes are not divided by partitions: remove partitions", "source", "read")
+            if replaces:
+                raise Mistake(f"changes with mode {mode} would replace all rows by the changed ones", "source", "read")
+        whole = isinstance(self.source, SqlSource) and self.source.read == "whole"
+        if mode == "overwrite" and said is not None and not whole:
+            raise Mistake(
+                "a load of some partitions would replace all rows: set partition_by, or another mode",
+                "partitions",
+            )
+        if mode == "overwrite-partitions" and said is not None and said.column not in self.partition_by:
+            raise Mistake(
+                "overwrite-partitions needs partitions.column, and partition_by with this column",
+                "partitions",
+            )
+        if isinstance(self.source, FilesSource) and self.source.changed == "load" and mode == "append":
+            raise Mistake("load would append the rows of a changed file again: set another mode", "source", "changed")
+        if self.options.get("write-only", "true").strip().lower() != "true":
+            raise Mistake(
+                "must be true for a table with a source: a job compacts and expires it", "options", "write-only"
+            )
 
     def _check_schedule(self) -> None:
         if self.schedule is None:

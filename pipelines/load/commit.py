@@ -11,18 +11,17 @@ import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from paimon_core import col
 from paimon_core.commit.abort import abort
 from paimon_core.commit.overwrite import Overwrite
 from paimon_core.errors import CommitConflict, InvalidRequest, PaimonError
 from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.metadata.snapshot import Snapshot
-from paimon_core.predicate import Predicate
 from paimon_core.table.commit_request import CommitRequest
 from paimon_core.table.prepared import Prepared
 from paimon_core.table.table import Table
 from paimon_core.table.view import TableView
 from pipelines.load.ledger import ATTEMPT, loads_of, user_of
+from pipelines.load.replacement import Replace
 from pipelines.protocol import AuditFailed, PipelineError
 
 Audit = Callable[[TableView], Sequence[str]]
@@ -32,21 +31,6 @@ _TRIES = 3
 
 class NumberTaken(Exception):
     """Another load has committed this number: nothing was published."""
-
-
-@dataclass(frozen=True)
-class Replace:
-    """What the rows of a load replace: ``everything``, the partitions ``where``, or those in the rows (neither)."""
-
-    everything: bool = False
-    where: Predicate | None = None
-
-    def predicate(self, table: Table) -> Predicate | None:
-        """Return the partitions to replace as a predicate; None for those in the rows and without partitions."""
-        if not self.everything or not table.schema.partition_keys:
-            return self.where
-        key = col(table.schema.partition_keys[0])
-        return key.is_null() | key.is_not_null()
 
 
 @dataclass(frozen=True)
@@ -70,7 +54,7 @@ def commit_load(table: Table, messages: Sequence[CommitMessage], load: LoadCommi
     request = CommitRequest.of(table.context, user_of(table.name), load.number, {**load.properties, ATTEMPT: attempt})
     try:
         if load.audit is None:
-            snapshot = table.complete(request, messages, _overwrite(table, load.replace))
+            snapshot = _complete(table, messages, request, load)
         else:
             snapshot = _audit_and_publish(table, messages, request, load, load.audit)
     except InvalidRequest:
@@ -101,8 +85,9 @@ def _audit_and_publish(
         identifier=request.identifier,
         properties=request.properties,
     )
-    if prepared is None:
-        return table.complete(request, messages, _overwrite(table, load.replace))
+    if prepared is None:  # a load without rows, which replaces none: the table stays as it is
+        _refuse(audit(table), table.name)
+        return _complete(table, messages, request, load)
     for tries_left in reversed(range(_TRIES)):
         _check(prepared, table.name, audit)
         try:
@@ -123,7 +108,22 @@ def _check(prepared: Prepared, name: str, audit: Audit) -> None:
         raise
     if problems:
         _discard(prepared)
+    _refuse(problems, name)
+
+
+def _refuse(problems: Sequence[str], name: str) -> None:
+    if problems:
         raise AuditFailed(f"{name} was not changed, because a check of the new content failed: {'; '.join(problems)}")
+
+
+def _complete(
+    table: Table, messages: Sequence[CommitMessage], request: CommitRequest, load: LoadCommit
+) -> Snapshot | None:
+    """Commit the messages; an overwrite that neither adds nor removes a file is recorded by an empty append."""
+    snapshot = table.complete(request, messages, _overwrite(table, load.replace))
+    if snapshot is None and load.replace is not None and not _is_taken(table, load.number):
+        snapshot = table.complete(request, [])
+    return snapshot
 
 
 def _discard(prepared: Prepared) -> None:

@@ -8,12 +8,15 @@ from paimon_core.table.table import Table
 def content_version(table: Table) -> str:
     """Return id and time of the newest snapshot that changed what a reader sees.
 
-    Compactions count only for a first-row table, whose rows become visible when they are compacted.
+    Compactions count only for a first-row table, whose rows become visible when they are compacted; appends of no rows
+    do not count. Of a table that is pinned to a snapshot, later ones do not count either.
     """
     unseen = ("ANALYZE",) if table.options["merge-engine"] == "first-row" else ("COMPACT", "ANALYZE")
     snapshots = table.inspect.snapshots()
-    columns = [snapshots[name].to_pylist() for name in ("snapshot_id", "commit_kind", "commit_time")]
-    rows = list(zip(*columns, strict=True))
-    changed = [row for row in rows if row[1] not in unseen] or rows[:1]
-    number, _, at = changed[-1]
+    names = ("snapshot_id", "commit_kind", "delta_record_count", "commit_time")
+    rows = list(zip(*(snapshots[name].to_pylist() for name in names), strict=True))
+    if table.pinned is not None:
+        rows = [row for row in rows if row[0] <= table.pinned.id]
+    changed = [row for row in rows if row[1] not in unseen and (row[1] != "APPEND" or row[2])] or rows[:1]
+    number, _, _, at = changed[-1]
     return f"{number} at {at:%Y-%m-%dT%H:%M:%S.%f}"

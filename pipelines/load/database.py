@@ -15,8 +15,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from pipelines.lake.sources import DatabaseSource
-from pipelines.load.frames import replacement
 from pipelines.load.ledger import KEY, WATERMARK
+from pipelines.load.replacement import replacement
 from pipelines.load.row_shape import RowShape, shape_of
 from pipelines.load.step import LoadStep, PlannedLoad
 from pipelines.load.write_tasks import Parsed, ReadPart, Written, write_parts
@@ -75,7 +75,7 @@ class DatabaseLoads:
         with database.connected() as connection:
             read = self._read(step, database, connection)
             if not source.watermark:
-                return PlannedLoad(lambda: self._write(step, read), entries, {}, replacement(step))
+                return PlannedLoad(lambda: self._write(step, read), entries, {}, replacement(step, None))
             column = found_column(database.name, connection.schema().names, source.watermark)
             low = self._loaded(step, column)
             high, nulls = _bounds(connection, column, low, source.lag)
@@ -87,7 +87,7 @@ class DatabaseLoads:
         read = _Read(read.database, read.shape, read.rows, tuple(window(column, low, high)), read.split)
         told["watermark"] = high.value
         entries[WATERMARK] = json.dumps(high.to_json())
-        return PlannedLoad(lambda: self._write(step, read), entries, told, replacement(step))
+        return PlannedLoad(lambda: self._write(step, read), entries, told, replacement(step, None))
 
     def _read(self, step: LoadStep, database: Database, connection: Connection) -> _Read:
         shape, found = shape_of(step.spec, self._source, step.table), connection.schema()

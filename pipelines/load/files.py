@@ -10,9 +10,9 @@ from pyspark.sql import SparkSession
 
 from pipelines.lake import Settings
 from pipelines.lake.sources import FilesSource
-from pipelines.load.commit import Replace
 from pipelines.load.file_plan import plan_files
 from pipelines.load.ledger import FILES, MOST_FILES, TOTAL, LoadedFiles
+from pipelines.load.replacement import replacement
 from pipelines.load.row_shape import shape_of
 from pipelines.load.step import LoadStep, PlannedLoad
 from pipelines.load.write_tasks import Parsed, Written, write_parts
@@ -51,7 +51,7 @@ class FileLoads:
             lambda: self._write(step, plan.files),
             {FILES: LoadedFiles().with_files(loaded).to_text(), TOTAL: str(total)},
             plan.details,
-            Replace(everything=step.spec.write_mode == "overwrite") if step.replaces else None,
+            replacement(step, step.partitions or sorted({f.partition for f in plan.files if f.partition is not None})),
         )
 
     def _write(self, step: LoadStep, files: Sequence[SourceFile]) -> Written:

@@ -17,6 +17,7 @@ from typing import Any
 from pyspark import cloudpickle
 from pyspark.sql import DataFrame
 
+from paimon_core.metadata.commit_message import position_of
 from paimon_core.spark import read_spark
 from paimon_core.spark.writer import write_messages
 from paimon_core.table.table import Table
@@ -25,10 +26,10 @@ from pipelines.lake.functions import function_of
 from pipelines.lake.sources import PythonSource, SqlSource
 from pipelines.lake.table import Kinds
 from pipelines.load.changes import changed_rows
-from pipelines.load.commit import Replace
 from pipelines.load.content_version import content_version
 from pipelines.load.ledger import INPUTS, KEY
 from pipelines.load.partition_keys import rows_of
+from pipelines.load.replacement import replacement
 from pipelines.load.row_shape import KIND
 from pipelines.load.step import LoadStep, PlannedLoad
 from pipelines.load.write_tasks import Written, row_count
@@ -137,31 +138,33 @@ def _plan(
     step: LoadStep, inputs: Mapping[str, Table], what: str, frame: Callable[[], DataFrame]
 ) -> PlannedLoad | Sequence[str]:
     versions = {name: content_version(table) for name, table in inputs.items()}
-    key = hashlib.sha256(json.dumps([what, step.partitions, versions]).encode()).hexdigest()[:24]
+    content, part = _digest([what, versions]), _digest(step.partitions)
+    key = f"{content}:{part}"
     knows_repeats = bool(inputs) or bool(step.run_key)
-    if knows_repeats and key in step.ledger.keys and not step.reload:
+    if knows_repeats and not step.reload and _is_loaded(step, key, content):
         return [f"loaded before, in snapshot {step.ledger.keys[key]}"]
-    latest = {name: snapshot.id for name, table in inputs.items() if (snapshot := table.latest_snapshot()) is not None}
+    positions = {name: position_of(table.latest_snapshot()) for name, table in inputs.items()}
     return PlannedLoad(
         lambda: write_frame(step, frame()),
-        {KEY: key, INPUTS: json.dumps(latest)},
-        {f"input_{name}": f"snapshot {number}" for name, number in latest.items()},
-        replacement(step),
+        {KEY: key, INPUTS: json.dumps(positions)},
+        {f"input_{name}": f"snapshot {number}" for name, (number, _) in positions.items()},
+        replacement(step, step.partitions),
     )
 
 
-def replacement(step: LoadStep) -> Replace | None:
-    """Return what the rows of a load replace: everything, the partitions of the step, or nothing."""
-    if not step.replaces:
-        return None
-    spec, keys = step.spec, step.partitions
-    if spec.write_mode == "overwrite":
-        return Replace(everything=True)
-    column = spec.partitions.column if spec.partitions is not None else ""
-    if keys is None or column not in spec.partition_by:
-        return Replace()
-    assert spec.partitions is not None
-    return Replace(where=rows_of(spec, step.table, keys, spec.partitions))
+def _is_loaded(step: LoadStep, key: str, content: str) -> bool:
+    """Whether the table still has what a load with this key wrote.
+
+    Where loads replace rows, a later load of other content may have replaced them.
+    """
+    at = step.ledger.keys.get(key)
+    if at is None or not step.replaces:
+        return at is not None
+    return all(later.startswith(f"{content}:") for later, snapshot in step.ledger.keys.items() if snapshot > at)
+
+
+def _digest(value: object) -> str:
+    return hashlib.sha256(json.dumps(value).encode()).hexdigest()[:16]
 
 
 def write_frame(step: LoadStep, frame: DataFrame) -> Written:

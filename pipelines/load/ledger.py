@@ -18,6 +18,7 @@ from typing import Any
 import pyarrow.compute as pc
 
 from paimon_core.errors import CommitConflict
+from paimon_core.metadata.commit_message import Position
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.table.table import Table
 from pipelines.protocol import PipelineError
@@ -75,7 +76,7 @@ class Ledger:
     files: LoadedFiles = LoadedFiles()
     keys: Mapping[str, int] = field(default_factory=dict)
     """The key of each load of inputs or of a run, with the snapshot that it committed."""
-    inputs: Mapping[str, int] = field(default_factory=dict)
+    inputs: Mapping[str, Position] = field(default_factory=dict)
     """The snapshots of the inputs that the newest load of changes had read to."""
     watermark: object = None
     """The greatest value of the watermark column that was loaded."""
@@ -170,13 +171,13 @@ def carry_on(table: Table, expiring: Collection[int]) -> Snapshot | None:
 def _ledger(table: str, loads: Sequence[LoadSnapshot]) -> Ledger:
     versions: dict[bytes, bytes] = {}
     keys: dict[str, int] = {}
-    inputs: Mapping[str, int] = {}
+    inputs: Mapping[str, Position] = {}
     watermark: object = None
     for load in loads:
         versions.update(load.files(table).versions)
         if KEY in load.properties:
             keys[load.properties[KEY]] = load.id
-        inputs = load.json(INPUTS, table) or inputs
+        inputs = {name: (at[0], at[1]) for name, at in (load.json(INPUTS, table) or {}).items()} or inputs
         watermark = load.json(WATERMARK, table) if WATERMARK in load.properties else watermark
     return Ledger(loads[-1].number, LoadedFiles(versions), keys, inputs, watermark)
 

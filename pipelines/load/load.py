@@ -20,6 +20,7 @@ from pipelines.checks.context import CheckContext, load_records
 from pipelines.checks.run import run_checks
 from pipelines.finding import Finding
 from pipelines.lake import Settings, TableSpec
+from pipelines.lake.checks import SqlCheck
 from pipelines.lake.sources import DatabaseSource, FilesSource, PythonSource, SqlSource
 from pipelines.load.commit import Audit, LoadCommit, NumberTaken, commit_load
 from pipelines.load.database import DatabaseLoads
@@ -32,6 +33,7 @@ from pipelines.load.step import LoadStep, PlannedLoad, TableSource
 from pipelines.load.write_tasks import Written
 from pipelines.protocol import AuditFailed, PipelineError, StepResult, plain
 from pipelines.session import Spark
+from pipelines.sources.table_names import named_tables
 from pipelines.tables import open_table, result_of, state_of
 
 _TRIES = 3
@@ -58,6 +60,8 @@ def load_table(
     spec = settings.table(name)
     source = source_of(spec)
     keys = _checked_partitions(spec, partitions)
+    if reload and spec.write_mode == "append":
+        raise PipelineError(f"{name}: reload would append its rows again; set mode overwrite, or roll back first")
     table = open_table(settings, name, create=True)
     before = state_of(table)
     for _ in range(_TRIES):
@@ -132,11 +136,19 @@ def _audit(step: LoadStep, findings: list[Finding]) -> Audit | None:
         where = None
         if step.partitions is not None and step.spec.partitions is not None and step.spec.partitions.column:
             where = rows_of(step.spec, table, step.partitions, step.spec.partitions)
-        context = CheckContext(where=where, now=datetime.now(UTC), history=load_records(table))
+        others = {name: open_table(step.settings, name) for name in _named_in_checks(step)}
+        context = CheckContext(where=where, now=datetime.now(UTC), history=load_records(table), tables=others)
         findings[:] = run_checks(step.spec, table, blocking=True, context=context, spark=step.spark)
         return [f"{f.audit}: {f.sentence}" for f in findings if not f.passed and f.severity == "error"]
 
     return audit
+
+
+def _named_in_checks(step: LoadStep) -> set[str]:
+    """Return the other declared tables that the SQL of blocking checks names."""
+    queries = [check.query for check in step.spec.checks if isinstance(check, SqlCheck) and check.block]
+    named = {one.name for query in queries for one in named_tables(query)}
+    return (named & set(step.settings.tables)) - {step.spec.name}
 
 
 def _checked_partitions(spec: TableSpec, partitions: Sequence[str] | None) -> tuple[str, ...] | None:

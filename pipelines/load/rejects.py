@@ -74,7 +74,7 @@ def check_share(table: Table, spec: TableSpec, written: Written) -> None:
         share = written.rows_rejected / written.rows_read
         raise AuditFailed(
             f"{spec.name} was not changed: {written.rows_rejected:,} of {written.rows_read:,} rows do not fit "
-            f"({share:.1%}), and rejects.max_share is {spec.rejects.max_share:.1%}"
+            f"({share:.1%}), and rejects.max_share is {spec.rejects.max_share:.1%}; {'; '.join(written.examples)}"
         )
 
 

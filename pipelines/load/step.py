@@ -8,8 +8,8 @@ from typing import Protocol
 
 from paimon_core.table.table import Table
 from pipelines.lake import Settings, TableSpec
-from pipelines.load.commit import Replace
 from pipelines.load.ledger import Ledger
+from pipelines.load.replacement import Replace
 from pipelines.load.write_tasks import Written
 from pipelines.session import Spark
 

@@ -7,8 +7,9 @@ files; only the messages that Spark returns are committed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
@@ -27,6 +28,10 @@ ReadPart = Callable[[bytes], Iterator[Parsed]]
 """Reads one part of a source in a task."""
 
 
+EXAMPLES = 3
+"""The number of rejected rows that a refused load shows."""
+
+
 @dataclass(frozen=True)
 class Written:
     """What the tasks of a load wrote, not committed yet; the counts are rows."""
@@ -35,6 +40,8 @@ class Written:
     rejects: tuple[CommitMessage, ...] = ()
     rows_read: int = 0
     rows_written: int = 0
+    examples: tuple[str, ...] = ()
+    """The first rejected rows, one sentence each."""
 
     @property
     def rows_rejected(self) -> int:
@@ -56,6 +63,7 @@ class _Answer:
     rejects: list[bytes] = field(default_factory=list)
     rows_read: int = 0
     rows_written: int = 0
+    examples: list[str] = field(default_factory=list)
     error: str | None = None
 
 
@@ -81,6 +89,7 @@ def write_parts(
             TableWriter(reject_target.open()) as reject_writer,
         ):
             rows_read = rows_written = 0
+            examples: list[str] = []
             for rows, rejected in read(part):
                 rows_read += len(rows) + len(rejected)
                 rows_written += len(rows)
@@ -88,8 +97,10 @@ def write_parts(
                     writer.write(rows, kinds)
                 if len(rejected):
                     reject_writer.write(rejected)
+                    examples += [_sentence(row) for row in rejected.slice(0, EXAMPLES - len(examples)).to_pylist()]
             messages = [m.to_bytes() for m in writer.flush()]
-            return _Answer(lane, messages, [m.to_bytes() for m in reject_writer.flush()], rows_read, rows_written)
+            rejects = [m.to_bytes() for m in reject_writer.flush()]
+            return _Answer(lane, messages, rejects, rows_read, rows_written, examples)
 
     def work(payload: bytes) -> Iterator[pa.RecordBatch]:
         lane = int.from_bytes(payload[:4], "big")
@@ -99,6 +110,8 @@ def write_parts(
             answer = _Answer(lane, error=str(error))
         yield pa.record_batch([pa.array([getattr(answer, f.name)], f.type) for f in _ANSWER], _ANSWER)
 
+    if not parts:
+        return Written()
     payloads = [lane.to_bytes(4, "big") + part for lane, part in enumerate(parts)]
     answers = sorted(run_tasks(spark, payloads, work, _SPARK_ANSWER).collect(), key=lambda row: row["lane"])
     written = Written(
@@ -106,6 +119,7 @@ def write_parts(
         tuple(CommitMessage.from_bytes(bytes(m)) for row in answers for m in row["rejects"]),
         sum(row["rows_read"] for row in answers),
         sum(row["rows_written"] for row in answers),
+        tuple(example for row in answers for example in row["examples"])[:EXAMPLES],
     )
     for row in answers:
         if row["error"] is not None:
@@ -115,6 +129,12 @@ def write_parts(
     return written
 
 
+def _sentence(reject: Mapping[str, Any]) -> str:
+    line = "" if reject["line"] is None else f":{reject['line']}"
+    column = "" if reject["column"] is None else f", column {reject['column']}"
+    return f"{reject['file']}{line}{column}: {reject['reason']}"
+
+
 _ANSWER = pa.schema(
     [
         ("lane", pa.int32()),
@@ -122,9 +142,11 @@ _ANSWER = pa.schema(
         ("rejects", pa.list_(pa.binary())),
         ("rows_read", pa.int64()),
         ("rows_written", pa.int64()),
+        ("examples", pa.list_(pa.string())),
         ("error", pa.string()),
     ]
 )
 _SPARK_ANSWER = (
-    "lane int, messages array<binary>, rejects array<binary>, rows_read bigint, rows_written bigint, error string"
+    "lane int, messages array<binary>, rejects array<binary>, rows_read bigint, rows_written bigint, "
+    "examples array<string>, error string"
 )

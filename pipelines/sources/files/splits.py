@@ -5,7 +5,6 @@ A line belongs to the split that contains its first byte. So splits that cover a
 
 from __future__ import annotations
 
-import heapq
 import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -51,17 +50,21 @@ def plan_splits(
 
 
 def pack(splits: Sequence[FileSplit], tasks: int) -> list[list[FileSplit]]:
-    """Group the splits into at most ``tasks`` groups of similar size, each in the order of paths and positions.
+    """Cut the splits, in the order of paths and positions, into at most ``tasks`` consecutive groups of similar size.
 
-    The largest splits are placed first, each in the group with the fewest bytes.
+    The groups follow each other, because a load gives rows of a later group precedence over those of an earlier one.
     """
     if tasks < 1:
         raise PipelineError(f"the number of tasks must be at least 1, not {tasks}")
-    groups: list[list[FileSplit]] = [[] for _ in range(min(tasks, len(splits)))]
-    loads = [(0, number) for number in range(len(groups))]
-    for split in sorted(splits, key=lambda s: (-s.size, s.file.path, s.start)):
-        load, number = heapq.heappop(loads)
-        groups[number].append(split)
-        heapq.heappush(loads, (load + max(1, split.size), number))
-    ordered = [sorted(group, key=lambda s: (s.file.path, s.start)) for group in groups]
-    return sorted(ordered, key=lambda group: (group[0].file.path, group[0].start))
+    ordered = sorted(splits, key=lambda s: (s.file.path, s.start))
+    total = sum(max(1, split.size) for split in ordered)
+    groups: list[list[FileSplit]] = []
+    seen = number = 0
+    for split in ordered:
+        middle = seen + max(1, split.size) / 2
+        if not groups or middle * tasks >= total * number:
+            groups.append([])
+            number = int(middle * tasks / total) + 1
+        groups[-1].append(split)
+        seen += max(1, split.size)
+    return groups

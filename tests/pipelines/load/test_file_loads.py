@@ -60,7 +60,8 @@ def test_read_is_written_plus_rejected(orders):
 
 def test_too_many_rejects_publish_nothing(orders):
     orders.declare("shop.orders", ORDERS.replace("0.5", "0.1"))
-    with pytest.raises(AuditFailed, match=r"1 of 5 rows do not fit \(20.0%\), and rejects.max_share is 10.0%"):
+    told = r"1 of 5 rows do not fit \(20.0%\), and rejects.max_share is 10.0%; .*02\.csv:3, column amount: 'x' is not"
+    with pytest.raises(AuditFailed, match=told):
         orders.load("shop.orders")
     assert orders.rows("shop.orders") == []
     assert orders.rows("shop.orders__rejects") == []
@@ -123,9 +124,13 @@ def test_a_changed_file_is_told_or_loaded_or_refused(lake):
     lake.declare("log.events", EVENTS.replace('"in/*.csv"', '"in/*.csv", changed: fail'))
     with pytest.raises(PipelineError, match=r"a\.csv changed after it was loaded"):
         lake.load("log.events")
-    lake.declare("log.events", EVENTS.replace('"in/*.csv"', '"in/*.csv", changed: load'))
-    assert lake.load("log.events").details["files_read"] == 1
-    assert len(lake.rows("log.events")) == 4
+    upserted = EVENTS.replace('"in/*.csv"', '"in/*.csv", changed: load').replace("mode: append", "")
+    upserted = upserted.replace("natural_key", "primary_key")
+    lake.declare("log.more", upserted)
+    lake.load("log.more")
+    lake.file("in/a.csv", "id,text\n1,ONE\n")
+    assert lake.load("log.more").details["files_read"] == 1
+    assert lake.rows("log.more") == [(1, "ONE"), (2, "two"), (5, "five")]
 
 
 def test_of_two_loads_at_the_same_time_the_second_loads_what_is_left(lake, monkeypatch):
@@ -208,15 +213,61 @@ def test_overwritten_partitions_read_all_their_files(lake):
         natural_key: [id]
         partition_by: [day]
         mode: overwrite-partitions
-        partitions: {by: day, start: 2024-01-01}
+        partitions: {by: day, start: 2024-01-01, column: day}
         source: {type: files, path: "in/{date}/*.csv"}
         """,
     )
-    lake.file("in/2024-01-01/a.csv", "day,id\nx,1\n")
+    lake.file("in/2024-01-01/a.csv", "day,id\n2024-01-01,1\n")
+    lake.file("in/2024-01-02/a.csv", "day,id\n2024-01-02,7\n")
+    lake.load("log.days", "2024-01-01", "2024-01-02")
+    lake.file("in/2024-01-01/b.csv", "day,id\n2024-01-01,2\n")
     lake.load("log.days", "2024-01-01")
-    lake.file("in/2024-01-01/b.csv", "day,id\nx,2\n")
-    lake.load("log.days", "2024-01-01")
-    assert lake.rows("log.days") == [("x", 1), ("x", 2)]
+    assert lake.rows("log.days") == [("2024-01-01", 1), ("2024-01-01", 2), ("2024-01-02", 7)]
+    lake.file("in/2024-01-01/a.csv", "day,id\n")
+    lake.file("in/2024-01-01/b.csv", "day,id\n")
+    lake.load("log.days", "2024-01-01", reload=True)
+    assert lake.rows("log.days") == [("2024-01-02", 7)]
+    assert lake.load("log.days", "2024-01-01", reload=True).commits == (4,)
+
+
+def test_of_rows_in_several_tasks_that_of_the_later_file_wins(lake, monkeypatch):
+    monkeypatch.setattr(files, "TASK_BYTES", 10)
+    lake.declare(
+        "shop.stock",
+        """
+        columns: {sku: STRING, count: INT}
+        primary_key: [sku]
+        source: {type: files, path: "in/*.csv"}
+    """,
+    )
+    for number in range(6):
+        rows = "".join(f"s{key},{number}\n" for key in range(20 if number % 2 else 3))
+        lake.file(f"in/{number}.csv", "sku,count\n" + rows)
+    lake.load("shop.stock")
+    assert {count for _, count in lake.rows("shop.stock")} == {5}
+
+
+def test_a_file_without_rows_and_an_empty_file_are_loaded_once(lake):
+    lake.declare("log.events", EVENTS)
+    lake.file("in/a.csv", "id,text\n")
+    assert lake.load("log.events").commits == (1,)
+    lake.file("in/b.csv", "")
+    assert lake.load("log.events").commits == (2,)
+    assert lake.load("log.events").skipped == ("2 files loaded before",)
+
+
+def test_a_blocking_check_also_stops_a_load_without_rows(lake):
+    lake.declare("log.events", EVENTS + "    checks: [{type: row_count, min: 1, block: true}]\n")
+    lake.file("in/a.csv", "id,text\n")
+    with pytest.raises(AuditFailed, match="row_count"):
+        lake.load("log.events")
+    assert lake.table("log.events").latest_snapshot() is None
+
+
+def test_reload_of_a_table_that_is_appended_to_is_refused(lake):
+    lake.declare("log.events", EVENTS)
+    with pytest.raises(PipelineError, match=r"log\.events: reload would append its rows again"):
+        lake.load("log.events", reload=True)
 
 
 @pytest.mark.parametrize(

@@ -67,6 +67,14 @@ def test_a_partition_that_becomes_empty_is_emptied(orders):
     assert orders.rows("shop.months") == [("2024-02", 30)]
 
 
+def test_a_result_that_another_query_replaced_is_computed_again(orders):
+    other = BY_MONTH.replace("sum(amount)", "max(amount)").replace("AS amount FROM", "+ 0L AS amount FROM")
+    for declared, expected in ((BY_MONTH, 30), (other, 20), (BY_MONTH, 30)):
+        orders.declare("shop.months", declared)
+        orders.load("shop.months", "2024-02")
+        assert orders.rows("shop.months") == [("2024-02", expected)]
+
+
 def test_a_query_without_partitions_replaces_everything(orders):
     orders.declare(
         "shop.total",
@@ -132,6 +140,25 @@ def test_a_query_over_changes_sees_what_changed_since_the_last_load(orders):
     orders.load("shop.orders")
     again = orders.load("shop.tens")
     assert (again.rows_written, orders.rows("shop.tens")) == (2, [(1, 10), (2, 100), (3, 80), (4, 90)])
+
+
+@pytest.mark.parametrize("what", ["rolled back", "overwritten"])
+def test_changes_of_an_input_that_was_replaced_are_refused(orders, what):
+    orders.declare("shop.tens", CHANGES)
+    orders.load("shop.tens")
+    table = orders.table("shop.orders")
+    if what == "rolled back":
+        table.write([{"id": 9, "day": None, "amount": 9}])
+        orders.load("shop.tens")
+        table.rollback(snapshot=1)
+        for number in range(3):
+            table.refresh().write([{"id": 8, "day": None, "amount": number}])
+        message = "was rolled back, or the table was re-created"
+    else:
+        table.overwrite([{"id": 9, "day": None, "amount": 9}])
+        message = "is an overwrite, which does not say what it replaced"
+    with pytest.raises(PipelineError, match=f"{message}; load with reload"):
+        orders.load("shop.tens")
 
 
 def test_deleted_rows_are_changes_for_a_table_with_kinds(orders):

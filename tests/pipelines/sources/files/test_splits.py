@@ -1,6 +1,8 @@
 """Splits cover files once; tasks have similar sizes."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from pyspark import cloudpickle
 
 from pipelines.protocol import PipelineError
@@ -46,13 +48,27 @@ def test_other_files_are_whole(path, kind, options):
     assert ranges(path, 10, kind, 4, **options) == [(0, 10)]
 
 
-def test_pack_balances_and_keeps_the_order_of_paths():
-    splits = [FileSplit(file(name, 9), 0, size) for name, size in zip("fedcba", (1, 9, 2, 3, 4, 5), strict=True)]
-    groups = pack(splits, 2)
-    assert [[split.file.path for split in group] for group in groups] == [["a", "b", "d", "f"], ["c", "e"]]
-    assert [sum(split.size for split in group) for group in groups] == [12, 12]
-    assert len(pack(splits, 100)) == 6
+def packed(sizes, tasks):
+    splits = [FileSplit(file(f"{at:03}", 9), 0, size) for at, size in enumerate(sizes)]
+    return [[split.size for split in group] for group in pack(list(reversed(splits)), tasks)]
+
+
+def test_groups_follow_each_other_in_the_order_of_paths():
+    assert packed([5, 4, 3, 2, 9, 1], 2) == [[5, 4, 3], [2, 9, 1]]
+    assert packed([1, 1, 1, 1, 1, 1], 3) == [[1, 1], [1, 1], [1, 1]]
+    assert packed([1, 2, 3], 100) == [[1], [2], [3]]
+    assert packed([100, 1, 1], 2) == [[100], [1, 1]]
+    assert packed([1, 1, 100], 2) == [[1, 1], [100]]
     assert pack([], 3) == []
+
+
+@given(st.lists(st.integers(1, 50), max_size=30), st.integers(1, 8))
+def test_groups_are_consecutive_and_none_is_much_larger_than_its_share(sizes, tasks):
+    groups = packed(sizes, tasks)
+    assert [size for group in groups for size in group] == sizes
+    assert len(groups) <= tasks
+    for group in groups:
+        assert sum(group) <= sum(sizes) / tasks + max(sizes) + 1
 
 
 def test_wrong_sizes():
