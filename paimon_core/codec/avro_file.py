@@ -40,7 +40,7 @@ _RECORDS_PER_WRITE = 64
 
 _PAIMON_NAMES = {"zstd": "zstandard", "none": "null"}
 _FOREIGN_CODECS = ("bzip2", "xz", "lz4")
-_SIZES = {"null": 0, "boolean": 1, "int": 1, "long": 1, "float": 4, "double": 8, "bytes": 1, "string": 1}
+_PRIMITIVES = ("null", "boolean", "int", "long", "float", "double", "bytes", "string")
 
 
 def write_avro(schema: dict[str, Any], records: Iterable[dict[str, Any]], codec: str = "zstandard") -> bytes:
@@ -319,50 +319,50 @@ def array_schema(text: bytes, records_limit: int = MANIFEST_RECORDS) -> Any:
         root = next((branch for branch in schema if branch != "null"), None)
     if not isinstance(root, dict) or root.get("type") != "record":
         raise ValueError("its schema is not a record")
-    known: dict[str, int] = {}
+    known: set[str] = set()
     record, _ = _plain(schema, 0, known)
     if len(known) > records_limit:
         raise ValueError(f"its schema has more than {records_limit} named types")
     return fastavro.parse_schema({"type": "array", "items": record})
 
 
-def _plain(schema: Any, depth: int, known: dict[str, int]) -> tuple[Any, int]:
-    """Return the schema without logical types, and the minimum bytes of a value.
+def _plain(schema: Any, depth: int, known: set[str]) -> tuple[Any, bool]:
+    """Return the schema without logical types, and whether every value takes a byte or more.
 
     Raises ValueError for a schema whose decoded size cannot be bounded.
     """
     if depth > AVRO_DEPTH:
         raise ValueError(f"its schema nests deeper than {AVRO_DEPTH}")
     if isinstance(schema, list):
-        return [_plain(s, depth + 1, known)[0] for s in schema], 1
+        return [_plain(s, depth + 1, known)[0] for s in schema], True
     if isinstance(schema, str):
-        size = _SIZES[schema] if schema in _SIZES else known.get(schema.rpartition(".")[2])
-        if size is None:  # a name is added to ``known`` when its definition is complete
+        # A name is added to ``known`` when its definition is complete.
+        if schema not in _PRIMITIVES and schema.rpartition(".")[2] not in known:
             raise ValueError(f"type {schema} is unknown, or contains itself")
-        return schema, size
+        return schema, schema != "null"
     kind = schema["type"]
     out = {k: v for k, v in schema.items() if k != "logicalType"}
     match kind:
         case "record":
             fields = [(f, *_plain(f["type"], depth + 1, known)) for f in schema["fields"]]
             out["fields"] = [{**f, "type": plain} for f, plain, _ in fields]
-            return out, _define(schema, sum(size for _, _, size in fields), known)
+            return out, _define(schema, any(takes for _, _, takes in fields), known)
         case "array" | "map":
             member = "items" if kind == "array" else "values"
-            out[member], size = _plain(schema[member], depth + 1, known)
-            if size == 0:
+            out[member], takes_bytes = _plain(schema[member], depth + 1, known)
+            if not takes_bytes:
                 raise ValueError(f"the {member} of the type {kind} take no bytes, so their number cannot be bounded")
-            return out, 1
+            return out, True
         case "enum":
-            return out, _define(schema, 1, known)
+            return out, _define(schema, True, known)
         case "fixed":
-            return out, _define(schema, int(schema["size"]), known)
-    out["type"], size = _plain(kind, depth + 1, known)
-    return out, size
+            return out, _define(schema, int(schema["size"]) > 0, known)
+    out["type"], takes_bytes = _plain(kind, depth + 1, known)
+    return out, takes_bytes
 
 
-def _define(schema: dict[str, Any], size: int, known: dict[str, int]) -> int:
-    if size < 1:
+def _define(schema: dict[str, Any], takes_bytes: bool, known: set[str]) -> bool:
+    if not takes_bytes:
         raise ValueError(f"type {schema['name']} takes no bytes")
-    known[schema["name"].rpartition(".")[2]] = size
-    return size
+    known.add(schema["name"].rpartition(".")[2])
+    return True

@@ -63,17 +63,16 @@ def keep_branches(removable: RemovableFiles) -> list[Protected]:
     return protected
 
 
-def keep_own_changelogs(removable: RemovableFiles) -> int:
-    """Keep the files with the changes of the branch's own lasting changelogs; return the number of data files kept.
+def keep_own_changelogs(removable: RemovableFiles) -> None:
+    """Keep the files with the changes of the branch's own lasting changelogs.
 
     When every schema of the branch has a changelog producer, no appended file contains such changes; then nothing is
-    read and the result is 0.
+    read.
     """
     context = removable.context
     ids = context.changelogs.ids()
-    if not ids or not delta_may_be_changelog(context):
-        return 0
-    return removable.keep_changes(map(context.changelogs.read, ids), by_delta=True)
+    if ids and delta_may_be_changelog(context):
+        removable.keep_changes(map(context.changelogs.read, ids), by_delta=True)
 
 
 def delta_may_be_changelog(context: TableContext) -> bool:

@@ -149,6 +149,22 @@ def test_a_type_may_be_named_again():
     assert read_avro(container(schema, block(1, long(1) + long(2))), "m") == [{"a": {"n": 1}, "b": {"n": 2}}]
 
 
+@pytest.mark.parametrize(
+    ("items", "packed", "value"),
+    [
+        ("boolean", b"\x01", True),
+        (["null", "long"], b"\x00", None),
+        ({"type": "array", "items": "long"}, b"\x00", []),
+        ({"type": "enum", "name": "e", "symbols": ["s"]}, b"\x00", "s"),
+        ({"type": "fixed", "name": "f", "size": 1}, b"x", b"x"),
+    ],
+    ids=["boolean", "union", "array", "enum", "fixed"],
+)
+def test_an_array_of_values_of_one_byte_each_is_read(items, packed, value):
+    data = container(field({"type": "array", "items": items}), block(1, long(2) + packed * 2 + b"\x00"))
+    assert read_avro(data, "m") == [{"n": [value, value]}]
+
+
 def test_codecs_that_are_not_built_are_named():
     with pytest.raises(InvalidOption, match="lzo"):
         write_avro(SCHEMA, [], "lzo")
@@ -219,6 +235,9 @@ GARBAGE = {
     "a tower of empty records": container(TOWER, block(1, long(1))),
     "records of no bytes": container(field("null"), block(2**60, b"")),
     "an array of nulls": container(field({"type": "array", "items": "null"}), block(1, long(2**60) + b"\x00")),
+    "an array of fixed values of no bytes": container(
+        field({"type": "array", "items": {"type": "fixed", "name": "f", "size": 0}}), block(1, long(2**60) + b"\x00")
+    ),
     "a block of 2^60 records": container(LONGS, block(2**60, long(1))),
     "a negative count": container(LONGS, block(-1, long(1))),
     "records without bytes": container(LONGS, block(1, b"")),
