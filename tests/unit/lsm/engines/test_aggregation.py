@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -58,6 +60,20 @@ def test_a_single_row_stays_as_it_is():
         rows = result(v_is(function), *keys)
         assert rows[:3] == [(0, "+U", 0, 1), (1, "-D", 1, None), (2, "-U", 2, 7)]
         assert [row[0] for row in result(v_is(function), *keys, drop_deletes=True)] == [0, 3]
+
+
+def test_a_single_retract_is_applied_to_no_value_when_single_rows_are_merged():
+    keys = [[("-D", 5)], [("-U", 7)], [("+U", 1)], [("+I", 1), ("-D", 3)]]
+    merged = [(0, "+I", 0, -5), (1, "+I", 1, -7), (2, "+I", 2, 1), (3, "+I", 4, -2)]
+    engine = replace(v_is("sum"), merges_single_rows=True)
+    assert result(engine, *keys) == result(engine, *keys, drop_deletes=True) == merged
+
+
+def test_a_single_delete_removes_the_record_also_when_single_rows_are_merged():
+    engine = replace(v_is("sum", **REMOVE), merges_single_rows=True)
+    keys = [[("-D", 5)], [("-U", 7)], [("+I", 1), ("-D", 3)]]
+    assert result(engine, *keys) == [(0, "-D", 0, 5), (1, "+I", 1, -7), (2, "-D", 3, 3)]
+    assert result(engine, *keys, drop_deletes=True) == [(1, "+I", 1, -7)]
 
 
 def test_a_column_without_a_function_takes_the_last_value_that_is_not_null():

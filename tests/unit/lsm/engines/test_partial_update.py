@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -65,6 +66,20 @@ def test_a_lone_row_stays_as_it_is(kind):
     for engine in (PLAIN, REMOVING, IGNORING):
         assert merge(engine, "ab", (kind, 1, 1, None)) == [(kind, 1, 1, None)]
     assert merge(GROUPS, "gahbc", (kind, 1, None, 1, 2, 3, 4)) == [(kind, 1, None, 1, 2, 3, 4)]
+
+
+def test_a_lone_retract_resets_its_groups_when_single_rows_are_merged():
+    engine, row = replace(GROUPS, merges_single_rows=True), (DELETE, 1, 2, 7, None, 8, 9)
+    assert merge(engine, "gahbc", row) == [(DELETE, 1, 2, None, None, 8, 9)]
+    assert merge(engine, "gahbc", row, drop_deletes=True) == []
+    # An order of null: the row does not count for the group.
+    assert merge(engine, "gahbc", (INSERT, *row[1:]), drop_deletes=True) == [(INSERT, 1, 2, 7, None, None, 9)]
+
+
+@pytest.mark.parametrize("drop_deletes", [False, True])
+def test_a_lone_retract_that_no_option_allows_is_refused_when_single_rows_are_merged(drop_deletes):
+    with pytest.raises(InvalidRequest, match="ignore-delete"):
+        merge(replace(PLAIN, merges_single_rows=True), "ab", (DELETE, 1, 1, 1), drop_deletes=drop_deletes)
 
 
 def test_a_retract_that_no_option_allows_is_refused():
