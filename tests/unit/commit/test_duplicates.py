@@ -5,8 +5,10 @@ import time
 
 import pytest
 
+from paimon_core.commit.base import Base
+from paimon_core.commit.changes import changes_of
 from paimon_core.commit.committer import commit
-from paimon_core.commit.duplicates import DELTAS_READ
+from paimon_core.commit.duplicates import DELTAS_READ, added_before
 from paimon_core.errors import CommitConflict
 from paimon_core.storage.paths import FileNames
 from tests.support.fake_tables import append, fake_file, fake_table, message, reopened
@@ -102,3 +104,28 @@ def test_a_file_made_less_than_26_hours_after_the_newest_snapshots_is_looked_for
         append(context, now_millis=before)
     with pytest.raises(CommitConflict, match="is already in the table"):
         append(context, file)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "found"),
+    [
+        (1, 1, True),
+        (0, 1, True),
+        (1, 2, True),
+        (0, 0, False),
+        (2, 3, False),
+        (None, 0, True),
+        (2, None, True),
+        (None, None, True),
+    ],
+)
+def test_a_manifest_is_searched_unless_its_range_of_buckets_leaves_the_file_out(low, high, found):
+    context = fake_table()
+    file = fake_file(context, bucket=1)
+    for one in (file, fake_file(context, bucket=1)):
+        commit([message(context, one, bucket=1)], context=context, user="u")
+    context.snapshots.delete([1])
+    base = Base(context, context.snapshots.latest())
+    vars(base)["manifests"] = [dataclasses.replace(m, min_bucket=low, max_bucket=high) for m in base.manifests]
+    (change,) = changes_of([message(context, file, bucket=1)])
+    assert [entry for entry, _ in added_before(base, change.entries)] == (change.entries if found else [])

@@ -4,10 +4,13 @@ from dataclasses import replace
 
 import pytest
 
+from paimon_core.commit import snapshot_chain
 from paimon_core.commit.committer import commit
 from paimon_core.commit.snapshot_chain import descends_from, in_chain
+from paimon_core.errors import CorruptTable
 from paimon_core.table.commit_request import CommitRequest
-from tests.support.fake_tables import append, expire_all, fake_file, fake_table, live, message
+from tests.support.fake_tables import append, expire_all, fake_file, fake_table, live, message, reopened
+from tests.support.faulty_storage import FaultyStorage
 
 pytestmark = pytest.mark.usefixtures("fake_rows")
 
@@ -70,3 +73,51 @@ def test_without_a_link_the_manifests_tell_a_snapshot_from_another_one_with_the_
     following = replace(append(context), base=None)
     assert descends_from(context, following, kept)
     assert not descends_from(context, following, lost)
+
+
+def test_an_orphaned_snapshot_is_recognized_when_the_snapshot_above_it_expires_meanwhile():
+    context = fake_table()
+    orphaned_snapshot(context)
+    storage = FaultyStorage(context.storage)
+    storage.before("read", "snapshot-3", lambda: context.snapshots.delete([3]))
+    assert not in_chain(reopened(context, storage), context.snapshots.read(2))
+    assert context.snapshots.ids() == [2, 4]
+
+
+def test_a_snapshot_counts_as_in_the_chain_when_all_snapshots_above_it_expire_meanwhile(monkeypatch):
+    monkeypatch.setattr(snapshot_chain, "SNAPSHOT_TRIES", 1)
+    context = fake_table()
+    orphaned_snapshot(context)
+    storage = FaultyStorage(context.storage)
+    storage.before("read", "snapshot-3", lambda: context.snapshots.delete([3]))
+    assert in_chain(reopened(context, storage), context.snapshots.read(2))
+
+
+def test_a_snapshot_is_in_the_chain_when_the_manifests_above_it_cannot_be_read():
+    context = fake_table()
+    first, _, third = (append(context) for _ in range(3))
+    context.snapshots.delete([2])
+    context.storage.delete([context.paths.manifest(third.base_manifest_list)])
+    assert in_chain(reopened(context, context.storage), first)
+
+
+def test_after_a_merge_of_manifests_the_files_that_a_snapshot_added_tell_whether_a_later_one_descends_from_it():
+    context = fake_table(**{"manifest.merge-min-count": "2"})
+    first, second = append(context), append(context)
+    context.snapshots.delete([2])
+    for _ in range(3):
+        last = append(context)
+    assert descends_from(context, last, first)
+    assert not descends_from(context, last, second)
+
+
+def test_a_snapshot_that_added_no_file_cannot_be_recognized_in_merged_manifests():
+    context = fake_table(**{"manifest.merge-min-count": "2"})
+    file = fake_file(context)
+    append(context, file)
+    (deletion,) = commit([message(context, deleted=(file,))], context=context, user="u")
+    for _ in range(3):
+        last = append(context)
+    with pytest.raises(CorruptTable, match="the older snapshot added no file"):
+        descends_from(context, last, deletion)
+    assert in_chain(context, deletion)

@@ -72,6 +72,29 @@ def test_only_some_buckets():
     assert names(table.plan(buckets={1, 3})) == ["b1", "b3"]
 
 
+@pytest.mark.parametrize(("low", "high"), [(None, 0), (3, None), (None, None)])
+def test_a_manifest_that_does_not_state_its_range_of_buckets_is_opened(low, high):
+    table = MetadataTable(KEYED)
+    table.commit(table.entry(keyed("b1", 0, 9), bucket=1))
+    store, snapshot = table.manifests(), table.snapshot()
+    (manifest,) = store.manifests_of(snapshot)
+    delta, size = store.write_list([replace(manifest, min_bucket=low, max_bucket=high)])
+    plan = table.plan(
+        buckets={1}, snapshot=replace(snapshot, delta_manifest_list=delta, delta_manifest_list_size=size)
+    )
+    assert names(plan) == ["b1"]
+
+
+def test_the_number_of_files_is_at_least_what_is_found_when_the_manifests_state_less():
+    table = MetadataTable(KEYED)
+    gone = [table.entry(keyed(f"gone-{n}", 0, 9), kind=FileKind.DELETE) for n in range(4)]
+    kept = [table.entry(keyed(f"b{b}", 0, 9), bucket=b) for b in (0, 1)]
+    table.commit(*kept, table.entry(keyed("high", 50, 90)), *gone)
+    plan = table.plan(col("k") < 5, buckets={0})
+    assert (plan.counts.files_selected, plan.counts.pruned_by_bucket, plan.counts.pruned_by_key) == (1, 1, 1)
+    assert (plan.counts.files_total, plan.counts.pruned_by_partition) == (3, 0)
+
+
 def test_partitions_are_pruned_by_manifest_then_by_entry():
     table = MetadataTable(EVENTS)
     table.commit(*(table.entry(data_file(EVENTS, f"m{day}"), MAY_1 + day) for day in range(3)))
