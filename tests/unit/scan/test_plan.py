@@ -79,9 +79,7 @@ def test_a_manifest_that_does_not_state_its_range_of_buckets_is_opened(low, high
     store, snapshot = table.manifests(), table.snapshot()
     (manifest,) = store.manifests_of(snapshot)
     delta, size = store.write_list([replace(manifest, min_bucket=low, max_bucket=high)])
-    plan = table.plan(
-        buckets={1}, snapshot=replace(snapshot, delta_manifest_list=delta, delta_manifest_list_size=size)
-    )
+    plan = table.plan(buckets={1}, snapshot=replace(snapshot, delta_manifest_list=delta, delta_manifest_list_size=size))
     assert names(plan) == ["b1"]
 
 
