@@ -5,11 +5,13 @@ import time
 
 import pytest
 
+from paimon_core.commit import duplicates
 from paimon_core.commit.base import Base
 from paimon_core.commit.changes import changes_of
 from paimon_core.commit.committer import commit
 from paimon_core.commit.duplicates import DELTAS_READ, added_before
 from paimon_core.errors import CommitConflict
+from paimon_core.metadata.local_time import epoch_millis
 from paimon_core.storage.paths import FileNames
 from tests.support.fake_tables import append, fake_file, fake_table, message, reopened
 from tests.support.faulty_storage import FaultyStorage
@@ -129,3 +131,48 @@ def test_a_manifest_is_searched_unless_its_range_of_buckets_leaves_the_file_out(
     vars(base)["manifests"] = [dataclasses.replace(m, min_bucket=low, max_bucket=high) for m in base.manifests]
     (change,) = changes_of([message(context, file, bucket=1)])
     assert [entry for entry, _ in added_before(base, change.entries)] == (change.entries if found else [])
+
+
+def found_before(context, *messages):
+    """Return the names of those new files of the messages that the table has or had."""
+    (change,) = changes_of(messages)
+    return [e.file.file_name for e, _ in added_before(Base(context, context.snapshots.latest()), change.entries)]
+
+
+@pytest.mark.parametrize(
+    ("oldest_delta", "searched"), [(0, True), (-1, False)], ids=["26 hours before", "26 hours and a millisecond before"]
+)
+def test_all_manifests_are_searched_unless_the_oldest_delta_is_more_than_26_hours_older_than_the_file(
+    monkeypatch, oldest_delta, searched
+):
+    monkeypatch.setattr(duplicates, "DELTAS_READ", 2)
+    context = fake_table()
+    file = dataclasses.replace(fake_file(context), creation_time_millis=1_700_000_000_000)
+    before = epoch_millis(file.creation_time_millis) - 26 * 3_600_000
+    append(context, file, now_millis=before - 9)
+    for millis in (-9, oldest_delta, 0):
+        append(context, now_millis=before + millis)
+    assert found_before(context, message(context, file)) == ([file.file_name] if searched else [])
+
+
+def test_an_old_file_is_found_beside_a_new_one(monkeypatch):
+    monkeypatch.setattr(duplicates, "DELTAS_READ", 2)
+    context = fake_table()
+    old, new = aged(fake_file(context), -20), fake_file(context)
+    long_ago = time.time_ns() // 1_000_000 - 10 * DAY
+    append(context, old, now_millis=long_ago)
+    for _ in range(3):
+        append(context, now_millis=long_ago)
+    assert found_before(context, message(context, new, old)) == [old.file_name]
+
+
+def test_a_file_is_found_beside_one_of_another_bucket_and_in_any_block_of_a_manifest():
+    context = fake_table(bucket="2")
+    files = [fake_file(context, bucket=1) for _ in range(400)]
+    commit([message(context, *files, bucket=1)], context=context, user="u")
+    (manifest,) = context.manifests.manifests_of(append(context))[:1]
+    assert len(list(context.manifests.blocks_of(manifest))) > 1
+    context.snapshots.delete([1])
+    for file in (files[0], files[-1]):
+        messages = [message(context, fake_file(context)), message(context, file, bucket=1)]
+        assert found_before(context, *messages) == [file.file_name]
