@@ -8,6 +8,7 @@ import pytest
 
 from paimon_core.codec.avro_file import read_avro, write_avro
 from paimon_core.errors import CorruptTable, InvalidOption, UnsupportedFeature
+from paimon_core.limits import AVRO_DEPTH
 
 SCHEMA = {
     "type": "record",
@@ -308,3 +309,36 @@ def test_a_file_cut_short_is_found_unless_the_cut_is_between_blocks(codec):
             with pytest.raises(CorruptTable):
                 read_avro(data[:length], "m")
     assert read_avro(data[:header], "m") == []
+
+
+def arrays_in_records(levels: int) -> object:
+    """Nest arrays in 50 records."""
+    schema: object = "long"
+    for _ in range(levels - 50):
+        schema = {"type": "array", "items": schema}
+    for number in range(50):
+        schema = {"type": "record", "name": f"r{number}", "fields": [{"name": "n", "type": schema}]}
+    return schema
+
+
+def unions_in_arrays(levels: int) -> object:
+    """Nest a union and its array, two levels at a time, in a record."""
+    schema: object = "long"
+    for _ in range(levels // 2):
+        schema = ["null", {"type": "array", "items": schema}]
+    return field(schema)
+
+
+@pytest.mark.parametrize(
+    ("schema", "deeper"),
+    [
+        (nested(AVRO_DEPTH - 1), nested(AVRO_DEPTH)),
+        (arrays_in_records(AVRO_DEPTH), arrays_in_records(AVRO_DEPTH + 1)),
+        (unions_in_arrays(AVRO_DEPTH - 2), unions_in_arrays(AVRO_DEPTH + 1)),
+    ],
+    ids=["arrays", "records", "unions"],
+)
+def test_a_schema_nests_as_deep_as_the_limit_and_not_deeper(schema, deeper):
+    assert read_avro(container(schema), "m") == []
+    with pytest.raises(CorruptTable, match="nests deeper than"):
+        read_avro(container(deeper), "m")
