@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import date, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from paimon_core import col
@@ -18,30 +18,58 @@ FORMATS = {"hour": "%Y-%m-%d-%H:%M", "day": "%Y-%m-%d", "week": "%Y-%m-%d", "mon
 """How the keys of partitions by time are written; a week is named by its first day, a Sunday."""
 
 
-def check_key(partitions: Partitions, key: str, table: str) -> None:
-    """Raise PipelineError for a key that the declaration does not have."""
+def check_key(partitions: Partitions, key: str, table: str, now: datetime | None = None) -> None:
+    """Raise PipelineError for a key that the declaration does not have at ``now``, a time with a zone."""
     if partitions.by_time:
-        begin, _ = window(partitions, key, table)
+        begin, end = window(partitions, key, table)
         first, last = partitions.start, partitions.end
         if (first and begin.date() < first) or (last and begin.date() > last):
             raise PipelineError(f"{table} has no partition {key}: its partitions run from {first} to {last or 'now'}")
+        if _exists_from(partitions, begin, end) > (now or datetime.now(UTC)):
+            raise PipelineError(
+                f"{table} has no partition {key} yet: the {partitions.by} ends at {end} in {partitions.timezone}, and "
+                f"end_offset is {partitions.end_offset}"
+            )
     elif partitions.by == "static" and key not in partitions.values:
         raise PipelineError(f"{table} has no partition {key!r}: its partitions are {', '.join(partitions.values)}")
 
 
 def window(partitions: Partitions, key: str, table: str) -> tuple[datetime, datetime]:
     """Return the begin and the end (exclusive) of a partition by time, in its time zone but without a zone."""
+    form = FORMATS[partitions.by]
     try:
-        begin = datetime.strptime(key, FORMATS[partitions.by])
-    except ValueError:
-        raise PipelineError(
-            f"{table}: {key!r} is no partition by {partitions.by}; keys are like "
-            f"{datetime(2024, 1, 7, 5).strftime(FORMATS[partitions.by])}"
-        ) from None
-    if partitions.by == "month":
-        return begin, (begin.replace(day=28) + timedelta(days=4)).replace(day=1)
-    length = {"hour": timedelta(hours=1), "day": timedelta(days=1), "week": timedelta(days=7)}[partitions.by]
-    return begin, begin + length
+        begin = datetime.strptime(key, form)
+        end = _moved(begin, partitions.by, 1)
+        # strptime accepts 2024-1-5 too, which another run would load again as 2024-01-05
+        is_key = begin.strftime(form) == key and not begin.minute
+        if is_key and (partitions.by != "week" or begin.isoweekday() == 7):
+            return begin, end
+    except (ValueError, OverflowError):
+        pass
+    week = ", the Sunday that the week begins with" if partitions.by == "week" else ""
+    raise PipelineError(
+        f"{table}: {key!r} is no partition by {partitions.by}; keys are like "
+        f"{datetime(2024, 1, 7, 5).strftime(form)}{week}"
+    )
+
+
+def _moved(begin: datetime, by: str, count: int) -> datetime:
+    """Return the begin of the window that lies ``count`` windows after another; raises OverflowError or ValueError."""
+    if by == "month":
+        months = begin.year * 12 + begin.month - 1 + count
+        return begin.replace(year=months // 12, month=months % 12 + 1)
+    return begin + count * {"hour": timedelta(hours=1), "day": timedelta(days=1), "week": timedelta(days=7)}[by]
+
+
+def _exists_from(partitions: Partitions, begin: datetime, end: datetime) -> datetime:
+    """Return when a partition begins to exist: at its end, but ``end_offset`` windows earlier."""
+    zone, offset = ZoneInfo(partitions.timezone), partitions.end_offset
+    try:
+        if partitions.by == "hour":  # hours have the same length also when the clocks change
+            return begin.replace(tzinfo=zone).astimezone(UTC) + timedelta(hours=1 - offset)
+        return _moved(end, partitions.by, -offset).replace(tzinfo=zone).astimezone(UTC)
+    except (ValueError, OverflowError):
+        return (datetime.min if offset > 0 else datetime.max).replace(tzinfo=UTC)
 
 
 def rows_of(spec: TableSpec, view: TableView, keys: Sequence[str], of: Partitions) -> Predicate:
