@@ -3,7 +3,6 @@
 import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
-from urllib.parse import urlsplit
 
 import dagster as dg
 
@@ -16,7 +15,7 @@ from pipelines.finding import Finding
 from pipelines.lake import Settings, TableSpec
 from pipelines.lake.agreement import inputs_of
 from pipelines.lake.sources import DatabaseSource, FilesSource
-from pipelines.protocol import AuditFailed, StepResult
+from pipelines.protocol import AuditFailed, PipelineError, StepResult
 from pipelines.session import Spark
 
 _USER = re.compile(r"://[^/@]*@")
@@ -108,11 +107,9 @@ def dependencies(
     outside = source_spec(settings, spec, translator)
     if outside is not None:
         return [outside]
-    by_rejects = {one.rejects_table: one for one in settings.tables.values()}
     deps: list[dg.AssetSpec | dg.AssetDep] = []
     for name in inputs_of(spec):
-        # The rejected rows of a table are written by its loads.
-        found = settings.tables.get(name) or by_rejects[name]
+        found = settings.table(name)
         deps.append(dg.AssetDep(translator.asset_key(found), partition_mapping=mapping(found, spec)))
     return deps
 
@@ -129,10 +126,9 @@ def source_spec(settings: Settings, spec: TableSpec, translator: PaimonTranslato
                 "paimon/format": kind or "by the ending of the path",
             }
         case DatabaseSource() as database:
-            place = urlsplit(database.url)
-            kind = {"postgresql": "postgres"}.get(place.scheme, place.scheme)
-            where = place.path if place.scheme == "sqlite" else f"{place.hostname or ''}{place.path}"
-            metadata = {"paimon/database": f"{place.scheme}://{where}", "paimon/table": database.table or "a query"}
+            scheme = database.url.partition("://")[0]
+            kind = {"postgresql": "postgres"}.get(scheme, scheme)
+            metadata = {"paimon/database": _place(settings, database), "paimon/table": database.table or "a query"}
         case _:
             return None
     return dg.AssetSpec(
@@ -142,3 +138,13 @@ def source_spec(settings: Settings, spec: TableSpec, translator: PaimonTranslato
         kinds={kind} if kind else set(),
         metadata=metadata,
     )
+
+
+def _place(settings: Settings, source: DatabaseSource) -> str:
+    """Return the URL of a database without user and password; only its kind where the URL has another form."""
+    from pipelines.sources.database import open_database
+
+    try:
+        return open_database(source.url, table=source.table, query=source.query, folder=settings.folder).place
+    except PipelineError:  # a load says what is wrong; parts of the URL could be those of a password
+        return source.url.partition("://")[0]

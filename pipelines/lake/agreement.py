@@ -25,7 +25,8 @@ def disagreements(settings: Settings) -> list[str]:
 
 def early_disagreements(settings: Settings) -> list[str]:
     """Return the broken rules that need only the declarations; ``load_settings`` refuses a lake with one."""
-    rules = (*_names(settings.tables), *_inputs(settings.tables), *_cycles(settings.tables))
+    tables = settings.tables
+    rules = (*_names(tables), *_inputs(tables), *_cycles(tables), *_query_files(tables))
     return [_said(settings, *one) for one in rules]
 
 
@@ -56,12 +57,14 @@ def _names(tables: Mapping[str, TableSpec]) -> Iterator[Rule]:
 
 
 def _inputs(tables: Mapping[str, TableSpec]) -> Iterator[Rule]:
-    known = [*tables, *(spec.rejects_table for spec in tables.values())]
+    rejects = {spec.rejects_table for spec in tables.values()}
     for name, spec in sorted(tables.items()):
         inputs, key = inputs_of(spec), ("source", "inputs")
         for one in inputs:
-            if one not in known:
-                yield name, key, f"source.inputs names {one}, which is not declared{nearest(one, known)}"
+            if one not in tables and one in rejects:
+                yield name, key, f"source.inputs names {one}: tables of rejects cannot be inputs yet"
+            elif one not in tables:
+                yield name, key, f"source.inputs names {one}, which is not declared{nearest(one, list(tables))}"
             elif inputs.count(one) > 1:
                 yield name, key, f"source.inputs names {one} twice"
                 break
@@ -85,6 +88,13 @@ def _cycles(tables: Mapping[str, TableSpec]) -> Iterator[Rule]:
             done.add(name)
             path.append(name)
             waiting += [(one, depth + 1) for one in sorted(inputs_of(tables[name]), reverse=True) if one in tables]
+
+
+def _query_files(tables: Mapping[str, TableSpec]) -> Iterator[Rule]:
+    for name, spec in sorted(tables.items()):
+        file = spec.source.file if isinstance(spec.source, SqlSource) else ""
+        if file.startswith("/") or ".." in file.split("/") or "\0" in file:
+            yield name, ("source", "file"), f"source.file: {file!r:.80} must be a relative path inside of the folder"
 
 
 def _of_table(settings: Settings, spec: TableSpec) -> Iterator[tuple[tuple[str, ...], str]]:

@@ -33,7 +33,7 @@ _HOST = r"(?:[\w.-]*|\[[0-9A-Fa-f:.]+\])(?::\d*)?"
 _POSTGRESQL = re.compile(
     rf"postgresql://(?:(?P<user>(?:(?!:){_CHARACTER})*)(?::(?P<password>{_CHARACTER}*))?@)?"
     rf"(?P<hosts>{_HOST}(?:,{_HOST})*)(?P<path>/[\w.~%-]*)?"
-    r"(?:\?(?P<parameters>\w+=(?:[^&=\s%]|%(?!00)[0-9A-Fa-f]{2})*(?:&\w+=(?:[^&=\s%]|%(?!00)[0-9A-Fa-f]{2})*)*))?"
+    r"(?:\?(?P<parameters>\w+=(?:[^&=@\s%]|%(?!00)[0-9A-Fa-f]{2})*(?:&\w+=(?:[^&=@\s%]|%(?!00)[0-9A-Fa-f]{2})*)*))?"
 )
 _SNAPSHOT = re.compile(r"[0-9A-Fa-f-]{1,60}")
 _PREFIX = re.compile(r"^.*?\b(?:ERROR|FATAL): +|^[A-Z_]+: (?:\[\w+\] )?(?:Failed to [\w ]+: )?", re.DOTALL)

@@ -70,17 +70,32 @@ def test_sources_are_shown_without_credentials(settings: Settings) -> None:
     definitions = build_definitions(settings)
     specs = {spec.key.to_user_string(): spec for spec in definitions.resolve_all_asset_specs()}
     database, files = specs["source/dim/customers"], specs["source/ods/orders"]
-    assert database.metadata["paimon/database"] == "postgresql://host/shop"
+    assert database.metadata["paimon/database"] == "postgresql://host:5432/shop"
     assert files.metadata["paimon/path"] == "data/{date}.csv"
     assert {database.group_name, files.group_name} == {"source"}
     assert "secret" not in repr(specs)
 
 
-def test_rejected_rows_as_an_input_come_from_the_loads_of_their_table(tmp_path: Path) -> None:
-    wrong = "source: {type: sql, query: select 1, inputs: [ods.t__rejects]}\n"
-    settings = declared_lake(tmp_path / "lake", {"ods.t": ORDERS, "dws.wrong": wrong})
-    (dep,) = asset(build_definitions(settings), "dws.wrong").get_asset_spec().deps
-    assert dep.asset_key.to_user_string() == "ods/t"
+@pytest.mark.parametrize(
+    ("secret", "shown"),
+    [
+        ("pa/canary", "postgresql"),
+        ("12?x=a/canary", "postgresql"),
+        ("pa@canary", "postgresql"),
+        ("pa canary", "postgresql"),
+        ("[canary", "postgresql://host:5432/shop"),
+    ],
+)
+def test_a_password_with_unusual_characters_is_not_shown_and_definitions_load(
+    secret: str, shown: str, settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SHOP_PASSWORD", secret)
+    changed = declared_lake(tmp_path / "other", {"dim.customers": CUSTOMERS})
+    definitions = build_definitions(changed)
+    dg.Definitions.validate_loadable(definitions)
+    specs = {spec.key.to_user_string(): spec for spec in definitions.resolve_all_asset_specs()}
+    assert specs["source/dim/customers"].metadata["paimon/database"] == shown
+    assert "canary" not in repr(specs)
 
 
 def test_a_translator_changes_keys_groups_pools_and_tags_everywhere(settings: Settings) -> None:

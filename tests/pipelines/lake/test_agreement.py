@@ -41,7 +41,7 @@ def found(lake: Path) -> list[str]:
 
 def test_a_lake_that_agrees(lake: Path) -> None:
     (lake / "daily.sql").write_text("SELECT 1")
-    declare(lake, "shop.daily", sql("[shop.orders, shop.orders__rejects]"), "partitions: {by: day, start: 2024-01-01}")
+    declare(lake, "shop.daily", sql("shop.orders"), "partitions: {by: day, start: 2024-01-01}")
     declare(lake, "shop.monthly", "source: {type: sql, file: daily.sql, inputs: shop.daily}")
     assert found(lake) == []
 
@@ -51,6 +51,12 @@ def test_a_lake_that_agrees(lake: Path) -> None:
     [
         ({"shop.day": sql("shop.order")}, "shop.day.yaml:3: source.inputs names shop.order, which is not declared; did you "
          "mean shop.orders?"),
+        ({"shop.day": sql("shop.orders__rejects")}, "shop.day.yaml:3: source.inputs names shop.orders__rejects: tables of "
+         "rejects cannot be inputs yet"),
+        ({"shop.day": "source: {type: sql, file: /etc/day.sql, inputs: shop.orders}"}, "shop.day.yaml:3: source.file: "
+         "'/etc/day.sql' must be a relative path inside of the folder"),
+        ({"shop.day": "source: {type: sql, file: sql/../../day.sql, inputs: shop.orders}"}, "shop.day.yaml:3: source.file: "
+         "'sql/../../day.sql' must be a relative path inside of the folder"),
         ({"shop.day": sql("[shop.orders, shop.orders]")}, "shop.day.yaml:3: source.inputs names shop.orders twice"),
         ({"shop.day": sql("shop.day")}, "shop.day.yaml:3: the inputs form a cycle: shop.day <- shop.day"),
         ({"a.a": sql("a.c"), "a.b": sql("[a.a, shop.orders]"), "a.c": "source: {type: python, function: m:f, inputs: a.b}"},

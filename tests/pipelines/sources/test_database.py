@@ -301,6 +301,7 @@ ODD = "p%40ss%2Fcanary"
         ("postgresql://lake:canary%zz@127.0.0.1/postgres", "is not of the form"),
         ("postgresql://lake:canary@x@127.0.0.1/postgres", "is not of the form"),
         ("postgresql://lake:canary", "is not of the form"),
+        ("postgresql://lake:12?x=canary/x@127.0.0.1/postgres", "is not of the form"),
         ("postgresql://h/d?password=canary=1", "is not of the form"),
     ],
 )
