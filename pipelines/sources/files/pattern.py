@@ -148,8 +148,12 @@ class PathPattern:
         if self.word is None:
             raise PipelineError(f"path {self.text!r} has no place for the partition {key!r}: add one such as {{date}}")
         if not self.is_time:
-            if not key or "/" in key:
-                raise PipelineError(f"path {self.text!r}: partition {key!r} cannot be part of a file name")
+            # listings skip names that begin with a point or an underscore; '..' would leave the directory
+            if not key or key[0] in "._" or "/" in key or "\0" in key:
+                raise PipelineError(
+                    f"path {self.text!r}: partition {key!r} cannot be part of a file name: it must not be empty, begin "
+                    "with '.' or '_', or contain '/' or NUL"
+                )
         else:
             try:
                 at = datetime.strptime(key, KEYS[self.word])

@@ -146,6 +146,12 @@ def test_wrong_patterns(pattern, text):
         ("/a/b.csv", "x", "has no place for the partition 'x'"),
         ("/a/{date}", "2024-02-30", "must have the form %Y-%m-%d"),
         ("/a/{region}", "../x", "cannot be part of a file name"),
+        ("/a/{region}/b.csv", "..", "cannot be part of a file name"),
+        ("/a/{region}/b.csv", ".", "cannot be part of a file name"),
+        ("/a/{region}", ".x", "cannot be part of a file name"),
+        ("/a/{region}", "_x", "cannot be part of a file name"),
+        ("/a/{region}", "x\0y", "cannot be part of a file name"),
+        ("/a/{region}", "", "cannot be part of a file name"),
     ],
 )
 def test_wrong_partitions(pattern, key, text):
