@@ -110,8 +110,9 @@ class DatabaseSource(Model):
     split: str = ""
     """A column of whole numbers; its range is read in ``parts`` parallel parts. The parts of a load see PostgreSQL at
     one moment. Those of SQLite do not: a row whose value here changes meanwhile may be read twice or not at all."""
-    parts: Annotated[int, Field(ge=1, le=1000)] = 4
-    """The number of parts that are read in parallel; needs ``split``."""
+    parts: Annotated[int, Field(ge=1, le=16)] = 4
+    """The number of parts that are read in parallel; needs ``split``. At most 16: each adds a sorted run to the buckets
+    of a table with a key."""
 
     @model_validator(mode="after")
     def _one_query(self) -> DatabaseSource:

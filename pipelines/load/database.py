@@ -77,7 +77,7 @@ class DatabaseLoads:
             if not source.watermark:
                 return PlannedLoad(lambda: self._write(step, read), entries, {}, replacement(step, None))
             column = found_column(database.name, connection.schema().names, source.watermark)
-            low = self._loaded(step, column)
+            low = self._loaded(step, column, database)
             high, nulls = _bounds(connection, column, low, source.lag)
         told: dict[str, str | int | float] = {"rows_without_watermark": nulls} if nulls else {}
         if high is None:
@@ -86,7 +86,7 @@ class DatabaseLoads:
             return [f"no row of {database.name} has a watermark {column!r}{above}{left_out}"]
         read = _Read(read.database, read.shape, read.rows, tuple(window(column, low, high)), read.split)
         told["watermark"] = high.value
-        entries[WATERMARK] = json.dumps(high.to_json())
+        entries[WATERMARK] = json.dumps({**high.to_json(), **self._origin(database)})
         return PlannedLoad(lambda: self._write(step, read), entries, told, replacement(step, None))
 
     def _read(self, step: LoadStep, database: Database, connection: Connection) -> _Read:
@@ -102,14 +102,31 @@ class DatabaseLoads:
                 raise PipelineError(f"{database.name}: source.split {split!r} has the type {kind}, not whole numbers")
         return _Read(database, shape, rows, (), split)
 
-    def _loaded(self, step: LoadStep, column: str) -> Mark | None:
+    def _origin(self, database: Database) -> dict[str, str]:
+        """Return what a watermark belongs to: the place of the database, and a digest of the table or query."""
+        what = json.dumps([self._source.table, self._source.query.strip()])
+        return {"database": database.place, "relation": hashlib.sha256(what.encode()).hexdigest()[:24]}
+
+    def _loaded(self, step: LoadStep, column: str, database: Database) -> Mark | None:
+        """Return the watermark of the ledger; raises PipelineError for one of another column, table or database."""
         if step.reload or step.ledger.watermark is None:
             return None
-        mark = Mark.from_json(step.ledger.watermark)
+        entry = step.ledger.watermark
+        origin = self._origin(database)
+        given = {name: entry.get(name) for name in origin} if isinstance(entry, dict) else {}
+        values = {name: one for name, one in entry.items() if name not in origin} if isinstance(entry, dict) else entry
+        mark = Mark.from_json(values)
         if mark.column != column:
             raise PipelineError(
                 f"source.watermark is {column!r}, and the rows up to {mark.value} of {mark.column!r} were loaded: "
                 "load the table with reload, or name the old column"
+            )
+        if given != origin:
+            other = "another table or query of it" if given["database"] == origin["database"] else given["database"]
+            raise PipelineError(
+                f"the source is {database.name}, and the rows up to {mark.value} of {column!r} were loaded from "
+                f"{other or 'a database that the ledger does not name'}: load the table with reload, or name the old "
+                "source"
             )
         return mark
 

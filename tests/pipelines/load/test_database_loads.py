@@ -81,7 +81,11 @@ def test_a_load_reads_the_rows_above_the_watermark(events):
     assert (third.details["rows_read"], third.details["rows_without_watermark"]) == (1, 1)
     assert events.rows("log.events") == [(1, "a"), (2, "b"), (3, "c")]
     assert "1 rows have none and are never loaded" in events.load("log.events").skipped[0]
-    assert read_ledger(events.table("log.events")).watermark == {"column": "at", "type": "text", "value": "c"}
+    entry = read_ledger(events.table("log.events")).watermark
+    assert isinstance(entry, dict)
+    assert len(entry.pop("relation")) == 24
+    place = f"sqlite:///{events.folder}/source.db"
+    assert entry == {"column": "at", "type": "text", "value": "c", "database": place}
 
 
 def test_rows_with_a_smaller_or_equal_watermark_that_come_later_are_not_seen(events):
@@ -157,6 +161,23 @@ def test_a_watermark_that_changes_its_column_or_type_is_refused(events):
         events.load("log.events")
 
 
+def test_a_watermark_of_another_table_or_database_is_refused_until_a_reload(events):
+    events.load("log.events")
+    sql(events, "CREATE TABLE others AS SELECT id + 10 AS id, 'a' AS at FROM events")
+    events.declare("log.events", EVENTS.replace("table: events", "table: others"))
+    said = "the rows up to b of 'at' were loaded from another table or query of it: load the table with reload"
+    with pytest.raises(PipelineError, match=rf"^log\.events: the source is sqlite:///.*/source\.db others, and {said}"):
+        events.load("log.events")
+    events.declare("log.events", EVENTS.replace("source.db", "moved.db"))
+    (events.folder / "source.db").rename(events.folder / "moved.db")
+    with pytest.raises(
+        PipelineError, match=r"/moved\.db events, .* were loaded from sqlite:///.*/source\.db: load the"
+    ):
+        events.load("log.events")
+    assert events.load("log.events", reload=True).details["rows_read"] == 2
+    assert events.load("log.events").commits == ()
+
+
 def test_without_watermark_and_key_the_result_replaces_the_rows(events):
     query = 'query: "WITH e AS (SELECT * FROM events) SELECT id * -1 AS id, at FROM e -- ;", split: id, parts: 3'
     events.declare("log.events", EVENTS.replace("table: events, watermark: at", query))
@@ -194,6 +215,7 @@ def test_a_repeated_run_loads_a_whole_table_once(events):
         (EVENTS.replace("watermark: at", "lag: 5"), "lag needs watermark"),
         (EVENTS.replace("watermark: at", "watermark: at, lag: 5"), "lag needs PostgreSQL"),
         (EVENTS.replace("watermark: at", "parts: 5"), "parts needs split"),
+        (EVENTS.replace("watermark: at", "split: id, parts: 17"), r"source\.parts must be 16 or less, not 17"),
     ],
 )
 def test_declarations_that_would_lose_or_repeat_rows_are_refused(lake, text, said):
