@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import math
+import os
 import re
+import shutil
+import tempfile
 from pathlib import Path
+
+import yaml
 
 from paimon_core.table.table import Table
 from paimon_core.types import parse_type
 from pipelines.column_types import type_object
-from pipelines.lake import Settings, TableSpec
+from pipelines.lake import Settings, SettingsError, TableSpec
 from pipelines.lake.sources import FilesSource
+from pipelines.lake.yaml_file import read_yaml
 from pipelines.load.files import file_kind, source_files
 from pipelines.protocol import PipelineError
 from pipelines.sources.files.inference import infer_columns
 from pipelines.sources.files.splits import plan_splits
 from pipelines.tables import open_lake, open_table
 
-_COLUMNS = re.compile(r"^columns:[ \t]*(infer[ \t]*)?(#.*)?$", re.MULTILINE)
 _INFERRED_FROM = 3
 """The number of files that columns are inferred from."""
 
@@ -83,19 +89,61 @@ def _common_type(one: str, other: str) -> str:
 
 
 def _write_columns(path: Path, columns: dict[str, str]) -> None:
-    """Put the columns in the place of ``columns: infer``, or before the other keys of the file."""
-    text = path.read_text(encoding="utf-8")
-    lines = "columns:\n" + "".join(f"  {_key(name)}: {kind}\n" for name, kind in columns.items())
-    found = _COLUMNS.search(text)
-    if found is not None:
-        text = text[: found.start()] + lines.rstrip("\n") + text[found.end() :]
-    else:
-        text = lines + text
-    path.write_text(text, encoding="utf-8")
+    """Put the columns in the place of the key ``columns``, or before the other keys; the file is replaced at once.
+
+    Raises PipelineError, and leaves the file as it is, when the changed text would not say exactly this.
+    """
+    path = path.resolve()
+    text = path.read_bytes().decode("utf-8-sig")
+    with tempfile.NamedTemporaryFile("wb", dir=path.parent, prefix=".columns-", delete=False) as file:
+        changed = Path(file.name)
+        try:
+            file.write(_with_columns(text, columns).encode())
+            file.flush()
+            os.fsync(file.fileno())
+            if read_yaml(changed).values != {**read_yaml(path).values, "columns": columns}:
+                raise PipelineError(f"{path}: {_BY_HAND}")
+            shutil.copymode(path, changed)
+            os.replace(changed, path)
+        except SettingsError:
+            raise PipelineError(f"{path}: {_BY_HAND}") from None
+        finally:
+            changed.unlink(missing_ok=True)
 
 
-def _key(name: str) -> str:
-    return name if re.fullmatch(r"[A-Za-z_]\w*", name) and name.lower() not in _WORDS else f'"{name}"'
+_BY_HAND = "the columns cannot be written here: put the line `columns: infer` alone at its top, without aliases"
+
+
+def _with_columns(text: str, columns: dict[str, str]) -> str:
+    """Return the text of a declaration with the columns."""
+    root = yaml.compose(text, yaml.SafeLoader)
+    assert isinstance(root, yaml.MappingNode)
+    pairs = [(key, value) for key, value in root.value if key.value == "columns"]
+    start, end = (pairs[0][0].start_mark.index, pairs[0][1].end_mark.index) if pairs else (-1, -1)
+    if root.flow_style:
+        inside = "columns: {" + ", ".join(f"{_quoted(name)}: {_quoted(kind)}" for name, kind in columns.items()) + "}"
+        first = root.start_mark.index + 1
+        return text[:start] + inside + text[end:] if pairs else f"{text[:first]}{inside}, {text[first:]}"
+    newline = "\r\n" if "\r\n" in text else "\n"
+    indent = " " * root.start_mark.column
+    lines = "".join(f"{newline}{indent}  {_plain(name)}: {_plain(kind)}" for name, kind in columns.items())
+    if not pairs:
+        first = root.start_mark.index
+        return f"{text[:first]}columns:{lines}{newline}{indent}{text[first:]}"
+    comment = re.match(r"[^\r\n]*", text[end:])
+    assert comment is not None
+    return f"{text[:start]}columns:{comment[0].rstrip()}{lines}{text[end + comment.end() :]}"
+
+
+def _plain(text: str) -> str:
+    """Return a name or type as YAML, in quotes where it could be read as another value."""
+    if re.fullmatch(r"[A-Za-z_]\w*( ?[(<][\w, <>()]*)?( [A-Z ]+)?", text, re.ASCII) and text.lower() not in _WORDS:
+        return text
+    return _quoted(text)
+
+
+def _quoted(text: str) -> str:
+    return yaml.safe_dump(text, default_style='"', allow_unicode=True, width=math.inf).rstrip("\n")
 
 
 _WORDS = {"y", "n", "yes", "no", "on", "off", "true", "false", "null"}

@@ -3,8 +3,9 @@
 import pytest
 
 from pipelines.cli import main
-from pipelines.declare import create_missing, differences, infer
+from pipelines.declare import _write_columns, create_missing, differences, infer
 from pipelines.lake import load_settings
+from pipelines.lake.yaml_file import read_yaml
 from pipelines.new_lake import new_lake
 from pipelines.protocol import PipelineError
 from pipelines.tables import open_lake, open_table
@@ -83,6 +84,78 @@ def test_columns_are_inferred_and_written_down_for_review(folder):
     settings = load_settings("local", configs=folder)
     assert dict(settings.table("shop.orders").columns) == found
     assert open_table(settings, "shop.orders", create=True).schema.names == list(found)
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        'columns: "infer"',
+        "columns: 'infer' # later",
+        "columns: {}",
+        "columns:   # from the files\n  infer",
+        '"columns": infer',
+        "columns:\n  infer",
+        "columns: {\n}",
+        "",
+    ],
+)
+@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+def test_every_way_to_leave_columns_open_is_replaced(folder, written, newline):
+    path = folder / "tables" / "shop.orders.yaml"
+    before = path.read_text()
+    columns = before[before.index("columns:") : before.index("primary_key:")]
+    path.write_bytes(before.replace(columns, f"{written}\n").replace("\n", newline).encode())
+    found = infer(load_settings("local", configs=folder), "shop.orders")
+    settings = load_settings("local", configs=folder)  # a second key would be refused
+    assert dict(settings.table("shop.orders").columns) == found
+    assert settings.table("shop.orders").primary_key == ("order_id",)
+    assert path.read_bytes().count(b"\n") == path.read_bytes().count(newline.encode())
+    assert [one.name for one in path.parent.iterdir() if one.name.startswith(".")] == []
+
+
+NAMES = ['say "hi"', "back\\slash", "a: b", "- x", "#no", "true", "tab\there", "größe", "😀", "{", "it's", "${HOME}"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "# first\n---\ncolumns: infer # all\nprimary_key: id\n",
+        "columns:  # all\nprimary_key: id\n",
+        "{columns: infer, primary_key: id}\n",
+        "{primary_key: id}",
+    ],
+)
+def test_unusual_names_of_columns_become_valid_yaml(tmp_path, text):
+    path = tmp_path / "shop.orders.yaml"
+    path.write_text(text)
+    path.chmod(0o640)
+    columns = {**dict.fromkeys(NAMES, "STRING"), "amount": "DECIMAL(10, 2)", "list": "ROW<`a: b` STRING, c INT>"}
+    _write_columns(path, columns)
+    assert read_yaml(path).values == {"columns": columns, "primary_key": "id"}
+    assert path.read_text()[0] == text[0]
+    assert path.stat().st_mode & 0o777 == 0o640
+
+
+def test_a_file_that_cannot_be_changed_safely_stays_as_it_is(tmp_path):
+    path = tmp_path / "shop.orders.yaml"
+    path.write_text("comment: &infer infer\ncolumns: *infer\n")
+    with pytest.raises(PipelineError, match=r"shop\.orders\.yaml: the columns cannot be written here"):
+        _write_columns(path, {"id": "INT"})
+    assert path.read_text() == "comment: &infer infer\ncolumns: *infer\n"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_crash_while_columns_are_written_leaves_the_old_file(tmp_path, monkeypatch):
+    path = tmp_path / "shop.orders.yaml"
+    path.write_text("columns: infer\n")
+
+    def die(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("pipelines.declare.os.replace", die)
+    with pytest.raises(KeyboardInterrupt):
+        _write_columns(path, {"id": "INT"})
+    assert path.read_text() == "columns: infer\n"
 
 
 def test_columns_that_are_there_are_not_replaced(folder):
