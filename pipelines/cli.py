@@ -12,6 +12,8 @@ from collections.abc import Callable, Sequence
 from datetime import date
 from typing import NoReturn
 
+from pyspark.errors import PySparkException
+
 from paimon_core.errors import InvalidRequest, NotFound, PaimonError
 from pipelines.audit import audit
 from pipelines.care import fsck, mark_done, rollback
@@ -23,7 +25,7 @@ from pipelines.lake import Settings, SettingsError, load_settings
 from pipelines.lake_commands import SETTINGS_ONLY, add_lake_commands, lines_of, write_new
 from pipelines.maintenance import compact, tag
 from pipelines.protocol import AuditFailed, PipelineError, StepResult, day_range, months_of
-from pipelines.session import Spark, start_session
+from pipelines.session import Spark, spark_reason, start_session
 from pipelines.show import existing, lake_text, view
 from pipelines.sweep import sweep
 from pipelines.weather import ingest_weather
@@ -62,6 +64,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 1
     except PaimonError as error:
         print(f"pipelines {asked.command}: {error.kind}: {error}", file=sys.stderr)
+        return 1
+    except PySparkException as error:
+        print(f"pipelines {asked.command}: {spark_reason(error)}", file=sys.stderr)
         return 1
     return 0
 

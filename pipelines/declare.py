@@ -75,6 +75,8 @@ def infer(settings: Settings, name: str) -> dict[str, str]:
         if split.start == 0:
             found = infer_columns(split, kind, options)
             columns |= {column: _common_type(columns.get(column, text), text) for column, text in found.items()}
+    if not columns:
+        raise PipelineError(f"{name}: its first files are empty, so they have no columns to infer")
     columns = {spec.source.rename.get(column, column): kind for column, kind in columns.items()}
     columns |= {column: "STRING" for column in spec.source.add if column not in columns}
     _write_columns(settings.folder / "tables" / f"{name}.yaml", columns)

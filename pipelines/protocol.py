@@ -83,7 +83,13 @@ class StepResult:
         """Return one line of text for people."""
         done = self.note or (f"{self.rows_written:,} rows written" if self.commits else "nothing to do")
         if self.skipped and not self.commits:
-            done = "loaded before, nothing written"
+            done = (
+                f"{', '.join(self.skipped)}, nothing written"
+                if self.step == "load"
+                else "loaded before, nothing written"
+            )
+        rejected = self.details.get("rows_rejected", 0)
+        done += f", {rejected:,} rejected" if isinstance(rejected, int) and rejected else ""
         at = "no snapshot yet" if self.snapshot_id is None else f"snapshot {self.snapshot_id}"
         return (
             f"{self.step} {self.table}: {done}; {self.row_count:,} rows, {at}, {self.files} files, {self.seconds:.1f} s"

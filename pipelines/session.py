@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import sys
 from collections.abc import Callable
@@ -44,6 +45,13 @@ def start_session(settings: Settings) -> SparkSession:
     for key, value in _configuration(settings).items():
         builder = builder.config(key, value)
     return builder.getOrCreate()
+
+
+def spark_reason(error: Exception) -> str:
+    """Return the line of a Spark error that names the cause: in a Python task, the last line of its traceback."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    causes = [line for line in lines if re.match(r"[A-Za-z_][\w.]*(Error|Exception|Mismatch|Request|Feature): ", line)]
+    return (causes or lines or [type(error).__name__])[-1 if causes else 0]
 
 
 def require_java() -> None:

@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 from pipelines.lake import Settings
 from pipelines.lake.sources import FilesSource
-from pipelines.load.file_plan import plan_files
+from pipelines.load.file_plan import FilePlan, plan_files
 from pipelines.load.ledger import FILES, MOST_FILES, TOTAL, LoadedFiles
 from pipelines.load.replacement import replacement
 from pipelines.load.row_shape import shape_of
@@ -39,7 +39,7 @@ class FileLoads:
         found = source_files(step.settings, self._source, step.partitions)
         plan = plan_files(step.spec, self._source, found, step.ledger.files, reload=step.reload)
         if not plan.files:
-            return [f"{plan.loaded} files loaded before" if plan.loaded else f"no file matches {self._source.path}"]
+            return [self._nothing(step, plan)]
         loaded = [(file.path, file.version) for file in plan.files]
         total = len(step.ledger.files.with_files(loaded).versions)
         if total > MOST_FILES:
@@ -53,6 +53,18 @@ class FileLoads:
             plan.details,
             replacement(step, step.partitions or sorted({f.partition for f in plan.files if f.partition is not None})),
         )
+
+    def _nothing(self, step: LoadStep, plan: FilePlan) -> str:
+        """Say why there is nothing to load."""
+        kept = [
+            f"{len(files)} {word} not loaded"
+            for files, word in ((plan.changed, "changed"), (plan.late, "late"))
+            if files
+        ]
+        if plan.loaded or kept:
+            return ", ".join(filter(None, (f"{plan.loaded} files loaded before" if plan.loaded else "", *kept)))
+        of = f" for {', '.join(step.partitions)}" if step.partitions else ""
+        return f"no file matches {self._source.path}{of}"
 
     def _write(self, step: LoadStep, files: Sequence[SourceFile]) -> Written:
         source, session = self._source, step.spark()

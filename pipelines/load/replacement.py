@@ -33,11 +33,12 @@ class Replace:
 def replacement(step: LoadStep, keys: Sequence[str] | None) -> Replace | None:
     """Return what the rows of a load of these partitions replace: everything, the partitions, or nothing.
 
-    Without keys, a load that replaces partitions replaces those that occur in its rows.
+    Without keys, a load of all partitions replaces everything. A table without declared partitions replaces those that
+    occur in the rows.
     """
     if not step.replaces:
         return None
-    if step.spec.write_mode == "overwrite":
+    if step.spec.write_mode == "overwrite" or (not keys and step.spec.partitions is not None):
         return Replace(everything=True)
     if not keys or step.spec.partitions is None:
         return Replace()

@@ -65,6 +65,10 @@ def test_a_partition_that_becomes_empty_is_emptied(orders):
     orders.table("shop.orders").write([{"id": 1, "day": None, "amount": None}])
     orders.load("shop.months", "2024-01")
     assert orders.rows("shop.months") == [("2024-02", 30)]
+    orders.table("shop.orders").write([{"id": number, "day": None, "amount": 5} for number in (1, 2, 3)])
+    orders.declare("shop.months", BY_MONTH.replace("GROUP BY 1", "WHERE day IS NOT NULL GROUP BY 1"))
+    orders.load("shop.months")
+    assert orders.rows("shop.months") == []
 
 
 def test_a_result_that_another_query_replaced_is_computed_again(orders):
