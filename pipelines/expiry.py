@@ -13,6 +13,7 @@ from paimon_core.spark import apply_spark
 from paimon_core.table.table import Table
 from pipelines.lake import Settings
 from pipelines.load.ledger import carry_on
+from pipelines.load.rejects import publish_before_expiry
 from pipelines.protocol import StepResult
 from pipelines.session import Spark
 from pipelines.tables import open_table, result_of, state_of
@@ -25,9 +26,9 @@ def expire(spark: Spark, settings: Settings, name: str, *, dry_run: bool = False
     """Delete tags whose time is over, then expire partitions, consumers, snapshots and lasting changelogs.
 
     Partitions and consumers expire by the table's options, snapshots by the retention in the settings. Each expiry is
-    planned, then applied; a plan that a concurrent tag or rollback made outdated is created again. What the ledger of
-    loads has in snapshots that expire is committed again before. Spark is started only when many files are deleted.
-    ``dry_run`` only reports what would be deleted.
+    planned, then applied; a plan that a concurrent tag or rollback made outdated is created again. Before snapshots
+    expire, rejects of interrupted loads are published, and what the ledger of loads has in these snapshots is committed
+    again. Spark is started only when many files are deleted. ``dry_run`` only reports what would be deleted.
     """
     started = time.monotonic()
     table = open_table(settings, name)
@@ -88,7 +89,10 @@ def _plan_and_apply(create: Callable[[], Plan], apply: Callable[[Plan], Any], dr
 
 def _apply(spark: Spark, settings: Settings, table: Table, plan: Plan) -> Any:
     if plan.operation == "expire-snapshots":
-        carry_on(table, {int(subject.removeprefix("snapshot ")) for subject in plan.subjects})
+        spec = settings.table(table.name)
+        publish_before_expiry(settings, spec, table)
+        expiring = {int(subject.removeprefix("snapshot ")) for subject in plan.subjects}
+        carry_on(table, expiring, begin=spec.source is not None)
         if len(plan.files) >= settings.table(table.name).retention.spark_from_files:
             return apply_spark(spark(), table, plan)
     return table.maintenance.apply(plan)

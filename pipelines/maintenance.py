@@ -16,6 +16,7 @@ from paimon_core.predicate import Predicate
 from paimon_core.spark import compact_spark
 from paimon_core.table.table import Table
 from pipelines.lake import Settings
+from pipelines.load.ledger import carry_to
 from pipelines.protocol import PipelineError, StepResult, plain
 from pipelines.session import Spark
 from pipelines.tables import commits_of, open_table, result_of, state_of
@@ -56,20 +57,32 @@ def compact(
 
 
 def tag(settings: Settings, name: str, tag_name: str) -> StepResult:
-    """Tag the latest snapshot for the time that the table's retention keeps tags; an existing tag is not changed."""
+    """Tag the latest snapshot for the time that the table's retention keeps tags; an existing tag is not changed.
+
+    The tagged snapshot has all entries of the ledger, so that loads know what was loaded also after a rollback to the
+    tag when all older snapshots have expired: an empty snapshot with the entries is committed before, if it is needed.
+    A load that commits meanwhile is not part of the tag, or is so with its entries.
+    """
     started = time.monotonic()
     table = open_table(settings, name)
     before = state_of(table)
-    days = settings.table(name).retention.keep_tags_days
+    spec = settings.table(name)
     if before.snapshot_id is None:
         return result_of("tag", table, before, started, note="no snapshot to tag")
+    commits = []
     try:
         tagged, done = table.tags.read(tag_name).snapshot.id, "exists already, on"
     except TagNotFound:
-        table.tags.create(tag_name, keep_for=datetime.timedelta(days=days))
         tagged, done = before.snapshot_id, "was created on"
+        if (carried := carry_to(table, tagged, begin=spec.source is not None)) is not None:
+            tagged = carried.id
+            commits.append(tagged)
+        keep_for = datetime.timedelta(days=spec.retention.keep_tags_days)
+        table.tags.create(tag_name, tagged, keep_for=keep_for)
     details: dict[str, str | int | float] = {"tag": tag_name, "tagged_snapshot": tagged}
-    return result_of("tag", table, before, started, details=details, note=f"{tag_name} {done} snapshot {tagged}")
+    return result_of(
+        "tag", table, before, started, commits=commits, details=details, note=f"{tag_name} {done} snapshot {tagged}"
+    )
 
 
 def _of_partitions(table: Table, partitions: Sequence[str] | None) -> Predicate | None:

@@ -3,7 +3,12 @@
 Every load commits as the user ``load <table>`` with ascending identifiers, and its snapshot says what it loaded: files
 (a digest of path and version each), the version of its inputs, or a watermark. There is no other record, so a rollback
 removes entries together with their rows. An expiry would remove entries whose rows stay: ``carry_on`` repeats them in
-an empty snapshot before. ``files-total`` counts all entries, so that entries which another program expired are noticed.
+an empty snapshot before. A tag may outlive the snapshots before it, so ``carry_to`` commits one that has all entries,
+which can be tagged.
+
+The ledger has a gap when ``files-total``, which counts all entries, is greater than their number, or when the table has
+rows, its snapshots do not begin with 1, and none of them is a load or carried on. Then it is unknown what was loaded:
+nothing is, until a load of the whole table with ``reload`` accepts the gap; its snapshot makes the ledger complete.
 """
 
 from __future__ import annotations
@@ -11,13 +16,14 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.compute as pc
 
-from paimon_core.errors import CommitConflict
+from paimon_core.errors import CommitConflict, InvalidRequest
 from paimon_core.metadata.commit_message import Position
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.table.table import Table
@@ -25,14 +31,18 @@ from pipelines.protocol import PipelineError
 
 FILES, TOTAL, ALL = "pipeline.files", "pipeline.files-total", "pipeline.files-all"
 KEY, INPUTS, WATERMARK, ATTEMPT = "pipeline.key", "pipeline.inputs", "pipeline.watermark", "pipeline.attempt"
-PARTITIONS = "pipeline.partitions"
+KEYS, PARTITIONS = "pipeline.keys-all", "pipeline.partitions"
 READ, WRITTEN, REJECTED = "pipeline.rows-read", "pipeline.rows-written", "pipeline.rows-rejected"
 STEP = "pipeline.step"
 MOST_FILES = 500_000
 """The largest number of files of one table: the digests of all are carried on in one snapshot, 16 bytes each."""
+MOST_KEYS = 10_000
+"""The largest number of keys that one snapshot carries on, the newest."""
 _TRIES = 5
+_CARRIED = "carry-on"
 _PATH, _VERSION = 8, 4
 """The bytes of the two digests of a file."""
+_MOST_DIGITS = 19
 
 
 @dataclass(frozen=True)
@@ -80,6 +90,16 @@ class Ledger:
     """The snapshots of the inputs that the newest load of changes had read to."""
     watermark: object = None
     """The greatest value of the watermark column that was loaded."""
+    total: int = 0
+    """The number of files that the newest load says were loaded."""
+    gap: str = ""
+    """One sentence that says which entries are missing; empty when the ledger is complete."""
+
+    def repair(self, entries: Mapping[str, str]) -> dict[str, str]:
+        """Return the properties that make the ledger complete, for a load with ``entries``; {} for one without gap."""
+        if not self.gap:
+            return {}
+        return {ALL: self.files.to_text(), TOTAL: entries.get(TOTAL, str(len(self.files.versions)))}
 
 
 def user_of(table: str) -> str:
@@ -118,54 +138,126 @@ class LoadSnapshot:
                 raise _damaged(table, self, name) from None
         return LoadedFiles(loaded)
 
+    def total(self, table: str) -> int | None:
+        """Return the number of files that were loaded, None without; raises PipelineError when it is damaged."""
+        text = self.properties.get(TOTAL)
+        if text is not None and not (text.isascii() and text.isdigit() and len(text) < _MOST_DIGITS):
+            raise _damaged(table, self, TOTAL)
+        return None if text is None else int(text)
+
+    def keys(self, table: str) -> Mapping[str, int]:
+        """Return the keys of loads that this snapshot names; raises PipelineError when a property is damaged."""
+        carried = self.json(KEYS, table)
+        if carried is None:
+            carried = {}
+        if not isinstance(carried, dict) or any(type(number) is not int for number in carried.values()):
+            raise _damaged(table, self, KEYS)
+        return carried | ({self.properties[KEY]: self.id} if KEY in self.properties else {})
+
 
 def loads_of(table: Table, loaded: str = "") -> list[LoadSnapshot]:
     """Return the snapshots of loads of the table ``loaded`` (default: this one) that have not expired, oldest first."""
-    found = table.inspect.snapshots()
-    found = found.filter(pc.equal(found["commit_user"], user_of(loaded or table.name)))
-    columns = [found[name].to_pylist() for name in ("snapshot_id", "commit_identifier", "properties")]
-    return [LoadSnapshot(number, load, dict(said or ())) for number, load, said in zip(*columns, strict=True)]
+    return _loads_in(table.inspect.snapshots(), loaded or table.name)
 
 
-def read_ledger(table: Table) -> Ledger:
-    """Read the ledger from the snapshots of a table; raises PipelineError when entries are missing or damaged."""
-    loads = loads_of(table)
-    if not loads:
-        return Ledger()
-    ledger = _ledger(table.name, loads)
-    total = int(loads[-1].properties.get(TOTAL, "0"))
-    if len(ledger.files.versions) < total:
+def read_ledger(table: Table, *, accept_gaps: bool = False) -> Ledger:
+    """Read the ledger from the snapshots of a table, with what is left when ``accept_gaps``.
+
+    Snapshots that an expiry carries on and deletes during the read are read again. Raises PipelineError when entries
+    are damaged, or missing.
+    """
+    ledger = _read(table)
+    if ledger.gap:
+        ledger = _read(table)
+    if ledger.gap and not accept_gaps:
         raise PipelineError(
-            f"{table.name}: its snapshots name {len(ledger.files.versions):,} of {total:,} loaded files: another "
-            "program expired snapshots of loads. Nothing is loaded, as a file could be loaded twice: expire this table "
-            "only with `python -m pipelines expire` or the nightly job"
+            f"{ledger.gap}. Nothing is loaded, as it could be loaded twice: expire this table only with "
+            "`python -m pipelines expire` or the nightly job. To repair it, load the whole table with reload: "
+            f"`python -m pipelines load --table {table.name} --reload`; delete its rows before if its loads append"
         )
     return ledger
 
 
-def carry_on(table: Table, expiring: Collection[int]) -> Snapshot | None:
+def carry_on(table: Table, expiring: Collection[int], *, begin: bool = False) -> Snapshot | None:
     """Commit an empty snapshot with all entries, if the snapshots in ``expiring`` have entries that no other has.
 
-    Returns None when there is no need. A load that commits at the same time may take the number first; then the entries
-    are read again. Raises CommitConflict when that happens several times.
+    ``begin``: also if the table was never loaded and its first snapshot expires, so that the history still says so.
+    Returns None when there is no need. A gap is carried on as a gap. A load that commits at the same time may take the
+    number first; then the entries are read again. Raises CommitConflict when that happens several times, PipelineError
+    when entries are damaged, or when the table's options allow no empty snapshot.
     """
+    return _carry(table, lambda number: number not in expiring, begin)
+
+
+def carry_to(table: Table, snapshot_id: int, *, begin: bool = False) -> Snapshot | None:
+    """Commit as ``carry_on`` does, unless this one snapshot has all entries; before a tag is created on it."""
+    return _carry(table, lambda number: number == snapshot_id, begin)
+
+
+def _carry(table: Table, stays: Callable[[int], bool], begin: bool) -> Snapshot | None:
     for _ in range(_TRIES):
-        loads = loads_of(table)
-        kept = [load for load in loads if load.id not in expiring]
-        if not loads or (kept and _same_entries(_ledger(table.name, loads), _ledger(table.name, kept))):
+        found = table.inspect.snapshots()
+        loads = _loads_in(found, table.name)
+        if not loads:
+            begins = begin and _first(found) == 1 and not stays(1)
+            if not begins or not table.options["commit.force-create-snapshot"]:
+                return None
+        kept = [load for load in loads if stays(load.id)]
+        ledger = _ledger(table.name, loads)
+        if kept and _same_entries(ledger, _ledger(table.name, kept)):
             return None
-        ledger = read_ledger(table)
-        properties = {
-            STEP: "carry-on",
-            ALL: ledger.files.to_text(),
-            TOTAL: str(len(ledger.files.versions)),
-            INPUTS: json.dumps(ledger.inputs),
-            WATERMARK: json.dumps(ledger.watermark),
-        }
-        snapshot = table.commit([], user=user_of(table.name), identifier=ledger.number + 1, properties=properties)
-        if snapshot is not None and ALL in (snapshot.properties or {}):
+        if (snapshot := _commit_entries(table, ledger)) is not None:
             return snapshot
-    raise CommitConflict(f"{table.name}: loads took the number {_TRIES} times before the expiry could commit")
+    raise CommitConflict(f"{table.name}: loads took the number {_TRIES} times before the entries could be carried on")
+
+
+def _commit_entries(table: Table, ledger: Ledger) -> Snapshot | None:
+    """Commit all entries of a ledger under the next number; returns None when a load took the number."""
+    properties = {
+        STEP: _CARRIED,
+        ALL: ledger.files.to_text(),
+        TOTAL: str(max(ledger.total, len(ledger.files.versions))),
+        KEYS: json.dumps(_newest_keys(ledger)),
+        INPUTS: json.dumps(ledger.inputs),
+        WATERMARK: json.dumps(ledger.watermark),
+    }
+    try:
+        snapshot = table.commit([], user=user_of(table.name), identifier=ledger.number + 1, properties=properties)
+    except InvalidRequest:
+        if all(load.number <= ledger.number for load in loads_of(table)):
+            raise
+        return None
+    if snapshot is None:
+        raise PipelineError(
+            f"{table.name}: the entries of its loads cannot be carried on, because the table does not have the option "
+            "commit.force-create-snapshot = true"
+        )
+    return snapshot if (snapshot.properties or {}).get(STEP) == _CARRIED else None
+
+
+def _loads_in(found: pa.Table, loaded: str) -> list[LoadSnapshot]:
+    found = found.filter(pc.equal(found["commit_user"], user_of(loaded)))
+    columns = [found[name].to_pylist() for name in ("snapshot_id", "commit_identifier", "properties")]
+    return [LoadSnapshot(number, load, dict(said or ())) for number, load, said in zip(*columns, strict=True)]
+
+
+def _first(found: pa.Table) -> int | None:
+    return found["snapshot_id"][0].as_py() if found.num_rows else None
+
+
+def _read(table: Table) -> Ledger:
+    found = table.inspect.snapshots()
+    loads = _loads_in(found, table.name)
+    ledger = _ledger(table.name, loads)
+    known, first = len(ledger.files.versions), _first(found)
+    if known < ledger.total:
+        named = f"its snapshots name {known:,} of {ledger.total:,} loaded files"
+        gap = f"{named}: another program expired snapshots of loads"
+    elif not loads and first not in (None, 1) and found["total_record_count"][-1].as_py() != 0:
+        gap = f"its snapshots before {first} expired, and no snapshot that is left says what was loaded"
+    else:
+        return ledger
+    return replace(ledger, gap=f"{table.name}: {gap}")
 
 
 def _ledger(table: str, loads: Sequence[LoadSnapshot]) -> Ledger:
@@ -173,17 +265,28 @@ def _ledger(table: str, loads: Sequence[LoadSnapshot]) -> Ledger:
     keys: dict[str, int] = {}
     inputs: Mapping[str, Position] = {}
     watermark: object = None
+    total = 0
     for load in loads:
         versions.update(load.files(table).versions)
-        if KEY in load.properties:
-            keys[load.properties[KEY]] = load.id
+        for key, number in load.keys(table).items():
+            keys.pop(key, None)  # the order is that of the newest load with the key
+            keys[key] = number
         inputs = {name: (at[0], at[1]) for name, at in (load.json(INPUTS, table) or {}).items()} or inputs
         watermark = load.json(WATERMARK, table) if WATERMARK in load.properties else watermark
-    return Ledger(loads[-1].number, LoadedFiles(versions), keys, inputs, watermark)
+        said = load.total(table)
+        total = total if said is None else said
+    return Ledger(loads[-1].number if loads else 0, LoadedFiles(versions), keys, inputs, watermark, total)
+
+
+def _newest_keys(ledger: Ledger) -> dict[str, int]:
+    return dict(list(ledger.keys.items())[-MOST_KEYS:])
 
 
 def _same_entries(one: Ledger, other: Ledger) -> bool:
-    return (one.files, one.inputs, one.watermark) == (other.files, other.inputs, other.watermark)
+    def entries(ledger: Ledger) -> tuple[object, ...]:
+        return ledger.files, ledger.inputs, ledger.watermark, ledger.total, _newest_keys(ledger)
+
+    return entries(one) == entries(other)
 
 
 def _damaged(table: str, load: LoadSnapshot, name: str) -> PipelineError:

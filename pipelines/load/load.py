@@ -67,7 +67,7 @@ def load_table(
     for _ in range(_TRIES):
         rejects = open_rejects(settings, spec)
         publish_rejects(table, rejects)
-        ledger = read_ledger(table)
+        ledger = read_ledger(table, accept_gaps=reload and keys is None)
         number = 1 + max(ledger.number, newest_number(rejects, name))
         step = LoadStep(spark, settings, spec, table, rejects, ledger, number, keys, run_key, reload)
         plan = source.plan(step)
@@ -111,7 +111,8 @@ def _load(
         REJECTED: str(written.rows_rejected),
         **({PARTITIONS: json.dumps(step.partitions)} if step.partitions is not None else {}),
         **plan.entries,
-        **entry(written.rejects),
+        **step.ledger.repair(plan.entries),
+        **entry(written.rejects, step.rejects),
         **plain(properties),
     }
     findings: list[Finding] = []

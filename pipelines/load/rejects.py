@@ -2,12 +2,14 @@
 
 The tasks of a load write them to files. The snapshot of the load names these files in a property, and
 ``publish_rejects`` commits them to the table of rejects under the number of the load: right after the load, and before
-the next one in case the first was interrupted. So a rejected row is neither lost nor repeated.
+the next one or an expiry in case the first was interrupted. So a rejected row is neither lost nor repeated. The
+snapshot also says which table of rejects has the files: when that was dropped, they are gone and are skipped.
 """
 
 from __future__ import annotations
 
 import base64
+import hashlib
 import json
 from collections.abc import Sequence
 
@@ -22,7 +24,7 @@ from pipelines.protocol import AuditFailed, PipelineError
 from pipelines.sources.files.rejects import REJECTS
 from pipelines.tables import open_lake
 
-MESSAGES = "pipeline.rejects"
+MESSAGES, OF_TABLE = "pipeline.rejects", "pipeline.rejects-table"
 _OPTIONS = {"write-only": "true", "compaction.min.file-num": "5"}
 
 
@@ -44,19 +46,30 @@ def open_rejects(settings: Settings, spec: TableSpec) -> Table:
     )
 
 
-def entry(messages: Sequence[CommitMessage]) -> dict[str, str]:
-    """Return the property of a load's snapshot that names its files of rejects; {} without rejects."""
+def entry(messages: Sequence[CommitMessage], rejects: Table) -> dict[str, str]:
+    """Return the properties of a load's snapshot that name its files of rejects and their table; {} without rejects."""
     texts = [base64.b64encode(message.to_bytes()).decode() for message in messages]
-    return {MESSAGES: json.dumps(texts)} if texts else {}
+    return {MESSAGES: json.dumps(texts), OF_TABLE: _identity(rejects)} if texts else {}
 
 
 def publish_rejects(table: Table, rejects: Table) -> None:
-    """Commit the rejects of all loads of the table whose rejects were not committed; does nothing otherwise."""
+    """Commit the rejects of all loads of the table whose rejects were not committed; does nothing otherwise.
+
+    Several processes may do this at the same time: each load's rejects are committed once. Raises PipelineError when a
+    property is damaged.
+    """
     waiting = [load for load in loads_of(table) if MESSAGES in load.properties]
     missing = set(rejects.filter_committed(user_of(table.name), [load.number for load in waiting]))
     for load in waiting:
-        if load.number in missing:
+        if load.number in missing and load.properties.get(OF_TABLE) in (None, _identity(rejects)):
             _publish(table, rejects, load.number, load.properties[MESSAGES])
+
+
+def publish_before_expiry(settings: Settings, spec: TableSpec, table: Table) -> None:
+    """Publish the rejects of the loads of a table, unless it has no table of rejects."""
+    catalog = open_lake(settings)
+    if spec.source is not None and catalog.table_exists(spec.rejects_table):
+        publish_rejects(table, catalog.table(spec.rejects_table))
 
 
 def newest_number(rejects: Table, table: str) -> int:
@@ -83,6 +96,17 @@ def _publish(table: Table, rejects: Table, number: int, text: str) -> None:
         messages = [CommitMessage.from_bytes(base64.b64decode(one, validate=True)) for one in json.loads(text)]
     except (ValueError, TypeError, InvalidRequest):
         raise PipelineError(f"{table.name}: the property {MESSAGES} of load {number} is damaged") from None
-    rejects.commit(
-        messages, user=user_of(table.name), identifier=number, properties={"pipeline.step": f"rejects of {table.name}"}
-    )
+    user = user_of(table.name)
+    try:
+        rejects.commit(messages, user=user, identifier=number, properties={"pipeline.step": f"rejects of {table.name}"})
+    except InvalidRequest:
+        if rejects.filter_committed(user, [number]):
+            raise
+        # another process has committed these rejects and those of a later load
+
+
+def _identity(table: Table) -> str:
+    """Return a text that a table keeps when it is renamed, and that another table of the same name does not have."""
+    context = table.context
+    first = context.storage.read(context.paths.schema(min(context.schemas.ids())))  # it has the time of creation
+    return hashlib.sha256(first).hexdigest()[:24]

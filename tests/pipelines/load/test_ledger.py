@@ -2,13 +2,28 @@
 
 import datetime
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
 
 import paimon_core as paimon
+from paimon_core.table.inspect import Inspect
 from paimon_core.table.table import Table
-from pipelines.load.ledger import FILES, KEY, TOTAL, WATERMARK, LoadedFiles, carry_on, read_ledger, user_of
+from pipelines.load import ledger as ledgers
+from pipelines.load.ledger import (
+    FILES,
+    KEY,
+    KEYS,
+    TOTAL,
+    WATERMARK,
+    Ledger,
+    LoadedFiles,
+    carry_on,
+    carry_to,
+    read_ledger,
+    user_of,
+)
 from pipelines.protocol import PipelineError
 
 
@@ -93,3 +108,134 @@ def test_a_damaged_entry_is_told_with_its_snapshot(table: Table, text: str) -> N
     load(table, 1, total=0, **{FILES: text})
     with pytest.raises(PipelineError, match=r"db\.t: the property pipeline.files of snapshot 1 is damaged"):
         read_ledger(table)
+
+
+def expired(table: Table) -> Table:
+    """Let another program delete all snapshots but the newest."""
+    table.expire_snapshots(keep_last=1, keep_max=1, older_than=datetime.timedelta(0))
+    return table.refresh()
+
+
+def by_others(table: Table, rows: int = 1) -> None:
+    for number in range(rows):
+        table.write(pa.table({"k": [number]}))
+
+
+def test_a_history_without_its_beginning_and_without_loads_is_refused(table: Table) -> None:
+    load(table, 1, ("/a.csv", "v1"))
+    by_others(table)
+    with pytest.raises(PipelineError, match=r"db\.t: its snapshots before 2 expired, .* load --table db\.t --reload"):
+        read_ledger(expired(table))
+
+
+def test_a_rollback_to_a_tag_without_entries_is_refused_and_to_one_with_entries_is_not(table: Table) -> None:
+    load(table, 1, ("/a.csv", "v1"))
+    by_others(table)
+    table.tags.create("without")
+    carried = carry_to(table, 2)
+    assert carried is not None
+    assert carry_to(table, carried.id) is None
+    table.tags.create("with", carried.id)
+    by_others(table)
+    table = expired(table)
+    table.rollback(tag="with")
+    assert read_ledger(table.refresh()).files.state("/a.csv", "v1") == "loaded"
+    table.rollback(tag="without")
+    with pytest.raises(PipelineError, match="no snapshot that is left says what was loaded"):
+        read_ledger(table.refresh())
+
+
+def test_a_table_that_others_filled_can_be_loaded_while_its_history_is_complete_or_carried_on(table: Table) -> None:
+    by_others(table, 3)
+    assert read_ledger(table) == Ledger()
+    assert carry_on(table, {1, 2}) is None
+    assert carry_on(table, {1, 2}, begin=True) is not None
+    assert carry_on(table, {1, 2}, begin=True) is None
+    assert read_ledger(expired(table)) == Ledger(number=1)
+
+
+def test_an_empty_table_whose_history_expired_can_be_loaded(table: Table) -> None:
+    by_others(table)
+    table.overwrite(pa.table({"k": pa.array([], pa.int64())}))
+    assert read_ledger(expired(table)) == Ledger()
+
+
+def test_a_snapshot_that_expires_during_the_read_leaves_no_gap(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
+    load(table, 1, ("/a.csv", "v1"))
+    by_others(table)
+    found = table.inspect.snapshots().slice(1)
+    reads = iter([found])
+    snapshots = Inspect.snapshots
+    monkeypatch.setattr(Inspect, "snapshots", lambda self: next(reads, None) or snapshots(self))
+    assert read_ledger(table).files.state("/a.csv", "v1") == "loaded"
+
+
+def test_a_gap_is_carried_on_and_a_reload_repairs_it(table: Table) -> None:
+    load(table, 1, ("/a.csv", "v1"))
+    load(table, 2, ("/b.csv", "v1"))
+    table = expired(table)
+    assert carry_on(table, {2}) is not None
+    table = expired(table)
+    with pytest.raises(PipelineError, match="its snapshots name 1 of 2 loaded files"):
+        read_ledger(table)
+    ledger = read_ledger(table, accept_gaps=True)
+    assert ledger.files.state("/b.csv", "v1") == "loaded"
+    load(table, 4, ("/c.csv", "v1"), total=2, **ledger.repair({TOTAL: "2"}))
+    table = expired(table)
+    files = read_ledger(table).files
+    assert [files.state(p, "v1") for p in ("/a.csv", "/b.csv", "/c.csv")] == ["new", "loaded", "loaded"]
+    assert read_ledger(table).repair({}) == {}
+
+
+def test_a_repair_by_a_load_without_files_counts_what_is_known(table: Table) -> None:
+    load(table, 1, ("/a.csv", "v1"), total=7)
+    ledger = read_ledger(table, accept_gaps=True)
+    table.write(pa.table({"k": [2]}), user=user_of("db.t"), identifier=2, properties=ledger.repair({KEY: "x"}))
+    assert read_ledger(table).total == 1
+
+
+def test_keys_are_carried_on_the_newest_ones(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
+    for number, key in enumerate(("one", "two", "one", "three"), start=1):
+        load(table, number, **{KEY: key})
+    assert carry_on(table, {1}) is None
+    monkeypatch.setattr(ledgers, "MOST_KEYS", 2)
+    assert carry_on(table, {1, 2}) is None
+    assert carry_on(table, {1, 2, 3, 4}) is not None
+    assert carry_on(table, {1, 2, 3, 4}) is None
+    assert dict(read_ledger(expired(table)).keys) == {"one": 3, "three": 4}
+
+
+def test_two_loads_that_commit_while_entries_are_carried_on_are_carried_on_too(
+    table: Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    load(table, 1, ("/a.csv", "v1"))
+    commit, tries = Table.commit, []
+
+    def commit_after_others(self: Table, *args: Any, **more: Any) -> Any:
+        tries.append(more["identifier"])
+        if len(tries) == 1:
+            load(table, 2, ("/b.csv", "v1"))
+            load(table, 3, ("/c.csv", "v1"))
+        return commit(self, *args, **more)
+
+    monkeypatch.setattr(Table, "commit", commit_after_others)
+    assert carry_on(table, {1}) is not None
+    assert tries == [2, 4]
+    assert len(read_ledger(expired(table)).files.versions) == 3
+
+
+@pytest.mark.parametrize(("name", "text"), [(TOTAL, "many"), (TOTAL, "-1"), (TOTAL, "9" * 5000), (KEYS, "[1]")])
+def test_a_damaged_count_or_key_is_told_with_its_snapshot(table: Table, name: str, text: str) -> None:
+    table.write(pa.table({"k": [1]}), user=user_of("db.t"), identifier=1, properties={name: text})
+    with pytest.raises(PipelineError, match=rf"db\.t: the property {name} of snapshot 1 is damaged"):
+        read_ledger(table)
+
+
+def test_entries_cannot_be_carried_on_without_empty_snapshots(tmp_path: Path) -> None:
+    catalog = paimon.open_catalog(str(tmp_path))
+    catalog.create_database("db")
+    table = catalog.create_table("db.t", pa.schema([("k", pa.int64())]))
+    assert carry_on(table, {1}, begin=True) is None
+    load(table, 1, ("/a.csv", "v1"))
+    with pytest.raises(PipelineError, match=r"db\.t: the entries .* commit\.force-create-snapshot = true"):
+        carry_on(table, {1})
