@@ -34,12 +34,13 @@ KEY, INPUTS, WATERMARK, ATTEMPT = "pipeline.key", "pipeline.inputs", "pipeline.w
 KEYS, PARTITIONS = "pipeline.keys-all", "pipeline.partitions"
 READ, WRITTEN, REJECTED = "pipeline.rows-read", "pipeline.rows-written", "pipeline.rows-rejected"
 STEP = "pipeline.step"
+CARRIED = "carry-on"
+"""The step of a snapshot that carries entries on."""
 MOST_FILES = 500_000
 """The largest number of files of one table: the digests of all are carried on in one snapshot, 16 bytes each."""
 MOST_KEYS = 10_000
 """The largest number of keys that one snapshot carries on, the newest."""
 _TRIES = 5
-_CARRIED = "carry-on"
 _PATH, _VERSION = 8, 4
 """The bytes of the two digests of a file."""
 _MOST_DIGITS = 19
@@ -214,7 +215,7 @@ def _carry(table: Table, stays: Callable[[int], bool], begin: bool) -> Snapshot 
 def _commit_entries(table: Table, ledger: Ledger) -> Snapshot | None:
     """Commit all entries of a ledger under the next number; returns None when a load took the number."""
     properties = {
-        STEP: _CARRIED,
+        STEP: CARRIED,
         ALL: ledger.files.to_text(),
         TOTAL: str(max(ledger.total, len(ledger.files.versions))),
         KEYS: json.dumps(_newest_keys(ledger)),
@@ -232,7 +233,7 @@ def _commit_entries(table: Table, ledger: Ledger) -> Snapshot | None:
             f"{table.name}: the entries of its loads cannot be carried on, because the table does not have the option "
             "commit.force-create-snapshot = true"
         )
-    return snapshot if (snapshot.properties or {}).get(STEP) == _CARRIED else None
+    return snapshot if (snapshot.properties or {}).get(STEP) == CARRIED else None
 
 
 def _loads_in(found: pa.Table, loaded: str) -> list[LoadSnapshot]:

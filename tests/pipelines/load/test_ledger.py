@@ -11,6 +11,7 @@ import paimon_core as paimon
 from paimon_core.table.inspect import Inspect
 from paimon_core.table.table import Table
 from pipelines.load import ledger as ledgers
+from pipelines.load.content_version import content_version
 from pipelines.load.ledger import (
     FILES,
     KEY,
@@ -185,6 +186,16 @@ def test_a_gap_is_carried_on_and_a_reload_repairs_it(table: Table) -> None:
     files = read_ledger(table).files
     assert [files.state(p, "v1") for p in ("/a.csv", "/b.csv", "/c.csv")] == ["new", "loaded", "loaded"]
     assert read_ledger(table).repair({}) == {}
+
+
+def test_entries_that_are_carried_on_are_no_new_content(table: Table) -> None:
+    load(table, 1, ("/a.csv", "v1"))
+    by_others(table)
+    before = content_version(table)
+    assert carry_to(table, 2) is not None
+    assert content_version(table) == before
+    by_others(table)
+    assert content_version(table) != before
 
 
 def test_a_repair_by_a_load_without_files_counts_what_is_known(table: Table) -> None:
