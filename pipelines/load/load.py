@@ -51,7 +51,8 @@ def load_table(
 ) -> StepResult:
     """Load a declared table, or some of its partitions, from its source in one commit.
 
-    What was loaded before is left out, unless ``reload``. ``run_key`` identifies a run whose repetitions must load once
+    What was loaded before is left out. With ``reload`` everything is read again, and a table that is appended to is
+    replaced by it. ``run_key`` identifies a run whose repetitions must load once
     only. Promises under concurrency: of two loads at the same time, the second loads what the first left; a load sees
     its source at one moment, and other writers of the table never make it lose or repeat rows. Raises PipelineError for
     a wrong request, AuditFailed when too many rows are rejected or a blocking check fails (nothing is published then).
@@ -60,8 +61,8 @@ def load_table(
     spec = settings.table(name)
     source = source_of(spec)
     keys = _checked_partitions(spec, partitions)
-    if reload and spec.write_mode == "append":
-        raise PipelineError(f"{name}: reload would append its rows again; set mode overwrite, or roll back first")
+    if reload and keys is not None and spec.write_mode == "append":
+        raise PipelineError(f"{name}: reload of some partitions would append their rows again; reload the whole table")
     table = open_table(settings, name, create=True)
     before = state_of(table)
     for _ in range(_TRIES):

@@ -35,8 +35,9 @@ class LoadStep:
 
     @property
     def replaces(self) -> bool:
-        """Whether the rows of the load replace others."""
-        return self.spec.write_mode in ("overwrite", "overwrite-partitions")
+        """Whether the rows of the load replace others: by the mode, or because a table of appends is reloaded."""
+        mode = self.spec.write_mode
+        return mode in ("overwrite", "overwrite-partitions") or (self.reload and mode == "append")
 
 
 @dataclass(frozen=True)

@@ -264,10 +264,22 @@ def test_a_blocking_check_also_stops_a_load_without_rows(lake):
     assert lake.table("log.events").latest_snapshot() is None
 
 
-def test_reload_of_a_table_that_is_appended_to_is_refused(lake):
+def test_reload_of_a_table_that_is_appended_to_replaces_it(lake):
     lake.declare("log.events", EVENTS)
-    with pytest.raises(PipelineError, match=r"log\.events: reload would append its rows again"):
-        lake.load("log.events", reload=True)
+    lake.file("in/a.csv", "id,text\n1,one\n")
+    lake.load("log.events")
+    lake.file("in/b.csv", "id,text\n2,two\n")
+    lake.load("log.events", reload=True)
+    assert lake.rows("log.events") == [(1, "one"), (2, "two")]
+    assert lake.load("log.events").skipped == ("2 files loaded before",)
+
+
+def test_reload_of_some_partitions_of_a_table_that_is_appended_to_is_refused(lake):
+    lake.declare(
+        "log.events", EVENTS.replace("in/*.csv", "in/{date}.csv") + "    partitions: {by: day, start: 2024-01-01}\n"
+    )
+    with pytest.raises(PipelineError, match=r"log\.events: reload of some partitions would append their rows again"):
+        lake.load("log.events", "2024-01-01", reload=True)
 
 
 @pytest.mark.parametrize(
