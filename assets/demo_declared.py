@@ -11,7 +11,7 @@ from assets.metadata import asset_key
 from assets.partitions import partitions_def
 from pipelines.lake import TableSpec
 from pipelines.lake.sources import FilesSource
-from pipelines.load.files import source_files
+from pipelines.load.source_files import source_files
 
 
 def load_declared(demo: Demo) -> None:

@@ -9,11 +9,10 @@ from typing import Any
 
 import dagster as dg
 
+from assets.loads import RANGE_END, RANGE_START
 from assets.metadata import asset_key
 from pipelines.lake import Settings
 
-RANGE_START = "dagster/asset_partition_range_start"
-RANGE_END = "dagster/asset_partition_range_end"
 _QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
 
 

@@ -41,12 +41,10 @@ class Look:
 
 def listed(settings: Settings, spec: TableSpec) -> list[SourceFile]:
     """List the files of a table's source."""
-    from pipelines.sources.files.listing import list_files
+    from pipelines.load.source_files import source_files
 
     assert isinstance(spec.source, FilesSource)
-    path = spec.source.path
-    pattern = path if "://" in path or path.startswith("/") else str(settings.folder / path)
-    return list_files(pattern, settings.storage_for(pattern))
+    return source_files(settings, spec.source, None)
 
 
 def decide(

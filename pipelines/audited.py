@@ -36,7 +36,7 @@ def write_audited(
         prepared = table.prepare_messages(
             messages, overwrite=True, user=user, identifier=identifier, properties=properties
         )
-        return None if prepared is None else _audit_and_publish(prepared, table.name, audit)
+        return None if prepared is None else audit_and_publish(prepared, table.name, audit)
     except InvalidRequest:
         # Another process has committed the same load; the files written here are orphans.
         if (committed := table.committed(user, identifier)) is None:
@@ -44,7 +44,11 @@ def write_audited(
         return committed
 
 
-def _audit_and_publish(prepared: Prepared, name: str, audit: Audit) -> Snapshot:
+def audit_and_publish(prepared: Prepared, name: str, audit: Audit) -> Snapshot:
+    """Publish a prepared commit if the audit passes, which is repeated after a concurrent commit.
+
+    Otherwise the prepared commit is discarded: raises AuditFailed, and CommitConflict after several conflicts.
+    """
     for tries_left in reversed(range(_TRIES)):
         _check(prepared, name, audit)
         try:
@@ -59,13 +63,16 @@ def _audit_and_publish(prepared: Prepared, name: str, audit: Audit) -> Snapshot:
 
 def _check(prepared: Prepared, name: str, audit: Audit) -> None:
     try:
-        wrong = audit(prepared.table)
+        refuse(audit(prepared.table), name)
     except BaseException:
         _discard(prepared)
         raise
-    if wrong:
-        _discard(prepared)
-        raise AuditFailed(f"{name} was not changed, because the audit of the new content failed: {'; '.join(wrong)}")
+
+
+def refuse(problems: Sequence[str], name: str) -> None:
+    """Raise AuditFailed when the audit of a table found problems."""
+    if problems:
+        raise AuditFailed(f"{name} was not changed, because the audit of the new content failed: {'; '.join(problems)}")
 
 
 def _discard(prepared: Prepared) -> None:

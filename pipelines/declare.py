@@ -17,7 +17,7 @@ from pipelines.column_types import type_object
 from pipelines.lake import Settings, SettingsError, TableSpec
 from pipelines.lake.sources import FilesSource
 from pipelines.lake.yaml_file import read_yaml
-from pipelines.load.files import file_kind, source_files
+from pipelines.load.source_files import file_kind, source_files
 from pipelines.protocol import PipelineError
 from pipelines.sources.files.inference import infer_columns
 from pipelines.sources.files.splits import plan_splits

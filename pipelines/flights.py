@@ -22,9 +22,9 @@ from paimon_core.table.table import Table
 from pipelines import source
 from pipelines.care import complete_months, is_marked, mark_months
 from pipelines.lake import Settings
-from pipelines.protocol import PipelineError, StepResult, days_label, months_of
+from pipelines.protocol import KIND, PipelineError, StepResult, days_label, months_of
 from pipelines.session import Spark
-from pipelines.tables import KIND, Stage, load, open_table, rows_per_day
+from pipelines.tables import Stage, load, open_table, rows_per_day
 
 FLIGHTS = "ods.flights"
 CANCELLATIONS = "ods.cancellations"

@@ -11,8 +11,8 @@ from pipelines.declare import create_missing, differences, infer
 from pipelines.lake import Settings
 from pipelines.lake.agreement import disagreements
 from pipelines.lake.sources import FilesSource
-from pipelines.load.files import file_kind, source_files
 from pipelines.load.load import load_table
+from pipelines.load.source_files import file_kind, source_files
 from pipelines.new_lake import new_lake
 from pipelines.protocol import PipelineError, StepResult
 from pipelines.session import Spark

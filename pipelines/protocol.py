@@ -15,6 +15,9 @@ from typing import Any
 
 from pipelines.finding import Finding
 
+KIND = "__kind"
+"""The column of row kinds that steps add to the rows of a table."""
+
 
 class PipelineError(Exception):
     """A step cannot do what was requested; the message is one sentence for the user."""

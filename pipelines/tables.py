@@ -29,8 +29,6 @@ from pipelines.column_types import type_object
 from pipelines.lake import Settings
 from pipelines.protocol import LevelSize, PipelineError, StepResult, plain
 
-KIND = "__kind"
-
 
 @dataclass(frozen=True)
 class Stage:

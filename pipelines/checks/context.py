@@ -14,8 +14,8 @@ from typing import Any
 from paimon_core.errors import CorruptTable
 from paimon_core.predicate import Predicate
 from paimon_core.table.view import TableView
+from pipelines.load_properties import ROWS_READ, ROWS_REJECTED, ROWS_WRITTEN, load_user
 
-ROWS_READ, ROWS_WRITTEN, ROWS_REJECTED = "pipeline.rows-read", "pipeline.rows-written", "pipeline.rows-rejected"
 _WITHOUT_ROWS = ("COMPACT", "ANALYZE")
 """The kinds of snapshots that do not change what a reader sees."""
 
@@ -62,17 +62,13 @@ def newest_write(table: TableView) -> datetime | None:
     """Return the time of the newest snapshot that changed rows; None when there is none or all have expired."""
     changes = (s for s in _history(table) if s["commit_kind"] not in _WITHOUT_ROWS)
     # What a load's user commits without figures has no rows: it only carries the ledger on.
-    times = [s["commit_time"] for s in changes if s["commit_user"] != _user(table) or _is_load(table, s)]
+    times = [s["commit_time"] for s in changes if s["commit_user"] != load_user(table.name) or _is_load(table, s)]
     return times[-1] if times else None
-
-
-def _user(table: TableView) -> str:
-    return f"load {table.name}"
 
 
 def _is_load(table: TableView, snapshot: Mapping[str, Any]) -> bool:
     is_change = snapshot["commit_kind"] not in _WITHOUT_ROWS
-    return is_change and snapshot["commit_user"] == _user(table) and ROWS_READ in snapshot["properties"]
+    return is_change and snapshot["commit_user"] == load_user(table.name) and ROWS_READ in snapshot["properties"]
 
 
 def _history(table: TableView) -> list[dict[str, Any]]:

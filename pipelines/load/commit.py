@@ -6,27 +6,22 @@ is taken and publishes nothing; its files are deleted, and ``NumberTaken`` asks 
 
 from __future__ import annotations
 
-import contextlib
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from paimon_core.commit.abort import abort
 from paimon_core.commit.overwrite import Overwrite
-from paimon_core.errors import CommitConflict, InvalidRequest, PaimonError
+from paimon_core.errors import InvalidRequest
 from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.table.commit_request import CommitRequest
-from paimon_core.table.prepared import Prepared
 from paimon_core.table.table import Table
-from paimon_core.table.view import TableView
-from pipelines.load.ledger import ATTEMPT, loads_of, user_of
+from pipelines.audited import Audit, audit_and_publish, refuse
+from pipelines.load.ledger import ATTEMPT, loads_of
 from pipelines.load.replacement import Replace
-from pipelines.protocol import AuditFailed, PipelineError
-
-Audit = Callable[[TableView], Sequence[str]]
-"""Returns the problems of the table as it would be published, one sentence each."""
-_TRIES = 3
+from pipelines.load_properties import load_user
+from pipelines.protocol import PipelineError
 
 
 class NumberTaken(Exception):
@@ -51,12 +46,12 @@ def commit_load(table: Table, messages: Sequence[CommitMessage], load: LoadCommi
     messages are deleted then; after CommitStateUnknown they stay.
     """
     attempt = str(uuid.uuid4())
-    request = CommitRequest.of(table.context, user_of(table.name), load.number, {**load.properties, ATTEMPT: attempt})
+    request = CommitRequest.of(table.context, load_user(table.name), load.number, {**load.properties, ATTEMPT: attempt})
     try:
         if load.audit is None:
             snapshot = _complete(table, messages, request, load)
         else:
-            snapshot = _audit_and_publish(table, messages, request, load, load.audit)
+            snapshot = _audited(table, messages, request, load, load.audit)
     except InvalidRequest:
         if not _is_taken(table, load.number):
             raise
@@ -72,7 +67,7 @@ def commit_load(table: Table, messages: Sequence[CommitMessage], load: LoadCommi
     raise NumberTaken
 
 
-def _audit_and_publish(
+def _audited(
     table: Table, messages: Sequence[CommitMessage], request: CommitRequest, load: LoadCommit, audit: Audit
 ) -> Snapshot | None:
     replaces = load.replace is not None
@@ -86,34 +81,9 @@ def _audit_and_publish(
         properties=request.properties,
     )
     if prepared is None:  # a load without rows, which replaces none: the table stays as it is
-        _refuse(audit(table), table.name)
+        refuse(audit(table), table.name)
         return _complete(table, messages, request, load)
-    for tries_left in reversed(range(_TRIES)):
-        _check(prepared, table.name, audit)
-        try:
-            return prepared.publish()
-        except CommitConflict:
-            if not tries_left:
-                _discard(prepared)
-                raise
-            prepared = prepared.again()
-    raise AssertionError
-
-
-def _check(prepared: Prepared, name: str, audit: Audit) -> None:
-    try:
-        problems = audit(prepared.table)
-    except BaseException:
-        _discard(prepared)
-        raise
-    if problems:
-        _discard(prepared)
-    _refuse(problems, name)
-
-
-def _refuse(problems: Sequence[str], name: str) -> None:
-    if problems:
-        raise AuditFailed(f"{name} was not changed, because a check of the new content failed: {'; '.join(problems)}")
+    return audit_and_publish(prepared, table.name, audit)
 
 
 def _complete(
@@ -124,11 +94,6 @@ def _complete(
     if snapshot is None and load.replace is not None and not _is_taken(table, load.number):
         snapshot = table.complete(request, [])
     return snapshot
-
-
-def _discard(prepared: Prepared) -> None:
-    with contextlib.suppress(PaimonError):  # files that remain are orphans
-        prepared.discard()
 
 
 def _overwrite(table: Table, replace: Replace | None) -> Overwrite | None:

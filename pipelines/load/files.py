@@ -8,17 +8,16 @@ from collections.abc import Iterator, Sequence
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from pipelines.lake import Settings
 from pipelines.lake.sources import FilesSource
 from pipelines.load.file_plan import FilePlan, plan_files
 from pipelines.load.ledger import FILES, MOST_FILES, TOTAL, LoadedFiles
 from pipelines.load.replacement import replacement
 from pipelines.load.row_shape import shape_of
+from pipelines.load.source_files import file_kind, source_files
 from pipelines.load.step import LoadStep, PlannedLoad
 from pipelines.load.write_tasks import Parsed, Written, write_parts
 from pipelines.protocol import PipelineError
-from pipelines.sources.files.formats import FileFormat, file_format
-from pipelines.sources.files.listing import SourceFile, list_files, partition_files
+from pipelines.sources.files.listing import SourceFile
 from pipelines.sources.files.reading import read_split
 from pipelines.sources.files.splits import FileSplit, pack, plan_splits
 
@@ -82,31 +81,6 @@ class FileLoads:
         return write_parts(
             session, parts, read, step.table, step.rejects, kinds=shape.kinds_column, overwrites=step.replaces
         )
-
-
-def source_files(settings: Settings, source: FilesSource, partitions: Sequence[str] | None) -> list[SourceFile]:
-    """List the files of a source, sorted by path: those of the partitions when the path has a place for them."""
-    pattern = source.path
-    if "://" not in pattern and not pattern.startswith("/"):
-        pattern = str(settings.folder / pattern)
-    options = settings.storage_for(pattern)
-    if partitions is not None and "{" in source.path:
-        return partition_files(pattern, partitions, options)
-    return list_files(pattern, options)
-
-
-def file_kind(source: FilesSource) -> FileFormat:
-    """Return the format of the files of a source with its options; raises PipelineError for a wrong option."""
-    return file_format(source.format or _ending(source.path), source.options)
-
-
-def _ending(path: str) -> str:
-    """Return the kind of files that a path names by its ending; raises PipelineError when it names none."""
-    parts = path.rsplit("/", 1)[-1].lower().split(".")
-    for part in reversed(parts[1:]):
-        if part in ("csv", "json", "jsonl", "parquet", "orc", "avro"):
-            return part
-    raise PipelineError(f"source.path {path!r} does not end in the name of a format: set source.format")
 
 
 def _parallelism(session: SparkSession) -> int:

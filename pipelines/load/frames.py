@@ -30,10 +30,9 @@ from pipelines.load.content_version import content_version
 from pipelines.load.ledger import INPUTS, KEY
 from pipelines.load.partition_keys import rows_of
 from pipelines.load.replacement import replacement
-from pipelines.load.row_shape import KIND
 from pipelines.load.step import LoadStep, PlannedLoad
 from pipelines.load.write_tasks import Written, row_count
-from pipelines.protocol import PipelineError
+from pipelines.protocol import KIND, PipelineError
 from pipelines.sources.user_step import UserStep
 from pipelines.sources.views import with_views
 from pipelines.tables import open_table

@@ -27,12 +27,12 @@ from paimon_core.errors import CommitConflict, InvalidRequest
 from paimon_core.metadata.commit_message import Position
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.table.table import Table
+from pipelines.load_properties import load_user
 from pipelines.protocol import PipelineError
 
 FILES, TOTAL, ALL = "pipeline.files", "pipeline.files-total", "pipeline.files-all"
 KEY, INPUTS, WATERMARK, ATTEMPT = "pipeline.key", "pipeline.inputs", "pipeline.watermark", "pipeline.attempt"
 KEYS, PARTITIONS = "pipeline.keys-all", "pipeline.partitions"
-READ, WRITTEN, REJECTED = "pipeline.rows-read", "pipeline.rows-written", "pipeline.rows-rejected"
 STEP = "pipeline.step"
 CARRIED = "carry-on"
 """The step of a snapshot that carries entries on."""
@@ -101,11 +101,6 @@ class Ledger:
         if not self.gap:
             return {}
         return {ALL: self.files.to_text(), TOTAL: entries.get(TOTAL, str(len(self.files.versions)))}
-
-
-def user_of(table: str) -> str:
-    """Return the commit user of the loads of a table."""
-    return f"load {table}"
 
 
 def digest(text: str, size: int) -> bytes:
@@ -223,7 +218,7 @@ def _commit_entries(table: Table, ledger: Ledger) -> Snapshot | None:
         WATERMARK: json.dumps(ledger.watermark),
     }
     try:
-        snapshot = table.commit([], user=user_of(table.name), identifier=ledger.number + 1, properties=properties)
+        snapshot = table.commit([], user=load_user(table.name), identifier=ledger.number + 1, properties=properties)
     except InvalidRequest:
         if all(load.number <= ledger.number for load in loads_of(table)):
             raise
@@ -237,7 +232,7 @@ def _commit_entries(table: Table, ledger: Ledger) -> Snapshot | None:
 
 
 def _loads_in(found: pa.Table, loaded: str) -> list[LoadSnapshot]:
-    found = found.filter(pc.equal(found["commit_user"], user_of(loaded)))
+    found = found.filter(pc.equal(found["commit_user"], load_user(loaded)))
     columns = [found[name].to_pylist() for name in ("snapshot_id", "commit_identifier", "properties")]
     return [LoadSnapshot(number, load, dict(said or ())) for number, load, said in zip(*columns, strict=True)]
 

@@ -16,21 +16,23 @@ from paimon_core.commit.abort import abort
 from paimon_core.errors import CommitConflict
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.table.view import TableView
+from pipelines.audited import Audit
 from pipelines.checks.context import CheckContext, load_records
 from pipelines.checks.run import run_checks
 from pipelines.finding import Finding
 from pipelines.lake import Settings, TableSpec
 from pipelines.lake.checks import SqlCheck
 from pipelines.lake.sources import DatabaseSource, FilesSource, PythonSource, SqlSource
-from pipelines.load.commit import Audit, LoadCommit, NumberTaken, commit_load
+from pipelines.load.commit import LoadCommit, NumberTaken, commit_load
 from pipelines.load.database import DatabaseLoads
 from pipelines.load.files import FileLoads
 from pipelines.load.frames import PythonLoads, SqlLoads
-from pipelines.load.ledger import PARTITIONS, READ, REJECTED, STEP, WRITTEN, read_ledger
+from pipelines.load.ledger import PARTITIONS, STEP, read_ledger
 from pipelines.load.partition_keys import check_key, rows_of
 from pipelines.load.rejects import check_share, entry, newest_number, open_rejects, publish_rejects
 from pipelines.load.step import LoadStep, PlannedLoad, TableSource
 from pipelines.load.write_tasks import Written
+from pipelines.load_properties import ROWS_READ, ROWS_REJECTED, ROWS_WRITTEN
 from pipelines.protocol import AuditFailed, PipelineError, StepResult, plain
 from pipelines.session import Spark
 from pipelines.sources.table_names import named_tables
@@ -107,9 +109,9 @@ def _load(
     written = plan.write()
     said = {
         STEP: f"load {spec.name}",
-        READ: str(written.rows_read),
-        WRITTEN: str(written.rows_written),
-        REJECTED: str(written.rows_rejected),
+        ROWS_READ: str(written.rows_read),
+        ROWS_WRITTEN: str(written.rows_written),
+        ROWS_REJECTED: str(written.rows_rejected),
         **({PARTITIONS: json.dumps(step.partitions)} if step.partitions is not None else {}),
         **plan.entries,
         **step.ledger.repair(plan.entries),

@@ -18,8 +18,9 @@ from paimon_core.errors import InvalidRequest
 from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.table.table import Table
 from pipelines.lake import Settings, TableSpec
-from pipelines.load.ledger import loads_of, user_of
+from pipelines.load.ledger import loads_of
 from pipelines.load.write_tasks import Written
+from pipelines.load_properties import load_user
 from pipelines.protocol import AuditFailed, PipelineError
 from pipelines.sources.files.rejects import REJECTS
 from pipelines.tables import open_lake
@@ -59,7 +60,7 @@ def publish_rejects(table: Table, rejects: Table) -> None:
     property is damaged.
     """
     waiting = [load for load in loads_of(table) if MESSAGES in load.properties]
-    missing = set(rejects.filter_committed(user_of(table.name), [load.number for load in waiting]))
+    missing = set(rejects.filter_committed(load_user(table.name), [load.number for load in waiting]))
     for load in waiting:
         if load.number in missing and load.properties.get(OF_TABLE) in (None, _identity(rejects)):
             _publish(table, rejects, load.number, load.properties[MESSAGES])
@@ -96,7 +97,7 @@ def _publish(table: Table, rejects: Table, number: int, text: str) -> None:
         messages = [CommitMessage.from_bytes(base64.b64decode(one, validate=True)) for one in json.loads(text)]
     except (ValueError, TypeError, InvalidRequest):
         raise PipelineError(f"{table.name}: the property {MESSAGES} of load {number} is damaged") from None
-    user = user_of(table.name)
+    user = load_user(table.name)
     try:
         rejects.commit(messages, user=user, identifier=number, properties={"pipeline.step": f"rejects of {table.name}"})
     except InvalidRequest:

@@ -17,11 +17,9 @@ from paimon_core.types import parse_type
 from pipelines.lake import TableSpec
 from pipelines.lake.sources import DatabaseSource, FilesSource
 from pipelines.lake.table import Kinds
-from pipelines.protocol import PipelineError
+from pipelines.protocol import KIND, PipelineError
 from pipelines.sources.files.columns import RowRules, accepting, arrow_field
 from pipelines.sources.files.listing import SourceFile
-
-KIND = "__kind"
 
 
 @dataclass(frozen=True)

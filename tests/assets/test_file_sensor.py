@@ -16,7 +16,8 @@ from assets.file_requests import Look, decide, listed
 from assets.lake import build_definitions
 from assets.loads import RANGE_END, RANGE_START
 from pipelines.lake import Settings
-from pipelines.load.ledger import FILES, TOTAL, Ledger, LoadedFiles, user_of
+from pipelines.load.ledger import FILES, TOTAL, Ledger, LoadedFiles
+from pipelines.load_properties import load_user
 from pipelines.tables import open_table
 from tests.support.declared_lakes import declared_lake
 
@@ -65,7 +66,7 @@ def load(settings: Settings, name: str) -> None:
     spec, table = settings.table(name), open_table(settings, name, create=True)
     loaded = LoadedFiles().with_files((file.path, file.version) for file in listed(settings, spec))
     properties = {FILES: loaded.to_text(), TOTAL: str(len(loaded.versions))}
-    table.commit([], user=user_of(name), identifier=1, properties=properties)
+    table.commit([], user=load_user(name), identifier=1, properties=properties)
 
 
 def test_each_day_with_new_files_is_one_run_until_it_is_loaded(tmp_path: Path, tick: Tick) -> None:

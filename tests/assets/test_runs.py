@@ -16,8 +16,8 @@ from pyspark.sql import SparkSession
 
 from assets.definitions import build_definitions
 from assets.demo_flights import chunks
-from assets.demo_runs import RANGE_END, RANGE_START
 from assets.instance import prepare_home
+from assets.loads import RANGE_END, RANGE_START
 from assets.maintenance import compaction_config
 from assets.metadata import asset_key
 from assets.resources import SparkResource

@@ -14,7 +14,7 @@ from sqlalchemy.pool import NullPool
 import paimon_core as paimon
 from paimon_core.catalog.sql_connection import SqlConnection
 from paimon_core.catalog.sql_names import LOCKS
-from tests.support.postgres import PASSWORD, PostgresServer, PostgresUnavailable
+from tests.support.postgres import PASSWORD, running_server
 
 COMMITS = 50
 ROOT = Path(__file__).resolve().parents[2]
@@ -55,14 +55,7 @@ for number in range(count):
 )
 
 
-@pytest.fixture(scope="module")
-def server():
-    try:
-        started = PostgresServer()
-    except PostgresUnavailable as reason:
-        pytest.skip(str(reason))
-    yield started
-    started.close()
+server = pytest.fixture(running_server, scope="module")
 
 
 @pytest.fixture

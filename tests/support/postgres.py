@@ -11,7 +11,10 @@ import shutil
 import socket
 import subprocess
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
+
+import pytest
 
 PASSWORD = "canary-7f3a"
 START_SECONDS = 60
@@ -98,3 +101,13 @@ def _free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
+
+
+def running_server() -> Iterator[PostgresServer]:
+    """A server for the tests of one module, as a fixture; skips them where PostgreSQL is not installed."""
+    try:
+        started = PostgresServer()
+    except PostgresUnavailable as reason:
+        pytest.skip(str(reason))
+    yield started
+    started.close()

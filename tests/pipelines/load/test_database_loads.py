@@ -13,7 +13,7 @@ from pipelines.load import database as loading
 from pipelines.load import load as commits
 from pipelines.load.ledger import loads_of, read_ledger
 from pipelines.protocol import PipelineError
-from tests.support.postgres import PASSWORD, PostgresServer, PostgresUnavailable
+from tests.support.postgres import PASSWORD, running_server
 
 EVENTS = """
     columns: {id: BIGINT, at: STRING}
@@ -27,14 +27,7 @@ ORDERS = """
 """
 
 
-@pytest.fixture(scope="module")
-def server():
-    try:
-        started = PostgresServer()
-    except PostgresUnavailable as reason:
-        pytest.skip(str(reason))
-    yield started
-    started.close()
+server = pytest.fixture(running_server, scope="module")
 
 
 @pytest.fixture

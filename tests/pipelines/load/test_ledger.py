@@ -23,8 +23,8 @@ from pipelines.load.ledger import (
     carry_on,
     carry_to,
     read_ledger,
-    user_of,
 )
+from pipelines.load_properties import load_user
 from pipelines.protocol import PipelineError
 
 
@@ -41,7 +41,7 @@ def load(table: Table, number: int, *files: tuple[str, str], total: int | None =
     known = read_ledger(table).files.with_files(files) if total is None else LoadedFiles()
     properties = {FILES: LoadedFiles().with_files(files).to_text(), **more}
     properties[TOTAL] = str(len(known.versions) if total is None else total)
-    table.write(pa.table({"k": [number]}), user=user_of("db.t"), identifier=number, properties=properties)
+    table.write(pa.table({"k": [number]}), user=load_user("db.t"), identifier=number, properties=properties)
 
 
 def test_a_table_without_loads_has_an_empty_ledger(table: Table) -> None:
@@ -201,7 +201,7 @@ def test_entries_that_are_carried_on_are_no_new_content(table: Table) -> None:
 def test_a_repair_by_a_load_without_files_counts_what_is_known(table: Table) -> None:
     load(table, 1, ("/a.csv", "v1"), total=7)
     ledger = read_ledger(table, accept_gaps=True)
-    table.write(pa.table({"k": [2]}), user=user_of("db.t"), identifier=2, properties=ledger.repair({KEY: "x"}))
+    table.write(pa.table({"k": [2]}), user=load_user("db.t"), identifier=2, properties=ledger.repair({KEY: "x"}))
     assert read_ledger(table).total == 1
 
 
@@ -237,7 +237,7 @@ def test_two_loads_that_commit_while_entries_are_carried_on_are_carried_on_too(
 
 @pytest.mark.parametrize(("name", "text"), [(TOTAL, "many"), (TOTAL, "-1"), (TOTAL, "9" * 5000), (KEYS, "[1]")])
 def test_a_damaged_count_or_key_is_told_with_its_snapshot(table: Table, name: str, text: str) -> None:
-    table.write(pa.table({"k": [1]}), user=user_of("db.t"), identifier=1, properties={name: text})
+    table.write(pa.table({"k": [1]}), user=load_user("db.t"), identifier=1, properties={name: text})
     with pytest.raises(PipelineError, match=rf"db\.t: the property {name} of snapshot 1 is damaged"):
         read_ledger(table)
 

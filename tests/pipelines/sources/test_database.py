@@ -17,19 +17,12 @@ from pipelines.sources.database import open_database
 from pipelines.sources.database_rows import rows_of_database
 from pipelines.sources.database_sql import Mark, greatest, select, split_conditions
 from pipelines.sources.files.columns import arrow_field
-from tests.support.postgres import PASSWORD, PostgresServer, PostgresUnavailable
+from tests.support.postgres import PASSWORD, running_server
 
 HERE = Path("/nowhere")
 
 
-@pytest.fixture(scope="module")
-def server():
-    try:
-        started = PostgresServer()
-    except PostgresUnavailable as reason:
-        pytest.skip(str(reason))
-    yield started
-    started.close()
+server = pytest.fixture(running_server, scope="module")
 
 
 @pytest.fixture

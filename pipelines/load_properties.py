@@ -1,0 +1,11 @@
+"""Load properties: what the snapshot of a load says about its rows, and the user who commits loads.
+
+Loads write them and checks read them; checks are below loads, so the names are here.
+"""
+
+ROWS_READ, ROWS_WRITTEN, ROWS_REJECTED = "pipeline.rows-read", "pipeline.rows-written", "pipeline.rows-rejected"
+
+
+def load_user(table: str) -> str:
+    """Return the commit user of the loads of a table."""
+    return f"load {table}"
