@@ -8,7 +8,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from pipelines.lake import ENVIRONMENT, Settings
+from assets.event_storage import BATCH, BATCH_SIZE
+from pipelines.lake import ENVIRONMENT, FOLDER, Settings
 from pipelines.protocol import PipelineError
 
 _CONFIG = """\
@@ -17,6 +18,10 @@ telemetry:
   enabled: false
 nux:
   enabled: false
+# Events as in Dagster's SQLite storage, but those of many partitions are written together.
+event_log_storage:
+  module: assets.event_storage
+  class: BatchedSqliteEvents
 concurrency:
   # Only one run at a time writes a table, one compacts it and one maintains it: each of these has its own pool.
   pools:
@@ -49,7 +54,8 @@ def process_environment(settings: Settings, home: Path) -> dict[str, str]:
     return {
         **os.environ,
         ENVIRONMENT: settings.environment,
-        "PAIMON_LAKE_CONFIGS": str(settings.folder),
+        FOLDER: str(settings.folder),
         "PAIMON_LAKE": settings.warehouse,
         "DAGSTER_HOME": str(home),
+        BATCH: os.environ.get(BATCH) or BATCH_SIZE,
     }

@@ -1,0 +1,62 @@
+"""Event storage: Dagster's events in SQLite, where the events of many partitions are written together.
+
+Dagster records two events for every partition of a run. Its own SQLite storage opens two databases for each of them,
+about 15 ms, so that a run of 92 days of two tables needs longer for its events than for its rows. With
+DAGSTER_EVENT_BATCH_SIZE Dagster hands them over in batches, and this class writes a batch in two transactions.
+The files are those of Dagster's own storage: it can be used again at any time.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dagster._core.events import ASSET_EVENTS
+from dagster._core.storage.event_log.sqlite import SqliteEventLogStorage
+
+if TYPE_CHECKING:
+    from dagster import EventLogEntry
+    from dagster._serdes import ConfigurableClassData
+
+BATCH = "DAGSTER_EVENT_BATCH_SIZE"
+"""The environment variable of Dagster that makes it hand over events in batches."""
+BATCH_SIZE = "1000"
+
+
+class BatchedSqliteEvents(SqliteEventLogStorage):
+    """The SQLite storage of events under DAGSTER_HOME, which writes batches."""
+
+    @classmethod
+    def config_type(cls) -> Any:
+        """Return the options in dagster.yaml: none."""
+        return {}
+
+    @classmethod
+    def from_config_value(
+        cls, inst_data: ConfigurableClassData | None, config_value: Mapping[str, Any]
+    ) -> BatchedSqliteEvents:
+        """Return the storage where Dagster's own one keeps its files."""
+        home = Path(os.environ["DAGSTER_HOME"]).expanduser()
+        return cls(str(home / "history" / "runs"), inst_data)
+
+    def store_event_batch(self, events: Sequence[EventLogEntry]) -> None:
+        """Store the events of one run; those that need more than an entry are stored one by one."""
+        assets = [event for event in events if event.dagster_event_type in ASSET_EVENTS]
+        for event in events:
+            if event.dagster_event_type not in ASSET_EVENTS:
+                self.store_event(event)
+        if not assets:
+            return
+        with self.run_connection(assets[0].run_id) as connection:
+            for event in assets:
+                connection.execute(self.prepare_insert_event(event))
+        with self.index_transaction() as connection:
+            added = [connection.execute(self.prepare_insert_event(event)) for event in assets]
+            numbers = [row.inserted_primary_key[0] for row in added if row.inserted_primary_key is not None]
+            self._store_asset_event_tags(connection, assets, numbers)
+            # An event replaces what an earlier one says about the asset as a whole.
+            last = {(e.dagster_event_type, e.get_dagster_event().asset_key): n for n, e in enumerate(assets)}
+            for number in sorted(last.values()):
+                self._store_asset_event(connection, assets[number], numbers[number])
