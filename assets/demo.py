@@ -21,7 +21,7 @@ import dagster as dg
 
 from assets.demo_loads import load_tables
 from assets.demo_runs import Demo, DemoFailed, say
-from assets.instance import prepare_home, process_environment
+from assets.instance import prepare_home
 from assets.lake import build_definitions
 from assets.maintenance import NIGHTLY, compaction_config, compaction_job_name
 from assets.resources import LakeResource, place_of
@@ -46,7 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         settings = load_settings()
         require_java()
         home = prepare_home(settings)
-        os.environ.update(process_environment(settings, home))
+        os.environ["DAGSTER_HOME"] = str(home)
         say(f"the lake is {settings.warehouse}; the first step starts Spark")
         with dg.DagsterInstance.from_config(str(home)) as instance:
             demo = Demo(settings, instance, build_definitions(settings))

@@ -37,7 +37,8 @@ class BatchedSqliteEvents(SqliteEventLogStorage):
     def from_config_value(
         cls, inst_data: ConfigurableClassData | None, config_value: Mapping[str, Any]
     ) -> BatchedSqliteEvents:
-        """Return the storage where Dagster's own one keeps its files."""
+        """Return the storage where Dagster's own one keeps its files, and let this process hand over batches."""
+        os.environ.setdefault(BATCH, BATCH_SIZE)
         home = Path(os.environ["DAGSTER_HOME"]).expanduser()
         return cls(str(home / "history" / "runs"), inst_data)
 

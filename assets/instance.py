@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from assets.event_storage import BATCH, BATCH_SIZE
 from pipelines.lake import ENVIRONMENT, FOLDER, Settings
 from pipelines.protocol import PipelineError
 
@@ -57,5 +56,4 @@ def process_environment(settings: Settings, home: Path) -> dict[str, str]:
         FOLDER: str(settings.folder),
         "PAIMON_LAKE": settings.warehouse,
         "DAGSTER_HOME": str(home),
-        BATCH: os.environ.get(BATCH) or BATCH_SIZE,
     }

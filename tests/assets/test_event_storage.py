@@ -1,5 +1,6 @@
 """Events in batches: the same history as in Dagster's own storage."""
 
+import os
 from collections import Counter
 from pathlib import Path
 
@@ -42,11 +43,12 @@ def history(home: Path, config: str, monkeypatch: pytest.MonkeyPatch) -> tuple[o
 
 
 def test_batches_are_the_same_history(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv(BATCH, raising=False)
+    monkeypatch.setenv(BATCH, "0")
     one_by_one = history(tmp_path / "dagsters", "", monkeypatch)
+    monkeypatch.delenv(BATCH)
     assert one_by_one[2] == set(DAYS.get_partition_keys()[:6])
-    monkeypatch.setenv(BATCH, BATCH_SIZE)
     assert history(tmp_path / "ours", OWN, monkeypatch) == one_by_one
+    assert os.environ[BATCH] == BATCH_SIZE
     monkeypatch.setenv(BATCH, "3")
     assert history(tmp_path / "threes", OWN, monkeypatch) == one_by_one
 
