@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dagster._core.events import ASSET_EVENTS
+from dagster._core.storage.event_log.schema import SqlEventLogStorageTable
 from dagster._core.storage.event_log.sqlite import SqliteEventLogStorage
 
 if TYPE_CHECKING:
@@ -50,11 +51,11 @@ class BatchedSqliteEvents(SqliteEventLogStorage):
                 self.store_event(event)
         if not assets:
             return
+        insert, rows = SqlEventLogStorageTable.insert(), [self._event_to_row(event) for event in assets]
         with self.run_connection(assets[0].run_id) as connection:
-            for event in assets:
-                connection.execute(self.prepare_insert_event(event))
+            connection.execute(insert, rows)
         with self.index_transaction() as connection:
-            added = [connection.execute(self.prepare_insert_event(event)) for event in assets]
+            added = [connection.execute(insert, row) for row in rows]
             numbers = [row.inserted_primary_key[0] for row in added if row.inserted_primary_key is not None]
             self._store_asset_event_tags(connection, assets, numbers)
             # An event replaces what an earlier one says about the asset as a whole.
