@@ -1,11 +1,11 @@
 """Checks: for every table, check its loads, keys, data files and invariants, and what it declares.
 
-The checks that block a load run inside it too, on its partitions before they are published; here they see the whole
-table. A load logs their results under the same names.
+The checks that block a load run inside it, on its partitions before they are published; the load logs their results
+under the same names. They are not evaluated again in the same run; in other runs they see the whole table.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 
 import dagster as dg
@@ -15,7 +15,7 @@ from assets.translator import PLAIN, PaimonTranslator
 from pipelines.audit import audit, audits_of
 from pipelines.checks import CheckContext, Finding, load_records, run_checks
 from pipelines.lake import Settings, SettingsError, TableSpec
-from pipelines.lake.checks import SqlCheck
+from pipelines.lake.checks import Check, SqlCheck
 from pipelines.session import Spark
 from pipelines.show import existing
 from pipelines.tables import open_table
@@ -40,20 +40,27 @@ def _checks(settings: Settings, spec: TableSpec, translator: PaimonTranslator) -
     key = translator.asset_key(spec)
     specs = [dg.AssetCheckSpec(name, asset=key, description=text) for name, text in descriptions(spec).items()]
 
-    @dg.multi_asset_check(name=f"check__{spec.ident}", specs=specs)
+    @dg.multi_asset_check(name=f"check__{spec.ident}", specs=specs, can_subset=True)
     def check(
         context: dg.AssetCheckExecutionContext, lake: LakeResource, spark: SparkResource
     ) -> Iterator[dg.AssetCheckResult]:
         settings = lake.settings
+        names = {asked.name for asked in context.selected_asset_check_keys if not _is_evaluated(context, asked)}
+        declared = [check for check in spec.checks if check_name(check.label) in names]
         if spec.name in existing(settings):
-            findings = [*audit(settings, spec.name), *declared_findings(settings, spec, spark.session)]
+            findings = [*audit(settings, spec.name, names), *declared_findings(settings, spec, declared, spark.session)]
         else:
-            names = [*audits_of(spec), *(declared.label for declared in spec.checks)]
-            findings = [Finding(name, spec.name, 1, "the table is not in the lake yet") for name in names]
+            findings = [Finding(name, spec.name, 1, "the table is not in the lake yet") for name in sorted(names)]
         for finding in findings:
             yield check_result(finding, key)
 
     return check
+
+
+def _is_evaluated(context: dg.AssetCheckExecutionContext, check: dg.AssetCheckKey) -> bool:
+    """Whether a load of this run has evaluated the check."""
+    found = context.instance.event_log_storage.get_latest_asset_check_execution_by_key([check]).get(check)
+    return found is not None and found.run_id == context.run_id and found.status.value != "PLANNED"
 
 
 def descriptions(spec: TableSpec) -> dict[str, str]:
@@ -68,15 +75,15 @@ def descriptions(spec: TableSpec) -> dict[str, str]:
     return texts
 
 
-def declared_findings(settings: Settings, spec: TableSpec, spark: Spark) -> list[Finding]:
-    """Evaluate the declared checks of a table on all of its rows."""
-    if not spec.checks:
+def declared_findings(settings: Settings, spec: TableSpec, checks: Sequence[Check], spark: Spark) -> list[Finding]:
+    """Evaluate declared checks of a table on all of its rows."""
+    if not checks:
         return []
     table = open_table(settings, spec.name)
-    needs_tables = any(isinstance(check, SqlCheck) for check in spec.checks)
+    needs_tables = any(isinstance(check, SqlCheck) for check in checks)
     tables = {name: open_table(settings, name) for name in existing(settings)} if needs_tables else {}
     context = CheckContext(datetime.now(UTC), history=load_records(table), tables=tables)
-    return run_checks(spec, table, blocking=None, context=context, spark=spark)
+    return run_checks(checks, spec, table, context=context, spark=spark)
 
 
 def check_result(finding: Finding, key: dg.AssetKey) -> dg.AssetCheckResult:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -50,19 +51,15 @@ def run_check(
 
 
 def run_checks(
+    checks: Iterable[Check],
     spec: TableSpec,
     table: TableView,
     *,
-    blocking: bool | None,
     context: CheckContext,
     spark: Spark | None = None,
 ) -> list[Finding]:
-    """Evaluate the declared checks that block (True), those that do not (False) or all (None), see ``run_check``.
-
-    All of them read the same snapshot, unless it expires meanwhile.
-    """
-    chosen = tuple(check for check in spec.checks if blocking is None or check.block is blocking)
-    return _checked(chosen, spec, table, context, spark)
+    """Evaluate some checks, see ``run_check``; all of them read the same snapshot, unless it expires meanwhile."""
+    return _checked(tuple(checks), spec, table, context, spark)
 
 
 def _checked(

@@ -150,7 +150,8 @@ def _audit(step: LoadStep, findings: list[Finding]) -> Audit | None:
             where = rows_of(step.spec, table, step.partitions, step.spec.partitions)
         others = {name: open_table(step.settings, name) for name in _named_in_checks(step)}
         context = CheckContext(where=where, now=datetime.now(UTC), history=load_records(table), tables=others)
-        findings[:] = run_checks(step.spec, table, blocking=True, context=context, spark=step.spark)
+        blocking = [check for check in step.spec.checks if check.block]
+        findings[:] = run_checks(blocking, step.spec, table, context=context, spark=step.spark)
         return [f"{f.audit}: {f.sentence}" for f in findings if not f.passed and f.severity == "error"]
 
     return audit

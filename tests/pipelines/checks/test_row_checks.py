@@ -22,9 +22,14 @@ from pipelines.checks.row_checks import counted
 from pipelines.checks.run import run_check, run_checks
 from pipelines.finding import Finding
 from pipelines.lake import ROOT, TableSpec
+from pipelines.lake.checks import Check
 
 SOURCE = {"type": "files", "path": "orders/*.csv"}
 NOW = CheckContext(now=datetime(2024, 1, 2, tzinfo=UTC))
+
+
+def blocking(spec: TableSpec, block: bool = True) -> list[Check]:
+    return [check for check in spec.checks if check.block is block]
 
 
 def declared(*checks: dict[str, Any], key: str = "id") -> TableSpec:
@@ -183,11 +188,11 @@ def test_a_prepared_commit_is_checked_before_it_is_published(warehouse: str) -> 
         {"type": "not_null", "columns": ["amount"], "block": True},
         {"type": "unique", "severity": "warn"},
     )
-    assert run_checks(spec, prepared.table, blocking=True, context=NOW) == [
+    assert run_checks(blocking(spec), spec, prepared.table, context=NOW) == [
         Finding("not_null_amount", "ods.orders", 1, "1 of 2 rows has an amount that is null; keys: 1")
     ]
-    assert run_checks(spec, table, blocking=True, context=NOW)[0].passed
-    assert [(f.audit, f.severity) for f in run_checks(spec, prepared.table, blocking=False, context=NOW)] == [
+    assert run_checks(blocking(spec), spec, table, context=NOW)[0].passed
+    assert [(f.audit, f.severity) for f in run_checks(blocking(spec, False), spec, prepared.table, context=NOW)] == [
         ("unique", "warn")
     ]
 
@@ -202,7 +207,7 @@ def test_what_cannot_be_evaluated_fails_and_hides_nothing(warehouse: str) -> Non
         {"type": "sql", "name": "none", "query": "SELECT * FROM ods.orders"},
         {"type": "unique"},
     )
-    sentences = [f.sentence for f in run_checks(spec, table, blocking=None, context=NOW) if not f.passed]
+    sentences = [f.sentence for f in run_checks(spec.checks, spec, table, context=NOW) if not f.passed]
     assert [s.removeprefix("cannot be evaluated: ") for s in sentences] == [
         "the table has no column 'nope'; the columns are id, amount, tags",
         "column 'amount' is BIGINT and does not accept the str 'much'",
@@ -243,7 +248,7 @@ def test_a_table_never_written_passes(warehouse: str) -> None:
     catalog.create_database("ods")
     table = catalog.create_table("ods.orders", orders(amount=[1]).schema)
     spec = declared({"type": "unique"}, {"type": "range", "column": "amount", "min": 1})
-    assert [f.sentence for f in run_checks(spec, table, blocking=None, context=NOW)] == [
+    assert [f.sentence for f in run_checks(spec.checks, spec, table, context=NOW)] == [
         "0 rows, no two with the same id",
         "0 rows, none with an amount below 1",
     ]
