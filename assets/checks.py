@@ -60,7 +60,7 @@ def _checks(settings: Settings, spec: TableSpec, translator: PaimonTranslator) -
 def _is_evaluated(context: dg.AssetCheckExecutionContext, check: dg.AssetCheckKey) -> bool:
     """Whether a load of this run has evaluated the check."""
     found = context.instance.event_log_storage.get_latest_asset_check_execution_by_key([check]).get(check)
-    return found is not None and found.run_id == context.run_id and found.status.value != "PLANNED"
+    return found is not None and found.run_id == context.run.run_id and found.status.value != "PLANNED"
 
 
 def descriptions(spec: TableSpec) -> dict[str, str]:
