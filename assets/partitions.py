@@ -50,6 +50,13 @@ def _after(by: str, last: date) -> datetime:
     return day + timedelta(days=7 - day.isoweekday() % 7 if by == "week" else 1)
 
 
+def partitions_of_run(context: dg.AssetExecutionContext) -> list[str] | None:
+    """Return the keys of the partition or the range of partitions that a run is for; None: the whole asset."""
+    if context.has_partition_key or context.has_partition_key_range:
+        return list(context.partition_keys)
+    return None
+
+
 def mapping(input_spec: TableSpec, output: TableSpec) -> dg.PartitionMapping | None:
     """Return which partitions of an input a partition of the output needs; None where all are needed anyway.
 

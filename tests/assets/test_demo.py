@@ -42,7 +42,9 @@ def test_a_lake_is_loaded_maintained_and_checked_and_a_second_time_nothing_is_ad
     tables = {name: open_table(settings, name) for name in TABLES}
     counts = {name: table.scan().count() for name, table in tables.items()}
     assert counts == {"shop.orders": len(DAYS) * ORDERS_A_DAY, "shop.customers": 2, "dws.revenue": 4}
-    assert {file["level"] > 0 for file in tables["shop.orders"].inspect.files().to_pylist()} == {True}
+    files = tables["shop.orders"].inspect.files().to_pylist()
+    assert {file["level"] > 0 for file in files if file["partition"] == "month=2024-01"} == {True}
+    assert "by hand: 2024-01, full" in said
     assert "2024-01-15 to 2024-02-14" in said
     assert "13 checks passed" in said
     assert f"`make ui CONFIGS={settings.folder}`" in said

@@ -184,6 +184,14 @@ def test_a_run_loads_its_partitions_once_and_says_what_was_read(run: Callable[..
     assert (events[0].tags or {})["dagster/data_version"] == "snapshot-7"
 
 
+def test_a_run_of_one_partition_loads_only_this_one(run: Callable[..., dg.ExecuteInProcessResult]) -> None:
+    load = FakeLoad()
+    assert run(load, "ods.orders", partition_key="2024-01-02").success
+    (call,) = load.calls
+    assert call["partitions"] == ["2024-01-02"]
+    assert call["properties"]["dagster.partitions"] == "2024-01-02"
+
+
 def test_a_reload_is_asked_for_in_the_config_of_the_run(run: Callable[..., dg.ExecuteInProcessResult]) -> None:
     load = FakeLoad()
     config = {"ops": {"dim__customers": {"config": {"reload": True}}}}
