@@ -1,20 +1,13 @@
-"""The demo on a small lake: what it loads and maintains, and how it cuts ranges of partitions."""
+"""The demo on a small lake, in this process: what it loads, compacts and checks."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from datetime import date
 from pathlib import Path
 
-import dagster as dg
 import pytest
 from pyspark.sql import SparkSession
 
 from assets import demo
-from assets.demo_loads import load_tables
-from assets.demo_runs import Demo
-from assets.lake import build_definitions
 from assets.resources import SparkResource
 from pipelines.lake import Settings
 from pipelines.tables import open_table
@@ -47,43 +40,3 @@ def test_a_lake_is_loaded_compacted_and_checked(
     assert "2024-01-15 to 2024-02-14" in said
     assert "13 checks passed" in said
     assert f"`make ui CONFIGS={settings.folder}`" in said
-
-
-@dataclass
-class Recorded(Demo):
-    """Keeps what it is asked to materialize."""
-
-    asked: list[tuple[str | None, str | None]] = field(default_factory=list)
-
-    def materialize(self, step: str, names: Sequence[str], first: str | None = None, last: str | None = None) -> None:
-        if "shop.orders" in names:
-            self.asked.append((first and first[5:], last and last[5:]))
-
-
-@pytest.fixture
-def instance() -> Iterator[dg.DagsterInstance]:
-    with dg.DagsterInstance.ephemeral() as opened:
-        yield opened
-
-
-@pytest.mark.parametrize(
-    ("most", "to", "expected"),
-    [
-        (31, None, [("01-15", "01-19"), ("01-21", "02-14")]),
-        (20, None, [("01-15", "01-19"), ("01-21", "02-09"), ("02-10", "02-14")]),
-        (31, date(2024, 1, 25), [("01-15", "01-19"), ("01-21", "01-25")]),
-    ],
-)
-def test_days_without_files_are_left_out_and_ranges_have_the_most_days_of_a_run(
-    settings: Settings,
-    instance: dg.DagsterInstance,
-    most: int,
-    to: date | None,
-    expected: list[tuple[str, str]],
-) -> None:
-    (settings.folder / "data" / "2024-01-20.csv").unlink()
-    spec = settings.table("shop.orders").model_copy(update={"backfill_per_run": most})
-    changed = settings.model_copy(update={"tables": {**settings.tables, "shop.orders": spec}})
-    recorded = Recorded(changed, instance, build_definitions(changed))
-    load_tables(recorded, to)
-    assert recorded.asked == expected
