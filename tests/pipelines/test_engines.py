@@ -7,10 +7,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from pipelines.carrier_day import content_version
 from pyspark.sql import SparkSession
 
 from pipelines.audit import audit_files, audit_keys
+from pipelines.carrier_day import content_version
 from pipelines.expiry import expire
 from pipelines.lake import CONFIGS, Settings, load_settings
 from pipelines.maintenance import compact, tag

@@ -14,10 +14,10 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from pipelines.dimensions import DIMENSIONS, dimension_group, load_dimensions
 
 from paimon_core.table.table import Table
 from pipelines import dimensions, tables
+from pipelines.dimensions import DIMENSIONS, dimension_group, load_dimensions
 from pipelines.lake import ROOT, Settings, load_settings
 from pipelines.protocol import StepResult
 from pipelines.tables import Stage, load, open_table

@@ -8,9 +8,6 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from pipelines.carrier_day import CARRIER_DAY, wrong_months
-from pipelines.dimensions import DIMENSIONS, dimension_group, load_dimension, load_dimensions
-from pipelines.flights import FLIGHTS
 
 from paimon_core.errors import CommitConflict, StorageError
 from paimon_core.group import group
@@ -19,6 +16,9 @@ from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.table.table import Table
 from pipelines import audited, dimensions, source
 from pipelines.audited import write_audited
+from pipelines.carrier_day import CARRIER_DAY, wrong_months
+from pipelines.dimensions import DIMENSIONS, dimension_group, load_dimension, load_dimensions
+from pipelines.flights import FLIGHTS
 from pipelines.lake import Settings, load_settings
 from pipelines.protocol import AuditFailed
 from pipelines.tables import open_table

@@ -8,14 +8,14 @@ from datetime import date
 from pathlib import Path
 
 import pytest
-from pipelines.carrier_day import CARRIER_DAY, aggregate_carrier_day
-from pipelines.flights import FLIGHTS, ingest_flights
 from pyspark.sql import SparkSession
 
 from pipelines import source
 from pipelines.audit import audit
 from pipelines.care import fsck
+from pipelines.carrier_day import CARRIER_DAY, aggregate_carrier_day
 from pipelines.expiry import expire
+from pipelines.flights import FLIGHTS, ingest_flights
 from pipelines.lake import Settings, load_settings
 from pipelines.maintenance import compact, tag
 from pipelines.show import existing

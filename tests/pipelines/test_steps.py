@@ -10,22 +10,22 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-from pipelines.carrier_day import CARRIER_DAY, aggregate_carrier_day
-from pipelines.dimensions import load_dimension
-from pipelines.flights import CANCELLATIONS, FLIGHTS, ingest_cancellations, ingest_flights
-from pipelines.weather import WEATHER, ingest_weather
 from pyspark.sql import SparkSession
 
 import paimon_core as paimon
 from paimon_core import col
 from pipelines import source, tables
 from pipelines.audit import audit, audit_files
+from pipelines.carrier_day import CARRIER_DAY, aggregate_carrier_day
 from pipelines.cli import main
+from pipelines.dimensions import load_dimension
 from pipelines.expiry import expire
+from pipelines.flights import CANCELLATIONS, FLIGHTS, ingest_cancellations, ingest_flights
 from pipelines.lake import Settings, load_settings
 from pipelines.maintenance import compact, tag
 from pipelines.protocol import PipelineError, day_range
 from pipelines.tables import open_table
+from pipelines.weather import WEATHER, ingest_weather
 
 FIRST, SECOND, THIRD = date(2013, 1, 31), date(2013, 2, 1), date(2013, 2, 2)
 ALL = (FIRST, SECOND, THIRD)

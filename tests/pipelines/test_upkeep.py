@@ -11,7 +11,6 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from pipelines.flights import FLIGHTS, ingest_flights
 from pyspark.sql import SparkSession
 
 from paimon_core.errors import CorruptTable, PlanOutdated
@@ -21,6 +20,7 @@ from pipelines import expiry, flights
 from pipelines.care import fsck, mark_done, rollback
 from pipelines.cli import main
 from pipelines.expiry import expire
+from pipelines.flights import FLIGHTS, ingest_flights
 from pipelines.lake import Retention, Settings, load_settings
 from pipelines.protocol import PipelineError
 from pipelines.sweep import sweep
