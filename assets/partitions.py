@@ -51,10 +51,12 @@ def _after(by: str, last: date) -> datetime:
 
 
 def partitions_of_run(context: dg.AssetExecutionContext) -> list[str] | None:
-    """Return the keys of the partition or the range of partitions that a run is for; None: the whole asset."""
-    if context.has_partition_key or context.has_partition_key_range:
-        return list(context.partition_keys)
-    return None
+    """Return the keys of the partition or the range of partitions that a run is for; None: the whole asset.
+
+    An asset without partitions may be part of a run that is for a partition of other assets.
+    """
+    is_for_some = context.has_partition_key or context.has_partition_key_range
+    return list(context.partition_keys) if is_for_some and context.assets_def.partitions_def is not None else None
 
 
 def mapping(input_spec: TableSpec, output: TableSpec) -> dg.PartitionMapping | None:

@@ -192,6 +192,15 @@ def test_a_run_of_one_partition_loads_only_this_one(run: Callable[..., dg.Execut
     assert call["properties"]["dagster.partitions"] == "2024-01-02"
 
 
+def test_a_table_without_partitions_is_loaded_whole_in_a_run_of_partitions(
+    run: Callable[..., dg.ExecuteInProcessResult],
+) -> None:
+    load = FakeLoad()
+    assert run(load, "dim.customers", tags=RANGE).success
+    assert load.calls[0]["partitions"] is None
+    assert "dagster.partitions" not in load.calls[0]["properties"]
+
+
 def test_a_reload_is_asked_for_in_the_config_of_the_run(run: Callable[..., dg.ExecuteInProcessResult]) -> None:
     load = FakeLoad()
     config = {"ops": {"dim__customers": {"config": {"reload": True}}}}
