@@ -28,7 +28,7 @@ from assets.resources import LakeResource, place_of
 from pipelines.lake import CONFIGS, FOLDER, SettingsError, load_settings
 from pipelines.protocol import PipelineError
 from pipelines.session import require_java
-from pipelines.show import aligned, existing, lake_text, levels_text, view
+from pipelines.show import aligned, existing, lake_text, levels_text, nothing_declared, view
 from pipelines.tables import open_table, state_of
 
 
@@ -44,6 +44,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     started = time.monotonic()
     try:
         settings = load_settings()
+        if not settings.tables:
+            print(f"demo: nothing to do: {nothing_declared(settings)}")
+            return 0
         require_java()
         home = prepare_home(settings)
         os.environ["DAGSTER_HOME"] = str(home)

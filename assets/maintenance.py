@@ -11,7 +11,7 @@ from assets.translator import PLAIN, PaimonTranslator
 from pipelines.expiry import expire
 from pipelines.lake import Settings, TableSpec
 from pipelines.maintenance import compact, tag
-from pipelines.show import existing
+from pipelines.show import existing, nothing_declared
 from pipelines.sweep import sweep
 
 if TYPE_CHECKING:
@@ -166,10 +166,7 @@ def _say_what_next(job: str, settings: Settings) -> dg.OpDefinition:
 
     @dg.op(name=f"{job}__nothing_declared")
     def say(context: dg.OpExecutionContext) -> None:
-        context.log.warning(
-            f"no table is declared in {settings.folder / 'tables'}: write <database>.<table>.yaml there, or begin with "
-            "the example of `python -m pipelines new <folder>`, then reload the definitions"
-        )
+        context.log.warning(f"{nothing_declared(settings)}, then reload the definitions")
 
     return say
 

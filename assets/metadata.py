@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 import dagster as dg
 
+from assets.partitions import partitions_of_run
 from paimon_core.errors import InvalidRequest, NotFound
 from pipelines.lake import Settings, SettingsError, TableSpec
 from pipelines.protocol import AuditFailed, PipelineError, StepResult, level_changes
@@ -111,7 +112,7 @@ def observed(context: dg.OpExecutionContext, key: dg.AssetKey, step: Callable[[]
 def run_properties(context: dg.AssetExecutionContext | dg.OpExecutionContext) -> Mapping[str, str]:
     """Return the snapshot properties that record the run: its id, its job and its partitions."""
     properties = {"dagster.run-id": context.run.run_id, "dagster.job": context.run.job_name}
-    if isinstance(context, dg.AssetExecutionContext) and context.has_partition_key_range:
-        keys = context.partition_key_range
-        properties["dagster.partitions"] = keys.start if keys.start == keys.end else f"{keys.start}..{keys.end}"
+    keys = partitions_of_run(context) if isinstance(context, dg.AssetExecutionContext) else None
+    if keys:
+        properties["dagster.partitions"] = keys[0] if len(keys) == 1 else f"{keys[0]}..{keys[-1]}"
     return properties

@@ -50,6 +50,15 @@ def _after(by: str, last: date) -> datetime:
     return day + timedelta(days=7 - day.isoweekday() % 7 if by == "week" else 1)
 
 
+def partitions_of_run(context: dg.AssetExecutionContext) -> list[str] | None:
+    """Return the keys of the partition or the range of partitions that a run is for; None: the whole asset.
+
+    An asset without partitions may be part of a run that is for a partition of other assets.
+    """
+    is_for_some = context.has_partition_key or context.has_partition_key_range
+    return list(context.partition_keys) if is_for_some and context.assets_def.partitions_def is not None else None
+
+
 def mapping(input_spec: TableSpec, output: TableSpec) -> dg.PartitionMapping | None:
     """Return which partitions of an input a partition of the output needs; None where all are needed anyway.
 

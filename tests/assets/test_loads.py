@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,13 @@ DAYS = "partitions: {by: day, start: 2024-01-01, column: day}\n"
 AT_FIVE = "schedule: {cron: '0 5 * * *', timezone: Europe/Berlin}\n"
 
 
+@pytest.fixture(scope="module")
+def instance(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dg.DagsterInstance]:
+    """One for all tests, which use different parts of it."""
+    with dg.DagsterInstance.local_temp(str(tmp_path_factory.mktemp("instance"))) as opened:
+        yield opened
+
+
 def tick(definitions: dg.Definitions, name: str, instance: dg.DagsterInstance) -> Any:
     schedule = definitions.resolve_schedule_def(name)
     at = datetime(2024, 1, 10, 4, 0, tzinfo=UTC)
@@ -36,14 +44,13 @@ def materialize(instance: dg.DagsterInstance, key: str, *partitions: str | None)
         instance.report_runless_asset_event(dg.AssetMaterialization(dg.AssetKey(key.split(".")), partition=partition))
 
 
-def test_a_scheduled_load_takes_the_days_since_the_last_one(tmp_path: Path) -> None:
+def test_a_scheduled_load_takes_the_days_since_the_last_one(tmp_path: Path, instance: dg.DagsterInstance) -> None:
     table = FILES + DAYS + AT_FIVE + "backfill_per_run: 2\n"
     definitions = build_definitions(declared_lake(tmp_path / "lake", {"ods.t": table}))
-    with dg.DagsterInstance.local_temp(str(tmp_path)) as instance:
-        first = tick(definitions, "load__ods_t_schedule", instance).run_requests or []
-        assert [request.partition_key for request in first] == ["2024-01-09"]
-        materialize(instance, "ods.t", "2024-01-05", "2024-01-06")
-        later = tick(definitions, "load__ods_t_schedule", instance).run_requests or []
+    first = tick(definitions, "load__ods_t_schedule", instance).run_requests or []
+    assert [request.partition_key for request in first] == ["2024-01-09"]
+    materialize(instance, "ods.t", "2024-01-05", "2024-01-06")
+    later = tick(definitions, "load__ods_t_schedule", instance).run_requests or []
     assert [(r.tags.get(RANGE_START), r.tags.get(RANGE_END), r.partition_key) for r in later] == [
         ("2024-01-07", "2024-01-08", None),
         (None, None, "2024-01-09"),
@@ -52,22 +59,20 @@ def test_a_scheduled_load_takes_the_days_since_the_last_one(tmp_path: Path) -> N
     assert len({request.run_key for request in later}) == 2
 
 
-def test_a_scheduled_table_without_partitions_is_one_run_a_tick(tmp_path: Path) -> None:
+def test_a_scheduled_table_without_partitions_is_one_run_a_tick(tmp_path: Path, instance: dg.DagsterInstance) -> None:
     table = "source: {type: files, path: 'data/*.csv'}\n" + AT_FIVE
     definitions = build_definitions(declared_lake(tmp_path / "lake", {"ods.t": table}))
-    with dg.DagsterInstance.local_temp(str(tmp_path)) as instance:
-        (request,) = tick(definitions, "load__ods_t_schedule", instance).run_requests or []
+    (request,) = tick(definitions, "load__ods_t_schedule", instance).run_requests or []
     assert request.run_key == "ods.t@2024-01-10T04:00:00+00:00"
     assert request.partition_key is None
 
 
-def test_dynamic_partitions_are_all_loaded_and_none_is_skipped(tmp_path: Path) -> None:
+def test_dynamic_partitions_are_all_loaded_and_none_is_skipped(tmp_path: Path, instance: dg.DagsterInstance) -> None:
     table = "source: {type: files, path: 'data/{shop}.csv'}\npartitions: dynamic\n" + AT_FIVE
     definitions = build_definitions(declared_lake(tmp_path / "lake", {"ods.t": table}))
-    with dg.DagsterInstance.local_temp(str(tmp_path)) as instance:
-        assert tick(definitions, "load__ods_t_schedule", instance).skip_message == "ods.t has no partition yet"
-        instance.add_dynamic_partitions("ods_t", ["b", "a"])
-        requests = tick(definitions, "load__ods_t_schedule", instance).run_requests or []
+    assert tick(definitions, "load__ods_t_schedule", instance).skip_message == "ods.t has no partition yet"
+    instance.add_dynamic_partitions("ods_t", ["b", "a"])
+    requests = tick(definitions, "load__ods_t_schedule", instance).run_requests or []
     assert [request.partition_key for request in requests] == ["a", "b"]
 
 

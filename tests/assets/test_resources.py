@@ -1,8 +1,11 @@
+from pathlib import Path
+
 import dagster as dg
 import pytest
 
 from assets.resources import SparkResource
 from pipelines.lake import Settings
+from tests.support.declared_lakes import declared_lake
 
 
 class FakeSession:
@@ -14,7 +17,9 @@ class FakeSession:
         self.stopped = True
 
 
-def test_a_run_starts_one_session_when_a_step_asks_and_stops_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_starts_one_session_when_a_step_asks_and_stops_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     started: list[FakeSession] = []
 
     def start(settings: Settings) -> FakeSession:
@@ -22,7 +27,8 @@ def test_a_run_starts_one_session_when_a_step_asks_and_stops_it(monkeypatch: pyt
         return started[-1]
 
     monkeypatch.setattr("assets.resources.start_session", start)
-    resource = SparkResource(environment="local", warehouse="/nowhere/lake")
+    folder = declared_lake(tmp_path / "lake", {}).folder
+    resource = SparkResource(environment="local", warehouse="/nowhere/lake", configs=str(folder))
     assert started == []
     assert resource.session() is resource.session()
     assert [s.warehouse for s in started] == ["/nowhere/lake"]

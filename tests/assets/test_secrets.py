@@ -10,11 +10,12 @@ import dagster as dg
 import pyarrow as pa
 import pytest
 
-from assets.definitions import build_definitions
+from assets.lake import build_definitions
 from paimon_core.storage.open import open_storage
 from pipelines.lake import Settings, load_settings
 from pipelines.tables import open_table
 from tests.support.object_servers import make_bucket, s3_server
+from tests.support.orders_lake import environments_of_the_project
 
 pytestmark = pytest.mark.filterwarnings("ignore::dagster.BetaWarning", "ignore::ResourceWarning")
 CANARIES = ("canary-access-Zk3", "canary-secret/Qp7+", "canary-token-Yy9==")
@@ -28,8 +29,10 @@ def settings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Settin
         monkeypatch.setenv("PAIMON_S3_REGION", "us-east-1")
         for name, canary in zip(("ACCESS_KEY", "SECRET_KEY", "SESSION_TOKEN"), CANARIES, strict=True):
             monkeypatch.setenv(f"PAIMON_S3_{name}", canary)
-        monkeypatch.setenv("PAIMON_LANDING", str(tmp_path / "landing"))
-        yield at_once(load_settings("s3", warehouse="s3://lake/w"))
+        folder = environments_of_the_project(tmp_path / "configs")
+        (folder / "tables").mkdir()
+        (folder / "tables" / "dim.t.yaml").write_text("columns: {id: BIGINT, name: STRING}\nprimary_key: [id]\n")
+        yield at_once(load_settings("s3", warehouse="s3://lake/w", configs=folder))
 
 
 def at_once(settings: Settings) -> Settings:
@@ -54,8 +57,8 @@ def test_no_key_is_kept_or_said(
     capfd: pytest.CaptureFixture[str],
 ) -> None:
     caplog.set_level(logging.DEBUG)
-    table = open_table(settings, "dim.airlines", create=True)
-    table.write(pa.table({"carrier": ["UA"], "name": ["United"]}))
+    table = open_table(settings, "dim.t", create=True)
+    table.write(pa.table({"id": [1], "name": ["Ada"]}))
     definitions = build_definitions(settings)
 
     def run(job: str) -> dg.ExecuteInProcessResult:
@@ -68,7 +71,7 @@ def test_no_key_is_kept_or_said(
     storage, _ = open_storage(settings.warehouse, settings.storage)
     storage.delete(f.path for f in storage.walk(table.context.paths.manifest_directory))
     assert not run("nightly").success
-    missing = build_definitions(at_once(load_settings("s3", warehouse="s3://not-there/w")))
+    missing = build_definitions(at_once(load_settings("s3", warehouse="s3://not-there/w", configs=settings.folder)))
     nowhere = missing.resolve_job_def("nightly").execute_in_process(instance=instance, raise_on_error=False)
     events = "".join(repr(event) for event in nowhere.all_events)
     said = capfd.readouterr()

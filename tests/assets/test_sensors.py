@@ -1,16 +1,13 @@
 import pytest
 
 from assets.sensors import Decision, decide
-from pipelines.lake import Compaction, TableSpec, load_settings
+from pipelines.lake import Compaction, TableSpec
 
 
 @pytest.fixture
 def spec() -> TableSpec:
-    return (
-        load_settings("local")
-        .table("ods.flights")
-        .model_copy(update={"compaction": Compaction(start_at_runs=4, stop_at_runs=2)})
-    )
+    marks = Compaction(start_at_runs=4, stop_at_runs=2)
+    return TableSpec(name="ods.orders", columns={"id": "BIGINT"}, primary_key=("id",), compaction=marks)
 
 
 @pytest.mark.parametrize(
@@ -38,4 +35,4 @@ def test_a_compaction_that_readers_wait_for_comes_below_the_marks(spec: TableSpe
 
 
 def test_the_reason_names_table_and_runs(spec: TableSpec) -> None:
-    assert decide(spec, 1, pressed=False, in_flight=False) == Decision(False, None, "ods.flights: 1 runs (from 4 on)")
+    assert decide(spec, 1, pressed=False, in_flight=False) == Decision(False, None, "ods.orders: 1 runs (from 4 on)")

@@ -134,7 +134,6 @@ def step_result(partitions: list[str] | None, snapshot: int | None = 7) -> StepR
         levels_before={},
         levels_after={0: LevelSize(1, 10, 100)},
         seconds=0.1,
-        rows_per_partition=dict.fromkeys(partitions or (), 2),
         details={"rows_read": 5, "rows_rejected": 1, "late_files": "data/2024-01-01.csv"},
     )
 
@@ -180,9 +179,26 @@ def test_a_run_loads_its_partitions_once_and_says_what_was_read(run: Callable[..
     assert [event.partition for event in events] == ["2024-01-01", "2024-01-02"]
     said = {key: value.value for key, value in events[0].metadata.items()}
     assert [said[f"paimon/{key}"] for key in ("rows_read", "rows_written", "rows_rejected")] == [5, 4, 1]
-    assert said["dagster/partition_row_count"] == 2
+    assert said["dagster/row_count"] == 10
     assert said["paimon/late_files"] == "data/2024-01-01.csv"
     assert (events[0].tags or {})["dagster/data_version"] == "snapshot-7"
+
+
+def test_a_run_of_one_partition_loads_only_this_one(run: Callable[..., dg.ExecuteInProcessResult]) -> None:
+    load = FakeLoad()
+    assert run(load, "ods.orders", partition_key="2024-01-02").success
+    (call,) = load.calls
+    assert call["partitions"] == ["2024-01-02"]
+    assert call["properties"]["dagster.partitions"] == "2024-01-02"
+
+
+def test_a_table_without_partitions_is_loaded_whole_in_a_run_of_partitions(
+    run: Callable[..., dg.ExecuteInProcessResult],
+) -> None:
+    load = FakeLoad()
+    assert run(load, "dim.customers", tags=RANGE).success
+    assert load.calls[0]["partitions"] is None
+    assert "dagster.partitions" not in load.calls[0]["properties"]
 
 
 def test_a_reload_is_asked_for_in_the_config_of_the_run(run: Callable[..., dg.ExecuteInProcessResult]) -> None:

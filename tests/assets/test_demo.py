@@ -1,0 +1,42 @@
+"""The demo on a small lake, in this process: what it loads, compacts and checks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from assets import demo
+from assets.resources import SparkResource
+from pipelines.lake import Settings
+from pipelines.tables import open_table
+from tests.support.orders_lake import DAYS, ORDERS_A_DAY, TABLES, orders_lake
+
+pytestmark = pytest.mark.filterwarnings("ignore::dagster.BetaWarning", "ignore::ResourceWarning")
+
+
+@pytest.fixture
+def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
+    for name in ("DAGSTER_HOME", "PAIMON_LAKE_CONFIGS"):  # which the demo sets
+        monkeypatch.setenv(name, "")
+    monkeypatch.setenv("PAIMON_ENV", "local")
+    return orders_lake(tmp_path / "lake")
+
+
+def test_a_lake_is_loaded_compacted_and_checked(
+    settings: Settings, spark: SparkSession, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("assets.resources.start_session", lambda settings: spark)
+    monkeypatch.setattr(SparkResource, "teardown_after_execution", lambda self, context: None)
+    assert demo.main(["--configs", str(settings.folder)]) == 0
+    said = capsys.readouterr().out
+    tables = {name: open_table(settings, name) for name in TABLES}
+    counts = {name: table.scan().count() for name, table in tables.items()}
+    assert counts == {"shop.orders": len(DAYS) * ORDERS_A_DAY, "shop.customers": 2, "dws.revenue": 4}
+    files = tables["shop.orders"].inspect.files().to_pylist()
+    assert {file["level"] > 0 for file in files if file["partition"] == "month=2024-01"} == {True}
+    assert "by hand: 2024-01, full" in said
+    assert "2024-01-15 to 2024-02-14" in said
+    assert "13 checks passed" in said
+    assert f"`make ui CONFIGS={settings.folder}`" in said
