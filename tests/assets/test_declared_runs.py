@@ -89,3 +89,19 @@ def test_a_blocking_check_stops_a_load_and_is_in_its_history(run: Run, settings:
     assert (check.check_name, check.passed) == ("accepted_values_status", False)
     assert "payed" in (check.description or "")
     assert open_table(settings, "shop.orders").latest_snapshot() is None
+
+
+def test_columns_of_a_query_have_lineage_also_after_a_load_that_was_left_out(
+    run: Run, instance: dg.DagsterInstance
+) -> None:
+    assert run(ORDERS, tags=RANGE).success
+    for _ in range(2):
+        assert run(REVENUE).success
+        event = instance.get_latest_materialization_event(REVENUE)
+        assert event is not None
+        assert event.asset_materialization is not None
+        shown = event.asset_materialization.metadata["dagster/column_lineage"].value
+        assert {name: [(d.asset_key, d.column_name) for d in deps] for name, deps in shown.deps_by_column.items()} == {
+            "order_date": [(ORDERS, "order_date")],
+            "revenue": [(ORDERS, "amount")],
+        }
