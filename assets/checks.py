@@ -1,4 +1,4 @@
-"""Checks: for every table, compare rows with the source, check keys, data files and invariants, and what it declares.
+"""Checks: for every table, check its loads, keys, data files and invariants, and what it declares.
 
 The checks that block a load run inside it too, on its partitions before they are published; here they see the whole
 table. A load logs their results under the same names.
@@ -6,7 +6,7 @@ table. A load logs their results under the same names.
 
 import re
 from collections.abc import Iterator
-from datetime import UTC, date, datetime
+from datetime import UTC, datetime
 
 import dagster as dg
 
@@ -21,12 +21,11 @@ from pipelines.show import existing
 from pipelines.tables import open_table
 
 _AUDITS = {
-    "rows": "the table has as many rows as the source, on every materialized day",
+    "rows": "every load wrote or rejected each row that it read",
     "keys": "no key occurs twice",
     "files": "every data file of the latest snapshot exists and has the recorded size",
     "fsck": "the invariants of the table hold; its rows are not read",
 }
-_LOADS = "every load wrote or rejected each row that it read"
 
 
 def table_checks(settings: Settings, translator: PaimonTranslator = PLAIN) -> list[dg.AssetChecksDefinition]:
@@ -47,8 +46,7 @@ def _checks(settings: Settings, spec: TableSpec, translator: PaimonTranslator) -
     ) -> Iterator[dg.AssetCheckResult]:
         settings = lake.settings
         if spec.name in existing(settings):
-            days = None if spec.source is not None else materialized_days(context.instance, key)
-            findings = [*audit(settings, spec.name, days), *declared_findings(settings, spec, spark.session)]
+            findings = [*audit(settings, spec.name), *declared_findings(settings, spec, spark.session)]
         else:
             names = [*audits_of(spec), *(declared.label for declared in spec.checks)]
             findings = [Finding(name, spec.name, 1, "the table is not in the lake yet") for name in names]
@@ -60,7 +58,7 @@ def _checks(settings: Settings, spec: TableSpec, translator: PaimonTranslator) -
 
 def descriptions(spec: TableSpec) -> dict[str, str]:
     """Return the checks of a table with their descriptions; raises SettingsError for two checks with one name."""
-    texts = {name: _LOADS if name == "rows" and spec.source is not None else _AUDITS[name] for name in audits_of(spec)}
+    texts = {name: _AUDITS[name] for name in audits_of(spec)}
     for check in spec.checks:
         name = check_name(check.label)
         if name in {*texts, *_AUDITS}:
@@ -109,11 +107,3 @@ def check_evaluation(finding: Finding, key: dg.AssetKey) -> dg.AssetCheckEvaluat
 def check_name(label: str) -> str:
     """Return the label of a check with the characters that Dagster accepts."""
     return re.sub(r"[^A-Za-z0-9_]", "_", label)
-
-
-def materialized_days(instance: dg.DagsterInstance, key: dg.AssetKey) -> list[date] | None:
-    """Return the days (or first days of months) that Dagster materialized; None when no partition was."""
-    keys = instance.get_materialized_partitions(key)
-    if not keys:
-        return None
-    return sorted(date.fromisoformat(key if len(key) > 7 else f"{key}-01") for key in keys)

@@ -15,17 +15,16 @@ import warnings
 from collections.abc import Sequence
 from datetime import date
 from pathlib import Path
+from urllib.parse import unquote
 
 import dagster as dg
 
-from assets.demo_declared import load_declared
-from assets.demo_flights import compact_first_month, load_flights
+from assets.demo_loads import load_tables
 from assets.demo_runs import Demo, DemoFailed, say
 from assets.instance import prepare_home
 from assets.lake import build_definitions
-from assets.maintenance import NIGHTLY
+from assets.maintenance import NIGHTLY, compaction_config, compaction_job_name
 from assets.resources import LakeResource, place_of
-from pipelines.flights import FLIGHTS
 from pipelines.lake import CONFIGS, FOLDER, SettingsError, load_settings
 from pipelines.protocol import PipelineError
 from pipelines.session import require_java
@@ -36,7 +35,7 @@ from pipelines.tables import open_table, state_of
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the demo and return the exit code."""
     parser = argparse.ArgumentParser(prog="python -m assets.demo", description="Run the main job on the lake.")
-    parser.add_argument("--to", type=date.fromisoformat, metavar="DAY", help="load flights up to this day only")
+    parser.add_argument("--to", type=date.fromisoformat, metavar="DAY", help="load partitions up to this day only")
     parser.add_argument("--configs", metavar="PATH", help="the folder of the declarations (default: configs/)")
     asked = parser.parse_args(arguments)
     if asked.configs:
@@ -61,18 +60,30 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def play(demo: Demo, last_day: date | None = None) -> dict[str, str]:
     """Run the main job; return the files per level of each table before the compaction."""
-    has_flights = FLIGHTS in demo.settings.tables and demo.settings.table(FLIGHTS).source is None
-    if has_flights:
-        load_flights(demo, last_day)
-    load_declared(demo)
-    before = {name: levels_text(state_of(open_table(demo.settings, name)).levels) for name in existing(demo.settings)}
-    if has_flights:
-        compact_first_month(demo)
+    load_tables(demo, last_day)
+    states = {name: state_of(open_table(demo.settings, name)) for name in existing(demo.settings)}
+    before = {name: levels_text(state.levels) for name, state in states.items()}
+    compact_by_hand(demo)
     for request in sensor_requests(demo):
         demo.run_job("compact", f"sensor: {request.tags['paimon/table']}", str(request.job_name), request.run_config)
     demo.run_job("maintain", "tag, then expire", NIGHTLY)
     demo.run_job("check", "all tables", "audit")
     return before
+
+
+def compact_by_hand(demo: Demo) -> None:
+    """Compact the first partition of the table with the most files as a person would, if one has partitions to name."""
+    tables = {name: open_table(demo.settings, name) for name in existing(demo.settings)}
+    chosen = [name for name, table in tables.items() if len(table.schema.partition_keys) == 1]
+    if not chosen:
+        return
+    name = max(chosen, key=lambda name: tables[name].inspect.files().num_rows)
+    partitions = tables[name].inspect.partitions()["partition"].to_pylist()
+    if partitions:
+        value = unquote(partitions[0].partition("=")[2].rstrip("/"))
+        spec = demo.settings.table(name)
+        request = dg.RunRequest(run_config=compaction_config(spec, full=True, partitions=[value]))
+        demo.run_job("compact", f"by hand: {value}, full", compaction_job_name(spec), request.run_config)
 
 
 def sensor_requests(demo: Demo) -> list[dg.RunRequest]:

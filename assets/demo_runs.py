@@ -52,7 +52,7 @@ class Demo:
         self.seconds[step] = self.seconds.get(step, 0.0) + took
         if not result.success:
             raise DemoFailed(f"run {result.run_id} failed at {step} {title}: {_cause(result)}")
-        say(f"{took:5.1f} s  {step:<10}  {title:<24}  {_outcome(result)}")
+        say(f"{took:5.1f} s  {step:<24}  {title:<24}  {_outcome(result)}")
 
     def is_materialized(self, name: str) -> bool:
         """Whether the instance knows a materialization of the table."""
@@ -90,6 +90,8 @@ def _outcome(result: dg.ExecuteInProcessResult) -> str:
 
 def _loaded(materialization: dg.AssetMaterialization) -> str:
     table = ".".join(materialization.asset_key.path)
+    if "dagster/row_count" not in materialization.metadata:
+        return f"{table} has snapshot {_value(materialization, 'snapshot_id')}"
     return f"{table} has {_value(materialization, 'dagster/row_count'):,} rows"
 
 

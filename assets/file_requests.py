@@ -47,6 +47,19 @@ def listed(settings: Settings, spec: TableSpec) -> list[SourceFile]:
     return source_files(settings, spec.source, None)
 
 
+def planned(spec: TableSpec, found: Sequence[SourceFile], ledger: Ledger) -> FilePlan:
+    """Return which of the files a load would read now.
+
+    A load that must fail for changed files is planned like one that loads them, so that its run says so.
+    """
+    from pipelines.load.file_plan import plan_files
+
+    source = spec.source
+    assert isinstance(source, FilesSource)
+    changed = "load" if source.changed == "fail" else source.changed
+    return plan_files(spec, source.model_copy(update={"changed": changed}), found, ledger.files)
+
+
 def decide(
     spec: TableSpec,
     found: Sequence[SourceFile],
@@ -60,13 +73,7 @@ def decide(
 
     Files of a partition that does not exist yet, such as the current day, wait: the next tick looks again.
     """
-    from pipelines.load.file_plan import plan_files
-
-    source = spec.source
-    assert isinstance(source, FilesSource)
-    # A load that must fail for changed files is requested like one that loads them, so that its run says so.
-    changed = "load" if source.changed == "fail" else source.changed
-    plan = plan_files(spec, source.model_copy(update={"changed": changed}), found, ledger.files)
+    plan = planned(spec, found, ledger)
     told = [_told(plan)] if plan.late or plan.changed else []
     if partitions is None:
         requests = load_requests(spec, None, lambda keys: _run_key(spec, plan.files, rollbacks)) if plan.files else []

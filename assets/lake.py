@@ -16,14 +16,8 @@ from assets.resources import LakeResource, SparkResource, place_of
 from assets.sensors import compaction_sensor
 from assets.tables import source_spec, table_asset
 from assets.translator import PLAIN, PaimonTranslator
-from pipelines.carrier_day import CARRIER_DAY
-from pipelines.dimensions import DIMENSIONS
-from pipelines.flights import CANCELLATIONS, FLIGHTS
 from pipelines.lake import Settings, SettingsError, TableSpec
-from pipelines.weather import WEATHER
 
-_BY_HAND = (FLIGHTS, CANCELLATIONS, WEATHER, CARRIER_DAY, *DIMENSIONS)
-"""The tables whose assets are written by hand, where they are declared without a source."""
 _NAME = re.compile(r"[A-Za-z0-9_]+\.[A-Za-z0-9_]+")
 
 
@@ -68,36 +62,15 @@ def _definitions(settings: Settings, translator: PaimonTranslator, chosen: Setti
 def table_assets(
     settings: Settings, translator: PaimonTranslator, tables: Mapping[str, TableSpec]
 ) -> list[dg.AssetsDefinition | dg.AssetSpec]:
-    """Return the assets of tables: those with a source, the flights, and others as assets that Dagster does not run."""
-    by_hand = _assets_by_hand(settings, translator, tables)
-    made: list[dg.AssetsDefinition | dg.AssetSpec] = list(by_hand)
-    for name, spec in tables.items():
+    """Return the assets of tables: those with a source, and others as assets that Dagster does not run."""
+    made: list[dg.AssetsDefinition | dg.AssetSpec] = []
+    for spec in tables.values():
         if spec.source is not None:
             outside = source_spec(settings, spec, translator)
             made += [table_asset(settings, spec, translator), *([outside] if outside is not None else [])]
-        elif not by_hand or name not in _BY_HAND:
+        else:
             made.append(translator.asset_spec(settings, spec))
     return made
-
-
-def _assets_by_hand(
-    settings: Settings, translator: PaimonTranslator, tables: Mapping[str, TableSpec]
-) -> list[dg.AssetsDefinition | dg.AssetSpec]:
-    """Return the assets of the flights if all of their tables are declared, without a source, with a calendar."""
-    if settings.calendar is None or any(name not in tables or tables[name].source is not None for name in _BY_HAND):
-        return []
-    from assets.carrier_day import carrier_day_asset
-    from assets.dimensions import dimension_assets
-    from assets.flights import SOURCE, flight_assets
-    from assets.weather import weather_asset
-
-    return [
-        SOURCE,
-        *flight_assets(settings, translator),
-        weather_asset(settings, translator),
-        dimension_assets(settings, translator),
-        carrier_day_asset(settings, translator),
-    ]
 
 
 def automation_sensor(settings: Settings, translator: PaimonTranslator) -> dg.SensorDefinition | None:

@@ -39,7 +39,6 @@ def declared(settings: Settings, spec: TableSpec) -> dict[str, Any]:
 def result_metadata(result: StepResult) -> dict[str, Any]:
     """Return rows, snapshot, files and levels of a result as metadata, under keys that the UI shows or plots."""
     metadata: dict[str, Any] = {
-        "dagster/row_count": result.row_count,
         "paimon/rows_written": result.rows_written,
         "paimon/files": result.files,
         "paimon/bytes": sum(level.size_bytes for level in result.levels_after.values()),
@@ -49,6 +48,8 @@ def result_metadata(result: StepResult) -> dict[str, Any]:
         "paimon/note": result.note or result.sentence(),
         **{f"paimon/{key}": value for key, value in result.details.items()},
     }
+    if result.row_count is not None:
+        metadata["dagster/row_count"] = result.row_count
     if result.snapshot_id is not None:
         metadata["paimon/snapshot_id"] = result.snapshot_id
     if result.skipped:
@@ -92,14 +93,9 @@ def materialized(
     step: Callable[[], StepResult],
     more: Callable[[StepResult], Mapping[str, Any]] = lambda result: {},
 ) -> dg.MaterializeResult[Any]:
-    """Run a step and return its result; the snapshot is the data version, and each partition has its row count.
-
-    ``more`` returns further metadata of the result.
-    """
+    """Run a step and return its result; the snapshot is the data version. ``more`` returns further metadata of it."""
     result = attempt(step)
     context.log.info(result.sentence())
-    for partition, rows in result.rows_per_partition.items():
-        context.add_asset_metadata({"dagster/partition_row_count": rows}, partition_key=partition)
     metadata = {**result_metadata(result), **more(result)}
     return dg.MaterializeResult(metadata=metadata, data_version=data_version(result))
 

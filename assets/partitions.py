@@ -1,21 +1,16 @@
-"""Partitions: those of declarations as partitions of Dagster, and how the partitions of a table map to its inputs.
-
-The last functions are for the flights, whose days and months are those of the source.
-"""
+"""Partitions: those of declarations as partitions of Dagster, and how the partitions of a table map to its inputs."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import date, datetime, timedelta
 
 import dagster as dg
 
-from pipelines.lake import Settings, SettingsError, TableSpec
+from pipelines.lake import SettingsError, TableSpec
 from pipelines.lake.agreement import mismatch
 from pipelines.lake.sources import SqlSource
 from pipelines.load.partition_keys import FORMATS
 
-MONTH = "%Y-%m"
 _BY_TIME = {
     "hour": dg.HourlyPartitionsDefinition,
     "day": dg.DailyPartitionsDefinition,
@@ -74,28 +69,3 @@ def mapping(input_spec: TableSpec, output: TableSpec) -> dg.PartitionMapping | N
     if of.by_time and not same:
         return dg.TimeWindowPartitionMapping(allow_nonexistent_upstream_partitions=True)
     return dg.IdentityPartitionMapping()
-
-
-def daily(settings: Settings) -> dg.DailyPartitionsDefinition:
-    """Return one partition per day, such as ``2013-01-31``."""
-    first, last = settings.days.first_day, settings.days.last_day
-    return dg.DailyPartitionsDefinition(first.isoformat(), end_date=(last + timedelta(days=1)).isoformat())
-
-
-def monthly(settings: Settings) -> dg.MonthlyPartitionsDefinition:
-    """Return one partition per month, such as ``2013-01``, which is also the partition value of the tables."""
-    first, last = settings.days.first_day, settings.days.last_day
-    after = date(last.year + last.month // 12, last.month % 12 + 1, 1)
-    return dg.MonthlyPartitionsDefinition(first.strftime(MONTH), end_date=after.strftime(MONTH), fmt=MONTH)
-
-
-def days_of(keys: Sequence[str]) -> list[date]:
-    """Return the days of daily partition keys."""
-    return [date.fromisoformat(key) for key in keys]
-
-
-def days_in(months: Sequence[str], settings: Settings) -> list[date]:
-    """Return all days of the source that are in these months."""
-    first, last = settings.days.first_day, settings.days.last_day
-    days = (first + timedelta(days=n) for n in range((last - first).days + 1))
-    return [day for day in days if day.strftime(MONTH) in set(months)]

@@ -1,47 +1,22 @@
-"""Audited writes: write and prepare rows, audit the table as readers would see it, and only then publish.
+"""Audits before publishing: look at a table as readers would see it with a prepared commit, and only then publish it.
 
-When the audit fails, the table does not change, and the files and the draft of the write are deleted.
+When the audit fails, the table does not change, and the files and the draft of the commit are deleted.
 """
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
-from pyspark.sql import DataFrame
-
-from paimon_core.errors import CommitConflict, InvalidRequest, PaimonError
+from paimon_core.errors import CommitConflict, PaimonError
 from paimon_core.metadata.snapshot import Snapshot
-from paimon_core.spark.writer import write_messages
 from paimon_core.table.prepared import Prepared
-from paimon_core.table.table import Table
 from paimon_core.table.view import TableView
 from pipelines.protocol import AuditFailed
 
 Audit = Callable[[TableView], Sequence[str]]
 """Returns the problems of a prepared table, one sentence each; an empty sequence when it may be published."""
 _TRIES = 3
-
-
-def write_audited(
-    frame: DataFrame, table: Table, audit: Audit, *, user: str, identifier: int, properties: Mapping[str, str]
-) -> Snapshot | None:
-    """Replace the partitions of the rows by the rows, exactly once per (user, identifier), if the audit passes.
-
-    After a concurrent commit the audit is repeated. Raises AuditFailed, and CommitConflict when concurrent commits
-    prevent every retry.
-    """
-    messages = write_messages(frame, table, overwrites=True)
-    try:
-        prepared = table.prepare_messages(
-            messages, overwrite=True, user=user, identifier=identifier, properties=properties
-        )
-        return None if prepared is None else audit_and_publish(prepared, table.name, audit)
-    except InvalidRequest:
-        # Another process has committed the same load; the files written here are orphans.
-        if (committed := table.committed(user, identifier)) is None:
-            raise
-        return committed
 
 
 def audit_and_publish(prepared: Prepared, name: str, audit: Audit) -> Snapshot:

@@ -1,19 +1,13 @@
-"""Care: check a table, mark its months as done, and roll it back by hand."""
+"""Care: check a table, and roll it back by hand."""
 
 from __future__ import annotations
 
-import calendar
 import time
-from collections import Counter
-from collections.abc import Sequence
-from datetime import date
 
-from paimon_core import col
 from paimon_core.errors import CorruptTable
-from paimon_core.table.table import Table
 from pipelines.lake import Settings
-from pipelines.protocol import PipelineError, StepResult, month_of
-from pipelines.tables import open_table, result_of, rows_by, state_of
+from pipelines.protocol import StepResult
+from pipelines.tables import open_table, result_of, state_of
 
 
 def fsck(settings: Settings, name: str, *, deep: bool = False) -> StepResult:
@@ -33,40 +27,6 @@ def fsck(settings: Settings, name: str, *, deep: bool = False) -> StepResult:
         details["first_warning"] = warnings[0]
     note = f"{details['invariants']} invariants hold, {len(warnings)} warnings"
     return result_of("fsck", table, state_of(table), started, details=details, note=note)
-
-
-def mark_done(settings: Settings, name: str, months: Sequence[str] | None = None) -> StepResult:
-    """Mark months as done: the given ones, or all months with rows on each of their days.
-
-    Raises PipelineError for a table that is not partitioned by month.
-    """
-    started = time.monotonic()
-    table = open_table(settings, name)
-    chosen = list(months) if months is not None else complete_months(table)
-    marked = mark_months(table, chosen)
-    note = f"marked {', '.join(marked)}" if marked else "no month is complete"
-    return result_of("mark-done", table, state_of(table), started, details={"months_done": len(marked)}, note=note)
-
-
-def mark_months(table: Table, months: Sequence[str]) -> list[str]:
-    """Mark these months of a table as done; raises PipelineError unless ``month`` is its only partition column."""
-    if list(table.schema.partition_keys) != ["month"]:
-        raise PipelineError(f"{table.name} is not partitioned by month: its months cannot be marked as done")
-    if months:
-        table.maintenance.mark_done(*({"month": month} for month in months))
-    return list(months)
-
-
-def is_marked(table: Table, month: str) -> bool:
-    """Whether a month of a table is marked as done."""
-    return table.context.storage.exists(table.context.paths.success_file(f"month={month}"))
-
-
-def complete_months(table: Table, months: Sequence[str] | None = None) -> list[str]:
-    """Return the months (of ``months``, None: of all) with rows on each of their days, sorted."""
-    where = None if months is None else col("month").is_in(list(months))
-    days = Counter(month_of(day) for day in rows_by(table, "date", where))
-    return sorted(month for month, count in days.items() if count == _days_of(month))
 
 
 def rollback(
@@ -89,8 +49,3 @@ def rollback(
     after = table.latest_snapshot()
     commits = [after.id] if apply and after is not None else []
     return result_of("rollback", table, before, started, commits=commits, details=details, note=note)
-
-
-def _days_of(month: str) -> int:
-    first = date.fromisoformat(f"{month}-01")
-    return calendar.monthrange(first.year, first.month)[1]

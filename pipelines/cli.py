@@ -1,4 +1,4 @@
-"""The command line of the steps: ``python -m pipelines ingest-flights --from 2013-01-01 --to 2013-01-31``.
+"""The command line of the steps: ``python -m pipelines load --table ods.flights --partition 2013-01-31``.
 
 Every step prints its result as one sentence or (``--json``) one JSON object. Exit code 0: done; 1: the step failed, or
 an audit found a problem; 2: the request was wrong, explained in one sentence.
@@ -9,33 +9,23 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable, Sequence
-from datetime import date
 from typing import NoReturn
 
 from pyspark.errors import PySparkException
 
 from paimon_core.errors import InvalidRequest, NotFound, PaimonError
 from pipelines.audit import audit
-from pipelines.care import fsck, mark_done, rollback
-from pipelines.carrier_day import aggregate_carrier_day
-from pipelines.dimensions import DIMENSIONS, load_dimensions
+from pipelines.care import fsck, rollback
 from pipelines.expiry import expire
-from pipelines.flights import DayStep, ingest_cancellations, ingest_flights
 from pipelines.lake import Settings, SettingsError, load_settings
 from pipelines.lake_commands import SETTINGS_ONLY, add_lake_commands, lines_of, write_new
 from pipelines.maintenance import compact, tag
-from pipelines.protocol import AuditFailed, PipelineError, StepResult, day_range, months_of
+from pipelines.protocol import AuditFailed, PipelineError, StepResult
 from pipelines.session import Spark, spark_reason, start_session
 from pipelines.show import existing, lake_text, view
 from pipelines.sweep import sweep
-from pipelines.weather import ingest_weather
 
 Command = Callable[[Spark, Settings, argparse.Namespace], list[StepResult]]
-_BY_DAY: tuple[tuple[str, str, DayStep], ...] = (
-    ("ingest-flights", "load the changes of some days into ods.flights", ingest_flights),
-    ("ingest-cancellations", "add the cancelled flights of some days to ods.cancellations", ingest_cancellations),
-    ("ingest-weather", "add the weather of some days to ods.weather", ingest_weather),
-)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -94,12 +84,6 @@ def _parser() -> argparse.ArgumentParser:
         command.set_defaults(run=run)
         return command
 
-    for name, text, step in _BY_DAY:
-        _days(add(name, text, _by_day(step)))
-    _days(add("aggregate-carrier-day", "aggregate ods.flights into dws.carrier_day, whole months", _aggregate))
-    dimensions = add("load-dimensions", "overwrite dim.planes, dim.airlines and dim.airports", _load_dimensions)
-    dimensions.add_argument("--table", choices=sorted(DIMENSIONS), help="load only this table")
-
     compaction = _table(add("compact", "merge the sorted runs of a table", _compact))
     compaction.add_argument("--full", action="store_true", help="merge every bucket into one run, also if not needed")
     compaction.add_argument(
@@ -109,7 +93,7 @@ def _parser() -> argparse.ArgumentParser:
     tagging = _table(add("tag", "tag the latest snapshot of a table", lambda _, s, a: [tag(s, a.table, a.name)]))
     tagging.add_argument("--name", required=True, help="the tag's name")
     _maintenance(add)
-    _days(_table(add("audit", "compare a table with the source, its keys and its files"), required=False))
+    _table(add("audit", "check the loads, the keys and the files of a table, or of all"), required=False)
     add_lake_commands(add)
     add("show", "list the tables: rows, snapshots, files per level, tags")
     return parser
@@ -126,12 +110,6 @@ def _maintenance(add: Callable[[str, str, Command], argparse.ArgumentParser]) ->
         command.add_argument("--dry-run", action="store_true", help="only show what would be done")
     checking = _table(add("fsck", "check the invariants of a table", lambda _, s, a: [fsck(s, a.table, deep=a.deep)]))
     checking.add_argument("--deep", action="store_true", help="also read all rows")
-    marking = _table(
-        add("mark-done", "mark months of a table as done", lambda _, s, a: [mark_done(s, a.table, a.month or None)])
-    )
-    marking.add_argument(
-        "--month", action="append", metavar="MONTH", help="this month; may be repeated (default: all complete months)"
-    )
     parser = _table(add("rollback", "show what a rollback deletes, or do it", _rollback))
     target = parser.add_mutually_exclusive_group(required=True)
     target.add_argument("--snapshot", type=int, metavar="ID", help="roll back to this snapshot")
@@ -143,40 +121,9 @@ def _rollback(_: Spark, settings: Settings, asked: argparse.Namespace) -> list[S
     return [rollback(settings, asked.table, snapshot=asked.snapshot, tag=asked.tag, apply=asked.apply)]
 
 
-def _by_day(step: DayStep) -> Command:
-    return lambda spark, settings, asked: [step(spark, settings, _asked_days(settings, asked))]
-
-
-def _days(command: argparse.ArgumentParser) -> argparse.ArgumentParser:
-    command.add_argument(
-        "--from", dest="first", type=_day, metavar="DAY", help="first day (default: the source's first)"
-    )
-    command.add_argument("--to", dest="last", type=_day, metavar="DAY", help="last day (default: the source's last)")
-    return command
-
-
 def _table(command: argparse.ArgumentParser, *, required: bool = True) -> argparse.ArgumentParser:
     command.add_argument("--table", required=required, metavar="DATABASE.TABLE", help="the table")
     return command
-
-
-def _day(text: str) -> date:
-    try:
-        return date.fromisoformat(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a day such as 2013-01-31") from None
-
-
-def _asked_days(settings: Settings, asked: argparse.Namespace) -> tuple[date, ...]:
-    return day_range(asked.first or settings.days.first_day, asked.last or settings.days.last_day)
-
-
-def _aggregate(spark: Spark, settings: Settings, asked: argparse.Namespace) -> list[StepResult]:
-    return [aggregate_carrier_day(spark, settings, months_of(_asked_days(settings, asked)))]
-
-
-def _load_dimensions(spark: Spark, settings: Settings, asked: argparse.Namespace) -> list[StepResult]:
-    return load_dimensions(spark, settings, [asked.table] if asked.table else list(DIMENSIONS))
 
 
 def _compact(spark: Spark, settings: Settings, asked: argparse.Namespace) -> list[StepResult]:
@@ -187,15 +134,14 @@ def _compact(spark: Spark, settings: Settings, asked: argparse.Namespace) -> lis
 def _show(settings: Settings) -> int:
     names = existing(settings)
     if not names:
-        raise PipelineError(f"there is no table in {settings.warehouse} yet: run `make demo`, or load some days")
+        raise PipelineError(f"there is no table in {settings.warehouse} yet: load one, or run `make demo`")
     print(lake_text([view(settings, name) for name in names]))
     return 0
 
 
 def _audit(settings: Settings, asked: argparse.Namespace) -> int:
     names = [settings.table(asked.table).name] if asked.table else existing(settings)
-    days = _asked_days(settings, asked) if asked.first or asked.last else None
-    findings = [finding for name in names for finding in audit(settings, name, days)]
+    findings = [finding for name in names for finding in audit(settings, name)]
     for finding in findings:
         print(f"{'ok   ' if finding.passed else 'WRONG'} {finding.table} {finding.audit}: {finding.sentence}")
     return 0 if all(f.passed for f in findings) else 1

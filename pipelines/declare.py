@@ -17,7 +17,7 @@ from pipelines.column_types import type_object
 from pipelines.lake import Settings, SettingsError, TableSpec
 from pipelines.lake.sources import FilesSource
 from pipelines.lake.yaml_file import read_yaml
-from pipelines.load.source_files import file_kind, source_files
+from pipelines.load.source_files import fetch_files, file_kind, source_files
 from pipelines.protocol import PipelineError
 from pipelines.sources.files.inference import infer_columns
 from pipelines.sources.files.splits import plan_splits
@@ -66,6 +66,7 @@ def infer(settings: Settings, name: str) -> dict[str, str]:
         raise PipelineError(f"{name} has columns already: remove them, or write `columns: infer`")
     if not isinstance(spec.source, FilesSource):
         raise PipelineError(f"{name}: columns can be inferred from files only; write them down")
+    fetch_files(settings, spec, spec.source, None)
     files = source_files(settings, spec.source, None)
     if not files:
         raise PipelineError(f"{name}: no file matches {spec.source.path}")

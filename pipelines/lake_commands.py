@@ -65,7 +65,7 @@ def _problems(settings: Settings) -> Iterator[tuple[str, str]]:
         if isinstance(spec.source, FilesSource):
             try:
                 file_kind(spec.source)
-                if not source_files(settings, spec.source, None):
+                if not spec.source.fetch and not source_files(settings, spec.source, None):
                     yield name, f"no file matches source.path {spec.source.path}"
             except PipelineError as error:
                 yield name, str(error)

@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from pipelines.lake import Settings
+from pipelines.lake.order import in_order
 from pipelines.protocol import LevelSize
-from pipelines.tables import open_lake, open_table, state_of
+from pipelines.tables import counted_rows, open_lake, open_table, state_of
 
 
 @dataclass(frozen=True)
@@ -15,7 +16,7 @@ class TableView:
     """What ``show`` prints about one table."""
 
     name: str
-    row_count: int
+    row_count: int | None
     snapshots: int
     snapshot_id: int | None
     levels: Mapping[int, LevelSize]
@@ -33,11 +34,9 @@ class TableView:
 
 
 def existing(settings: Settings) -> list[str]:
-    """Return the declared tables that exist in the lake, in the order ods, dim, dws, then by name."""
+    """Return the declared tables that exist in the lake, each after its inputs, then by name."""
     catalog = open_lake(settings)
-    order = {"ods": 0, "dim": 1, "dws": 2}
-    names = sorted(settings.tables, key=lambda name: (order.get(name.split(".")[0], 9), name))
-    return [name for name in names if catalog.table_exists(name)]
+    return [name for group in in_order(settings.tables) for name in group if catalog.table_exists(name)]
 
 
 def view(settings: Settings, name: str) -> TableView:
@@ -46,7 +45,7 @@ def view(settings: Settings, name: str) -> TableView:
     state = state_of(table)
     return TableView(
         name=name,
-        row_count=table.scan().count(),
+        row_count=counted_rows(table, state),
         snapshots=table.inspect.snapshots().num_rows,
         snapshot_id=state.snapshot_id,
         levels=state.levels,
@@ -86,7 +85,7 @@ def lake_text(views: Sequence[TableView]) -> str:
     rows = [
         [
             v.name,
-            f"{v.row_count:,}",
+            f"{v.row_count:,}" if v.row_count is not None else "-",
             f"{v.snapshots} (last {v.snapshot_id})" if v.snapshot_id else "none",
             levels_text(v.levels),
             size_text(v.size_bytes),

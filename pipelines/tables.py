@@ -1,45 +1,22 @@
-"""Tables: create the tables that configs/tables declares, load them, and describe them before and after a step.
-
-Steps write with ``load``: it commits an ordered list of stages, one commit per stage. The commit user names the load
-(table, days, version of the source), and the identifier is the number of the stage. So a repeated load continues after
-its last committed stage and writes nothing twice.
-"""
+"""Tables: create the tables that a lake declares, and describe them before and after a step."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date
-from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import DataFrame
 
 import paimon_core as paimon
-from paimon_core.errors import InvalidRequest
-from paimon_core.metadata.snapshot import Snapshot
-from paimon_core.predicate import Predicate
-from paimon_core.spark import write_spark
 from paimon_core.table.table import Table
-from paimon_core.table.view import TableView
 from paimon_core.types import parse_type
-from pipelines.audited import Audit, write_audited
 from pipelines.column_types import type_object
 from pipelines.lake import Settings
-from pipelines.protocol import LevelSize, PipelineError, StepResult, plain
+from pipelines.protocol import LevelSize, PipelineError, StepResult
 
-
-@dataclass(frozen=True)
-class Stage:
-    """One commit of a load; ``frame`` is called only when the stage is not committed yet."""
-
-    name: str
-    frame: Callable[[], DataFrame]
-    kinds: str | None = None
-    overwrite: str | None = None
-    audit: Audit | None = None
-    """With an audit, ``overwrite`` must be "dynamic", and the stage is published only when the audit passes."""
+MOST_COUNTED = 5_000_000
+"""The largest number of rows that a step merges only to count them."""
 
 
 @dataclass(frozen=True)
@@ -106,13 +83,6 @@ def state_of(table: Table) -> TableState:
     )
 
 
-def committed_stages(table: Table, user: str) -> int:
-    """Return how many stages of the load ``user`` are committed in snapshots that have not expired."""
-    snapshots = table.inspect.snapshots()
-    pairs = zip(snapshots["commit_user"].to_pylist(), snapshots["commit_identifier"].to_pylist(), strict=True)
-    return max((identifier for by, identifier in pairs if by == user), default=0)
-
-
 def commits_of(table: Table, user: str, after: int | None) -> list[int]:
     """Return the ids of the snapshots that a user committed after a snapshot (None: all of them), ascending."""
     snapshots = table.inspect.snapshots()
@@ -120,67 +90,13 @@ def commits_of(table: Table, user: str, after: int | None) -> list[int]:
     return sorted(number for number, by in pairs if by == user and number > (after or 0))
 
 
-def rows_by(table: TableView, column: str, where: Predicate | None = None) -> dict[Any, int]:
-    """Return the number of rows that a reader sees, by the value of a column."""
-    values = table.scan(columns=[column], where=where).to_arrow()
-    counts = values.group_by([column]).aggregate([([], "count_all")])
-    return dict(zip(counts[column].to_pylist(), counts["count_all"].to_pylist(), strict=True))
-
-
-def rows_per_day(table: Table, days: Sequence[date], where: Predicate | None = None) -> dict[str, int]:
-    """Return the number of rows that a reader sees on each of the days; 0 for days without rows."""
-    found = rows_by(table, "date", where)
-    return {day.isoformat(): found.get(day, 0) for day in days}
-
-
-def load(
-    step: str,
-    table: Table,
-    stages: Sequence[Stage],
-    *,
-    user: str,
-    properties: Mapping[str, str] | None = None,
-    rows_per_partition: Callable[[], Mapping[str, int]] = dict,
-) -> StepResult:
-    """Commit the stages of one load in order, except those that an earlier run has committed."""
-    started = time.monotonic()
-    before = state_of(table)
-    done = committed_stages(table, user)
-    commits, skipped = [], []
-    for number, stage in enumerate(stages, start=1):
-        if number > done:
-            try:
-                snapshot = _commit(step, table, stage, user, number, plain(properties))
-            except InvalidRequest:
-                if (done := committed_stages(table, user)) < number:
-                    raise
-            else:
-                commits += [] if snapshot is None else [snapshot.id]
-                continue
-        skipped.append(stage.name)  # committed by an earlier or a concurrent run
-    return result_of(
-        step, table, before, started, commits=commits, skipped=skipped, rows_per_partition=rows_per_partition()
-    )
-
-
-def _commit(
-    step: str, table: Table, stage: Stage, user: str, number: int, properties: Mapping[str, str]
-) -> Snapshot | None:
-    frame = stage.frame()
-    application = str(frame.sparkSession.sparkContext.applicationId)
-    named: dict[str, Any] = {
-        "user": user,
-        "identifier": number,
-        "properties": {
-            "pipeline.step": step,
-            "pipeline.stage": stage.name,
-            "spark.application-id": application,
-            **properties,
-        },
-    }
-    if stage.audit is not None:
-        return write_audited(frame, table, stage.audit, **named)
-    return write_spark(frame, table, kinds=stage.kinds, overwrite=stage.overwrite, **named)
+def counted_rows(table: Table, state: TableState) -> int | None:
+    """Return the number of rows that a reader sees; None where more than MOST_COUNTED rows must be merged for it."""
+    rows = [(level, count) for level, count, _ in state.files.values()]
+    merges = bool(table.schema.primary_keys) and any(level == 0 for level, _ in rows)
+    if merges and sum(count for _, count in rows) > MOST_COUNTED:
+        return None
+    return table.scan().count()
 
 
 def result_of(
@@ -191,7 +107,6 @@ def result_of(
     *,
     commits: Sequence[int] = (),
     skipped: Sequence[str] = (),
-    rows_per_partition: Mapping[str, int] | None = None,
     details: Mapping[str, str | int | float] | None = None,
     note: str = "",
 ) -> StepResult:
@@ -201,14 +116,13 @@ def result_of(
         step=step,
         table=table.name,
         snapshot_id=after.snapshot_id,
-        row_count=table.scan().count(),
+        row_count=counted_rows(table, after),
         rows_written=sum(rows for name, (_, rows, _) in after.files.items() if name not in before.files),
         commits=tuple(commits),
         levels_before=before.levels,
         levels_after=after.levels,
         seconds=round(time.monotonic() - started, 3),
         skipped=tuple(skipped),
-        rows_per_partition=dict(rows_per_partition or {}),
         details=dict(details or {}),
         note=note,
     )

@@ -5,7 +5,7 @@
 
 from pipelines.lake.errors import SettingsError
 from pipelines.lake.folder import CONFIGS, ENVIRONMENT, FOLDER, ROOT, configs_folder, environments, load_settings
-from pipelines.lake.settings import Calendar, DagsterSettings, Settings, SparkSettings
+from pipelines.lake.settings import DagsterSettings, Settings, SparkSettings
 from pipelines.lake.table import Compaction, Rejects, Retention, TableSpec
 
 __all__ = [
@@ -13,7 +13,6 @@ __all__ = [
     "ENVIRONMENT",
     "FOLDER",
     "ROOT",
-    "Calendar",
     "Compaction",
     "DagsterSettings",
     "Rejects",

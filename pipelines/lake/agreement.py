@@ -8,7 +8,7 @@ from pipelines.lake.errors import SettingsError, nearest
 from pipelines.lake.functions import function_of
 from pipelines.lake.partitions import Partitions
 from pipelines.lake.settings import Settings
-from pipelines.lake.sources import PythonSource, SqlSource
+from pipelines.lake.sources import FilesSource, PythonSource, Source, SqlSource
 from pipelines.lake.table import TableSpec
 from pipelines.lake.yaml_file import read_yaml, shown
 
@@ -101,17 +101,25 @@ def _of_table(settings: Settings, spec: TableSpec) -> Iterator[tuple[tuple[str, 
     source = spec.source
     if isinstance(source, SqlSource) and source.file and not (settings.folder / source.file).is_file():
         yield ("source", "file"), f"source.file: {shown(settings.folder / source.file)} does not exist"
-    if isinstance(source, PythonSource):
+    for key, text, parameters in _functions(source):
         try:
-            function_of(source.function, settings.folder)
+            function_of(text, settings.folder, parameters)
         except SettingsError as error:
-            yield ("source", "function"), f"source.function: {error}"
+            yield ("source", key), f"source.{key}: {error}"
     if isinstance(source, SqlSource) and source.read in ("whole", "changes"):
         return
     for name in inputs_of(spec):
         given = settings.tables[name].partitions if name in settings.tables else None
         if given is not None and spec.partitions is not None and (why := mismatch(given, spec.partitions)):
             yield ("partitions",), f"the partitions do not fit those of the input {name}: {why}"
+
+
+def _functions(source: Source | None) -> Iterator[tuple[str, str, tuple[str, ...]]]:
+    """Yield the functions that a source names: the key, the text and the parameters."""
+    if isinstance(source, PythonSource):
+        yield "function", source.function, ("spark", "step")
+    if isinstance(source, FilesSource) and source.fetch:
+        yield "fetch", source.fetch, ("step",)
 
 
 def mismatch(given: Partitions, wanted: Partitions) -> str:

@@ -23,11 +23,11 @@ _LOCK = threading.RLock()
 _loaded: dict[Path, ModuleType] = {}
 
 
-def function_of(text: str, folder: Path) -> Callable[..., Any]:
+def function_of(text: str, folder: Path, parameters: tuple[str, ...] = ("spark", "step")) -> Callable[..., Any]:
     """Return the function ``module:function`` of the folder, or of an installed module.
 
     Raises SettingsError, which names the file, when there is none, when its module fails, and when it cannot be called
-    as ``function(spark, step)``.
+    with these parameters.
     """
     module_name, _, name = text.partition(":")
     module = _module(module_name, folder)
@@ -42,9 +42,9 @@ def function_of(text: str, folder: Path) -> Callable[..., Any]:
     except (TypeError, ValueError):
         return cast(Callable[..., Any], function)  # it is written in C and has no signature to check
     try:
-        signature.bind(None, None)
+        signature.bind(*parameters)
     except TypeError:
-        raise SettingsError(f"{name}{signature} in {file} must take (spark, step)") from None
+        raise SettingsError(f"{name}{signature} in {file} must take ({', '.join(parameters)})") from None
     return cast(Callable[..., Any], function)
 
 

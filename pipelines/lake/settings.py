@@ -6,27 +6,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, ClassVar
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from pipelines.lake.errors import SettingsError, nearest
-from pipelines.lake.model import Cron, Day, Model, Texts, TimeZone
+from pipelines.lake.model import Cron, Model, Texts, TimeZone
 from pipelines.lake.table import TableSpec
 from pipelines.lake.yaml_file import shown
-
-
-class Calendar(Model):
-    """The days of the source, first and last included."""
-
-    first_day: Day
-    """The first day."""
-    last_day: Day
-    """The last day."""
-
-    @model_validator(mode="after")
-    def _in_order(self) -> Calendar:
-        if self.last_day < self.first_day:
-            raise ValueError(f"the last day {self.last_day} lies before the first day {self.first_day}")
-        return self
 
 
 class SparkSettings(Model):
@@ -64,8 +49,6 @@ class EnvironmentSettings(Model):
 
     warehouse: str = "lake"
     """The directory of the lake, or its URL: databases are ``<warehouse>/<database>.db``."""
-    calendar: Calendar | None = None
-    """The days of the source, where it has a first and a last one."""
     spark: SparkSettings = SparkSettings()
     """The master and the configuration of Spark."""
     dagster: DagsterSettings = DagsterSettings()
@@ -73,7 +56,8 @@ class EnvironmentSettings(Model):
     storage: Texts = Field(default={}, repr=False)
     """Options of an object store (docs/storage.md). Every process reads them again; they are never sent or stored."""
     landing_directory: str = ""
-    """The directory of source files that Spark reads; default: ``<warehouse>/landing`` on local disk."""
+    """The directory of the files that ``source.fetch`` brings, which all workers can read; default:
+    ``<warehouse>/landing`` on local disk."""
 
 
 class Settings(EnvironmentSettings):
@@ -88,17 +72,8 @@ class Settings(EnvironmentSettings):
     """The declared tables by their names."""
 
     @property
-    def days(self) -> Calendar:
-        """The days of the source; raises SettingsError when the settings do not name them."""
-        if self.calendar is None:
-            raise SettingsError(
-                f"{shown(self.folder / 'base.yaml')}: calendar is missing: it gives the days of the source"
-            )
-        return self.calendar
-
-    @property
     def landing(self) -> Path:
-        """The directory of the source files that Spark reads; raises SettingsError when it is not known."""
+        """The directory of the files that ``source.fetch`` brings; raises SettingsError when it is not known."""
         if self.landing_directory:
             return Path(self.landing_directory)
         if self.is_remote:

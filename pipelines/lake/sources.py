@@ -18,6 +18,16 @@ _VARIABLE = re.compile(r"\$\{\w+(?::-)?\}")
 _PASSWORD = re.compile(r"://[^/@\s]*:(?!\d+(?:[/?]|$))\S+@|[?&](?:ssl)?password=[^&\s]")
 
 
+def _function(value: str) -> str:
+    if not _FUNCTION.fullmatch(value):
+        raise ValueError(f"must be module:function, not {value!r:.80}")
+    return value
+
+
+def _optional_function(value: str) -> str:
+    return _function(value) if value else ""
+
+
 class FilesSource(Model):
     """Files of a directory or an object store; every file is loaded exactly once."""
 
@@ -25,7 +35,10 @@ class FilesSource(Model):
     """Files of a directory or an object store."""
     path: Annotated[str, Field(min_length=1)]
     """A path or URL. ``*`` stands for any name; ``{date}`` and ``{month}`` for the partition; a relative path starts
-    at the folder of the declarations."""
+    at the folder of the declarations, or with ``fetch`` at the landing directory."""
+    fetch: Annotated[str, AfterValidator(_optional_function)] = ""
+    """``module:function``, called as ``function(step)`` before a load lists the files: it brings them into
+    ``step.landing``, for example from a web service. A file must get its name when it is complete."""
     format: Literal["csv", "json", "jsonl", "parquet", "orc", "avro"] | None = None
     """The format of the files; default: the ending of ``path``."""
     options: dict[str, Any] = Field(default={})
@@ -60,12 +73,6 @@ class SqlSource(Model):
         if bool(self.query.strip()) == bool(self.file):
             raise ValueError("a sql source needs either query or file")
         return self
-
-
-def _function(value: str) -> str:
-    if not _FUNCTION.fullmatch(value):
-        raise ValueError(f"must be module:function, not {value!r:.80}")
-    return value
 
 
 class PythonSource(Model):

@@ -186,7 +186,8 @@ class TableSpec(Model):
     retention: Retention = Retention()
     """What maintenance keeps."""
     mark_done: bool = False
-    """Whether loads mark the months that they complete with a file ``_SUCCESS``."""
+    """Whether loads mark the partitions that they loaded with a file ``_SUCCESS``; ``partitions.column`` must be the
+    only column in ``partition_by``."""
 
     @property
     def key(self) -> tuple[str, ...]:
@@ -294,6 +295,13 @@ class TableSpec(Model):
                     raise Mistake(f"{column!r:.80} is not a column{nearest(column, list(self.columns))}", "order_by")
         if self.source is not None:
             self._check_what_is_replaced()
+        column = self.partitions.column if self.partitions is not None else ""
+        if self.mark_done and not (self.source and column and self.partition_by == (column,)):
+            raise Mistake(
+                "needs a source, and partitions whose column is the only one in partition_by: a load marks the "
+                "partitions that it loaded",
+                "mark_done",
+            )
 
     def _check_what_is_replaced(self) -> None:
         """Refuse declarations whose loads would replace rows that they do not read again."""
@@ -329,6 +337,8 @@ class TableSpec(Model):
             raise Mistake("a schedule needs a source, which it loads", "schedule")
         if self.schedule.on == "files" and not isinstance(self.source, FilesSource):
             raise Mistake(f"files needs a source of type files, not {self.source.type}", "schedule", "on")
+        if self.schedule.on == "files" and isinstance(self.source, FilesSource) and self.source.fetch:
+            raise Mistake("files come when source.fetch is called: set cron", "schedule", "on")
         if self.schedule.on == "inputs" and not getattr(self.source, "inputs", ()):
             raise Mistake("inputs needs a source with inputs", "schedule", "on")
 

@@ -13,7 +13,7 @@ from pipelines.load.file_plan import FilePlan, plan_files
 from pipelines.load.ledger import FILES, MOST_FILES, TOTAL, LoadedFiles
 from pipelines.load.replacement import replacement
 from pipelines.load.row_shape import shape_of
-from pipelines.load.source_files import file_kind, source_files
+from pipelines.load.source_files import fetch_files, file_kind, source_files
 from pipelines.load.step import LoadStep, PlannedLoad
 from pipelines.load.write_tasks import Parsed, Written, write_parts
 from pipelines.protocol import PipelineError
@@ -35,6 +35,7 @@ class FileLoads:
 
     def plan(self, step: LoadStep) -> PlannedLoad | Sequence[str]:
         """Return the load of the files that the ledger does not have."""
+        fetch_files(step.settings, step.spec, self._source, step.partitions)
         found = source_files(step.settings, self._source, step.partitions)
         plan = plan_files(step.spec, self._source, found, step.ledger.files, reload=step.reload)
         if not plan.files:

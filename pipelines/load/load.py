@@ -25,6 +25,7 @@ from pipelines.lake.checks import SqlCheck
 from pipelines.lake.sources import DatabaseSource, FilesSource, PythonSource, SqlSource
 from pipelines.load.commit import LoadCommit, NumberTaken, commit_load
 from pipelines.load.database import DatabaseLoads
+from pipelines.load.done import mark_loaded
 from pipelines.load.files import FileLoads
 from pipelines.load.frames import PythonLoads, SqlLoads
 from pipelines.load.ledger import PARTITIONS, STEP, read_ledger
@@ -75,16 +76,23 @@ def load_table(
         step = LoadStep(spark, settings, spec, table, rejects, ledger, number, keys, run_key, reload)
         plan = source.plan(step)
         if not isinstance(plan, PlannedLoad):
+            _mark(step, again=False)
             return result_of("load", table, before, started, skipped=tuple(plan))
         try:
             snapshot, written, findings = _load(step, plan, properties)
         except NumberTaken:
             continue
         publish_rejects(table, rejects)
+        _mark(step, again=True)
         counts = {"rows_read": written.rows_read, "rows_rejected": written.rows_rejected}
         result = result_of("load", table, before, started, commits=[snapshot.id], details={**plan.details, **counts})
         return replace(result, findings=findings, column_lineage=written.lineage)
     raise CommitConflict(f"{name}: {_TRIES} tries lost against other loads of this table: load it again later")
+
+
+def _mark(step: LoadStep, *, again: bool) -> None:
+    if step.spec.mark_done:
+        mark_loaded(step.spec, step.table, step.partitions, again=again)
 
 
 def source_of(spec: TableSpec) -> TableSource:

@@ -1,12 +1,14 @@
-"""Source files: the files of a source as its declaration names them, and their format. Needs no Spark."""
+"""Source files: bring and list the files of a source as its declaration names them, and their format. No Spark."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pipelines.lake import Settings
+from pipelines.lake import Settings, SettingsError, TableSpec
+from pipelines.lake.functions import function_of
 from pipelines.lake.sources import FilesSource
 from pipelines.protocol import PipelineError
+from pipelines.sources.fetch_step import FetchStep
 from pipelines.sources.files.formats import FileFormat, file_format
 from pipelines.sources.files.listing import SourceFile, list_files, partition_files
 
@@ -15,11 +17,26 @@ def source_files(settings: Settings, source: FilesSource, partitions: Sequence[s
     """List the files of a source, sorted by path: those of the partitions when the path has a place for them."""
     pattern = source.path
     if "://" not in pattern and not pattern.startswith("/"):
-        pattern = str(settings.folder / pattern)
+        pattern = str((settings.landing if source.fetch else settings.folder) / pattern)
     options = settings.storage_for(pattern)
     if partitions is not None and "{" in source.path:
         return partition_files(pattern, partitions, options)
     return list_files(pattern, options)
+
+
+def fetch_files(settings: Settings, spec: TableSpec, source: FilesSource, partitions: Sequence[str] | None) -> None:
+    """Call the function that brings the files of a source, if it has one, and pass on what it raises.
+
+    Raises PipelineError when there is no such function.
+    """
+    if not source.fetch:
+        return
+    try:
+        function = function_of(source.fetch, settings.folder, ("step",))
+        landing = settings.landing.absolute()
+    except SettingsError as error:
+        raise PipelineError(f"{spec.name}: {error}") from None
+    function(FetchStep(spec.name, None if partitions is None else tuple(partitions), settings.folder, landing))
 
 
 def file_kind(source: FilesSource) -> FileFormat:

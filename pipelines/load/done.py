@@ -1,0 +1,32 @@
+"""Done: mark the partitions that a load completed, with a file that readers wait for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from paimon_core.codec.binary_row import decode_row
+from paimon_core.table.table import Table
+from pipelines.lake import TableSpec
+from pipelines.load.partition_keys import rows_of
+
+
+def mark_loaded(spec: TableSpec, table: Table, keys: Sequence[str] | None, *, again: bool) -> int:
+    """Mark the partitions of the table that belong to load partitions (None: all); return how many.
+
+    Partitions without rows are left out, and unless ``again`` those that are marked: a load that died between its
+    commit and its mark is completed by its repetition.
+    """
+    assert spec.partitions is not None
+    column = spec.partitions.column
+    where = None if keys is None else rows_of(spec, table, keys, spec.partitions)
+    types = [field.type for field in table.schema.partition_fields]
+    context = table.context
+    found = sorted({split.partition for split in table.scan(columns=[column], where=where).splits()})
+    chosen = [
+        {column: decode_row(partition, types)[0]}
+        for partition in found
+        if again or not context.storage.exists(context.paths.success_file(context.partition_path(partition)))
+    ]
+    if chosen:
+        table.maintenance.mark_done(*chosen)
+    return len(chosen)
