@@ -1,16 +1,19 @@
 """Maintenance: a compaction job per table, a nightly job that tags and then expires, and a weekly sweep job."""
 
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import dagster as dg
 
-from assets.metadata import observed, retries, run_properties
+from assets.metadata import attempt, observed, retries, run_properties
 from assets.resources import LakeResource, SparkResource
 from assets.translator import PLAIN, PaimonTranslator
 from pipelines.expiry import expire
 from pipelines.lake import Settings, TableSpec
 from pipelines.maintenance import compact, tag
+from pipelines.protocol import StepResult
+from pipelines.rejects_upkeep import expire_rejects, sweep_rejects
 from pipelines.show import existing
 from pipelines.sweep import sweep
 
@@ -229,6 +232,7 @@ def _expire_op(settings: Settings, spec: TableSpec, translator: PaimonTranslator
     ) -> None:
         if _exists(context, lake, spec):
             observed(context, key, lambda: expire(spark.session, lake.settings, spec.name, dry_run=config.dry_run))
+            _told(context, lambda: expire_rejects(spark.session, lake.settings, spec.name, dry_run=config.dry_run))
 
     return expire_table
 
@@ -242,8 +246,15 @@ def _sweep_op(settings: Settings, spec: TableSpec, translator: PaimonTranslator)
     ) -> None:
         if _exists(context, lake, spec):
             observed(context, key, lambda: sweep(spark.session, lake.settings, spec.name, dry_run=config.dry_run))
+            _told(context, lambda: sweep_rejects(spark.session, lake.settings, spec.name, dry_run=config.dry_run))
 
     return sweep_table
+
+
+def _told(context: dg.OpExecutionContext, steps: Callable[[], list[StepResult]]) -> None:
+    """Run the steps of a table of rejects, which is no asset, and log what they did."""
+    for result in attempt(steps):
+        context.log.info(result.sentence())
 
 
 def _exists(context: dg.OpExecutionContext, lake: LakeResource, spec: TableSpec) -> bool:

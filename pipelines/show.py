@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pipelines.lake import Settings
 from pipelines.lake.order import in_order
 from pipelines.protocol import LevelSize
+from pipelines.rejects_upkeep import with_rejects
 from pipelines.tables import counted_rows, open_lake, open_table, state_of
 
 
@@ -37,6 +38,18 @@ def existing(settings: Settings) -> list[str]:
     """Return the declared tables that exist in the lake, each after its inputs, then by name."""
     catalog = open_lake(settings)
     return [name for group in in_order(settings.tables) for name in group if catalog.table_exists(name)]
+
+
+def views(settings: Settings) -> list[TableView]:
+    """Return the overviews of all tables that exist; a table of rejects follows its table when it has rows."""
+    found = []
+    for name in existing(settings):
+        found.append(view(settings, name))
+        with_them = with_rejects(settings, name)
+        rejects = view(with_them, settings.table(name).rejects_table) if with_them is not None else None
+        if rejects is not None and rejects.row_count:
+            found.append(replace(rejects, name=f"  {rejects.name}"))
+    return found
 
 
 def view(settings: Settings, name: str) -> TableView:
