@@ -102,7 +102,7 @@ def summary(demo: Demo, before: dict[str, str], total: float) -> str:
     folder = "" if demo.settings.folder == CONFIGS else str(demo.settings.folder)
     option = f" --configs {folder}" if folder else ""
     found = views(demo.settings)
-    compacted = [[v.name, before[v.name], levels_text(v.levels)] for v in found]
+    compacted = [[v.name, before[v.name], levels_text(v.levels)] for v in found if v.name in before]
     timed = [[step, f"{took:.1f} s"] for step, took in demo.seconds.items()]
     return "\n".join(
         [

@@ -105,3 +105,13 @@ def test_columns_of_a_query_have_lineage_also_after_a_load_that_was_left_out(
             "order_date": [(ORDERS, "order_date")],
             "revenue": [(ORDERS, "amount")],
         }
+
+
+def test_maintenance_includes_the_table_of_rejects(run: Run, instance: dg.DagsterInstance) -> None:
+    assert run(ORDERS, tags=RANGE).success
+    for job, step in (("nightly", "expire"), ("sweep", "sweep")):
+        done = run(job=job)
+        assert done.success
+        assert [o for o in done.get_asset_observation_events() if o.asset_key not in (ORDERS, REVENUE)] == []
+        told = [entry.user_message for entry in instance.all_logs(done.run_id)]
+        assert [line for line in told if line.startswith(f"{step} shop.orders__rejects: ")] != []
