@@ -40,18 +40,23 @@ def _checks(settings: Settings, spec: TableSpec, translator: PaimonTranslator) -
     key = translator.asset_key(spec)
     specs = [dg.AssetCheckSpec(name, asset=key, description=text) for name, text in descriptions(spec).items()]
 
-    @dg.multi_asset_check(name=f"check__{spec.ident}", specs=specs)
+    @dg.multi_asset_check(name=f"check__{spec.ident}", specs=specs, can_subset=True)
     def check(
         context: dg.AssetCheckExecutionContext, lake: LakeResource, spark: SparkResource
     ) -> Iterator[dg.AssetCheckResult]:
         settings = lake.settings
+        wanted = {chosen.name for chosen in context.selected_asset_check_keys}
         if spec.name in existing(settings):
-            findings = [*audit(settings, spec.name), *declared_findings(settings, spec, spark.session)]
+            findings = [
+                *(audit(settings, spec.name) if wanted & set(audits_of(spec)) else []),
+                *(declared_findings(settings, spec, spark.session) if wanted - set(audits_of(spec)) else []),
+            ]
         else:
             names = [*audits_of(spec), *(declared.label for declared in spec.checks)]
             findings = [Finding(name, spec.name, 1, "the table is not in the lake yet") for name in names]
         for finding in findings:
-            yield check_result(finding, key)
+            if check_name(finding.audit) in wanted:
+                yield check_result(finding, key)
 
     return check
 
@@ -63,8 +68,8 @@ def descriptions(spec: TableSpec) -> dict[str, str]:
         name = check_name(check.label)
         if name in {*texts, *_AUDITS}:
             raise SettingsError(f"{spec.name}: the name {name!r} of a check is taken: give the check another name")
-        blocks = ", and blocks a load that fails it" if check.block else ""
-        texts[name] = f"declared: {(type(check).__doc__ or '').strip().rstrip('.')}{blocks}"
+        blocks = " A load that fails it is not published." if check.block else ""
+        texts[name] = f"{(type(check).__doc__ or '').strip()} Declared for this table.{blocks}"
     return texts
 
 

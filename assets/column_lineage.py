@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import dagster as dg
@@ -11,6 +12,8 @@ from pipelines.lake import Settings, TableSpec
 from pipelines.protocol import StepResult
 
 KEY = "dagster/column_lineage"
+TEXT = "paimon/column_lineage"
+"""The same as text, because the pages of Dagster without Dagster+ do not draw the lineage of columns."""
 
 
 def lineage_metadata(
@@ -34,10 +37,16 @@ def lineage_metadata(
         ]
         for column, sources in result.column_lineage.items()
     }
-    return {KEY: dg.TableColumnLineage(deps)}
+    return {KEY: dg.TableColumnLineage(deps), TEXT: dg.MetadataValue.md(lineage_markdown(result.column_lineage))}
 
 
-def _of_the_latest(context: dg.AssetExecutionContext, key: dg.AssetKey) -> dict[str, Any]:
-    event = context.instance.get_latest_materialization_event(key)
+def lineage_markdown(lineage: Mapping[str, Sequence[tuple[str, str]]]) -> str:
+    """Return a Markdown table with the columns, and the columns of inputs that each is computed from."""
+    rows = [f"| {name} | {', '.join(f'{table}.{column}' for table, column in lineage[name])} |" for name in lineage]
+    return "\n".join(["| column | computed from |", "|---|---|", *rows])
+
+
+def _of_the_latest(context: dg.AssetExecutionContext, asset: dg.AssetKey) -> dict[str, Any]:
+    event = context.instance.get_latest_materialization_event(asset)
     latest = event.asset_materialization if event is not None else None
-    return {KEY: latest.metadata[KEY]} if latest is not None and KEY in latest.metadata else {}
+    return {key: latest.metadata[key] for key in (KEY, TEXT) if key in latest.metadata} if latest is not None else {}

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 NIGHTLY = "nightly"
 SWEEP = "sweep"
 AUDIT = "audit"
+_AUDIT = "Run all checks of all tables: loads, keys, files, invariants, and what the tables declare."
 
 
 class CompactConfig(dg.Config):
@@ -120,6 +121,7 @@ def nightly_schedule(settings: Settings, job: dg.JobDefinition) -> dg.ScheduleDe
 
     @dg.schedule(
         name=f"{NIGHTLY}_schedule",
+        description="Tags and expires all tables; the tag has the name of the scheduled day.",
         job=job,
         cron_schedule=settings.dagster.nightly_cron,
         execution_timezone=settings.dagster.nightly_timezone,
@@ -154,7 +156,7 @@ def sweep_job(settings: Settings, translator: PaimonTranslator = PLAIN) -> dg.Jo
 def audit_job(settings: Settings) -> "dg.JobDefinition | UnresolvedAssetJobDefinition":
     """Return the job that runs all checks."""
     if settings.tables:
-        return dg.define_asset_job(AUDIT, dg.AssetSelection.all_asset_checks())
+        return dg.define_asset_job(AUDIT, dg.AssetSelection.all_asset_checks(), description=_AUDIT)
     empty = _say_what_next(AUDIT, settings)
 
     @dg.job(name=AUDIT)
@@ -183,6 +185,7 @@ def sweep_schedule(settings: Settings, job: dg.JobDefinition) -> dg.ScheduleDefi
 
     @dg.schedule(
         name=f"{SWEEP}_schedule",
+        description="Moves unreferenced files of all tables to quarantine.",
         job=job,
         cron_schedule=settings.dagster.weekly_cron,
         execution_timezone=settings.dagster.nightly_timezone,
