@@ -70,8 +70,8 @@ def descriptions(spec: TableSpec) -> dict[str, str]:
         name = check_name(check.label)
         if name in {*texts, *_AUDITS}:
             raise SettingsError(f"{spec.name}: the name {name!r} of a check is taken: give the check another name")
-        blocks = ", and blocks a load that fails it" if check.block else ""
-        texts[name] = f"declared: {(type(check).__doc__ or '').strip().rstrip('.')}{blocks}"
+        blocks = " A load that fails it is not published." if check.block else ""
+        texts[name] = f"{(type(check).__doc__ or '').strip()} Declared for this table.{blocks}"
     return texts
 
 

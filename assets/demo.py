@@ -28,7 +28,7 @@ from assets.resources import LakeResource, place_of
 from pipelines.lake import CONFIGS, FOLDER, SettingsError, load_settings
 from pipelines.protocol import PipelineError
 from pipelines.session import require_java
-from pipelines.show import aligned, existing, lake_text, levels_text, nothing_declared, view
+from pipelines.show import aligned, existing, lake_text, levels_text, nothing_declared, views
 from pipelines.tables import open_table, state_of
 
 
@@ -104,13 +104,13 @@ def summary(demo: Demo, before: dict[str, str], total: float) -> str:
     """Return a text with the tables, the effect of compaction, the time of each step, and the next commands."""
     folder = "" if demo.settings.folder == CONFIGS else str(demo.settings.folder)
     option = f" --configs {folder}" if folder else ""
-    views = [view(demo.settings, name) for name in existing(demo.settings)]
-    compacted = [[v.name, before[v.name], levels_text(v.levels)] for v in views]
+    found = views(demo.settings)
+    compacted = [[v.name, before[v.name], levels_text(v.levels)] for v in found if v.name in before]
     timed = [[step, f"{took:.1f} s"] for step, took in demo.seconds.items()]
     return "\n".join(
         [
             "",
-            lake_text(views),
+            lake_text(found),
             "",
             aligned(["files per level", "before compaction", "now"], compacted),
             "",

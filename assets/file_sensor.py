@@ -38,6 +38,7 @@ def files_sensor(settings: Settings, jobs: "Jobs", translator: PaimonTranslator 
 
     @dg.sensor(
         name="files",
+        description="Requests a load of each table with new files, and tells which files are late or changed.",
         jobs=[jobs[name] for name in names],
         minimum_interval_seconds=settings.dagster.sensor_interval_seconds,
         default_status=dg.DefaultSensorStatus.RUNNING

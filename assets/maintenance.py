@@ -1,16 +1,19 @@
 """Maintenance: a compaction job per table, a nightly job that tags and then expires, and a weekly sweep job."""
 
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import dagster as dg
 
-from assets.metadata import observed, retries, run_properties
+from assets.metadata import attempt, observed, retries, run_properties
 from assets.resources import LakeResource, SparkResource
 from assets.translator import PLAIN, PaimonTranslator
 from pipelines.expiry import expire
 from pipelines.lake import Settings, TableSpec
 from pipelines.maintenance import compact, tag
+from pipelines.protocol import StepResult
+from pipelines.rejects_upkeep import expire_rejects, sweep_rejects
 from pipelines.show import existing, nothing_declared
 from pipelines.sweep import sweep
 
@@ -20,6 +23,7 @@ if TYPE_CHECKING:
 NIGHTLY = "nightly"
 SWEEP = "sweep"
 AUDIT = "audit"
+_AUDIT = "Run all checks of all tables: loads, keys, files, invariants, and what the tables declare."
 
 
 class CompactConfig(dg.Config):
@@ -117,6 +121,7 @@ def nightly_schedule(settings: Settings, job: dg.JobDefinition) -> dg.ScheduleDe
 
     @dg.schedule(
         name=f"{NIGHTLY}_schedule",
+        description="Tags and expires all tables; the tag has the name of the scheduled day.",
         job=job,
         cron_schedule=settings.dagster.nightly_cron,
         execution_timezone=settings.dagster.nightly_timezone,
@@ -151,7 +156,7 @@ def sweep_job(settings: Settings, translator: PaimonTranslator = PLAIN) -> dg.Jo
 def audit_job(settings: Settings) -> "dg.JobDefinition | UnresolvedAssetJobDefinition":
     """Return the job that runs all checks."""
     if settings.tables:
-        return dg.define_asset_job(AUDIT, dg.AssetSelection.all_asset_checks())
+        return dg.define_asset_job(AUDIT, dg.AssetSelection.all_asset_checks(), description=_AUDIT)
     empty = _say_what_next(AUDIT, settings)
 
     @dg.job(name=AUDIT)
@@ -177,6 +182,7 @@ def sweep_schedule(settings: Settings, job: dg.JobDefinition) -> dg.ScheduleDefi
 
     @dg.schedule(
         name=f"{SWEEP}_schedule",
+        description="Moves unreferenced files of all tables to quarantine.",
         job=job,
         cron_schedule=settings.dagster.weekly_cron,
         execution_timezone=settings.dagster.nightly_timezone,
@@ -226,6 +232,7 @@ def _expire_op(settings: Settings, spec: TableSpec, translator: PaimonTranslator
     ) -> None:
         if _exists(context, lake, spec):
             observed(context, key, lambda: expire(spark.session, lake.settings, spec.name, dry_run=config.dry_run))
+            _told(context, lambda: expire_rejects(spark.session, lake.settings, spec.name, dry_run=config.dry_run))
 
     return expire_table
 
@@ -239,8 +246,15 @@ def _sweep_op(settings: Settings, spec: TableSpec, translator: PaimonTranslator)
     ) -> None:
         if _exists(context, lake, spec):
             observed(context, key, lambda: sweep(spark.session, lake.settings, spec.name, dry_run=config.dry_run))
+            _told(context, lambda: sweep_rejects(spark.session, lake.settings, spec.name, dry_run=config.dry_run))
 
     return sweep_table
+
+
+def _told(context: dg.OpExecutionContext, steps: Callable[[], list[StepResult]]) -> None:
+    """Run the steps of a table of rejects, which is no asset, and log what they did."""
+    for result in attempt(steps):
+        context.log.info(result.sentence())
 
 
 def _exists(context: dg.OpExecutionContext, lake: LakeResource, spec: TableSpec) -> bool:

@@ -89,11 +89,16 @@ def attempt(step: Callable[[], _T]) -> _T:
         raise dg.Failure(str(error), allow_retries=False) from error
 
 
-def materialized(context: dg.AssetExecutionContext, step: Callable[[], StepResult]) -> dg.MaterializeResult[Any]:
-    """Run a step and return its result; the snapshot is the data version."""
+def materialized(
+    context: dg.AssetExecutionContext,
+    step: Callable[[], StepResult],
+    more: Callable[[StepResult], Mapping[str, Any]] = lambda result: {},
+) -> dg.MaterializeResult[Any]:
+    """Run a step and return its result; the snapshot is the data version. ``more`` returns further metadata of it."""
     result = attempt(step)
     context.log.info(result.sentence())
-    return dg.MaterializeResult(metadata=result_metadata(result), data_version=data_version(result))
+    metadata = {**result_metadata(result), **more(result)}
+    return dg.MaterializeResult(metadata=metadata, data_version=data_version(result))
 
 
 def data_version(result: StepResult) -> dg.DataVersion | None:

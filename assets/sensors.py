@@ -59,6 +59,7 @@ def compaction_sensor(settings: Settings, jobs: Mapping[str, dg.JobDefinition]) 
 
     @dg.sensor(
         name="compaction",
+        description="Requests a compaction of each table with too many sorted runs, or whose readers wait for one.",
         jobs=list(jobs.values()),
         minimum_interval_seconds=settings.dagster.sensor_interval_seconds,
         default_status=dg.DefaultSensorStatus.RUNNING if running else dg.DefaultSensorStatus.STOPPED,

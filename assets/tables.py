@@ -7,6 +7,7 @@ from typing import Any
 import dagster as dg
 
 from assets.checks import check_evaluation
+from assets.column_lineage import lineage_metadata
 from assets.metadata import materialized, retries, run_properties
 from assets.partitions import mapping, partitions_of_run
 from assets.resources import LakeResource, SparkResource
@@ -64,7 +65,7 @@ def table_asset(settings: Settings, spec: TableSpec, translator: PaimonTranslato
             return _load(context, lake.settings, spark.session, spec, keys, config.reload, findings)
 
         try:
-            done = materialized(context, step)
+            done = materialized(context, step, lambda r: lineage_metadata(context, lake.settings, spec, translator, r))
         finally:
             # Yielded, because what a step only logs is lost when it fails.
             yield from [check_evaluation(finding, key) for finding in findings]

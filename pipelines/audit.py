@@ -12,6 +12,7 @@ from paimon_core.errors import CorruptTable
 from pipelines.checks import CheckContext, Finding, load_records, run_check
 from pipelines.lake import Settings, TableSpec
 from pipelines.lake.checks import RowCountCheck
+from pipelines.rejects_upkeep import with_rejects
 from pipelines.tables import open_table
 
 
@@ -43,10 +44,15 @@ def audit_files(settings: Settings, name: str) -> Finding:
 
 
 def audit_fsck(settings: Settings, name: str) -> Finding:
-    """Check the invariants of the table, as far as they can be checked without reading its rows."""
+    """Check the invariants of the table and of its table of rejects, as far as that needs no reading of rows."""
     report = open_table(settings, name).maintenance.check()
-    found = "; ".join(f.sentence() for f in report.errors[:3]) or "no error"
-    return Finding("fsck", name, len(report.errors), f"{sum(map(bool, report.checked.values()))} invariants: {found}")
+    errors = [finding.sentence() for finding in report.errors]
+    if (with_them := with_rejects(settings, name)) is not None:
+        rejects = settings.table(name).rejects_table
+        found_in = open_table(with_them, rejects).maintenance.check().errors
+        errors += [f"{rejects}: {finding.sentence()}" for finding in found_in]
+    found = "; ".join(errors[:3]) or "no error"
+    return Finding("fsck", name, len(errors), f"{sum(map(bool, report.checked.values()))} invariants: {found}")
 
 
 def audit_loads(settings: Settings, name: str) -> Finding:

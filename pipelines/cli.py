@@ -21,8 +21,9 @@ from pipelines.lake import Settings, SettingsError, load_settings
 from pipelines.lake_commands import SETTINGS_ONLY, add_lake_commands, lines_of, write_new
 from pipelines.maintenance import compact, tag
 from pipelines.protocol import AuditFailed, PipelineError, StepResult
+from pipelines.rejects_upkeep import expire_rejects, fsck_rejects, sweep_rejects
 from pipelines.session import Spark, spark_reason, start_session
-from pipelines.show import existing, lake_text, nothing_declared, view
+from pipelines.show import existing, lake_text, nothing_declared, views
 from pipelines.sweep import sweep
 
 Command = Callable[[Spark, Settings, argparse.Namespace], list[StepResult]]
@@ -101,14 +102,31 @@ def _parser() -> argparse.ArgumentParser:
 
 def _maintenance(add: Callable[[str, str, Command], argparse.ArgumentParser]) -> None:
     expiry = _table(
-        add("expire", "delete old snapshots and tags", lambda p, s, a: [expire(p, s, a.table, dry_run=a.dry_run)])
+        add(
+            "expire",
+            "delete old snapshots and tags, also of the table of rejects",
+            lambda p, s, a: [
+                expire(p, s, a.table, dry_run=a.dry_run),
+                *expire_rejects(p, s, a.table, dry_run=a.dry_run),
+            ],
+        )
     )
     sweeping = _table(
-        add("sweep", "move unreferenced files to quarantine", lambda p, s, a: [sweep(p, s, a.table, dry_run=a.dry_run)])
+        add(
+            "sweep",
+            "move unreferenced files to quarantine, also of the table of rejects",
+            lambda p, s, a: [sweep(p, s, a.table, dry_run=a.dry_run), *sweep_rejects(p, s, a.table, dry_run=a.dry_run)],
+        )
     )
     for command in (expiry, sweeping):
         command.add_argument("--dry-run", action="store_true", help="only show what would be done")
-    checking = _table(add("fsck", "check the invariants of a table", lambda _, s, a: [fsck(s, a.table, deep=a.deep)]))
+    checking = _table(
+        add(
+            "fsck",
+            "check the invariants of a table, and of its table of rejects",
+            lambda _, s, a: [fsck(s, a.table, deep=a.deep), *fsck_rejects(s, a.table, deep=a.deep)],
+        )
+    )
     checking.add_argument("--deep", action="store_true", help="also read all rows")
     parser = _table(add("rollback", "show what a rollback deletes, or do it", _rollback))
     target = parser.add_mutually_exclusive_group(required=True)
@@ -134,10 +152,10 @@ def _compact(spark: Spark, settings: Settings, asked: argparse.Namespace) -> lis
 def _show(settings: Settings) -> int:
     if not settings.tables:
         raise PipelineError(nothing_declared(settings))
-    names = existing(settings)
-    if not names:
+    found = views(settings)
+    if not found:
         raise PipelineError(f"there is no table in {settings.warehouse} yet: load one, or run `make demo`")
-    print(lake_text([view(settings, name) for name in names]))
+    print(lake_text(found))
     return 0
 
 

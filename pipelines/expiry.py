@@ -12,7 +12,7 @@ from paimon_core.maintain.planning.plan import Plan, Protected
 from paimon_core.spark import apply_spark
 from paimon_core.table.table import Table
 from pipelines.lake import Settings
-from pipelines.load.ledger import carry_on
+from pipelines.load.ledger import carry_on, loads_of
 from pipelines.load.rejects import publish_before_expiry
 from pipelines.protocol import StepResult
 from pipelines.session import Spark
@@ -22,13 +22,16 @@ _TRIES = 3
 _PROTECTED_SHOWN = 5
 
 
-def expire(spark: Spark, settings: Settings, name: str, *, dry_run: bool = False) -> StepResult:
+def expire(
+    spark: Spark, settings: Settings, name: str, *, dry_run: bool = False, keep_loads_of: str = ""
+) -> StepResult:
     """Delete tags whose time is over, then expire partitions, consumers, snapshots and lasting changelogs.
 
     Partitions and consumers expire by the table's options, snapshots by the retention in the settings. Each expiry is
     planned, then applied; a plan that a concurrent tag or rollback made outdated is created again. Before snapshots
     expire, rejects of interrupted loads are published, and what the ledger of loads has in these snapshots is committed
     again. Spark is started only when many files are deleted. ``dry_run`` only reports what would be deleted.
+    ``keep_loads_of`` names the table of which this one has the rejects: its newest commit by these loads is kept.
     """
     started = time.monotonic()
     table = open_table(settings, name)
@@ -36,8 +39,10 @@ def expire(spark: Spark, settings: Settings, name: str, *, dry_run: bool = False
     tags = () if dry_run else table.tags.expire()
     commits: list[int] = []
     plans: dict[str, Plan] = {}
-    for what, create in _plans(table, settings):
-        plan, report = _plan_and_apply(create, lambda plan: _apply(spark, settings, table, plan), dry_run)
+    for what, create in _plans(table, settings, keep_loads_of):
+        plan, report = _plan_and_apply(
+            create, lambda plan: _apply(spark, settings, table, plan, keep_loads_of), dry_run
+        )
         plans[what] = plan
         if what == "partitions" and report is not None:
             commits += report.snapshots
@@ -61,14 +66,19 @@ def expire(spark: Spark, settings: Settings, name: str, *, dry_run: bool = False
     return result_of("expire", table, before, started, commits=commits, details=details, note=note)
 
 
-def _plans(table: Table, settings: Settings) -> Iterable[tuple[str, Callable[[], Plan]]]:
+def _plans(table: Table, settings: Settings, keep_loads_of: str) -> Iterable[tuple[str, Callable[[], Plan]]]:
     keep, care, options = settings.table(table.name).retention, table.maintenance, table.options
     if options["partition.expiration-time"] is not None:
         yield "partitions", care.plan_partition_expiry
     if options["consumer.expiration-time"] is not None:
         yield "consumers", care.plan_consumer_expiry
     older_than = datetime.timedelta(hours=keep.keep_hours)
-    yield "snapshots", lambda: care.plan_snapshot_expiry(keep_last=keep.keep_snapshots, older_than=older_than)
+    yield (
+        "snapshots",
+        lambda: care.plan_snapshot_expiry(
+            keep_last=max(keep.keep_snapshots, _since_load(table, keep_loads_of)), older_than=older_than
+        ),
+    )
     if table.context.changelogs.ids():
         yield "changelogs", care.plan_changelog_expiry
 
@@ -87,11 +97,20 @@ def _plan_and_apply(create: Callable[[], Plan], apply: Callable[[Plan], Any], dr
     raise AssertionError
 
 
-def _apply(spark: Spark, settings: Settings, table: Table, plan: Plan) -> Any:
+def _since_load(table: Table, loaded: str) -> int:
+    """Return the number of snapshots from the newest commit by loads of a table on; 0 without one."""
+    loads, latest = loads_of(table, loaded) if loaded else [], table.latest_snapshot()
+    return latest.id - loads[-1].id + 1 if loads and latest is not None else 0
+
+
+def _apply(spark: Spark, settings: Settings, table: Table, plan: Plan, keep_loads_of: str) -> Any:
     if plan.operation == "expire-snapshots":
         spec = settings.table(table.name)
         publish_before_expiry(settings, spec, table)
         expiring = {int(subject.removeprefix("snapshot ")) for subject in plan.subjects}
+        loads = {load.id for load in loads_of(table, keep_loads_of)} if keep_loads_of else set()
+        if loads and loads <= expiring:
+            raise PlanOutdated(f"{table.name}: other commits came after the plan was made")
         carry_on(table, expiring, begin=spec.source is not None)
         if len(plan.files) >= settings.table(table.name).retention.spark_from_files:
             return apply_spark(spark(), table, plan)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -59,6 +59,8 @@ class StepResult:
     details: Mapping[str, str | int | float] = field(default_factory=dict)
     findings: tuple[Finding, ...] = ()
     """The results of the checks that ran before the step was published."""
+    column_lineage: Mapping[str, Sequence[tuple[str, str]]] = field(default_factory=dict)
+    """The columns of inputs (table, column) from which the step computed each column, where that is known."""
     note: str = ""
     """A text about what was done, for steps where the number of written rows does not show it."""
 

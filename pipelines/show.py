@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pipelines.lake import Settings
 from pipelines.lake.order import in_order
 from pipelines.protocol import LevelSize
+from pipelines.rejects_upkeep import with_rejects
 from pipelines.tables import counted_rows, open_lake, open_table, state_of
 
 
@@ -45,6 +46,18 @@ def nothing_declared(settings: Settings) -> str:
         f"no table is declared in {settings.folder / 'tables'}: write <database>.<table>.yaml there, or begin with the "
         "example of `python -m pipelines new <folder>`"
     )
+
+
+def views(settings: Settings) -> list[TableView]:
+    """Return the overviews of all tables that exist; a table of rejects follows its table when it has rows."""
+    found = []
+    for name in existing(settings):
+        found.append(view(settings, name))
+        with_them = with_rejects(settings, name)
+        rejects = view(with_them, settings.table(name).rejects_table) if with_them is not None else None
+        if rejects is not None and rejects.row_count:
+            found.append(replace(rejects, name=f"  {rejects.name}"))
+    return found
 
 
 def view(settings: Settings, name: str) -> TableView:

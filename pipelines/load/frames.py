@@ -10,6 +10,7 @@ import hashlib
 import json
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -33,8 +34,9 @@ from pipelines.load.replacement import replacement
 from pipelines.load.step import LoadStep, PlannedLoad
 from pipelines.load.write_tasks import Written, row_count
 from pipelines.protocol import KIND, PipelineError
+from pipelines.sources.column_lineage import InputView, column_lineage
 from pipelines.sources.user_step import UserStep
-from pipelines.sources.views import with_views
+from pipelines.sources.views import QueryResult, query_result
 from pipelines.tables import open_table
 
 
@@ -48,7 +50,14 @@ class SqlLoads:
         """Return the load, unless a load of the same inputs was committed before."""
         inputs = pinned_inputs(step, self._source.inputs)
         query = self._query(step)
-        return _plan(step, inputs, query, lambda: self._frame(step, inputs, query))
+        return _plan(step, inputs, query, lambda: self._write(step, inputs, query))
+
+    def _write(self, step: LoadStep, inputs: Mapping[str, Table], query: str) -> Written:
+        result = self._result(step, inputs, query)
+        views = {
+            view: InputView(name, frozenset(inputs[name].arrow_schema.names)) for view, name in result.views.items()
+        }
+        return replace(write_frame(step, result.frame), lineage=column_lineage(result.frame, views))
 
     def _query(self, step: LoadStep) -> str:
         if not self._source.file:
@@ -59,10 +68,10 @@ class SqlLoads:
         except OSError as error:
             raise PipelineError(f"{step.spec.name}: the query {path} cannot be read: {error.strerror}") from None
 
-    def _frame(self, step: LoadStep, inputs: Mapping[str, Table], query: str) -> DataFrame:
+    def _result(self, step: LoadStep, inputs: Mapping[str, Table], query: str) -> QueryResult:
         if self._source.read == "changes":
             seen, deletes = step.ledger.inputs if not step.reload else {}, step.spec.kinds is not None
-            return with_views(
+            return query_result(
                 step.spark(),
                 query,
                 {
@@ -71,7 +80,7 @@ class SqlLoads:
                 },
             )
         by_partition = step.partitions is not None and self._source.read != "whole"
-        return with_views(
+        return query_result(
             step.spark(), query, {name: _rows(step, table, by_partition) for name, table in inputs.items()}
         )
 
@@ -98,7 +107,7 @@ class PythonLoads:
                 )
             return made
 
-        return _plan(step, inputs, f"{self._source.function} {step.run_key}", frame)
+        return _plan(step, inputs, f"{self._source.function} {step.run_key}", lambda: write_frame(step, frame()))
 
     def _function(self, step: LoadStep) -> Callable[..., Any]:
         """Return the function; Spark tasks receive its module by value, because they cannot import it."""
@@ -134,7 +143,7 @@ def _rows(step: LoadStep, table: Table, by_partition: bool) -> DataFrame:
 
 
 def _plan(
-    step: LoadStep, inputs: Mapping[str, Table], what: str, frame: Callable[[], DataFrame]
+    step: LoadStep, inputs: Mapping[str, Table], what: str, write: Callable[[], Written]
 ) -> PlannedLoad | Sequence[str]:
     versions = {name: content_version(table) for name, table in inputs.items()}
     content, part = _digest([what, versions]), _digest(step.partitions)
@@ -144,7 +153,7 @@ def _plan(
         return [f"loaded before, in snapshot {step.ledger.keys[key]}"]
     positions = {name: position_of(table.latest_snapshot()) for name, table in inputs.items()}
     return PlannedLoad(
-        lambda: write_frame(step, frame()),
+        write,
         {KEY: key, INPUTS: json.dumps(positions)},
         {f"input_{name}": f"snapshot {number}" for name, (number, _) in positions.items()},
         replacement(step, step.partitions),

@@ -86,7 +86,7 @@ def load_table(
         _mark(step, again=True)
         counts = {"rows_read": written.rows_read, "rows_rejected": written.rows_rejected}
         result = result_of("load", table, before, started, commits=[snapshot.id], details={**plan.details, **counts})
-        return replace(result, findings=findings)
+        return replace(result, findings=findings, column_lineage=written.lineage)
     raise CommitConflict(f"{name}: {_TRIES} tries lost against other loads of this table: load it again later")
 
 

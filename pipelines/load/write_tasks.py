@@ -42,6 +42,8 @@ class Written:
     rows_written: int = 0
     examples: tuple[str, ...] = ()
     """The first rejected rows, one sentence each."""
+    lineage: Mapping[str, Sequence[tuple[str, str]]] = field(default_factory=dict)
+    """The columns of inputs (table, column) from which each column is computed, where that is known."""
 
     @property
     def rows_rejected(self) -> int:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import uuid
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import cast
 
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
@@ -22,7 +23,21 @@ from pipelines.protocol import PipelineError
 from pipelines.sources.table_names import NamedTable, is_query, named_tables
 
 
+@dataclass(frozen=True)
+class QueryResult:
+    """The result of a query, and the tables for which views stand in its plan."""
+
+    frame: DataFrame
+    views: Mapping[str, str]
+    """The name of each view, with the table."""
+
+
 def with_views(spark: SparkSession, query: str, tables: Mapping[str, TableView | DataFrame]) -> DataFrame:
+    """Return the result of the query over these tables, see ``query_result``."""
+    return query_result(spark, query, tables).frame
+
+
+def query_result(spark: SparkSession, query: str, tables: Mapping[str, TableView | DataFrame]) -> QueryResult:
     """Return the result of the query over these tables; only those that it names are read.
 
     A table without an alias can be used by its last part, as in ``orders.amount`` for ``ods.orders``. Names are
@@ -40,7 +55,8 @@ def with_views(spark: SparkSession, query: str, tables: Mapping[str, TableView |
         for name, view in views.items():
             _frame(spark, tables[name]).createTempView(view)
             created.append(view)
-        return spark.sql(_replaced(query, named, views))
+        frame = spark.sql(_replaced(query, named, views))
+        return QueryResult(frame, {view: name for name, view in views.items()})
     except PySparkException as error:
         raise _refused(error, views, tables) from None
     finally:

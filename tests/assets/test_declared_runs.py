@@ -89,3 +89,41 @@ def test_a_blocking_check_stops_a_load_and_is_in_its_history(run: Run, settings:
     assert (check.check_name, check.passed) == ("accepted_values_status", False)
     assert "payed" in (check.description or "")
     assert open_table(settings, "shop.orders").latest_snapshot() is None
+
+
+def test_columns_of_a_query_have_lineage_also_after_a_load_that_was_left_out(
+    run: Run, instance: dg.DagsterInstance
+) -> None:
+    assert run(ORDERS, tags=RANGE).success
+    for _ in range(2):
+        assert run(REVENUE).success
+        event = instance.get_latest_materialization_event(REVENUE)
+        assert event is not None
+        assert event.asset_materialization is not None
+        shown = event.asset_materialization.metadata["dagster/column_lineage"].value
+        text = event.asset_materialization.metadata["paimon/column_lineage"].value
+        assert "| revenue | shop.orders.amount |" in str(text)
+        assert {name: [(d.asset_key, d.column_name) for d in deps] for name, deps in shown.deps_by_column.items()} == {
+            "order_date": [(ORDERS, "order_date")],
+            "revenue": [(ORDERS, "amount")],
+        }
+
+
+def test_maintenance_includes_the_table_of_rejects(run: Run, instance: dg.DagsterInstance) -> None:
+    assert run(ORDERS, tags=RANGE).success
+    for job, step in (("nightly", "expire"), ("sweep", "sweep")):
+        done = run(job=job)
+        assert done.success
+        assert [o for o in done.get_asset_observation_events() if o.asset_key not in (ORDERS, REVENUE)] == []
+        told = [entry.user_message for entry in instance.all_logs(done.run_id)]
+        assert [line for line in told if line.startswith(f"{step} shop.orders__rejects: ")] != []
+
+
+def test_single_checks_run_alone(run: Run, settings: Settings) -> None:
+    definitions = build_definitions(settings)
+    checks = {key for key in definitions.resolve_asset_graph().asset_check_keys if key.asset_key == ORDERS}
+    job = definitions.resolve_implicit_global_asset_job_def()
+    for names in ({"files"}, {"keys", "row_count"}):
+        chosen = {key for key in checks if key.name in names}
+        done = job.get_subset(asset_selection=set(), asset_check_selection=chosen).execute_in_process()
+        assert {found.check_name for found in done.get_asset_check_evaluations()} == names

@@ -79,6 +79,33 @@ def test_a_result_that_another_query_replaced_is_computed_again(orders):
         assert orders.rows("shop.months") == [("2024-02", expected)]
 
 
+def test_the_result_of_a_load_has_the_lineage_of_its_columns(orders):
+    orders.declare("shop.months", BY_MONTH)
+    loaded = orders.load("shop.months", "2024-02")
+    assert loaded.column_lineage == {"month": (("shop.orders", "day"),), "amount": (("shop.orders", "amount"),)}
+    assert orders.load("shop.months", "2024-02").column_lineage == {}
+
+
+def test_a_query_over_changes_has_the_lineage_of_columns_and_none_of_kinds(orders):
+    orders.declare(
+        "shop.copy",
+        """
+        columns: {k: BIGINT, kind: STRING, amount: INT}
+        primary_key: [k]
+        kinds: {column: kind}
+        source:
+          type: sql
+          read: changes
+          inputs: [shop.orders]
+          query: SELECT id AS k, rowkind AS kind, if(rowkind = '-D', 0, amount) AS amount FROM shop.orders
+        """,
+    )
+    expected = {"k": (("shop.orders", "id"),), "amount": (("shop.orders", "amount"),)}
+    assert orders.load("shop.copy").column_lineage == expected
+    orders.table("shop.orders").write([{"id": 1, "day": None, "amount": None}])
+    assert orders.load("shop.copy").column_lineage == expected
+
+
 def test_a_query_without_partitions_replaces_everything(orders):
     orders.declare(
         "shop.total",

@@ -1,0 +1,63 @@
+"""Upkeep of tables of rejects: the maintenance of a table also maintains its table of rejects, if there is one.
+
+Small files are merged, then snapshots expire by the retention of the table. The newest commit of rejects stays, because
+it says which rejects were published; and rejects of interrupted loads are published before unreferenced files are
+swept, because no snapshot references their files until then.
+"""
+
+from __future__ import annotations
+
+from pipelines.care import fsck
+from pipelines.expiry import expire
+from pipelines.lake import Settings, TableSpec
+from pipelines.load.rejects import publish_before_expiry
+from pipelines.maintenance import compact
+from pipelines.protocol import StepResult
+from pipelines.session import Spark
+from pipelines.sources.files.rejects import REJECTS
+from pipelines.sweep import sweep
+from pipelines.tables import open_lake, open_table
+
+_TYPES = {"string": "STRING", "int64": "BIGINT"}
+
+
+def with_rejects(settings: Settings, name: str) -> Settings | None:
+    """Return the settings with the table of rejects of a table as a declared table; None when the lake has none."""
+    spec = settings.table(name)
+    if spec.source is None or not open_lake(settings).table_exists(spec.rejects_table):
+        return None
+    declared = TableSpec.model_construct(  # it has no key, as a declaration must
+        name=spec.rejects_table,
+        comment=f"rows that did not fit {name}",
+        columns={field.name: _TYPES[str(field.type)] for field in REJECTS},
+        retention=spec.retention,
+        compaction=spec.compaction,
+        nightly_tag=False,
+    )
+    return settings.model_copy(update={"tables": {**settings.tables, declared.name: declared}})
+
+
+def expire_rejects(spark: Spark, settings: Settings, name: str, *, dry_run: bool = False) -> list[StepResult]:
+    """Merge the small files of the table of rejects of a table, then expire its snapshots; [] without such a table."""
+    found = with_rejects(settings, name)
+    if found is None:
+        return []
+    rejects = settings.table(name).rejects_table
+    merged = compact(spark, found, rejects, dry_run=dry_run)
+    return [merged, expire(spark, found, rejects, dry_run=dry_run, keep_loads_of=name)]
+
+
+def sweep_rejects(spark: Spark, settings: Settings, name: str, *, dry_run: bool = False) -> list[StepResult]:
+    """Publish waiting rejects, then sweep the table of rejects of a table; [] without such a table."""
+    found = with_rejects(settings, name)
+    if found is None:
+        return []
+    if not dry_run:
+        publish_before_expiry(settings, settings.table(name), open_table(settings, name))
+    return [sweep(spark, found, settings.table(name).rejects_table, dry_run=dry_run)]
+
+
+def fsck_rejects(settings: Settings, name: str, *, deep: bool = False) -> list[StepResult]:
+    """Check the table of rejects of a table as ``fsck`` does; [] without such a table."""
+    found = with_rejects(settings, name)
+    return [] if found is None else [fsck(found, settings.table(name).rejects_table, deep=deep)]
