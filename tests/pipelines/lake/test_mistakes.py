@@ -473,6 +473,11 @@ MISTAKES = [
         ":1: source must be a mapping of keys to values, not 'postgresql://***@h/d'",
     ),
     (
+        "owners: [team:shop]",
+        "owners: [team:shop]\nmark_done: true",
+        ":25: mark_done: needs a source, and partitions whose column is the only one in partition_by: a load marks the partitions that it loaded",
+    ),
+    (
         None,
         "source: {type: files, path: a.csv}\nmode: changes\nkinds: {column: k}\n",
         ":2: mode: changes needs a primary_key",
