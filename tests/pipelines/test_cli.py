@@ -1,3 +1,9 @@
+"""The command line: errors in one sentence, and the same steps as functions."""
+
+from __future__ import annotations
+
+import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -6,29 +12,40 @@ import pytest
 
 from pipelines.cli import main
 from pipelines.lake import ROOT
+from pipelines.new_lake import new_lake
+from pipelines.tables import open_lake
+from tests.support.lakes import SmallLake
+
+ORDERS = ["--table", "shop.orders"]
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["ingest-flights", "--from", "2013-02-30"], "argument --from: '2013-02-30' is not a day such as 2013-01-31"),
-        (["ingest-flights", "--from", "2013-02-02", "--to", "2013-02-01"], "2013-02-01 lies before the first day"),
-        (["ingest-flights", "--from", "2012-12-31", "--to", "2013-01-01"], "the source has no day 2012-12-31"),
-        (["ingest-weather", "--env", "moon"], "no environment 'moon': configs/ has local, prod, s3, standalone"),
-        (["aggregate-carrier-day"], "ods.flights is not in the lake"),
-        (["compact", "--table", "ods.trains"], "no table 'ods.trains' is declared in configs/tables"),
-        (["compact", "--table", "ods.flights"], "ods.flights is not in the lake"),
-        (["compact"], "the following arguments are required: --table"),
-        (["tag", "--table", "ods.flights", "--name", "x"], "ods.flights is not in the lake"),
+        (
+            ["load", *ORDERS, "--partition", "2024-02-30"],
+            "'2024-02-30' is no partition by day; keys are like 2024-01-07",
+        ),
+        (["load", *ORDERS, "--partition", "2023-12-31"], "its partitions run from 2024-01-01 to 2024-01-03"),
+        (["load", "--table", "shop.revenue", "--partition", "2024-01-01"], "shop.revenue has no partitions"),
+        (["load", "--table", "shop.trains"], "no table 'shop.trains' is declared in"),
+        (["load"], "the following arguments are required: --table"),
+        (["compact", *ORDERS], "shop.orders is not in the lake"),
+        (["compact", *ORDERS, "--env", "moon"], "no environment 'moon': "),
+        (["tag", *ORDERS, "--name", "x"], "shop.orders is not in the lake"),
+        (["rollback", *ORDERS], "one of the arguments --snapshot --tag is required"),
+        (["audit", *ORDERS], "shop.orders is not in the lake"),
         (["show"], "there is no table in"),
+        (["show", "--configs", "nowhere"], "nowhere is not a directory: a lake is a folder with base.yaml and tables/"),
         (["polish"], "invalid choice: 'polish'"),
     ],
 )
 def test_a_wrong_request_is_one_sentence_and_exit_2(
     arguments: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    if arguments != ["polish"]:
-        arguments = [*arguments, "--warehouse", str(tmp_path / "lake")]
+    new_lake(tmp_path / "lake")
+    if arguments != ["polish"] and "--configs" not in arguments:
+        arguments = [*arguments, "--configs", str(tmp_path / "lake")]
     try:
         code: object = main(arguments)
     except SystemExit as exited:
@@ -37,11 +54,39 @@ def test_a_wrong_request_is_one_sentence_and_exit_2(
     assert code == 2
     assert message in said.err
     assert said.err.count("\n") == 1
-    assert not (tmp_path / "lake").exists()
+    assert not (tmp_path / "lake" / "warehouse").exists()
 
 
 def test_it_runs_as_a_module() -> None:
     done = subprocess.run(
         [sys.executable, "-m", "pipelines", "--help"], cwd=ROOT, capture_output=True, text=True, check=True
     )
-    assert "ingest-flights" in done.stdout
+    assert "load a table from its source" in done.stdout
+
+
+def test_loads_audits_and_shows(
+    lake: SmallLake, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.rmtree(lake.folder)
+    new_lake(lake.folder)
+    monkeypatch.setattr("pipelines.cli.start_session", lambda _: lake.session)
+    here = ["--configs", str(lake.folder)]
+    assert main(["load", *ORDERS, "--partition", "2024-01-01", "--partition", "2024-01-03", "--json", *here]) == 0
+    printed = json.loads(capsys.readouterr().out)
+    assert (printed["commits"], printed["row_count"], printed["details"]["rows_rejected"]) == ([1], 7, 1)
+    assert main(["load", *ORDERS, "--partition", "2024-01-01", *here]) == 0
+    assert "1 files loaded before, nothing written" in capsys.readouterr().out
+    assert main(["load", "--table", "shop.revenue", *here]) == 0
+    capsys.readouterr()
+    assert main(["audit", *here]) == 0
+    audits = [line.split()[:3] for line in capsys.readouterr().out.splitlines()]
+    assert audits == [
+        ["ok", f"shop.{t}", f"{a}:"] for t in ("orders", "revenue") for a in ("rows", "keys", "files", "fsck")
+    ]
+    assert main(["show", *here]) == 0
+    shown = capsys.readouterr().out.splitlines()
+    assert [line.split()[:2] for line in shown[2:]] == [["shop.orders", "7"], ["shop.revenue", "3"]]
+    (file, *_) = Path(open_lake(lake.settings).table("shop.revenue").location).glob("bucket-0/*.parquet")
+    file.unlink()
+    assert main(["audit", "--table", "shop.revenue", *here]) == 1
+    assert "WRONG shop.revenue files:" in capsys.readouterr().out

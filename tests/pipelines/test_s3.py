@@ -1,30 +1,63 @@
-"""A lake on an S3 server: ingest, aggregate, compact, expire, sweep and check; the keys are never told."""
+"""A lake on an S3 server: load, aggregate, compact, expire, sweep and check; the keys are never told."""
 
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Iterator
-from datetime import date
 from pathlib import Path
 
 import pytest
-from pyspark.sql import SparkSession
 
-from pipelines import source
 from pipelines.audit import audit
 from pipelines.care import fsck
-from pipelines.carrier_day import CARRIER_DAY, aggregate_carrier_day
 from pipelines.expiry import expire
-from pipelines.flights import FLIGHTS, ingest_flights
-from pipelines.lake import Settings, load_settings
+from pipelines.lake import CONFIGS, Settings, load_settings
+from pipelines.load.load import load_table
 from pipelines.maintenance import compact, tag
 from pipelines.show import existing
 from pipelines.sweep import sweep
-from pipelines.tables import open_table
+from pipelines.tables import open_lake, open_table
+from tests.support.lakes import SmallLake
 from tests.support.object_servers import make_bucket, s3_server
 
-DAYS = (date(2013, 1, 31), date(2013, 2, 1))
 SECRET = "canary-Zk3/not-to-be-seen"
+ORDERS, MONTHS = "shop.orders", "shop.months"
+DECLARED = {
+    ORDERS: """
+        columns: {month: STRING, day: STRING, id: BIGINT}
+        primary_key: [month, id]
+        partition_by: [month]
+        source: {type: files, path: "orders/{date}.csv", fetch: "shop:bring", add: {day: partition}}
+        partitions: {by: day, start: 2024-01-01, end: 2024-12-31, column: day}
+        rejects: {max_share: 0.5}
+        retention: {keep_snapshots: 1, keep_hours: 0}
+    """,
+    MONTHS: """
+        columns: {month: STRING, orders: BIGINT}
+        natural_key: [month]
+        partition_by: [month]
+        partitions: {by: month, start: 2024-01-01, end: 2024-12-31, column: month}
+        source:
+          type: sql
+          inputs: [shop.orders]
+          query: SELECT month, count(*) AS orders FROM shop.orders GROUP BY month
+        mark_done: true
+    """,
+    "shop.stored": """
+        columns: {id: BIGINT}
+        natural_key: [id]
+        mode: append
+        source: {type: files, path: "s3://lake/w/in/*.csv"}
+    """,
+}
+BRING = """
+    def bring(step):
+        (step.landing / "orders").mkdir(parents=True, exist_ok=True)
+        for day in step.partitions:
+            text = f"month,id\\n{day[:7]},1\\n{day[:7]},{day[-2:]}\\n"
+            (step.landing / "orders" / f"{day}.csv").write_text(text + "x,none\\n")
+"""
 
 
 @pytest.fixture(scope="module")
@@ -35,28 +68,42 @@ def endpoint() -> Iterator[str]:
 
 
 @pytest.fixture
-def settings(endpoint: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
+def settings(endpoint: str, lake: SmallLake, monkeypatch: pytest.MonkeyPatch) -> Settings:
+    """The project's settings of S3 with the tables of this test."""
     variables = {"ENDPOINT": endpoint, "REGION": "us-east-1", "ACCESS_KEY": "test", "SECRET_KEY": SECRET}
     for name, value in variables.items():
         monkeypatch.setenv(f"PAIMON_S3_{name}", value)
-    monkeypatch.setenv("PAIMON_LANDING", str(tmp_path / "landing"))
-    return load_settings("s3", warehouse="s3://lake/w")
+    monkeypatch.setenv("PAIMON_LANDING", str(lake.folder / "landing"))
+    for name in ("base.yaml", "s3.yaml"):
+        shutil.copy(CONFIGS / name, lake.folder)
+    for name, text in DECLARED.items():
+        lake.declare(name, text)
+    lake.file("shop.py", BRING)
+    return load_settings("s3", warehouse="s3://lake/w", configs=lake.folder)
 
 
-def test_a_lake_on_s3(settings: Settings, spark: SparkSession) -> None:
-    session = lambda: spark  # noqa: E731
-    results = [ingest_flights(session, settings, DAYS)]
-    assert results[0].row_count == sum(source.departed_per_day()[day] for day in DAYS)
-    assert ingest_flights(session, settings, DAYS).commits == ()
-    results.append(aggregate_carrier_day(session, settings, ["2013-01", "2013-02"]))
-    results.append(compact(session, settings, FLIGHTS, full=True))
-    assert results[-1].files == 4
-    results += [tag(settings, FLIGHTS, "eod"), expire(session, settings, FLIGHTS), sweep(session, settings, FLIGHTS)]
-    results += [fsck(settings, FLIGHTS, deep=True), fsck(settings, CARRIER_DAY)]
-    assert existing(settings) == [FLIGHTS, CARRIER_DAY]
+def test_a_lake_on_s3(settings: Settings, lake: SmallLake) -> None:
+    days = ["2024-01-30", "2024-01-31", "2024-02-01"]
+    results = [load_table(lake.spark, settings, ORDERS, days)]
+    assert (results[0].row_count, results[0].details["rows_rejected"]) == (4, 3)
+    assert load_table(lake.spark, settings, ORDERS, days).commits == ()
+    results.append(load_table(lake.spark, settings, MONTHS))
+    open_lake(settings).storage.write("s3://lake/w/in/a.csv", b"id\n7\n")
+    results.append(load_table(lake.spark, settings, "shop.stored"))
+    load_table(lake.spark, settings, ORDERS, ["2024-02-02"])
+    results.append(compact(lake.spark, settings, ORDERS, full=True))
+    assert results[-1].files == 2
+    results += [tag(settings, ORDERS, "eod"), expire(lake.spark, settings, ORDERS), sweep(lake.spark, settings, ORDERS)]
+    assert load_table(lake.spark, settings, ORDERS, days).commits == (), "the expiry kept the ledger"
+    results += [fsck(settings, ORDERS, deep=True), fsck(settings, MONTHS)]
+    assert existing(settings) == [ORDERS, "shop.stored", MONTHS]
+    counts = open_table(settings, MONTHS).scan().to_arrow().sort_by("month").to_pylist()
+    assert counts == [{"month": "2024-01", "orders": 3}, {"month": "2024-02", "orders": 1}]
+    assert open_table(settings, "shop.stored").scan().to_arrow()["id"].to_pylist() == [7]
     for name in existing(settings):
-        assert all(finding.passed for finding in audit(settings, name, DAYS)), audit(settings, name, DAYS)
+        assert all(finding.passed for finding in audit(settings, name)), audit(settings, name)
     said = "".join(result.to_json() + result.sentence() for result in results) + repr(settings)
     assert SECRET not in said
-    assert SECRET not in repr(open_table(settings, FLIGHTS).context)
+    assert SECRET not in repr(open_table(settings, ORDERS).context)
     assert SECRET in os.environ.values()
+    assert not [p for p in Path(lake.folder).rglob("*") if p.is_file() and SECRET in p.read_text(errors="replace")]

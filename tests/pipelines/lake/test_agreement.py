@@ -147,6 +147,21 @@ def test_a_function(lake: Path, text: str, function: str, message: str | None) -
     assert [one.partition("source.function: ")[2] for one in python(lake, text, function)] == [message] * bool(message)
 
 
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("def bring(step): ...", None),
+        ("def bring(spark, step): ...", "bring(spark, step) in brought.py must take (step)"),
+        ("def brings(step): ...", "brought.py has no function bring; did you mean brings?"),
+    ],
+)
+def test_a_function_that_brings_files(lake: Path, text: str, message: str | None) -> None:
+    (lake / "brought.py").write_text(text)
+    declare(lake, "shop.day", "source: {type: files, path: day.csv, fetch: 'brought:bring'}")
+    said = f"tables/shop.day.yaml:3: source.fetch: {message}"
+    assert found(lake) == ([] if message is None else [said])
+
+
 def test_a_file_is_executed_once_and_may_import_its_neighbours(lake: Path) -> None:
     (lake / "beside_made.py").write_text("ONE = 1")
     python(lake, "import beside_made\nfrom pathlib import Path\nwith Path('runs').open('a') as f: f.write('x')\n"

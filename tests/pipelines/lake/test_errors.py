@@ -11,7 +11,7 @@ from pydantic import BaseModel, ValidationError
 from pipelines.lake import checks, sources
 from pipelines.lake.errors import SettingsError, nearest, sentence, text_of
 from pipelines.lake.partitions import Partitions
-from pipelines.lake.settings import Calendar, DagsterSettings, EnvironmentSettings, SparkSettings
+from pipelines.lake.settings import DagsterSettings, EnvironmentSettings, SparkSettings
 from pipelines.lake.table import Compaction, Kinds, Rejects, Retention, Schedule, TableSpec
 
 MODELS = {
@@ -37,7 +37,7 @@ VALID: dict[str, dict[str, Any]] = {
     "kinds": {"column": "kind"},
 }
 """The other keys of a value with one wrong key, by its type or its key."""
-SETTINGS = {"calendar": Calendar, "spark": SparkSettings, "dagster": DagsterSettings}
+SETTINGS = {"spark": SparkSettings, "dagster": DagsterSettings}
 HOSTILE: list[Any] = [
     None,
     True,

@@ -1,15 +1,27 @@
 import shutil
-from datetime import date
 from pathlib import Path
 
 import pytest
 
 from pipelines.lake import CONFIGS, ROOT, SettingsError, environments, load_settings
 
+ORDERS = """\
+comment: orders of the shop
+columns: {id: INT, text: STRING}
+primary_key: [id]
+retention: {keep_hours: 0}
+"""
+
 
 @pytest.fixture
 def configs(tmp_path: Path) -> Path:
-    return Path(shutil.copytree(CONFIGS, tmp_path / "configs"))
+    """The settings of the project with a table of these tests."""
+    folder = tmp_path / "configs"
+    (folder / "tables").mkdir(parents=True)
+    for path in CONFIGS.glob("*.yaml"):
+        shutil.copy(path, folder)
+    (folder / "tables" / "shop.orders.yaml").write_text(ORDERS)
+    return folder
 
 
 def change(path: Path, old: str, new: str) -> None:
@@ -19,19 +31,10 @@ def change(path: Path, old: str, new: str) -> None:
 
 
 @pytest.mark.parametrize("environment", environments())
-def test_every_environment_loads(environment: str) -> None:
-    settings = load_settings(environment)
+def test_every_environment_loads(environment: str, configs: Path) -> None:
+    settings = load_settings(environment, configs=configs)
     assert settings.environment == environment
-    assert settings.days.first_day == date(2013, 1, 1)
-    assert set(settings.tables) == {
-        "ods.flights",
-        "ods.cancellations",
-        "ods.weather",
-        "dim.planes",
-        "dim.airlines",
-        "dim.airports",
-        "dws.carrier_day",
-    }
+    assert set(settings.tables) == {"shop.orders"}
 
 
 def test_the_environment_is_laid_over_the_base(configs: Path) -> None:
@@ -66,24 +69,24 @@ def test_a_configured_warehouse_counts_from_the_project_and_a_given_one_from_her
             "base.yaml",
             "app_name:",
             "appname:",
-            r"configs/base.yaml:15: unknown key spark.appname; did you mean app_name\?",
+            r"configs/base.yaml:10: unknown key spark.appname; did you mean app_name\?",
         ),
         ("local.yaml", "spark:", "spork:", r"configs/local.yaml:3: unknown key spork; did you mean spark\?"),
         ("base.yaml", "step_retries: 2", "step_retries: two", "dagster.step_retries must be a whole number, not 'two'"),
         ("base.yaml", "step_retries: 2", "step_retries: true", "dagster.step_retries must be a whole number, not true"),
         ("base.yaml", "  app_name: paimon-lake\n", "  app_name: 7\n", "spark.app_name must be a text, not 7"),
         ("base.yaml", "${PAIMON_LAKE:-lake}", "${NO_SUCH_VARIABLE_HERE}", "NO_SUCH_VARIABLE_HERE, which is not set"),
-        ("base.yaml", "calendar:", "calendar: [", r"base.yaml:\d+: the file is not valid YAML: while parsing a flow"),
+        ("base.yaml", "spark:", "spark: [", r"base.yaml:\d+: the file is not valid YAML: while parsing a flow"),
         (
-            "tables/ods.flights.yaml",
+            "tables/shop.orders.yaml",
             "keep_hours",
             "keep_ours",
-            r"flights.yaml:\d+: unknown key retention.keep_ours; did you mean keep_hours\? \(known",
+            r"shop.orders.yaml:4: unknown key retention.keep_ours; did you mean keep_hours\? \(known",
         ),
-        ("tables/ods.flights.yaml", "keep_hours: 0", "keep_quarantine_days: x", "keep_quarantine_days must be a whole"),
-        ("tables/dim.planes.yaml", "comment:", "remark:", r"configs/tables/dim.planes.yaml:\d+: unknown key remark"),
-        ("tables/dim.planes.yaml", "[tailnum]", "[tail]", "primary_key: .tail. is not a column; did you mean tailnum"),
-        ("tables/dim.planes.yaml", "primary_key: [tailnum]\n", "", "needs a primary_key or a natural_key"),
+        ("tables/shop.orders.yaml", "keep_hours: 0", "keep_quarantine_days: x", "keep_quarantine_days must be a whole"),
+        ("tables/shop.orders.yaml", "comment:", "remark:", r"configs/tables/shop.orders.yaml:1: unknown key remark"),
+        ("tables/shop.orders.yaml", "[id]", "[ids]", "primary_key: .ids. is not a column; did you mean id"),
+        ("tables/shop.orders.yaml", "primary_key: [id]\n", "", "needs a primary_key or a natural_key"),
     ],
 )
 def test_a_mistake_names_file_and_key(configs: Path, file: str, old: str, new: str, message: str) -> None:
@@ -97,9 +100,16 @@ def test_an_unknown_environment_names_those_that_exist() -> None:
         load_settings("moon")
 
 
-def test_an_undeclared_table_names_those_that_are() -> None:
-    with pytest.raises(SettingsError, match=r"no table 'ods.trains' is declared .*dim.airlines"):
-        load_settings("local").table("ods.trains")
+def test_an_undeclared_table_names_those_that_are(configs: Path) -> None:
+    with pytest.raises(
+        SettingsError, match=r"no table 'shop.order' is declared .*\(shop.orders\); did you mean shop.ord"
+    ):
+        load_settings("local", configs=configs).table("shop.order")
+
+
+def test_a_folder_without_tables_is_a_lake(configs: Path) -> None:
+    shutil.rmtree(configs / "tables")
+    assert load_settings("local", configs=configs).tables == {}
 
 
 def test_a_store_takes_its_options_from_variables(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -136,10 +146,10 @@ def test_the_key_on_is_a_text_and_not_true(configs: Path, when: str) -> None:
     """YAML 1.1 reads the word on as true."""
     source = {
         "files": "{type: files, path: 'in/*.csv'}",
-        "inputs": "{type: sql, inputs: [ods.flights], query: SELECT 1 AS id}",
+        "inputs": "{type: sql, inputs: [shop.orders], query: SELECT 1 AS id}",
     }[when]
-    path = configs / "tables" / "ods.more.yaml"
+    path = configs / "tables" / "shop.more.yaml"
     path.write_text(f"columns: {{id: INT}}\nprimary_key: id\nsource: {source}\nschedule: {{on: {when}}}\n")
-    schedule = load_settings("local", configs=configs).table("ods.more").schedule
+    schedule = load_settings("local", configs=configs).table("shop.more").schedule
     assert schedule is not None
     assert schedule.on == when

@@ -39,7 +39,7 @@ MISTAKES = [
     (
         "  path:",
         "  paht:",
-        ":10: unknown key source.paht; did you mean path? (known here: add, changed, format, late, options, path, rename, type); 1 more error in this file",
+        ":10: unknown key source.paht; did you mean path? (known here: add, changed, fetch, format, late, options, path, rename, type); 1 more error in this file",
     ),
     (
         "  by: day",
@@ -473,6 +473,11 @@ MISTAKES = [
         ":1: source must be a mapping of keys to values, not 'postgresql://***@h/d'",
     ),
     (
+        "owners: [team:shop]",
+        "owners: [team:shop]\nmark_done: true",
+        ":25: mark_done: needs a source, and partitions whose column is the only one in partition_by: a load marks the partitions that it loaded",
+    ),
+    (
         None,
         "source: {type: files, path: a.csv}\nmode: changes\nkinds: {column: k}\n",
         ":2: mode: changes needs a primary_key",
@@ -542,7 +547,7 @@ def test_hidden_files_of_editors_are_no_declarations(lake: Path) -> None:
         (
             "warehose: w\n",
             "",
-            "base.yaml:1: unknown key warehose; did you mean warehouse? (known here: calendar, dagster, "
+            "base.yaml:1: unknown key warehose; did you mean warehouse? (known here: dagster, "
             "landing_directory, spark, storage, warehouse)",
         ),
         (
@@ -561,12 +566,6 @@ def test_hidden_files_of_editors_are_no_declarations(lake: Path) -> None:
             "local.yaml:1: dagster.step_retries must be 0 or more, not -1",
         ),
         ("spark: local\n", "", "base.yaml:1: spark must be a mapping of keys to values, not 'local'"),
-        ("calendar: {first_day: 2024-01-01}\n", "", "base.yaml:1: calendar.last_day is missing"),
-        (
-            "calendar: {first_day: 2024-01-02}\n",
-            "calendar:\n  last_day: 2024-01-01\n",
-            "base.yaml:1: calendar: the last day 2024-01-01 lies before the first day 2024-01-02",
-        ),
         (
             "dagster: {nightly_cron: ''}\n",
             "",

@@ -1,4 +1,4 @@
-"""Small lakes to load: a folder of declarations in a temporary directory, and the Spark session of the tests."""
+"""Small lakes to load: a folder of declarations in a temporary directory."""
 
 from __future__ import annotations
 
@@ -7,13 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from paimon_core.table.table import Table
 from pipelines.lake import Settings, load_settings
 from pipelines.load.load import load_table
 from pipelines.protocol import StepResult
-from pipelines.tables import open_lake
+from pipelines.tables import open_lake, open_table
 
 
 @dataclass
@@ -21,7 +19,7 @@ class SmallLake:
     """A folder of declarations; ``load`` runs the load of a table as the command line does."""
 
     folder: Path
-    session: Any
+    session: Any = None
 
     @property
     def settings(self) -> Settings:
@@ -36,8 +34,17 @@ class SmallLake:
         target.write_bytes(text if isinstance(text, bytes) else textwrap.dedent(text).encode())
         return target
 
+    def spark(self) -> Any:
+        """The session, as steps ask for it; an error in a lake that has none."""
+        assert self.session is not None, "a step without work for Spark asked for it"
+        return self.session
+
     def load(self, name: str, *partitions: str, **more: Any) -> StepResult:
-        return load_table(lambda: self.session, self.settings, name, partitions or None, **more)
+        return load_table(self.spark, self.settings, name, partitions or None, **more)
+
+    def create(self, name: str) -> Table:
+        """Create the table of a declaration."""
+        return open_table(self.settings, name, create=True)
 
     def table(self, name: str) -> Table:
         return open_lake(self.settings).table(name)
@@ -46,9 +53,9 @@ class SmallLake:
         return sorted(tuple(row.values()) for row in self.table(name).scan().to_arrow().to_pylist())
 
 
-@pytest.fixture
-def lake(tmp_path: Path, spark: Any) -> SmallLake:
-    (tmp_path / "tables").mkdir()
-    (tmp_path / "base.yaml").write_text("warehouse: warehouse\n")
-    (tmp_path / "local.yaml").write_text("spark: {master: 'local[2]'}\n")
-    return SmallLake(tmp_path, spark)
+def small_lake(folder: Path, session: Any = None) -> SmallLake:
+    """Write the settings of a lake without tables; its warehouse is the directory ``warehouse`` in the folder."""
+    (folder / "tables").mkdir(parents=True)
+    (folder / "base.yaml").write_text("warehouse: warehouse\n")
+    (folder / "local.yaml").write_text("spark: {master: 'local[2]'}\n")
+    return SmallLake(folder, session)

@@ -1,0 +1,23 @@
+"""The flights as a lake: the declarations agree with each other, with configs/flights.py and with their schemas."""
+
+from pipelines.checks import problems
+from pipelines.lake import environments, load_settings
+from pipelines.lake.agreement import disagreements
+from pipelines.lake.order import in_order
+
+OTHERS = ["dim.airlines", "dim.airports", "dim.planes", "ods.cancellations", "ods.flights", "ods.weather"]
+
+
+def test_the_declarations_agree() -> None:
+    settings = load_settings("local")
+    assert disagreements(settings) == []
+    assert [text for spec in settings.tables.values() for text in problems(spec)] == []
+
+
+def test_carrier_days_are_made_last() -> None:
+    assert in_order(load_settings("local").tables) == [OTHERS, ["dws.carrier_day"]]
+
+
+def test_every_environment_has_the_tables() -> None:
+    for environment in environments():
+        assert sorted(load_settings(environment).tables) == sorted([*OTHERS, "dws.carrier_day"])

@@ -1,0 +1,64 @@
+"""Audits find planted damage; without Spark."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from paimon_core.table.table import Table
+from pipelines.audit import audit, audits_of
+from pipelines.finding import Finding
+from tests.support.lakes import SmallLake
+
+NAME = "log.events"
+COUNTS = {"pipeline.rows-read": "2", "pipeline.rows-written": "2", "pipeline.rows-rejected": "0"}
+
+
+@pytest.fixture
+def table(dry_lake: SmallLake) -> Table:
+    """Two rows, which a load read and wrote."""
+    source = "source: {type: files, path: 'in/*.csv'}\nmode: append\n"
+    dry_lake.declare(NAME, f"columns: {{id: BIGINT, text: STRING}}\nnatural_key: [id]\n{source}")
+    table = dry_lake.create(NAME)
+    table.write(pa.table({"id": [1, 2], "text": ["a", "b"]}), user=f"load {NAME}", identifier=1, properties=COUNTS)
+    return table
+
+
+def found(lake: SmallLake) -> dict[str, Finding]:
+    return {finding.audit: finding for finding in audit(lake.settings, NAME)}
+
+
+def test_a_table_that_is_well(dry_lake: SmallLake, table: Table) -> None:
+    assert {name: finding.wrong for name, finding in found(dry_lake).items()} == {
+        "rows": 0, "keys": 0, "files": 0, "fsck": 0
+    }  # fmt: skip
+
+
+def test_a_load_that_lost_a_row(dry_lake: SmallLake, table: Table) -> None:
+    lost = COUNTS | {"pipeline.rows-read": "3"}
+    table.write(pa.table({"id": [3, 4], "text": ["c", "d"]}), user=f"load {NAME}", identifier=2, properties=lost)
+    assert [name for name, finding in found(dry_lake).items() if not finding.passed] == ["rows"]
+
+
+def test_rows_that_occur_twice(dry_lake: SmallLake, table: Table) -> None:
+    table.write(table.scan().to_arrow())
+    wrong = found(dry_lake)["keys"]
+    assert (wrong.wrong, wrong.sentence) == (2, "4 rows, 2 of them repeat a key")
+
+
+def test_a_file_that_was_cut(dry_lake: SmallLake, table: Table) -> None:
+    (file,) = Path(table.location).glob("bucket-0/*.parquet")
+    file.write_bytes(file.read_bytes()[:-1])
+    wrong = found(dry_lake)
+    assert [name for name, finding in wrong.items() if not finding.passed] == ["keys", "files", "fsck"]
+    assert wrong["keys"].sentence.startswith("cannot be read: ")
+    assert file.name in wrong["files"].sentence
+
+
+def test_a_table_without_a_source_and_a_key_has_fewer_audits(dry_lake: SmallLake) -> None:
+    dry_lake.declare("log.keyed", "columns: {id: BIGINT}\nprimary_key: [id]\n")
+    dry_lake.declare("log.loose", "columns: {id: BIGINT}\nsource: {type: files, path: 'in/*.csv'}\nmode: append\n")
+    assert audits_of(dry_lake.settings.table("log.keyed")) == ("keys", "files", "fsck")
+    assert audits_of(dry_lake.settings.table("log.loose")) == ("rows", "files", "fsck")
