@@ -137,6 +137,12 @@ def days_label(days: Sequence[date]) -> str:
     return label([d.isoformat() for d in days], unbroken=(days[-1] - days[0]).days == len(days) - 1)
 
 
+def some(names: Sequence[str]) -> str:
+    """Return the first five names, and how many more there are."""
+    more = f" and {len(names) - 5} more" if len(names) > 5 else ""
+    return ", ".join(names[:5]) + more
+
+
 def plain(properties: Mapping[str, Any] | None) -> dict[str, str]:
     """Return snapshot properties with keys and values as texts."""
     return {str(k): str(v) for k, v in (properties or {}).items()}

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pipelines.lake import TableSpec
 from pipelines.lake.sources import FilesSource
 from pipelines.load.ledger import LoadedFiles
-from pipelines.protocol import PipelineError
+from pipelines.protocol import PipelineError, some
 from pipelines.sources.files.listing import SourceFile
 
 
@@ -30,8 +30,7 @@ class FilePlan:
         told: dict[str, str | int | float] = {"files_read": len(self.files), "files_loaded_before": self.loaded}
         for name, files in (("late_files", self.late), ("changed_files", self.changed)):
             if files:
-                more = f" and {len(files) - 5} more" if len(files) > 5 else ""
-                told[name] = ", ".join(file.path for file in files[:5]) + more
+                told[name] = some([file.path for file in files])
         return told
 
 

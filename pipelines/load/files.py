@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
@@ -15,10 +16,11 @@ from pipelines.load.replacement import replacement
 from pipelines.load.row_shape import shape_of
 from pipelines.load.source_files import file_kind, source_files
 from pipelines.load.step import LoadStep, PlannedLoad
-from pipelines.load.write_tasks import Parsed, Written, write_parts
+from pipelines.load.write_tasks import Written, write_parts
 from pipelines.protocol import PipelineError
 from pipelines.sources.files.listing import SourceFile
 from pipelines.sources.files.reading import read_split
+from pipelines.sources.files.rejects import Parsed
 from pipelines.sources.files.splits import FileSplit, pack, plan_splits
 
 TASK_BYTES = 32 << 20
@@ -76,7 +78,7 @@ class FileLoads:
         def read(payload: bytes) -> Iterator[Parsed]:
             for split in _from_payload(payload):
                 for parsed in read_split(split, kind, shape.file_schema, shape.rules, options):
-                    yield shape.table_rows(parsed.rows, split.file), parsed.rejects
+                    yield replace(parsed, rows=shape.table_rows(parsed.rows, split.file))
 
         return write_parts(
             session, parts, read, step.table, step.rejects, kinds=shape.kinds_column, overwrites=step.replaces

@@ -33,7 +33,7 @@ from pipelines.load.rejects import check_share, entry, newest_number, open_rejec
 from pipelines.load.step import LoadStep, PlannedLoad, TableSource
 from pipelines.load.write_tasks import Written
 from pipelines.load_properties import ROWS_READ, ROWS_REJECTED, ROWS_WRITTEN
-from pipelines.protocol import AuditFailed, PipelineError, StepResult, plain
+from pipelines.protocol import AuditFailed, PipelineError, StepResult, plain, some
 from pipelines.session import Spark
 from pipelines.sources.table_names import named_tables
 from pipelines.tables import open_table, result_of, state_of
@@ -81,7 +81,12 @@ def load_table(
         except NumberTaken:
             continue
         publish_rejects(table, rejects)
-        counts = {"rows_read": written.rows_read, "rows_rejected": written.rows_rejected}
+        counts: dict[str, str | int | float] = {
+            "rows_read": written.rows_read,
+            "rows_rejected": written.rows_rejected,
+        }
+        if written.ignored_columns:
+            counts["ignored_columns"] = some(written.ignored_columns)
         result = result_of("load", table, before, started, commits=[snapshot.id], details={**plan.details, **counts})
         return replace(result, findings=findings)
     raise CommitConflict(f"{name}: {_TRIES} tries lost against other loads of this table: load it again later")

@@ -21,11 +21,10 @@ from paimon_core.spark.tasks import run_tasks
 from paimon_core.table.table import Table
 from paimon_core.write.table_writer import TableWriter
 from pipelines.protocol import PipelineError
+from pipelines.sources.files.rejects import Parsed
 
-Parsed = tuple[pa.RecordBatch, pa.RecordBatch]
-"""Rows of the table (with a column of kinds where the load has kinds), and rejected rows."""
 ReadPart = Callable[[bytes], Iterator[Parsed]]
-"""Reads one part of a source in a task."""
+"""Reads one part of a source in a task, as rows of the table, with a column of kinds where the load has kinds."""
 
 
 EXAMPLES = 3
@@ -34,7 +33,11 @@ EXAMPLES = 3
 
 @dataclass(frozen=True)
 class Written:
-    """What the tasks of a load wrote, not committed yet; the counts are rows."""
+    """What the tasks of a load wrote, not committed yet; the counts are rows.
+
+    Rows are counted as read where the source delivers them, and as written in the new files; in a table with a key,
+    where rows with the same key are merged, when the writer has put them into buckets.
+    """
 
     messages: tuple[CommitMessage, ...] = ()
     rejects: tuple[CommitMessage, ...] = ()
@@ -42,6 +45,8 @@ class Written:
     rows_written: int = 0
     examples: tuple[str, ...] = ()
     """The first rejected rows, one sentence each."""
+    ignored_columns: tuple[str, ...] = ()
+    """The columns of the source that the table does not have, and that the declaration ignores."""
 
     @property
     def rows_rejected(self) -> int:
@@ -64,6 +69,7 @@ class _Answer:
     rows_read: int = 0
     rows_written: int = 0
     examples: list[str] = field(default_factory=list)
+    ignored: list[str] = field(default_factory=list)
     error: str | None = None
 
 
@@ -82,25 +88,30 @@ def write_parts(
     Raises PipelineError when ``read`` raises one in a task; what the other tasks wrote is deleted then.
     """
     target, reject_target = TableReference.of(table.context), TableReference.of(rejects.context)
+    is_keyed = table.context.is_keyed
 
     def write(lane: int, part: bytes) -> _Answer:
         with (
             TableWriter(target.open(), ignore_existing=overwrites, lane=lane) as writer,
             TableWriter(reject_target.open()) as reject_writer,
         ):
-            rows_read = rows_written = 0
+            rows_read = 0
+            ignored: dict[str, None] = {}
             examples: list[str] = []
-            for rows, rejected in read(part):
-                rows_read += len(rows) + len(rejected)
-                rows_written += len(rows)
+            for parsed in read(part):
+                rows, rejected = parsed.rows, parsed.rejects
+                rows_read += parsed.read
+                ignored |= dict.fromkeys(parsed.extra)
                 if len(rows):
                     writer.write(rows, kinds)
                 if len(rejected):
                     reject_writer.write(rejected)
                     examples += [_sentence(row) for row in rejected.slice(0, EXAMPLES - len(examples)).to_pylist()]
-            messages = [m.to_bytes() for m in writer.flush()]
+            flushed = writer.flush()
+            messages = [m.to_bytes() for m in flushed]
             rejects = [m.to_bytes() for m in reject_writer.flush()]
-            return _Answer(lane, messages, rejects, rows_read, rows_written, examples)
+            rows_written = writer.rows_received if is_keyed else row_count(flushed)
+            return _Answer(lane, messages, rejects, rows_read, rows_written, examples, list(ignored))
 
     def work(payload: bytes) -> Iterator[pa.RecordBatch]:
         lane = int.from_bytes(payload[:4], "big")
@@ -120,6 +131,7 @@ def write_parts(
         sum(row["rows_read"] for row in answers),
         sum(row["rows_written"] for row in answers),
         tuple(example for row in answers for example in row["examples"])[:EXAMPLES],
+        tuple(dict.fromkeys(column for row in answers for column in row["ignored"])),
     )
     for row in answers:
         if row["error"] is not None:
@@ -143,10 +155,11 @@ _ANSWER = pa.schema(
         ("rows_read", pa.int64()),
         ("rows_written", pa.int64()),
         ("examples", pa.list_(pa.string())),
+        ("ignored", pa.list_(pa.string())),
         ("error", pa.string()),
     ]
 )
 _SPARK_ANSWER = (
     "lane int, messages array<binary>, rejects array<binary>, rows_read bigint, rows_written bigint, "
-    "examples array<string>, error string"
+    "examples array<string>, ignored array<string>, error string"
 )

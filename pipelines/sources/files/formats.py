@@ -1,8 +1,8 @@
 """File formats: the kind of a source's files, its options, and the compression that a file name states.
 
-====================  ==================  ======================================================================
+===================== ==================  ======================================================================
 option                kinds               meaning
-====================  ==================  ======================================================================
+===================== ==================  ======================================================================
 delimiter             csv                 one ASCII character, ``,`` unless stated
 header                csv                 whether the first line has the column names, true unless stated
 quote                 csv                 one ASCII character, ``"`` unless stated; an empty text means no quotes
@@ -15,7 +15,8 @@ decimal_point         csv                 ``.`` or ``,``
 date_format           csv, json, jsonl    how dates are written, ISO 8601 unless stated; see ``time_format``
 timestamp_format      csv, json, jsonl    the same for timestamps
 ignore_extra_columns  all                 whether columns that the table does not have are ignored
-====================  ==================  ======================================================================
+allow_missing_columns not json and jsonl  whether a column that a file does not have is null; JSON members always are
+===================== ==================  ======================================================================
 """
 
 from __future__ import annotations
@@ -57,6 +58,7 @@ class FileFormat:
     timestamp_format: str = ""
     decimal_point: str = "."
     ignore_extra_columns: bool = False
+    allow_missing_columns: bool = False
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
@@ -137,7 +139,7 @@ _DEFAULTS: dict[str, Any] = {f.name: f.default for f in fields(FileFormat)}
 def _foreign(kind: str) -> tuple[str, ...]:
     if kind == "csv":
         return ()
-    return _CSV_ONLY if kind in TEXT_KINDS else (*_CSV_ONLY, *_TEXT_ONLY)
+    return (*_CSV_ONLY, "allow_missing_columns") if kind in TEXT_KINDS else (*_CSV_ONLY, *_TEXT_ONLY)
 
 
 def _not_an_option(kind: str, name: str) -> PipelineError:

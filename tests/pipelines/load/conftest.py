@@ -5,15 +5,18 @@ from __future__ import annotations
 import textwrap
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from paimon_core.table.table import Table
 from pipelines.lake import Settings, load_settings
+from pipelines.load import write_tasks
 from pipelines.load.load import load_table
 from pipelines.protocol import StepResult
 from pipelines.tables import open_lake
+from tests.pipelines.load.test_rejects import in_this_process
 
 
 @dataclass
@@ -46,9 +49,20 @@ class SmallLake:
         return sorted(tuple(row.values()) for row in self.table(name).scan().to_arrow().to_pylist())
 
 
+def small_lake(folder: Path, session: Any) -> SmallLake:
+    (folder / "tables").mkdir(parents=True)
+    (folder / "base.yaml").write_text("warehouse: warehouse\n")
+    (folder / "local.yaml").write_text("spark: {master: 'local[2]'}\n")
+    return SmallLake(folder, session)
+
+
 @pytest.fixture
 def lake(tmp_path: Path, spark: Any) -> SmallLake:
-    (tmp_path / "tables").mkdir()
-    (tmp_path / "base.yaml").write_text("warehouse: warehouse\n")
-    (tmp_path / "local.yaml").write_text("spark: {master: 'local[2]'}\n")
-    return SmallLake(tmp_path, spark)
+    return small_lake(tmp_path, spark)
+
+
+@pytest.fixture
+def quick(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SmallLake:
+    """A lake whose tasks run in this process, for loads of files and databases."""
+    monkeypatch.setattr(write_tasks, "run_tasks", in_this_process)
+    return small_lake(tmp_path, SimpleNamespace(sparkContext=SimpleNamespace(defaultParallelism=2)))

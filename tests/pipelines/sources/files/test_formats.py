@@ -22,6 +22,7 @@ def test_options_of_a_declaration():
         ("csv", {"kind": "x"}, "format option 'kind' is not an option"),
         ("jsonl", {"delimiter": ";"}, "format option 'delimiter' is not an option of jsonl"),
         ("parquet", {"date_format": "%F"}, "the options are ignore_extra_columns"),
+        ("jsonl", {"allow_missing_columns": True}, "'allow_missing_columns' is not an option of jsonl"),
         ("csv", {"delimiter": "||"}, "format option delimiter must be one ASCII character, not '||'"),
         ("csv", {"delimiter": ""}, "format option delimiter must be one ASCII character"),
         ("csv", {"delimiter": "\n"}, "format option delimiter must be one ASCII character"),
