@@ -13,6 +13,7 @@ from assets.loads import load_requests
 from pipelines.lake import Settings, TableSpec
 from pipelines.lake.sources import FilesSource
 from pipelines.load.ledger import Ledger
+from pipelines.protocol import some
 
 if TYPE_CHECKING:
     from pipelines.load.file_plan import FilePlan
@@ -60,14 +61,18 @@ def decide(
 
     Files of a partition that does not exist yet, such as the current day, wait: the next tick looks again.
     """
-    from pipelines.load.file_plan import plan_files
+    from pipelines.load.file_plan import plan_files, split_files
 
     source = spec.source
     assert isinstance(source, FilesSource)
     # A load that must fail for changed files is requested like one that loads them, so that its run says so.
     changed = "load" if source.changed == "fail" else source.changed
-    plan = plan_files(spec, source.model_copy(update={"changed": changed}), found, ledger.files)
+    kept, outside, _ = split_files(spec, found)
+    plan = plan_files(spec, source.model_copy(update={"changed": changed}), kept, ledger.files)
     told = [_told(plan)] if plan.late or plan.changed else []
+    if outside:
+        paths = some([file.path for file in outside])
+        told.append(f"files outside of the declared partitions, which are not loaded, {len(outside)}: {paths}")
     if partitions is None:
         requests = load_requests(spec, None, lambda keys: _run_key(spec, plan.files, rollbacks)) if plan.files else []
         return _look(requests, told, state, room)

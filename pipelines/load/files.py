@@ -5,19 +5,20 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from pipelines.lake.sources import FilesSource
-from pipelines.load.file_plan import FilePlan, plan_files
+from pipelines.load.file_plan import FilePlan, plan_files, split_files
 from pipelines.load.ledger import FILES, MOST_FILES, TOTAL, LoadedFiles
 from pipelines.load.replacement import replacement
 from pipelines.load.row_shape import shape_of
 from pipelines.load.source_files import file_kind, source_files
 from pipelines.load.step import LoadStep, PlannedLoad
 from pipelines.load.write_tasks import Written, write_parts
-from pipelines.protocol import PipelineError
+from pipelines.protocol import PipelineError, some
 from pipelines.sources.files.listing import SourceFile
 from pipelines.sources.files.reading import read_split
 from pipelines.sources.files.rejects import Parsed
@@ -37,8 +38,10 @@ class FileLoads:
 
     def plan(self, step: LoadStep) -> PlannedLoad | Sequence[str]:
         """Return the load of the files that the ledger does not have."""
-        found = source_files(step.settings, self._source, step.partitions)
+        listed = source_files(step.settings, self._source, step.partitions)
+        found, outside, early = split_files(step.spec, listed, datetime.now(UTC))
         plan = plan_files(step.spec, self._source, found, step.ledger.files, reload=step.reload)
+        plan = replace(plan, outside=tuple(outside), early=tuple(early))
         if not plan.files:
             return [self._nothing(step, plan)]
         loaded = [(file.path, file.version) for file in plan.files]
@@ -60,6 +63,14 @@ class FileLoads:
         kept = [
             f"{len(files)} {word} not loaded"
             for files, word in ((plan.changed, "changed"), (plan.late, "late"))
+            if files
+        ]
+        kept += [
+            f"{len(files)} left out, because {why} ({some([file.path for file in files])})"
+            for files, why in (
+                (plan.outside, "their partitions are not declared"),
+                (plan.early, "their partitions do not exist yet"),
+            )
             if files
         ]
         if plan.loaded or kept:
