@@ -72,7 +72,7 @@ def plan_files(
     Where the rows of a load replace partitions, or everything, all files of these partitions are read as soon as one of
     them is. Raises PipelineError for a changed file when the declaration says ``changed: fail``.
     """
-    states = {file: loaded.state(file.path, file.version) for file in found}
+    states = {file: loaded.state(file.ledger_name, file.version) for file in found}
     known = {file.partition for file, state in states.items() if state != "new" and file.partition is not None}
     late = tuple(f for f, state in states.items() if state == "new" and f.partition in known)
     changed = tuple(f for f, state in states.items() if state == "changed")

@@ -44,7 +44,7 @@ class FileLoads:
         plan = replace(plan, outside=tuple(outside), early=tuple(early))
         if not plan.files:
             return [self._nothing(step, plan)]
-        loaded = [(file.path, file.version) for file in plan.files]
+        loaded = [(file.ledger_name, file.version) for file in plan.files]
         total = len(step.ledger.files.with_files(loaded).versions)
         if total > MOST_FILES:
             raise PipelineError(

@@ -64,7 +64,7 @@ def put(settings: Settings, name: str, text: str = "id\n1\n") -> Path:
 def load(settings: Settings, name: str) -> None:
     """Commit what a load of all files would commit."""
     spec, table = settings.table(name), open_table(settings, name, create=True)
-    loaded = LoadedFiles().with_files((file.path, file.version) for file in listed(settings, spec))
+    loaded = LoadedFiles().with_files((file.ledger_name, file.version) for file in listed(settings, spec))
     properties = {FILES: loaded.to_text(), TOTAL: str(len(loaded.versions))}
     table.commit([], user=load_user(name), identifier=1, properties=properties)
 
