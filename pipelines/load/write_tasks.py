@@ -12,9 +12,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
+from paimon_core.arrow import gather
 from paimon_core.commit.abort import abort
+from paimon_core.errors import SchemaMismatch
 from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.spark.reference import TableReference
 from paimon_core.spark.tasks import run_tasks
@@ -87,44 +89,87 @@ def write_parts(
 
     Raises PipelineError when ``read`` raises one in a task; what the other tasks wrote is deleted then.
     """
-    target, reject_target = TableReference.of(table.context), TableReference.of(rejects.context)
-    is_keyed = table.context.is_keyed
+    write = _Writing.of(table, rejects, kinds, overwrites)
 
-    def write(lane: int, part: bytes) -> _Answer:
+    def work(payload: bytes) -> Iterator[pa.RecordBatch]:
+        yield write(int.from_bytes(payload[:4], "big"), read(payload[4:]))
+
+    if not parts:
+        return Written()
+    payloads = [lane.to_bytes(4, "big") + part for lane, part in enumerate(parts)]
+    answers = run_tasks(spark, payloads, work, _SPARK_ANSWER).collect()
+    return _collected(sorted(answers, key=lambda row: row["lane"]), table, rejects)
+
+
+def write_frame(
+    frame: DataFrame,
+    parse: Callable[[pa.Table], Parsed],
+    table: Table,
+    rejects: Table,
+    *,
+    kinds: str | None,
+    overwrites: bool,
+) -> Written:
+    """Write the rows of a DataFrame, each of whose partitions has all rows of its buckets, as ``write_parts`` does."""
+    write = _Writing.of(table, rejects, kinds, overwrites)
+
+    def work(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        yield write(0, (parse(rows) for rows in gather(batches)))
+
+    return _collected(frame.mapInArrow(work, _SPARK_ANSWER).collect(), table, rejects)
+
+
+@dataclass(frozen=True)
+class _Writing:
+    """What a task needs to write rows and rejects."""
+
+    target: TableReference
+    reject_target: TableReference
+    is_keyed: bool
+    kinds: str | None
+    overwrites: bool
+
+    @staticmethod
+    def of(table: Table, rejects: Table, kinds: str | None, overwrites: bool) -> _Writing:
+        context = table.context
+        return _Writing(
+            TableReference.of(context), TableReference.of(rejects.context), context.is_keyed, kinds, overwrites
+        )
+
+    def __call__(self, lane: int, found: Iterator[Parsed]) -> pa.RecordBatch:
+        """Write all rows in a lane, and return the answer as a batch of one row."""
+        try:
+            answer = self._answer(lane, found)
+        except (PipelineError, SchemaMismatch) as error:  # a value, because Spark would repeat the task and wrap it
+            answer = _Answer(lane, error=str(error))
+        return pa.record_batch([pa.array([getattr(answer, f.name)], f.type) for f in _ANSWER], _ANSWER)
+
+    def _answer(self, lane: int, found: Iterator[Parsed]) -> _Answer:
         with (
-            TableWriter(target.open(), ignore_existing=overwrites, lane=lane) as writer,
-            TableWriter(reject_target.open()) as reject_writer,
+            TableWriter(self.target.open(), ignore_existing=self.overwrites, lane=lane) as writer,
+            TableWriter(self.reject_target.open()) as reject_writer,
         ):
             rows_read = 0
             ignored: dict[str, None] = {}
             examples: list[str] = []
-            for parsed in read(part):
+            for parsed in found:
                 rows, rejected = parsed.rows, parsed.rejects
                 rows_read += parsed.read
                 ignored |= dict.fromkeys(parsed.extra)
                 if len(rows):
-                    writer.write(rows, kinds)
+                    writer.write(rows, self.kinds)
                 if len(rejected):
                     reject_writer.write(rejected)
                     examples += [_sentence(row) for row in rejected.slice(0, EXAMPLES - len(examples)).to_pylist()]
             flushed = writer.flush()
             messages = [m.to_bytes() for m in flushed]
             rejects = [m.to_bytes() for m in reject_writer.flush()]
-            rows_written = writer.rows_received if is_keyed else row_count(flushed)
+            rows_written = writer.rows_received if self.is_keyed else row_count(flushed)
             return _Answer(lane, messages, rejects, rows_read, rows_written, examples, list(ignored))
 
-    def work(payload: bytes) -> Iterator[pa.RecordBatch]:
-        lane = int.from_bytes(payload[:4], "big")
-        try:
-            answer = write(lane, payload[4:])
-        except PipelineError as error:  # returned as a value, because Spark would repeat the task and wrap the error
-            answer = _Answer(lane, error=str(error))
-        yield pa.record_batch([pa.array([getattr(answer, f.name)], f.type) for f in _ANSWER], _ANSWER)
 
-    if not parts:
-        return Written()
-    payloads = [lane.to_bytes(4, "big") + part for lane, part in enumerate(parts)]
-    answers = sorted(run_tasks(spark, payloads, work, _SPARK_ANSWER).collect(), key=lambda row: row["lane"])
+def _collected(answers: Sequence[Any], table: Table, rejects: Table) -> Written:
+    """Return the answers of all tasks as one; raises the PipelineError of a task, and deletes what the others wrote."""
     written = Written(
         tuple(CommitMessage.from_bytes(bytes(m)) for row in answers for m in row["messages"]),
         tuple(CommitMessage.from_bytes(bytes(m)) for row in answers for m in row["rejects"]),

@@ -75,7 +75,7 @@ def read_columnar(file: TextFile, schema: pa.Schema, required: Collection[str]) 
                     continue
                 column = batch.column(batch.schema.get_field_index(names[at]))
                 values, bad = convert_typed(column, kind, names[at])
-                builder.add(values, bad, functools.partial(_reason, column, str(kind)))
+                builder.add(values, bad, functools.partial(reason_of, column, str(kind)))
             rejects = _rejects(file.path, builder.rejects, batch, rows)
             yield Parsed(builder.rows(), rejects, len(batch), tuple(ignored))
             rows += len(batch)
@@ -174,7 +174,8 @@ def _text(value: object) -> str:
     return base64.b64encode(value).decode() if isinstance(value, bytes) else str(value)
 
 
-def _reason(column: pa.Array, kind: str, row: int) -> str:
+def reason_of(column: pa.Array, kind: str, row: int) -> str:
+    """Return why a value of a column does not fit a type."""
     value = _plain_value(column[row])
     nested = isinstance(value, dict | list)
     return f"{shown(json.dumps(value, default=_text) if nested else value)} is not valid for {kind}"
