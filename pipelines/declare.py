@@ -16,7 +16,7 @@ from paimon_core.types import parse_type
 from pipelines.column_types import type_object
 from pipelines.lake import Settings, SettingsError, TableSpec
 from pipelines.lake.sources import FilesSource
-from pipelines.lake.yaml_file import read_yaml
+from pipelines.lake.yaml_file import read_yaml, shown
 from pipelines.load.source_files import file_kind, source_files
 from pipelines.protocol import PipelineError
 from pipelines.sources.files.inference import infer_columns
@@ -31,7 +31,7 @@ def differences(settings: Settings) -> dict[str, list[str]]:
     """Return for each declared table how it differs from its declaration, in sentences; [] when it agrees."""
     catalog = open_lake(settings)
     return {
-        name: _differences(spec, catalog.table(name))
+        name: [*_differences(spec, catalog.table(name)), *_other_comment(spec, catalog.table(name))]
         if catalog.table_exists(name)
         else ["is not in the lake: apply creates it" if spec.columns else "has no columns: infer writes them down"]
         for name, spec in settings.tables.items()
@@ -46,10 +46,15 @@ def create_missing(settings: Settings) -> list[str]:
     """
     catalog = open_lake(settings)
     missing = [name for name in settings.tables if not catalog.table_exists(name)]
-    for name, found in differences(settings).items():
-        if name not in missing and found:
-            raise PipelineError(f"{name} {found[0]}: tables cannot be altered yet; change the declaration back")
-        if name in missing and not settings.table(name).columns:
+    for name, spec in settings.tables.items():
+        found = _differences(spec, catalog.table(name)) if name not in missing else []
+        if found:
+            more = f" ({len(found) - 1} more: see `python -m pipelines check`)" if len(found) > 1 else ""
+            raise PipelineError(
+                f"{name} {found[0]}{more}. Tables cannot be altered yet, and nothing was created: change "
+                f"{shown(settings.folder / 'tables' / f'{name}.yaml')} back, or drop the table and load it again"
+            )
+        if name in missing and not spec.columns:
             raise PipelineError(f"{name} has no columns: `python -m pipelines infer --table {name}` writes them down")
     for name in missing:
         open_table(settings, name, create=True)
@@ -150,6 +155,11 @@ def _quoted(text: str) -> str:
 
 _WORDS = {"y", "n", "yes", "no", "on", "off", "true", "false", "null"}
 """Texts that YAML reads as another value."""
+
+
+def _other_comment(spec: TableSpec, table: Table) -> list[str]:
+    comment = table.schema.comment or ""
+    return [] if comment == spec.comment else [f"has the comment {comment!r:.80}, and {spec.comment!r:.80} is declared"]
 
 
 def _differences(spec: TableSpec, table: Table) -> list[str]:

@@ -11,7 +11,9 @@ from pipelines.declare import create_missing, differences, infer
 from pipelines.lake import Settings
 from pipelines.lake.agreement import disagreements
 from pipelines.lake.sources import FilesSource
+from pipelines.lake.yaml_file import shown
 from pipelines.load.load import load_table
+from pipelines.load.path_rules import path_problems
 from pipelines.load.source_files import file_kind, source_files
 from pipelines.new_lake import new_lake
 from pipelines.protocol import PipelineError, StepResult
@@ -55,6 +57,8 @@ def lines_of(settings: Settings, asked: argparse.Namespace) -> tuple[list[str], 
         return [f"created {name}" for name in created] or ["nothing to do: all declared tables exist"], True
     lines = [*disagreements(settings), *(f"{name}: {text}" for name, text in _problems(settings))]
     lines += [f"{name} {text}" for name, texts in differences(settings).items() for text in texts]
+    if not settings.tables:
+        return [f"{shown(settings.folder / 'tables')} has no table: write <database>.<table>.yaml"], False
     return lines or [f"{len(settings.tables)} tables agree with their declarations"], not lines
 
 
@@ -65,6 +69,7 @@ def _problems(settings: Settings) -> Iterator[tuple[str, str]]:
         if isinstance(spec.source, FilesSource):
             try:
                 file_kind(spec.source)
+                yield from ((name, text) for text in path_problems(spec))
                 if not source_files(settings, spec.source, None):
                     yield name, f"no file matches source.path {spec.source.path}"
             except PipelineError as error:

@@ -104,6 +104,8 @@ class Schedule(Model):
     def _one_trigger(self) -> Schedule:
         if bool(self.cron) == (self.on is not None):
             raise ValueError("a schedule needs either cron or on")
+        if self.on is not None and "timezone" in self.model_fields_set:
+            raise Mistake("belongs to cron, and a schedule with on has none", "timezone")
         return self
 
 
@@ -148,7 +150,7 @@ class TableSpec(Model):
     primary_key: Names = ()
     """The columns that identify a row; a new row replaces the one with the same key."""
     natural_key: Names = ()
-    """The columns that are unique in a table without a primary key; loads and checks use them."""
+    """The columns that are unique in a table without a primary key, for the check ``unique``; loads do not use them."""
     partition_by: Names = ()
     """The columns whose values divide the files of the table into directories."""
     options: Texts = Field(default={})
@@ -168,7 +170,8 @@ class TableSpec(Model):
     kinds: Kinds | None = None
     """The column that says whether a row inserts, updates or deletes."""
     order_by: Names = ()
-    """The columns that order rows with the same key; without them and without sequence.field, later files win."""
+    """The columns that order rows with the same primary key; without them and without the option ``sequence.field``,
+    later files win. A query or a function may order by columns that the table does not have."""
     schedule: Annotated[Schedule | None, BeforeValidator(_schedule, json_schema_input_type=str | Schedule | None)] = (
         None
     )
@@ -260,6 +263,7 @@ class TableSpec(Model):
         self._check_keys()
         self._check_mode()
         self._check_schedule()
+        self._check_effects()
         labels = [check.label for check in self.checks]
         for number, label in enumerate(labels):
             if label in labels[:number]:
@@ -322,6 +326,19 @@ class TableSpec(Model):
                 "must be true for a table with a source: a job compacts and expires it", "options", "write-only"
             )
 
+    def _check_effects(self) -> None:
+        """Refuse keys that would have no effect."""
+        if self.order_by and not self.primary_key:
+            raise Mistake("needs a primary_key: only rows with the same key are ordered", "order_by")
+        field = self.options.get("sequence.field")
+        if self.order_by and field is not None and field.replace(" ", "") != ",".join(self.order_by):
+            raise Mistake(f"is {field}, and order_by is {', '.join(self.order_by)}", "options", "sequence.field")
+        if self.source is None and self.model_fields_set & {"rejects", "kinds", "order_by", "mode"}:
+            key = next(key for key in ("rejects", "kinds", "order_by", "mode") if key in self.model_fields_set)
+            raise Mistake("needs a source: it says how loads write", key)
+        if isinstance(self.source, SqlSource) and self.source.read == "partition" and self.partitions is None:
+            raise Mistake("partition needs partitions, which divide the loads", "source", "read")
+
     def _check_schedule(self) -> None:
         if self.schedule is None:
             return
@@ -339,6 +356,13 @@ class TableSpec(Model):
         yield ("partition_by",), self.partition_by
         if self.partitions is not None and self.partitions.column:
             yield ("partitions", "column"), (self.partitions.column,)
+        if isinstance(self.source, FilesSource):
+            yield ("source", "rename"), tuple(self.source.rename.values())
+            for column in self.source.add:
+                filled = "source.rename" if column in self.source.rename.values() else ""
+                if filled:
+                    raise Mistake(f"{filled} gives this column to the rows too", "source", "add", column)
+                yield ("source", "add", column), (column,)
         for number, check in enumerate(self.checks):
             for name in ("columns", "column"):
                 if found := getattr(check, name, ()):

@@ -42,7 +42,7 @@ def test_what_is_wrong_in_sources_and_checks_is_told(folder, capsys):
     change(
         folder, "{type: range, column: revenue, min: 0}", "{type: range, column: revenue, min: none}", "shop.revenue"
     )
-    change(folder, "inputs: [shop.orders]", "inputs: [shop.orders]\n  read: partition", "shop.revenue")
+    change(folder, "inputs: [shop.orders]", "inputs: [shop.orders]\n  read: whole", "shop.revenue")
     assert main(["check", "--configs", str(folder)]) == 1
     out = capsys.readouterr().out
     assert "shop.orders: no file matches source.path data/others/{date}.csv\n" in out
@@ -69,8 +69,45 @@ def test_a_difference_is_told_and_apply_refuses_it(folder, old, new, sentence):
     change(folder, old, new)
     settings = load_settings("local", configs=folder)
     assert differences(settings)["shop.orders"][0].startswith(sentence)
-    with pytest.raises(PipelineError, match=r"shop\.orders has .*tables cannot be altered yet"):
+    told = (
+        r"shop\.orders has .*\. Tables cannot be altered yet, and nothing was created: change .*orders\.yaml back, or"
+    )
+    with pytest.raises(PipelineError, match=told):
         create_missing(settings)
+
+
+def test_a_changed_comment_is_told_and_stops_no_other_table(folder):
+    create_missing(load_settings("local", configs=folder))
+    change(folder, "comment: orders, each as last reported", "comment: orders")
+    (folder / "tables" / "shop.more.yaml").write_text("columns: {id: INT}\nprimary_key: id\n")
+    settings = load_settings("local", configs=folder)
+    told = "has the comment 'orders, each as last reported', and 'orders' is declared"
+    assert differences(settings)["shop.orders"] == [told]
+    assert create_missing(settings) == ["shop.more"]
+
+
+def test_a_folder_without_tables_is_told(folder, capsys):
+    for path in (folder / "tables").iterdir():
+        path.unlink()
+    assert main(["check", "--configs", str(folder)]) == 1
+    assert capsys.readouterr().out.endswith("tables has no table: write <database>.<table>.yaml\n")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ("{date}", "{month}", "source.path has the place {month}, and the partitions are by day: write {date}"),
+        ("{date}", "{day}", "source.path has the place {day}, and the partitions are by day: write {date}"),
+        ("{date}", "*", "source.path data/orders/*.csv has no place for the partitions by day, such as {date}"),
+        ("partitions: {by: day, start: 2024-01-01, end: 2024-01-03}\nbackfill_per_run: 31\n", "", "source.path has the place {date}, and the table has no partitions: declare them by day, or write *"),  # noqa: E501
+        ("by: day, start: 2024-01-01, end: 2024-01-03", "by: dynamic", "source.path has the place {date}, a time, and the partitions are dynamic: write {name}"),  # noqa: E501
+        ("{date}.csv", "*.csv\n  late: tell", "source.late needs a place in source.path: without one, no file is late"),
+    ],
+)  # fmt: skip
+def test_a_path_that_does_not_fit_the_partitions_is_told(folder, capsys, old, new, told):
+    change(folder, old, new)
+    assert main(["check", "--configs", str(folder)]) == 1
+    assert f"shop.orders: {told}\n" in capsys.readouterr().out
 
 
 def test_columns_are_inferred_and_written_down_for_review(folder):
