@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from paimon_core.errors import PaimonError
+from paimon_core.errors import PaimonError, StorageError
 from paimon_core.metadata.latest_snapshot import is_missing
 from paimon_core.table.view import TableView
 from pipelines.checks.context import CheckContext
@@ -59,14 +59,21 @@ def run_checks(
 ) -> list[Finding]:
     """Evaluate the declared checks that block (True), those that do not (False) or all (None), see ``run_check``.
 
-    All of them read the same snapshot, unless it expires meanwhile.
+    All of them read the same snapshot, unless it expires meanwhile. Checks that block raise StorageError instead of
+    failing: what the storage could not tell is no answer about the rows, and the load may be tried again.
     """
     chosen = tuple(check for check in spec.checks if blocking is None or check.block is blocking)
-    return _checked(chosen, spec, table, context, spark)
+    return _checked(chosen, spec, table, context, spark, raises=blocking is True)
 
 
 def _checked(
-    checks: tuple[Check, ...], spec: TableSpec, table: TableView, context: CheckContext, spark: Spark | None
+    checks: tuple[Check, ...],
+    spec: TableSpec,
+    table: TableView,
+    context: CheckContext,
+    spark: Spark | None,
+    *,
+    raises: bool = False,
 ) -> list[Finding]:
     rows: Rows | None = None
     findings = []
@@ -79,6 +86,8 @@ def _checked(
                 if isinstance(error, PaimonError) and is_missing(error) and table.pinned is None and tries_left:
                     rows = None
                     continue
+                if isinstance(error, StorageError) and raises:
+                    raise
                 wrong, sentence = 1, f"cannot be evaluated: {_reason(error)}"
             findings.append(Finding(check.label, spec.name, wrong, sentence, check.severity))
             break

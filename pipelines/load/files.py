@@ -18,6 +18,7 @@ from pipelines.load.row_shape import shape_of
 from pipelines.load.source_files import file_kind, source_files
 from pipelines.load.step import LoadStep, PlannedLoad
 from pipelines.load.write_tasks import Written, write_parts
+from pipelines.load_properties import PARTITION_COUNT
 from pipelines.protocol import PipelineError, some
 from pipelines.sources.files.listing import SourceFile
 from pipelines.sources.files.reading import read_split
@@ -51,11 +52,13 @@ class FileLoads:
                 f"{step.spec.name}: its loads would have {total:,} files, and the ledger of a table has at most "
                 f"{MOST_FILES:,}: divide the source into several tables, or join its files"
             )
+        partitions = sorted({file.partition for file in plan.files if file.partition is not None})
+        counted = {PARTITION_COUNT: str(len(partitions))} if partitions else {}
         return PlannedLoad(
             lambda: self._write(step, plan.files),
-            {FILES: LoadedFiles().with_files(loaded).to_text(), TOTAL: str(total)},
+            {FILES: LoadedFiles().with_files(loaded).to_text(), TOTAL: str(total), **counted},
             plan.details,
-            replacement(step, step.partitions or sorted({f.partition for f in plan.files if f.partition is not None})),
+            replacement(step, step.partitions or partitions),
         )
 
     def _nothing(self, step: LoadStep, plan: FilePlan) -> str:

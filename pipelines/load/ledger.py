@@ -32,7 +32,7 @@ from pipelines.protocol import PipelineError
 
 FILES, TOTAL, ALL = "pipeline.files", "pipeline.files-total", "pipeline.files-all"
 KEY, INPUTS, WATERMARK, ATTEMPT = "pipeline.key", "pipeline.inputs", "pipeline.watermark", "pipeline.attempt"
-KEYS, PARTITIONS = "pipeline.keys-all", "pipeline.partitions"
+KEYS = "pipeline.keys-all"
 STEP = "pipeline.step"
 CARRIED = "carry-on"
 """The step of a snapshot that carries entries on."""

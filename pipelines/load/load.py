@@ -27,12 +27,12 @@ from pipelines.load.commit import LoadCommit, NumberTaken, commit_load
 from pipelines.load.database import DatabaseLoads
 from pipelines.load.files import FileLoads
 from pipelines.load.frames import PythonLoads, SqlLoads
-from pipelines.load.ledger import PARTITIONS, STEP, read_ledger
+from pipelines.load.ledger import STEP, read_ledger
 from pipelines.load.partition_keys import check_key, rows_of
 from pipelines.load.rejects import check_share, entry, newest_number, open_rejects, publish_rejects
 from pipelines.load.step import LoadStep, PlannedLoad, TableSource
 from pipelines.load.write_tasks import Written
-from pipelines.load_properties import ROWS_READ, ROWS_REJECTED, ROWS_WRITTEN
+from pipelines.load_properties import PARTITION_COUNT, PARTITIONS, ROWS_READ, ROWS_REJECTED, ROWS_WRITTEN
 from pipelines.protocol import AuditFailed, PipelineError, StepResult, plain, some
 from pipelines.session import Spark
 from pipelines.sources.table_names import named_tables
@@ -117,7 +117,7 @@ def _load(
         ROWS_READ: str(written.rows_read),
         ROWS_WRITTEN: str(written.rows_written),
         ROWS_REJECTED: str(written.rows_rejected),
-        **({PARTITIONS: json.dumps(step.partitions)} if step.partitions is not None else {}),
+        **_partitions(step),
         **plan.entries,
         **step.ledger.repair(plan.entries),
         **entry(written.rejects, step.rejects),
@@ -134,6 +134,12 @@ def _load(
             error.findings = tuple(findings)
         raise
     return snapshot, written, tuple(findings)
+
+
+def _partitions(step: LoadStep) -> dict[str, str]:
+    if step.partitions is None:
+        return {}
+    return {PARTITIONS: json.dumps(step.partitions), PARTITION_COUNT: str(len(step.partitions))}
 
 
 def _audit(step: LoadStep, findings: list[Finding]) -> Audit | None:

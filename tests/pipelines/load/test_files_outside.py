@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from pipelines.checks import load_records
 from tests.pipelines.load.conftest import SmallLake
 
 DAYS = """
@@ -20,6 +21,7 @@ def test_files_before_the_first_day_and_of_days_to_come_are_left_out(quick: Smal
     later = quick.file("in/9000-01-01.csv", "id\n9\n")
     found = quick.load("log.days")
     assert quick.rows("log.days") == [(2,)]
+    assert [load.partitions for load in load_records(quick.table("log.days"))] == [1]
     assert found.details["files_outside_of_partitions"] == f"1: {early}"
     assert found.details["files_of_later_partitions"] == f"1: {later}"
     (why,) = quick.load("log.days").skipped
