@@ -124,6 +124,50 @@ def test_columns_are_inferred_and_written_down_for_review(folder):
 
 
 @pytest.mark.parametrize(
+    ("first", "second", "found"),
+    [
+        ("id,n\n1,\n", "id,n\n2,5\n", {"id": "BIGINT", "n": "BIGINT"}),
+        ("id,n\n1,2024-01-01\n", "id,n\n2,\n", {"id": "BIGINT", "n": "DATE"}),
+        ("id,n\n1,\n", "id,n\n2,\n", {"id": "BIGINT", "n": "STRING"}),
+        ("id,n\n1,2024-01-01\n", "id,n\n2,2024-01-01 10:00\n", {"id": "BIGINT", "n": "TIMESTAMP(3)"}),
+    ],
+)
+def test_a_column_that_is_empty_in_one_file_has_the_type_of_the_others(folder, first, second, found):
+    (folder / "tables" / "shop.more.yaml").write_text("source: {type: files, path: more/*.csv}\nnatural_key: id\n")
+    (folder / "more").mkdir()
+    (folder / "more" / "1.csv").write_text(first)
+    (folder / "more" / "2.csv").write_text(second)
+    assert infer(load_settings("local", configs=folder), "shop.more") == found
+
+
+@pytest.mark.parametrize(("text", "shown"), [("id;n\n1;2\n", ";"), ("id\tn\n1\t2\n", r"\\t")])
+def test_a_file_with_another_delimiter_is_told(folder, text, shown):
+    path = folder / "tables" / "shop.more.yaml"
+    path.write_text("source: {type: files, path: more/*.csv}\nnatural_key: id\n")
+    (folder / "more").mkdir()
+    (folder / "more" / "1.csv").write_text(text)
+    with pytest.raises(PipelineError, match=rf'1\.csv has one column, .* set source\.options\.delimiter: "{shown}"'):
+        infer(load_settings("local", configs=folder), "shop.more")
+    assert "columns" not in path.read_text()
+
+
+@pytest.mark.parametrize(
+    ("text", "changed"),
+    [
+        ("# schema\n\n# Orders.\ncomment: orders # x\n# key\nkey: a\n", "# schema\n\n# Orders.\ncomment: orders # x\ncolumns:\n  id: INT\n# key\nkey: a\n"),  # noqa: E501
+        ("comment: >\n  two\n  lines\nkey: a\n", "comment: >\n  two\n  lines\ncolumns:\n  id: INT\nkey: a\n"),
+        ("comment: last", "comment: last\ncolumns:\n  id: INT\n"),
+        ("# schema\nkey: a\n", "# schema\ncolumns:\n  id: INT\nkey: a\n"),
+    ],
+)  # fmt: skip
+def test_columns_are_written_below_the_comment(tmp_path, text, changed):
+    path = tmp_path / "shop.orders.yaml"
+    path.write_text(text)
+    _write_columns(path, {"id": "INT"})
+    assert path.read_text() == changed
+
+
+@pytest.mark.parametrize(
     "written",
     [
         'columns: "infer"',
