@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from paimon_core.storage.secret import Secret
 from pipelines.lake.sources import FilesSource
 from pipelines.load.file_plan import FilePlan, plan_files, split_files
 from pipelines.load.ledger import FILES, MOST_FILES, TOTAL, LoadedFiles
@@ -87,9 +88,10 @@ class FileLoads:
         shape = shape_of(step.spec, source, step.table)
         tasks = min(MOST_TASKS, _parallelism(session), 1 + sum(file.size for file in files) // TASK_BYTES)
         parts = [_to_payload(group) for group in pack(plan_splits(files, kind), tasks)]
-        options = dict(step.settings.storage_for(source.path))
+        sealed = {name: Secret(text) for name, text in step.settings.storage_for(source.path).items()}
 
         def read(payload: bytes) -> Iterator[Parsed]:
+            options = {name: text.reveal() for name, text in sealed.items()}
             for split in _from_payload(payload):
                 for parsed in read_split(split, kind, shape.file_schema, shape.rules, options):
                     yield replace(parsed, rows=shape.table_rows(parsed.rows, split.file))
