@@ -73,13 +73,13 @@ class Kinds(Model):
     """The column that says whether a row inserts, updates or deletes, and its values for each."""
 
     column: str
-    """The column."""
+    """The column of the rows; it need not be a column of the table."""
     insert: Names = _INSERTS
-    """The values of rows that are inserted."""
+    """The values of rows that are inserted; default: ``+I``, ``I``, ``insert``."""
     update: Names = _UPDATES
-    """The values of rows that replace a row with the same key."""
+    """The values of rows that replace a row with the same key; default: ``+U``, ``U``, ``update``."""
     delete: Names = _DELETES
-    """The values of rows that delete the row with their key."""
+    """The values of rows that delete the row with their key; default: ``-D``, ``D``, ``delete``."""
 
     @model_validator(mode="after")
     def _distinct(self) -> Kinds:

@@ -175,6 +175,11 @@ MISTAKES = [
         "  amount: ARRAY<STRNG>",
         ":5: columns.amount: 'STRNG' is not a data type; did you mean STRING?",
     ),
+    (
+        None,
+        "columns: {a: 'INT', b: DECIMAL(5, 2)}\nprimary_key: a\n",
+        ":1: columns.2) must be a text, not empty: in braces, a type with a comma needs quotes",
+    ),
     ("  start: 2024-01-01\n", "", ":11: partitions: partitions by day need start, the first day"),
     ("  start: 2024-01-01", "  start: 2024-13-01", ":13: partitions.start: '2024-13-01' is not a date or time"),
     (
