@@ -12,8 +12,8 @@ import dagster as dg
 
 from pipelines.lake import Settings, SettingsError, TableSpec
 from pipelines.lake.agreement import mismatch
+from pipelines.lake.partitions import KEY_FORMATS
 from pipelines.lake.sources import SqlSource
-from pipelines.load.partition_keys import FORMATS
 
 MONTH = "%Y-%m"
 _BY_TIME = {
@@ -41,7 +41,7 @@ def partitions_def(spec: TableSpec) -> dg.PartitionsDefinition[str] | None:
         start_date=datetime(said.start.year, said.start.month, said.start.day),
         end_date=None if said.end is None else _after(said.by, said.end),
         timezone=said.timezone,
-        fmt=FORMATS[said.by],
+        fmt=KEY_FORMATS[said.by],
         end_offset=said.end_offset,
     )
     return made

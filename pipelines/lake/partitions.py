@@ -8,7 +8,9 @@ from pydantic import model_validator
 
 from pipelines.lake.model import Day, Model, Names, TimeZone
 
-BY_TIME = ("hour", "day", "week", "month")
+KEY_FORMATS = {"hour": "%Y-%m-%d-%H:%M", "day": "%Y-%m-%d", "week": "%Y-%m-%d", "month": "%Y-%m"}
+"""How the keys of partitions by time are written; a week is named by its first day, a Sunday."""
+BY_TIME = tuple(KEY_FORMATS)
 
 
 class Partitions(Model):

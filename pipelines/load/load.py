@@ -27,9 +27,9 @@ from pipelines.load.commit import LoadCommit, NumberTaken, commit_load
 from pipelines.load.database import DatabaseLoads
 from pipelines.load.files import FileLoads
 from pipelines.load.frames import PythonLoads, SqlLoads
-from pipelines.load.ledger import STEP, read_ledger
+from pipelines.load.ledger import STEP, loads_in, read_ledger
 from pipelines.load.partition_keys import check_key, rows_of
-from pipelines.load.rejects import check_share, entry, newest_number, open_rejects, publish_rejects
+from pipelines.load.rejects import MESSAGES, check_share, entry, newest_number, open_rejects, publish_rejects
 from pipelines.load.step import LoadStep, PlannedLoad, TableSource
 from pipelines.load.write_tasks import Written
 from pipelines.load_properties import PARTITION_COUNT, PARTITIONS, ROWS_READ, ROWS_REJECTED, ROWS_WRITTEN
@@ -69,8 +69,10 @@ def load_table(
     before = state_of(table)
     for _ in range(_TRIES):
         rejects = open_rejects(settings, spec)
-        publish_rejects(table, rejects)
-        ledger = read_ledger(table, accept_gaps=reload and keys is None)
+        snapshots = table.inspect.snapshots()
+        if any(MESSAGES in load.properties for load in loads_in(snapshots, name)):
+            publish_rejects(table, rejects)
+        ledger = read_ledger(table, accept_gaps=reload and keys is None, found=snapshots)
         number = 1 + max(ledger.number, newest_number(rejects, name))
         step = LoadStep(spark, settings, spec, table, rejects, ledger, number, keys, run_key, reload)
         plan = source.plan(step)
@@ -80,7 +82,8 @@ def load_table(
             snapshot, written, findings = _load(step, plan, properties)
         except NumberTaken:
             continue
-        publish_rejects(table, rejects)
+        if written.rejects:
+            publish_rejects(table, rejects)
         counts: dict[str, str | int | float] = {
             "rows_read": written.rows_read,
             "rows_rejected": written.rows_rejected,

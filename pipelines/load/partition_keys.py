@@ -11,11 +11,8 @@ from paimon_core.predicate import Predicate
 from paimon_core.table.view import TableView
 from paimon_core.types import TypeRoot
 from pipelines.lake import TableSpec
-from pipelines.lake.partitions import Partitions
+from pipelines.lake.partitions import KEY_FORMATS, Partitions
 from pipelines.protocol import PipelineError
-
-FORMATS = {"hour": "%Y-%m-%d-%H:%M", "day": "%Y-%m-%d", "week": "%Y-%m-%d", "month": "%Y-%m"}
-"""How the keys of partitions by time are written; a week is named by its first day, a Sunday."""
 
 
 def is_outside(partitions: Partitions, key: str, table: str) -> bool:
@@ -47,7 +44,7 @@ def check_key(partitions: Partitions, key: str, table: str, now: datetime | None
 
 def window(partitions: Partitions, key: str, table: str) -> tuple[datetime, datetime]:
     """Return the begin and the end (exclusive) of a partition by time, in its time zone but without a zone."""
-    form = FORMATS[partitions.by]
+    form = KEY_FORMATS[partitions.by]
     try:
         begin = datetime.strptime(key, form)
         end = _moved(begin, partitions.by, 1)
@@ -114,7 +111,7 @@ def _between(
         zone = ZoneInfo(partitions.timezone)
         return (col(column) >= begin.replace(tzinfo=zone)) & (col(column) < end.replace(tzinfo=zone))
     if root in (TypeRoot.VARCHAR, TypeRoot.CHAR):
-        form = FORMATS[partitions.by]
+        form = KEY_FORMATS[partitions.by]
         return (col(column) >= begin.strftime(form)) & (col(column) < end.strftime(form))
     raise PipelineError(f"{table}: partitions.column {column!r} is {root}; it must be a date, a timestamp or a text")
 

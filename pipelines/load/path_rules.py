@@ -6,10 +6,9 @@ from collections.abc import Iterator
 
 from pipelines.lake import TableSpec
 from pipelines.lake.sources import FilesSource
-from pipelines.sources.files.pattern import DEFAULTS, parse_pattern
+from pipelines.sources.files.pattern import BY, DEFAULTS, parse_pattern
 
-_WORDS = {"hour": "hour", "day": "date", "week": "week", "month": "month"}
-"""The word of the place for each way to divide loads by time."""
+_WORDS = {by: word for word, by in BY.items()}
 
 
 def path_problems(spec: TableSpec) -> Iterator[str]:
@@ -21,8 +20,7 @@ def path_problems(spec: TableSpec) -> Iterator[str]:
     wanted = _WORDS.get(said.by, "name") if said is not None else ""
     if said is None:
         if word is not None and "partition" not in source.add.values():
-            by = next((by for by, one in _WORDS.items() if one == word), "dynamic")
-            advice = f"declare them by {by}, or write *"
+            advice = f"declare them by {BY.get(word, 'dynamic')}, or write *"
             yield f"source.path has the place {{{word}}}, and the table has no partitions: {advice}"
     elif word is None:
         yield f"source.path {source.path} has no place for the partitions by {said.by}, such as {{{wanted}}}"
