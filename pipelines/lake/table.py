@@ -10,103 +10,16 @@ from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from pipelines.lake.checks import Check
 from pipelines.lake.errors import Mistake, as_written, nearest
-from pipelines.lake.model import Cron, Model, Names, Texts, TimeZone
+from pipelines.lake.kinds import Kinds
+from pipelines.lake.model import Model, Names, Texts
 from pipelines.lake.partitions import Partitions
+from pipelines.lake.rejects import Rejects
+from pipelines.lake.schedule import Schedule, schedule_of
 from pipelines.lake.sources import DatabaseSource, FilesSource, PythonSource, Source, SqlSource
+from pipelines.lake.upkeep import Compaction, Retention
 
 Mode = Literal["upsert", "append", "overwrite-partitions", "overwrite", "changes"]
-TABLE_NAME = re.compile(r"\w+\.\w+")
 _EMAIL = re.compile(r"\b[A-Za-z0-9._%+-]+@[A-Za-z0-9.-]+\.[A-Za-z]{2,7}\b")
-_INSERTS, _UPDATES, _DELETES = ("+I", "I", "insert"), ("+U", "U", "update"), ("-D", "D", "delete")
-
-
-class Compaction(Model):
-    """When the sensor starts and stops compacting, in sorted runs (without a key: files) of the fullest bucket."""
-
-    start_at_runs: Annotated[int, Field(ge=1)] = 5
-    """From this number of runs, the table is compacted."""
-    stop_at_runs: Annotated[int, Field(ge=1)] = 1
-    """At this number of runs, compacting ends."""
-
-    @model_validator(mode="after")
-    def _in_order(self) -> Compaction:
-        if self.start_at_runs <= self.stop_at_runs:
-            raise ValueError(
-                f"start_at_runs {self.start_at_runs} must be greater than stop_at_runs {self.stop_at_runs}"
-            )
-        return self
-
-
-class Retention(Model):
-    """What the nightly and weekly maintenance keeps."""
-
-    keep_snapshots: Annotated[int, Field(ge=1)] = 10
-    """The number of latest snapshots that never expire."""
-    keep_hours: Annotated[int, Field(ge=0)] = 24
-    """Younger snapshots do not expire, in hours."""
-    keep_tags_days: Annotated[int, Field(ge=0)] = 30
-    """Younger nightly tags do not expire, in days."""
-    orphans_older_than_hours: Annotated[int, Field(ge=0)] = 24
-    """Unreferenced files older than this are swept; it must exceed the time of any job from writing to its commit."""
-    keep_quarantine_days: Annotated[int, Field(ge=0)] = 7
-    """How long a sweep can be undone, in days."""
-    spark_from_files: Annotated[int, Field(ge=1)] = 10_000
-    """The number of files from which a clean-up runs as Spark tasks."""
-
-
-def _table_name(value: str) -> str:
-    if value and not TABLE_NAME.fullmatch(value):
-        raise ValueError(f"must be <database>.<table>, not {value!r:.80}")
-    return value
-
-
-class Rejects(Model):
-    """Which share of a load's rows may be rejected; above it, nothing is committed."""
-
-    max_share: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)] = 0.0
-    """The greatest share of rejected rows, from 0 to 1."""
-    table: Annotated[str, AfterValidator(_table_name)] = ""
-    """The table of rejected rows; default: ``<table>__rejects``."""
-
-
-class Kinds(Model):
-    """The column that says whether a row inserts, updates or deletes, and its values for each."""
-
-    column: str
-    """The column of the rows; it need not be a column of the table."""
-    insert: Names = _INSERTS
-    """The values of rows that are inserted; default: ``+I``, ``I``, ``insert``."""
-    update: Names = _UPDATES
-    """The values of rows that replace a row with the same key; default: ``+U``, ``U``, ``update``."""
-    delete: Names = _DELETES
-    """The values of rows that delete the row with their key; default: ``-D``, ``D``, ``delete``."""
-
-    @model_validator(mode="after")
-    def _distinct(self) -> Kinds:
-        values = [*self.insert, *self.update, *self.delete]
-        for value in values:
-            if values.count(value) > 1:
-                raise ValueError(f"the value {value!r:.40} has two meanings")
-        return self
-
-
-class Schedule(Model):
-    """When a table is loaded: by a cron expression, when its inputs change, or when files arrive."""
-
-    cron: Annotated[Cron, Field(validate_default=False)] = ""
-    """A cron expression, such as ``0 5 * * *`` for every day at five."""
-    timezone: TimeZone = "UTC"
-    """The time zone of ``cron``."""
-    on: Literal["inputs", "files"] | None = None
-    """``inputs``: when an input changed; ``files``: when files arrive."""
-
-    @model_validator(mode="after")
-    def _one_trigger(self) -> Schedule:
-        if bool(self.cron) == (self.on is not None):
-            raise ValueError("a schedule needs either cron or on")
-        if self.on is not None and "timezone" in self.model_fields_set:
-            raise Mistake("belongs to cron, and a schedule with on has none", "timezone")
-        return self
 
 
 def _columns(value: Any) -> Any:
@@ -119,13 +32,6 @@ def _columns(value: Any) -> Any:
 def _partitions(value: Any) -> Any:
     """Return None for the word ``none``, and a mapping for one word, such as ``dynamic``."""
     return None if value == "none" else {"by": value} if isinstance(value, str) else value
-
-
-def _schedule(value: Any) -> Any:
-    """Return a mapping for one text, a cron expression."""
-    if not isinstance(value, str | Mapping | None):
-        raise ValueError(f"must be a cron expression in quotes or a mapping, not {as_written(value)}")
-    return {"cron": value} if isinstance(value, str) else value
 
 
 def _owners(value: tuple[str, ...]) -> tuple[str, ...]:
@@ -172,7 +78,7 @@ class TableSpec(Model):
     order_by: Names = ()
     """The columns that order rows with the same primary key; without them and without the option ``sequence.field``,
     later files win. A query or a function may order by columns that the table does not have."""
-    schedule: Annotated[Schedule | None, BeforeValidator(_schedule, json_schema_input_type=str | Schedule | None)] = (
+    schedule: Annotated[Schedule | None, BeforeValidator(schedule_of, json_schema_input_type=str | Schedule | None)] = (
         None
     )
     """When the table is loaded: a cron expression, or a mapping."""

@@ -15,7 +15,7 @@ from paimon_core.arrow import conform
 from paimon_core.errors import SchemaMismatch
 from paimon_core.schema import DataField
 from paimon_core.types import parse_type
-from pipelines.lake.table import Kinds
+from pipelines.lake.kinds import Kinds
 from pipelines.load.row_shape import kind_texts
 from pipelines.protocol import KIND, PipelineError
 from pipelines.sources.files.columnar import reason_of, row_text

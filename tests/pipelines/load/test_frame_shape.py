@@ -11,7 +11,7 @@ import pytest
 from paimon_core.errors import SchemaMismatch
 from paimon_core.schema import DataField
 from paimon_core.types import parse_type
-from pipelines.lake.table import Kinds
+from pipelines.lake.kinds import Kinds
 from pipelines.load.frame_shape import FrameShape
 
 
