@@ -13,6 +13,7 @@ from assets.loads import load_requests
 from pipelines.lake import Settings, TableSpec
 from pipelines.lake.sources import FilesSource
 from pipelines.load.ledger import Ledger
+from pipelines.protocol import some
 
 if TYPE_CHECKING:
     from pipelines.load.file_plan import FilePlan
@@ -73,8 +74,14 @@ def decide(
 
     Files of a partition that does not exist yet, such as the current day, wait: the next tick looks again.
     """
-    plan = planned(spec, found, ledger)
+    from pipelines.load.file_plan import split_files
+
+    kept, outside, _ = split_files(spec, found)
+    plan = planned(spec, kept, ledger)
     told = [_told(plan)] if plan.late or plan.changed else []
+    if outside:
+        paths = some([file.path for file in outside])
+        told.append(f"files outside of the declared partitions, which are not loaded, {len(outside)}: {paths}")
     if partitions is None:
         requests = load_requests(spec, None, lambda keys: _run_key(spec, plan.files, rollbacks)) if plan.files else []
         return _look(requests, told, state, room)

@@ -8,8 +8,8 @@ import dagster as dg
 
 from pipelines.lake import SettingsError, TableSpec
 from pipelines.lake.agreement import mismatch
+from pipelines.lake.partitions import KEY_FORMATS
 from pipelines.lake.sources import SqlSource
-from pipelines.load.partition_keys import FORMATS
 
 _BY_TIME = {
     "hour": dg.HourlyPartitionsDefinition,
@@ -36,7 +36,7 @@ def partitions_def(spec: TableSpec) -> dg.PartitionsDefinition[str] | None:
         start_date=datetime(said.start.year, said.start.month, said.start.day),
         end_date=None if said.end is None else _after(said.by, said.end),
         timezone=said.timezone,
-        fmt=FORMATS[said.by],
+        fmt=KEY_FORMATS[said.by],
         end_offset=said.end_offset,
     )
     return made

@@ -16,9 +16,10 @@ from paimon_core.types import parse_type
 from pipelines.column_types import type_object
 from pipelines.lake import Settings, SettingsError, TableSpec
 from pipelines.lake.sources import FilesSource
-from pipelines.lake.yaml_file import read_yaml
+from pipelines.lake.yaml_file import read_yaml, shown
 from pipelines.load.source_files import fetch_files, file_kind, source_files
 from pipelines.protocol import PipelineError
+from pipelines.sources.files.formats import FileFormat
 from pipelines.sources.files.inference import infer_columns
 from pipelines.sources.files.splits import plan_splits
 from pipelines.tables import open_lake, open_table
@@ -31,7 +32,7 @@ def differences(settings: Settings) -> dict[str, list[str]]:
     """Return for each declared table how it differs from its declaration, in sentences; [] when it agrees."""
     catalog = open_lake(settings)
     return {
-        name: _differences(spec, catalog.table(name))
+        name: [*_differences(spec, catalog.table(name)), *_other_comment(spec, catalog.table(name))]
         if catalog.table_exists(name)
         else ["is not in the lake: apply creates it" if spec.columns else "has no columns: infer writes them down"]
         for name, spec in settings.tables.items()
@@ -46,10 +47,15 @@ def create_missing(settings: Settings) -> list[str]:
     """
     catalog = open_lake(settings)
     missing = [name for name in settings.tables if not catalog.table_exists(name)]
-    for name, found in differences(settings).items():
-        if name not in missing and found:
-            raise PipelineError(f"{name} {found[0]}: tables cannot be altered yet; change the declaration back")
-        if name in missing and not settings.table(name).columns:
+    for name, spec in settings.tables.items():
+        found = _differences(spec, catalog.table(name)) if name not in missing else []
+        if found:
+            more = f" ({len(found) - 1} more: see `python -m pipelines check`)" if len(found) > 1 else ""
+            raise PipelineError(
+                f"{name} {found[0]}{more}. Tables cannot be altered yet, and nothing was created: change "
+                f"{shown(settings.folder / 'tables' / f'{name}.yaml')} back, or drop the table and load it again"
+            )
+        if name in missing and not spec.columns:
             raise PipelineError(f"{name} has no columns: `python -m pipelines infer --table {name}` writes them down")
     for name in missing:
         open_table(settings, name, create=True)
@@ -74,21 +80,40 @@ def infer(settings: Settings, name: str) -> dict[str, str]:
     columns: dict[str, str] = {}
     for split in plan_splits(files[:_INFERRED_FROM], kind):
         if split.start == 0:
-            found = infer_columns(split, kind, options)
-            columns |= {column: _common_type(columns.get(column, text), text) for column, text in found.items()}
+            found = infer_columns(split, kind, options, unknown="")
+            _check_delimiter(name, split.file.path, kind, list(found))
+            columns |= {column: _common_type(columns.get(column, ""), text) for column, text in found.items()}
     if not columns:
         raise PipelineError(f"{name}: its first files are empty, so they have no columns to infer")
-    columns = {spec.source.rename.get(column, column): kind for column, kind in columns.items()}
+    columns = {spec.source.rename.get(column, column): text or "STRING" for column, text in columns.items()}
     columns |= {column: "STRING" for column in spec.source.add if column not in columns}
     _write_columns(settings.folder / "tables" / f"{name}.yaml", columns)
     return columns
 
 
 def _common_type(one: str, other: str) -> str:
-    """Return the type of a column that has two types in two files: numbers become DOUBLE, other types STRING."""
-    if one == other:
-        return one
-    return "DOUBLE" if {one, other} == {"BIGINT", "DOUBLE"} else "STRING"
+    """Return the type of a column that has two types in two files, where an empty text is that of a column of nulls.
+
+    Numbers become DOUBLE, dates and timestamps the longer timestamp, other types STRING.
+    """
+    if one == other or not one or not other:
+        return one or other
+    if {one, other} == {"BIGINT", "DOUBLE"}:
+        return "DOUBLE"
+    times = [text for text in (one, other) if re.fullmatch(r"TIMESTAMP\(\d\)", text)]
+    return max(times) if len(times) + [one, other].count("DATE") == 2 else "STRING"
+
+
+def _check_delimiter(table: str, path: str, kind: FileFormat, columns: list[str]) -> None:
+    """Raise PipelineError for a file of one column whose name contains a character that is often the delimiter."""
+    if kind.kind != "csv" or not kind.header or len(columns) != 1:
+        return
+    for delimiter, shown_as in ((";", ";"), ("\t", "\\t"), ("|", "|"), (",", ",")):
+        if delimiter in columns[0] and delimiter != kind.delimiter:
+            raise PipelineError(
+                f"{table}: file {path} has one column, {columns[0]!r:.80}: if it is several, set "
+                f'source.options.delimiter: "{shown_as}"; if it is one, write it down'
+            )
 
 
 def _write_columns(path: Path, columns: dict[str, str]) -> None:
@@ -131,8 +156,14 @@ def _with_columns(text: str, columns: dict[str, str]) -> str:
     indent = " " * root.start_mark.column
     lines = "".join(f"{newline}{indent}  {_plain(name)}: {_plain(kind)}" for name, kind in columns.items())
     if not pairs:
-        first = root.start_mark.index
-        return f"{text[:first]}columns:{lines}{newline}{indent}{text[first:]}"
+        key, value = root.value[0]
+        if key.value != "comment":
+            first = root.start_mark.index
+            return f"{text[:first]}columns:{lines}{newline}{indent}{text[first:]}"
+        end = value.end_mark.index
+        end = end if text[end - 1] == "\n" else text.find("\n", end) + 1
+        before = text[:end] if end else f"{text}{newline}"
+        return f"{before}{indent}columns:{lines}{newline}{text[end:] if end else ''}"
     comment = re.match(r"[^\r\n]*", text[end:])
     assert comment is not None
     return f"{text[:start]}columns:{comment[0].rstrip()}{lines}{text[end + comment.end() :]}"
@@ -151,6 +182,11 @@ def _quoted(text: str) -> str:
 
 _WORDS = {"y", "n", "yes", "no", "on", "off", "true", "false", "null"}
 """Texts that YAML reads as another value."""
+
+
+def _other_comment(spec: TableSpec, table: Table) -> list[str]:
+    comment = table.schema.comment or ""
+    return [] if comment == spec.comment else [f"has the comment {comment!r:.80}, and {spec.comment!r:.80} is declared"]
 
 
 def _differences(spec: TableSpec, table: Table) -> list[str]:

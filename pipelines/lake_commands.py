@@ -12,6 +12,7 @@ from pipelines.lake import Settings
 from pipelines.lake.agreement import disagreements
 from pipelines.lake.sources import FilesSource
 from pipelines.load.load import load_table
+from pipelines.load.path_rules import path_problems
 from pipelines.load.source_files import file_kind, source_files
 from pipelines.new_lake import new_lake
 from pipelines.protocol import PipelineError, StepResult
@@ -68,6 +69,7 @@ def _problems(settings: Settings) -> Iterator[tuple[str, str]]:
         if isinstance(spec.source, FilesSource):
             try:
                 file_kind(spec.source)
+                yield from ((name, text) for text in path_problems(spec))
                 if not spec.source.fetch and not source_files(settings, spec.source, None):
                     yield name, f"no file matches source.path {spec.source.path}"
             except PipelineError as error:

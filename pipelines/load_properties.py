@@ -3,6 +3,8 @@
 Loads write them and checks read them; checks are below loads, so the names are here.
 """
 
+PARTITIONS, PARTITION_COUNT = "pipeline.partitions", "pipeline.partition-count"
+"""The keys of the partitions that a load was asked for, as a JSON list, and the number of those that it read."""
 ROWS_READ, ROWS_WRITTEN, ROWS_REJECTED = "pipeline.rows-read", "pipeline.rows-written", "pipeline.rows-rejected"
 
 

@@ -92,6 +92,12 @@ def level_changes(result: StepResult) -> list[tuple[int, LevelSize, LevelSize]]:
     return [(n, result.levels_before.get(n, none), result.levels_after.get(n, none)) for n in levels]
 
 
+def some(names: Sequence[str]) -> str:
+    """Return the first five names, and how many more there are."""
+    more = f" and {len(names) - 5} more" if len(names) > 5 else ""
+    return ", ".join(names[:5]) + more
+
+
 def plain(properties: Mapping[str, Any] | None) -> dict[str, str]:
     """Return snapshot properties with keys and values as texts."""
     return {str(k): str(v) for k, v in (properties or {}).items()}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -13,6 +14,7 @@ from paimon_core.options.ignored_options import IGNORED
 from paimon_core.options.supported_options import SUPPORTED
 from paimon_core.options.unsupported_options import UNSUPPORTED, Stops
 from pipelines.lake import json_schema
+from pipelines.sources.files import formats
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
@@ -104,10 +106,22 @@ def declarations_page() -> str:
     for name in sorted(kinds, key=lambda name: (order.index(kinds[name]), name)):
         part = table_file["$defs"][name]
         lines += ["", f"### {heading(name)}", "", part["description"], "", *keys(part)]
+        lines += ["", *format_options()] if name == "FilesSource" else []
     lines += ["", "## All keys of `base.yaml` and of the environments", "", *keys(settings)]
     for name, part in settings["$defs"].items():
         lines += ["", f"### {heading(name)}", "", part["description"], "", *keys(part)]
     return by_hand + MARK + "\n".join(lines) + "\n"
+
+
+def format_options() -> list[str]:
+    """The options of the formats of files."""
+    rows = []
+    for name, meaning in formats.OPTIONS.items():
+        kinds, value = formats.option_kinds(name), formats.default_of(name)
+        value = value[0] if isinstance(value, tuple) else value
+        shown = "none" if value == "" and name != "null_value" else f"`{json.dumps(value)}`"
+        rows.append((f"`{name}`", "all" if len(kinds) == len(formats.KINDS) else ", ".join(kinds), shown, meaning))
+    return ["The options of the formats, in `options`:", "", *table(("option", "formats", "default", "meaning"), rows)]
 
 
 def heading(model: str) -> str:

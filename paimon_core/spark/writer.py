@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -80,21 +81,32 @@ def write_messages(
     tasks: int | None = None,
 ) -> list[CommitMessage]:
     """Write files for the rows of ``df`` on the workers; return the messages, whose commit makes the rows visible."""
-    _check_columns(df, table, kinds, order_by)
-    dropped = [c for c in order_by if c not in table.schema.by_name and c != kinds]
-    rows = _routed(df, table, tasks or int(df.sparkSession.conf.get("spark.sql.shuffle.partitions") or 1))
-    if order_by:
-        rows = rows.sortWithinPartitions(*[f"`{c}`" for c in order_by])
+    rows, dropped = routed_rows(df, table, kinds=kinds, order_by=order_by, tasks=tasks)
     reference = TableReference.of(table.context)
 
     def work(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         with TableWriter(reference.open(), ignore_existing=overwrites) as writer:
             for rows in gather(batches):
-                writer.write(rows.drop_columns([_ROUTE, *dropped]), kinds)
+                writer.write(rows.drop_columns(dropped), kinds)
             found = [m.to_bytes() for m in writer.flush()]
         yield pa.record_batch([pa.array(found, pa.binary())], names=["message"])
 
     return [CommitMessage.from_bytes(bytes(r["message"])) for r in rows.mapInArrow(work, "message binary").collect()]
+
+
+def routed_rows(
+    df: DataFrame, table: Table, *, kinds: str | None = None, order_by: Sequence[str] = (), tasks: int | None = None
+) -> tuple[DataFrame, list[str]]:
+    """Return the rows of ``df`` so that each bucket is in one task, ordered, and the columns that are not written.
+
+    A row with a null in a key is in some task. Raises as ``write_messages`` for columns that do not fit.
+    """
+    _check_columns(df, table, kinds, order_by)
+    dropped = [c for c in order_by if c not in table.schema.by_name and c != kinds]
+    rows = _routed(df, table, tasks or int(df.sparkSession.conf.get("spark.sql.shuffle.partitions") or 1))
+    if order_by:
+        rows = rows.sortWithinPartitions(*[f"`{c}`" for c in order_by])
+    return rows, [_ROUTE, *dropped]
 
 
 def _check_columns(df: DataFrame, table: Table, kinds: str | None, order_by: Sequence[str]) -> None:
@@ -128,9 +140,8 @@ def _routed(df: DataFrame, table: Table, tasks: int) -> DataFrame:
     partition = [F.col(f"`{k}`") for k in context.schema.partition_keys]
     spread = F.hash(*partition) if partition else F.lit(0)
     if expression is not None:
-        return df.withColumn(_ROUTE, F.pmod(spread + F.expr(expression), F.lit(tasks)).cast("int")).repartitionById(
-            tasks, _ROUTE
-        )
+        route = F.coalesce(F.pmod(spread + F.expr(expression), F.lit(tasks)).cast("int"), F.lit(0))
+        return df.withColumn(_ROUTE, route).repartitionById(tasks, _ROUTE)
     return _routed_by_arrow(df, table, spread, tasks)
 
 
@@ -141,9 +152,16 @@ def _routed_by_arrow(df: DataFrame, table: Table, spread: object, tasks: int) ->
 
     def bucket(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         context = reference.open()
+        fields = context.schema.select(keys)
         for batch in batches:
-            key_rows = conform(batch.select(keys), context.schema.select(keys))
-            yield batch.append_column(_BUCKET, pa.array(assign_buckets(key_rows, context)))
+            valid = np.ones(len(batch), bool)
+            for field in fields:
+                if not field.type.nullable:
+                    valid &= np.asarray(batch[field.name].is_valid().to_numpy(zero_copy_only=False))
+            buckets = np.zeros(len(batch), np.int32)  # the writer refuses the others
+            key_rows = conform(batch.select(keys).filter(pa.array(valid)), fields)
+            buckets[valid] = assign_buckets(key_rows, context)
+            yield batch.append_column(_BUCKET, pa.array(buckets))
 
     schema = StructType([*df.schema.fields, StructField(_BUCKET, IntegerType())])
     routed = df.mapInArrow(bucket, schema)

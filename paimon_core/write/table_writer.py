@@ -69,6 +69,8 @@ class TableWriter:
         self._bucket_counts: dict[bytes, int] = {}
         self._next_sequences: dict[tuple[bytes, int], int] = {}
         self._failed = False
+        self.rows_received = 0
+        """The rows that were put into buckets, before rows with the same key are merged, or that options ignore."""
 
     def write(self, data: Any, kinds: Any = None) -> None:
         """Add rows: any object with an Arrow stream; ``kinds`` is a column's name or a column of +I, -U, +U, -D.
@@ -117,7 +119,9 @@ class TableWriter:
         if options["ignore-update-before"]:
             ignored |= {RowKind.UPDATE_BEFORE}
         if ignored:
+            before = len(rows)
             rows = rows.filter(pc.invert(pc.is_in(rows[VALUE_KIND], pa.array(sorted(ignored), pa.int8()))))
+            self.rows_received += before - len(rows)
         retracts = RETRACTS.intersection(rows[VALUE_KIND].unique().to_pylist())
         if retracts:
             self._engine.check_retract(retracts)
@@ -159,6 +163,7 @@ class TableWriter:
                     self._add(part)
             else:
                 self._run_on_each(parts, self._add)
+            self.rows_received += sum(len(part.rows) for part in parts)
         self._make_room(0)
 
     def _shares(self, size: int) -> bool:

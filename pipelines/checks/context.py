@@ -14,7 +14,7 @@ from typing import Any
 from paimon_core.errors import CorruptTable
 from paimon_core.predicate import Predicate
 from paimon_core.table.view import TableView
-from pipelines.load_properties import ROWS_READ, ROWS_REJECTED, ROWS_WRITTEN, load_user
+from pipelines.load_properties import PARTITION_COUNT, ROWS_READ, ROWS_REJECTED, ROWS_WRITTEN, load_user
 
 _WITHOUT_ROWS = ("COMPACT", "ANALYZE")
 """The kinds of snapshots that do not change what a reader sees."""
@@ -30,6 +30,8 @@ class LoadRecord:
     rows_rejected: int
     snapshot_id: int
     committed_at: datetime
+    partitions: int | None = None
+    """The number of partitions that it read; None for a load that is not divided by partitions."""
 
 
 @dataclass(frozen=True)
@@ -89,15 +91,17 @@ def _history(table: TableView) -> list[dict[str, Any]]:
 
 
 def _record(table: str, snapshot: Mapping[str, Any]) -> LoadRecord:
-    figures = []
-    for name in (ROWS_READ, ROWS_WRITTEN, ROWS_REJECTED):
-        text = snapshot["properties"].get(name, "")
-        if not (text.isascii() and text.isdigit() and len(text) < 20):
-            raise CorruptTable(
-                f"{table}: snapshot {snapshot['snapshot_id']} has {name} = {text!r:.40}, not a number of rows",
-                table=table,
-                snapshot=snapshot["snapshot_id"],
-            )
-        figures.append(int(text))
-    read, written, rejected = figures
-    return LoadRecord(read, written, rejected, snapshot["snapshot_id"], snapshot["commit_time"])
+    read, written, rejected = (_figure(table, snapshot, name) for name in (ROWS_READ, ROWS_WRITTEN, ROWS_REJECTED))
+    partitions = _figure(table, snapshot, PARTITION_COUNT) if PARTITION_COUNT in snapshot["properties"] else None
+    return LoadRecord(read, written, rejected, snapshot["snapshot_id"], snapshot["commit_time"], partitions)
+
+
+def _figure(table: str, snapshot: Mapping[str, Any], name: str) -> int:
+    text = snapshot["properties"].get(name, "")
+    if text.isascii() and text.isdigit() and len(text) < 20:
+        return int(text)
+    raise CorruptTable(
+        f"{table}: snapshot {snapshot['snapshot_id']} has {name} = {text!r:.40}, not a whole number",
+        table=table,
+        snapshot=snapshot["snapshot_id"],
+    )

@@ -128,21 +128,31 @@ def _sums(context: CheckContext) -> str:
 def volume(check: VolumeCheck, context: CheckContext) -> Result:
     """Compare the rows that the last load wrote with the mean of the loads before it.
 
-    Passes with fewer than three earlier loads (or than ``loads``), and when these wrote no row.
+    A load of partitions is compared by its rows for each partition, and only with loads of partitions; a load of the
+    whole table with those of the whole table. Passes with fewer than three such loads (or than ``loads``), and when
+    these wrote no row.
     """
     if not context.history:
         return 0, "no load is recorded in the snapshots of the table"
     *before, last = context.history
-    before = before[-check.loads :]
-    wrote, earlier = many(last.rows_written, "row"), many(len(before), "load")
+    by_partition = last.partitions is not None
+    before = [load for load in before if (load.partitions is not None) == by_partition][-check.loads :]
+    each = f", {_rows(last):,.1f} for each of {last.partitions:,} partitions" if (last.partitions or 1) > 1 else ""
+    wrote, earlier = many(last.rows_written, "row") + each, many(len(before), "load")
     if len(before) < min(_FEW_LOADS, check.loads):
         return 0, f"the last load wrote {wrote}; {earlier} before it: too few to compare"
-    mean = sum(load.rows_written for load in before) / len(before)
-    wrote = f"the last load wrote {wrote}, the {earlier} before it {mean:,.1f} on average"
+    mean = sum(load.rows_written for load in before) / sum(load.partitions or 1 for load in before)
+    average = "on average for each partition" if by_partition else "on average"
+    wrote = f"the last load wrote {wrote}, the {earlier} before it {mean:,.1f} {average}"
     if mean == 0:
         return 0, f"{wrote}: no comparison is possible"
     low, high = check.min_ratio * mean, check.max_ratio * mean
     allowed = f"{check.min_ratio:g} to {check.max_ratio:g} times the average are allowed"
-    if low <= last.rows_written <= high:
+    if low <= _rows(last) <= high:
         return 0, f"{wrote}; {allowed}"
     return 1, f"{wrote}; only {allowed}"
+
+
+def _rows(load: LoadRecord) -> float:
+    """Return the rows that a load wrote, for each of its partitions."""
+    return load.rows_written / (load.partitions or 1)

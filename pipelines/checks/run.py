@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from paimon_core.errors import PaimonError
+from paimon_core.errors import PaimonError, StorageError
 from paimon_core.metadata.latest_snapshot import is_missing
 from paimon_core.table.view import TableView
 from pipelines.checks.context import CheckContext
@@ -57,13 +57,24 @@ def run_checks(
     *,
     context: CheckContext,
     spark: Spark | None = None,
+    raises: bool = False,
 ) -> list[Finding]:
-    """Evaluate some checks, see ``run_check``; all of them read the same snapshot, unless it expires meanwhile."""
-    return _checked(tuple(checks), spec, table, context, spark)
+    """Evaluate some checks, see ``run_check``; all of them read the same snapshot, unless it expires meanwhile.
+
+    ``raises``: raise StorageError instead of a failed check: what the storage could not tell is no answer about the
+    rows, and a load may be tried again.
+    """
+    return _checked(tuple(checks), spec, table, context, spark, raises=raises)
 
 
 def _checked(
-    checks: tuple[Check, ...], spec: TableSpec, table: TableView, context: CheckContext, spark: Spark | None
+    checks: tuple[Check, ...],
+    spec: TableSpec,
+    table: TableView,
+    context: CheckContext,
+    spark: Spark | None,
+    *,
+    raises: bool = False,
 ) -> list[Finding]:
     rows: Rows | None = None
     findings = []
@@ -76,6 +87,8 @@ def _checked(
                 if isinstance(error, PaimonError) and is_missing(error) and table.pinned is None and tries_left:
                     rows = None
                     continue
+                if isinstance(error, StorageError) and raises:
+                    raise
                 wrong, sentence = 1, f"cannot be evaluated: {_reason(error)}"
             findings.append(Finding(check.label, spec.name, wrong, sentence, check.severity))
             break

@@ -5,8 +5,10 @@
 
 from pipelines.lake.errors import SettingsError
 from pipelines.lake.folder import CONFIGS, ENVIRONMENT, FOLDER, ROOT, configs_folder, environments, load_settings
+from pipelines.lake.rejects import Rejects
 from pipelines.lake.settings import DagsterSettings, Settings, SparkSettings
-from pipelines.lake.table import Compaction, Rejects, Retention, TableSpec
+from pipelines.lake.table import TableSpec
+from pipelines.lake.upkeep import Compaction, Retention
 
 __all__ = [
     "CONFIGS",

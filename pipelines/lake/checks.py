@@ -108,7 +108,10 @@ class RowCountCheck(_Check):
 
 
 class VolumeCheck(_Check):
-    """The last load wrote between ``min_ratio`` and ``max_ratio`` times the mean rows of the loads before it."""
+    """The last load wrote between ``min_ratio`` and ``max_ratio`` times the mean rows of the loads before it.
+
+    Loads of partitions are compared by their rows for each partition.
+    """
 
     type: Literal["volume"]
     """The last load wrote about as many rows as those before it."""

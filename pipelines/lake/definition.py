@@ -6,6 +6,7 @@ the declaration is read, not when the first load creates the table.
 
 from __future__ import annotations
 
+import re
 from functools import cache
 
 import pyarrow as pa
@@ -13,17 +14,33 @@ import pyarrow as pa
 from paimon_core.catalog.definition import Definition
 from paimon_core.catalog.definition import check_definition as check_rules
 from paimon_core.catalog.names import new_name
-from paimon_core.errors import PaimonError
+from paimon_core.errors import InvalidRequest, PaimonError
 from paimon_core.metadata.context import TableContext
 from paimon_core.options import TableOptions
 from paimon_core.storage.open import open_storage
 from paimon_core.storage.storage import Storage
 from paimon_core.types import STRING_ROOTS, DataType, TypeRoot, parse_type
 from pipelines.column_types import type_object
-from pipelines.lake.errors import Key, SettingsError
+from pipelines.lake.errors import Key, SettingsError, nearest
 from pipelines.lake.table import TableSpec
 from pipelines.lake.yaml_file import YamlFile
 
+_NAMES = (*(root.value for root in TypeRoot if root is not TypeRoot.TIMESTAMP_LTZ), "STRING", "BYTES")
+_LTZ = "TIMESTAMP(3) WITH LOCAL TIME ZONE"
+_OTHER_NAMES = {
+    **dict.fromkeys(("INTEGER", "INT32", "INT4"), "INT"),
+    **dict.fromkeys(("LONG", "INT64", "INT8"), "BIGINT"),
+    **dict.fromkeys(("TEXT", "STR", "VARCHAR2"), "STRING"),
+    **dict.fromkeys(("NUMBER", "NUMERIC"), "DECIMAL"),
+    **dict.fromkeys(("DATETIME", "TIMESTAMP_NTZ"), "TIMESTAMP(3)"),
+    **dict.fromkeys(("TIMESTAMPTZ", "TIMESTAMP_LTZ"), _LTZ),
+    "BOOL": "BOOLEAN",
+    "FLOAT64": "DOUBLE",
+    "LIST": "ARRAY",
+    "STRUCT": "ROW",
+}
+"""Names of other systems for types of Paimon."""
+_UNKNOWN = re.compile(r"'(\w+).*' is not a data type", re.DOTALL)
 _DAYS = frozenset((TypeRoot.DATE, TypeRoot.TIMESTAMP, TypeRoot.TIMESTAMP_LTZ, *STRING_ROOTS))
 _FITS = {"hour": _DAYS - {TypeRoot.DATE}, "day": _DAYS, "week": _DAYS, "month": _DAYS}
 
@@ -60,6 +77,12 @@ def column_type(text: str) -> DataType:
     """Return the Paimon type of a declared column; raises InvalidRequest, UnsupportedFeature."""
     try:
         return parse_type(type_object(text))
+    except InvalidRequest as error:
+        if (found := _UNKNOWN.match(str(error))) is None:
+            raise
+        word = found[1].upper()
+        near = f"; did you mean {_OTHER_NAMES[word]}?" if word in _OTHER_NAMES else nearest(word, _NAMES)
+        raise InvalidRequest(f"{error}{near}") from None
     except RecursionError:
         raise PaimonError(f"{text[:40]!r}... has too many levels of nested types") from None
 

@@ -150,6 +150,8 @@ class _Found:
         if self.kind == "tuple_type" and get_args(_stripped(self.types[-1]))[:1] == (str,):
             must = "a name or a list of names"
         hint = _IN_WORDS.get(self.kind, "") if isinstance(self.value, bool | int | float | date) else ""
+        if self.kind == "string_type" and self.value is None and str(self.key[-1]).endswith((")", ">")):
+            hint = ": in braces, a type with a comma needs quotes"
         return f"{name} must be {must}, not {as_written(self.value)}{hint}"
 
     def _near(self, allowed: Sequence[str]) -> str:

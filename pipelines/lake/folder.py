@@ -17,8 +17,9 @@ from pipelines.lake.agreement import early_disagreements
 from pipelines.lake.definition import check_definition
 from pipelines.lake.errors import Key, SettingsError, sentence
 from pipelines.lake.model import Model
+from pipelines.lake.rejects import TABLE_NAME
 from pipelines.lake.settings import EnvironmentSettings, Settings
-from pipelines.lake.table import TABLE_NAME, TableSpec
+from pipelines.lake.table import TableSpec
 from pipelines.lake.variables import refuse_secrets, with_variables
 from pipelines.lake.yaml_file import YamlFile, read_yaml, shown
 

@@ -8,7 +8,9 @@ from pydantic import model_validator
 
 from pipelines.lake.model import Day, Model, Names, TimeZone
 
-BY_TIME = ("hour", "day", "week", "month")
+KEY_FORMATS = {"hour": "%Y-%m-%d-%H:%M", "day": "%Y-%m-%d", "week": "%Y-%m-%d", "month": "%Y-%m"}
+"""How the keys of partitions by time are written; a week is named by its first day, a Sunday."""
+BY_TIME = tuple(KEY_FORMATS)
 
 
 class Partitions(Model):
@@ -41,8 +43,10 @@ class Partitions(Model):
             raise ValueError("static partitions need values, their keys")
         if self.by != "static" and self.values:
             raise ValueError(f"partitions by {self.by} take no values: these are the keys of static partitions")
-        if not self.by_time and (self.start or self.end):
-            raise ValueError(f"{self.by} partitions take no start and no end: these belong to partitions by time")
+        if not self.by_time:
+            for key in ("start", "end", "timezone", "end_offset"):
+                if key in self.model_fields_set:
+                    raise ValueError(f"{self.by} partitions take no {key}: it belongs to partitions by time")
         if len(set(self.values)) < len(self.values):
             raise ValueError("values names a partition twice")
         if self.start is not None and self.end is not None and self.end < self.start:

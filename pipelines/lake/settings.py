@@ -54,7 +54,8 @@ class EnvironmentSettings(Model):
     dagster: DagsterSettings = DagsterSettings()
     """Retries, sensors, and the times of maintenance."""
     storage: Texts = Field(default={}, repr=False)
-    """Options of an object store (docs/storage.md). Every process reads them again; they are never sent or stored."""
+    """Options of an object store (docs/storage.md). They are never stored; only Spark tasks receive them, and print
+    ``***`` instead. Without credentials here, each machine uses its own."""
     landing_directory: str = ""
     """The directory of the files that ``source.fetch`` brings, which all workers can read; default:
     ``<warehouse>/landing`` on local disk."""

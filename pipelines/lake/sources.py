@@ -34,15 +34,16 @@ class FilesSource(Model):
     type: Literal["files"]
     """Files of a directory or an object store."""
     path: Annotated[str, Field(min_length=1)]
-    """A path or URL. ``*`` stands for any name; ``{date}`` and ``{month}`` for the partition; a relative path starts
-    at the folder of the declarations, or with ``fetch`` at the landing directory."""
+    """A path or URL. ``*`` stands for any name, ``**`` for any directories; ``{date}``, ``{month}``, ``{week}``,
+    ``{hour}`` or ``{name}`` for the partition. A relative path starts at the folder of the declarations, or with
+    ``fetch`` at the landing directory."""
     fetch: Annotated[str, AfterValidator(_optional_function)] = ""
     """``module:function``, called as ``function(step)`` before a load lists the files: it brings them into
     ``step.landing``, for example from a web service. A file must get its name when it is complete."""
     format: Literal["csv", "json", "jsonl", "parquet", "orc", "avro"] | None = None
     """The format of the files; default: the ending of ``path``."""
     options: dict[str, Any] = Field(default={})
-    """Options of the format, such as ``delimiter`` and ``null_value`` of csv."""
+    """Options of the format, such as ``delimiter`` and ``null_value`` of csv: see the table of options."""
     rename: Texts = Field(default={})
     """Column of the file to column of the table."""
     add: Mapping[str, Literal["partition", "file"]] = Field(default={})

@@ -10,101 +10,16 @@ from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from pipelines.lake.checks import Check
 from pipelines.lake.errors import Mistake, as_written, nearest
-from pipelines.lake.model import Cron, Model, Names, Texts, TimeZone
+from pipelines.lake.kinds import Kinds
+from pipelines.lake.model import Model, Names, Texts
 from pipelines.lake.partitions import Partitions
+from pipelines.lake.rejects import Rejects
+from pipelines.lake.schedule import Schedule, schedule_of
 from pipelines.lake.sources import DatabaseSource, FilesSource, PythonSource, Source, SqlSource
+from pipelines.lake.upkeep import Compaction, Retention
 
 Mode = Literal["upsert", "append", "overwrite-partitions", "overwrite", "changes"]
-TABLE_NAME = re.compile(r"\w+\.\w+")
 _EMAIL = re.compile(r"\b[A-Za-z0-9._%+-]+@[A-Za-z0-9.-]+\.[A-Za-z]{2,7}\b")
-_INSERTS, _UPDATES, _DELETES = ("+I", "I", "insert"), ("+U", "U", "update"), ("-D", "D", "delete")
-
-
-class Compaction(Model):
-    """When the sensor starts and stops compacting, in sorted runs (without a key: files) of the fullest bucket."""
-
-    start_at_runs: Annotated[int, Field(ge=1)] = 5
-    """From this number of runs, the table is compacted."""
-    stop_at_runs: Annotated[int, Field(ge=1)] = 1
-    """At this number of runs, compacting ends."""
-
-    @model_validator(mode="after")
-    def _in_order(self) -> Compaction:
-        if self.start_at_runs <= self.stop_at_runs:
-            raise ValueError(
-                f"start_at_runs {self.start_at_runs} must be greater than stop_at_runs {self.stop_at_runs}"
-            )
-        return self
-
-
-class Retention(Model):
-    """What the nightly and weekly maintenance keeps."""
-
-    keep_snapshots: Annotated[int, Field(ge=1)] = 10
-    """The number of latest snapshots that never expire."""
-    keep_hours: Annotated[int, Field(ge=0)] = 24
-    """Younger snapshots do not expire, in hours."""
-    keep_tags_days: Annotated[int, Field(ge=0)] = 30
-    """Younger nightly tags do not expire, in days."""
-    orphans_older_than_hours: Annotated[int, Field(ge=0)] = 24
-    """Unreferenced files older than this are swept; it must exceed the time of any job from writing to its commit."""
-    keep_quarantine_days: Annotated[int, Field(ge=0)] = 7
-    """How long a sweep can be undone, in days."""
-    spark_from_files: Annotated[int, Field(ge=1)] = 10_000
-    """The number of files from which a clean-up runs as Spark tasks."""
-
-
-def _table_name(value: str) -> str:
-    if value and not TABLE_NAME.fullmatch(value):
-        raise ValueError(f"must be <database>.<table>, not {value!r:.80}")
-    return value
-
-
-class Rejects(Model):
-    """Which share of a load's rows may be rejected; above it, nothing is committed."""
-
-    max_share: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)] = 0.0
-    """The greatest share of rejected rows, from 0 to 1."""
-    table: Annotated[str, AfterValidator(_table_name)] = ""
-    """The table of rejected rows; default: ``<table>__rejects``."""
-
-
-class Kinds(Model):
-    """The column that says whether a row inserts, updates or deletes, and its values for each."""
-
-    column: str
-    """The column."""
-    insert: Names = _INSERTS
-    """The values of rows that are inserted."""
-    update: Names = _UPDATES
-    """The values of rows that replace a row with the same key."""
-    delete: Names = _DELETES
-    """The values of rows that delete the row with their key."""
-
-    @model_validator(mode="after")
-    def _distinct(self) -> Kinds:
-        values = [*self.insert, *self.update, *self.delete]
-        for value in values:
-            if values.count(value) > 1:
-                raise ValueError(f"the value {value!r:.40} has two meanings")
-        return self
-
-
-class Schedule(Model):
-    """When a table is loaded: by a cron expression, when its inputs change, or when files arrive."""
-
-    cron: Annotated[Cron, Field(validate_default=False)] = ""
-    """A cron expression, such as ``0 5 * * *`` for every day at five."""
-    timezone: TimeZone = "UTC"
-    """The time zone of ``cron``."""
-    on: Literal["inputs", "files"] | None = None
-    """``inputs``: when an input changed; ``files``: when files arrive."""
-
-    @model_validator(mode="after")
-    def _one_trigger(self) -> Schedule:
-        if bool(self.cron) == (self.on is not None):
-            raise ValueError("a schedule needs either cron or on")
-        return self
 
 
 def _columns(value: Any) -> Any:
@@ -117,13 +32,6 @@ def _columns(value: Any) -> Any:
 def _partitions(value: Any) -> Any:
     """Return None for the word ``none``, and a mapping for one word, such as ``dynamic``."""
     return None if value == "none" else {"by": value} if isinstance(value, str) else value
-
-
-def _schedule(value: Any) -> Any:
-    """Return a mapping for one text, a cron expression."""
-    if not isinstance(value, str | Mapping | None):
-        raise ValueError(f"must be a cron expression in quotes or a mapping, not {as_written(value)}")
-    return {"cron": value} if isinstance(value, str) else value
 
 
 def _owners(value: tuple[str, ...]) -> tuple[str, ...]:
@@ -148,7 +56,7 @@ class TableSpec(Model):
     primary_key: Names = ()
     """The columns that identify a row; a new row replaces the one with the same key."""
     natural_key: Names = ()
-    """The columns that are unique in a table without a primary key; loads and checks use them."""
+    """The columns that are unique in a table without a primary key, for the check ``unique``; loads do not use them."""
     partition_by: Names = ()
     """The columns whose values divide the files of the table into directories."""
     options: Texts = Field(default={})
@@ -168,8 +76,9 @@ class TableSpec(Model):
     kinds: Kinds | None = None
     """The column that says whether a row inserts, updates or deletes."""
     order_by: Names = ()
-    """The columns that order rows with the same key; without them and without sequence.field, later files win."""
-    schedule: Annotated[Schedule | None, BeforeValidator(_schedule, json_schema_input_type=str | Schedule | None)] = (
+    """The columns that order rows with the same primary key; without them and without the option ``sequence.field``,
+    later files win. A query or a function may order by columns that the table does not have."""
+    schedule: Annotated[Schedule | None, BeforeValidator(schedule_of, json_schema_input_type=str | Schedule | None)] = (
         None
     )
     """When the table is loaded: a cron expression, or a mapping."""
@@ -261,6 +170,7 @@ class TableSpec(Model):
         self._check_keys()
         self._check_mode()
         self._check_schedule()
+        self._check_effects()
         labels = [check.label for check in self.checks]
         for number, label in enumerate(labels):
             if label in labels[:number]:
@@ -330,6 +240,19 @@ class TableSpec(Model):
                 "must be true for a table with a source: a job compacts and expires it", "options", "write-only"
             )
 
+    def _check_effects(self) -> None:
+        """Refuse keys that would have no effect."""
+        if self.order_by and not self.primary_key:
+            raise Mistake("needs a primary_key: only rows with the same key are ordered", "order_by")
+        field = self.options.get("sequence.field")
+        if self.order_by and field is not None and field.replace(" ", "") != ",".join(self.order_by):
+            raise Mistake(f"is {field}, and order_by is {', '.join(self.order_by)}", "options", "sequence.field")
+        if self.source is None and self.model_fields_set & {"rejects", "kinds", "order_by", "mode"}:
+            key = next(key for key in ("rejects", "kinds", "order_by", "mode") if key in self.model_fields_set)
+            raise Mistake("needs a source: it says how loads write", key)
+        if isinstance(self.source, SqlSource) and self.source.read == "partition" and self.partitions is None:
+            raise Mistake("partition needs partitions, which divide the loads", "source", "read")
+
     def _check_schedule(self) -> None:
         if self.schedule is None:
             return
@@ -349,6 +272,13 @@ class TableSpec(Model):
         yield ("partition_by",), self.partition_by
         if self.partitions is not None and self.partitions.column:
             yield ("partitions", "column"), (self.partitions.column,)
+        if isinstance(self.source, FilesSource):
+            yield ("source", "rename"), tuple(self.source.rename.values())
+            for column in self.source.add:
+                filled = "source.rename" if column in self.source.rename.values() else ""
+                if filled:
+                    raise Mistake(f"{filled} gives this column to the rows too", "source", "add", column)
+                yield ("source", "add", column), (column,)
         for number, check in enumerate(self.checks):
             for name in ("columns", "column"):
                 if found := getattr(check, name, ()):

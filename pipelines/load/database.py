@@ -12,14 +12,14 @@ import contextlib
 import hashlib
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pipelines.lake.sources import DatabaseSource
 from pipelines.load.ledger import KEY, WATERMARK
 from pipelines.load.replacement import replacement
 from pipelines.load.row_shape import RowShape, shape_of
 from pipelines.load.step import LoadStep, PlannedLoad
-from pipelines.load.write_tasks import Parsed, ReadPart, Written, write_parts
+from pipelines.load.write_tasks import ReadPart, Written, write_parts
 from pipelines.protocol import PipelineError
 from pipelines.sources.database import Connection, Database, open_database
 from pipelines.sources.database_rows import DatabaseRows, found_column, postgresql_type, rows_of_database
@@ -35,6 +35,7 @@ from pipelines.sources.database_sql import (
 )
 from pipelines.sources.files.columns import required_columns
 from pipelines.sources.files.listing import SourceFile
+from pipelines.sources.files.rejects import Parsed
 
 _KINDS = {
     **dict.fromkeys(("int2", "int4", "int8"), "int"),
@@ -157,7 +158,7 @@ def _reader(database: Database, rows: DatabaseRows, shape: RowShape, snapshot: s
         with database.connected(snapshot) as connection:
             for batch in connection.batches(payload.decode()):
                 parsed = rows.parsed(batch)
-                yield shape.table_rows(parsed.rows, SourceFile(database.name, 0, "", "")), parsed.rejects
+                yield replace(parsed, rows=shape.table_rows(parsed.rows, SourceFile(database.name, 0, "", "")))
 
     return read
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
 from pipelines.lake import TableSpec
 from pipelines.lake.sources import FilesSource
 from pipelines.load.ledger import LoadedFiles
-from pipelines.protocol import PipelineError
+from pipelines.load.partition_keys import is_later, is_outside
+from pipelines.protocol import PipelineError, some
 from pipelines.sources.files.listing import SourceFile
 
 
@@ -23,6 +25,10 @@ class FilePlan:
     """Files that changed after they were loaded."""
     loaded: int = 0
     """The number of files that are unchanged since they were loaded."""
+    outside: tuple[SourceFile, ...] = ()
+    """Files that are left out because the declaration does not have their partition."""
+    early: tuple[SourceFile, ...] = ()
+    """Files that are left out because their partition does not exist yet, such as that of the current day."""
 
     @property
     def details(self) -> dict[str, str | int | float]:
@@ -30,9 +36,32 @@ class FilePlan:
         told: dict[str, str | int | float] = {"files_read": len(self.files), "files_loaded_before": self.loaded}
         for name, files in (("late_files", self.late), ("changed_files", self.changed)):
             if files:
-                more = f" and {len(files) - 5} more" if len(files) > 5 else ""
-                told[name] = ", ".join(file.path for file in files[:5]) + more
+                told[name] = some([file.path for file in files])
+        for name, files in (("files_outside_of_partitions", self.outside), ("files_of_later_partitions", self.early)):
+            if files:
+                told[name] = f"{len(files)}: {some([file.path for file in files])}"
         return told
+
+
+def split_files(
+    spec: TableSpec, found: Sequence[SourceFile], now: datetime | None = None
+) -> tuple[list[SourceFile], list[SourceFile], list[SourceFile]]:
+    """Return the files of declared partitions, those of others, and those of partitions that do not exist at ``now``.
+
+    Without ``now``, the last ones are among the first. A file whose path names no partition is among the first.
+    """
+    said = spec.partitions
+    kept, outside, early = [], list[SourceFile](), list[SourceFile]()
+    for file in found:
+        if said is None or file.partition is None:
+            kept.append(file)
+        elif is_outside(said, file.partition, spec.name):
+            outside.append(file)
+        elif now is not None and is_later(said, file.partition, spec.name, now):
+            early.append(file)
+        else:
+            kept.append(file)
+    return kept, outside, early
 
 
 def plan_files(
@@ -43,7 +72,7 @@ def plan_files(
     Where the rows of a load replace partitions, or everything, all files of these partitions are read as soon as one of
     them is. Raises PipelineError for a changed file when the declaration says ``changed: fail``.
     """
-    states = {file: loaded.state(file.path, file.version) for file in found}
+    states = {file: loaded.state(file.ledger_name, file.version) for file in found}
     known = {file.partition for file, state in states.items() if state != "new" and file.partition is not None}
     late = tuple(f for f, state in states.items() if state == "new" and f.partition in known)
     changed = tuple(f for f, state in states.items() if state == "changed")

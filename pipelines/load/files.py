@@ -4,21 +4,26 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
 
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from paimon_core.storage.secret import Secret
 from pipelines.lake.sources import FilesSource
-from pipelines.load.file_plan import FilePlan, plan_files
+from pipelines.load.file_plan import FilePlan, plan_files, split_files
 from pipelines.load.ledger import FILES, MOST_FILES, TOTAL, LoadedFiles
 from pipelines.load.replacement import replacement
 from pipelines.load.row_shape import shape_of
 from pipelines.load.source_files import fetch_files, file_kind, source_files
 from pipelines.load.step import LoadStep, PlannedLoad
-from pipelines.load.write_tasks import Parsed, Written, write_parts
-from pipelines.protocol import PipelineError
+from pipelines.load.write_tasks import Written, write_parts
+from pipelines.load_properties import PARTITION_COUNT
+from pipelines.protocol import PipelineError, some
 from pipelines.sources.files.listing import SourceFile
 from pipelines.sources.files.reading import read_split
+from pipelines.sources.files.rejects import Parsed
 from pipelines.sources.files.splits import FileSplit, pack, plan_splits
 
 TASK_BYTES = 32 << 20
@@ -36,22 +41,26 @@ class FileLoads:
     def plan(self, step: LoadStep) -> PlannedLoad | Sequence[str]:
         """Return the load of the files that the ledger does not have."""
         fetch_files(step.settings, step.spec, self._source, step.partitions)
-        found = source_files(step.settings, self._source, step.partitions)
+        listed = source_files(step.settings, self._source, step.partitions)
+        found, outside, early = split_files(step.spec, listed, datetime.now(UTC))
         plan = plan_files(step.spec, self._source, found, step.ledger.files, reload=step.reload)
+        plan = replace(plan, outside=tuple(outside), early=tuple(early))
         if not plan.files:
             return [self._nothing(step, plan)]
-        loaded = [(file.path, file.version) for file in plan.files]
+        loaded = [(file.ledger_name, file.version) for file in plan.files]
         total = len(step.ledger.files.with_files(loaded).versions)
         if total > MOST_FILES:
             raise PipelineError(
                 f"{step.spec.name}: its loads would have {total:,} files, and the ledger of a table has at most "
                 f"{MOST_FILES:,}: divide the source into several tables, or join its files"
             )
+        partitions = sorted({file.partition for file in plan.files if file.partition is not None})
+        counted = {PARTITION_COUNT: str(len(partitions))} if partitions else {}
         return PlannedLoad(
             lambda: self._write(step, plan.files),
-            {FILES: LoadedFiles().with_files(loaded).to_text(), TOTAL: str(total)},
+            {FILES: LoadedFiles().with_files(loaded).to_text(), TOTAL: str(total), **counted},
             plan.details,
-            replacement(step, step.partitions or sorted({f.partition for f in plan.files if f.partition is not None})),
+            replacement(step, step.partitions or partitions),
         )
 
     def _nothing(self, step: LoadStep, plan: FilePlan) -> str:
@@ -59,6 +68,14 @@ class FileLoads:
         kept = [
             f"{len(files)} {word} not loaded"
             for files, word in ((plan.changed, "changed"), (plan.late, "late"))
+            if files
+        ]
+        kept += [
+            f"{len(files)} left out, because {why} ({some([file.path for file in files])})"
+            for files, why in (
+                (plan.outside, "their partitions are not declared"),
+                (plan.early, "their partitions do not exist yet"),
+            )
             if files
         ]
         if plan.loaded or kept:
@@ -72,12 +89,13 @@ class FileLoads:
         shape = shape_of(step.spec, source, step.table)
         tasks = min(MOST_TASKS, _parallelism(session), 1 + sum(file.size for file in files) // TASK_BYTES)
         parts = [_to_payload(group) for group in pack(plan_splits(files, kind), tasks)]
-        options = dict(step.settings.storage_for(source.path))
+        sealed = {name: Secret(text) for name, text in step.settings.storage_for(source.path).items()}
 
         def read(payload: bytes) -> Iterator[Parsed]:
+            options = {name: text.reveal() for name, text in sealed.items()}
             for split in _from_payload(payload):
                 for parsed in read_split(split, kind, shape.file_schema, shape.rules, options):
-                    yield shape.table_rows(parsed.rows, split.file), parsed.rejects
+                    yield replace(parsed, rows=shape.table_rows(parsed.rows, split.file))
 
         return write_parts(
             session, parts, read, step.table, step.rejects, kinds=shape.kinds_column, overwrites=step.replaces

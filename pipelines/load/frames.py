@@ -15,26 +15,28 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 from pyspark import cloudpickle
 from pyspark.sql import DataFrame
 
 from paimon_core.metadata.commit_message import position_of
 from paimon_core.spark import read_spark
-from paimon_core.spark.writer import write_messages
+from paimon_core.spark.writer import routed_rows
 from paimon_core.table.table import Table
-from pipelines.lake import SettingsError, TableSpec
+from pipelines.lake import SettingsError
 from pipelines.lake.functions import function_of
 from pipelines.lake.sources import PythonSource, SqlSource
-from pipelines.lake.table import Kinds
 from pipelines.load.changes import changed_rows
 from pipelines.load.content_version import content_version
+from pipelines.load.frame_shape import FrameShape
 from pipelines.load.ledger import INPUTS, KEY
 from pipelines.load.partition_keys import rows_of
 from pipelines.load.replacement import replacement
 from pipelines.load.step import LoadStep, PlannedLoad
-from pipelines.load.write_tasks import Written, row_count
+from pipelines.load.write_tasks import Written, write_frame
 from pipelines.protocol import KIND, PipelineError
 from pipelines.sources.column_lineage import InputView, column_lineage
+from pipelines.sources.files.rejects import Parsed
 from pipelines.sources.user_step import UserStep
 from pipelines.sources.views import QueryResult, query_result
 from pipelines.tables import open_table
@@ -57,7 +59,7 @@ class SqlLoads:
         views = {
             view: InputView(name, frozenset(inputs[name].arrow_schema.names)) for view, name in result.views.items()
         }
-        return replace(write_frame(step, result.frame), lineage=column_lineage(result.frame, views))
+        return replace(_write(step, result.frame), lineage=column_lineage(result.frame, views))
 
     def _query(self, step: LoadStep) -> str:
         if not self._source.file:
@@ -107,7 +109,7 @@ class PythonLoads:
                 )
             return made
 
-        return _plan(step, inputs, f"{self._source.function} {step.run_key}", lambda: write_frame(step, frame()))
+        return _plan(step, inputs, f"{self._source.function} {step.run_key}", lambda: _write(step, frame()))
 
     def _function(self, step: LoadStep) -> Callable[..., Any]:
         """Return the function; Spark tasks receive its module by value, because they cannot import it."""
@@ -175,23 +177,18 @@ def _digest(value: object) -> str:
     return hashlib.sha256(json.dumps(value).encode()).hexdigest()[:16]
 
 
-def write_frame(step: LoadStep, frame: DataFrame) -> Written:
-    """Write the rows of a DataFrame; the counts are those of the written files."""
-    kinds = None
-    if step.spec.kinds is not None:
-        frame, kinds = _with_kinds(frame, step.spec, step.spec.kinds), KIND
-    messages = write_messages(frame, step.table, kinds=kinds, order_by=step.spec.order_by, overwrites=step.replaces)
-    return Written(tuple(messages), (), row_count(messages), row_count(messages))
+def _write(step: LoadStep, frame: DataFrame) -> Written:
+    """Write the rows of a DataFrame that fit, and the others as rejects."""
+    spec, source = step.spec, step.spec.source
+    assert isinstance(source, SqlSource | PythonSource)
+    kinds = None if spec.kinds is None else spec.kinds.column
+    if kinds is not None and kinds not in frame.columns:
+        raise PipelineError(f"{spec.name}: kinds.column {kinds!r} is not a column of the rows")
+    name = source.function if isinstance(source, PythonSource) else source.file or f"query of {spec.name}"
+    shape = FrameShape(name, tuple(step.table.schema.fields), spec.kinds)
+    rows, dropped = routed_rows(frame, step.table, kinds=kinds, order_by=spec.order_by)
 
+    def parse(found: pa.Table) -> Parsed:
+        return shape.parsed(found.drop_columns(dropped))
 
-def _with_kinds(frame: DataFrame, spec: TableSpec, kinds: Kinds) -> DataFrame:
-    """Add the column of kinds +I, +U and -D; a row with another value fails the job."""
-    from pyspark.sql import functions as f
-
-    if kinds.column not in frame.columns:
-        raise PipelineError(f"{spec.name}: kinds.column {kinds.column!r} is not a column of the rows")
-    given = f.col(f"`{kinds.column}`")
-    wrong = f.raise_error(f.concat(f.lit(f"{spec.name}: column {kinds.column} has an unknown kind "), given))
-    value = f.when(given.isin(*kinds.insert), "+I").when(given.isin(*kinds.update), "+U")
-    frame = frame.withColumn(KIND, value.when(given.isin(*kinds.delete), "-D").otherwise(wrong))
-    return frame if kinds.column in spec.columns else frame.drop(kinds.column)
+    return write_frame(rows, parse, step.table, step.rejects, kinds=kinds and KIND, overwrites=step.replaces)

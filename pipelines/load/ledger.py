@@ -32,7 +32,7 @@ from pipelines.protocol import PipelineError
 
 FILES, TOTAL, ALL = "pipeline.files", "pipeline.files-total", "pipeline.files-all"
 KEY, INPUTS, WATERMARK, ATTEMPT = "pipeline.key", "pipeline.inputs", "pipeline.watermark", "pipeline.attempt"
-KEYS, PARTITIONS = "pipeline.keys-all", "pipeline.partitions"
+KEYS = "pipeline.keys-all"
 STEP = "pipeline.step"
 CARRIED = "carry-on"
 """The step of a snapshot that carries entries on."""
@@ -153,18 +153,19 @@ class LoadSnapshot:
 
 def loads_of(table: Table, loaded: str = "") -> list[LoadSnapshot]:
     """Return the snapshots of loads of the table ``loaded`` (default: this one) that have not expired, oldest first."""
-    return _loads_in(table.inspect.snapshots(), loaded or table.name)
+    return loads_in(table.inspect.snapshots(), loaded or table.name)
 
 
-def read_ledger(table: Table, *, accept_gaps: bool = False) -> Ledger:
+def read_ledger(table: Table, *, accept_gaps: bool = False, found: pa.Table | None = None) -> Ledger:
     """Read the ledger from the snapshots of a table, with what is left when ``accept_gaps``.
 
+    ``found`` are its snapshots, where the caller has just listed them.
     Snapshots that an expiry carries on and deletes during the read are read again. Raises PipelineError when entries
     are damaged, or missing.
     """
-    ledger = _read(table)
+    ledger = _read(table, table.inspect.snapshots() if found is None else found)
     if ledger.gap:
-        ledger = _read(table)
+        ledger = _read(table, table.inspect.snapshots())
     if ledger.gap and not accept_gaps:
         raise PipelineError(
             f"{ledger.gap}. Nothing is loaded, as it could be loaded twice: expire this table only with "
@@ -193,7 +194,7 @@ def carry_to(table: Table, snapshot_id: int, *, begin: bool = False) -> Snapshot
 def _carry(table: Table, stays: Callable[[int], bool], begin: bool) -> Snapshot | None:
     for _ in range(_TRIES):
         found = table.inspect.snapshots()
-        loads = _loads_in(found, table.name)
+        loads = loads_in(found, table.name)
         if not loads:
             begins = begin and _first(found) == 1 and not stays(1)
             if not begins or not table.options["commit.force-create-snapshot"]:
@@ -231,7 +232,8 @@ def _commit_entries(table: Table, ledger: Ledger) -> Snapshot | None:
     return snapshot if (snapshot.properties or {}).get(STEP) == CARRIED else None
 
 
-def _loads_in(found: pa.Table, loaded: str) -> list[LoadSnapshot]:
+def loads_in(found: pa.Table, loaded: str) -> list[LoadSnapshot]:
+    """Return the snapshots of loads of a table among ``inspect.snapshots()``, oldest first."""
     found = found.filter(pc.equal(found["commit_user"], load_user(loaded)))
     columns = [found[name].to_pylist() for name in ("snapshot_id", "commit_identifier", "properties")]
     return [LoadSnapshot(number, load, dict(said or ())) for number, load, said in zip(*columns, strict=True)]
@@ -241,9 +243,8 @@ def _first(found: pa.Table) -> int | None:
     return found["snapshot_id"][0].as_py() if found.num_rows else None
 
 
-def _read(table: Table) -> Ledger:
-    found = table.inspect.snapshots()
-    loads = _loads_in(found, table.name)
+def _read(table: Table, found: pa.Table) -> Ledger:
+    loads = loads_in(found, table.name)
     ledger = _ledger(table.name, loads)
     known, first = len(ledger.files.versions), _first(found)
     if known < ledger.total:

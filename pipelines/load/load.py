@@ -28,13 +28,13 @@ from pipelines.load.database import DatabaseLoads
 from pipelines.load.done import mark_loaded
 from pipelines.load.files import FileLoads
 from pipelines.load.frames import PythonLoads, SqlLoads
-from pipelines.load.ledger import PARTITIONS, STEP, read_ledger
+from pipelines.load.ledger import STEP, loads_in, read_ledger
 from pipelines.load.partition_keys import check_key, rows_of
-from pipelines.load.rejects import check_share, entry, newest_number, open_rejects, publish_rejects
+from pipelines.load.rejects import MESSAGES, check_share, entry, newest_number, open_rejects, publish_rejects
 from pipelines.load.step import LoadStep, PlannedLoad, TableSource
 from pipelines.load.write_tasks import Written
-from pipelines.load_properties import ROWS_READ, ROWS_REJECTED, ROWS_WRITTEN
-from pipelines.protocol import AuditFailed, PipelineError, StepResult, plain
+from pipelines.load_properties import PARTITION_COUNT, PARTITIONS, ROWS_READ, ROWS_REJECTED, ROWS_WRITTEN
+from pipelines.protocol import AuditFailed, PipelineError, StepResult, plain, some
 from pipelines.session import Spark
 from pipelines.sources.table_names import named_tables
 from pipelines.tables import open_table, result_of, state_of
@@ -70,8 +70,10 @@ def load_table(
     before = state_of(table)
     for _ in range(_TRIES):
         rejects = open_rejects(settings, spec)
-        publish_rejects(table, rejects)
-        ledger = read_ledger(table, accept_gaps=reload and keys is None)
+        snapshots = table.inspect.snapshots()
+        if any(MESSAGES in load.properties for load in loads_in(snapshots, name)):
+            publish_rejects(table, rejects)
+        ledger = read_ledger(table, accept_gaps=reload and keys is None, found=snapshots)
         number = 1 + max(ledger.number, newest_number(rejects, name))
         step = LoadStep(spark, settings, spec, table, rejects, ledger, number, keys, run_key, reload)
         plan = source.plan(step)
@@ -82,9 +84,15 @@ def load_table(
             snapshot, written, findings = _load(step, plan, properties)
         except NumberTaken:
             continue
-        publish_rejects(table, rejects)
+        if written.rejects:
+            publish_rejects(table, rejects)
         _mark(step, again=True)
-        counts = {"rows_read": written.rows_read, "rows_rejected": written.rows_rejected}
+        counts: dict[str, str | int | float] = {
+            "rows_read": written.rows_read,
+            "rows_rejected": written.rows_rejected,
+        }
+        if written.ignored_columns:
+            counts["ignored_columns"] = some(written.ignored_columns)
         result = result_of("load", table, before, started, commits=[snapshot.id], details={**plan.details, **counts})
         return replace(result, findings=findings, column_lineage=written.lineage)
     raise CommitConflict(f"{name}: {_TRIES} tries lost against other loads of this table: load it again later")
@@ -120,7 +128,7 @@ def _load(
         ROWS_READ: str(written.rows_read),
         ROWS_WRITTEN: str(written.rows_written),
         ROWS_REJECTED: str(written.rows_rejected),
-        **({PARTITIONS: json.dumps(step.partitions)} if step.partitions is not None else {}),
+        **_partitions(step),
         **plan.entries,
         **step.ledger.repair(plan.entries),
         **entry(written.rejects, step.rejects),
@@ -139,6 +147,12 @@ def _load(
     return snapshot, written, tuple(findings)
 
 
+def _partitions(step: LoadStep) -> dict[str, str]:
+    if step.partitions is None:
+        return {}
+    return {PARTITIONS: json.dumps(step.partitions), PARTITION_COUNT: str(len(step.partitions))}
+
+
 def _audit(step: LoadStep, findings: list[Finding]) -> Audit | None:
     """Return the checks that must pass before the load is published, which add to ``findings``; None without such."""
     if not any(check.block for check in step.spec.checks):
@@ -151,7 +165,7 @@ def _audit(step: LoadStep, findings: list[Finding]) -> Audit | None:
         others = {name: open_table(step.settings, name) for name in _named_in_checks(step)}
         context = CheckContext(where=where, now=datetime.now(UTC), history=load_records(table), tables=others)
         blocking = [check for check in step.spec.checks if check.block]
-        findings[:] = run_checks(blocking, step.spec, table, context=context, spark=step.spark)
+        findings[:] = run_checks(blocking, step.spec, table, context=context, spark=step.spark, raises=True)
         return [f"{f.audit}: {f.sentence}" for f in findings if not f.passed and f.severity == "error"]
 
     return audit

@@ -11,32 +11,40 @@ from paimon_core.predicate import Predicate
 from paimon_core.table.view import TableView
 from paimon_core.types import TypeRoot
 from pipelines.lake import TableSpec
-from pipelines.lake.partitions import Partitions
+from pipelines.lake.partitions import KEY_FORMATS, Partitions
 from pipelines.protocol import PipelineError
 
-FORMATS = {"hour": "%Y-%m-%d-%H:%M", "day": "%Y-%m-%d", "week": "%Y-%m-%d", "month": "%Y-%m"}
-"""How the keys of partitions by time are written; a week is named by its first day, a Sunday."""
+
+def is_outside(partitions: Partitions, key: str, table: str) -> bool:
+    """Whether the declaration does not have a key at any time; raises PipelineError for a text that is no key."""
+    if partitions.by_time:
+        begin = window(partitions, key, table)[0].date()
+        return bool((partitions.start and begin < partitions.start) or (partitions.end and begin > partitions.end))
+    return partitions.by == "static" and key not in partitions.values
+
+
+def is_later(partitions: Partitions, key: str, table: str, now: datetime) -> bool:
+    """Whether the partition of a key begins to exist after ``now``, a time with a zone."""
+    return partitions.by_time and _exists_from(partitions, *window(partitions, key, table)) > now
 
 
 def check_key(partitions: Partitions, key: str, table: str, now: datetime | None = None) -> None:
     """Raise PipelineError for a key that the declaration does not have at ``now``, a time with a zone."""
-    if partitions.by_time:
-        begin, end = window(partitions, key, table)
-        first, last = partitions.start, partitions.end
-        if (first and begin.date() < first) or (last and begin.date() > last):
-            raise PipelineError(f"{table} has no partition {key}: its partitions run from {first} to {last or 'now'}")
-        if _exists_from(partitions, begin, end) > (now or datetime.now(UTC)):
-            raise PipelineError(
-                f"{table} has no partition {key} yet: the {partitions.by} ends at {end} in {partitions.timezone}, and "
-                f"end_offset is {partitions.end_offset}"
-            )
-    elif partitions.by == "static" and key not in partitions.values:
-        raise PipelineError(f"{table} has no partition {key!r}: its partitions are {', '.join(partitions.values)}")
+    if is_outside(partitions, key, table):
+        if not partitions.by_time:
+            raise PipelineError(f"{table} has no partition {key!r}: its partitions are {', '.join(partitions.values)}")
+        run = f"{partitions.start} to {partitions.end or 'now'}"
+        raise PipelineError(f"{table} has no partition {key}: its partitions run from {run}")
+    if is_later(partitions, key, table, now or datetime.now(UTC)):
+        raise PipelineError(
+            f"{table} has no partition {key} yet: the {partitions.by} ends at {window(partitions, key, table)[1]} in "
+            f"{partitions.timezone}, and end_offset is {partitions.end_offset}"
+        )
 
 
 def window(partitions: Partitions, key: str, table: str) -> tuple[datetime, datetime]:
     """Return the begin and the end (exclusive) of a partition by time, in its time zone but without a zone."""
-    form = FORMATS[partitions.by]
+    form = KEY_FORMATS[partitions.by]
     try:
         begin = datetime.strptime(key, form)
         end = _moved(begin, partitions.by, 1)
@@ -103,7 +111,7 @@ def _between(
         zone = ZoneInfo(partitions.timezone)
         return (col(column) >= begin.replace(tzinfo=zone)) & (col(column) < end.replace(tzinfo=zone))
     if root in (TypeRoot.VARCHAR, TypeRoot.CHAR):
-        form = FORMATS[partitions.by]
+        form = KEY_FORMATS[partitions.by]
         return (col(column) >= begin.strftime(form)) & (col(column) < end.strftime(form))
     raise PipelineError(f"{table}: partitions.column {column!r} is {root}; it must be a date, a timestamp or a text")
 

@@ -15,8 +15,8 @@ import pyarrow.compute as pc
 from paimon_core.table.table import Table
 from paimon_core.types import parse_type
 from pipelines.lake import TableSpec
+from pipelines.lake.kinds import Kinds
 from pipelines.lake.sources import DatabaseSource, FilesSource
-from pipelines.lake.table import Kinds
 from pipelines.protocol import KIND, PipelineError
 from pipelines.sources.files.columns import RowRules, accepting, arrow_field
 from pipelines.sources.files.listing import SourceFile

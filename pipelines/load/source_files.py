@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from pipelines.lake import Settings, SettingsError, TableSpec
 from pipelines.lake.functions import function_of
@@ -14,14 +15,27 @@ from pipelines.sources.files.listing import SourceFile, list_files, partition_fi
 
 
 def source_files(settings: Settings, source: FilesSource, partitions: Sequence[str] | None) -> list[SourceFile]:
-    """List the files of a source, sorted by path: those of the partitions when the path has a place for them."""
+    """List the files of a source, sorted by path: those of the partitions when the path has a place for them.
+
+    Where ``source.path`` is relative, ledgers name the files by it, so that the folder can be moved.
+    """
     pattern = source.path
-    if "://" not in pattern and not pattern.startswith("/"):
-        pattern = str((settings.landing if source.fetch else settings.folder) / pattern)
+    root = settings.landing if source.fetch else settings.folder
+    is_relative = "://" not in pattern and not pattern.startswith("/")
+    if is_relative:
+        pattern = _escaped(f"{root}/") + pattern
     options = settings.storage_for(pattern)
     if partitions is not None and "{" in source.path:
-        return partition_files(pattern, partitions, options)
-    return list_files(pattern, options)
+        found = partition_files(pattern, partitions, options)
+    else:
+        found = list_files(pattern, options)
+    start = f"{root}/"
+    return [replace(file, name=file.path.removeprefix(start)) for file in found] if is_relative else found
+
+
+def _escaped(path: str) -> str:
+    """Return the text of a path as a pattern that matches only this path."""
+    return path.replace("{", "{{").replace("}", "}}")
 
 
 def fetch_files(settings: Settings, spec: TableSpec, source: FilesSource, partitions: Sequence[str] | None) -> None:

@@ -12,20 +12,21 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
+from paimon_core.arrow import gather
 from paimon_core.commit.abort import abort
+from paimon_core.errors import SchemaMismatch
 from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.spark.reference import TableReference
 from paimon_core.spark.tasks import run_tasks
 from paimon_core.table.table import Table
 from paimon_core.write.table_writer import TableWriter
 from pipelines.protocol import PipelineError
+from pipelines.sources.files.rejects import Parsed
 
-Parsed = tuple[pa.RecordBatch, pa.RecordBatch]
-"""Rows of the table (with a column of kinds where the load has kinds), and rejected rows."""
 ReadPart = Callable[[bytes], Iterator[Parsed]]
-"""Reads one part of a source in a task."""
+"""Reads one part of a source in a task, as rows of the table, with a column of kinds where the load has kinds."""
 
 
 EXAMPLES = 3
@@ -34,7 +35,11 @@ EXAMPLES = 3
 
 @dataclass(frozen=True)
 class Written:
-    """What the tasks of a load wrote, not committed yet; the counts are rows."""
+    """What the tasks of a load wrote, not committed yet; the counts are rows.
+
+    Rows are counted as read where the source delivers them, and as written in the new files; in a table with a key,
+    where rows with the same key are merged, when the writer has put them into buckets.
+    """
 
     messages: tuple[CommitMessage, ...] = ()
     rejects: tuple[CommitMessage, ...] = ()
@@ -42,6 +47,8 @@ class Written:
     rows_written: int = 0
     examples: tuple[str, ...] = ()
     """The first rejected rows, one sentence each."""
+    ignored_columns: tuple[str, ...] = ()
+    """The columns of the source that the table does not have, and that the declaration ignores."""
     lineage: Mapping[str, Sequence[tuple[str, str]]] = field(default_factory=dict)
     """The columns of inputs (table, column) from which each column is computed, where that is known."""
 
@@ -66,6 +73,7 @@ class _Answer:
     rows_read: int = 0
     rows_written: int = 0
     examples: list[str] = field(default_factory=list)
+    ignored: list[str] = field(default_factory=list)
     error: str | None = None
 
 
@@ -83,45 +91,94 @@ def write_parts(
 
     Raises PipelineError when ``read`` raises one in a task; what the other tasks wrote is deleted then.
     """
-    target, reject_target = TableReference.of(table.context), TableReference.of(rejects.context)
-
-    def write(lane: int, part: bytes) -> _Answer:
-        with (
-            TableWriter(target.open(), ignore_existing=overwrites, lane=lane) as writer,
-            TableWriter(reject_target.open()) as reject_writer,
-        ):
-            rows_read = rows_written = 0
-            examples: list[str] = []
-            for rows, rejected in read(part):
-                rows_read += len(rows) + len(rejected)
-                rows_written += len(rows)
-                if len(rows):
-                    writer.write(rows, kinds)
-                if len(rejected):
-                    reject_writer.write(rejected)
-                    examples += [_sentence(row) for row in rejected.slice(0, EXAMPLES - len(examples)).to_pylist()]
-            messages = [m.to_bytes() for m in writer.flush()]
-            rejects = [m.to_bytes() for m in reject_writer.flush()]
-            return _Answer(lane, messages, rejects, rows_read, rows_written, examples)
+    write = _Writing.of(table, rejects, kinds, overwrites)
 
     def work(payload: bytes) -> Iterator[pa.RecordBatch]:
-        lane = int.from_bytes(payload[:4], "big")
-        try:
-            answer = write(lane, payload[4:])
-        except PipelineError as error:  # returned as a value, because Spark would repeat the task and wrap the error
-            answer = _Answer(lane, error=str(error))
-        yield pa.record_batch([pa.array([getattr(answer, f.name)], f.type) for f in _ANSWER], _ANSWER)
+        yield write(int.from_bytes(payload[:4], "big"), read(payload[4:]))
 
     if not parts:
         return Written()
     payloads = [lane.to_bytes(4, "big") + part for lane, part in enumerate(parts)]
-    answers = sorted(run_tasks(spark, payloads, work, _SPARK_ANSWER).collect(), key=lambda row: row["lane"])
+    answers = run_tasks(spark, payloads, work, _SPARK_ANSWER).collect()
+    return _collected(sorted(answers, key=lambda row: row["lane"]), table, rejects)
+
+
+def write_frame(
+    frame: DataFrame,
+    parse: Callable[[pa.Table], Parsed],
+    table: Table,
+    rejects: Table,
+    *,
+    kinds: str | None,
+    overwrites: bool,
+) -> Written:
+    """Write the rows of a DataFrame, each of whose partitions has all rows of its buckets, as ``write_parts`` does."""
+    write = _Writing.of(table, rejects, kinds, overwrites)
+
+    def work(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        yield write(0, (parse(rows) for rows in gather(batches)))
+
+    return _collected(frame.mapInArrow(work, _SPARK_ANSWER).collect(), table, rejects)
+
+
+@dataclass(frozen=True)
+class _Writing:
+    """What a task needs to write rows and rejects."""
+
+    target: TableReference
+    reject_target: TableReference
+    is_keyed: bool
+    kinds: str | None
+    overwrites: bool
+
+    @staticmethod
+    def of(table: Table, rejects: Table, kinds: str | None, overwrites: bool) -> _Writing:
+        context = table.context
+        return _Writing(
+            TableReference.of(context), TableReference.of(rejects.context), context.is_keyed, kinds, overwrites
+        )
+
+    def __call__(self, lane: int, found: Iterator[Parsed]) -> pa.RecordBatch:
+        """Write all rows in a lane, and return the answer as a batch of one row."""
+        try:
+            answer = self._answer(lane, found)
+        except (PipelineError, SchemaMismatch) as error:  # a value, because Spark would repeat the task and wrap it
+            answer = _Answer(lane, error=str(error))
+        return pa.record_batch([pa.array([getattr(answer, f.name)], f.type) for f in _ANSWER], _ANSWER)
+
+    def _answer(self, lane: int, found: Iterator[Parsed]) -> _Answer:
+        with (
+            TableWriter(self.target.open(), ignore_existing=self.overwrites, lane=lane) as writer,
+            TableWriter(self.reject_target.open()) as reject_writer,
+        ):
+            rows_read = 0
+            ignored: dict[str, None] = {}
+            examples: list[str] = []
+            for parsed in found:
+                rows, rejected = parsed.rows, parsed.rejects
+                rows_read += parsed.read
+                ignored |= dict.fromkeys(parsed.extra)
+                if len(rows):
+                    writer.write(rows, self.kinds)
+                if len(rejected):
+                    reject_writer.write(rejected)
+                    examples += [_sentence(row) for row in rejected.slice(0, EXAMPLES - len(examples)).to_pylist()]
+            flushed = writer.flush()
+            messages = [m.to_bytes() for m in flushed]
+            rejects = [m.to_bytes() for m in reject_writer.flush()]
+            rows_written = writer.rows_received if self.is_keyed else row_count(flushed)
+            return _Answer(lane, messages, rejects, rows_read, rows_written, examples, list(ignored))
+
+
+def _collected(answers: Sequence[Any], table: Table, rejects: Table) -> Written:
+    """Return the answers of all tasks as one; raises the PipelineError of a task, and deletes what the others wrote."""
     written = Written(
         tuple(CommitMessage.from_bytes(bytes(m)) for row in answers for m in row["messages"]),
         tuple(CommitMessage.from_bytes(bytes(m)) for row in answers for m in row["rejects"]),
         sum(row["rows_read"] for row in answers),
         sum(row["rows_written"] for row in answers),
         tuple(example for row in answers for example in row["examples"])[:EXAMPLES],
+        tuple(dict.fromkeys(column for row in answers for column in row["ignored"])),
     )
     for row in answers:
         if row["error"] is not None:
@@ -145,10 +202,11 @@ _ANSWER = pa.schema(
         ("rows_read", pa.int64()),
         ("rows_written", pa.int64()),
         ("examples", pa.list_(pa.string())),
+        ("ignored", pa.list_(pa.string())),
         ("error", pa.string()),
     ]
 )
 _SPARK_ANSWER = (
     "lane int, messages array<binary>, rejects array<binary>, rows_read bigint, rows_written bigint, "
-    "examples array<string>, error string"
+    "examples array<string>, ignored array<string>, error string"
 )

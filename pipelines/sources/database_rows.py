@@ -73,7 +73,7 @@ class DatabaseRows:
                 column, values, bad, unfit = _of_sqlite(batch.column(2 * at), batch.column(2 * at + 1), kind)
             seen.append(column)
             builder.add(values, _or(bad, unfit), _Reason(column, kind))
-        return Parsed(builder.rows(), self._rejects(builder.rejects, seen))
+        return Parsed(builder.rows(), self._rejects(builder.rejects, seen), len(batch))
 
     def _rejects(self, found: Sequence[Reject], columns: Sequence[pa.Array]) -> pa.RecordBatch:
         if not found:

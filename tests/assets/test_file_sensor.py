@@ -65,7 +65,7 @@ def put(settings: Settings, name: str, text: str = "id\n1\n") -> Path:
 def load(settings: Settings, name: str) -> None:
     """Commit what a load of all files would commit."""
     spec, table = settings.table(name), open_table(settings, name, create=True)
-    loaded = LoadedFiles().with_files((file.path, file.version) for file in listed(settings, spec))
+    loaded = LoadedFiles().with_files((file.ledger_name, file.version) for file in listed(settings, spec))
     properties = {FILES: loaded.to_text(), TOTAL: str(len(loaded.versions))}
     table.commit([], user=load_user(name), identifier=1, properties=properties)
 
@@ -119,12 +119,22 @@ def test_dynamic_partitions_are_added(tmp_path: Path, tick: Tick) -> None:
 
 
 def test_files_of_a_day_that_does_not_exist_yet_wait(tmp_path: Path, tick: Tick) -> None:
-    settings = declared_lake(tmp_path / "lake", {"ods.t": files_of("data/{date}.csv") + DAYS})
-    put(settings, "2024-02-01.csv")
+    endless = "partitions: {by: day, start: 2024-01-01}\n"
+    settings = declared_lake(tmp_path / "lake", {"ods.t": files_of("data/{date}.csv") + endless})
+    put(settings, "9000-02-01.csv")
     found = tick(settings, None)
     assert not found.run_requests
-    assert "files wait for a partition that does not exist yet: 2024-02-01" in (found.skip_message or "")
+    assert "files wait for a partition that does not exist yet: 9000-02-01" in (found.skip_message or "")
     assert json.loads(found.cursor)["ods.t"][1] is None, "the next tick looks again"
+
+
+def test_files_outside_of_the_declared_days_are_told_and_wait_for_nothing(tmp_path: Path, tick: Tick) -> None:
+    settings = declared_lake(tmp_path / "lake", {"ods.t": files_of("data/{date}.csv") + DAYS})
+    paths = [str(put(settings, f"{day}.csv")) for day in ("2023-12-31", "2024-02-01")]
+    found = tick(settings, None)
+    told = f"files outside of the declared partitions, which are not loaded, 2: {', '.join(paths)}"
+    assert found.skip_message == f"ods.t: {told}"
+    assert json.loads(found.cursor)["ods.t"][1] is not None
 
 
 def test_late_and_changed_files_are_told_and_kept_in_the_cursor(tmp_path: Path, tick: Tick) -> None:

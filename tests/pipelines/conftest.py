@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from pipelines.load import write_tasks
+from tests.pipelines.load.test_rejects import in_this_process
 from tests.support.lakes import SmallLake, small_lake
 
 
@@ -19,3 +22,10 @@ def lake(tmp_path: Path, spark: Any) -> SmallLake:
 def dry_lake(tmp_path: Path) -> SmallLake:
     """A lake without a session: a step that asks for Spark fails."""
     return small_lake(tmp_path / "lake")
+
+
+@pytest.fixture
+def quick(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SmallLake:
+    """A lake whose tasks run in this process, for loads of files and databases."""
+    monkeypatch.setattr(write_tasks, "run_tasks", in_this_process)
+    return small_lake(tmp_path / "lake", SimpleNamespace(sparkContext=SimpleNamespace(defaultParallelism=2)))

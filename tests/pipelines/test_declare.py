@@ -42,7 +42,7 @@ def test_what_is_wrong_in_sources_and_checks_is_told(folder, capsys):
     change(
         folder, "{type: range, column: revenue, min: 0}", "{type: range, column: revenue, min: none}", "shop.revenue"
     )
-    change(folder, "inputs: [shop.orders]", "inputs: [shop.orders]\n  read: partition", "shop.revenue")
+    change(folder, "inputs: [shop.orders]", "inputs: [shop.orders]\n  read: whole", "shop.revenue")
     assert main(["check", "--configs", str(folder)]) == 1
     out = capsys.readouterr().out
     assert "shop.orders: no file matches source.path data/others/{date}.csv\n" in out
@@ -69,8 +69,45 @@ def test_a_difference_is_told_and_apply_refuses_it(folder, old, new, sentence):
     change(folder, old, new)
     settings = load_settings("local", configs=folder)
     assert differences(settings)["shop.orders"][0].startswith(sentence)
-    with pytest.raises(PipelineError, match=r"shop\.orders has .*tables cannot be altered yet"):
+    told = (
+        r"shop\.orders has .*\. Tables cannot be altered yet, and nothing was created: change .*orders\.yaml back, or"
+    )
+    with pytest.raises(PipelineError, match=told):
         create_missing(settings)
+
+
+def test_a_changed_comment_is_told_and_stops_no_other_table(folder):
+    create_missing(load_settings("local", configs=folder))
+    change(folder, "comment: orders, each as last reported", "comment: orders")
+    (folder / "tables" / "shop.more.yaml").write_text("columns: {id: INT}\nprimary_key: id\n")
+    settings = load_settings("local", configs=folder)
+    told = "has the comment 'orders, each as last reported', and 'orders' is declared"
+    assert differences(settings)["shop.orders"] == [told]
+    assert create_missing(settings) == ["shop.more"]
+
+
+def test_a_folder_without_tables_is_told(folder, capsys):
+    for path in (folder / "tables").iterdir():
+        path.unlink()
+    assert main(["check", "--configs", str(folder)]) == 1
+    assert capsys.readouterr().out.endswith("tables has no table: write <database>.<table>.yaml\n")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ("{date}", "{month}", "source.path has the place {month}, and the partitions are by day: write {date}"),
+        ("{date}", "{day}", "source.path has the place {day}, and the partitions are by day: write {date}"),
+        ("{date}", "*", "source.path data/orders/*.csv has no place for the partitions by day, such as {date}"),
+        ("partitions: {by: day, start: 2024-01-01, end: 2024-01-03}\nbackfill_per_run: 31\n", "", "source.path has the place {date}, and the table has no partitions: declare them by day, or write *"),  # noqa: E501
+        ("by: day, start: 2024-01-01, end: 2024-01-03", "by: dynamic", "source.path has the place {date}, a time, and the partitions are dynamic: write {name}"),  # noqa: E501
+        ("{date}.csv", "*.csv\n  late: tell", "source.late needs a place in source.path: without one, no file is late"),
+    ],
+)  # fmt: skip
+def test_a_path_that_does_not_fit_the_partitions_is_told(folder, capsys, old, new, told):
+    change(folder, old, new)
+    assert main(["check", "--configs", str(folder)]) == 1
+    assert f"shop.orders: {told}\n" in capsys.readouterr().out
 
 
 def test_columns_are_inferred_and_written_down_for_review(folder):
@@ -84,6 +121,50 @@ def test_columns_are_inferred_and_written_down_for_review(folder):
     settings = load_settings("local", configs=folder)
     assert dict(settings.table("shop.orders").columns) == found
     assert open_table(settings, "shop.orders", create=True).schema.names == list(found)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "found"),
+    [
+        ("id,n\n1,\n", "id,n\n2,5\n", {"id": "BIGINT", "n": "BIGINT"}),
+        ("id,n\n1,2024-01-01\n", "id,n\n2,\n", {"id": "BIGINT", "n": "DATE"}),
+        ("id,n\n1,\n", "id,n\n2,\n", {"id": "BIGINT", "n": "STRING"}),
+        ("id,n\n1,2024-01-01\n", "id,n\n2,2024-01-01 10:00\n", {"id": "BIGINT", "n": "TIMESTAMP(3)"}),
+    ],
+)
+def test_a_column_that_is_empty_in_one_file_has_the_type_of_the_others(folder, first, second, found):
+    (folder / "tables" / "shop.more.yaml").write_text("source: {type: files, path: more/*.csv}\nnatural_key: id\n")
+    (folder / "more").mkdir()
+    (folder / "more" / "1.csv").write_text(first)
+    (folder / "more" / "2.csv").write_text(second)
+    assert infer(load_settings("local", configs=folder), "shop.more") == found
+
+
+@pytest.mark.parametrize(("text", "shown"), [("id;n\n1;2\n", ";"), ("id\tn\n1\t2\n", r"\\t")])
+def test_a_file_with_another_delimiter_is_told(folder, text, shown):
+    path = folder / "tables" / "shop.more.yaml"
+    path.write_text("source: {type: files, path: more/*.csv}\nnatural_key: id\n")
+    (folder / "more").mkdir()
+    (folder / "more" / "1.csv").write_text(text)
+    with pytest.raises(PipelineError, match=rf'1\.csv has one column, .* set source\.options\.delimiter: "{shown}"'):
+        infer(load_settings("local", configs=folder), "shop.more")
+    assert "columns" not in path.read_text()
+
+
+@pytest.mark.parametrize(
+    ("text", "changed"),
+    [
+        ("# schema\n\n# Orders.\ncomment: orders # x\n# key\nkey: a\n", "# schema\n\n# Orders.\ncomment: orders # x\ncolumns:\n  id: INT\n# key\nkey: a\n"),  # noqa: E501
+        ("comment: >\n  two\n  lines\nkey: a\n", "comment: >\n  two\n  lines\ncolumns:\n  id: INT\nkey: a\n"),
+        ("comment: last", "comment: last\ncolumns:\n  id: INT\n"),
+        ("# schema\nkey: a\n", "# schema\ncolumns:\n  id: INT\nkey: a\n"),
+    ],
+)  # fmt: skip
+def test_columns_are_written_below_the_comment(tmp_path, text, changed):
+    path = tmp_path / "shop.orders.yaml"
+    path.write_text(text)
+    _write_columns(path, {"id": "INT"})
+    assert path.read_text() == changed
 
 
 @pytest.mark.parametrize(

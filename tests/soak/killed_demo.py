@@ -1,8 +1,8 @@
 """Kill a real main job at random points, repeat it, and compare: ``python -m tests.soak.killed_demo --points 30``.
 
-Each round has a lake of its own: a new lake with a table of files (with rejects) and a query over it. The process of the
-demo, its JVM and its Python workers are killed (SIGKILL) after a random time, then the demo is run to its end. The rows,
-the rejected rows and the counts must be those of a demo that was never killed.
+Each round has a lake of its own: a table of files (with rejects) and a query over it. The process of the demo, its JVM
+and its Python workers are killed (SIGKILL) after a random time, then the demo is run to its end. The rows, the rejected
+rows and the counts must be those of a demo that was never killed.
 """
 
 from __future__ import annotations

@@ -18,10 +18,16 @@ import pyarrow as pa
 from pipelines.protocol import PipelineError
 from pipelines.sources.files.avro_rows import avro_batches
 from pipelines.sources.files.blocks import TextFile
-from pipelines.sources.files.columns import exact_type, extra_columns, match_columns
+from pipelines.sources.files.columns import (
+    ALLOW_MISSING,
+    exact_type,
+    extra_columns,
+    match_columns,
+    missing_columns,
+)
 from pipelines.sources.files.rejects import Parsed, Reject, no_rejects, reject_batch, shown
-from pipelines.sources.files.row_builder import RowBuilder
-from pipelines.sources.files.typed_values import check_castable, convert_typed, extra_members
+from pipelines.sources.files.row_builder import RowBuilder, batch_of
+from pipelines.sources.files.typed_values import check_castable, convert_typed, extra_members, missing_members
 
 _BATCH_ROWS = 65_536
 
@@ -32,6 +38,8 @@ class Columnar:
 
     schema: pa.Schema
     batches: Callable[[Sequence[str]], Iterator[pa.RecordBatch]]
+    rows: int | None = None
+    """The number of rows that the file's metadata states; None where it states none."""
 
 
 def read_columnar(file: TextFile, schema: pa.Schema, required: Collection[str]) -> Iterator[Parsed]:
@@ -39,16 +47,24 @@ def read_columnar(file: TextFile, schema: pa.Schema, required: Collection[str]) 
     with file.open() as stream:
         opened = guarded(file.path, lambda: open_columnar(file, stream))
         names = list(opened.schema.names)
-        ignore_extra = file.file_format.ignore_extra_columns
-        positions = match_columns(file.path, names, schema, required, ignore_extra=ignore_extra)
+        form = file.file_format
+        ignore_extra, allow_missing = form.ignore_extra_columns, form.allow_missing_columns
+        matched = match_columns(
+            file.path, names, schema, required, ignore_extra=ignore_extra, allow_missing=allow_missing
+        )
+        positions, ignored = matched.positions, list(matched.extra)
         kinds = [exact_type(column) for column in schema]
         for kind, at in zip(kinds, positions, strict=True):
             if at is not None:
                 found = opened.schema.field(at)
                 check_castable(found.type, kind, found.name, file.path)
+                lacking = missing_members(found.type, kind, found.name)
+                if lacking and not allow_missing:
+                    raise missing_columns(file.path, lacking, names, (), "", ALLOW_MISSING)
                 extra = extra_members(found.type, kind, found.name)
                 if extra and not ignore_extra:
                     raise extra_columns(file.path, extra, schema)
+                ignored += extra
         used = [names[at] for at in positions if at is not None]
         rows = 0
         for batch in _guarded_batches(file.path, opened.batches(used)):
@@ -59,9 +75,12 @@ def read_columnar(file: TextFile, schema: pa.Schema, required: Collection[str]) 
                     continue
                 column = batch.column(batch.schema.get_field_index(names[at]))
                 values, bad = convert_typed(column, kind, names[at])
-                builder.add(values, bad, functools.partial(_reason, column, str(kind)))
-            yield Parsed(builder.rows(), _rejects(file.path, builder.rejects, batch, rows))
+                builder.add(values, bad, functools.partial(reason_of, column, str(kind)))
+            rejects = _rejects(file.path, builder.rejects, batch, rows)
+            yield Parsed(builder.rows(), rejects, len(batch), tuple(ignored))
             rows += len(batch)
+        if opened.rows is not None and opened.rows != rows:  # so that the load shows the difference
+            yield Parsed(batch_of([pa.array([], f.type) for f in schema], schema), no_rejects(), opened.rows - rows)
 
 
 def open_columnar(file: TextFile, stream: pa.NativeFile) -> Columnar:
@@ -87,7 +106,7 @@ def _parquet(file: TextFile, stream: pa.NativeFile) -> Columnar:
     def batches(names: Sequence[str]) -> Iterator[pa.RecordBatch]:
         yield from opened.iter_batches(batch_size=rows, columns=list(names), use_threads=False)
 
-    return Columnar(opened.schema_arrow, batches)
+    return Columnar(opened.schema_arrow, batches, opened.metadata.num_rows)
 
 
 def _orc(file: TextFile, stream: pa.NativeFile) -> Columnar:
@@ -102,7 +121,7 @@ def _orc(file: TextFile, stream: pa.NativeFile) -> Columnar:
             for start in range(0, len(whole), rows):
                 yield whole.slice(start, rows)
 
-    return Columnar(opened.schema, batches)
+    return Columnar(opened.schema, batches, opened.nrows)
 
 
 def guarded(path: str, call: Callable[[], Any]) -> Any:
@@ -155,7 +174,8 @@ def _text(value: object) -> str:
     return base64.b64encode(value).decode() if isinstance(value, bytes) else str(value)
 
 
-def _reason(column: pa.Array, kind: str, row: int) -> str:
+def reason_of(column: pa.Array, kind: str, row: int) -> str:
+    """Return why a value of a column does not fit a type."""
     value = _plain_value(column[row])
     nested = isinstance(value, dict | list)
     return f"{shown(json.dumps(value, default=_text) if nested else value)} is not valid for {kind}"

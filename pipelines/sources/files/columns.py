@@ -15,10 +15,12 @@ import pyarrow as pa
 
 from paimon_core.schema import DataField
 from paimon_core.types import DataType, TypeRoot, from_arrow, parse_type
+from pipelines.lake.errors import nearest
 from pipelines.protocol import PipelineError
 
 TYPE_KEY = b"paimon.type"
 ACCEPTED_KEY = b"paimon.accepted"
+ALLOW_MISSING = "set the option allow_missing_columns: true of the source to read nulls"
 
 
 @dataclass(frozen=True)
@@ -80,13 +82,30 @@ def required_columns(schema: pa.Schema, rules: RowRules) -> frozenset[str]:
     return frozenset(rules.not_null) | {field.name for field in schema if not field.nullable}
 
 
+@dataclass(frozen=True)
+class Matched:
+    """Which columns of a file are those of a table."""
+
+    positions: tuple[int | None, ...]
+    """For each column of the table its position in the file; None for a column that the file does not have."""
+    extra: tuple[str, ...] = ()
+    """The columns of the file that the table does not have."""
+
+
 def match_columns(
-    path: str, file_names: Sequence[str], schema: pa.Schema, required: Collection[str], *, ignore_extra: bool
-) -> list[int | None]:
-    """Return for each column of the table its position in the file, None for a column that the file does not have.
+    path: str,
+    file_names: Sequence[str],
+    schema: pa.Schema,
+    required: Collection[str],
+    *,
+    ignore_extra: bool,
+    allow_missing: bool,
+) -> Matched:
+    """Return which columns of a file are those of a table.
 
     Names are compared exactly, then without case and surrounding spaces if that is unique. Raises PipelineError for a
-    name that occurs twice, a missing column that must not be null, and columns that the table does not have.
+    name that occurs twice, for a missing column unless ``allow_missing`` and it may be null, and for columns that the
+    table does not have unless ``ignore_extra``.
     """
     repeated = [name for name, count in Counter(file_names).items() if count > 1]
     if repeated:
@@ -106,16 +125,26 @@ def match_columns(
         if at is None and wanted[name.casefold()] == 1:
             at = loose.get(name.casefold())
         found.append(at)
-    missing = [name for name, at in zip(schema.names, found, strict=True) if at is None and name in required]
-    if missing:
-        raise PipelineError(
-            f"file {path} has no column {', '.join(map(repr, missing))}, which must not be null; its columns are "
-            f"{', '.join(map(repr, file_names))}"
-        )
-    extra = [name for at, name in enumerate(file_names) if at not in found]
+    extra = tuple(name for at, name in enumerate(file_names) if at not in found)
+    missing = [name for name, at in zip(schema.names, found, strict=True) if at is None]
+    if needed := [name for name in missing if name in required]:
+        raise missing_columns(path, needed, file_names, extra, ", which must not be null")
+    if missing and not allow_missing:
+        raise missing_columns(path, missing, file_names, extra, "", ALLOW_MISSING)
     if extra and not ignore_extra:
         raise extra_columns(path, extra, schema)
-    return found
+    return Matched(tuple(found), extra)
+
+
+def missing_columns(
+    path: str, missing: Sequence[str], names: Sequence[str], unused: Sequence[str], rule: str, advice: str = ""
+) -> PipelineError:
+    """Return the error for columns of the table that a file does not have; ``unused`` are columns that may be meant."""
+    advice = f"; {advice}" if advice else ""
+    return PipelineError(
+        f"file {path} has no column {', '.join(map(repr, missing))}{rule}; its columns are "
+        f"{', '.join(map(repr, names))}{advice}{nearest(missing[0], unused)}"
+    )
 
 
 def extra_columns(path: str, extra: Sequence[str], schema: pa.Schema) -> PipelineError:

@@ -28,6 +28,7 @@ from pipelines.sources.files.records import (
     count_lines,
     cut_records,
     grammar,
+    record_count,
     records_of,
 )
 from pipelines.sources.files.rejects import Parsed, Reject, no_rejects, shown
@@ -52,12 +53,20 @@ def read_csv(file: TextFile, schema: pa.Schema, required: Collection[str]) -> It
     if file.file_format.header and not names:
         return
     names = names or list(schema.names)
-    positions = match_columns(file.path, names, schema, required, ignore_extra=file.file_format.ignore_extra_columns)
-    parser = _Parser(file, schema, required, len(names), tuple(positions), skipped)
+    form = file.file_format
+    matched = match_columns(
+        file.path,
+        names,
+        schema,
+        required,
+        ignore_extra=form.ignore_extra_columns,
+        allow_missing=form.allow_missing_columns,
+    )
+    parser = _Parser(file, schema, required, len(names), matched.positions, skipped)
     for block in file.blocks(skipped, cut):
         parsed = parser.parse(block)
-        if parsed.rows.num_rows or parsed.rejects.num_rows:
-            yield parsed
+        if parsed.read or parsed.rows.num_rows or parsed.rejects.num_rows:
+            yield replace(parsed, extra=matched.extra)
 
 
 def cut_of(file_format: FileFormat) -> Cut:
@@ -141,6 +150,7 @@ class _Parser:
         """Return the rows and rejects of one block."""
         file_format = self.file.file_format
         records, lost = decoded(block.data, file_format)
+        read = len(lost) + (record_count(block.data, file_format) if records is None else len(records))
         data = block.data if records is None else records.data
         cells = self._cells(data)
         if cells is None:
@@ -156,11 +166,11 @@ class _Parser:
         rows = np.delete(np.arange(cells.count + len(cells.wrong)), [reject.row for reject in cells.wrong])
         builder = self._rows(cells)
         if not (lost or cells.wrong or builder.rejects):
-            return Parsed(builder.rows(), no_rejects())
+            return Parsed(builder.rows(), no_rejects(), read)
         records = records_of(data, file_format) if records is None else records
         found = [*cells.wrong, *(replace(reject, row=int(rows[reject.row])) for reject in builder.rejects)]
         lost += [Lost(int(records.lines[r.row]), r.column, r.reason, records.raw(r.row)) for r in found]
-        return Parsed(builder.rows(), lost_batch(self.file, lost, self.lines_before + block.line))
+        return Parsed(builder.rows(), lost_batch(self.file, lost, self.lines_before + block.line), read)
 
     @functools.cached_property
     def lines_before(self) -> int:

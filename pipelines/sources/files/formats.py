@@ -1,22 +1,4 @@
-"""File formats: the kind of a source's files, its options, and the compression that a file name states.
-
-====================  ==================  ======================================================================
-option                kinds               meaning
-====================  ==================  ======================================================================
-delimiter             csv                 one ASCII character, ``,`` unless stated
-header                csv                 whether the first line has the column names, true unless stated
-quote                 csv                 one ASCII character, ``"`` unless stated; an empty text means no quotes
-escape                csv                 one ASCII character; none unless stated
-null_value            csv                 the texts that mean null, only the empty text unless stated
-encoding              csv, json, jsonl    ``utf-8`` unless stated; only encodings that contain ASCII
-multiline             csv                 whether quoted cells may contain line ends; such files are not split
-skip_lines            csv                 the number of lines before the header
-decimal_point         csv                 ``.`` or ``,``
-date_format           csv, json, jsonl    how dates are written, ISO 8601 unless stated; see ``time_format``
-timestamp_format      csv, json, jsonl    the same for timestamps
-ignore_extra_columns  all                 whether columns that the table does not have are ignored
-====================  ==================  ======================================================================
-"""
+"""File formats: the kind of a source's files, its options, and the compression that a file name states."""
 
 from __future__ import annotations
 
@@ -32,6 +14,23 @@ KINDS = ("csv", "json", "jsonl", "parquet", "orc", "avro")
 TEXT_KINDS = frozenset({"csv", "json", "jsonl"})
 _CSV_ONLY = ("delimiter", "header", "quote", "escape", "null_value", "multiline", "skip_lines", "decimal_point")
 _TEXT_ONLY = ("encoding", "date_format", "timestamp_format")
+OPTIONS = {
+    "delimiter": "One ASCII character between two cells.",
+    "header": "Whether the first line has the names of the columns; without, columns are by position.",
+    "quote": "One ASCII character around cells; an empty text: no quotes.",
+    "escape": "One ASCII character that takes the meaning of the next one away.",
+    "null_value": "The text, or list of texts, that means null.",
+    "encoding": "The encoding; one that contains ASCII.",
+    "multiline": "Whether quoted cells may contain line ends; such a file is read by one task.",
+    "skip_lines": "The number of lines before the header.",
+    "date_format": "How dates are written, in the codes of strftime such as `%d.%m.%Y`; without, as in ISO 8601.",
+    "timestamp_format": "The same for timestamps.",
+    "decimal_point": "`.` or `,`.",
+    "ignore_extra_columns": "Whether columns that the table does not have are left out; otherwise they are an error.",
+    "allow_missing_columns": "Whether a column that a file does not have is null; otherwise it is an error. A member "
+    "that a JSON object does not have is always null.",
+}
+"""What each option means."""
 COMPRESSIONS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd", ".lz4": "lz4", ".br": "brotli"}
 """What the last ending of a file name says about the compression of the whole file."""
 _REFUSED = (".snappy", ".zip", ".xz", ".7z", ".lzo", ".z", ".tar", ".tgz", ".rar", ".lzma", ".zlib", ".deflate")
@@ -39,7 +38,7 @@ _REFUSED = (".snappy", ".zip", ".xz", ".7z", ".lzo", ".z", ".tar", ".tgz", ".rar
 
 @dataclass(frozen=True)
 class FileFormat:
-    """The kind of a source's files and its options; see the module for their meaning.
+    """The kind of a source's files and its options; see ``OPTIONS`` for their meaning.
 
     Raises PipelineError, which names the option, when it is created with a value outside of its rule.
     """
@@ -57,6 +56,7 @@ class FileFormat:
     timestamp_format: str = ""
     decimal_point: str = "."
     ignore_extra_columns: bool = False
+    allow_missing_columns: bool = False
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
@@ -88,6 +88,16 @@ class FileFormat:
     def is_utf8(self) -> bool:
         """Whether the files are UTF-8 or ASCII, so that their bytes need no conversion."""
         return codecs.lookup(self.encoding).name in ("utf-8", "ascii", "utf-8-sig")
+
+
+def option_kinds(name: str) -> list[str]:
+    """Return the kinds of files that have an option."""
+    return [kind for kind in KINDS if name not in _foreign(kind)]
+
+
+def default_of(name: str) -> Any:
+    """Return the value of an option that is not stated."""
+    return _DEFAULTS[name]
 
 
 def file_format(kind: str, options: Mapping[str, Any] | None = None) -> FileFormat:
@@ -137,7 +147,7 @@ _DEFAULTS: dict[str, Any] = {f.name: f.default for f in fields(FileFormat)}
 def _foreign(kind: str) -> tuple[str, ...]:
     if kind == "csv":
         return ()
-    return _CSV_ONLY if kind in TEXT_KINDS else (*_CSV_ONLY, *_TEXT_ONLY)
+    return (*_CSV_ONLY, "allow_missing_columns") if kind in TEXT_KINDS else (*_CSV_ONLY, *_TEXT_ONLY)
 
 
 def _not_an_option(kind: str, name: str) -> PipelineError:

@@ -37,20 +37,26 @@ _TIMES = ("DATE", "TIMESTAMP(3)", "TIMESTAMP(6)", "TIMESTAMP(9)")
 
 
 def infer_columns(
-    split: FileSplit, file_format: FileFormat, storage_options: Mapping[str, str], *, rows: int = 10_000
+    split: FileSplit,
+    file_format: FileFormat,
+    storage_options: Mapping[str, str],
+    *,
+    rows: int = 10_000,
+    unknown: str = "STRING",
 ) -> dict[str, str]:
     """Return Paimon type texts by column, in the order of the file, from at most ``rows`` rows of the split.
 
+    A column without a value has the type ``unknown``.
     Rows that cannot be read are left out. Raises PipelineError when the file has no columns or cannot be read, and for
     JSON members that have values of several kinds.
     """
     file = TextFile(split, file_format, storage_options, _BLOCK_BYTES)
     if file_format.kind == "csv":
-        found = _csv_columns(file, rows)
+        found = _csv_columns(file, rows, unknown)
     elif file_format.kind in ("json", "jsonl"):
-        found = _json_columns(file, rows)
+        found = _json_columns(file, rows, unknown)
     else:
-        found = _typed_columns(file)
+        found = _typed_columns(file, unknown)
     if not found:
         raise PipelineError(f"file {file.path} has no columns to infer")
     return found
@@ -61,7 +67,7 @@ def _rules(file_format: FileFormat) -> TextRules:
     return TextRules(form.null_value, form.date_format, form.timestamp_format, form.decimal_point)
 
 
-def _csv_columns(file: TextFile, rows: int) -> dict[str, str]:
+def _csv_columns(file: TextFile, rows: int, unknown: str) -> dict[str, str]:
     names, _ = read_header(replace(file, file_format=replace(file.file_format, header=True)))
     if not file.file_format.header:
         names = [f"column_{at + 1}" for at in range(len(names))]
@@ -73,16 +79,21 @@ def _csv_columns(file: TextFile, rows: int) -> dict[str, str]:
         if count >= rows:
             break
     table = pa.Table.from_batches(batches, schema).slice(0, rows)
-    candidates = ("BOOLEAN", *_NUMBERS, *_TIMES)
-    return {name: text_type(table[name].combine_chunks(), candidates, _rules(file.file_format)) for name in names}
+    candidates, rules = ("BOOLEAN", *_NUMBERS, *_TIMES), _rules(file.file_format)
+    return {name: text_type(table[name].combine_chunks(), candidates, rules, unknown) for name in names}
 
 
-def text_type(texts: pa.Array | pa.ChunkedArray, candidates: Iterable[str], rules: TextRules) -> str:
-    """Return the first candidate that accepts all texts which are not null, STRING when none does."""
+def text_type(
+    texts: pa.Array | pa.ChunkedArray, candidates: Iterable[str], rules: TextRules, unknown: str = "STRING"
+) -> str:
+    """Return the first candidate that accepts all texts which are not null; STRING when none does.
+
+    Where all texts are null, returns ``unknown``.
+    """
     texts = pa.concat_arrays(texts.chunks) if isinstance(texts, pa.ChunkedArray) else texts
     texts = pc.filter(texts, pc.invert(pc.is_in(texts, value_set=pa.array([*rules.null_values, None], pa.string()))))
     if not len(texts):
-        return "STRING"
+        return unknown
     is_code = pc.any(pc.match_substring_regex(texts, r"^\s*[+-]?0[0-9]")).as_py()
     for candidate in candidates:
         if candidate == "BOOLEAN" and not pc.all(pc.match_substring_regex(texts, "^(?i:true|false)$")).as_py():
@@ -149,7 +160,7 @@ def _name(name: str) -> str:
     return name if name.isidentifier() else f"`{name}`"
 
 
-def _json_columns(file: TextFile, rows: int) -> dict[str, str]:
+def _json_columns(file: TextFile, rows: int, unknown: str) -> dict[str, str]:
     seen = _Seen()
     for raw in islice(_objects(file), rows):
         try:
@@ -160,7 +171,7 @@ def _json_columns(file: TextFile, rows: int) -> dict[str, str]:
             seen.add(value)
     rules = _rules(file.file_format)
     try:
-        return {name: member.type(name, rules) for name, member in seen.members.items()}
+        return {name: member.type(name, rules) if member.kinds else unknown for name, member in seen.members.items()}
     except PipelineError as error:
         raise PipelineError(f"file {file.path}: {error}") from None
 
@@ -175,14 +186,14 @@ def _objects(file: TextFile) -> Iterator[bytes]:
         yield from (records.raw(at) for at in range(len(records)))
 
 
-def _typed_columns(file: TextFile) -> dict[str, str]:
+def _typed_columns(file: TextFile, unknown: str) -> dict[str, str]:
     with file.open() as stream:
         schema = guarded(file.path, lambda: open_columnar(file, stream)).schema
     found = {}
     for column in schema:
         try:
             arrow = plain_type(column.type)
-            found[column.name] = _UNSIGNED.get(str(arrow)) or ("STRING" if pa.types.is_null(arrow) else _sql(arrow))
+            found[column.name] = _UNSIGNED.get(str(arrow)) or (unknown if pa.types.is_null(arrow) else _sql(arrow))
         except PaimonError as error:
             raise PipelineError(f"file {file.path}: column {column.name!r}: {error}") from error
     return found

@@ -87,7 +87,7 @@ class JsonReader:
     def parse(self, records: Records, lost: list[Lost], lines_before: Callable[[], int]) -> Parsed:
         """Return the rows of the records and their rejects, together with those in ``lost``."""
         records = _trimmed(records)
-        positions = np.arange(len(records))
+        positions, read = np.arange(len(records)), len(records) + len(lost)
         in_python = positions if self.has_map else self._inexact(records) if self.has_decimal else positions[:0]
         bad: dict[int, Unfit] = {}
         objects = _has_braces(records)
@@ -110,7 +110,8 @@ class JsonReader:
         lost = lost + [
             Lost(int(records.lines[at]), column, reason, records.raw(at), int(at)) for at, column, reason in found
         ]
-        return Parsed(builder.rows(), lost_batch(self.file, lost, lines_before()) if lost else no_rejects())
+        rejects = lost_batch(self.file, lost, lines_before()) if lost else no_rejects()
+        return Parsed(builder.rows(), rejects, read)
 
     def _reason(self, column: pa.Array, kind: DataType, row: int) -> str:
         value = column[row].as_py()

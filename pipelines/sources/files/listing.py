@@ -37,6 +37,13 @@ class SourceFile:
     """A text that changes when the file is replaced: size in bytes and modification time in epoch milliseconds."""
     partition: str | None = None
     """The partition key in the path; None when the pattern has no place."""
+    name: str = ""
+    """What ledgers call the file, so that a folder with its files can be moved; default: the path."""
+
+    @property
+    def ledger_name(self) -> str:
+        """The name in ledgers: the path from the folder of the declarations, or the whole path or URL."""
+        return self.name or self.path
 
 
 def list_files(pattern: str | PathPattern, storage_options: Mapping[str, str]) -> list[SourceFile]:

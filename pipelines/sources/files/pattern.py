@@ -8,7 +8,7 @@ place                     default form           partition key
 ========================  =====================  ====================================================
 ``{date}``                ``%Y-%m-%d``           the day, ``2024-01-31``
 ``{month}``               ``%Y-%m``              the month, ``2024-01``
-``{week}``                ``%Y-%m-%d``           the first day of the week, a Sunday unless told otherwise
+``{week}``                ``%Y-%m-%d``           the first day of the week, a Sunday
 ``{hour}``                ``%Y-%m-%d-%H``        the hour, ``2024-01-31-05:00``
 ``{any_other_name}``      one component or part  the matched text
 ========================  =====================  ====================================================
@@ -24,11 +24,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
+from pipelines.lake.partitions import KEY_FORMATS
 from pipelines.protocol import PipelineError
 
 DEFAULTS = {"date": "%Y-%m-%d", "month": "%Y-%m", "week": "%Y-%m-%d", "hour": "%Y-%m-%d-%H"}
 """The words for times, and the forms that they have unless a place states one."""
-KEYS = {"date": "%Y-%m-%d", "month": "%Y-%m", "week": "%Y-%m-%d", "hour": "%Y-%m-%d-%H:00"}
+BY = {"date": "day", "month": "month", "week": "week", "hour": "hour"}
+"""How the loads of a table are divided for each word."""
+KEYS = {word: KEY_FORMATS[by].replace("%M", "00") for word, by in BY.items()}
 """The form of the partition key for each word."""
 _CODES = {"Y": r"\d{4}", "y": r"\d{2}", "m": r"\d{2}", "d": r"\d{2}", "j": r"\d{3}", "H": r"\d{2}"}
 _NEEDS = {"date": ("year", "day"), "week": ("year", "day"), "month": ("year", "month"), "hour": ("year", "day", "hour")}
@@ -82,8 +85,6 @@ class PathPattern:
     """Whether the text is a URL or begins with a slash."""
     is_directory: bool = False
     """Whether the text ends with a slash."""
-    week_day_offset: int = 0
-    """The first day of a week, counted from Sunday."""
 
     @property
     def is_time(self) -> bool:
@@ -174,14 +175,14 @@ class PathPattern:
         return replace(self, components=components, word=None)
 
     def _first_of_week(self, at: datetime) -> datetime:
-        return at - timedelta(days=(at.isoweekday() - self.week_day_offset) % 7)
+        return at - timedelta(days=at.isoweekday() % 7)
 
 
 def _text(at: datetime, code: str) -> str:
     return at.strftime(f"%{code}").zfill(4 if code == "Y" else 2)
 
 
-def parse_pattern(text: str, *, week_day_offset: int = 0) -> PathPattern:
+def parse_pattern(text: str) -> PathPattern:
     """Parse a path or URL with wildcards and places.
 
     Raises PipelineError for an unknown or unclosed place, a form without a year or day, and ``**`` beside other text.
@@ -214,7 +215,6 @@ def parse_pattern(text: str, *, week_day_offset: int = 0) -> PathPattern:
         words[0] if words else None,
         is_absolute=bool(root) or path.startswith("/"),
         is_directory=not components[-1],
-        week_day_offset=week_day_offset,
     )
     if parsed.is_time:
         _check_complete(parsed)

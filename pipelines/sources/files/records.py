@@ -65,6 +65,14 @@ def records_of(data: bytes, file_format: FileFormat) -> Records:
     return Records(data, starts[kept], stops[kept], lines[kept])
 
 
+def record_count(data: bytes, file_format: FileFormat) -> int:
+    """Return the number of records of a block that are not empty."""
+    has_empty = data[:1] in (b"\n", b"\r") or b"\n\n" in data or b"\n\r" in data
+    if has_empty or (file_format.multiline and file_format.quote and file_format.quote.encode() in data):
+        return len(records_of(data, file_format))
+    return count_lines(data)
+
+
 def count_lines(data: bytes) -> int:
     """Return the number of lines, also empty ones and a last one without a line end."""
     return count_byte(data, b"\n") + (bool(data) and not data.endswith(b"\n"))

@@ -43,6 +43,10 @@ class Parsed:
 
     rows: pa.RecordBatch
     rejects: pa.RecordBatch
+    read: int
+    """The records that the block has, counted before they were parsed: all of them are in rows or rejects."""
+    extra: tuple[str, ...] = ()
+    """The columns of the file that are ignored."""
 
 
 def reject_batch(file: str, found: Iterable[Reject], lines: Sequence[int], raws: Sequence[str]) -> pa.RecordBatch:

@@ -156,6 +156,23 @@ def _with_fraction(values: pa.Array, kind: DataType) -> Flags:
     return bad if bad.any() else None
 
 
+def missing_members(arrow: pa.DataType, kind: DataType, name: str) -> list[str]:
+    """Return the members of the ROWs of the table that structs in a file do not have, with their paths."""
+    source = plain_type(arrow)
+    if kind.root is TypeRoot.ARRAY and pa.types.is_list(source):
+        return missing_members(source.value_type, kind.children[0].type, name)
+    if kind.root is TypeRoot.MAP and pa.types.is_map(source):
+        return missing_members(source.item_type, kind.children[1].type, name)
+    if kind.root is not TypeRoot.ROW or not pa.types.is_struct(source):
+        return []
+    found = []
+    for child in kind.children:
+        at = source.get_field_index(child.name)
+        path = f"{name}.{child.name}"
+        found += [path] if at < 0 else missing_members(source.field(at).type, child.type, path)
+    return found
+
+
 def extra_members(arrow: pa.DataType, kind: DataType, name: str) -> list[str]:
     """Return the members of structs in a file that the ROWs of the table do not have, with their paths."""
     source = plain_type(arrow)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
@@ -76,7 +77,7 @@ def test_a_draft_is_the_newest_load(table: Table) -> None:
 def test_figures_that_are_no_numbers_are_refused(table: Table) -> None:
     broken = properties(1, 1, 0) | {"pipeline.rows-written": "many"}
     table.write(pa.table({"id": [1]}), user="load ods.orders", properties=broken)
-    with pytest.raises(CorruptTable, match=r"snapshot 1 has pipeline.rows-written = 'many', not a number"):
+    with pytest.raises(CorruptTable, match=r"snapshot 1 has pipeline.rows-written = 'many', not a whole number"):
         load_records(table)
 
 
@@ -186,6 +187,28 @@ def test_volume_needs_three_earlier_loads(table: Table) -> None:
     )
     assert found(table, check, record(100), record(100), record(100), record(200))[0] == 0
     assert found(table, check, record(100), record(100), record(100), record(201))[0] == 1
+
+
+def test_volume_compares_loads_of_partitions_by_their_rows_for_each(table: Table) -> None:
+    daily = [replace(record(100), partitions=1)] * 3
+    backfill, small = replace(record(9_200), partitions=92), replace(record(30), partitions=1)
+    check = {"type": "volume"}
+    assert found(table, check, *daily, backfill) == (
+        0,
+        "the last load wrote 9,200 rows, 100.0 for each of 92 partitions, the 3 loads before it 100.0 on average for "
+        "each partition; 0.5 to 2 times the average are allowed",
+    )
+    assert found(table, check, *daily[1:], backfill, daily[0])[0] == 0
+    assert found(table, check, *daily, small)[0] == 1
+    assert found(table, check, *[record(50_000)] * 3, daily[0])[1].endswith("0 loads before it: too few to compare")
+
+
+def test_the_number_of_partitions_is_read_from_the_snapshots(table: Table) -> None:
+    named: dict[str, Any] = {"user": "load ods.orders", "properties": properties(1, 1, 0)}
+    table.write(pa.table({"id": [1]}), **named)
+    named["properties"]["pipeline.partition-count"] = "92"
+    table.write(pa.table({"id": [1]}), **named)
+    assert [load.partitions for load in load_records(table)] == [None, 92]
 
 
 def test_volume_compares_with_the_last_loads_only(table: Table) -> None:

@@ -10,14 +10,18 @@ from pipelines.lake.json_schema import table_schema
 PAGE = (ROOT / "docs" / "declarations.md").read_text()
 
 
-def test_the_example_loads(tmp_path: Path) -> None:
-    (example,) = re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)
+def test_the_examples_load(tmp_path: Path) -> None:
+    examples, (function,) = (re.findall(rf"```{kind}\n(.*?)```", PAGE, re.DOTALL) for kind in ("yaml", "python"))
+    names = ("shop.orders", "shop.stock", "shop.sales")
     (tmp_path / "tables").mkdir()
-    (tmp_path / "tables" / "shop.orders.yaml").write_text(example)
+    for name, example in zip(names, examples, strict=True):
+        (tmp_path / "tables" / f"{name}.yaml").write_text(example)
+    (tmp_path / "sales.py").write_text(function)
     (tmp_path / "base.yaml").write_text("")
     (tmp_path / "local.yaml").write_text("")
     settings = load_settings(configs=tmp_path)
-    assert (settings.table("shop.orders").write_mode, disagreements(settings)) == ("upsert", [])
+    modes = [settings.table(name).write_mode for name in names]
+    assert (modes, disagreements(settings)) == (["upsert", "changes", "upsert"], [])
 
 
 def test_every_link_of_the_page_leads_to_a_heading() -> None:

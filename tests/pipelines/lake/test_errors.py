@@ -10,9 +10,13 @@ from pydantic import BaseModel, ValidationError
 
 from pipelines.lake import checks, sources
 from pipelines.lake.errors import SettingsError, nearest, sentence, text_of
+from pipelines.lake.kinds import Kinds
 from pipelines.lake.partitions import Partitions
+from pipelines.lake.rejects import Rejects
+from pipelines.lake.schedule import Schedule
 from pipelines.lake.settings import DagsterSettings, EnvironmentSettings, SparkSettings
-from pipelines.lake.table import Compaction, Kinds, Rejects, Retention, Schedule, TableSpec
+from pipelines.lake.table import TableSpec
+from pipelines.lake.upkeep import Compaction, Retention
 
 MODELS = {
     "source": [m for m in vars(sources).values() if getattr(m, "__name__", "").endswith("Source")],

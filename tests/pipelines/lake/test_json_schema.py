@@ -59,7 +59,7 @@ SHORT = [
         "source": {
             "type": "files",
             "path": "x.csv",
-            "add": {"day": "partition"},
+            "add": {"id": "partition"},
             "options": {"delimiter": ";", "skip": 1},
         }
     },

@@ -116,7 +116,69 @@ MISTAKES = [
     (
         "  by: day",
         "  by: dynamic",
-        ":11: partitions: dynamic partitions take no start and no end: these belong to partitions by time",
+        ":11: partitions: dynamic partitions take no start: it belongs to partitions by time",
+    ),
+    (
+        "  by: day\n  start: 2024-01-01",
+        "  by: static\n  values: [a]\n  timezone: UTC",
+        ":11: partitions: static partitions take no timezone: it belongs to partitions by time",
+    ),
+    (
+        "  by: day\n  start: 2024-01-01",
+        "  by: dynamic\n  end_offset: 1",
+        ":11: partitions: dynamic partitions take no end_offset: it belongs to partitions by time",
+    ),
+    (
+        'schedule: "0 5 * * *"',
+        "schedule: {on: files, timezone: UTC}",
+        ":15: schedule.timezone: belongs to cron, and a schedule with on has none",
+    ),
+    (
+        "primary_key: id",
+        "natural_key: id\norder_by: day",
+        ":7: order_by: needs a primary_key: only rows with the same key are ordered",
+    ),
+    (
+        "options: {bucket: 2}",
+        "options: {sequence.field: day}\norder_by: amount",
+        ":7: options.sequence.field: is day, and order_by is amount",
+    ),
+    (
+        None,
+        "columns: {a: INT}\nprimary_key: a\nrejects: {max_share: 0.1}\n",
+        ":3: rejects: needs a source: it says how loads write",
+    ),
+    (
+        None,
+        "source: {type: sql, query: SELECT 1, inputs: shop.items, read: partition}\nprimary_key: id\n",
+        ":1: source.read: partition needs partitions, which divide the loads",
+    ),
+    (
+        "  path: in/*.csv",
+        "  path: in/*.csv\n  rename: {Number: ident}",
+        ":11: source.rename: 'ident' is not a column",
+    ),
+    ("  path: in/*.csv", "  path: in/*.csv\n  rename: {a: id, b: id}", ":11: source.rename: 'id' occurs twice"),
+    (
+        "  path: in/*.csv",
+        "  path: in/*.csv\n  add: {days: partition}",
+        ":11: source.add.days: 'days' is not a column; did you mean day?",
+    ),
+    (
+        "  path: in/*.csv",
+        "  path: in/*.csv\n  rename: {d: day}\n  add: {day: partition}",
+        ":12: source.add.day: source.rename gives this column to the rows too",
+    ),
+    ("  amount: DOUBLE", "  amount: int64", ":5: columns.amount: 'int64' is not a data type; did you mean BIGINT?"),
+    (
+        "  amount: DOUBLE",
+        "  amount: ARRAY<STRNG>",
+        ":5: columns.amount: 'STRNG' is not a data type; did you mean STRING?",
+    ),
+    (
+        None,
+        "columns: {a: 'INT', b: DECIMAL(5, 2)}\nprimary_key: a\n",
+        ":1: columns.2) must be a text, not empty: in braces, a type with a comma needs quotes",
     ),
     ("  start: 2024-01-01\n", "", ":11: partitions: partitions by day need start, the first day"),
     ("  start: 2024-01-01", "  start: 2024-13-01", ":13: partitions.start: '2024-13-01' is not a date or time"),
@@ -253,7 +315,7 @@ MISTAKES = [
         ":7: kinds: the value 'I' has two meanings",
     ),
     ("primary_key: id", "primary_key: {id: 1}", ":6: primary_key must be a name or a list of names, not a mapping"),
-    ("  amount: DOUBLE", "  amount: DUBLE", ":5: columns.amount: 'DUBLE' is not a data type"),
+    ("  amount: DOUBLE", "  amount: DUBLE", ":5: columns.amount: 'DUBLE' is not a data type; did you mean DOUBLE?"),
     (
         "  amount: DOUBLE",
         "  amount: ARRAY<INT, INT>",

@@ -7,7 +7,8 @@ import datetime
 import pytest
 
 from paimon_core import col
-from pipelines.protocol import PipelineError
+from pipelines.checks import load_records
+from pipelines.protocol import AuditFailed, PipelineError
 
 ORDERS = """
     columns: {id: BIGINT, day: DATE, amount: INT}
@@ -237,6 +238,61 @@ def test_a_wrong_function_is_told(lake, code, message):
     )
     with pytest.raises(PipelineError, match=message):
         lake.load("shop.wrong")
+
+
+TENS = """
+    columns: {id: BIGINT, amount: TINYINT}
+    primary_key: [id]
+    options: {bucket: "2"}
+    kinds: {column: op}
+    rejects: {max_share: 0.5}
+    checks: [{type: row_count}]
+    source:
+      type: sql
+      inputs: [shop.orders]
+      query: |
+        SELECT nullif(id, 1) AS id, amount * 10 AS amount, 'I' AS op FROM shop.orders WHERE id < 3
+        UNION ALL SELECT id, 0, 'X' FROM shop.orders WHERE id = 3
+        UNION ALL SELECT 8L, 1000, 'I' UNION ALL SELECT 9L, 1, 'I' UNION ALL SELECT 9L, 1, 'I'
+        UNION ALL SELECT 7L, 1, 'D'
+"""
+
+
+@pytest.mark.parametrize("key", ["id", "id, amount", "id, at"])
+def test_rows_of_a_query_that_do_not_fit_are_rejects(orders, key):
+    text = TENS.replace("[id]", f"[{key}]")
+    if "at" in key:  # the bucket of such a key is computed in Python
+        text = text.replace("amount: TINYINT", "amount: TINYINT, at: TIMESTAMP(3)").replace(
+            "'I' AS op", "'I' AS op, timestamp_ntz'2024-01-01 00:00:00' AS at"
+        )
+        for old in ("'X'", "1000, 'I'", "1, 'I'", "1, 'D'"):
+            text = text.replace(old, f"{old}, timestamp_ntz'2024-01-01 00:00:00'")
+    orders.declare("shop.tens", text)
+    found = orders.load("shop.tens")
+    assert [row[:2] for row in orders.rows("shop.tens")] == [(2, 100), (9, 1)]
+    rejects = sorted((row[0], row[2], row[3]) for row in orders.rows("shop.tens__rejects"))
+    name = "query of shop.tens"
+    assert rejects == [
+        (name, "amount", "'1000' is not valid for TINYINT"),
+        (name, "id", "null in a column that must not be null"),
+        (name, "op", "'X' is not one of +I, I, insert, +U, U, update, -D, D, delete"),
+    ]
+    assert (found.details["rows_read"], found.details["rows_rejected"]) == (7, 3)
+    (load,) = load_records(orders.table("shop.tens"))
+    assert (load.rows_read, load.rows_written, load.rows_rejected) == (7, 4, 3)
+
+
+def test_too_many_rows_of_a_query_that_do_not_fit_publish_nothing(orders):
+    orders.declare("shop.tens", TENS.replace("0.5", "0.1"))
+    with pytest.raises(AuditFailed, match=r"3 of 7 rows do not fit \(42\.9%\).* query of shop\.tens, column "):
+        orders.load("shop.tens")
+    assert orders.rows("shop.tens") == orders.rows("shop.tens__rejects") == []
+
+
+def test_a_column_of_a_query_that_does_not_fit_is_an_error_that_names_it(orders):
+    orders.declare("shop.tens", TENS.replace("amount: TINYINT", "amount: DATE"))
+    with pytest.raises(PipelineError, match=r"shop\.tens: column 'amount' is DATE and does not accept int"):
+        orders.load("shop.tens")
 
 
 def test_a_query_on_a_table_that_is_no_input_is_refused(orders):

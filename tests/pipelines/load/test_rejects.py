@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from paimon_core.errors import InvalidRequest
+from paimon_core.table.inspect import Inspect
 from paimon_core.table.table import Table
 from pipelines.declare import create_missing
 from pipelines.expiry import expire
@@ -179,3 +180,19 @@ def test_an_expiry_leaves_a_table_that_was_never_loaded_ready_to_be_loaded(setti
     compacted(settings)
     expire(never, settings, NAME)
     assert load(settings).details["files_read"] == 3
+
+
+def test_a_load_lists_the_snapshots_of_its_table_once(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    listed = []
+    snapshots = Inspect.snapshots
+
+    def counted(self: Inspect) -> Any:
+        listed.append(self.context.name)
+        return snapshots(self)
+
+    spec = settings.table(NAME).model_copy(update={"checks": ()})  # a check that blocks reads the history too
+    settings = settings.model_copy(update={"tables": {NAME: spec}})
+    load(settings, "2024-01-01")
+    monkeypatch.setattr(Inspect, "snapshots", counted)
+    assert load(settings, "2024-01-02").details["rows_rejected"] == 0
+    assert listed.count(NAME) == 1

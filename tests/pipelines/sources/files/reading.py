@@ -36,6 +36,7 @@ def read(
         for parsed in read_split(split, form, schema, RowRules(not_null), {}, block_bytes=block_bytes):
             assert parsed.rows.schema.equals(schema, check_metadata=True)
             parsed.rows.validate(full=True)
+            assert parsed.read == len(parsed.rows) + len(parsed.rejects)
             rows += parsed.rows.to_pylist()
             for reject in parsed.rejects.to_pylist():
                 assert reject.pop("file") == str(path)

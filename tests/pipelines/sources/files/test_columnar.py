@@ -12,6 +12,7 @@ import pytest
 from pyarrow import orc
 
 from pipelines.protocol import PipelineError
+from pipelines.sources.files import RowRules, columnar, file_format, list_files, plan_splits, read_split
 from tests.pipelines.sources.files.reading import columns, read
 
 
@@ -102,8 +103,12 @@ def test_extra_and_missing_columns(tmp_path):
     data = parquet(pa.table({"C": [1], "z": [2]}))
     with pytest.raises(PipelineError, match="does not have: 'z'"):
         read(tmp_path / "a", data, columns(c="INT"), "parquet")
-    both = read(tmp_path / "a", data, columns(c="INT", d="DATE"), "parquet", ignore_extra_columns=True)
-    assert both == ([{"c": 1, "d": None}], [])
+    with pytest.raises(PipelineError, match="has no column 'd'; its columns are 'C', 'z'"):
+        read(tmp_path / "a", data, columns(c="INT", d="DATE"), "parquet", ignore_extra_columns=True)
+    lenient = {"ignore_extra_columns": True, "allow_missing_columns": True}
+    assert read(tmp_path / "a", data, columns(c="INT", d="DATE"), "parquet", **lenient) == ([{"c": 1, "d": None}], [])
+    with pytest.raises(PipelineError, match=r"has no column 'n\.y'; its columns are 'n'"):
+        read(tmp_path / "a", parquet(pa.table({"n": [{"x": 1}]})), columns(n="ROW<x INT, y INT>"), "parquet")
     with pytest.raises(PipelineError, match=r"does not have: 'n\.z'"):
         read(tmp_path / "a", parquet(pa.table({"n": [{"x": 1, "z": 2}]})), columns(n="ROW<x INT>"), "parquet")
     _, rejects = read(tmp_path / "a", parquet(pa.table({"c": [None, 1]})), columns(c="INT"), "parquet", not_null=("c",))
@@ -172,3 +177,18 @@ def test_a_damaged_file_is_named(tmp_path, kind):
     for cut in (b"no such file at all", data[: len(data) // 2], data[:-30]):
         with pytest.raises(PipelineError, match=rf"file {tmp_path}/a cannot be read: "):
             read(tmp_path / "a", cut, AVRO_SCHEMA if kind == "avro" else SCHEMA, kind)
+
+
+@pytest.mark.parametrize(("kind", "write"), [("parquet", parquet), ("orc", orc_file)])
+def test_rows_that_the_metadata_states_and_a_reader_does_not_deliver_are_counted(tmp_path, monkeypatch, kind, write):
+    def without_last(file, stream):
+        opened = whole(file, stream)
+        return columnar.Columnar(opened.schema, lambda names: iter(list(opened.batches(names))[:-1]), opened.rows)
+
+    whole = columnar.open_columnar
+    monkeypatch.setattr(columnar, "open_columnar", without_last)
+    (tmp_path / "a").write_bytes(write(pa.table({"c": [1, 2, 3, 4]})))
+    form = file_format(kind)
+    (split,) = plan_splits(list_files(str(tmp_path / "a"), {}), form)
+    found = list(read_split(split, form, columns(c="INT"), RowRules(), {}, block_bytes=8))
+    assert sum(parsed.read for parsed in found) == 4 > sum(len(parsed.rows) for parsed in found)

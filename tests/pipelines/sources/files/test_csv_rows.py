@@ -61,8 +61,12 @@ def test_without_header_columns_are_by_position(tmp_path):
     assert (rows, rejects) == ([{"a": 1, "b": "x"}], [(2, None, "1 columns instead of 2", "2")])
 
 
-def test_a_missing_column_is_null(tmp_path):
-    assert read(tmp_path / "a.csv", b"a\n1\n", TWO, "csv") == ([{"a": 1, "b": None}], [])
+def test_a_missing_column_is_an_error_unless_the_source_allows_it(tmp_path):
+    with pytest.raises(PipelineError, match=r"a\.csv has no column 'b'; its columns are 'a', 'bb'; set the option"):
+        read(tmp_path / "a.csv", b"a,bb\n1,x\n", TWO, "csv")
+    with pytest.raises(PipelineError, match=r"did you mean bb\?$"):
+        read(tmp_path / "a.csv", b"a,bb\n1,x\n", TWO, "csv")
+    assert read(tmp_path / "a.csv", b"a\n1\n", TWO, "csv", allow_missing_columns=True) == ([{"a": 1, "b": None}], [])
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,12 @@
 """Format options: known by kind, and refused by name."""
 
+from dataclasses import fields
+
 import pytest
 
 from pipelines.protocol import PipelineError
 from pipelines.sources.files import FileFormat, file_format
-from pipelines.sources.files.formats import compression_of
+from pipelines.sources.files.formats import OPTIONS, compression_of, option_kinds
 
 
 def test_options_of_a_declaration():
@@ -22,6 +24,7 @@ def test_options_of_a_declaration():
         ("csv", {"kind": "x"}, "format option 'kind' is not an option"),
         ("jsonl", {"delimiter": ";"}, "format option 'delimiter' is not an option of jsonl"),
         ("parquet", {"date_format": "%F"}, "the options are ignore_extra_columns"),
+        ("jsonl", {"allow_missing_columns": True}, "'allow_missing_columns' is not an option of jsonl"),
         ("csv", {"delimiter": "||"}, "format option delimiter must be one ASCII character, not '||'"),
         ("csv", {"delimiter": ""}, "format option delimiter must be one ASCII character"),
         ("csv", {"delimiter": "\n"}, "format option delimiter must be one ASCII character"),
@@ -59,3 +62,8 @@ def test_compressions():
         compression_of("b.csv.snappy", "csv")
     with pytest.raises(PipelineError, match="a parquet file that is compressed as a whole cannot be read"):
         compression_of("b.parquet.gz", "parquet")
+
+
+def test_every_option_is_described():
+    assert set(OPTIONS) == {f.name for f in fields(FileFormat)} - {"kind"}
+    assert option_kinds("allow_missing_columns") == ["csv", "parquet", "orc", "avro"]

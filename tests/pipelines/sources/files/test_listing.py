@@ -6,7 +6,7 @@ import pytest
 
 from paimon_core.storage.open import open_storage
 from pipelines.protocol import PipelineError
-from pipelines.sources.files import list_files, parse_pattern, partition_files
+from pipelines.sources.files import list_files, partition_files
 
 
 @pytest.fixture
@@ -102,14 +102,14 @@ def test_partition_files_list_only_what_they_need(tree, monkeypatch):
     assert not [at for at in listed if at in (str(root), f"{root}/2024", f"{root}/2024/02")]
 
 
-def test_the_first_day_of_a_week_can_be_monday(tree):
-    root = tree("2024-01-29.csv")
-    monday = parse_pattern(f"{root}/{{week}}.csv", week_day_offset=1)
-    assert [file.partition for file in list_files(monday, {})] == ["2024-01-29"]
+def test_a_week_begins_on_sunday(tree):
+    root = tree("2024-01-28.csv")
+    assert [file.partition for file in list_files(f"{root}/{{week}}.csv", {})] == ["2024-01-28"]
+    with pytest.raises(PipelineError, match="is not the first day of a week"):
+        partition_files(f"{root}/{{week}}.csv", ["2024-01-29"], {})
+    tree("2024-01-29.csv")
     with pytest.raises(PipelineError, match="2024-01-29 is not the first day of a week, which is 2024-01-28"):
         list_files(f"{root}/{{week}}.csv", {})
-    with pytest.raises(PipelineError, match="is not the first day of a week"):
-        partition_files(monday, ["2024-01-28"], {})
 
 
 @pytest.mark.parametrize(
