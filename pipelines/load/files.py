@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 
-from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from paimon_core.spark.tasks import spark_context
 from pipelines.lake.sources import FilesSource
 from pipelines.load.file_plan import FilePlan, plan_files
 from pipelines.load.ledger import FILES, MOST_FILES, TOTAL, LoadedFiles
@@ -85,10 +85,8 @@ class FileLoads:
 
 def _parallelism(session: SparkSession) -> int:
     """Return the number of tasks that run at the same time, 2 where the session does not say it."""
-    try:
-        return max(1, int(session.sparkContext.defaultParallelism))
-    except PySparkException:  # Spark Connect has no Spark context
-        return 2
+    context = spark_context(session)
+    return 2 if context is None else max(1, int(context.defaultParallelism))
 
 
 def _to_payload(splits: Sequence[FileSplit]) -> bytes:

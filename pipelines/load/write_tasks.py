@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 from paimon_core.commit.abort import abort
 from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.spark.reference import TableReference
-from paimon_core.spark.tasks import run_tasks
+from paimon_core.spark.tasks import collect_tasks
 from paimon_core.table.table import Table
 from paimon_core.write.table_writer import TableWriter
 from pipelines.protocol import PipelineError
@@ -58,13 +58,26 @@ def row_count(messages: Sequence[CommitMessage]) -> int:
 class _Answer:
     """What one task returns; ``error`` is a sentence for the user, and then the task has written nothing."""
 
-    lane: int
     messages: list[bytes] = field(default_factory=list)
     rejects: list[bytes] = field(default_factory=list)
     rows_read: int = 0
     rows_written: int = 0
     examples: list[str] = field(default_factory=list)
     error: str | None = None
+
+    def to_bytes(self) -> bytes:
+        """Return the answer as an Arrow stream of one row."""
+        row = pa.record_batch([pa.array([getattr(self, f.name)], f.type) for f in _ANSWER], schema=_ANSWER)
+        stream = pa.BufferOutputStream()
+        with pa.ipc.new_stream(stream, _ANSWER) as writer:
+            writer.write_batch(row)
+        data: bytes = stream.getvalue().to_pybytes()
+        return data
+
+    @staticmethod
+    def from_bytes(data: bytes) -> _Answer:
+        """Return the answer that ``to_bytes`` encoded."""
+        return _Answer(**pa.ipc.open_stream(data).read_all().to_pylist()[0])
 
 
 def write_parts(
@@ -100,32 +113,30 @@ def write_parts(
                     examples += [_sentence(row) for row in rejected.slice(0, EXAMPLES - len(examples)).to_pylist()]
             messages = [m.to_bytes() for m in writer.flush()]
             rejects = [m.to_bytes() for m in reject_writer.flush()]
-            return _Answer(lane, messages, rejects, rows_read, rows_written, examples)
+            return _Answer(messages, rejects, rows_read, rows_written, examples)
 
-    def work(payload: bytes) -> Iterator[pa.RecordBatch]:
+    def work(payload: bytes) -> bytes:
         lane = int.from_bytes(payload[:4], "big")
         try:
             answer = write(lane, payload[4:])
         except PipelineError as error:  # returned as a value, because Spark would repeat the task and wrap the error
-            answer = _Answer(lane, error=str(error))
-        yield pa.record_batch([pa.array([getattr(answer, f.name)], f.type) for f in _ANSWER], _ANSWER)
+            answer = _Answer(error=str(error))
+        return answer.to_bytes()
 
-    if not parts:
-        return Written()
     payloads = [lane.to_bytes(4, "big") + part for lane, part in enumerate(parts)]
-    answers = sorted(run_tasks(spark, payloads, work, _SPARK_ANSWER).collect(), key=lambda row: row["lane"])
+    answers = [_Answer.from_bytes(answer) for answer in collect_tasks(spark, payloads, work)]
     written = Written(
-        tuple(CommitMessage.from_bytes(bytes(m)) for row in answers for m in row["messages"]),
-        tuple(CommitMessage.from_bytes(bytes(m)) for row in answers for m in row["rejects"]),
-        sum(row["rows_read"] for row in answers),
-        sum(row["rows_written"] for row in answers),
-        tuple(example for row in answers for example in row["examples"])[:EXAMPLES],
+        tuple(CommitMessage.from_bytes(m) for answer in answers for m in answer.messages),
+        tuple(CommitMessage.from_bytes(m) for answer in answers for m in answer.rejects),
+        sum(answer.rows_read for answer in answers),
+        sum(answer.rows_written for answer in answers),
+        tuple(example for answer in answers for example in answer.examples)[:EXAMPLES],
     )
-    for row in answers:
-        if row["error"] is not None:
+    for answer in answers:
+        if answer.error is not None:
             abort(written.messages, table.context)
             abort(written.rejects, rejects.context)
-            raise PipelineError(f"{table.name}: {row['error']}")
+            raise PipelineError(f"{table.name}: {answer.error}")
     return written
 
 
@@ -137,7 +148,6 @@ def _sentence(reject: Mapping[str, Any]) -> str:
 
 _ANSWER = pa.schema(
     [
-        ("lane", pa.int32()),
         ("messages", pa.list_(pa.binary())),
         ("rejects", pa.list_(pa.binary())),
         ("rows_read", pa.int64()),
@@ -145,8 +155,4 @@ _ANSWER = pa.schema(
         ("examples", pa.list_(pa.string())),
         ("error", pa.string()),
     ]
-)
-_SPARK_ANSWER = (
-    "lane int, messages array<binary>, rejects array<binary>, rows_read bigint, rows_written bigint, "
-    "examples array<string>, error string"
 )
