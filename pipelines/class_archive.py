@@ -130,7 +130,7 @@ def _record(path: Path) -> None:
         .config("spark.driver.extraJavaOptions", f"{option} -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Xlog:cds*=off")
         .getOrCreate()
     )
-    process = SparkContext._gateway.proc  # type: ignore[union-attr]
+    process = SparkContext._gateway.proc
     _run_jobs(session)
     session.stop()
     process.stdin.close()  # ends the process
