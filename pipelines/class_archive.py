@@ -55,6 +55,8 @@ def create_archive() -> Path:
         raise ArchiveFailed(f"no Java {_LEAST_JAVA} or later was found, or it does not tell its version")
     folder = _folder()
     folder.mkdir(parents=True, exist_ok=True)
+    for part in folder.glob(".new-*.jsa"):  # Java also writes one after this process was killed
+        part.unlink()
     new = folder / f".new-{os.getpid()}.jsa"
     try:
         _record(new)
@@ -119,6 +121,8 @@ def _java_version() -> str:
 
 def _record(path: Path) -> None:
     """Run a session with a job of each kind that a small load needs; Java writes the classes when it ends."""
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # as start_session does
+    os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
     option = shlex.quote(f"-XX:ArchiveClassesAtExit={path}")
     session = (
         SparkSession.builder.master("local[2]")
