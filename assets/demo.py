@@ -52,7 +52,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.environ["DAGSTER_HOME"] = str(home)
         say(f"the lake is {settings.warehouse}; the first step starts Spark")
         with dg.DagsterInstance.from_config(str(home)) as instance:
-            demo = Demo(settings, instance, build_definitions(settings))
+            demo = Demo(settings, instance, build_definitions(settings, keep_session=True))
             before_compaction = play(demo, asked.to)
             print(summary(demo, before_compaction, time.monotonic() - started))
     except (PipelineError, SettingsError, DemoFailed) as error:

@@ -22,18 +22,25 @@ _NAME = re.compile(r"[A-Za-z0-9_]+\.[A-Za-z0-9_]+")
 
 
 def build_definitions(
-    settings: Settings, translator: PaimonTranslator = PLAIN, *, tables: Sequence[str] | None = None
+    settings: Settings,
+    translator: PaimonTranslator = PLAIN,
+    *,
+    tables: Sequence[str] | None = None,
+    keep_session: bool = False,
 ) -> dg.Definitions:
     """Return all assets, checks, jobs, schedules and sensors of one lake, or of some of its tables.
 
+    With ``keep_session`` the runs of one process share a Spark session, which ends with the process.
     Raises SettingsError for declarations that cannot be used together.
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", dg.BetaWarning)
-        return _definitions(settings, translator, _chosen(settings, tables))
+        return _definitions(settings, translator, _chosen(settings, tables), keep_session)
 
 
-def _definitions(settings: Settings, translator: PaimonTranslator, chosen: Settings) -> dg.Definitions:
+def _definitions(
+    settings: Settings, translator: PaimonTranslator, chosen: Settings, keep_session: bool
+) -> dg.Definitions:
     place = place_of(settings)
     compactions = compaction_jobs(chosen, translator)
     loads = load_jobs(chosen, translator)
@@ -54,7 +61,7 @@ def _definitions(settings: Settings, translator: PaimonTranslator, chosen: Setti
             *([files] if files is not None else []),
             *([automation] if automation is not None else []),
         ],
-        resources={"lake": LakeResource(**place), "spark": SparkResource(**place)},
+        resources={"lake": LakeResource(**place), "spark": SparkResource(**place, keep_session=keep_session)},
         executor=dg.in_process_executor,
     )
 

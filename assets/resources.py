@@ -30,6 +30,9 @@ class LakeResource(dg.ConfigurableResource[Any]):
 class SparkResource(LakeResource):
     """The Spark session of a run: started by the first step that needs it, shared by all steps, then stopped."""
 
+    keep_session: bool = False
+    """Whether the session stays for the next run of this process, and ends with the process."""
+
     _session: SparkSession | None = PrivateAttr(default=None)
 
     def session(self) -> SparkSession:
@@ -39,10 +42,10 @@ class SparkResource(LakeResource):
         return self._session
 
     def teardown_after_execution(self, context: dg.InitResourceContext) -> None:
-        """Stop the session, if a step started one."""
-        if self._session is not None:
+        """Stop the session, if a step started one and it is not kept."""
+        if self._session is not None and not self.keep_session:
             self._session.stop()
-            self._session = None
+        self._session = None
 
 
 def place_of(settings: Settings) -> dict[str, str]:

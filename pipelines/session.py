@@ -12,6 +12,7 @@ from typing import TypeAlias
 
 from pyspark.sql import SparkSession
 
+from pipelines.class_archive import archive_options
 from pipelines.lake import CONFIGS, ROOT, Settings
 from pipelines.protocol import PipelineError
 
@@ -66,7 +67,9 @@ def _configuration(settings: Settings) -> dict[str, str]:
     conf = {**_DEFAULTS, **(_LOCAL_DEFAULTS if local else {}), **settings.spark.conf}
     logging = f"-Dlog4j2.configurationFile={(CONFIGS / 'log4j2.properties').as_uri()}"
     java = "spark.driver.extraJavaOptions"
-    conf[java] = " ".join(part for part in (conf.get(java), logging) if part)
+    archive = archive_options() if local else ""
+    # Java obeys the last of options that contradict: those of the settings follow the archive.
+    conf[java] = " ".join(part for part in (archive, conf.get(java), logging) if part)
     # Workers must be able to import paimon_core also when it is not installed and the driver runs in another directory.
     path = os.pathsep.join(part for part in (str(ROOT), os.environ.get("PYTHONPATH")) if part)
     conf.setdefault("spark.executorEnv.PYTHONPATH", path)

@@ -2,7 +2,7 @@
 # Creates .venv with the packages of the project; does nothing when .venv is up to date.
 #   scripts/setup.sh            installs everything, for checks and tests
 #   scripts/setup.sh --run      installs what the demo and the user interface need
-#   scripts/setup.sh --java     also checks that Java is installed, which Spark needs
+#   scripts/setup.sh --java     also checks that Java is installed, which Spark needs, and records Spark's classes once
 # PYTHON=... selects the Python; the default is the newest suitable one on the PATH.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -27,6 +27,7 @@ check_java() {
   if ! [ "${version:-0}" -ge "$LEAST_JAVA" ] 2>/dev/null; then
     fail "Spark needs Java $LEAST_JAVA or later and '$java' is Java ${version:-of an unknown version}: install a newer JDK or set JAVA_HOME."
   fi
+  java_version=${said%%$'\n'*}
 }
 
 # Prints the version as "3.11", or nothing when the command does not run (a pyenv shim may exist without a Python).
@@ -93,11 +94,22 @@ install() {
   fi
 }
 
+# Records the classes of a Spark session once for these packages and this Java, so that sessions start faster.
+record_classes() {
+  if ! [ -w .venv ] || [ "$(cat .venv/classes-done 2>/dev/null)" = "$1" ]; then return; fi
+  echo "Recording the classes of Spark once, so that its sessions start faster."
+  .venv/bin/python -m pipelines.class_archive 2>&1 | grep -E '^(note:|Spark sessions)' || true
+  printf '%s\n' "$1" >.venv/classes-done
+}
+
 main() {
-  local scope=all key found="" uv="" wanted option
+  local scope=all key found="" uv="" wanted option java=""
   for option in "$@"; do
     case "$option" in
-    --java) check_java ;;
+    --java)
+      check_java
+      java=yes
+      ;;
     --run) scope=run ;;
     *) fail "scripts/setup.sh: unknown option $option" ;;
     esac
@@ -111,6 +123,7 @@ main() {
   fi
   if [ -x .venv/bin/python ] && suitable "$wanted" && [ "$(python_version .venv/bin/python)" = "$wanted" ] &&
     case "$(cat .venv/setup-done 2>/dev/null)" in "$key all" | "$key $scope") true ;; *) false ;; esac; then
+    [ -z "$java" ] || record_classes "$key $java_version"
     return
   fi
   [ -n "$found" ] || find_python
@@ -121,6 +134,7 @@ main() {
   fi
   install "$scope"
   printf '%s\n' "$key $scope" >.venv/setup-done
+  [ -z "$java" ] || record_classes "$key $java_version"
   echo "Ready."
 }
 

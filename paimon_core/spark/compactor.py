@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
-import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from paimon_core.compact.compactor import run_task
@@ -14,7 +13,7 @@ from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.predicate import Predicate
 from paimon_core.spark.reference import TableReference
-from paimon_core.spark.tasks import run_tasks
+from paimon_core.spark.tasks import collect_tasks
 from paimon_core.table.table import Table
 
 
@@ -41,9 +40,7 @@ def compact_spark(
 def _messages(spark: SparkSession, context: TableContext, tasks: Sequence[CompactionTask]) -> list[CommitMessage]:
     reference = TableReference.of(context)
 
-    def work(payload: bytes) -> Iterator[pa.RecordBatch]:
-        message = run_task(reference.open(), CompactionTask.from_bytes(payload))
-        yield pa.record_batch([pa.array([message.to_bytes()], pa.binary())], names=["message"])
+    def work(payload: bytes) -> bytes:
+        return run_task(reference.open(), CompactionTask.from_bytes(payload)).to_bytes()
 
-    rows = run_tasks(spark, [t.to_bytes() for t in tasks], work, "message binary").collect()
-    return [CommitMessage.from_bytes(bytes(r["message"])) for r in rows]
+    return [CommitMessage.from_bytes(answer) for answer in collect_tasks(spark, [t.to_bytes() for t in tasks], work)]

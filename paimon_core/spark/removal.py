@@ -12,12 +12,11 @@ no harm.
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from paimon_core.errors import CorruptTable, InvalidRequest
@@ -31,7 +30,7 @@ from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.table_identity import table_to_change
 from paimon_core.metadata.versioned_json import pack, unpacked
 from paimon_core.spark.reference import TableReference
-from paimon_core.spark.tasks import run_tasks
+from paimon_core.spark.tasks import collect_tasks
 from paimon_core.storage.storage import FileInfo, Storage
 from paimon_core.table.argument_checks import as_millis
 from paimon_core.table.table import Table
@@ -93,12 +92,12 @@ class SparkExecutor:
         """List each task's directories in that task."""
         reference = TableReference.of(context)
 
-        def work(payload: bytes) -> Iterator[pa.RecordBatch]:
+        def work(payload: bytes) -> bytes:
             with unpacked(payload, "directories", _VERSION) as value:
                 mine = [Directory(path, Kind(kind)) for path, kind in value["places"]]
             found = candidates(reference.open(), mine, before_millis)
             files = [[f.path, f.size, f.modified_millis] for f in found.files]
-            yield _answer({"files": files, "protected": [[p.what, p.by] for p in found.protected]})
+            return pack(_VERSION, {"files": files, "protected": [[p.what, p.by] for p in found.protected]})
 
         found = Found()
         chunks = [{"places": [[d.path, d.kind] for d in chunk]} for chunk in _chunks(places, self.directories_per_task)]
@@ -111,7 +110,7 @@ class SparkExecutor:
         """Read each task's manifests in that task; the driver reads those that a task could not read."""
         reference, wanted = TableReference.of(context), frozenset(among)
 
-        def work(payload: bytes) -> Iterator[pa.RecordBatch]:
+        def work(payload: bytes) -> bytes:
             with unpacked(payload, "manifests", _VERSION) as value:
                 mine = dict(value["manifests"])
             opened, names, unread = reference.open(), set[str](), []
@@ -120,7 +119,7 @@ class SparkExecutor:
                     names |= data_names(opened, {name: True}, wanted)
                 except CorruptTable:
                     unread.append(name)
-            yield _answer({"read": sorted(mine.keys() - set(unread)), "names": sorted(names)})
+            return pack(_VERSION, {"read": sorted(mine.keys() - set(unread)), "names": sorted(names)})
 
         names, read = set[str](), set[str]()
         chunks = [{"manifests": chunk} for chunk in _chunks(list(manifests.items()), self.manifests_per_task)]
@@ -138,37 +137,29 @@ class SparkExecutor:
         """Delete each task's files in that task."""
         storage = context.storage
 
-        def work(payload: bytes) -> Iterator[pa.RecordBatch]:
+        def work(payload: bytes) -> bytes:
             with unpacked(payload, "files", _VERSION) as value:
                 mine = [str(path) for path in value["paths"]]
-            yield _answer({"deleted": storage.delete(mine)})
+            return pack(_VERSION, {"deleted": storage.delete(mine)})
 
         self._run([{"paths": chunk} for chunk in _chunks(paths, self.files_per_task)], work)
 
-    def _run(
-        self, chunks: Sequence[Mapping[str, Any]], work: Callable[[bytes], Iterator[pa.RecordBatch]]
-    ) -> list[Mapping[str, Any]]:
+    def _run(self, chunks: Sequence[Mapping[str, Any]], work: Callable[[bytes], bytes]) -> list[Mapping[str, Any]]:
         """Run one task per chunk and return their answers; raises CorruptTable when an answer is missing."""
-        if not chunks:
-            return []
-        rows = run_tasks(self.spark, [pack(_VERSION, dict(c)) for c in chunks], work, "answer binary").collect()
-        if len(rows) != len(chunks):
+        found = collect_tasks(self.spark, [pack(_VERSION, chunk) for chunk in chunks], work)
+        if len(found) != len(chunks):
             raise CorruptTable(
-                f"only {len(rows)} of {len(chunks)} Spark tasks returned a result, so it is incomplete and not used"
+                f"only {len(found)} of {len(chunks)} Spark tasks returned a result, so it is incomplete and not used"
             )
         answers: list[Mapping[str, Any]] = []
-        for row in rows:
-            with unpacked(bytes(row["answer"]), "answer of a task", _VERSION) as value:
+        for answer in found:
+            with unpacked(answer, "answer of a task", _VERSION) as value:
                 answers.append(value)
         return answers
 
 
 def _chunks(items: Sequence[_T], size: int) -> list[Sequence[_T]]:
     return [items[start : start + size] for start in range(0, len(items), size)]
-
-
-def _answer(value: Mapping[str, Any]) -> pa.RecordBatch:
-    return pa.record_batch([pa.array([pack(_VERSION, dict(value))], pa.binary())], names=["answer"])
 
 
 def _move(storage: Storage, source: str, target: str) -> bool:

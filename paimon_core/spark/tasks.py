@@ -1,14 +1,35 @@
-"""Tasks: runs an Arrow function for each payload in a Spark task; uses only DataFrames, so Spark Connect works too."""
+"""Tasks: run a function for each payload, each in a Spark task of its own.
+
+``collect_tasks`` returns bytes to the driver. It uses an RDD, because the first query of a DataFrame in a JVM costs
+seconds of planning. ``run_tasks`` returns a DataFrame of Arrow batches, for callers that go on with the rows. Both work
+with Spark Connect.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
 import pyarrow as pa
+from pyspark import SparkContext
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
-_NUMBER, _PAYLOAD = "task_number", "payload"
+_NUMBER, _PAYLOAD, _ANSWER = "task_number", "payload", "answer"
+_NUMBER_BYTES = 4
+
+
+def collect_tasks(spark: SparkSession, payloads: Sequence[bytes], work: Callable[[bytes], bytes]) -> list[bytes]:
+    """Return ``work(payload)`` of each payload, in the order of the payloads, with exactly one task per payload.
+
+    Raises PythonException when a task raises an error in all its tries.
+    """
+    if not payloads:
+        return []
+    context = spark_context(spark)
+    if context is None:
+        return _collect_rows(spark, payloads, work)
+    return list(context.parallelize(payloads, len(payloads)).map(work).collect())
 
 
 def run_tasks(
@@ -32,3 +53,24 @@ def run_tasks(
                 yield from work(payload)
 
     return rows.repartitionById(len(payloads), _NUMBER).mapInArrow(run, schema)
+
+
+def spark_context(spark: SparkSession) -> SparkContext | None:
+    """Return the Spark context of the session; None for a session of Spark Connect, which has none."""
+    try:
+        return spark.sparkContext
+    except PySparkException:
+        return None
+
+
+def _collect_rows(spark: SparkSession, payloads: Sequence[bytes], work: Callable[[bytes], bytes]) -> list[bytes]:
+    """Return the answers by a DataFrame; numbers in the payloads and answers keep their order."""
+
+    def run(payload: bytes) -> Iterator[pa.RecordBatch]:
+        answer = work(payload[_NUMBER_BYTES:])
+        number = int.from_bytes(payload[:_NUMBER_BYTES], "big")
+        yield pa.record_batch([pa.array([number], pa.int32()), pa.array([answer], pa.binary())], [_NUMBER, _ANSWER])
+
+    numbered = [number.to_bytes(_NUMBER_BYTES, "big") + payload for number, payload in enumerate(payloads)]
+    rows = run_tasks(spark, numbered, run, f"{_NUMBER} int, {_ANSWER} binary").collect()
+    return [bytes(row[_ANSWER]) for row in sorted(rows, key=lambda row: row[_NUMBER])]

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from paimon_core.spark.tasks import spark_context
 from paimon_core.storage.secret import Secret
 from pipelines.lake.sources import FilesSource
 from pipelines.load.file_plan import FilePlan, plan_files, split_files
@@ -104,10 +104,8 @@ class FileLoads:
 
 def _parallelism(session: SparkSession) -> int:
     """Return the number of tasks that run at the same time, 2 where the session does not say it."""
-    try:
-        return max(1, int(session.sparkContext.defaultParallelism))
-    except PySparkException:  # Spark Connect has no Spark context
-        return 2
+    context = spark_context(session)
+    return 2 if context is None else max(1, int(context.defaultParallelism))
 
 
 def _to_payload(splits: Sequence[FileSplit]) -> bytes:

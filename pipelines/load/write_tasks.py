@@ -19,7 +19,7 @@ from paimon_core.commit.abort import abort
 from paimon_core.errors import SchemaMismatch
 from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.spark.reference import TableReference
-from paimon_core.spark.tasks import run_tasks
+from paimon_core.spark.tasks import collect_tasks
 from paimon_core.table.table import Table
 from paimon_core.write.table_writer import TableWriter
 from pipelines.protocol import PipelineError
@@ -67,7 +67,6 @@ def row_count(messages: Sequence[CommitMessage]) -> int:
 class _Answer:
     """What one task returns; ``error`` is a sentence for the user, and then the task has written nothing."""
 
-    lane: int
     messages: list[bytes] = field(default_factory=list)
     rejects: list[bytes] = field(default_factory=list)
     rows_read: int = 0
@@ -75,6 +74,20 @@ class _Answer:
     examples: list[str] = field(default_factory=list)
     ignored: list[str] = field(default_factory=list)
     error: str | None = None
+
+    def to_bytes(self) -> bytes:
+        """Return the answer as an Arrow stream of one row."""
+        row = pa.record_batch([pa.array([getattr(self, f.name)], f.type) for f in _ANSWER], schema=_ANSWER)
+        stream = pa.BufferOutputStream()
+        with pa.ipc.new_stream(stream, _ANSWER) as writer:
+            writer.write_batch(row)
+        data: bytes = stream.getvalue().to_pybytes()
+        return data
+
+    @staticmethod
+    def from_bytes(data: bytes) -> _Answer:
+        """Return the answer that ``to_bytes`` encoded."""
+        return _Answer(**pa.ipc.open_stream(data).read_all().to_pylist()[0])
 
 
 def write_parts(
@@ -93,14 +106,11 @@ def write_parts(
     """
     write = _Writing.of(table, rejects, kinds, overwrites)
 
-    def work(payload: bytes) -> Iterator[pa.RecordBatch]:
-        yield write(int.from_bytes(payload[:4], "big"), read(payload[4:]))
+    def work(payload: bytes) -> bytes:
+        return write(int.from_bytes(payload[:4], "big"), read(payload[4:])).to_bytes()
 
-    if not parts:
-        return Written()
     payloads = [lane.to_bytes(4, "big") + part for lane, part in enumerate(parts)]
-    answers = run_tasks(spark, payloads, work, _SPARK_ANSWER).collect()
-    return _collected(sorted(answers, key=lambda row: row["lane"]), table, rejects)
+    return _collected(collect_tasks(spark, payloads, work), table, rejects)
 
 
 def write_frame(
@@ -116,9 +126,11 @@ def write_frame(
     write = _Writing.of(table, rejects, kinds, overwrites)
 
     def work(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        yield write(0, (parse(rows) for rows in gather(batches)))
+        answer = write(0, (parse(rows) for rows in gather(batches)))
+        yield pa.record_batch([pa.array([answer.to_bytes()], pa.binary())], ["answer"])
 
-    return _collected(frame.mapInArrow(work, _SPARK_ANSWER).collect(), table, rejects)
+    answers = frame.mapInArrow(work, "answer binary").collect()
+    return _collected([bytes(row["answer"]) for row in answers], table, rejects)
 
 
 @dataclass(frozen=True)
@@ -138,13 +150,12 @@ class _Writing:
             TableReference.of(context), TableReference.of(rejects.context), context.is_keyed, kinds, overwrites
         )
 
-    def __call__(self, lane: int, found: Iterator[Parsed]) -> pa.RecordBatch:
-        """Write all rows in a lane, and return the answer as a batch of one row."""
+    def __call__(self, lane: int, found: Iterator[Parsed]) -> _Answer:
+        """Write all rows in a lane."""
         try:
-            answer = self._answer(lane, found)
+            return self._answer(lane, found)
         except (PipelineError, SchemaMismatch) as error:  # a value, because Spark would repeat the task and wrap it
-            answer = _Answer(lane, error=str(error))
-        return pa.record_batch([pa.array([getattr(answer, f.name)], f.type) for f in _ANSWER], _ANSWER)
+            return _Answer(error=str(error))
 
     def _answer(self, lane: int, found: Iterator[Parsed]) -> _Answer:
         with (
@@ -167,24 +178,25 @@ class _Writing:
             messages = [m.to_bytes() for m in flushed]
             rejects = [m.to_bytes() for m in reject_writer.flush()]
             rows_written = writer.rows_received if self.is_keyed else row_count(flushed)
-            return _Answer(lane, messages, rejects, rows_read, rows_written, examples, list(ignored))
+            return _Answer(messages, rejects, rows_read, rows_written, examples, list(ignored))
 
 
-def _collected(answers: Sequence[Any], table: Table, rejects: Table) -> Written:
+def _collected(encoded: Sequence[bytes], table: Table, rejects: Table) -> Written:
     """Return the answers of all tasks as one; raises the PipelineError of a task, and deletes what the others wrote."""
+    answers = [_Answer.from_bytes(answer) for answer in encoded]
     written = Written(
-        tuple(CommitMessage.from_bytes(bytes(m)) for row in answers for m in row["messages"]),
-        tuple(CommitMessage.from_bytes(bytes(m)) for row in answers for m in row["rejects"]),
-        sum(row["rows_read"] for row in answers),
-        sum(row["rows_written"] for row in answers),
-        tuple(example for row in answers for example in row["examples"])[:EXAMPLES],
-        tuple(dict.fromkeys(column for row in answers for column in row["ignored"])),
+        tuple(CommitMessage.from_bytes(m) for answer in answers for m in answer.messages),
+        tuple(CommitMessage.from_bytes(m) for answer in answers for m in answer.rejects),
+        sum(answer.rows_read for answer in answers),
+        sum(answer.rows_written for answer in answers),
+        tuple(example for answer in answers for example in answer.examples)[:EXAMPLES],
+        tuple(dict.fromkeys(column for answer in answers for column in answer.ignored)),
     )
-    for row in answers:
-        if row["error"] is not None:
+    for answer in answers:
+        if answer.error is not None:
             abort(written.messages, table.context)
             abort(written.rejects, rejects.context)
-            raise PipelineError(f"{table.name}: {row['error']}")
+            raise PipelineError(f"{table.name}: {answer.error}")
     return written
 
 
@@ -196,7 +208,6 @@ def _sentence(reject: Mapping[str, Any]) -> str:
 
 _ANSWER = pa.schema(
     [
-        ("lane", pa.int32()),
         ("messages", pa.list_(pa.binary())),
         ("rejects", pa.list_(pa.binary())),
         ("rows_read", pa.int64()),
@@ -205,8 +216,4 @@ _ANSWER = pa.schema(
         ("ignored", pa.list_(pa.string())),
         ("error", pa.string()),
     ]
-)
-_SPARK_ANSWER = (
-    "lane int, messages array<binary>, rejects array<binary>, rows_read bigint, rows_written bigint, "
-    "examples array<string>, ignored array<string>, error string"
 )

@@ -36,3 +36,12 @@ def test_a_run_starts_one_session_when_a_step_asks_and_stops_it(
     assert started[0].stopped
     resource.teardown_after_execution(dg.build_init_resource_context())
     assert len(started) == 1
+
+
+def test_a_kept_session_is_not_stopped_after_a_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("assets.resources.start_session", FakeSession)
+    resource = SparkResource(environment="local", warehouse="/nowhere/lake", keep_session=True)
+    session = resource.session()
+    resource.teardown_after_execution(dg.build_init_resource_context())
+    assert not session.stopped
+    assert resource.session() is not session  # the next run asks start_session again

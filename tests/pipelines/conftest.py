@@ -27,5 +27,5 @@ def dry_lake(tmp_path: Path) -> SmallLake:
 @pytest.fixture
 def quick(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SmallLake:
     """A lake whose tasks run in this process, for loads of files and databases."""
-    monkeypatch.setattr(write_tasks, "run_tasks", in_this_process)
+    monkeypatch.setattr(write_tasks, "collect_tasks", in_this_process)
     return small_lake(tmp_path / "lake", SimpleNamespace(sparkContext=SimpleNamespace(defaultParallelism=2)))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -23,6 +22,7 @@ from pipelines.load.load import load_table
 from pipelines.new_lake import new_lake
 from pipelines.rejects_upkeep import expire_rejects, fsck_rejects, sweep_rejects
 from pipelines.tables import open_lake
+from tests.pipelines.load.test_rejects import in_this_process
 
 NAME, REJECTS = "shop.orders", "shop.orders__rejects"
 NOTHING_KEPT = Retention(keep_snapshots=1, keep_hours=0, orphans_older_than_hours=1, keep_quarantine_days=0)
@@ -32,14 +32,9 @@ def never() -> Any:
     raise AssertionError("nothing here is worth a Spark session")
 
 
-def in_this_process(_session: Any, payloads: Any, work: Callable[..., Any], _schema: Any) -> SimpleNamespace:
-    rows = [row for payload in payloads for batch in work(payload) for row in batch.to_pylist()]
-    return SimpleNamespace(collect=lambda: rows)
-
-
 @pytest.fixture
 def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
-    monkeypatch.setattr(write_tasks, "run_tasks", in_this_process)
+    monkeypatch.setattr(write_tasks, "collect_tasks", in_this_process)
     new_lake(tmp_path / "lake")
     settings = load_settings("local", configs=tmp_path / "lake")
     spec = settings.table(NAME).model_copy(update={"retention": NOTHING_KEPT})

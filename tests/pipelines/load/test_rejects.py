@@ -34,14 +34,13 @@ def never() -> Any:
     raise AssertionError("nothing here is worth a Spark session")
 
 
-def in_this_process(_session: Any, payloads: Any, work: Callable[..., Any], _schema: Any) -> SimpleNamespace:
-    rows = [row for payload in payloads for batch in work(payload) for row in batch.to_pylist()]
-    return SimpleNamespace(collect=lambda: rows)
+def in_this_process(_session: Any, payloads: Any, work: Callable[[bytes], bytes]) -> list[bytes]:
+    return [work(payload) for payload in payloads]
 
 
 @pytest.fixture
 def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
-    monkeypatch.setattr(write_tasks, "run_tasks", in_this_process)
+    monkeypatch.setattr(write_tasks, "collect_tasks", in_this_process)
     new_lake(tmp_path / "lake")
     settings = load_settings("local", configs=tmp_path / "lake")
     spec = settings.table(NAME).model_copy(update={"retention": NOTHING_KEPT})
