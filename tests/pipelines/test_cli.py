@@ -85,7 +85,8 @@ def test_loads_audits_and_shows(
     ]
     assert main(["show", *here]) == 0
     shown = capsys.readouterr().out.splitlines()
-    assert [line.split()[:2] for line in shown[2:]] == [["shop.orders", "7"], ["shop.revenue", "3"]]
+    expected = [["shop.orders", "7"], ["shop.orders__rejects", "1"], ["shop.revenue", "3"]]
+    assert [line.split()[:2] for line in shown[2:]] == expected
     (file, *_) = Path(open_lake(lake.settings).table("shop.revenue").location).glob("bucket-0/*.parquet")
     file.unlink()
     assert main(["audit", "--table", "shop.revenue", *here]) == 1

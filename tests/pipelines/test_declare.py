@@ -86,13 +86,6 @@ def test_a_changed_comment_is_told_and_stops_no_other_table(folder):
     assert create_missing(settings) == ["shop.more"]
 
 
-def test_a_folder_without_tables_is_told(folder, capsys):
-    for path in (folder / "tables").iterdir():
-        path.unlink()
-    assert main(["check", "--configs", str(folder)]) == 1
-    assert capsys.readouterr().out.endswith("tables has no table: write <database>.<table>.yaml\n")
-
-
 @pytest.mark.parametrize(
     ("old", "new", "told"),
     [

@@ -11,12 +11,13 @@ PAGE = (ROOT / "docs" / "declarations.md").read_text()
 
 
 def test_the_examples_load(tmp_path: Path) -> None:
-    examples, (function,) = (re.findall(rf"```{kind}\n(.*?)```", PAGE, re.DOTALL) for kind in ("yaml", "python"))
+    examples, functions = (re.findall(rf"```{kind}\n(.*?)```", PAGE, re.DOTALL) for kind in ("yaml", "python"))
     names = ("shop.orders", "shop.stock", "shop.sales")
     (tmp_path / "tables").mkdir()
     for name, example in zip(names, examples, strict=True):
         (tmp_path / "tables" / f"{name}.yaml").write_text(example)
-    (tmp_path / "sales.py").write_text(function)
+    (tmp_path / "shop.py").write_text(functions[0])
+    (tmp_path / "sales.py").write_text(functions[1])
     (tmp_path / "base.yaml").write_text("")
     (tmp_path / "local.yaml").write_text("")
     settings = load_settings(configs=tmp_path)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.pipelines.load.conftest import SmallLake
 
 from paimon_core.errors import StorageError
 from pipelines.checks import run
+from tests.support.lakes import SmallLake
 
 
 def test_a_store_that_fails_during_a_check_stops_the_load_without_an_audit(

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from tests.pipelines.load.conftest import SmallLake
 
 from pipelines.checks import load_records
+from tests.support.lakes import SmallLake
 
 DAYS = """
     columns: {id: BIGINT}

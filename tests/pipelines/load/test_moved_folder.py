@@ -7,7 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.pipelines.load.conftest import SmallLake
+
+from tests.support.lakes import SmallLake
 
 EVENTS = """
     columns: {id: BIGINT}
@@ -22,8 +23,8 @@ def test_a_folder_can_be_moved(quick: SmallLake, tmp_path: Path, new: str) -> No
     quick.declare("log.events", EVENTS)
     quick.file("in/a.csv", "id\n1\n")
     quick.load("log.events")
-    shutil.copytree(tmp_path, tmp_path.parent / f"{tmp_path.name} {new}")
-    moved = replace(quick, folder=tmp_path.parent / f"{tmp_path.name} {new}")
+    moved = replace(quick, folder=tmp_path / new)
+    shutil.copytree(quick.folder, moved.folder)
     assert moved.load("log.events").skipped == ("1 files loaded before",)
     moved.file("in/b.csv", "id\n2\n")
     moved.load("log.events")
@@ -31,7 +32,7 @@ def test_a_folder_can_be_moved(quick: SmallLake, tmp_path: Path, new: str) -> No
 
 
 def test_files_of_an_absolute_path_are_those_of_this_path(quick: SmallLake, tmp_path: Path) -> None:
-    quick.declare("log.events", EVENTS.replace("in/*.csv", f"{tmp_path}/in/*.csv"))
+    quick.declare("log.events", EVENTS.replace("in/*.csv", f"{quick.folder}/in/*.csv"))
     quick.file("in/a.csv", "id\n1\n")
     quick.load("log.events")
     quick.declare("log.events", EVENTS)

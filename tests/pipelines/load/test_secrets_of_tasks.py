@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.pipelines.load.conftest import SmallLake
 
 from pipelines.lake import Settings
 from pipelines.load import files
+from tests.support.lakes import SmallLake
 
 CANARY = "canary-secret/Qp7+"
 

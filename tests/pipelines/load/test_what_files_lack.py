@@ -7,12 +7,12 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from tests.pipelines.load.conftest import SmallLake
 
 from pipelines.checks import CheckContext, load_records, run_checks
 from pipelines.load import files
 from pipelines.load.row_shape import RowShape
 from pipelines.protocol import AuditFailed, PipelineError
+from tests.support.lakes import SmallLake
 
 ORDERS = """
     columns: {id: BIGINT, amount: INT}
@@ -44,7 +44,8 @@ def test_columns_that_are_ignored_are_told(quick: SmallLake) -> None:
 def finding(quick: SmallLake) -> tuple[int, str]:
     table = quick.table("shop.orders")
     context = CheckContext(datetime(2024, 1, 1, tzinfo=UTC), history=load_records(table))
-    (found,) = run_checks(quick.settings.table("shop.orders"), table, blocking=None, context=context)
+    spec = quick.settings.table("shop.orders")
+    (found,) = run_checks(spec.checks, spec, table, context=context)
     return found.wrong, found.sentence
 
 
