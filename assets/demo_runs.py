@@ -54,10 +54,6 @@ class Demo:
             raise DemoFailed(f"run {result.run_id} failed at {step} {title}: {_cause(result)}")
         say(f"{took:5.1f} s  {step:<24}  {title:<24}  {_outcome(result)}")
 
-    def is_materialized(self, name: str) -> bool:
-        """Whether the instance knows a materialization of the table."""
-        return self.instance.get_latest_materialization_event(asset_key(name)) is not None
-
 
 def say(line: str) -> None:
     """Print one line of progress."""

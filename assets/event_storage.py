@@ -3,19 +3,26 @@
 Dagster records two events for every partition of a run. Its own SQLite storage opens two databases for each of them,
 about 15 ms, so that a run of 92 days of two tables needs longer for its events than for its rows. With
 DAGSTER_EVENT_BATCH_SIZE Dagster hands them over in batches, and this class writes a batch in two transactions.
+It does not wait for the disk after each event: the newest events may be lost when the machine loses power, but the
+databases stay whole, and what was loaded stands in the tables.
 The files are those of Dagster's own storage: it can be used again at any time.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dagster._core.events import ASSET_EVENTS
 from dagster._core.storage.event_log.schema import SqlEventLogStorageTable
 from dagster._core.storage.event_log.sqlite import SqliteEventLogStorage
+from dagster._core.storage.sqlite import SQLITE_BUSY_TIMEOUT_SECONDS
+from sqlalchemy import Connection, Engine, NullPool, create_engine
+from sqlalchemy.event import listen
 
 if TYPE_CHECKING:
     from dagster import EventLogEntry
@@ -24,6 +31,14 @@ if TYPE_CHECKING:
 BATCH = "DAGSTER_EVENT_BATCH_SIZE"
 """The environment variable of Dagster that makes it hand over events in batches."""
 BATCH_SIZE = "1000"
+
+
+@lru_cache(maxsize=64)
+def _engine(url: str) -> Engine:
+    """Return the engine of a database, which keeps compiled statements but no connection."""
+    engine = create_engine(url, poolclass=NullPool, connect_args={"timeout": SQLITE_BUSY_TIMEOUT_SECONDS})
+    listen(engine, "connect", lambda connection, _: connection.execute("PRAGMA synchronous=NORMAL"))
+    return engine
 
 
 class BatchedSqliteEvents(SqliteEventLogStorage):
@@ -42,6 +57,15 @@ class BatchedSqliteEvents(SqliteEventLogStorage):
         os.environ.setdefault(BATCH, BATCH_SIZE)
         home = Path(os.environ["DAGSTER_HOME"]).expanduser()
         return cls(str(home / "history" / "runs"), inst_data)
+
+    @contextmanager
+    def _connect(self, shard: str) -> Iterator[Connection]:
+        """Open a transaction on the database of a run or on that of all runs; Dagster's own class creates it."""
+        if shard not in self._initialized_dbs:
+            with super()._connect(shard):
+                pass
+        with self._db_lock, _engine(self.conn_string_for_shard(shard)).begin() as connection:
+            yield connection
 
     def store_event_batch(self, events: Sequence[EventLogEntry]) -> None:
         """Store the events of one run; those that need more than an entry are stored one by one."""
