@@ -1,7 +1,7 @@
 """Tables: the asset of a declared table, with a step that loads it from its source."""
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import dagster as dg
@@ -29,32 +29,18 @@ class LoadConfig(dg.Config):
     reload: bool = False
 
 
-def declared_asset(
-    settings: Settings,
-    spec: TableSpec,
-    translator: PaimonTranslator = PLAIN,
-    *,
-    deps: Sequence[dg.AssetSpec | dg.AssetDep],
-    partitions_def: dg.PartitionsDefinition[str] | None = None,
-) -> Callable[[Callable[..., Any]], dg.AssetsDefinition]:
-    """Return the decorator of the step that writes a table; ``partitions_def`` replaces that of the translator."""
+def table_asset(settings: Settings, spec: TableSpec, translator: PaimonTranslator = PLAIN) -> dg.AssetsDefinition:
+    """Return the asset of a declared table with a source; raises SettingsError for inputs that cannot be mapped."""
+    deps, key = dependencies(settings, spec, translator), translator.asset_key(spec)
     said = translator.asset_spec(settings, spec).replace_attributes(deps=deps)
-    if partitions_def is not None:
-        said = said.replace_attributes(partitions_def=partitions_def)
-    return dg.multi_asset(
+
+    @dg.multi_asset(
         name="__".join(said.key.path),
         specs=[said],
         pool=translator.pool(spec, "write"),
         retry_policy=retries(settings),
         backfill_policy=dg.BackfillPolicy.multi_run(spec.backfill_per_run) if said.partitions_def else None,
     )
-
-
-def table_asset(settings: Settings, spec: TableSpec, translator: PaimonTranslator = PLAIN) -> dg.AssetsDefinition:
-    """Return the asset of a declared table with a source; raises SettingsError for inputs that cannot be mapped."""
-    deps, key = dependencies(settings, spec, translator), translator.asset_key(spec)
-
-    @declared_asset(settings, spec, translator, deps=deps)
     def load(
         context: dg.AssetExecutionContext, config: LoadConfig, lake: LakeResource, spark: SparkResource
     ) -> Iterator[dg.AssetCheckEvaluation | dg.MaterializeResult[Any]]:
