@@ -66,7 +66,7 @@ def runs(lake: SmallLake, instance: dg.DagsterInstance, last_day: date | None = 
 def loaded(lake: SmallLake) -> None:
     """Commit a load of all files that are there."""
     source: Any = lake.settings.table("shop.orders").source
-    files = [(file.path, file.version) for file in source_files(lake.settings, source, None)]
+    files = [(file.ledger_name, file.version) for file in source_files(lake.settings, source, None)]
     properties = {FILES: LoadedFiles().with_files(files).to_text(), TOTAL: str(len(files))}
     rows = pa.table({"id": [1]})
     lake.create("shop.orders").write(rows, user=load_user("shop.orders"), identifier=1, properties=properties)
@@ -91,6 +91,14 @@ def test_tables_with_the_same_partitions_share_runs(lake: SmallLake, instance: d
 
 def test_partitions_after_the_last_day_are_left_out(lake: SmallLake, instance: dg.DagsterInstance) -> None:
     assert runs(lake, instance, date(2024, 1, 2)) == ["shop.orders 2024-01-01..2024-01-02"]
+
+
+def test_all_hours_of_the_last_day_are_loaded(lake: SmallLake, instance: dg.DagsterInstance) -> None:
+    declared = ORDERS.replace("{date}", "{hour}").replace("by: day", "by: hour").replace("per_run: 2", "per_run: 99")
+    lake.declare("shop.orders", declared)
+    for hour in ("2024-01-01-23", "2024-01-02-00", "2024-01-02-01", "2024-01-03-00"):
+        lake.file(f"orders/{hour}/a.csv", "id\n1\n")
+    assert runs(lake, instance, date(2024, 1, 2)) == ["shop.orders 2024-01-01-23:00..2024-01-02-01:00"]
 
 
 def test_late_files_are_loaded(
