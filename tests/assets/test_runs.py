@@ -181,7 +181,7 @@ def test_the_sensor_asks_once_a_snapshot_and_not_while_a_run_is_under_way(
             return sensor.evaluate_tick(context)
 
     first = tick()
-    assert [r.run_key for r in first.run_requests or []] == ["shop.orders@2"]
+    assert [r.tags["paimon/snapshot"] for r in first.run_requests or []] == ["2"]
     assert first.cursor == '["shop.orders"]'
     (request,) = first.run_requests or []
     waiting = instance.create_run_for_job(
