@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
+from zoneinfo import ZoneInfo
 
 import dagster as dg
 
@@ -35,7 +36,7 @@ class CompactConfig(dg.Config):
 
 
 class NightlyConfig(dg.Config):
-    """``tag``: the name of the tag (default: with the current day in UTC); ``dry_run``: expire nothing."""
+    """``tag``: the name (default: with the current day in ``nightly_timezone``); ``dry_run``: expire nothing."""
 
     tag: str | None = None
     dry_run: bool = False
@@ -199,6 +200,11 @@ def tag_name(day: str) -> str:
     return f"{NIGHTLY}-{day}"
 
 
+def day_of(settings: Settings, now: datetime) -> str:
+    """Return the day of a time in the time zone of the nightly schedule, whose tags have this day in their names."""
+    return now.astimezone(ZoneInfo(settings.dagster.nightly_timezone)).strftime("%Y-%m-%d")
+
+
 def _tag_op(settings: Settings, spec: TableSpec, translator: PaimonTranslator) -> dg.OpDefinition:
     key = translator.asset_key(spec)
 
@@ -212,7 +218,7 @@ def _tag_op(settings: Settings, spec: TableSpec, translator: PaimonTranslator) -
         if not spec.nightly_tag:
             context.log.info(f"{spec.name} declares nightly_tag: false")
         elif _exists(context, lake, spec):
-            name = config.tag or tag_name(datetime.now(UTC).strftime("%Y-%m-%d"))
+            name = config.tag or tag_name(day_of(lake.settings, datetime.now(UTC)))
             observed(context, key, lambda: tag(lake.settings, spec.name, name))
 
     return tag_table
