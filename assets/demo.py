@@ -19,11 +19,12 @@ from urllib.parse import unquote
 
 import dagster as dg
 
+from assets.compaction import compaction_config, compaction_job_name
 from assets.demo_loads import load_tables
 from assets.demo_runs import Demo, DemoFailed, say
 from assets.instance import prepare_home
 from assets.lake import build_definitions
-from assets.maintenance import NIGHTLY, compaction_config, compaction_job_name
+from assets.maintenance import NIGHTLY
 from assets.resources import LakeResource, place_of
 from paimon_core.types import STRING_ROOTS
 from pipelines.lake import CONFIGS, FOLDER, SettingsError, load_settings

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import dagster as dg
 from dagster import DagsterRunStatus
 
-from assets.maintenance import compaction_config, compaction_job_name
+from assets.compaction import compaction_config, compaction_job_name
 from assets.resources import LakeResource
 from paimon_core.errors import PaimonError
 from pipelines.lake import Settings, TableSpec

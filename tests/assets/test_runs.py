@@ -13,10 +13,10 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
+from assets.compaction import compaction_config
 from assets.instance import prepare_home
 from assets.lake import build_definitions
 from assets.loads import RANGE_END, RANGE_START
-from assets.maintenance import compaction_config
 from assets.metadata import asset_key
 from assets.resources import SparkResource
 from pipelines.lake import Settings
