@@ -36,8 +36,10 @@ def settings(tmp_path: Path) -> Settings:
 
 
 @pytest.fixture
-def instance(settings: Settings) -> Iterator[dg.DagsterInstance]:
-    with dg.DagsterInstance.from_config(str(prepare_home(settings))) as opened:
+def instance(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterator[dg.DagsterInstance]:
+    home = str(prepare_home(settings))
+    monkeypatch.setenv("DAGSTER_HOME", home)  # where the storage of events looks
+    with dg.DagsterInstance.from_config(home) as opened:
         yield opened
 
 
