@@ -19,12 +19,14 @@ from urllib.parse import unquote
 
 import dagster as dg
 
+from assets.compaction import compaction_config, compaction_job_name
 from assets.demo_loads import load_tables
 from assets.demo_runs import Demo, DemoFailed, say
 from assets.instance import open_instance
 from assets.lake import build_definitions
-from assets.maintenance import NIGHTLY, compaction_config, compaction_job_name
+from assets.maintenance import NIGHTLY
 from assets.resources import LakeResource, place_of
+from paimon_core.types import STRING_ROOTS
 from pipelines.lake import CONFIGS, FOLDER, SettingsError, load_settings
 from pipelines.protocol import PipelineError
 from pipelines.session import require_java
@@ -73,16 +75,21 @@ def play(demo: Demo, last_day: date | None = None) -> dict[str, str]:
 
 
 def compact_by_hand(demo: Demo) -> None:
-    """Compact the first partition of the table with the most files as a person would, if one has partitions to name."""
-    tables = {name: open_table(demo.settings, name) for name in existing(demo.settings)}
-    chosen = [name for name, table in tables.items() if len(table.schema.partition_keys) == 1]
-    if not chosen:
-        return
-    name = max(chosen, key=lambda name: tables[name].inspect.files().num_rows)
-    partitions = tables[name].inspect.partitions()["partition"].to_pylist()
-    if partitions:
-        value = unquote(partitions[0].partition("=")[2].rstrip("/"))
-        spec = demo.settings.table(name)
+    """Compact the first partition of the table with the most files as a person would, if it can be named by a text."""
+    named: dict[str, list[str]] = {}
+    most = {}
+    for name in existing(demo.settings):
+        table = open_table(demo.settings, name)
+        keys = table.schema.partition_fields
+        if len(keys) == 1 and keys[0].type.root in STRING_ROOTS:
+            texts = [
+                unquote(p.partition("=")[2].rstrip("/")) for p in table.inspect.partitions()["partition"].to_pylist()
+            ]
+            named[name] = [text for text in texts if text != table.options["partition.default-name"]]
+            most[name] = table.inspect.files().num_rows
+    name = max((name for name in named if named[name]), key=lambda name: most[name], default="")
+    if name:
+        value, spec = named[name][0], demo.settings.table(name)
         request = dg.RunRequest(run_config=compaction_config(spec, full=True, partitions=[value]))
         demo.run_job("compact", f"by hand: {value}, full", compaction_job_name(spec), request.run_config)
 

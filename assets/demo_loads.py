@@ -66,7 +66,7 @@ def _missing(demo: Demo, spec: TableSpec, last_day: date | None) -> _Ranges | No
     is_open = False
     for key in partitions.get_partition_keys(dynamic_partitions_store=demo.instance):
         wanted = key in new or not (key in done or has_list)
-        if not wanted or (end is not None and key > end):
+        if not wanted or (end is not None and key[: len(end)] > end):  # an hour has its day as prefix
             is_open = False
         elif is_open and len(ranges[-1]) < spec.backfill_per_run:
             ranges[-1].append(key)

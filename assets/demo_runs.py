@@ -61,7 +61,7 @@ def say(line: str) -> None:
 
 
 def _outcome(result: dg.ExecuteInProcessResult) -> str:
-    """Return in one line what a run did; raises DemoFailed when a check failed."""
+    """Return in one line what a run did; raises DemoFailed when a check of severity error failed."""
     events = result.get_asset_materialization_events()
     parts = [_loaded(event.step_materialization_data.materialization) for event in events]
     notes: dict[str, list[dg.AssetObservation]] = {}
@@ -76,11 +76,15 @@ def _outcome(result: dg.ExecuteInProcessResult) -> str:
         else:
             parts.append(f"{sum(_value(o, 'expired_snapshots') for o in observations)} snapshots expired")
     checks = result.get_asset_check_evaluations()
-    failed = [f"{c.asset_key.to_user_string()} {c.check_name}: {c.description}" for c in checks if not c.passed]
+    wrong = [
+        (c.severity, f"{c.asset_key.to_user_string()} {c.check_name}: {c.description}") for c in checks if not c.passed
+    ]
+    failed = [text for severity, text in wrong if severity is not dg.AssetCheckSeverity.WARN]
     if failed:
         raise DemoFailed(f"checks failed: {'; '.join(failed)}")
     if checks:
-        parts.append(f"{len(checks)} checks passed")
+        parts.append(f"{len(checks) - len(wrong)} checks passed")
+    parts += [f"warning: {text}" for _, text in wrong]
     return "; ".join(dict.fromkeys(parts))
 
 

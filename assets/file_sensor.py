@@ -16,7 +16,7 @@ from assets.loads import load_job_name
 from assets.resources import LakeResource
 from assets.sensors import in_flight
 from assets.translator import PLAIN, PaimonTranslator
-from paimon_core.table.table import Table
+from paimon_core.errors import PaimonError
 from pipelines.lake import Settings, SettingsError, TableSpec
 from pipelines.lake.sources import FilesSource
 from pipelines.load.ledger import Ledger, read_ledger
@@ -47,11 +47,10 @@ def files_sensor(settings: Settings, jobs: "Jobs", translator: PaimonTranslator 
     )
     def files(context: dg.SensorEvaluationContext, lake: LakeResource) -> dg.SensorResult:
         before = _seen(context)
-        catalog, looks = open_lake(lake.settings), dict[str, Look]()
+        looks = dict[str, Look]()
         for name in names:
-            table = catalog.table(name) if catalog.table_exists(name) else None
             room = MOST_REQUESTS - sum(len(look.requests) for look in looks.values())
-            looks[name] = _looked_at(context, lake.settings, name, table, before.get(name, Look()), translator, room)
+            looks[name] = _looked_at(context, lake.settings, name, before.get(name, Look()), translator, room)
         requests = [request for look in looks.values() for request in look.requests]
         told = [f"{name}: {look.told}" for name, look in looks.items() if look.told]
         for line in told:
@@ -89,16 +88,16 @@ def _looked_at(
     context: dg.SensorEvaluationContext,
     settings: Settings,
     name: str,
-    table: Table | None,
     before: Look,
     translator: PaimonTranslator,
     room: int,
 ) -> Look:
-    """Return what is to do for one table; an error of its listing or ledger is told and stops no other table."""
-    spec = settings.table(name)
+    """Return what is to do for one table; an error of its files or metadata is told and stops no other table."""
+    spec, catalog = settings.table(name), open_lake(settings)
     unknown = replace(before, state=None, requests=(), added=())
     try:
         found = listed(settings, spec)
+        table = catalog.table(name) if catalog.table_exists(name) else None
         snapshot = table.latest_snapshot() if table is not None else None
         state = f"{digest_of(found)}@{snapshot.id if snapshot is not None else 0}"
         if before.state == state:
@@ -111,7 +110,7 @@ def _looked_at(
         with dg.partition_loading_context(dynamic_partitions_store=context.instance):
             look = decide(spec, found, ledger, partitions, state, room, rollbacks)
         return replace(look, loads=ledger.number, rollbacks=rollbacks)
-    except PipelineError as error:
+    except (PipelineError, PaimonError) as error:
         return replace(unknown, told=str(error))
 
 

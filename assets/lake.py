@@ -9,9 +9,10 @@ from collections.abc import Mapping, Sequence
 import dagster as dg
 
 from assets.checks import table_checks
+from assets.compaction import compaction_jobs
 from assets.file_sensor import files_sensor
 from assets.loads import load_jobs, load_schedules
-from assets.maintenance import audit_job, compaction_jobs, nightly_job, nightly_schedule, sweep_job, sweep_schedule
+from assets.maintenance import audit_job, nightly_job, nightly_schedule, sweep_job, sweep_schedule
 from assets.resources import LakeResource, SparkResource, place_of
 from assets.sensors import compaction_sensor
 from assets.tables import source_spec, table_asset

@@ -1,17 +1,18 @@
-"""Maintenance: a compaction job per table, a nightly job that tags and then expires, and a weekly sweep job."""
+"""Maintenance: a nightly job that tags and then expires, a weekly sweep job, and a job that runs all checks."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+from zoneinfo import ZoneInfo
 
 import dagster as dg
 
-from assets.metadata import attempt, observed, retries, run_properties
+from assets.metadata import attempt, observed, retries
 from assets.resources import LakeResource, SparkResource
 from assets.translator import PLAIN, PaimonTranslator
 from pipelines.expiry import expire
 from pipelines.lake import Settings, TableSpec
-from pipelines.maintenance import compact, tag
+from pipelines.maintenance import tag
 from pipelines.protocol import StepResult
 from pipelines.rejects_upkeep import expire_rejects, sweep_rejects
 from pipelines.show import existing, nothing_declared
@@ -26,16 +27,8 @@ AUDIT = "audit"
 _AUDIT = "Run all checks of all tables: loads, keys, files, invariants, and what the tables declare."
 
 
-class CompactConfig(dg.Config):
-    """``full``: merge every bucket into one run; ``partitions``: only these; ``dry_run``: only show the plan."""
-
-    full: bool = False
-    partitions: list[str] | None = None
-    dry_run: bool = False
-
-
 class NightlyConfig(dg.Config):
-    """``tag``: the name of the tag (default: with the current day in UTC); ``dry_run``: expire nothing."""
+    """``tag``: the name (default: with the current day in ``nightly_timezone``); ``dry_run``: expire nothing."""
 
     tag: str | None = None
     dry_run: bool = False
@@ -45,45 +38,6 @@ class SweepConfig(dg.Config):
     """``dry_run``: only show what would be moved to quarantine or purged."""
 
     dry_run: bool = False
-
-
-def compaction_job_name(spec: TableSpec) -> str:
-    """Return the name of a table's compaction job, such as ``compact__ods_flights``."""
-    return f"compact__{spec.ident}"
-
-
-def compaction_jobs(settings: Settings, translator: PaimonTranslator = PLAIN) -> dict[str, dg.JobDefinition]:
-    """Return a compaction job for every table, by the table's name."""
-    return {name: _compaction_job(settings, spec, translator) for name, spec in settings.tables.items()}
-
-
-def _compaction_job(settings: Settings, spec: TableSpec, translator: PaimonTranslator) -> dg.JobDefinition:
-    key, pool = translator.asset_key(spec), translator.pool(spec, "compact")
-
-    @dg.op(name=f"merge_runs__{spec.ident}", pool=pool, retry_policy=retries(settings))
-    def compact_table(
-        context: dg.OpExecutionContext, config: CompactConfig, lake: LakeResource, spark: SparkResource
-    ) -> None:
-        properties = run_properties(context)
-        wanted: dict[str, Any] = {"full": config.full, "partitions": config.partitions, "dry_run": config.dry_run}
-        observed(
-            context, key, lambda: compact(spark.session, lake.settings, spec.name, **wanted, properties=properties)
-        )
-
-    @dg.job(
-        name=compaction_job_name(spec),
-        description=f"Merge the sorted runs of {spec.name}. Started by hand or by the compaction sensor.",
-        tags={"paimon/table": spec.name, "paimon/role": "compact"},
-    )
-    def job() -> None:
-        compact_table()
-
-    return job
-
-
-def compaction_config(spec: TableSpec, *, full: bool, partitions: list[str] | None = None) -> dg.RunConfig:
-    """Return the run config of a table's compaction job."""
-    return dg.RunConfig(ops={f"merge_runs__{spec.ident}": CompactConfig(full=full, partitions=partitions)})
 
 
 def nightly_job(settings: Settings, translator: PaimonTranslator = PLAIN) -> dg.JobDefinition:
@@ -199,6 +153,11 @@ def tag_name(day: str) -> str:
     return f"{NIGHTLY}-{day}"
 
 
+def day_of(settings: Settings, now: datetime) -> str:
+    """Return the day of a time in the time zone of the nightly schedule, whose tags have this day in their names."""
+    return now.astimezone(ZoneInfo(settings.dagster.nightly_timezone)).strftime("%Y-%m-%d")
+
+
 def _tag_op(settings: Settings, spec: TableSpec, translator: PaimonTranslator) -> dg.OpDefinition:
     key = translator.asset_key(spec)
 
@@ -212,7 +171,7 @@ def _tag_op(settings: Settings, spec: TableSpec, translator: PaimonTranslator) -
         if not spec.nightly_tag:
             context.log.info(f"{spec.name} declares nightly_tag: false")
         elif _exists(context, lake, spec):
-            name = config.tag or tag_name(datetime.now(UTC).strftime("%Y-%m-%d"))
+            name = config.tag or tag_name(day_of(lake.settings, datetime.now(UTC)))
             observed(context, key, lambda: tag(lake.settings, spec.name, name))
 
     return tag_table

@@ -10,6 +10,7 @@ import dagster as dg
 from assets.partitions import partitions_of_run
 from paimon_core.errors import InvalidRequest, NotFound
 from pipelines.lake import Settings, SettingsError, TableSpec
+from pipelines.lake.definition import column_type
 from pipelines.protocol import AuditFailed, PipelineError, StepResult, level_changes
 from pipelines.show import size_text
 
@@ -24,7 +25,7 @@ def asset_key(name: str) -> dg.AssetKey:
 def declared(settings: Settings, spec: TableSpec) -> dict[str, Any]:
     """Return the table's name, columns, keys and location as metadata."""
     columns = [
-        dg.TableColumn(name, kind, constraints=dg.TableColumnConstraints(nullable=name not in spec.primary_key))
+        dg.TableColumn(name, kind, constraints=dg.TableColumnConstraints(nullable=_is_nullable(spec, name)))
         for name, kind in spec.columns.items()
     ]
     database, table = spec.name.split(".")
@@ -35,6 +36,10 @@ def declared(settings: Settings, spec: TableSpec) -> dict[str, Any]:
         "paimon/partition_by": ", ".join(spec.partition_by) or "none",
         "paimon/location": f"{settings.warehouse}/{database}.db/{table}",
     }
+
+
+def _is_nullable(spec: TableSpec, column: str) -> bool:
+    return column not in spec.primary_key and column_type(spec.columns[column]).nullable
 
 
 def result_metadata(result: StepResult) -> dict[str, Any]:

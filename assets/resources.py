@@ -1,4 +1,4 @@
-"""Resources: the settings of the lake, and one Spark session per run."""
+"""Resources: the settings of the lake, and the Spark session of a run or of all runs of a process."""
 
 from typing import Any
 
@@ -28,7 +28,7 @@ class LakeResource(dg.ConfigurableResource[Any]):
 
 
 class SparkResource(LakeResource):
-    """The Spark session of a run: started by the first step that needs it, shared by all steps, then stopped."""
+    """The Spark session of a run: the first step that needs it starts it; after the run it is stopped, or kept."""
 
     keep_session: bool = False
     """Whether the session stays for the next run of this process, and ends with the process."""

@@ -14,8 +14,9 @@ from dataclasses import dataclass
 import dagster as dg
 from dagster import DagsterRunStatus
 
-from assets.maintenance import compaction_config, compaction_job_name
+from assets.compaction import compaction_config, compaction_job_name
 from assets.resources import LakeResource
+from paimon_core.errors import PaimonError
 from pipelines.lake import Settings, TableSpec
 from pipelines.show import existing
 from pipelines.tables import fullest_bucket, is_awaited, open_table
@@ -69,10 +70,15 @@ def compaction_sensor(settings: Settings, jobs: Mapping[str, dg.JobDefinition]) 
         pressed, requests, reasons = set(), [], []
         settings_now = lake.settings
         for name in (name for name in existing(settings_now) if name in jobs):
-            spec, table = settings_now.table(name), open_table(settings_now, name)
-            snapshot = table.latest_snapshot()
+            spec = settings_now.table(name)
             busy = in_flight(context.instance, compaction_job_name(spec))
-            runs, awaited = fullest_bucket(table), is_awaited(table)
+            try:
+                table = open_table(settings_now, name)
+                snapshot, runs, awaited = table.latest_snapshot(), fullest_bucket(table), is_awaited(table)
+            except PaimonError as error:  # the other tables are compacted all the same
+                reasons.append(f"{name}: {error}")
+                pressed |= before & {name}
+                continue
             decision = decide(spec, runs, pressed=name in before, in_flight=busy, awaited=awaited)
             reasons.append(decision.reason)
             if decision.pressed:
@@ -80,7 +86,8 @@ def compaction_sensor(settings: Settings, jobs: Mapping[str, dg.JobDefinition]) 
             if decision.full is not None and snapshot is not None:
                 requests.append(
                     dg.RunRequest(
-                        run_key=f"{name}@{snapshot.id}",
+                        # After a rollback, another snapshot has the same number.
+                        run_key=f"{name}@{snapshot.id}@{snapshot.uuid or snapshot.time_millis}",
                         job_name=compaction_job_name(spec),
                         run_config=compaction_config(spec, full=decision.full),
                         tags={"paimon/table": name, "paimon/snapshot": str(snapshot.id)},

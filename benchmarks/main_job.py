@@ -34,7 +34,7 @@ PHASES = {
     "load: files that are fetched": ["pipelines.load.files:fetch_files"],
     "load: checks": ["pipelines.load.load:run_checks"],
     "load: commit": ["pipelines.load.load:commit_load"],
-    "compaction": ["assets.maintenance:compact"],
+    "compaction": ["assets.compaction:compact"],
     "tags and expiry": ["assets.maintenance:tag", "assets.maintenance:expire"],
     "checks": ["assets.checks:audit", "assets.checks:declared_findings"],
 }

@@ -9,20 +9,22 @@ from datetime import UTC, datetime
 import pyarrow.compute as pc
 
 from paimon_core.errors import CorruptTable
-from pipelines.checks import CheckContext, Finding, load_records, run_check
+from pipelines.checks import CheckContext, Finding, load_records, run_check, run_checks
 from pipelines.lake import Settings, TableSpec
-from pipelines.lake.checks import RowCountCheck
+from pipelines.lake.checks import RowCountCheck, UniqueCheck
 from pipelines.rejects_upkeep import with_rejects
 from pipelines.tables import open_table
 
 
 def audit_keys(settings: Settings, name: str) -> Finding:
-    """Count the rows whose key occurs in another row."""
+    """Count the rows that repeat the key of another, as the check ``unique`` does.
+
+    Where the key contains the partition columns, the keys of one partition at a time are in memory, otherwise all keys.
+    """
     table = open_table(settings, name)
-    key = list(settings.table(name).key)
-    rows = table.scan(columns=key).to_arrow()
-    duplicates = rows.num_rows - rows.group_by(key).aggregate([]).num_rows
-    return Finding("keys", name, duplicates, f"{rows.num_rows:,} rows, {duplicates} of them repeat a key")
+    check, context = UniqueCheck(type="unique"), CheckContext(datetime.now(UTC))
+    (found,) = run_checks([check], settings.table(name), table, context=context, raises=True)
+    return dataclasses.replace(found, audit="keys")
 
 
 def audit_files(settings: Settings, name: str) -> Finding:

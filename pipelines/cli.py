@@ -1,7 +1,7 @@
 """The command line of the steps: ``python -m pipelines load --table ods.flights --partition 2013-01-31``.
 
-Every step prints its result as one sentence or (``--json``) one JSON object. Exit code 0: done; 1: the step failed, or
-an audit found a problem; 2: the request was wrong, explained in one sentence.
+Every step prints its result as one sentence or (``--json``) one JSON object; other commands print lines. Exit code 0:
+done; 1: the step failed, or an audit found a problem; 2: the request was wrong, explained in one sentence.
 """
 
 from __future__ import annotations
@@ -77,12 +77,13 @@ def _parser() -> argparse.ArgumentParser:
     )
     common.add_argument("--env", help="an environment, a file of that folder (default: $PAIMON_ENV, local)")
     common.add_argument("--warehouse", metavar="PATH", help="the directory of the lake (default: as configured)")
-    common.add_argument("--json", action="store_true", help="print results as JSON")
     commands = parser.add_subparsers(dest="command", required=True, metavar="STEP")
 
     def add(name: str, text: str, run: Command | None = None) -> argparse.ArgumentParser:
-        command = commands.add_parser(name, help=text, description=text, parents=[common])
+        command = commands.add_parser(name, help=text, description=text, parents=[common] if name != "new" else [])
         command.set_defaults(run=run)
+        if run is not None:
+            command.add_argument("--json", action="store_true", help="print results as JSON")
         return command
 
     compaction = _table(add("compact", "merge the sorted runs of a table", _compact))

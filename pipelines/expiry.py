@@ -36,7 +36,7 @@ def expire(
     started = time.monotonic()
     table = open_table(settings, name)
     before = state_of(table)
-    tags = () if dry_run else table.tags.expire()
+    tags = table.maintenance.plan_tag_expiry().subjects if dry_run else table.tags.expire()
     commits: list[int] = []
     plans: dict[str, Plan] = {}
     for what, create in _plans(table, settings, keep_loads_of):

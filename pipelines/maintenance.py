@@ -17,6 +17,7 @@ from paimon_core.spark import compact_spark
 from paimon_core.table.table import Table
 from pipelines.lake import Settings
 from pipelines.load.ledger import carry_to
+from pipelines.load.partition_keys import typed_key
 from pipelines.protocol import PipelineError, StepResult, plain
 from pipelines.session import Spark
 from pipelines.tables import commits_of, open_table, result_of, state_of
@@ -92,4 +93,5 @@ def _of_partitions(table: Table, partitions: Sequence[str] | None) -> Predicate 
     if len(keys) != 1:
         how = "no partitions" if not keys else f"{len(keys)} partition columns"
         raise PipelineError(f"{table.name} has {how}: a partition cannot be selected by one value")
-    return col(keys[0]).is_in(list(partitions))
+    root = table.schema.by_name[keys[0]].type.root
+    return col(keys[0]).is_in([typed_key(root, text, table.name, keys[0]) for text in partitions])

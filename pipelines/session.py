@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import sys
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import TypeAlias
@@ -73,5 +74,12 @@ def _configuration(settings: Settings) -> dict[str, str]:
     # Workers must be able to import paimon_core also when it is not installed and the driver runs in another directory.
     path = os.pathsep.join(part for part in (str(ROOT), os.environ.get("PYTHONPATH")) if part)
     conf.setdefault("spark.executorEnv.PYTHONPATH", path)
-    conf.setdefault("spark.sql.warehouse.dir", str(settings.landing.parent / "spark-warehouse"))
+    conf.setdefault("spark.sql.warehouse.dir", str(_local_directory(settings) / "spark-warehouse"))
     return conf
+
+
+def _local_directory(settings: Settings) -> Path:
+    """Return a directory of this machine for what Spark itself stores; tables of the lake are never there."""
+    if settings.is_remote and not settings.landing_directory:
+        return Path(tempfile.gettempdir())
+    return settings.landing.parent

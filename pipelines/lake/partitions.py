@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Literal
+from zoneinfo import ZoneInfo
 
 from pydantic import model_validator
 
+from pipelines.lake.errors import Mistake
 from pipelines.lake.model import Day, Model, Names, TimeZone
 
 KEY_FORMATS = {"hour": "%Y-%m-%d-%H:%M", "day": "%Y-%m-%d", "week": "%Y-%m-%d", "month": "%Y-%m"}
 """How the keys of partitions by time are written; a week is named by its first day, a Sunday."""
 BY_TIME = tuple(KEY_FORMATS)
+_LAST_YEAR = 2037
+"""The last year that is looked at for changes of clocks."""
 
 
 class Partitions(Model):
@@ -27,7 +32,7 @@ class Partitions(Model):
     end: Day | None = None
     """The last day; default: partitions are added as time passes."""
     timezone: TimeZone = "UTC"
-    """The time zone in which days and hours begin."""
+    """The time zone in which days and hours begin; for hours, one whose clocks never change."""
     end_offset: int = 0
     """How many partitions after the last complete one exist; 1 adds the current one."""
     values: Names = ()
@@ -47,11 +52,24 @@ class Partitions(Model):
             for key in ("start", "end", "timezone", "end_offset"):
                 if key in self.model_fields_set:
                     raise ValueError(f"{self.by} partitions take no {key}: it belongs to partitions by time")
+        if self.by == "hour" and self._changes_clocks():
+            raise Mistake(
+                f"{self.timezone} changes its clocks, so that an hour occurs twice and another never: partitions by "
+                "hour need a time zone that does not, such as UTC",
+                "timezone",
+            )
         if len(set(self.values)) < len(self.values):
             raise ValueError("values names a partition twice")
         if self.start is not None and self.end is not None and self.end < self.start:
             raise ValueError(f"the last day {self.end} lies before the first day {self.start}")
         return self
+
+    def _changes_clocks(self) -> bool:
+        assert self.start is not None
+        zone, last = ZoneInfo(self.timezone), self.end.year if self.end else _LAST_YEAR
+        years = range(self.start.year, max(self.start.year, last) + 1)
+        days = (datetime(year, month, day) for year in years for month in range(1, 13) for day in (1, 15))
+        return len({zone.utcoffset(day) for day in days}) > 1
 
     @property
     def by_time(self) -> bool:

@@ -159,6 +159,7 @@ def _plan(
         {KEY: key, INPUTS: json.dumps(positions)},
         {f"input_{name}": f"snapshot {number}" for name, (number, _) in positions.items()},
         replacement(step, step.partitions),
+        inputs,
     )
 
 

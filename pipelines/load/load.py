@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 from paimon_core.commit.abort import abort
 from paimon_core.errors import CommitConflict
 from paimon_core.metadata.snapshot import Snapshot
+from paimon_core.table.table import Table
 from paimon_core.table.view import TableView
 from pipelines.audited import Audit
 from pipelines.checks.context import CheckContext, load_records
@@ -135,7 +136,7 @@ def _load(
         **plain(properties),
     }
     findings: list[Finding] = []
-    audit = _audit(step, findings)
+    audit = _audit(step, plan.inputs, findings)
     try:
         check_share(step.table, spec, written)
         snapshot = commit_load(step.table, written.messages, LoadCommit(step.number, said, plan.replace, audit))
@@ -153,8 +154,11 @@ def _partitions(step: LoadStep) -> dict[str, str]:
     return {PARTITIONS: json.dumps(step.partitions), PARTITION_COUNT: str(len(step.partitions))}
 
 
-def _audit(step: LoadStep, findings: list[Finding]) -> Audit | None:
-    """Return the checks that must pass before the load is published, which add to ``findings``; None without such."""
+def _audit(step: LoadStep, inputs: Mapping[str, Table], findings: list[Finding]) -> Audit | None:
+    """Return the checks that must pass before the load is published, which add to ``findings``; None without such.
+
+    They see the inputs as the load has read them, so that a concurrent load of an input does not fail them.
+    """
     if not any(check.block for check in step.spec.checks):
         return None
 
@@ -162,7 +166,7 @@ def _audit(step: LoadStep, findings: list[Finding]) -> Audit | None:
         where = None
         if step.partitions is not None and step.spec.partitions is not None and step.spec.partitions.column:
             where = rows_of(step.spec, table, step.partitions, step.spec.partitions)
-        others = {name: open_table(step.settings, name) for name in _named_in_checks(step)}
+        others = {name: inputs.get(name) or open_table(step.settings, name) for name in _named_in_checks(step)}
         context = CheckContext(where=where, now=datetime.now(UTC), history=load_records(table), tables=others)
         blocking = [check for check in step.spec.checks if check.block]
         findings[:] = run_checks(blocking, step.spec, table, context=context, spark=step.spark, raises=True)

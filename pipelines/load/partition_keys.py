@@ -90,7 +90,7 @@ def rows_of(spec: TableSpec, view: TableView, keys: Sequence[str], of: Partition
         raise PipelineError(f"{spec.name}: set partitions.column, the column that gives the partition of a row")
     kind = view.schema.by_name[column].type
     if not of.by_time or spec.partitions is None or not spec.partitions.by_time:
-        return col(column).is_in([_typed(kind.root, key, spec.name, column) for key in keys])
+        return col(column).is_in([typed_key(kind.root, key, spec.name, column) for key in keys])
     found = None
     for begin, end in _joined([window(of, key, spec.name) for key in keys]):
         part = _between(spec.partitions, kind.root, column, begin, end, spec.name)
@@ -127,8 +127,8 @@ def _joined(windows: Sequence[tuple[datetime, datetime]]) -> list[tuple[datetime
     return joined
 
 
-def _typed(root: TypeRoot, key: str, table: str, column: str) -> object:
-    """Return a static or dynamic key as a value of the column."""
+def typed_key(root: TypeRoot, key: str, table: str, column: str) -> object:
+    """Return a key as a value of the column; raises PipelineError for a text that is none."""
     if root in (TypeRoot.VARCHAR, TypeRoot.CHAR):
         return key
     try:

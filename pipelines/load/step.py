@@ -49,6 +49,8 @@ class PlannedLoad:
     """The properties of the snapshot that the ledger reads."""
     details: Mapping[str, str | int | float] = field(default_factory=dict)
     replace: Replace | None = None
+    inputs: Mapping[str, Table] = field(default_factory=dict)
+    """The inputs at the snapshots that are read, by name; checks that block the load see them so too."""
 
 
 class TableSource(Protocol):

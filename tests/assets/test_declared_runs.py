@@ -31,8 +31,9 @@ def settings(tmp_path: Path) -> Settings:
 
 
 @pytest.fixture
-def instance(settings: Settings) -> Iterator[dg.DagsterInstance]:
+def instance(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterator[dg.DagsterInstance]:
     Path(settings.warehouse).mkdir()
+    monkeypatch.setenv("DAGSTER_HOME", "")  # as it was after the test
     with open_instance(settings) as opened:
         yield opened
 

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from datetime import date
 from pathlib import Path
+from typing import Any
 
+import dagster as dg
 import pytest
 from pyspark.sql import SparkSession
 
 from assets import demo
+from assets.demo_runs import Demo
 from assets.resources import SparkResource
 from pipelines.lake import Settings
 from pipelines.tables import open_table
+from tests.support.lakes import small_lake
 from tests.support.orders_lake import DAYS, ORDERS_A_DAY, TABLES, orders_lake
 
 pytestmark = pytest.mark.filterwarnings("ignore::dagster.BetaWarning", "ignore::ResourceWarning")
@@ -22,6 +28,28 @@ def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
         monkeypatch.setenv(name, "")
     monkeypatch.setenv("PAIMON_ENV", "local")
     return orders_lake(tmp_path / "lake")
+
+
+class Recorded(Demo):
+    """A demo whose jobs are only written down."""
+
+    def run_job(self, step: str, title: str, name: str, config: Mapping[str, Any] | None = None) -> None:
+        self.seconds[f"{name} {title}"] = 0
+
+
+def test_by_hand_a_partition_is_compacted_that_a_person_can_name(tmp_path: Path) -> None:
+    lake = small_lake(tmp_path / "lake")
+    for name, kind in (("shop.dates", "DATE"), ("shop.texts", "STRING")):
+        lake.declare(name, f"columns: {{part: {kind}}}\nnatural_key: part\npartition_by: part\n")
+    lake.create("shop.dates").write([{"part": None}, {"part": date(2024, 1, 1)}, {"part": date(2024, 1, 2)}])
+    with dg.DagsterInstance.ephemeral() as instance:
+        recorded = Recorded(lake.settings, instance, dg.Definitions())
+        lake.create("shop.texts").write([{"part": None}])
+        demo.compact_by_hand(recorded)
+        assert recorded.seconds == {}
+        lake.table("shop.texts").write([{"part": "a"}])
+        demo.compact_by_hand(recorded)
+        assert list(recorded.seconds) == ["compact__shop_texts by hand: a, full"]
 
 
 def test_a_lake_is_loaded_compacted_and_checked(

@@ -93,6 +93,14 @@ def test_partitions_after_the_last_day_are_left_out(lake: SmallLake, instance: d
     assert runs(lake, instance, date(2024, 1, 2)) == ["shop.orders 2024-01-01..2024-01-02"]
 
 
+def test_all_hours_of_the_last_day_are_loaded(lake: SmallLake, instance: dg.DagsterInstance) -> None:
+    declared = ORDERS.replace("{date}", "{hour}").replace("by: day", "by: hour").replace("per_run: 2", "per_run: 99")
+    lake.declare("shop.orders", declared)
+    for hour in ("2024-01-01-23", "2024-01-02-00", "2024-01-02-01", "2024-01-03-00"):
+        lake.file(f"orders/{hour}/a.csv", "id\n1\n")
+    assert runs(lake, instance, date(2024, 1, 2)) == ["shop.orders 2024-01-01-23:00..2024-01-02-01:00"]
+
+
 def test_late_files_are_loaded(
     lake: SmallLake, instance: dg.DagsterInstance, capsys: pytest.CaptureFixture[str]
 ) -> None:

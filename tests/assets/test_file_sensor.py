@@ -87,6 +87,21 @@ def test_each_day_with_new_files_is_one_run_until_it_is_loaded(tmp_path: Path, t
     assert tick(settings, first.cursor).skip_message == "no new files"
 
 
+def test_a_damaged_table_does_not_stop_the_others(tmp_path: Path, tick: Tick) -> None:
+    declared = {"ods.a": files_of("data/*.csv"), "ods.b": files_of("data/*.csv"), "ods.c": files_of("data/*.csv")}
+    settings = declared_lake(tmp_path / "lake", declared)
+    put(settings, "a.csv")
+    load(settings, "ods.a")
+    load(settings, "ods.b")
+    for path in Path(open_table(settings, "ods.a").location).glob("snapshot/snapshot-*"):
+        path.write_text("{}")
+    for path in Path(open_table(settings, "ods.b").location).glob("schema/schema-*"):
+        path.write_text("{}")
+    found = tick(settings, None)
+    assert [request.tags["paimon/table"] for request in found.run_requests or []] == ["ods.c"]
+    assert [json.loads(found.cursor or "")[name][1] for name in ("ods.a", "ods.b")] == [None, None], "look again"
+
+
 def test_days_that_follow_each_other_share_a_run(tmp_path: Path, tick: Tick) -> None:
     table = files_of("data/{date}.csv") + DAYS + "backfill_per_run: 10\n"
     settings = declared_lake(tmp_path / "lake", {"ods.t": table})

@@ -34,23 +34,23 @@ def of(**partitions: Any) -> TableSpec:
 
 
 @pytest.mark.parametrize(
-    ("by", "first", "last", "count"),
+    ("by", "timezone", "first", "last", "count"),
     [
-        ("hour", "2024-01-15-00:00", "2024-02-14-23:00", 31 * 24),
-        ("day", "2024-01-15", "2024-02-14", 31),
-        ("week", "2024-01-21", "2024-02-11", 4),
-        ("month", "2024-02", "2024-02", 1),
+        ("hour", "Asia/Kolkata", "2024-01-15-00:00", "2024-02-14-23:00", 31 * 24),
+        ("day", "Europe/Berlin", "2024-01-15", "2024-02-14", 31),
+        ("week", "Europe/Berlin", "2024-01-21", "2024-02-11", 4),
+        ("month", "Europe/Berlin", "2024-02", "2024-02", 1),
     ],
 )
 def test_partitions_by_time_begin_between_the_first_and_the_last_day(
-    by: str, first: str, last: str, count: int
+    by: str, timezone: str, first: str, last: str, count: int
 ) -> None:
-    declared = of(by=by, start="2024-01-15", end="2024-02-14", timezone="Europe/Berlin")
+    declared = of(by=by, start="2024-01-15", end="2024-02-14", timezone=timezone)
     made = partitions_def(declared)
     assert isinstance(made, dg.TimeWindowPartitionsDefinition)
     keys = made.get_partition_keys()
     assert (keys[0], keys[-1], len(keys)) == (first, last, count)
-    assert made.timezone == "Europe/Berlin"
+    assert made.timezone == timezone
     assert declared.partitions is not None
     for key in (keys[0], keys[-1]):
         check_key(declared.partitions, key, "ods.t")  # a load accepts them

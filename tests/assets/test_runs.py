@@ -13,10 +13,10 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
+from assets.compaction import compaction_config
 from assets.instance import open_instance
 from assets.lake import build_definitions
 from assets.loads import RANGE_END, RANGE_START
-from assets.maintenance import compaction_config
 from assets.metadata import asset_key
 from assets.resources import SparkResource
 from pipelines.lake import Settings
@@ -36,7 +36,8 @@ def settings(tmp_path: Path) -> Settings:
 
 
 @pytest.fixture
-def instance(settings: Settings) -> Iterator[dg.DagsterInstance]:
+def instance(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterator[dg.DagsterInstance]:
+    monkeypatch.setenv("DAGSTER_HOME", "")  # as it was after the test
     with open_instance(settings) as opened:
         yield opened
 
@@ -181,7 +182,7 @@ def test_the_sensor_asks_once_a_snapshot_and_not_while_a_run_is_under_way(
             return sensor.evaluate_tick(context)
 
     first = tick()
-    assert [r.run_key for r in first.run_requests or []] == ["shop.orders@2"]
+    assert [r.tags["paimon/snapshot"] for r in first.run_requests or []] == ["2"]
     assert first.cursor == '["shop.orders"]'
     (request,) = first.run_requests or []
     waiting = instance.create_run_for_job(

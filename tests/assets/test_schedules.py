@@ -6,6 +6,7 @@ import dagster as dg
 import pytest
 
 from assets.lake import build_definitions
+from assets.maintenance import day_of
 from tests.support.declared_lakes import declared_lake
 
 pytestmark = pytest.mark.filterwarnings("ignore::dagster.BetaWarning")
@@ -29,6 +30,12 @@ def test_the_tag_is_named_after_the_scheduled_day(definitions: dg.Definitions) -
     assert ops["tag__ods_a"]["config"]["tag"] == "nightly-2013-12-31"
     assert set(ops) == {"tag__ods_a", "expire__ods_a", "tag__dim_b", "expire__dim_b"}
     assert dg.validate_run_config(definitions.resolve_job_def("nightly"), request.run_config)
+
+
+def test_by_hand_the_day_is_that_of_the_schedule(tmp_path: Path) -> None:
+    base = "warehouse: warehouse\ndagster: {nightly_timezone: America/New_York}\n"
+    settings = declared_lake(tmp_path / "other", {"ods.a": ""}, base)
+    assert day_of(settings, datetime(2014, 1, 1, 3, 0, tzinfo=UTC)) == "2013-12-31"
 
 
 def test_a_sweep_is_asked_for_once_a_day_at_most(definitions: dg.Definitions) -> None:

@@ -1,7 +1,18 @@
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import dagster as dg
+import pyarrow as pa
 import pytest
 
+from assets.lake import build_definitions
 from assets.sensors import Decision, decide
-from pipelines.lake import Compaction, TableSpec
+from pipelines.lake import Compaction, Settings, TableSpec
+from pipelines.tables import open_table
+from tests.support.declared_lakes import declared_lake
+
+pytestmark = pytest.mark.filterwarnings("ignore::dagster.BetaWarning")
 
 
 @pytest.fixture
@@ -36,3 +47,54 @@ def test_a_compaction_that_readers_wait_for_comes_below_the_marks(spec: TableSpe
 
 def test_the_reason_names_table_and_runs(spec: TableSpec) -> None:
     assert decide(spec, 1, pressed=False, in_flight=False) == Decision(False, None, "ods.orders: 1 runs (from 4 on)")
+
+
+ROWS = pa.table({"id": [1]})
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    """Two tables, each with two runs, which is too many."""
+    text = "options: {bucket: '1', write-only: 'true'}\ncompaction: {start_at_runs: 2}\n"
+    found = declared_lake(tmp_path / "lake", {"ods.a": text, "ods.b": text})
+    for name in found.tables:
+        for _ in range(2):
+            open_table(found, name, create=True).write(ROWS)
+    return found
+
+
+@pytest.fixture
+def instance() -> Iterator[dg.DagsterInstance]:
+    with dg.DagsterInstance.ephemeral() as opened:
+        yield opened
+
+
+def tick(instance: dg.DagsterInstance, settings: Settings, cursor: str = "[]") -> dg.SensorResult:
+    definitions = build_definitions(settings)
+    lake = definitions.resources["lake"]  # type: ignore[index]
+    with dg.build_sensor_context(instance=instance, cursor=cursor, resources={"lake": lake}) as context:
+        found = definitions.resolve_sensor_def("compaction").evaluate_tick(context)
+    return dg.SensorResult(run_requests=found.run_requests, cursor=found.cursor)
+
+
+def test_a_damaged_table_does_not_stop_the_others(instance: dg.DagsterInstance, settings: Settings) -> None:
+    for path in Path(open_table(settings, "ods.a").location).glob("snapshot/snapshot-*"):
+        path.write_text("{}")
+    found = tick(instance, settings, '["ods.a"]')
+    assert [request.tags["paimon/table"] for request in found.run_requests or []] == ["ods.b"]
+    assert json.loads(found.cursor or "") == ["ods.a", "ods.b"], "it is still under pressure"
+
+
+def test_after_a_rollback_the_same_snapshot_number_is_requested_again(
+    instance: dg.DagsterInstance, settings: Settings
+) -> None:
+    def key() -> str | None:
+        requests = tick(instance, settings).run_requests or []
+        return next(request.run_key for request in requests if request.tags["paimon/table"] == "ods.a")
+
+    before = key()
+    assert before == key()
+    table = open_table(settings, "ods.a")
+    table.rollback(snapshot=1)
+    table.write(ROWS)
+    assert key() != before

@@ -13,9 +13,10 @@ import dagster as dg
 import pytest
 
 from assets.lake import build_definitions
+from assets.metadata import declared
 from assets.translator import PaimonTranslator
 from pipelines.finding import Finding
-from pipelines.lake import Settings, TableSpec
+from pipelines.lake import Settings, TableSpec, load_settings
 from pipelines.protocol import AuditFailed, LevelSize, StepResult
 from tests.support.declared_lakes import declared_lake
 
@@ -58,6 +59,15 @@ def test_an_asset_has_what_its_declaration_says(settings: Settings) -> None:
     assert len(orders.partitions_def.get_partition_keys()) == 31
     assert orders.node_def.retry_policy is not None
     assert orders.node_def.retry_policy.max_retries == 1
+
+
+def test_columns_that_must_not_be_null_are_shown_so(tmp_path: Path) -> None:
+    settings = declared_lake(tmp_path / "other", {})
+    text = "columns: {id: BIGINT, day: DATE NOT NULL, tags: ARRAY<INT NOT NULL>}\nprimary_key: id\n"
+    (settings.folder / "tables" / "ods.t.yaml").write_text(text)
+    settings = load_settings("local", configs=settings.folder)
+    columns = declared(settings, settings.table("ods.t"))["dagster/column_schema"].columns
+    assert {column.name: column.constraints.nullable for column in columns} == {"id": False, "day": False, "tags": True}
 
 
 def test_the_inputs_of_a_query_are_its_dependencies_with_mappings(settings: Settings) -> None:

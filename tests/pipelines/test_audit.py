@@ -45,7 +45,7 @@ def test_a_load_that_lost_a_row(dry_lake: SmallLake, table: Table) -> None:
 def test_rows_that_occur_twice(dry_lake: SmallLake, table: Table) -> None:
     table.write(table.scan().to_arrow())
     wrong = found(dry_lake)["keys"]
-    assert (wrong.wrong, wrong.sentence) == (2, "4 rows, 2 of them repeat a key")
+    assert (wrong.wrong, wrong.sentence) == (2, "2 of 4 rows repeat the id of another: 1 (2 times), 2 (2 times)")
 
 
 def test_a_file_that_was_cut(dry_lake: SmallLake, table: Table) -> None:
@@ -53,7 +53,7 @@ def test_a_file_that_was_cut(dry_lake: SmallLake, table: Table) -> None:
     file.write_bytes(file.read_bytes()[:-1])
     wrong = found(dry_lake)
     assert [name for name, finding in wrong.items() if not finding.passed] == ["keys", "files", "fsck"]
-    assert wrong["keys"].sentence.startswith("cannot be read: ")
+    assert wrong["keys"].sentence.startswith("cannot be evaluated: data file ")
     assert file.name in wrong["files"].sentence
 
 

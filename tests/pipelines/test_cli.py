@@ -57,6 +57,16 @@ def test_a_wrong_request_is_one_sentence_and_exit_2(
     assert not (tmp_path / "lake" / "warehouse").exists()
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [["show", "--json"], ["audit", "--json"], ["check", "--json"], ["new", "lake", "--warehouse", "x"]],
+)
+def test_options_without_effect_are_refused(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        main(arguments)
+    assert "unrecognized arguments: --" in capsys.readouterr().err
+
+
 def test_it_runs_as_a_module() -> None:
     done = subprocess.run(
         [sys.executable, "-m", "pipelines", "--help"], cwd=ROOT, capture_output=True, text=True, check=True

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import date
+
 import pyarrow as pa
 import pytest
 
@@ -50,6 +52,20 @@ def test_a_dry_run_starts_no_spark_and_tells_what_it_would_merge(dry_lake: Small
     planned = compact(dry_lake.spark, dry_lake.settings, NAME, full=True, partitions=["2024-01"], dry_run=True)
     assert (planned.commits, planned.details["buckets"], planned.details["input_files"]) == ((), 2, 6)
     assert planned.note == "would merge 6 files of 2 buckets"
+
+
+@pytest.mark.parametrize(("kind", "value", "text"), [("INT", 7, "7"), ("DATE", date(2024, 1, 1), "2024-01-01")])
+def test_a_partition_of_a_number_or_a_date_is_named_by_its_text(
+    dry_lake: SmallLake, kind: str, value: object, text: str
+) -> None:
+    dry_lake.declare(NAME, f"columns: {{part: {kind}, id: BIGINT}}\nprimary_key: [part, id]\npartition_by: part\n")
+    table = dry_lake.create(NAME)
+    for _ in range(2):
+        table.write([{"part": value, "id": 1}])
+    planned = compact(dry_lake.spark, dry_lake.settings, NAME, full=True, partitions=[text], dry_run=True)
+    assert planned.details["input_files"] == 2
+    with pytest.raises(PipelineError, match=f"shop.days: partition 'x' is no value of its column 'part', a {kind}"):
+        compact(dry_lake.spark, dry_lake.settings, NAME, partitions=["x"], dry_run=True)
 
 
 def test_partitions_of_a_table_without_any_are_refused(dry_lake: SmallLake) -> None:

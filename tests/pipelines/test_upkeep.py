@@ -13,6 +13,7 @@ import pyarrow as pa
 import pytest
 
 from paimon_core.errors import CorruptTable, PlanOutdated
+from paimon_core.metadata import clock
 from paimon_core.table.maintenance import Maintenance
 from paimon_core.table.table import Table
 from pipelines import expiry
@@ -41,6 +42,21 @@ def table(dry_lake: SmallLake) -> Table:
 def days(month: str, *numbers: int) -> pa.Table:
     dates = [date.fromisoformat(f"{month}-{number:02d}") for number in numbers]
     return pa.table({"month": [month] * len(dates), "date": dates, "orders": [1] * len(dates)})
+
+
+def test_a_dry_run_counts_the_tags_that_it_would_delete(
+    dry_lake: SmallLake, table: Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table.write(days("2024-01", 1))
+    table.tags.create("old", keep_for=timedelta(hours=1))
+    table.tags.create("eod", keep_for=timedelta(days=1))
+    later = clock.now_millis() + 7_200_000
+    monkeypatch.setattr(clock, "now_millis", lambda: later)
+    counts = [
+        expire(dry_lake.spark, dry_lake.settings, NAME, dry_run=dry).details["expired_tags"] for dry in (True, False)
+    ]
+    assert counts == [1, 1]
+    assert [tag.name for tag in table.tags.list()] == ["eod"]
 
 
 def test_expiry_says_what_holds_the_rest(dry_lake: SmallLake, table: Table) -> None:

@@ -197,6 +197,12 @@ MISTAKES = [
         "  start: 2024-01-01\n  timezone: Europe/Berlinn",
         ":14: partitions.timezone: 'Europe/Berlinn' is not a time zone, such as UTC or Europe/Berlin",
     ),
+    (
+        "  by: day\n",
+        "  by: hour\n  timezone: Europe/Berlin\n",
+        ":13: partitions.timezone: Europe/Berlin changes its clocks, so that an hour occurs twice and another never: "
+        "partitions by hour need a time zone that does not, such as UTC",
+    ),
     ("  column: day", "  column: dya", ":14: partitions.column: 'dya' is not a column; did you mean day?"),
     (
         "  column: day",
