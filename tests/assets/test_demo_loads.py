@@ -16,6 +16,7 @@ from assets.demo_runs import Demo
 from pipelines.load.ledger import FILES, TOTAL, LoadedFiles
 from pipelines.load.source_files import source_files
 from pipelines.load_properties import load_user
+from pipelines.tables import open_table
 from tests.support.lakes import SmallLake, small_lake
 
 pytestmark = pytest.mark.filterwarnings("ignore::dagster.BetaWarning", "ignore::ResourceWarning")
@@ -40,6 +41,15 @@ class Recorded(Demo):
 
     def materialize(self, step: str, names: Sequence[str], first: str | None = None, last: str | None = None) -> None:
         self.seconds[f"{', '.join(names)} {first}..{last}"] = 0
+
+
+class Loading(Recorded):
+    """A demo whose runs each commit a snapshot."""
+
+    def materialize(self, step: str, names: Sequence[str], first: str | None = None, last: str | None = None) -> None:
+        super().materialize(step, names, first, last)
+        for name in names:
+            open_table(self.settings, name, create=True).write(pa.table({"id": [1]}))
 
 
 @pytest.fixture
@@ -82,6 +92,24 @@ def test_partitions_with_files_are_loaded_and_then_what_is_made_from_them(
         "shop.orders 2024-01-05..2024-01-05",
         "shop.a_total None..None",
     ]
+
+
+MONTHS = """
+    columns: {id: BIGINT}
+    primary_key: [id]
+    source: {type: sql, inputs: [shop.orders], query: SELECT max(id) AS id FROM shop.orders}
+    partitions: {by: month, start: 2023-12-01, end: 2024-02-29}
+"""
+
+
+def test_partitions_whose_inputs_changed_are_made_again(lake: SmallLake, instance: dg.DagsterInstance) -> None:
+    lake.declare("shop.months", MONTHS)
+    lake.create("shop.months")
+    for month in ("2023-12", "2024-01", "2024-02"):
+        instance.report_runless_asset_event(dg.AssetMaterialization(asset_key=["shop", "months"], partition=month))
+    demo = Loading(lake.settings, instance, dg.Definitions())
+    load_tables(demo, None)
+    assert list(demo.seconds)[-1] == "shop.months 2024-01..2024-01"
 
 
 def test_tables_with_the_same_partitions_share_runs(lake: SmallLake, instance: dg.DagsterInstance) -> None:
