@@ -94,7 +94,7 @@ def load_table(
         if written.ignored_columns:
             counts["ignored_columns"] = some(written.ignored_columns)
         result = result_of("load", table, before, started, commits=[snapshot.id], details={**plan.details, **counts})
-        return replace(result, findings=findings, column_lineage=written.lineage)
+        return replace(result, findings=findings, column_lineage=written.lineage, skipped=tuple(plan.left_out))
     raise CommitConflict(f"{name}: {_TRIES} tries lost against other loads of this table: load it again later")
 
 

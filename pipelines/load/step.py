@@ -49,6 +49,8 @@ class PlannedLoad:
     """The properties of the snapshot that the ledger reads."""
     details: Mapping[str, str | int | float] = field(default_factory=dict)
     replace: Replace | None = None
+    left_out: Sequence[str] = ()
+    """What the load does not read of what is there, and why, one sentence each."""
 
 
 class TableSource(Protocol):
