@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from datetime import date, datetime
+from urllib.parse import unquote
+
 import pyarrow as pa
 import pytest
 
@@ -50,6 +53,35 @@ def test_a_dry_run_starts_no_spark_and_tells_what_it_would_merge(dry_lake: Small
     planned = compact(dry_lake.spark, dry_lake.settings, NAME, full=True, partitions=["2024-01"], dry_run=True)
     assert (planned.commits, planned.details["buckets"], planned.details["input_files"]) == ((), 2, 6)
     assert planned.note == "would merge 6 files of 2 buckets"
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "texts"),
+    [
+        ("DATE", date(2024, 1, 2), ["2024-01-02", "19724"]),
+        ("INT", 7, ["7"]),
+        ("TIMESTAMP(3)", datetime(2024, 1, 2, 5), ["2024-01-02T05:00", "2024-01-02 05:00:00"]),
+        ("STRING", "7", ["7"]),
+    ],
+)
+def test_partitions_are_named_by_their_value_or_their_directory(
+    dry_lake: SmallLake, kind: str, value: object, texts: list[str]
+) -> None:
+    dry_lake.declare(NAME, f"columns: {{p: {kind}, id: BIGINT}}\npartition_by: p\nnatural_key: id")
+    table = dry_lake.create(NAME)
+    table.write([{"p": value, "id": 1}])
+    table.write([{"p": value, "id": 2}, {"p": None, "id": 3}])
+    named = min(table.inspect.partitions()["partition"].to_pylist())
+    for text in (*texts, unquote(named.removeprefix("p="))):
+        planned = compact(dry_lake.spark, dry_lake.settings, NAME, full=True, partitions=[text], dry_run=True)
+        assert planned.details["input_files"] == 2
+
+
+def test_a_text_that_is_no_value_of_the_partition_column_is_refused(dry_lake: SmallLake) -> None:
+    dry_lake.declare(NAME, "columns: {p: DATE, id: BIGINT}\npartition_by: p\nnatural_key: id")
+    dry_lake.create(NAME)
+    with pytest.raises(PipelineError, match=r"'monday' is no value of the partition column 'p', a DATE"):
+        compact(dry_lake.spark, dry_lake.settings, NAME, partitions=["monday"])
 
 
 def test_partitions_of_a_table_without_any_are_refused(dry_lake: SmallLake) -> None:

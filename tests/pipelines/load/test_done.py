@@ -61,7 +61,8 @@ def test_a_load_of_the_whole_table_marks_all(spec: TableSpec, months: Table) -> 
     ("kind", "day"), [("DATE", date(2024, 1, 2)), ("TIMESTAMP(3)", datetime(2024, 1, 2)), ("STRING", "2024-01-02")]
 )
 def test_partitions_of_dates_and_timestamps_are_marked(dry_lake: SmallLake, kind: str, day: object) -> None:
-    declared = DAYS.replace("month: STRING", f"month: {kind}").replace("by: month", "by: day").replace("{month}", "{date}")
+    declared = DAYS.replace("month: STRING", f"month: {kind}")
+    declared = declared.replace("by: month", "by: day").replace("{month}", "{date}")
     dry_lake.declare("shop.days", declared)
     table = dry_lake.create("shop.days")
     table.write([{"month": day, "id": 1}])
