@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import sys
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import TypeAlias
@@ -73,5 +74,8 @@ def _configuration(settings: Settings) -> dict[str, str]:
     # Workers must be able to import paimon_core also when it is not installed and the driver runs in another directory.
     path = os.pathsep.join(part for part in (str(ROOT), os.environ.get("PYTHONPATH")) if part)
     conf.setdefault("spark.executorEnv.PYTHONPATH", path)
-    conf.setdefault("spark.sql.warehouse.dir", str(settings.landing.parent / "spark-warehouse"))
+    # Spark's own tables, which no step makes; a lake on a store needs a landing directory only for source.fetch.
+    known = settings.landing_directory or not settings.is_remote
+    beside = settings.landing.parent if known else Path(tempfile.gettempdir())
+    conf.setdefault("spark.sql.warehouse.dir", str(beside / "spark-warehouse"))
     return conf
