@@ -161,6 +161,8 @@ def _show(settings: Settings) -> int:
 
 
 def _audit(settings: Settings, asked: argparse.Namespace) -> int:
+    if not settings.tables:
+        raise PipelineError(nothing_declared(settings))
     names = [settings.table(asked.table).name] if asked.table else existing(settings)
     findings = [finding for name in names for finding in audit(settings, name)]
     for finding in findings:

@@ -197,7 +197,9 @@ def _differences(spec: TableSpec, table: Table) -> list[str]:
             found.append(f"has no column {column}, which is declared as {text}")
             continue
         declared = parse_type(type_object(text))
-        if declared.to_arrow() != have[column].to_arrow():
+        there = have[column]  # Arrow has no lengths: VARCHAR(1) and STRING are the same type there
+        lengths = (declared.length, declared.precision) != (there.length, there.precision)
+        if lengths or declared.to_arrow() != there.to_arrow():
             found.append(f"has column {column} as {have[column]}, and it is declared as {text}")
     found += [
         f"has column {column}, which is not declared" for column in have if spec.columns and column not in spec.columns

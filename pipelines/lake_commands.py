@@ -52,13 +52,13 @@ def lines_of(settings: Settings, asked: argparse.Namespace) -> tuple[list[str], 
         columns = infer(settings, asked.table)
         width = max(map(len, columns))
         return [f"{name:{width}}  {kind}" for name, kind in columns.items()], True
+    if not settings.tables:
+        return [nothing_declared(settings)], True
     if asked.command == "apply":
         created = create_missing(settings)
         return [f"created {name}" for name in created] or ["nothing to do: all declared tables exist"], True
     lines = [*disagreements(settings), *(f"{name}: {text}" for name, text in _problems(settings))]
     lines += [f"{name} {text}" for name, texts in differences(settings).items() for text in texts]
-    if not settings.tables:
-        return [nothing_declared(settings)], True
     return lines or [f"{len(settings.tables)} tables agree with their declarations"], not lines
 
 

@@ -9,15 +9,19 @@ from __future__ import annotations
 import datetime
 import time
 from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
 
 from paimon_core import col
 from paimon_core.errors import TagNotFound
 from paimon_core.predicate import Predicate
+from paimon_core.schema import DataField
 from paimon_core.spark import compact_spark
 from paimon_core.table.table import Table
+from paimon_core.types import TypeRoot
 from pipelines.lake import Settings
 from pipelines.load.ledger import carry_to
-from pipelines.load.partition_keys import typed_key
 from pipelines.protocol import PipelineError, StepResult, plain
 from pipelines.session import Spark
 from pipelines.tables import commits_of, open_table, result_of, state_of
@@ -93,5 +97,27 @@ def _of_partitions(table: Table, partitions: Sequence[str] | None) -> Predicate 
     if len(keys) != 1:
         how = "no partitions" if not keys else f"{len(keys)} partition columns"
         raise PipelineError(f"{table.name} has {how}: a partition cannot be selected by one value")
-    root = table.schema.by_name[keys[0]].type.root
-    return col(keys[0]).is_in([typed_key(root, text, table.name, keys[0]) for text in partitions])
+    (field,) = table.schema.partition_fields
+    default = table.context.options["partition.default-name"]
+    values = [_value(table, field, text) for text in partitions if text != default]
+    where = col(field.name).is_in(values) if values else None
+    if default not in partitions:
+        return where
+    is_null = col(field.name).is_null()
+    return is_null if where is None else where | is_null
+
+
+def _value(table: Table, field: DataField, text: str) -> Any:
+    """Return the value of a partition from its text or from the name of its directory, where a date is a number."""
+    if field.type.root is TypeRoot.DATE and text.isdecimal():
+        return datetime.date(1970, 1, 1) + datetime.timedelta(days=int(text))
+    arrow = field.type.to_arrow()
+    try:
+        found = pa.array([text])
+        if pa.types.is_timestamp(arrow):  # names of directories have no time zone: they are in UTC
+            found = found.cast(pa.timestamp(arrow.unit))
+        return found.cast(arrow)[0].as_py()
+    except (pa.ArrowException, ValueError, OverflowError):
+        raise PipelineError(
+            f"{table.name}: {text!r} is no value of the partition column {field.name!r}, a {field.type}"
+        ) from None

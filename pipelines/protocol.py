@@ -55,7 +55,7 @@ class StepResult:
     levels_after: Mapping[int, LevelSize]
     seconds: float
     skipped: tuple[str, ...] = ()
-    """Why nothing was done, one sentence each."""
+    """Why nothing was done, or what was left out, one sentence each."""
     details: Mapping[str, str | int | float] = field(default_factory=dict)
     findings: tuple[Finding, ...] = ()
     """The results of the checks that ran before the step was published."""
@@ -76,8 +76,8 @@ class StepResult:
     def sentence(self) -> str:
         """Return one line of text for people."""
         done = self.note or (f"{self.rows_written:,} rows written" if self.commits else "nothing to do")
-        if self.skipped and not self.commits:
-            done = f"{', '.join(self.skipped)}, nothing written"
+        if self.skipped:
+            done = ", ".join((done, *self.skipped) if self.commits else (*self.skipped, "nothing written"))
         rejected = self.details.get("rows_rejected", 0)
         done += f", {rejected:,} rejected" if isinstance(rejected, int) and rejected else ""
         at = "no snapshot yet" if self.snapshot_id is None else f"snapshot {self.snapshot_id}"

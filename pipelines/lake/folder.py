@@ -53,8 +53,11 @@ def load_settings(
     folder = configs_folder(configs)
     name = environment or os.environ.get(ENVIRONMENT) or "local"
     if name not in environments(folder):
-        known = ", ".join(environments(folder)) or "no environment"
-        raise SettingsError(f"no environment {name!r}: {shown(folder)}/ has {known}")
+        known = ", ".join(environments(folder))
+        what = (
+            f"has {known}" if known else "has none; `python -m pipelines new <folder>` writes the folder of a new lake"
+        )
+        raise SettingsError(f"no environment {name!r}: {shown(folder)}/ {what}")
     common = _common([read_yaml(folder / "base.yaml"), read_yaml(folder / f"{name}.yaml")])
     own = common.model_copy(
         update={

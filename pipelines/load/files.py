@@ -61,23 +61,12 @@ class FileLoads:
             {FILES: LoadedFiles().with_files(loaded).to_text(), TOTAL: str(total), **counted},
             plan.details,
             replacement(step, step.partitions or partitions),
+            left_out=tuple(_left_out(plan)),
         )
 
     def _nothing(self, step: LoadStep, plan: FilePlan) -> str:
         """Say why there is nothing to load."""
-        kept = [
-            f"{len(files)} {word} not loaded"
-            for files, word in ((plan.changed, "changed"), (plan.late, "late"))
-            if files
-        ]
-        kept += [
-            f"{len(files)} left out, because {why} ({some([file.path for file in files])})"
-            for files, why in (
-                (plan.outside, "their partitions are not declared"),
-                (plan.early, "their partitions do not exist yet"),
-            )
-            if files
-        ]
+        kept = _left_out(plan)
         if plan.loaded or kept:
             return ", ".join(filter(None, (f"{plan.loaded} files loaded before" if plan.loaded else "", *kept)))
         of = f" for {', '.join(step.partitions)}" if step.partitions else ""
@@ -100,6 +89,27 @@ class FileLoads:
         return write_parts(
             session, parts, read, step.table, step.rejects, kinds=shape.kinds_column, overwrites=step.replaces
         )
+
+
+def _left_out(plan: FilePlan) -> list[str]:
+    """Say which of the files that the table does not have in this version are not loaded, and why."""
+    read = set(plan.files)
+    kept = [
+        f"{len(files)} {word} not loaded"
+        for files, word in (
+            ([file for file in plan.changed if file not in read], "changed"),
+            ([file for file in plan.late if file not in read], "late"),
+        )
+        if files
+    ]
+    return kept + [
+        f"{len(files)} left out, because {why} ({some([file.path for file in files])})"
+        for files, why in (
+            (plan.outside, "their partitions are not declared"),
+            (plan.early, "their partitions do not exist yet"),
+        )
+        if files
+    ]
 
 
 def _parallelism(session: SparkSession) -> int:

@@ -13,7 +13,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from paimon_core.commit.abort import abort
-from paimon_core.errors import CommitConflict
+from paimon_core.errors import CommitConflict, InvalidRequest
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.table.table import Table
 from paimon_core.table.view import TableView
@@ -95,7 +95,7 @@ def load_table(
         if written.ignored_columns:
             counts["ignored_columns"] = some(written.ignored_columns)
         result = result_of("load", table, before, started, commits=[snapshot.id], details={**plan.details, **counts})
-        return replace(result, findings=findings, column_lineage=written.lineage)
+        return replace(result, findings=findings, column_lineage=written.lineage, skipped=tuple(plan.left_out))
     raise CommitConflict(f"{name}: {_TRIES} tries lost against other loads of this table: load it again later")
 
 
@@ -140,8 +140,11 @@ def _load(
     try:
         check_share(step.table, spec, written)
         snapshot = commit_load(step.table, written.messages, LoadCommit(step.number, said, plan.replace, audit))
-    except (AuditFailed, CommitConflict, NumberTaken) as error:
+    except (AuditFailed, CommitConflict, NumberTaken, InvalidRequest) as error:
         abort(written.rejects, step.rejects.context)
+        if isinstance(error, InvalidRequest) and plan.replace is not None:
+            rule = "a load replaces the partitions of its files or of its run, and all of its rows must belong to them"
+            raise PipelineError(f"{spec.name}: {error}; {rule}") from None
         if isinstance(error, AuditFailed):
             error.findings = tuple(findings)
         raise

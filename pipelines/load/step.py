@@ -51,6 +51,8 @@ class PlannedLoad:
     replace: Replace | None = None
     inputs: Mapping[str, Table] = field(default_factory=dict)
     """The inputs at the snapshots that are read, by name; checks that block the load see them so too."""
+    left_out: Sequence[str] = ()
+    """What the load does not read of what is there, and why, one sentence each."""
 
 
 class TableSource(Protocol):

@@ -129,3 +129,10 @@ def test_java_ignores_an_archive_of_other_classes_without_a_word(tmp_path):
 def run(*command):
     done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
     return done.stdout, len(done.stderr.splitlines()), done.returncode
+
+
+def test_a_lake_on_a_store_needs_no_landing_directory_to_start_spark(tmp_path: Path) -> None:
+    (tmp_path / "base.yaml").write_text("warehouse: s3://lake/warehouse\n")
+    (tmp_path / "local.yaml").write_text("")
+    settings = load_settings("local", configs=tmp_path)
+    assert _configuration(settings)["spark.sql.warehouse.dir"].endswith("/spark-warehouse")

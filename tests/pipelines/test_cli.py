@@ -101,3 +101,13 @@ def test_loads_audits_and_shows(
     file.unlink()
     assert main(["audit", "--table", "shop.revenue", *here]) == 1
     assert "WRONG shop.revenue files:" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("command", ["check", "apply", "show", "audit"])
+def test_every_overview_of_a_lake_without_tables_says_what_to_do(
+    tmp_path: Path, command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "base.yaml").write_text(f"warehouse: {tmp_path}/lake\n")
+    (tmp_path / "local.yaml").write_text("")
+    main([command, "--configs", str(tmp_path)])
+    assert "no table is declared in " in "".join(capsys.readouterr())

@@ -244,3 +244,10 @@ def test_a_table_without_columns_is_not_created(folder):
     with pytest.raises(PipelineError, match=r"shop\.orders has no columns: `python -m pipelines infer"):
         create_missing(load_settings("local", configs=folder))
     assert not open_lake(load_settings("local", configs=folder)).table_exists("shop.revenue")
+
+
+def test_another_length_of_a_text_is_a_difference(dry_lake):
+    dry_lake.declare("shop.t", "columns: {id: BIGINT, name: VARCHAR}\nprimary_key: id")
+    dry_lake.create("shop.t")
+    dry_lake.declare("shop.t", "columns: {id: BIGINT, name: STRING}\nprimary_key: id")
+    assert differences(dry_lake.settings)["shop.t"] == ["has column name as VARCHAR(1), and it is declared as STRING"]

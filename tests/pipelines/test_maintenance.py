@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import date
+from datetime import date, datetime
+from urllib.parse import unquote
 
 import pyarrow as pa
 import pytest
@@ -54,18 +55,33 @@ def test_a_dry_run_starts_no_spark_and_tells_what_it_would_merge(dry_lake: Small
     assert planned.note == "would merge 6 files of 2 buckets"
 
 
-@pytest.mark.parametrize(("kind", "value", "text"), [("INT", 7, "7"), ("DATE", date(2024, 1, 1), "2024-01-01")])
-def test_a_partition_of_a_number_or_a_date_is_named_by_its_text(
-    dry_lake: SmallLake, kind: str, value: object, text: str
+@pytest.mark.parametrize(
+    ("kind", "value", "texts"),
+    [
+        ("DATE", date(2024, 1, 2), ["2024-01-02", "19724"]),
+        ("INT", 7, ["7"]),
+        ("TIMESTAMP(3)", datetime(2024, 1, 2, 5), ["2024-01-02T05:00", "2024-01-02 05:00:00"]),
+        ("STRING", "7", ["7"]),
+    ],
+)
+def test_partitions_are_named_by_their_value_or_their_directory(
+    dry_lake: SmallLake, kind: str, value: object, texts: list[str]
 ) -> None:
-    dry_lake.declare(NAME, f"columns: {{part: {kind}, id: BIGINT}}\nprimary_key: [part, id]\npartition_by: part\n")
+    dry_lake.declare(NAME, f"columns: {{p: {kind}, id: BIGINT}}\npartition_by: p\nnatural_key: id")
     table = dry_lake.create(NAME)
-    for _ in range(2):
-        table.write([{"part": value, "id": 1}])
-    planned = compact(dry_lake.spark, dry_lake.settings, NAME, full=True, partitions=[text], dry_run=True)
-    assert planned.details["input_files"] == 2
-    with pytest.raises(PipelineError, match=f"shop.days: partition 'x' is no value of its column 'part', a {kind}"):
-        compact(dry_lake.spark, dry_lake.settings, NAME, partitions=["x"], dry_run=True)
+    table.write([{"p": value, "id": 1}])
+    table.write([{"p": value, "id": 2}, {"p": None, "id": 3}])
+    named = min(table.inspect.partitions()["partition"].to_pylist())
+    for text in (*texts, unquote(named.removeprefix("p="))):
+        planned = compact(dry_lake.spark, dry_lake.settings, NAME, full=True, partitions=[text], dry_run=True)
+        assert planned.details["input_files"] == 2
+
+
+def test_a_text_that_is_no_value_of_the_partition_column_is_refused(dry_lake: SmallLake) -> None:
+    dry_lake.declare(NAME, "columns: {p: DATE, id: BIGINT}\npartition_by: p\nnatural_key: id")
+    dry_lake.create(NAME)
+    with pytest.raises(PipelineError, match=r"'monday' is no value of the partition column 'p', a DATE"):
+        compact(dry_lake.spark, dry_lake.settings, NAME, partitions=["monday"])
 
 
 def test_partitions_of_a_table_without_any_are_refused(dry_lake: SmallLake) -> None:

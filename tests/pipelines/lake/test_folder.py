@@ -100,6 +100,13 @@ def test_an_unknown_environment_names_those_that_exist() -> None:
         load_settings("moon")
 
 
+def test_an_empty_folder_says_how_to_begin(tmp_path: Path) -> None:
+    with pytest.raises(
+        SettingsError, match=r"/ has none; `python -m pipelines new <folder>` writes the folder of a new"
+    ):
+        load_settings("local", configs=tmp_path)
+
+
 def test_an_undeclared_table_names_those_that_are(configs: Path) -> None:
     with pytest.raises(
         SettingsError, match=r"no table 'shop.order' is declared .*\(shop.orders\); did you mean shop.ord"

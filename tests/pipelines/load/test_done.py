@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import date, datetime
 from pathlib import Path
 
 import pyarrow as pa
@@ -54,6 +55,21 @@ def test_partitions_without_rows_are_not_marked(spec: TableSpec, months: Table) 
 def test_a_load_of_the_whole_table_marks_all(spec: TableSpec, months: Table) -> None:
     assert mark_loaded(spec, months, None, again=True) == 2
     assert marks(months) == ["month=2024-01", "month=2024-02"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "day"), [("DATE", date(2024, 1, 2)), ("TIMESTAMP(3)", datetime(2024, 1, 2)), ("STRING", "2024-01-02")]
+)
+def test_partitions_of_dates_and_timestamps_are_marked(dry_lake: SmallLake, kind: str, day: object) -> None:
+    declared = DAYS.replace("month: STRING", f"month: {kind}")
+    declared = declared.replace("by: month", "by: day").replace("{month}", "{date}")
+    dry_lake.declare("shop.days", declared)
+    table = dry_lake.create("shop.days")
+    table.write([{"month": day, "id": 1}])
+    spec = dry_lake.settings.table("shop.days")
+    assert mark_loaded(spec, table, ("2024-01-02",), again=True) == 1
+    assert len(marks(table)) == 1
+    assert mark_loaded(spec, table, None, again=True) == 1
 
 
 def test_marks_are_renewed_only_by_a_load_that_wrote(spec: TableSpec, months: Table) -> None:

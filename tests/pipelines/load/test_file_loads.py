@@ -120,6 +120,7 @@ def test_a_changed_file_is_told_or_loaded_or_refused(lake):
     lake.file("in/b.csv", "id,text\n2,two\n")
     told = lake.load("log.events")
     assert str(told.details["changed_files"]).endswith("in/a.csv")
+    assert "load log.events: 1 rows written, 1 changed not loaded; 2 rows, " in told.sentence()
     assert lake.rows("log.events") == [(1, "one"), (2, "two")]
     lake.declare("log.events", EVENTS.replace('"in/*.csv"', '"in/*.csv", changed: fail'))
     with pytest.raises(PipelineError, match=r"a\.csv changed after it was loaded"):
