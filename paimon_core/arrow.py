@@ -17,7 +17,16 @@ import pyarrow.compute as pc
 
 from paimon_core.errors import InvalidRequest, SchemaMismatch
 from paimon_core.schema import DataField
-from paimon_core.types import BINARY_ROOTS, NESTED_ROOTS, STRING_ROOTS, TIMESTAMP_ROOTS, DataType, TypeRoot
+from paimon_core.types import (
+    BINARY_ROOTS,
+    MAP_ROOTS,
+    NESTED_ROOTS,
+    STRING_ROOTS,
+    STRUCT_ROOTS,
+    TIMESTAMP_ROOTS,
+    DataType,
+    TypeRoot,
+)
 
 _PANDAS_INDEX = re.compile(r"__index_level_\d+__")
 
@@ -174,12 +183,12 @@ _FAMILIES = (
 
 def _inner_types(source: pa.DataType, kind: DataType) -> list[pa.DataType] | None:
     """Return the Arrow types of the children of ``kind`` in a nested Arrow type; None when the types do not match."""
-    if kind.root is TypeRoot.MAP and pa.types.is_map(source):
+    if kind.root in MAP_ROOTS and pa.types.is_map(source):
         return [source.key_type, source.item_type]
     listed = pa.types.is_list(source) or pa.types.is_large_list(source) or pa.types.is_fixed_size_list(source)
     if kind.root is TypeRoot.ARRAY and listed:
         return [source.value_type]
-    if kind.root is TypeRoot.ROW and pa.types.is_struct(source) and [f.name for f in source] == _names(kind):
+    if kind.root in STRUCT_ROOTS and pa.types.is_struct(source) and [f.name for f in source] == _names(kind):
         return [f.type for f in source]
     return None
 
@@ -192,7 +201,7 @@ def _inner_columns(column: pa.ChunkedArray, kind: DataType) -> list[pa.ChunkedAr
     """Return one column for each child of a nested type, without the values inside null rows."""
     if kind.root is TypeRoot.ARRAY:
         return [pc.list_flatten(column)]
-    if kind.root is TypeRoot.MAP:
+    if kind.root in MAP_ROOTS:
         pairs = pa.struct([pa.field("key", column.type.key_type), pa.field("value", column.type.item_type)])
         column = pc.list_flatten(column.cast(pa.list_(pairs)))
     if column.null_count:

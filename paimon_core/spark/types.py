@@ -17,6 +17,8 @@ from paimon_core.errors import SchemaMismatch, UnsupportedFeature
 from paimon_core.schema import DataField
 from paimon_core.types import TIMESTAMP_ROOTS, DataType, TypeRoot
 
+_VARIANT_METADATA = pa.field("metadata", pa.binary(), nullable=False, metadata={"variant": "true"})
+
 
 def arrow_schema(fields: Sequence[DataField]) -> pa.Schema:
     """Return the Arrow schema of these columns for Spark; raises UnsupportedFeature that names a TIME column."""
@@ -32,10 +34,12 @@ def _arrow(kind: DataType, column: str) -> pa.DataType:
     match kind.root:
         case TypeRoot.ARRAY:
             return pa.list_(inner[0])
-        case TypeRoot.MAP:
+        case TypeRoot.MAP | TypeRoot.MULTISET:
             return pa.map_(inner[0].type, inner[1])
         case TypeRoot.ROW:
             return pa.struct(inner)
+        case TypeRoot.VARIANT:  # Spark's mark of a VariantType
+            return pa.struct([inner[0].with_nullable(False), _VARIANT_METADATA])
     return kind.to_arrow()
 
 

@@ -21,6 +21,7 @@ PUBLIC_LISTS = {
     "paimon_core.options",
     "paimon_core",
     "paimon_core.predicate",
+    "paimon_core.types",
     "paimon_core.spark",
     "pipelines",
     "pipelines.checks",
