@@ -8,6 +8,7 @@ from paimon_core.types.arrow_types import (
     Annotations,
     annotated_field,
     from_arrow,
+    is_list,
     read_annotations,
 )
 from paimon_core.types.data_type import (
@@ -56,6 +57,7 @@ __all__ = [
     "array_of",
     "decimal",
     "from_arrow",
+    "is_list",
     "map_of",
     "multiset_of",
     "parse_columns",
