@@ -78,7 +78,7 @@ def _column(values: Sequence[Any], kind: DataType, path: str, rows: Sequence[int
 def _converted(
     values: Sequence[Any], convert: Callable[[Any], Any], kind: DataType, path: str, rows: Sequence[int]
 ) -> list[Any]:
-    out = []
+    out: list[Any] = []
     for at, value in enumerate(values):
         if value is None:
             out.append(None)

@@ -41,8 +41,12 @@ class TableView:
 
     @property
     def arrow_schema(self) -> pa.Schema:
-        """The columns as an Arrow schema."""
-        return self.context.schema.arrow
+        """The columns as an Arrow schema.
+
+        Its metadata contain the exact types, field ids, comments and defaults: a table that ``create_table`` makes from
+        it has the same columns.
+        """
+        return pa.schema([f.annotated for f in self.context.schema.fields])
 
     @property
     def options(self) -> TableOptions:
