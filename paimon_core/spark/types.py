@@ -1,8 +1,8 @@
-"""Types: converts table columns to Spark columns; TIME is not supported.
+"""Types: converts table columns to Spark columns; TIME is not supported, because Spark refuses its own by default.
 
-Spark stores timestamps in microseconds. A TIMESTAMP(7..9) value that is not a whole number of microseconds is an
-error and is never truncated. Nested fields are nullable in Spark even when they are NOT NULL in the table, because a
-null row has null fields.
+A MULTISET is a map of element to count in Spark, a VARIANT a VariantType. Spark stores timestamps in microseconds. A
+TIMESTAMP(7..9) value that is not a whole number of microseconds is an error and is never truncated. Nested fields are
+nullable in Spark even when they are NOT NULL in the table, because a null row has null fields.
 """
 
 from __future__ import annotations

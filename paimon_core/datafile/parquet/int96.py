@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from paimon_core.datafile.nested_arrays import assembled, parts, rebuilt, whole
+from paimon_core.datafile.nested_arrays import assembled, parts, rebuilt, whole, without_hidden_nulls
 from paimon_core.errors import UnsupportedFeature
 from paimon_core.types import STRUCT_ROOTS, TIMESTAMP_ROOTS, DataType
 
@@ -34,7 +34,7 @@ def holds_int96(dtype: DataType) -> bool:
 
 def with_int96(array: pa.Array, stored: pa.DataType) -> pa.Array:
     """Return a column, nested or not, as the type ``stored``, which has 12-byte values for its timestamps."""
-    return rebuilt(array, stored, lambda leaf, kind: int96_from_timestamps(leaf))
+    return without_hidden_nulls(rebuilt(array, stored, lambda leaf, kind: int96_from_timestamps(leaf)))
 
 
 def without_int96(array: pa.Array, dtype: DataType, column: str) -> pa.Array:

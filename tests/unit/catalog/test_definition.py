@@ -35,7 +35,7 @@ def test_ids_are_taken_over_only_when_they_are_complete():
     assert Definition(kept).to_schema("t").highest_field_id == 8
     mixed = pa.schema([*kept, ("more", pa.int32())])
     assert [f.id for f in Definition(mixed).to_schema("t").fields] == [0, 1, 2, 6, 7]
-    assert [f.id for f in Definition(arrow).to_schema("t").fields] == [0, 1, 2, 3, 4, 8]
+    assert [f.id for f in Definition(arrow).to_schema("t").fields] == [0, 1, 2, 5, 6, 10]
 
 
 def test_a_dict_maps_names_to_type_texts():
