@@ -12,6 +12,9 @@ import pyarrow as pa
 
 from paimon_core.types import MAP_ROOTS, STRUCT_ROOTS, DataType, TypeRoot, is_list
 
+_TAKEN = {pa.string_view(): pa.large_string(), pa.binary_view(): pa.large_binary()}
+"""The types to which the values of dictionaries are cast, because Arrow cannot take values of a view."""
+
 
 def plain_form(column: pa.ChunkedArray, kind: DataType) -> pa.ChunkedArray:
     """Return the column with its members in the order of ``kind``, missing nullable ones as nulls.
@@ -27,7 +30,7 @@ def plain_form(column: pa.ChunkedArray, kind: DataType) -> pa.ChunkedArray:
 def _form(source: pa.DataType, kind: DataType) -> pa.DataType:
     """Return the type of the plain form of a column of the type ``source``."""
     if pa.types.is_dictionary(source):
-        return _form(source.value_type, kind)
+        return _form(_TAKEN.get(source.value_type, source.value_type), kind)
     if kind.root is TypeRoot.ARRAY and is_list(source):
         return pa.list_(source.value_field.with_type(_form(source.value_type, kind.children[0].type)))
     if kind.root in MAP_ROOTS and pa.types.is_map(source):
@@ -55,7 +58,9 @@ def _formed(array: pa.Array, wanted: pa.DataType) -> pa.Array:
     if array.type == wanted:
         return array
     if pa.types.is_dictionary(array.type):
-        return _formed(array.dictionary_decode(), wanted)
+        values = array.dictionary
+        taken = _TAKEN.get(values.type)
+        return _formed((values if taken is None else values.cast(taken)).take(array.indices), wanted)
     mask = array.is_null() if array.null_count else None
     if pa.types.is_struct(wanted):
         held = dict(zip((f.name for f in array.type), array.flatten(), strict=True))
