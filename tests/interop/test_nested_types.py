@@ -183,3 +183,32 @@ def test_ids_of_nested_fields_are_those_of_java(oracle, warehouse):
     theirs = catalog.table("d.theirs").schema
     assert theirs.fields == ours.schema.fields
     assert theirs.highest_field_id == ours.schema.highest_field_id
+
+
+@pytest.mark.parametrize("keyed", [True, False])
+def test_years_beyond_nanoseconds_are_read_in_microseconds(oracle, warehouse, keyed):
+    far, near = "9999-12-31T23:59:59.123456789", "0001-01-01T00:00:00.000000001"
+    fields = [
+        {"name": "k", "type": "INT NOT NULL"},
+        {"name": "t", "type": "TIMESTAMP(9)"},
+        {"name": "a", "type": {"type": "ARRAY", "element": "TIMESTAMP(7) WITH LOCAL TIME ZONE"}},
+    ]
+    create = {"op": "create", "table": "d.t", "fields": fields, "primaryKeys": ["k"] if keyed else []}
+    options = {"bucket": "1", "write-only": "true"} if keyed else {}
+    rows = [["+I", 1, far, [f"{near[:-2]}00Z"]], ["+I", 2, near, None]]
+    change = {"op": "alter", "table": "d.t", "changes": [{"change": "rename", "name": "a", "to": "b"}]}
+    write = {"op": "write", "table": "d.t", "rows": rows}
+    oracle.run(warehouse, [{**create, "options": options}, write, write, change])
+    table = paimon.open_catalog(warehouse).table("d.t")
+    with pytest.raises(paimon.UnsupportedFeature, match=r"'t'.*timestamps_in_micros"):
+        table.scan().to_arrow()
+    found = table.scan(timestamps_in_micros=True)
+    assert found.schema.field("t").type == pa.timestamp("us")
+    first, last = datetime.datetime(9999, 12, 31, 23, 59, 59, 123456), datetime.datetime(1, 1, 1)
+    expected = [
+        {"k": 1, "t": first, "b": [last.replace(tzinfo=datetime.UTC)]},
+        {"k": 2, "t": last, "b": None},
+    ]
+    assert found.to_arrow().sort_by("k").to_pylist() == sorted(expected * (1 if keyed else 2), key=lambda r: r["k"])
+    where = paimon.col("t") > "9999-01-01"
+    assert set(table.scan(["k"], where, timestamps_in_micros=True).to_arrow()["k"].to_pylist()) == {1}

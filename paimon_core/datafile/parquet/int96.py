@@ -96,7 +96,7 @@ def int96_to_timestamps(array: pa.Array, dtype: DataType, column: str) -> pa.Arr
     if np.any(before | (days > last_day) | ((days == last_day) & (rest > last))):
         raise UnsupportedFeature(
             f"column {column!r} contains a timestamp outside the range of {dtype.to_arrow()}; "
-            "nanoseconds cover the years 1677 to 2262",
+            "nanoseconds cover the years 1677 to 2262, scan(timestamps_in_micros=True) reads other years",
             column=column,
         )
     return pa.array(days * per_day + rest, mask=~valid).cast(dtype.to_arrow())
