@@ -77,3 +77,14 @@ def test_a_struct_of_spark_is_a_schema():
 def test_other_schemas_are_refused(schema, error, word):
     with pytest.raises(error, match=word):
         Definition(schema).to_schema("t")
+
+
+@pytest.mark.parametrize("text", ["ARRAY<INT>", "MAP<INT, INT>", "MULTISET<INT>", "ROW<a INT>", "VARIANT"])
+@pytest.mark.parametrize("role", ["primary_key", "partition_by", "bucket-key"])
+def test_nested_columns_are_no_keys(warehouse, text, role):
+    catalog = paimon.open_catalog(warehouse)
+    catalog.create_database("d")
+    arguments = {"options": {"bucket": "1", "bucket-key": "c"}} if role == "bucket-key" else {role: ["c"]}
+    with pytest.raises(InvalidRequest, match=f"{role.replace('_by', '.key').replace('_', '.')} .*'c'.* is {text}"):
+        catalog.create_table("d.t", {"k": "INT", "c": text}, **arguments)
+    assert catalog.list_tables("d") == []
