@@ -17,7 +17,15 @@ import pyarrow as pa
 
 from paimon_core.errors import SchemaMismatch
 from paimon_core.schema import DataField
-from paimon_core.types import BINARY_ROOTS, MAP_ROOTS, STRING_ROOTS, STRUCT_ROOTS, DataType, TypeRoot
+from paimon_core.types import (
+    BINARY_ROOTS,
+    MAP_ROOTS,
+    STRING_ROOTS,
+    STRUCT_ROOTS,
+    TIMESTAMP_ROOTS,
+    DataType,
+    TypeRoot,
+)
 from paimon_core.types.time_text import date_and_nanos, nanos_of_day
 
 _INTEGER_BITS = {TypeRoot.TINYINT: 8, TypeRoot.SMALLINT: 16, TypeRoot.INT: 32, TypeRoot.BIGINT: 64}
@@ -65,14 +73,28 @@ def _column(values: Sequence[Any], kind: DataType, path: str, rows: Sequence[int
         (element,) = kind.children
         found = _column(inner, element.type, f"{path}.{element.name}", inner_rows)
         return pa.ListArray.from_arrays(offsets, found, mask=_mask(lists))
-    plain = _PLAIN.get(kind.root)
-    if plain is not None and {type(v) for v in values} - {type(None)} <= plain[0]:
+    plain = _plain_type(values, kind)
+    if plain is not None:
         try:
-            return pa.array(values, plain[1])
+            return pa.array(values, plain)
         except (pa.ArrowException, OverflowError, UnicodeEncodeError):
             pass  # the loop below finds the value
     convert, arrow = _leaf(kind)
     return pa.array(_converted(values, convert, kind, path, rows), arrow)
+
+
+def _plain_type(values: Sequence[Any], kind: DataType) -> pa.DataType | None:
+    """Return the type to which Arrow converts all values exactly or raises an error; None if there is none."""
+    held = {type(v) for v in values} - {type(None)}
+    if kind.root in TIMESTAMP_ROOTS:
+        zoned = kind.root is TypeRoot.TIMESTAMP_LTZ
+        if held <= {datetime} and all(v is None or (v.tzinfo is not None) == zoned for v in values):
+            return pa.timestamp("us", "UTC" if zoned else None)
+        return None
+    if kind.root is TypeRoot.DECIMAL:
+        return kind.to_arrow() if held <= {Decimal} else None
+    known, arrow = _PLAIN.get(kind.root, (set(), None))
+    return arrow if held <= known else None
 
 
 def _converted(
