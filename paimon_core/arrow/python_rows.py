@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date, datetime, time
 from decimal import Decimal, InvalidOperation
+from enum import Enum
 from typing import Any
 
 import numpy as np
@@ -106,7 +107,7 @@ def _converted(
             out.append(None)
             continue
         try:
-            out.append(convert(value.item() if isinstance(value, np.generic) and _is_plain(value) else value))
+            out.append(convert(_plain(value)))
         except (ValueError, TypeError, OverflowError, ArithmeticError) as error:
             reason = str(error) if isinstance(error, ValueError | OverflowError) else "is not valid"
             raise SchemaMismatch(
@@ -115,8 +116,12 @@ def _converted(
     return out
 
 
-def _is_plain(value: np.generic) -> bool:
-    return not isinstance(value, np.datetime64 | np.timedelta64)
+def _plain(value: Any) -> Any:
+    """Return the value of an enum or of a scalar of numpy; other values unchanged."""
+    if isinstance(value, Enum):
+        return value.value
+    is_number = isinstance(value, np.generic) and not isinstance(value, np.datetime64 | np.timedelta64)
+    return value.item() if is_number else value
 
 
 def _mask(values: Sequence[Any]) -> pa.Array | None:

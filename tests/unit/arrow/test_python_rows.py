@@ -1,6 +1,8 @@
 import collections
 import datetime
 import decimal
+import enum
+import http
 from types import SimpleNamespace
 
 import numpy as np
@@ -15,6 +17,10 @@ from paimon_core.types import parse_type
 
 D = decimal.Decimal
 UTC = datetime.UTC
+
+
+class Color(enum.StrEnum):
+    RED = "red"
 
 
 def convert(text: str, values: list) -> list:
@@ -39,7 +45,8 @@ def convert(text: str, values: list) -> list:
             ["1.5", D("-999.99"), 7, "1e2", "1.500"],
             [D("1.50"), D("-999.99"), D("7.00"), D("100.00"), D("1.50")],
         ),
-        ("STRING", ["a", np.str_("b"), None], ["a", "b", None]),
+        ("STRING", ["a", np.str_("b"), None, Color.RED], ["a", "b", None, "red"]),
+        ("INT", [http.HTTPStatus.OK], [200]),
         ("BYTES", [b"a", bytearray(b"b"), memoryview(b"c")], [b"a", b"b", b"c"]),
         (
             "DATE",
