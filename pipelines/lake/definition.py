@@ -13,7 +13,7 @@ import pyarrow as pa
 from paimon_core.catalog.definition import Definition
 from paimon_core.catalog.definition import check_definition as check_rules
 from paimon_core.catalog.names import new_name
-from paimon_core.errors import PaimonError
+from paimon_core.errors import PaimonError, UnsupportedFeature
 from paimon_core.metadata.context import TableContext
 from paimon_core.options import TableOptions
 from paimon_core.storage.open import open_storage
@@ -25,6 +25,8 @@ from pipelines.lake.table import TableSpec
 from pipelines.lake.yaml_file import YamlFile
 
 _DAYS = frozenset((TypeRoot.DATE, TypeRoot.TIMESTAMP, TypeRoot.TIMESTAMP_LTZ, *STRING_ROOTS))
+_NOT_LOADED = frozenset((TypeRoot.MULTISET, TypeRoot.VARIANT))
+"""Types of tables that sources do not fill."""
 _FITS = {"hour": _DAYS - {TypeRoot.DATE}, "day": _DAYS, "week": _DAYS, "month": _DAYS}
 
 
@@ -59,9 +61,16 @@ def check_definition(spec: TableSpec, file: YamlFile) -> None:
 def column_type(text: str) -> DataType:
     """Return the Paimon type of a declared column; raises InvalidRequest, UnsupportedFeature."""
     try:
-        return parse_type(type_object(text))
+        kind = parse_type(type_object(text))
     except RecursionError:
         raise PaimonError(f"{text[:40]!r}... has too many levels of nested types") from None
+    if _has_root(kind, _NOT_LOADED):
+        raise UnsupportedFeature(f"type {text} is not supported", type=text)
+    return kind
+
+
+def _has_root(kind: DataType, roots: frozenset[TypeRoot]) -> bool:
+    return kind.root in roots or any(_has_root(child.type, roots) for child in kind.children)
 
 
 class _Mismatch(ValueError):

@@ -253,7 +253,11 @@ MISTAKES = [
         ":7: kinds: the value 'I' has two meanings",
     ),
     ("primary_key: id", "primary_key: {id: 1}", ":6: primary_key must be a name or a list of names, not a mapping"),
-    ("  amount: DOUBLE", "  amount: DUBLE", ":5: columns.amount: 'DUBLE' is not a data type"),
+    (
+        "  amount: DOUBLE",
+        "  amount: DUBLE",
+        ":5: columns.amount: 'DUBLE' is not a data type: expected a data type at position 0, not 'DUBLE'",
+    ),
     (
         "  amount: DOUBLE",
         "  amount: ARRAY<INT, INT>",
