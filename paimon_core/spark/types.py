@@ -15,7 +15,8 @@ from pyspark.sql.types import StructType
 
 from paimon_core.errors import SchemaMismatch, UnsupportedFeature
 from paimon_core.schema import DataField
-from paimon_core.types import TIMESTAMP_ROOTS, DataType, TypeRoot
+from paimon_core.types import TIMESTAMP_ROOTS, Annotations, DataType, TypeRoot
+from paimon_core.types.spark_json import to_spark_json
 
 _VARIANT_METADATA = pa.field("metadata", pa.binary(), nullable=False, metadata={"variant": "true"})
 
@@ -44,8 +45,16 @@ def _arrow(kind: DataType, column: str) -> pa.DataType:
 
 
 def spark_schema(fields: Sequence[DataField]) -> StructType:
-    """Return the Spark schema of these columns; raises as ``arrow_schema``."""
-    return from_arrow_schema(arrow_schema(fields), prefer_timestamp_ntz=True)
+    """Return the Spark schema of these columns; raises as ``arrow_schema``.
+
+    The metadata of its fields contain comments, and the exact types that Spark does not express: ``create_table`` makes
+    a table with the same columns from it, except that Spark makes the columns of files nullable.
+    """
+    schema = from_arrow_schema(arrow_schema(fields), prefer_timestamp_ntz=True)
+    exact = to_spark_json((f.name, Annotations(f.type, None, f.description, f.default)) for f in fields)
+    for field, described in zip(schema.fields, exact["fields"], strict=True):
+        field.metadata = described["metadata"]
+    return schema
 
 
 def to_spark(table: pa.Table, schema: pa.Schema) -> pa.Table:

@@ -56,6 +56,7 @@ _PLAIN = (
 )
 _WITH_PARAMETERS = re.compile(r"(decimal|char|varchar|time)\s*\(.*\)")
 _SPARK_TIME_DIGITS = 6
+_RELAXED = frozenset({"metadata", "nullable", "containsNull", "valueContainsNull"})
 
 
 def to_spark_json(columns: Iterable[tuple[str, Annotations]]) -> dict[str, Any]:
@@ -70,7 +71,7 @@ def _struct(children: Iterable[Child]) -> dict[str, Any]:
 def _field(child: Child) -> dict[str, Any]:
     spark = _spark_type(child.type)
     metadata: dict[str, Any] = {}
-    if _type(spark).with_nullable(child.type.nullable) != child.type:
+    if _type(spark).with_nullable(child.type.nullable) != child.type or _has_required(child.type):
         metadata[_TYPE] = json.dumps(child.type.to_json(), ensure_ascii=False)
     if child.id >= 0:
         metadata[_ID] = child.id
@@ -79,6 +80,12 @@ def _field(child: Child) -> dict[str, Any]:
     if child.default is not None:
         metadata[_DEFAULT] = child.default
     return {"name": child.name, "type": spark, "nullable": child.type.nullable, "metadata": metadata}
+
+
+def _has_required(kind: DataType) -> bool:
+    """Whether a member is NOT NULL, other than the key of a map: Spark may relax these."""
+    members = kind.children[1:] if kind.root in MAP_ROOTS else () if kind.root is TypeRoot.VARIANT else kind.children
+    return any(not c.type.nullable or _has_required(c.type) for c in members)
 
 
 def _spark_type(kind: DataType) -> Any:
@@ -165,7 +172,7 @@ def _type(spark: Any) -> DataType:
 
 
 def _without_metadata(spark: Any) -> Any:
-    """Return a Spark type without metadata and nullability."""
+    """Return a Spark type without metadata and nullability, which Spark relaxes inside of nested types."""
     if isinstance(spark, Mapping):
-        return {k: _without_metadata(v) for k, v in spark.items() if k not in ("metadata", "nullable")}
+        return {k: _without_metadata(v) for k, v in spark.items() if k not in _RELAXED}
     return [_without_metadata(v) for v in spark] if isinstance(spark, list) else spark
