@@ -17,7 +17,15 @@ import pyarrow.compute as pc
 
 from paimon_core.arrow import labelled, loose
 from paimon_core.errors import UnsupportedFeature
-from paimon_core.types import BINARY_ROOTS, STRING_ROOTS, TIMESTAMP_ROOTS, DataType, TypeRoot
+from paimon_core.types import (
+    BINARY_ROOTS,
+    MAP_ROOTS,
+    STRING_ROOTS,
+    STRUCT_ROOTS,
+    TIMESTAMP_ROOTS,
+    DataType,
+    TypeRoot,
+)
 
 Cast = Callable[[pa.Array, DataType, DataType], pa.Array]
 
@@ -185,13 +193,18 @@ _FAMILIES: dict[TypeRoot, Callable[[pa.DataType], bool]] = {
 
 
 def is_stored_as(found: pa.DataType, dtype: DataType) -> bool:
-    """Whether a file column of the Arrow type ``found`` can be a column of ``dtype``, from any known writer."""
+    """Whether a file column of the Arrow type ``found`` can be a column of ``dtype``, from any known writer.
+
+    Raises UnsupportedFeature for a VARIANT whose values are partly in typed columns.
+    """
     if pa.types.is_dictionary(found):
         found = found.value_type
-    if dtype.root is TypeRoot.ROW:
+    if dtype.root in STRUCT_ROOTS:
         named = {f.name: f.type for f in found} if pa.types.is_struct(found) else {}
+        if dtype.root is TypeRoot.VARIANT and "typed_value" in named:
+            raise UnsupportedFeature("a VARIANT that is shredded into typed columns is not supported")
         return all(c.name in named and is_stored_as(named[c.name], c.type) for c in dtype.children)
-    if dtype.root is TypeRoot.MAP:
+    if dtype.root in MAP_ROOTS:
         held = [found.key_type, found.item_type] if pa.types.is_map(found) else []
     elif dtype.root is TypeRoot.ARRAY:
         held = [found.value_type] if pa.types.is_list(found) or pa.types.is_large_list(found) else []

@@ -90,7 +90,11 @@ def _source(
     if len(found.get_all_field_indices(name)) > 1:
         raise CorruptTable(f"{path} has column {name!r} twice", path=path, column=name)
     held = found.field(name).type
-    if not is_stored_as(held, stored.type):
+    try:
+        fits = is_stored_as(held, stored.type)
+    except UnsupportedFeature as error:
+        raise UnsupportedFeature(f"{path}: column {name!r}: {error}", path=path, column=name) from None
+    if not fits:
         raise CorruptTable(f"{path}: column {name!r} is stored as {held}, not {stored.type}", path=path, column=name)
     return Source(wanted, name, stored.type, cast)
 

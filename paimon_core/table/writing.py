@@ -51,6 +51,7 @@ class TableWrites(TableView):
     ) -> Snapshot | None:
         """Add rows in one commit (with a primary key: upsert by key); None when there was nothing to commit.
 
+        ``data`` has an Arrow stream or consists of dicts: ``TableWriter.write`` describes its forms and errors.
         ``kinds``: the name of a column, or a column, of "+I", "-U", "+U", "-D". With ``user`` and ``identifier`` a
         repeated call commits exactly once, as long as the snapshot has not expired. ``watermark``: epoch milliseconds
         up to which the rows are complete. Afterwards, unless the table is ``write-only``, the written buckets are

@@ -102,3 +102,14 @@ def test_a_column_that_appears_twice_is_corrupt(bucket):
     twice = bucket.put(pa.table([[1], ["a"], ["b"]], names=["id", "name", "name"]))
     with pytest.raises(CorruptTable, match="column 'name' twice"):
         bucket.read(twice)
+
+
+def test_a_shredded_variant_is_refused_and_never_read_in_part():
+    bucket = Bucket(schema_of({"v": "ARRAY<VARIANT>"}))
+    shredded = pa.struct([("metadata", pa.binary()), ("value", pa.binary()), ("typed_value", pa.int64())])
+    file = bucket.put(
+        pa.table({"v": pa.array([[{"metadata": b"m", "value": None, "typed_value": 5}]], pa.list_(shredded))})
+    )
+    with pytest.raises(UnsupportedFeature, match="column 'v': a VARIANT that is shredded into typed columns") as caught:
+        bucket.read(file)
+    assert caught.value.facts["path"] == bucket.path(file)
