@@ -132,6 +132,17 @@ def test_a_snapshot_and_a_tag_have_the_schema_of_their_time(table):
     assert table.at(snapshot=1).options["sequence.field"] is None
 
 
+def test_a_compaction_is_checked_with_the_schema_that_it_wrote(table):
+    """The compacted file holds 7; through the older file the text would still be 007."""
+    table.write([{"id": 1, "v": 1, "s": "007"}])
+    table = table.alter("ALTER COLUMN s TYPE INT")
+    table.write([{"id": 2, "v": 1, "s": 8}])
+    table.compact(full=True)
+    table = table.alter("ALTER COLUMN s TYPE STRING")
+    assert [r["s"] for r in rows(table)] == ["7", "8"]
+    assert table.maintenance.check(deep=True).findings == ()
+
+
 # -- defaults
 
 
