@@ -1,4 +1,4 @@
-"""Casts: converts columns of files with an older schema (format 2.3), and decoded columns to their table type.
+"""Casts: converts columns of files with an older schema to their current type (format 2.3).
 
 ``check_cast`` returns the cast between two table types, or raises UnsupportedFeature before data is read. Values follow
 Java's rules: integers wrap around, floats are cut to the nearest integer towards zero, decimals are rounded half up and
@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from paimon_core.arrow import labelled, loose
+from paimon_core.arrow import labelled
 from paimon_core.datafile.nested_arrays import assembled, parts, whole
 from paimon_core.datafile.text_casts import (
     decimal_texts,
@@ -339,67 +339,3 @@ def _floored(array: pa.Array, divisor: int, factor: int, wanted: Any) -> pa.Arra
     numbers = array.cast(pa.int64()).fill_null(0).to_numpy()
     floored = np.floor_divide(numbers, divisor) * factor
     return pa.array(floored, mask=nulls).cast(pa.int64()).cast(wanted)
-
-
-# -- types in a file ---------------------------------------------------------------------------------------------------
-
-
-def _is_text(t: pa.DataType) -> bool:
-    return bool(
-        pa.types.is_string(t)
-        or pa.types.is_large_string(t)
-        or pa.types.is_string_view(t)
-        or pa.types.is_binary(t)
-        or pa.types.is_large_binary(t)
-        or pa.types.is_binary_view(t)
-        or pa.types.is_fixed_size_binary(t)
-    )
-
-
-_FAMILIES: dict[TypeRoot, Callable[[pa.DataType], bool]] = {
-    TypeRoot.BOOLEAN: pa.types.is_boolean,
-    **dict.fromkeys(_INTEGERS, pa.types.is_integer),
-    **dict.fromkeys(_FLOATS, pa.types.is_floating),
-    TypeRoot.DECIMAL: pa.types.is_decimal,
-    **dict.fromkeys(STRING_ROOTS | BINARY_ROOTS, _is_text),
-    TypeRoot.DATE: pa.types.is_date,
-    TypeRoot.TIME: lambda t: pa.types.is_time(t) or pa.types.is_int32(t),
-    **dict.fromkeys(TIMESTAMP_ROOTS, pa.types.is_timestamp),
-}
-
-
-def is_stored_as(found: pa.DataType, dtype: DataType) -> bool:
-    """Whether a file column of the Arrow type ``found`` can be a column of ``dtype``, from any known writer."""
-    if pa.types.is_dictionary(found):
-        found = found.value_type
-    if dtype.root is TypeRoot.ROW:
-        named = {f.name: f.type for f in found} if pa.types.is_struct(found) else {}
-        return all(c.name in named and is_stored_as(named[c.name], c.type) for c in dtype.children)
-    if dtype.root is TypeRoot.MAP:
-        held = [found.key_type, found.item_type] if pa.types.is_map(found) else []
-    elif dtype.root is TypeRoot.ARRAY:
-        held = [found.value_type] if pa.types.is_list(found) or pa.types.is_large_list(found) else []
-    elif dtype.root in TIMESTAMP_ROOTS and pa.types.is_int64(found):
-        return dtype.timestamp_unit != "ns"  # Parquet files of Paimon before 0.7 lack the timestamp annotation
-    else:
-        return _FAMILIES[dtype.root](found)
-    return bool(held) and all(is_stored_as(h, c.type) for h, c in zip(held, dtype.children, strict=True))
-
-
-def from_stored(array: pa.Array, dtype: DataType) -> pa.Array:
-    """Return a decoded column as ``dtype.to_arrow()``; raises pa.ArrowInvalid for a value outside the type."""
-    wanted = dtype.to_arrow()
-    if array.type == wanted:
-        return array
-    if pa.types.is_dictionary(array.type):
-        array = array.cast(array.type.value_type)
-        if array.type == wanted:
-            return array
-    if dtype.root in TIMESTAMP_ROOTS and not pa.types.is_int64(array.type):
-        return rescale(array, wanted)
-    return labelled(array.cast(loose(dtype).to_arrow(), safe=dtype.root is not TypeRoot.TIME), wanted)
-
-
-def is_dictionary_of(array: pa.Array, dtype: DataType) -> bool:
-    """Whether a decoded column is a dictionary array whose values have the type ``dtype.to_arrow()``."""
-    return pa.types.is_dictionary(array.type) and bool(array.type.value_type == dtype.to_arrow())

@@ -20,6 +20,7 @@ ENTRY_POINTS = {"assets.component", "assets.definitions"}
 PUBLIC_LISTS = {
     "paimon_core.options",
     "paimon_core",
+    "paimon_core.alter",
     "paimon_core.predicate",
     "paimon_core.spark",
     "pipelines",

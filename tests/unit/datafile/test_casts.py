@@ -5,7 +5,7 @@ import pyarrow as pa
 import pytest
 
 from paimon_core.codec.binary_row import storage_values, to_array
-from paimon_core.datafile.casts import check_cast, from_stored, is_stored_as, rescale
+from paimon_core.datafile.casts import check_cast, rescale
 from paimon_core.errors import UnsupportedFeature
 from paimon_core.types import parse_type
 
@@ -202,22 +202,3 @@ def test_a_zone_is_set_without_moving_the_instant():
 def test_slices_and_nulls_survive_rescaling():
     array = pa.array([9, -1, None, 2_001], pa.timestamp("us")).slice(1)
     assert rescale(array, pa.timestamp("ms")).cast(pa.int64()).to_pylist() == [-1, None, 2]
-
-
-@pytest.mark.parametrize("zone", ["", " WITH LOCAL TIME ZONE"])
-@pytest.mark.parametrize(("precision", "unit"), [(0, "ms"), (3, "ms"), (6, "us")])
-def test_timestamps_may_lie_in_a_file_as_plain_numbers(precision, unit, zone):
-    """Paimon up to 0.6 wrote them to Parquet so that only the precision determines the unit."""
-    kind = parse_type(f"TIMESTAMP({precision}){zone}")
-    assert is_stored_as(pa.int64(), kind)
-    found = from_stored(pa.array([1_700_000_000_123, None]), kind)
-    assert found.type == pa.timestamp(unit, "UTC" if zone else None)
-    assert found.cast(pa.int64()).to_pylist() == [1_700_000_000_123, None]
-    nested = parse_type({"type": "ARRAY", "element": f"TIMESTAMP({precision}){zone}"})
-    assert is_stored_as(pa.list_(pa.int64()), nested)
-    assert from_stored(pa.array([[5]]), nested).type == nested.to_arrow()
-
-
-def test_nanoseconds_are_no_plain_numbers():
-    assert not is_stored_as(pa.int64(), parse_type("TIMESTAMP(9)"))
-    assert not is_stored_as(pa.int32(), parse_type("TIMESTAMP(3)"))
