@@ -8,6 +8,7 @@ from functools import partial
 from paimon_core.alter.changes import SchemaChange
 from paimon_core.alter.definition_rules import check_altered
 from paimon_core.alter.evolve import evolve
+from paimon_core.alter.readable import check_readable
 from paimon_core.commit.retry import tries
 from paimon_core.errors import CommitConflict, TableNotFound
 from paimon_core.metadata.context import TableContext
@@ -40,6 +41,7 @@ def alter_table(
         if new is latest:
             return context.reopened(latest)
         check_altered(context, latest, new)
+        check_readable(context, latest, new)
         publisher = context.schemas.publisher
         if publisher is not None:
             if publisher.publish(context.schemas, new, wanted):

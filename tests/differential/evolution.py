@@ -267,7 +267,7 @@ def _remember(of: Evolution, schema: TableSchema) -> None:
         if number is not None:
             held = of.types.setdefault(number, [])
             kind = _kind_at(schema.fields, path).with_nullable(True)
-            if not kind.children and kind not in held:
+            if kind not in held:
                 held.append(kind)
 
 

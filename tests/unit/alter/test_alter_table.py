@@ -265,6 +265,16 @@ def test_a_schema_that_breaks_a_rule_of_tables_is_refused(table, change, message
     assert table.context.schemas.ids() == [0]
 
 
+def test_a_type_that_live_files_cannot_be_cast_to_is_refused(table):
+    """INT to STRING and STRING to DATE are casts, INT to DATE is none."""
+    table.write([{"id": 1, "v": 1}])
+    table = table.alter("ALTER COLUMN v TYPE STRING")
+    with pytest.raises(paimon.InvalidRequest, match=r"db\.t: column 'v' was written as INT.*Files of schema 0 hold"):
+        table.alter("ALTER COLUMN v TYPE DATE")
+    table.compact(full=True)
+    assert rows(table.alter("ALTER COLUMN v TYPE DATE"))[0]["v"] == datetime.date(1970, 1, 2)
+
+
 def test_a_column_that_an_option_names_cannot_be_dropped(table):
     table = table.alter("SET ('sequence.field' = 'v')")
     with pytest.raises(paimon.InvalidRequest, match=r"sequence\.field names 'v', which is no column"):
