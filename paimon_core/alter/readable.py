@@ -27,8 +27,8 @@ def check_readable(context: TableContext, latest: TableSchema, new: TableSchema)
     for schema_id, column, problem in problems:
         if schema_id in live:
             raise InvalidRequest(
-                f"table {context.name}: {problem}. Files of schema {schema_id} hold the column so and must be rewritten "
-                "before, by an overwrite or a compaction that merges them",
+                f"table {context.name}: {problem}. Files of schema {schema_id} hold the column so and must be "
+                "rewritten before, by an overwrite or a compaction that merges them",
                 table=context.name,
                 column=column.name,
                 schema=schema_id,
