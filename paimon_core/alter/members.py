@@ -51,7 +51,7 @@ def _edited(members: list[Member], path: tuple[str, ...], depth: int, edit: Edit
 
 def _edited_type(kind: DataType, path: tuple[str, ...], depth: int, edit: Edit, rows_only: bool) -> DataType:
     whole, here = ".".join(path), ".".join(path[:depth])
-    if not kind.children:
+    if kind.root not in (TypeRoot.ROW, TypeRoot.ARRAY, TypeRoot.MAP):
         raise InvalidRequest(f"column {whole!r}: {here!r} is {kind}, which has no fields", column=whole)
     if kind.root is TypeRoot.MAP and path[depth] == "key":
         raise InvalidRequest(f"column {whole!r}: the key of a MAP cannot be changed", column=whole)

@@ -29,13 +29,15 @@ from paimon_core.datafile.text_casts import (
     times_to_text,
 )
 from paimon_core.errors import UnsupportedFeature
-from paimon_core.types import BINARY_ROOTS, NESTED_ROOTS, STRING, STRING_ROOTS, TIMESTAMP_ROOTS, DataType, TypeRoot
+from paimon_core.types import BINARY_ROOTS, STRING, STRING_ROOTS, TIMESTAMP_ROOTS, DataType, TypeRoot
 
 Cast = Callable[[pa.Array, DataType, DataType], pa.Array]
 
 _INTEGERS = {r: n for n, r in enumerate((TypeRoot.TINYINT, TypeRoot.SMALLINT, TypeRoot.INT, TypeRoot.BIGINT))}
 _FLOATS = frozenset({TypeRoot.FLOAT, TypeRoot.DOUBLE})
 _NUMERIC = frozenset({*_INTEGERS, *_FLOATS, TypeRoot.DECIMAL})
+_PARTED = frozenset({TypeRoot.ARRAY, TypeRoot.MAP, TypeRoot.ROW})
+"""The nested types that have casts."""
 _WIDE = pa.decimal256(76, 38)
 """Represents every DECIMAL(38, s) exactly."""
 _FLOAT_SCALE = 20
@@ -66,7 +68,7 @@ def check_cast(stored: DataType, wanted: DataType, column: str) -> Cast | None:
 def find_cast(stored: DataType, wanted: DataType) -> Cast | None:
     """Return the cast between two different types, None when there is none."""
     source, target = stored.root, wanted.root
-    if source in NESTED_ROOTS:
+    if source in _PARTED:
         if target in STRING_ROOTS:
             return nested_to_text(stored, _text_cast)
         return _nested(stored, wanted) if source is target else None
@@ -85,7 +87,7 @@ def find_cast(stored: DataType, wanted: DataType) -> Cast | None:
 
 def _text_cast(stored: DataType, wanted: DataType) -> Cast | None:
     """Return the cast to a text, with which nested types also convert their members."""
-    if stored.root in NESTED_ROOTS:
+    if stored.root in _PARTED:
         return nested_to_text(stored, _text_cast)
     if stored.root in BINARY_ROOTS:
         return _binary_to_text
@@ -93,7 +95,7 @@ def _text_cast(stored: DataType, wanted: DataType) -> Cast | None:
         if not wanted.nullable or wanted.with_nullable(True) != STRING:
             return None  # as in Java, only STRING and no text with a length
         return _in_utc(times_to_text) if stored.root is TypeRoot.TIMESTAMP_LTZ else times_to_text
-    return scalar_to_text
+    return scalar_to_text if stored.root in _NUMERIC | STRING_ROOTS | {TypeRoot.BOOLEAN} else None
 
 
 def _from_text(wanted: DataType) -> Cast | None:

@@ -143,6 +143,56 @@ def test_a_compaction_is_checked_with_the_schema_that_it_wrote(table):
     assert table.maintenance.check(deep=True).findings == ()
 
 
+def test_changes_of_before_are_read_with_the_columns_of_now(catalog):
+    options = {**KEYED["options"], "changelog-producer": "input"}
+    table = catalog.create_table("db.c", SCHEMA, primary_key=["id"], options=options)
+    table.write([{"id": 1, "v": 7, "s": "a"}])
+    table = table.alter("RENAME COLUMN v TO w, ALTER COLUMN w TYPE STRING, DROP COLUMN s, ADD COLUMN s INT")
+    table.write([{"id": 1, "w": "x", "s": 2}])
+    assert table.changes().read_all().to_pylist() == [
+        {"rowkind": "+I", "id": 1, "w": "7", "s": None},
+        {"rowkind": "+I", "id": 1, "w": "x", "s": 2},
+    ]
+
+
+@pytest.mark.parametrize("producer", ["lookup", "full-compaction"])
+def test_changelogs_of_compactions_compare_rows_of_several_schemas(catalog, producer):
+    options = {"bucket": "1", "changelog-producer": producer}
+    table = catalog.create_table("db.c", SCHEMA, primary_key=["id"], options=options)
+    table.write([{"id": 1, "v": 7, "s": "a"}])
+    table.compact(full=True)
+    table = table.alter("RENAME COLUMN v TO w, ALTER COLUMN w TYPE BIGINT, ADD COLUMN n INT")
+    table.write([{"id": 1, "w": 2**40, "s": "b", "n": 1}])
+    table.compact(full=True)
+    first, before, after = table.changes().read_all().to_pylist()
+    assert [r["rowkind"] for r in (first, before, after)] == ["+I", "-U", "+U"]
+    assert (before["w"], before["n"], after["w"], after["n"]) == (7, None, 2**40, 1)
+
+
+def test_partitions_and_buckets_are_found_after_an_alteration(catalog):
+    schema = pa.schema([("day", pa.string()), ("id", pa.int64()), ("v", pa.int32())])
+    options = {"bucket": "4", "write-only": "true"}
+    table = catalog.create_table("db.p", schema, primary_key=["day", "id"], partition_by=["day"], options=options)
+    table.write([{"day": f"d{n % 2}", "id": n, "v": n} for n in range(8)])
+    table = table.alter("RENAME COLUMN id TO key, ALTER COLUMN v TYPE STRING, ADD COLUMN n INT FIRST")
+    table.write([{"day": "d1", "key": 3, "v": "new", "n": 1}])
+    where = (col("day") == "d1") & (col("key") == 3)
+    assert table.scan(where=where).to_arrow().to_pylist() == [{"n": 1, "day": "d1", "key": 3, "v": "new"}]
+    assert len({(f.bucket) for f in table.scan(where=where).splits()}) == 1
+    assert table.scan().to_arrow().num_rows == 8
+
+
+@pytest.mark.parametrize("file_format", ["orc", "avro"])
+def test_all_formats_are_read_by_field_id(catalog, file_format):
+    options = {**KEYED["options"], "file.format": file_format}
+    table = catalog.create_table("db.f", SCHEMA, primary_key=["id"], options=options)
+    table.write([{"id": 1, "v": 7, "s": "a"}])
+    table = table.alter("RENAME COLUMN v TO s2, DROP COLUMN s, ADD COLUMN v STRING, RENAME COLUMN id TO key")
+    table.write([{"key": 2, "s2": 8, "v": "b"}])
+    found = sorted(table.scan().to_arrow().to_pylist(), key=lambda row: row["key"])
+    assert found == [{"key": 1, "s2": 7, "v": None}, {"key": 2, "s2": 8, "v": "b"}]
+
+
 # -- defaults
 
 
