@@ -95,11 +95,13 @@ def evolution(seed: int) -> Evolution:
     )
     new = Evolution(seed, schema)
     _remember(new, schema)
-    for _ in range(STEPS):
+    while len(new.steps) < STEPS:
         which = draw.random()
         if which < 0.45:
-            changes = _changes(draw, new, schema)
+            changes, before = _changes(draw, new, schema), schema
             schema = evolve(schema, changes)
+            if schema is before:
+                continue  # Java creates a schema for that, and uses up the ids of columns that were added and dropped
             _remember(new, schema)
             new.steps.append(changes)
         elif which < 0.85:
