@@ -116,12 +116,13 @@ def _binary_to_text(array: pa.Array, stored: DataType, wanted: DataType) -> pa.A
 
 
 def _nested(stored: DataType, wanted: DataType) -> Cast | None:
-    """Return the cast of a nested type: the fields of a ROW by id, elements and values by their place."""
-    if stored.root is TypeRoot.ROW:
-        by_id = {c.id if c.id >= 0 else c.name: at for at, c in enumerate(stored.children)}
-        places = [by_id.get(c.id if c.id >= 0 else c.name) for c in wanted.children]
-    else:
-        places = list(range(len(wanted.children)))
+    """Return the cast of a nested type: the fields of a ROW by id, elements and values by their place.
+
+    Where a ROW has lost all stored fields, it is null, and so is an ARRAY or MAP of such rows, as in Java.
+    """
+    if not _has_stored_field(stored, wanted):
+        return _all_null
+    places = _places(stored, wanted)
     casts: list[Cast | None] = []
     for place, child in zip(places, wanted.children, strict=True):
         old, new = (None if place is None else stored.children[place].type.with_nullable(True)), child.type
@@ -149,6 +150,28 @@ def _nested(stored: DataType, wanted: DataType) -> Cast | None:
         return assembled(array, members, wanted.to_arrow())
 
     return cast_members
+
+
+def _places(stored: DataType, wanted: DataType) -> list[int | None]:
+    """Return the position in ``stored`` of each member of ``wanted``; None for a field that was added later."""
+    if stored.root is not TypeRoot.ROW:
+        return list(range(len(wanted.children)))
+    by_id = {c.id if c.id >= 0 else c.name: at for at, c in enumerate(stored.children)}
+    return [by_id.get(c.id if c.id >= 0 else c.name) for c in wanted.children]
+
+
+def _has_stored_field(stored: DataType, wanted: DataType) -> bool:
+    if stored.root not in _PARTED or stored.root is not wanted.root:
+        return True
+    found = [
+        at is not None and _has_stored_field(stored.children[at].type, child.type)
+        for at, child in zip(_places(stored, wanted), wanted.children, strict=True)
+    ]
+    return any(found) if stored.root is TypeRoot.ROW else all(found)
+
+
+def _all_null(array: pa.Array, stored: DataType, wanted: DataType) -> pa.Array:
+    return pa.nulls(len(array), wanted.to_arrow())
 
 
 # -- numbers -----------------------------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import IntegerType, StructField, StructType
 
-from paimon_core.arrow import conform, gather
+from paimon_core.arrow import gather
 from paimon_core.commit.overwrite import Overwrite
 from paimon_core.errors import InvalidRequest, SchemaMismatch
 from paimon_core.metadata.commit_message import CommitMessage
@@ -25,6 +25,7 @@ from paimon_core.spark.reference import TableReference
 from paimon_core.table.commit_request import CommitRequest
 from paimon_core.table.table import Table
 from paimon_core.write.bucketing import assign_buckets
+from paimon_core.write.default_values import conform_with_defaults
 from paimon_core.write.table_writer import TableWriter
 
 _ROUTE = "__paimon_route"
@@ -142,7 +143,7 @@ def _routed_by_arrow(df: DataFrame, table: Table, spread: object, tasks: int) ->
     def bucket(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         context = reference.open()
         for batch in batches:
-            key_rows = conform(batch.select(keys), context.schema.select(keys))
+            key_rows = conform_with_defaults(batch.select(keys), context.schema.select(keys))
             yield batch.append_column(_BUCKET, pa.array(assign_buckets(key_rows, context)))
 
     schema = StructType([*df.schema.fields, StructField(_BUCKET, IntegerType())])

@@ -105,7 +105,21 @@ LATER_ROW = {
         {"id": 1, "name": "n", "type": "BIGINT"},
     ],
 }
+NEW_ROW = {"type": "ROW", "fields": [{"id": 7, "name": "a", "type": "INT"}]}
 NESTED = [
+    (ROW, NEW_ROW, [{"a": 1, "b": "x"}, None], [None, None]),
+    (
+        {"type": "ARRAY", "element": ROW},
+        {"type": "ARRAY", "element": NEW_ROW},
+        [[{"a": 1, "b": "x"}], []],
+        [None, None],
+    ),
+    (
+        {"type": "ROW", "fields": [{"id": 3, "name": "r", "type": ROW}, {"id": 4, "name": "n", "type": "INT"}]},
+        {"type": "ROW", "fields": [{"id": 3, "name": "r", "type": NEW_ROW}, {"id": 4, "name": "n", "type": "INT"}]},
+        [{"r": {"a": 1, "b": "x"}, "n": 5}],
+        [{"r": None, "n": 5}],
+    ),
     ({"type": "ARRAY", "element": "INT"}, "STRING", [[1, None], [], None], ["[1, null]", "[]", None]),
     (
         {"type": "MAP", "key": "STRING", "value": "DOUBLE"},
