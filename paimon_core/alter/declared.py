@@ -36,10 +36,11 @@ def changes_to(
 ) -> list[SchemaChange]:
     """Return the changes after which ``current`` has the columns, comments and options of ``wanted``, in its order.
 
-    Field ids do not count. ``renamed`` maps old to new names of columns that a difference alone would drop and add;
-    names that ``current`` does not have are ignored, so that the result is empty when it is applied again. Without
-    ``drop``, columns that ``wanted`` lacks stay, at the end. ``kept_options`` are neither set nor removed. Raises
-    InvalidRequest when the keys differ. Whether the changes are allowed, ``evolve`` says.
+    Field ids do not count, and fields inside of ROWs keep their order. ``renamed`` maps old to new names of columns
+    that a difference alone would drop and add; names that ``current`` does not have are ignored, so that the result is
+    empty when it is applied again. Without ``drop``, columns that ``wanted`` lacks stay, at the end. ``kept_options``
+    are neither set nor removed. Raises InvalidRequest when the keys differ. Whether the changes are allowed, ``evolve``
+    says.
     """
     names = {old: new for old, new in (renamed or {}).items() if old in current.by_name and new not in current.by_name}
     for what, old, new in (

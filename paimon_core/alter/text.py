@@ -42,7 +42,7 @@ from paimon_core.alter.changes import (
 from paimon_core.errors import InvalidRequest
 from paimon_core.types import DataType
 
-_TOKEN = re.compile(r"\s*(?:(`(?:[^`]|``)+`)|('(?:[^']|'')*')|(-?\d+(?:\.\d+)?)|(\w+)|([.,()<>=:]))")
+_TOKEN = re.compile(r"(?:(`(?:[^`]|``)+`)|('(?:[^']|'')*')|(-?\d+(?:\.\d+)?(?!\w))|(\w+)|([.,()<>=:]))\s*")
 _PLACES = ("FIRST", "LAST", "AFTER", "BEFORE")
 _AFTER_TYPE = ("DEFAULT", "COMMENT", *_PLACES)
 _LONGEST = 1 << 16
@@ -73,15 +73,14 @@ def parse_changes(text: str) -> list[SchemaChange]:
 
 
 def _tokens(text: str) -> list[_Token]:
-    found, at = [], 0
+    found, at = [], len(text) - len(text.lstrip())
     kinds = ("name", "text", "number", "word", "sign")
-    while text[at:].strip():
+    while at < len(text):
         match = _TOKEN.match(text, at)
         if match is None:
-            start = at + len(text[at:]) - len(text[at:].lstrip())
-            raise _error(text, start, "a word, a name in backticks or a text in single quotes", repr(text[start]))
+            raise _error(text, at, "a word, a name in backticks or a text in single quotes", repr(text[at]))
         group = match.lastindex or 0
-        found.append(_Token(kinds[group - 1], match.group(group), match.start(group), match.end()))
+        found.append(_Token(kinds[group - 1], match.group(group), match.start(group), match.end(group)))
         at = match.end()
     return [*found, _Token("end", "", len(text), len(text))]
 

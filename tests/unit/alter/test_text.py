@@ -48,6 +48,8 @@ from paimon_core.types import STRING, parse_type
         ("SET ('a.b' = 'c', 'd' = '')", [SetOption("a.b", "c"), SetOption("d", "")]),
         ("RESET ('a', 'b')", [RemoveOption("a"), RemoveOption("b")]),
         ("DROP COLUMN größe", [DropColumn("größe")]),
+        ("  DROP COLUMN 2nd.1 \n", [DropColumn(["2nd", "1"])]),
+        ("DROP COLUMN a2.2", [DropColumn(["a2", "2"])]),
     ],
 )
 def test_texts(text, expected):
