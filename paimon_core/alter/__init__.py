@@ -4,8 +4,8 @@
 >>> table = table.alter(AddColumn("note", "STRING", after="id"), RenameColumn("nm", "name"))  # doctest: +SKIP
 
 A column is a name, or a path into a nested type: a list of names, with ``element`` for the elements of an ARRAY and
-``value`` for the values of a MAP: ``["address", "city"]``, ``["lines", "element", "price"]``. ``changes_to`` returns the
-changes that lead from one schema to another.
+``value`` for the values of a MAP: ``["address", "city"]``, ``["lines", "element", "price"]``. ``changes_to`` returns
+the changes that lead from one schema to another.
 """
 
 from paimon_core.alter.changes import (
