@@ -270,7 +270,7 @@ def new_schema(
         primary_keys=tuple(primary_key),
         options=dict(options or {}),
         comment=comment,
-        time_millis=_new_time_millis(),
+        time_millis=new_time_millis(),
     )
     check_schema(schema)
     return schema
@@ -281,7 +281,7 @@ def _are_ids(numbers: Sequence[int | None]) -> bool:
     return len(set(numbers)) == len(numbers) and all(n is not None and 0 <= n < _ID_END for n in numbers)
 
 
-def _new_time_millis() -> int:
+def new_time_millis() -> int:
     """Return the current time in milliseconds, later than every time that this process returned before.
 
     The time distinguishes tables that were created one after the other under the same name.

@@ -1,4 +1,4 @@
-"""Definition: the arguments that define a new table, and their checks, which all catalogs share."""
+"""Definition: the arguments that define a new table, which all catalogs share."""
 
 from __future__ import annotations
 
@@ -8,11 +8,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from paimon_core.datafile.format_rules import check_formats
+from paimon_core.alter.definition_rules import check_definition as check_definition
 from paimon_core.errors import InvalidOption, InvalidRequest, PaimonError
-from paimon_core.lsm.engines.engine_choice import merge_engine
-from paimon_core.metadata.context import TableContext
-from paimon_core.metadata.rules.table_rules import check_table
 from paimon_core.options import TableOptions
 from paimon_core.schema import TableSchema, new_schema
 from paimon_core.types import Annotations, Child, DataType, annotated_field, parse_columns, parse_type
@@ -49,14 +46,6 @@ class Definition:
         )
         TableOptions.parse(schema.options, table=name, creating=True)
         return schema
-
-
-def check_definition(context: TableContext) -> None:
-    """Raise InvalidRequest, InvalidOption or UnsupportedFeature for a table that could not be written or read."""
-    context.schema.to_json()
-    check_table(context)
-    check_formats(context.schema, context.options)
-    merge_engine(context.schema, context.options)
 
 
 def is_same_definition(one: TableSchema, other: TableSchema) -> bool:

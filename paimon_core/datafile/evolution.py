@@ -12,7 +12,8 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from paimon_core.datafile.casts import Cast, check_cast, from_stored, is_dictionary_of, is_stored_as
+from paimon_core.datafile.casts import Cast, check_cast
+from paimon_core.datafile.stored_types import from_stored, is_dictionary_of, is_stored_as
 from paimon_core.errors import CorruptTable, UnsupportedFeature
 from paimon_core.schema import KEY_FIELD_ID_START, KEY_PREFIX, DataField, TableSchema
 from paimon_core.types import DataType

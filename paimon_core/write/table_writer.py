@@ -16,7 +16,7 @@ from typing import Any, TypeVar, cast
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from paimon_core.arrow import GATHER_BYTES, conform, one_nan, read_tables
+from paimon_core.arrow import GATHER_BYTES, one_nan, read_tables
 from paimon_core.errors import InvalidRequest, SchemaMismatch, StorageError
 from paimon_core.lsm.engines.engine_choice import merge_engine
 from paimon_core.metadata.commit_message import CommitMessage, Position, position_of
@@ -29,6 +29,7 @@ from paimon_core.parallel_work import run_parallel, thread_count
 from paimon_core.schema import RETRACTS, VALUE_KIND, RowKind
 from paimon_core.write.bucket_writer import AppendBucketWriter, BucketWriter, KeyedBucketWriter
 from paimon_core.write.bucketing import BucketRows, split_by_bucket
+from paimon_core.write.default_values import conform_with_defaults
 from paimon_core.write.row_kinds import kind_codes
 from paimon_core.write.spill import SpillSpace
 
@@ -102,7 +103,7 @@ class TableWriter:
 
     def _write(self, table: pa.Table, codes: pa.Array | None, first_row: int) -> None:
         context = self._context
-        rows = conform(table, context.schema.fields, first_row=first_row)
+        rows = conform_with_defaults(table, context.schema.fields, first_row=first_row)
         if not len(rows):
             return
         rows = one_nan(rows, [*context.schema.primary_keys, *context.schema.partition_keys, *context.bucket_keys])
@@ -144,7 +145,7 @@ class TableWriter:
         if self._context.options["ignore-delete"]:
             raise InvalidRequest(f"table {self._context.name} has ignore-delete = true: deletes are not allowed")
         self._engine.check_retract({RowKind.DELETE})
-        rows = conform(rows, self._context.schema.fields)
+        rows = conform_with_defaults(rows, self._context.schema.fields)
         self._buffer(rows.append_column(VALUE_KIND, pa.repeat(pa.scalar(RowKind.DELETE, pa.int8()), len(rows))))
 
     def _check_usable(self) -> None:

@@ -21,6 +21,7 @@ PUBLIC_LISTS = {
     "paimon_core.arrow",
     "paimon_core.options",
     "paimon_core",
+    "paimon_core.alter",
     "paimon_core.predicate",
     "paimon_core.types",
     "paimon_core.spark",

@@ -191,6 +191,10 @@ public class PaimonOracle {
     static List<SchemaChange> changes(JsonNode n) {
         List<SchemaChange> l = new ArrayList<>();
         for (JsonNode c : n) {
+            if (c.has("action")) {
+                l.add(org.apache.paimon.utils.JsonSerdeUtil.fromJson(c.toString(), SchemaChange.class));
+                continue;
+            }
             String name = c.path("name").asText();
             switch (c.get("change").asText()) {
                 case "add": l.add(SchemaChange.addColumn(name, type(c.get("type")))); break;

@@ -230,3 +230,18 @@ def test_files_of_other_formats(spark, warehouse, kind):
     table.write(table.scan().to_arrow().slice(0, 1))
     assert read_spark(spark, table, ["k"], col("k") >= 10).count() == 10
     same_rows(read_spark(spark, table).toArrow(), table.scan().to_arrow())
+
+
+def test_spark_reads_files_of_several_schemas(spark, warehouse):
+    """Spark's own reader takes the new files, Python tasks the old ones; a task of an old handle loses no column."""
+    table = catalog_in(warehouse).create_table(
+        "db.e", pa.schema([("k", pa.int64()), ("v", pa.int32())]), options={"write-only": "true"}
+    )
+    table.write([{"k": 1, "v": 7}])
+    altered = table.alter("RENAME COLUMN v TO w, ALTER COLUMN w TYPE STRING, ADD COLUMN v INT DEFAULT 5")
+    altered.write([{"k": 2, "w": "x"}])
+    expected = [(1, "7", None), (2, "x", 5)]
+    assert sorted(tuple(row) for row in read_spark(spark, altered).collect()) == expected
+    compact_spark(spark, table, full=True)
+    assert {f.schema_id for f in altered.scan().plan.files} == {1}
+    assert sorted(tuple(row) for row in read_spark(spark, altered).collect()) == expected

@@ -37,7 +37,9 @@ def test_a_changed_type_is_cast(bucket, file):
 
 
 def test_a_cast_that_is_not_built_is_refused_with_its_types(bucket, file):
-    with pytest.raises(UnsupportedFeature, match=r"'name' was written as STRING and is now INT"):
+    with pytest.raises(UnsupportedFeature, match=r"'price' was written as INT and is now BYTES"):
+        bucket.read(file, retyped(bucket.schema, price="BYTES"))
+    with pytest.raises(UnsupportedFeature, match=r"'name' does not fit INT: 'a' is not a INT"):
         bucket.read(file, retyped(bucket.schema, name="INT"))
 
 
