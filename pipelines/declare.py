@@ -1,4 +1,4 @@
-"""Declarations and tables: what differs between them, the tables that are missing, and columns read from a source."""
+"""Declarations and tables: what differs between them, and columns read from a source."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from paimon_core.types import parse_type
 from pipelines.column_types import type_object
 from pipelines.lake import Settings, SettingsError, TableSpec
 from pipelines.lake.sources import FilesSource
-from pipelines.lake.yaml_file import read_yaml, shown
+from pipelines.lake.yaml_file import read_yaml
 from pipelines.load.source_files import fetch_files, file_kind, source_files
 from pipelines.protocol import PipelineError
 from pipelines.sources.files.formats import FileFormat
 from pipelines.sources.files.inference import infer_columns
 from pipelines.sources.files.splits import plan_splits
-from pipelines.tables import open_lake, open_table
+from pipelines.tables import open_lake
 
 _INFERRED_FROM = 3
 """The number of files that columns are inferred from."""
@@ -32,34 +32,16 @@ def differences(settings: Settings) -> dict[str, list[str]]:
     """Return for each declared table how it differs from its declaration, in sentences; [] when it agrees."""
     catalog = open_lake(settings)
     return {
-        name: [*_differences(spec, catalog.table(name)), *_other_comment(spec, catalog.table(name))]
+        name: sentences(spec, catalog.table(name))
         if catalog.table_exists(name)
         else ["is not in the lake: apply creates it" if spec.columns else "has no columns: infer writes them down"]
         for name, spec in settings.tables.items()
     }
 
 
-def create_missing(settings: Settings) -> list[str]:
-    """Create the declared tables that are not in the lake; return their names.
-
-    Raises PipelineError, before anything is created, for a table that differs from its declaration, because tables
-    cannot be altered yet, and for one without columns.
-    """
-    catalog = open_lake(settings)
-    missing = [name for name in settings.tables if not catalog.table_exists(name)]
-    for name, spec in settings.tables.items():
-        found = _differences(spec, catalog.table(name)) if name not in missing else []
-        if found:
-            more = f" ({len(found) - 1} more: see `python -m pipelines check`)" if len(found) > 1 else ""
-            raise PipelineError(
-                f"{name} {found[0]}{more}. Tables cannot be altered yet, and nothing was created: change "
-                f"{shown(settings.folder / 'tables' / f'{name}.yaml')} back, or drop the table and load it again"
-            )
-        if name in missing and not spec.columns:
-            raise PipelineError(f"{name} has no columns: `python -m pipelines infer --table {name}` writes them down")
-    for name in missing:
-        open_table(settings, name, create=True)
-    return missing
+def sentences(spec: TableSpec, table: Table) -> list[str]:
+    """Return how a table differs from its declaration."""
+    return [*_differences(spec, table), *_other_comment(spec, table)]
 
 
 def infer(settings: Settings, name: str) -> dict[str, str]:

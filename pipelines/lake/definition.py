@@ -17,6 +17,7 @@ from paimon_core.catalog.names import new_name
 from paimon_core.errors import InvalidRequest, PaimonError, UnsupportedFeature
 from paimon_core.metadata.context import TableContext
 from paimon_core.options import TableOptions
+from paimon_core.schema import TableSchema
 from paimon_core.storage.open import open_storage
 from paimon_core.storage.storage import Storage
 from paimon_core.types import STRING_ROOTS, DataType, TypeRoot, parse_type
@@ -63,16 +64,20 @@ def check_definition(spec: TableSpec, file: YamlFile) -> None:
         if not types:
             TableOptions.parse(spec.table_options, table=spec.name, creating=True)
             return
-        arrow = pa.schema([(column, kind.to_arrow()) for column, kind in types.items()])
-        texts = {column: type_object(text) for column, text in spec.columns.items()}
-        asked = Definition(arrow, spec.primary_key, spec.partition_by, spec.table_options, texts, spec.comment)
-        schema = asked.to_schema(spec.name)
-        check_rules(TableContext.of(spec.name, _nowhere(), "/" + spec.name, schema))
+        check_rules(TableContext.of(spec.name, _nowhere(), "/" + spec.name, declared_schema(spec)))
     except PaimonError as error:
         key = key or _key(error, file)
         raise SettingsError(f"{file.place(key)}: {f'{key[0]}.{key[1]}: ' if len(key) == 2 else ''}{error}") from None
     except _Mismatch as error:
         raise SettingsError(f"{file.place(key)}: {error}") from None
+
+
+def declared_schema(spec: TableSpec) -> TableSchema:
+    """Return the first schema of a table with columns; raises InvalidRequest, InvalidOption, UnsupportedFeature."""
+    texts = {column: type_object(text) for column, text in spec.columns.items()}
+    arrow = pa.schema([(column, parse_type(text).to_arrow()) for column, text in texts.items()])
+    asked = Definition(arrow, spec.primary_key, spec.partition_by, spec.table_options, texts, spec.comment)
+    return asked.to_schema(spec.name)
 
 
 def column_type(text: str) -> DataType:
