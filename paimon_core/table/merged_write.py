@@ -13,7 +13,7 @@ from paimon_core.alter.alter_table import alter_table
 from paimon_core.alter.changes import SchemaChange
 from paimon_core.alter.merge_schema import merged_changes
 from paimon_core.arrow import open_stream
-from paimon_core.errors import InvalidRequest
+from paimon_core.errors import InvalidRequest, SchemaMismatch
 from paimon_core.metadata.context import TableContext
 from paimon_core.schema import DataField, TableSchema
 from paimon_core.types import from_arrow
@@ -35,11 +35,21 @@ def merged_with(context: TableContext, data: Any, kinds: Any, merge_schema: Merg
     if not (options["write.merge-schema"] if merge_schema is None else merge_schema):
         return context, data
     widen = merge_schema == "widen" or options["write.merge-schema.type-widening"]
-    stream = open_stream(data, context.schema.fields)
+    stream = _stream(data, context.schema.fields, widen)
     skipped = {kinds} if isinstance(kinds, str) and kinds not in context.schema.by_name else set()
     fields = [_field(column) for column in stream.schema if not _is_no_column(column, skipped)]
     changes = partial(_changes, fields=fields, widen=widen, explicit=options["write.merge-schema.explicit-cast"])
     return alter_table(context, changes), stream
+
+
+def _stream(data: Any, fields: Sequence[DataField], widen: bool) -> pa.RecordBatchReader:
+    """Open the data; values of dicts that do not fit the table have the types that Arrow infers, if it may be widened."""
+    try:
+        return open_stream(data, fields)
+    except SchemaMismatch:
+        if not widen:
+            raise
+        return open_stream(data)
 
 
 def _changes(schema: TableSchema, *, fields: Sequence[DataField], widen: bool, explicit: bool) -> list[SchemaChange]:
