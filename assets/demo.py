@@ -21,7 +21,7 @@ import dagster as dg
 
 from assets.demo_loads import load_tables
 from assets.demo_runs import Demo, DemoFailed, say
-from assets.instance import prepare_home
+from assets.instance import open_instance
 from assets.lake import build_definitions
 from assets.maintenance import NIGHTLY, compaction_config, compaction_job_name
 from assets.resources import LakeResource, place_of
@@ -48,10 +48,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print(f"demo: nothing to do: {nothing_declared(settings)}")
             return 0
         require_java()
-        home = prepare_home(settings)
-        os.environ["DAGSTER_HOME"] = str(home)
         say(f"the lake is {settings.warehouse}; the first step starts Spark")
-        with dg.DagsterInstance.from_config(str(home)) as instance:
+        with open_instance(settings) as instance:
             demo = Demo(settings, instance, build_definitions(settings, keep_session=True))
             before_compaction = play(demo, asked.to)
             print(summary(demo, before_compaction, time.monotonic() - started))

@@ -55,7 +55,7 @@ class BatchedSqliteEvents(SqliteEventLogStorage):
     ) -> BatchedSqliteEvents:
         """Return the storage where Dagster's own one keeps its files, and let this process hand over batches."""
         os.environ.setdefault(BATCH, BATCH_SIZE)
-        home = Path(os.environ["DAGSTER_HOME"]).expanduser()
+        home = Path(os.environ["DAGSTER_HOME"]).expanduser()  # Dagster's commands refuse to start without it
         return cls(str(home / "history" / "runs"), inst_data)
 
     @contextmanager

@@ -8,6 +8,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+import dagster as dg
+
 from pipelines.lake import ENVIRONMENT, FOLDER, Settings
 from pipelines.protocol import PipelineError
 
@@ -46,6 +48,13 @@ def prepare_home(settings: Settings) -> Path:
     if not config.exists():
         config.write_text(_CONFIG, encoding="utf-8")
     return home
+
+
+def open_instance(settings: Settings) -> dg.DagsterInstance:
+    """Open the instance of a lake in this process, for the steps that it starts too; made if there is none."""
+    home = str(prepare_home(settings))
+    os.environ["DAGSTER_HOME"] = home
+    return dg.DagsterInstance.from_config(home)
 
 
 def process_environment(settings: Settings, home: Path) -> dict[str, str]:

@@ -10,7 +10,7 @@ import dagster as dg
 import pytest
 from pyspark.sql import SparkSession
 
-from assets.instance import prepare_home
+from assets.instance import open_instance
 from assets.lake import build_definitions
 from assets.resources import SparkResource
 from pipelines.lake import Settings, load_settings
@@ -33,7 +33,7 @@ def settings(tmp_path: Path) -> Settings:
 @pytest.fixture
 def instance(settings: Settings) -> Iterator[dg.DagsterInstance]:
     Path(settings.warehouse).mkdir()
-    with dg.DagsterInstance.from_config(str(prepare_home(settings))) as opened:
+    with open_instance(settings) as opened:
         yield opened
 
 

@@ -66,7 +66,7 @@ def runs(lake: SmallLake, instance: dg.DagsterInstance, last_day: date | None = 
 def loaded(lake: SmallLake) -> None:
     """Commit a load of all files that are there."""
     source: Any = lake.settings.table("shop.orders").source
-    files = [(file.path, file.version) for file in source_files(lake.settings, source, None)]
+    files = [(file.ledger_name, file.version) for file in source_files(lake.settings, source, None)]
     properties = {FILES: LoadedFiles().with_files(files).to_text(), TOTAL: str(len(files))}
     rows = pa.table({"id": [1]})
     lake.create("shop.orders").write(rows, user=load_user("shop.orders"), identifier=1, properties=properties)

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from assets.instance import prepare_home
+from assets.instance import open_instance
 from assets.lake import build_definitions
 from assets.loads import RANGE_END, RANGE_START
 from assets.maintenance import compaction_config
@@ -37,7 +37,7 @@ def settings(tmp_path: Path) -> Settings:
 
 @pytest.fixture
 def instance(settings: Settings) -> Iterator[dg.DagsterInstance]:
-    with dg.DagsterInstance.from_config(str(prepare_home(settings))) as opened:
+    with open_instance(settings) as opened:
         yield opened
 
 
