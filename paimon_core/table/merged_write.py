@@ -43,7 +43,7 @@ def merged_with(context: TableContext, data: Any, kinds: Any, merge_schema: Merg
 
 
 def _stream(data: Any, fields: Sequence[DataField], widen: bool) -> pa.RecordBatchReader:
-    """Open the data; values of dicts that do not fit the table have the types that Arrow infers, if it may be widened."""
+    """Open the data; where types may widen, values of dicts that do not fit have the types that Arrow infers."""
     try:
         return open_stream(data, fields)
     except SchemaMismatch:
