@@ -8,7 +8,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from functools import cached_property
 from typing import Any
@@ -17,10 +17,21 @@ import pyarrow as pa
 
 from paimon_core.errors import CorruptTable, InvalidRequest, SchemaMismatch, UnsupportedFeature
 from paimon_core.limits import TYPE_DEPTH, metadata_text
-from paimon_core.types import BIGINT, NESTED_ROOTS, TINYINT, DataType, from_arrow, parse_type
+from paimon_core.types import (
+    BIGINT,
+    NESTED_ROOTS,
+    TINYINT,
+    Annotations,
+    DataType,
+    annotated_field,
+    parse_type,
+    read_annotations,
+)
 
 KEY_PREFIX = "_KEY_"
 KEY_FIELD_ID_START = 1073741823
+_ID_END = 1 << 19
+"""The ids that a new table may take over; ids times 1024 must stay below the ids of elements, keys and values."""
 SEQUENCE_NUMBER = "_SEQUENCE_NUMBER"
 VALUE_KIND = "_VALUE_KIND"
 RESERVED_NAMES = frozenset({SEQUENCE_NUMBER, VALUE_KIND, "_LEVEL", "rowkind", "_ROW_ID"})
@@ -59,6 +70,11 @@ class DataField:
     def arrow(self) -> pa.Field:
         """The Arrow field, without metadata."""
         return pa.field(self.name, self.type.to_arrow(), nullable=self.type.nullable)
+
+    @property
+    def annotated(self) -> pa.Field:
+        """The Arrow field, with metadata for what the Arrow type does not express; ``new_schema`` reads it."""
+        return annotated_field(self.name, Annotations(self.type, self.id, self.description, self.default))
 
     def to_json(self) -> dict[str, Any]:
         """Return the member of ``fields`` in a schema file; members without a value are left out."""
@@ -231,35 +247,41 @@ def new_schema(
 ) -> TableSchema:
     """Create schema 0 of a new table from an Arrow schema; ``types`` maps column names to an exact type text.
 
-    Field ids count from 0 in column order; the fields of a nested ROW are numbered directly after their column. Primary
-    key columns become NOT NULL. Raises InvalidRequest (names, keys), UnsupportedFeature (types).
+    The metadata of ``DataField.annotated`` give exact types, comments and defaults. They also give the field ids, if
+    every field has its own; otherwise ids count from 0 in column order, and the fields of a nested ROW are numbered
+    directly after their column. Primary key columns become NOT NULL. Raises InvalidRequest (names, keys),
+    UnsupportedFeature (types).
     """
-    ids = itertools.count()
-    fields = []
-    for column in arrow:
-        number = next(ids)
-        kind = _column_type(column, (types or {}).get(column.name)).with_ids(ids)
-        fields.append(DataField(number, column.name, kind))
+    columns = [(c.name, _column(c, (types or {}).get(c.name))) for c in arrow]
+    known = [number for _, c in columns for number in (c.id, *c.type.field_ids)]
+    if not _are_ids(known):
+        ids = itertools.count()
+        columns = [(n, replace(c, id=next(ids), type=c.type.with_ids(ids))) for n, c in columns]
+        known = [number for _, c in columns for number in (c.id, *c.type.field_ids)]
+    fields = [DataField(c.id or 0, name, c.type, c.description, c.default) for name, c in columns]
     for name in types or {}:
         if name not in arrow.names:
             raise InvalidRequest(f"types names {name!r}, which is not a column", column=name)
     schema = TableSchema(
         id=0,
-        fields=tuple(
-            DataField(f.id, f.name, f.type.with_nullable(False)) if f.name in primary_key else f for f in fields
-        ),
-        highest_field_id=next(ids) - 1,
+        fields=tuple(replace(f, type=f.type.with_nullable(False)) if f.name in primary_key else f for f in fields),
+        highest_field_id=max((number or 0 for number in known), default=-1),
         partition_keys=tuple(partition_by),
         primary_keys=tuple(primary_key),
         options=dict(options or {}),
         comment=comment,
-        time_millis=_new_time_millis(),
+        time_millis=new_time_millis(),
     )
     check_schema(schema)
     return schema
 
 
-def _new_time_millis() -> int:
+def _are_ids(numbers: Sequence[int | None]) -> bool:
+    """Whether these are distinct ids that a file can store; the ids of elements, keys and values begin above them."""
+    return len(set(numbers)) == len(numbers) and all(n is not None and 0 <= n < _ID_END for n in numbers)
+
+
+def new_time_millis() -> int:
     """Return the current time in milliseconds, later than every time that this process returned before.
 
     The time distinguishes tables that were created one after the other under the same name.
@@ -269,11 +291,11 @@ def _new_time_millis() -> int:
         return _last_millis[0]
 
 
-def _column_type(column: pa.Field, text: str | None) -> DataType:
-    if text is not None:
-        return parse_type(text)
+def _column(column: pa.Field, text: str | None) -> Annotations:
     try:
-        return from_arrow(column.type, column.nullable)
+        if text is not None:
+            return replace(read_annotations(column.with_type(pa.bool_())), type=parse_type(text))
+        return read_annotations(column)
     except RecursionError:
         raise InvalidRequest(
             f"column {column.name!r}: its type has more than {TYPE_DEPTH} levels of nested types", column=column.name

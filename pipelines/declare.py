@@ -1,4 +1,4 @@
-"""Declarations and tables: what differs between them, the tables that are missing, and columns read from a source."""
+"""Declare: infer the columns of a table from its files, and write them into its declaration."""
 
 from __future__ import annotations
 
@@ -11,55 +11,17 @@ from pathlib import Path
 
 import yaml
 
-from paimon_core.table.table import Table
-from paimon_core.types import parse_type
-from pipelines.column_types import type_object
-from pipelines.lake import Settings, SettingsError, TableSpec
+from pipelines.lake import Settings, SettingsError
 from pipelines.lake.sources import FilesSource
-from pipelines.lake.yaml_file import read_yaml, shown
+from pipelines.lake.yaml_file import read_yaml
 from pipelines.load.source_files import fetch_files, file_kind, source_files
 from pipelines.protocol import PipelineError
 from pipelines.sources.files.formats import FileFormat
 from pipelines.sources.files.inference import infer_columns
 from pipelines.sources.files.splits import plan_splits
-from pipelines.tables import open_lake, open_table
 
 _INFERRED_FROM = 3
 """The number of files that columns are inferred from."""
-
-
-def differences(settings: Settings) -> dict[str, list[str]]:
-    """Return for each declared table how it differs from its declaration, in sentences; [] when it agrees."""
-    catalog = open_lake(settings)
-    return {
-        name: [*_differences(spec, catalog.table(name)), *_other_comment(spec, catalog.table(name))]
-        if catalog.table_exists(name)
-        else ["is not in the lake: apply creates it" if spec.columns else "has no columns: infer writes them down"]
-        for name, spec in settings.tables.items()
-    }
-
-
-def create_missing(settings: Settings) -> list[str]:
-    """Create the declared tables that are not in the lake; return their names.
-
-    Raises PipelineError, before anything is created, for a table that differs from its declaration, because tables
-    cannot be altered yet, and for one without columns.
-    """
-    catalog = open_lake(settings)
-    missing = [name for name in settings.tables if not catalog.table_exists(name)]
-    for name, spec in settings.tables.items():
-        found = _differences(spec, catalog.table(name)) if name not in missing else []
-        if found:
-            more = f" ({len(found) - 1} more: see `python -m pipelines check`)" if len(found) > 1 else ""
-            raise PipelineError(
-                f"{name} {found[0]}{more}. Tables cannot be altered yet, and nothing was created: change "
-                f"{shown(settings.folder / 'tables' / f'{name}.yaml')} back, or drop the table and load it again"
-            )
-        if name in missing and not spec.columns:
-            raise PipelineError(f"{name} has no columns: `python -m pipelines infer --table {name}` writes them down")
-    for name in missing:
-        open_table(settings, name, create=True)
-    return missing
 
 
 def infer(settings: Settings, name: str) -> dict[str, str]:
@@ -182,35 +144,3 @@ def _quoted(text: str) -> str:
 
 _WORDS = {"y", "n", "yes", "no", "on", "off", "true", "false", "null"}
 """Texts that YAML reads as another value."""
-
-
-def _other_comment(spec: TableSpec, table: Table) -> list[str]:
-    comment = table.schema.comment or ""
-    return [] if comment == spec.comment else [f"has the comment {comment!r:.80}, and {spec.comment!r:.80} is declared"]
-
-
-def _differences(spec: TableSpec, table: Table) -> list[str]:
-    found = []
-    have = {field.name: field.type for field in table.schema.fields}
-    for column, text in spec.columns.items():
-        if column not in have:
-            found.append(f"has no column {column}, which is declared as {text}")
-            continue
-        declared = parse_type(type_object(text))
-        there = have[column]  # Arrow has no lengths: VARCHAR(1) and STRING are the same type there
-        lengths = (declared.length, declared.precision) != (there.length, there.precision)
-        if lengths or declared.to_arrow() != there.to_arrow():
-            found.append(f"has column {column} as {have[column]}, and it is declared as {text}")
-    found += [
-        f"has column {column}, which is not declared" for column in have if spec.columns and column not in spec.columns
-    ]
-    for role, declared_names, names in (
-        ("primary key", spec.primary_key, table.schema.primary_keys),
-        ("partition columns", spec.partition_by, table.schema.partition_keys),
-    ):
-        if tuple(declared_names) != tuple(names):
-            found.append(f"has the {role} ({', '.join(names)}), and ({', '.join(declared_names)}) is declared")
-    for option, value in spec.table_options.items():
-        if (present := table.schema.options.get(option)) != value:
-            found.append(f"has option {option} = {present}, and {value} is declared")
-    return found

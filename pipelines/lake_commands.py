@@ -6,8 +6,10 @@ import argparse
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from pipelines.apply import apply
 from pipelines.checks import problems
-from pipelines.declare import create_missing, differences, infer
+from pipelines.declare import infer
+from pipelines.differences import differences
 from pipelines.lake import Settings
 from pipelines.lake.agreement import disagreements
 from pipelines.lake.sources import FilesSource
@@ -29,7 +31,8 @@ def add_lake_commands(add: Add) -> None:
     making = add("new", "write the folder of a new lake with two example tables")
     making.add_argument("folder", type=Path, metavar="PATH", help="a folder that does not exist or is empty")
     add("check", "compare the declarations with the tables of the lake and with their sources")
-    add("apply", "create the declared tables that are not in the lake")
+    applying = add("apply", "create the declared tables that are not in the lake, and alter those that differ")
+    applying.add_argument("--drop", action="store_true", help="drop columns that are no longer declared")
     inferring = add("infer", "read the columns of a table from its files and write them into its declaration")
     inferring.add_argument("--table", required=True, metavar="DATABASE.TABLE", help="the table")
     loading = add("load", "load a table from its source, or some of its partitions", _load)
@@ -55,8 +58,7 @@ def lines_of(settings: Settings, asked: argparse.Namespace) -> tuple[list[str], 
     if not settings.tables:
         return [nothing_declared(settings)], True
     if asked.command == "apply":
-        created = create_missing(settings)
-        return [f"created {name}" for name in created] or ["nothing to do: all declared tables exist"], True
+        return apply(settings, drop=asked.drop) or ["nothing to do: all tables are as declared"], True
     lines = [*disagreements(settings), *(f"{name}: {text}" for name, text in _problems(settings))]
     lines += [f"{name} {text}" for name, texts in differences(settings).items() for text in texts]
     return lines or [f"{len(settings.tables)} tables agree with their declarations"], not lines

@@ -62,8 +62,11 @@ class Catalog(Protocol):
         comment: str | None = None,
         ignore_if_exists: bool = False,
     ) -> Table:
-        """Create a table from a ``pa.Schema`` (or an object that exports one).
+        """Create a table from a ``pa.Schema``, a dict ``{"id": "BIGINT NOT NULL"}``, a text or a Spark StructType.
 
+        A text lists columns as SQL does: ``"id BIGINT NOT NULL, v INT COMMENT 'value'"``. Objects that export an Arrow
+        schema are accepted too. The ``arrow_schema`` of a table contains its exact types, comments, defaults and field
+        ids: a table that is made from it has the same columns.
         ``types`` gives exact Paimon types to columns whose type Arrow cannot express: ``{"code": "CHAR(3)"}``.
         ``options`` are Paimon's table options as text. Raises AlreadyExists, DatabaseNotFound, InvalidRequest,
         InvalidOption and UnsupportedFeature, which name the column or option; nothing is written then.

@@ -1,4 +1,4 @@
-"""Definition: the arguments that define a new table, and their checks, which all catalogs share."""
+"""Definition: the arguments that define a new table, which all catalogs share."""
 
 from __future__ import annotations
 
@@ -8,13 +8,12 @@ from typing import Any
 
 import pyarrow as pa
 
-from paimon_core.datafile.format_rules import check_formats
-from paimon_core.errors import InvalidOption, InvalidRequest
-from paimon_core.lsm.engines.engine_choice import merge_engine
-from paimon_core.metadata.context import TableContext
-from paimon_core.metadata.rules.table_rules import check_table
+from paimon_core.alter.definition_rules import check_definition as check_definition
+from paimon_core.errors import InvalidOption, InvalidRequest, PaimonError
 from paimon_core.options import TableOptions
 from paimon_core.schema import TableSchema, new_schema
+from paimon_core.types import Annotations, Child, DataType, annotated_field, parse_columns, parse_type
+from paimon_core.types.spark_json import from_spark_json
 
 
 @dataclass(frozen=True)
@@ -49,14 +48,6 @@ class Definition:
         return schema
 
 
-def check_definition(context: TableContext) -> None:
-    """Raise InvalidRequest, InvalidOption or UnsupportedFeature for a table that could not be written or read."""
-    context.schema.to_json()
-    check_table(context)
-    check_formats(context.schema, context.options)
-    merge_engine(context.schema, context.options)
-
-
 def is_same_definition(one: TableSchema, other: TableSchema) -> bool:
     """Whether two first schemas result from the same ``create_table`` arguments; their creation times may differ."""
     return (one.fields, one.partition_keys, one.primary_keys, dict(one.options), one.comment, one.id) == (
@@ -72,11 +63,33 @@ def is_same_definition(one: TableSchema, other: TableSchema) -> bool:
 def _arrow_schema(schema: Any) -> pa.Schema:
     if isinstance(schema, pa.Schema):
         return schema
+    if isinstance(schema, str):
+        return pa.schema([annotated_field(c.name, _annotations(c)) for c in parse_columns(schema)])
+    if isinstance(schema, Mapping):
+        return pa.schema([annotated_field(*_column(name, text)) for name, text in schema.items()])
+    if hasattr(schema, "jsonValue"):  # a StructType of Spark
+        return from_spark_json(schema.jsonValue())
     if hasattr(schema, "__arrow_c_schema__"):
         return pa.schema(schema)
     if hasattr(schema, "__arrow_c_stream__"):
         return pa.RecordBatchReader.from_stream(schema).schema
-    raise InvalidRequest(f"schema must be a pyarrow.Schema or an object that exports one, not {type(schema).__name__}")
+    raise InvalidRequest(
+        "schema must be a pyarrow.Schema or an object that exports one, a dict of names to type texts, "
+        f"columns as SQL text, or a StructType, not {type(schema).__name__}"
+    )
+
+
+def _annotations(column: Child) -> Annotations:
+    return Annotations(column.type, None, column.description, column.default)
+
+
+def _column(name: Any, kind: Any) -> tuple[str, Annotations]:
+    if not isinstance(name, str) or not isinstance(kind, str | DataType):
+        raise InvalidRequest(f"schema must map column names to type texts, not {name!r:.60} to {kind!r:.60}")
+    try:
+        return name, Annotations(parse_type(kind) if isinstance(kind, str) else kind)
+    except PaimonError as error:
+        raise type(error)(f"column {name!r}: {error.message}", **{**error.facts, "column": name}) from None
 
 
 def _option_texts(options: Mapping[str, str]) -> dict[str, str]:

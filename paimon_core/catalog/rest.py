@@ -17,7 +17,7 @@ from paimon_core.catalog.identifier import Identifier
 from paimon_core.catalog.names import check_target, new_name
 from paimon_core.catalog.options import HEADER_PREFIX, REST_OPTIONS, parse_catalog_options
 from paimon_core.catalog.rest_client import RestClient
-from paimon_core.catalog.rest_publisher import RestPublisher
+from paimon_core.catalog.rest_publisher import RestPublisher, RestSchemaPublisher
 from paimon_core.catalog.rest_storage import TableStore
 from paimon_core.catalog.warehouse_tables import not_empty
 from paimon_core.errors import (
@@ -147,7 +147,10 @@ class RestCatalog(Catalog):
             )
         external = bool(description.get("isExternal"))
         publisher = None if external else RestPublisher(self.client, main, table_id, storage, root, schema)
-        context = TableContext.of(str(main), storage, root, schema, self._manifests, publisher=publisher)
+        schemas = RestSchemaPublisher(self.client, main)
+        context = TableContext.of(
+            str(main), storage, root, schema, self._manifests, publisher=publisher, schema_publisher=schemas
+        )
         context = context if found.branch == MAIN else context.on_branch(found.branch)
         if not external:
             self._check_history(found, context)

@@ -1,10 +1,12 @@
-"""RestPublisher: publishes snapshots through a REST server, which creates the snapshot files (format 14.9)."""
+"""Publishes snapshots and schemas through a REST server, which creates their files (format 14.9)."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from paimon_core.alter.rest_changes import rest_changes
 from paimon_core.catalog.identifier import Identifier
 from paimon_core.catalog.rest_client import RestClient
 from paimon_core.codec.binary_row import decode_row
@@ -13,6 +15,7 @@ from paimon_core.errors import AlreadyExists, CommitStateUnknown, NotFound
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.manifest import FileKind, ManifestEntry
 from paimon_core.metadata.snapshot import Snapshot
+from paimon_core.metadata.stores.schema_store import SchemaPublisher, SchemaStore
 from paimon_core.metadata.stores.snapshot_store import Publisher
 from paimon_core.schema import TableSchema
 from paimon_core.storage.paths import MAIN, TablePaths
@@ -101,3 +104,22 @@ def _partition_change(context: TableContext, partition: bytes, entries: list[Man
         "lastFileCreationTime": max(f.creation_time_millis or 0 for _, f in signed),
         "totalBuckets": entries[-1].total_buckets,
     }
+
+
+@dataclass(frozen=True)
+class RestSchemaPublisher(SchemaPublisher):
+    """Sends the changes of the schema of one table and its branches to its server, which applies them again."""
+
+    client: RestClient
+    name: Identifier
+
+    def publish(self, schemas: SchemaStore, schema: TableSchema, changes: Sequence[Any]) -> bool:
+        """Return True when the server has altered the table, also where a concurrent alteration came before.
+
+        Raises StorageError when the server was not reached, NotFound, AlreadyExists and InvalidRequest when it refused
+        the request (nothing was changed in these cases), CommitStateUnknown when the answer was lost.
+        """
+        name = Identifier(self.name.database, self.name.table, schemas.paths.branch)
+        body = {"changes": rest_changes(changes)}
+        self.client.post("databases", name.database, "tables", name.object_name, body=body)
+        return True

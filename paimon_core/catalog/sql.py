@@ -22,7 +22,7 @@ from paimon_core.catalog.names import check_target, new_name
 from paimon_core.catalog.options import SQL_OPTIONS, parse_catalog_options
 from paimon_core.catalog.relocate import relocate
 from paimon_core.catalog.sql_connection import SqlConnection
-from paimon_core.catalog.sql_lock import LockedPublisher, SqlLock
+from paimon_core.catalog.sql_lock import LockedPublisher, SqlLock, SqlSchemaPublisher
 from paimon_core.catalog.sql_names import SqlNames, table_properties
 from paimon_core.catalog.table_removal import has_drop_mark, is_interrupted_drop, mark_dropped, remove_files
 from paimon_core.catalog.warehouse_tables import TableLocations, no_database, no_table, not_empty
@@ -148,7 +148,7 @@ class SqlCatalog(Catalog):
                 "(call drop_table)",
                 table=name,
             )
-        return self._places.open(found, schema, self._publisher(main))
+        return self._places.open(found, schema, self._publisher(main), SqlSchemaPublisher(self.lock, main))
 
     def _create_table(self, identifier: Identifier, schema: TableSchema, ignore_if_exists: bool) -> Table:
         """Create the schema file, then add the name."""
@@ -162,7 +162,8 @@ class SqlCatalog(Catalog):
                 self._check_no_view(identifier)
                 first = self._first_schema(context)
                 self.names.add(identifier, first)
-                return self._places.open(identifier, first, self._publisher(identifier))
+                schemas = SqlSchemaPublisher(self.lock, identifier)
+                return self._places.open(identifier, first, self._publisher(identifier), schemas)
         if ignore_if_exists:
             return self.table(str(identifier))
         is_half = has_drop_mark(self.storage, self._places.root(identifier))

@@ -1,4 +1,4 @@
-"""SqlLock: the lock of Paimon's JDBC catalog, one row for each table, and the publisher that uses it (format 14.8).
+"""SqlLock: the lock of Paimon's JDBC catalog, one row for each table, and the publishers that use it (format 14.8).
 
 A lock is valid for as long as its owner was prepared to wait for it. A writer that is paused for longer can lose the
 lock. So the lock only protects against writers that do not create snapshots exclusively; the publisher does, in
@@ -9,18 +9,22 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.exc import IntegrityError
 
 from paimon_core.catalog.identifier import Identifier
 from paimon_core.catalog.sql_connection import SQLITE, SqlConnection
-from paimon_core.catalog.sql_names import LOCKS, SqlNames
+from paimon_core.catalog.sql_names import LOCKS, SqlNames, table_properties
 from paimon_core.errors import InvalidRequest, PaimonError, StorageError, TableNotFound
 from paimon_core.metadata.snapshot import Snapshot
+from paimon_core.metadata.stores.schema_store import SchemaPublisher, SchemaStore
 from paimon_core.metadata.stores.snapshot_store import Publisher
+from paimon_core.schema import TableSchema
+from paimon_core.storage.paths import MAIN
 from paimon_core.storage.storage import Storage
 
 FIRST_PAUSE_MILLIS = 10
@@ -124,3 +128,33 @@ class LockedPublisher(Publisher):
                     table=str(self.name),
                 )
             return self.storage.create_exclusive(path, snapshot.to_json().encode())
+
+
+@dataclass(frozen=True)
+class SqlSchemaPublisher(SchemaPublisher):
+    """Creates schema files under the table's lock, and updates the properties of the table in the database."""
+
+    lock: SqlLock
+    name: Identifier
+
+    def publish(self, schemas: SchemaStore, schema: TableSchema, changes: Sequence[Any]) -> bool:
+        """Return True when the file was created, False when a concurrent writer has used the id.
+
+        After an interruption the properties may be older than the schema; the next alteration updates them. Raises
+        StorageError when the lock was not free in time, TableNotFound when the table was renamed or dropped (no file
+        was created in these cases), CommitStateUnknown.
+        """
+        names = SqlNames(self.lock.connection, self.lock.key)
+        if schemas.paths.branch == MAIN:
+            table_properties(schema)
+        with self.lock.held(self.name):
+            if not names.has(self.name):
+                raise TableNotFound(
+                    f"table {self.name} was renamed or dropped by another process: nothing was changed",
+                    table=str(self.name),
+                )
+            if not schemas.publish(schema):
+                return False
+            if schemas.paths.branch == MAIN:
+                names.replace_properties(self.name, schema)
+            return True

@@ -143,18 +143,32 @@ class SqlNames:
 
     def add(self, name: Identifier, schema: TableSchema) -> None:
         """Add a table with its options and keys as properties; raises AlreadyExists."""
-        row = {"catalog_key": self.key, "database_name": name.database, "table_name": name.table}
-        properties = [
-            {**row, "property_key": key, "property_value": value} for key, value in table_properties(schema).items()
-        ]
+        properties = self._properties(name, schema)
         try:
             with self.connection.transaction() as connection:
-                connection.execute(sa.insert(TABLES), [row])
-                connection.execute(sa.delete(TABLE_PROPERTIES).where(*self._at(TABLE_PROPERTIES, name)))
-                if properties:
-                    connection.execute(sa.insert(TABLE_PROPERTIES), properties)
+                connection.execute(sa.insert(TABLES), [self._row(name)])
+                self._replace(connection, name, properties)
         except IntegrityError:
             raise AlreadyExists(f"table {name} already exists", table=str(name)) from None
+
+    def replace_properties(self, name: Identifier, schema: TableSchema) -> None:
+        """Replace the properties of a table by the options and keys of its new schema."""
+        properties = self._properties(name, schema)
+        with self.connection.transaction() as connection:
+            self._replace(connection, name, properties)
+
+    def _row(self, name: Identifier) -> dict[str, str]:
+        return {"catalog_key": self.key, "database_name": name.database, "table_name": name.table}
+
+    def _properties(self, name: Identifier, schema: TableSchema) -> list[dict[str, str]]:
+        row = self._row(name)
+        found = table_properties(schema).items()
+        return [{**row, "property_key": key, "property_value": value} for key, value in found]
+
+    def _replace(self, connection: sa.Connection, name: Identifier, properties: list[dict[str, str]]) -> None:
+        connection.execute(sa.delete(TABLE_PROPERTIES).where(*self._at(TABLE_PROPERTIES, name)))
+        if properties:
+            connection.execute(sa.insert(TABLE_PROPERTIES), properties)
 
     def remove(self, name: Identifier) -> bool:
         """Delete a table's rows; return False when there were none."""

@@ -10,7 +10,7 @@ from paimon_core.errors import CorruptTable, DatabaseNotFound, InvalidRequest, T
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.stores.branch_store import BranchStore
 from paimon_core.metadata.stores.manifest_store import ManifestCache
-from paimon_core.metadata.stores.schema_store import SchemaStore
+from paimon_core.metadata.stores.schema_store import SchemaPublisher, SchemaStore
 from paimon_core.metadata.stores.snapshot_store import Publisher
 from paimon_core.schema import TableSchema
 from paimon_core.storage.fsspec_storage import confined
@@ -43,14 +43,33 @@ class TableLocations:
             return False
         return bool(self.schemas(name).ids())
 
-    def context(self, name: Identifier, schema: TableSchema, publisher: Publisher | None = None) -> TableContext:
+    def context(
+        self,
+        name: Identifier,
+        schema: TableSchema,
+        publisher: Publisher | None = None,
+        schema_publisher: SchemaPublisher | None = None,
+    ) -> TableContext:
         """Return the context of the table's main branch with one of its schemas."""
-        base = f"{name.database}.{name.table}"
-        return TableContext.of(base, self.storage, self.root(name), schema, self.manifests, publisher=publisher)
+        return TableContext.of(
+            f"{name.database}.{name.table}",
+            self.storage,
+            self.root(name),
+            schema,
+            self.manifests,
+            publisher=publisher,
+            schema_publisher=schema_publisher,
+        )
 
-    def open(self, name: Identifier, schema: TableSchema, publisher: Publisher | None = None) -> Table:
+    def open(
+        self,
+        name: Identifier,
+        schema: TableSchema,
+        publisher: Publisher | None = None,
+        schema_publisher: SchemaPublisher | None = None,
+    ) -> Table:
         """Return the table, or its branch; raises BranchNotFound."""
-        context = self.context(name, schema, publisher)
+        context = self.context(name, schema, publisher, schema_publisher)
         return Table(context if name.branch == MAIN else context.on_branch(name.branch))
 
 

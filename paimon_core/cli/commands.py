@@ -24,6 +24,14 @@ def parser() -> argparse.ArgumentParser:
         found, "fsck", "check the invariants of a table and all of its branches", read_commands.fsck, branch=False
     )
     check.add_argument("--deep", action="store_true", help="also read all rows")
+    alter = _add(found, "alter", "change columns, comments and options of a table", write_commands.alter)
+    alter.add_argument(
+        "change",
+        nargs="+",
+        metavar="CHANGE",
+        help="such as 'ADD COLUMN note STRING AFTER id', 'RENAME COLUMN a TO b', \"SET ('write-only' = 'true')\"; "
+        "all changes apply, or none",
+    )
     _add_tags(found)
     _add_branches(found)
     _add_expiry(found)

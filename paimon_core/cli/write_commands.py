@@ -17,6 +17,18 @@ if TYPE_CHECKING:
     from paimon_core.table.table import Table
 
 
+def alter(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:
+    """Change columns, comments and options of a table."""
+    table = table_of(catalog, args)
+    altered = table.alter(*args.change)
+    if altered.schema.id == table.schema.id:
+        out.say(f"nothing to change: schema {altered.schema.id}", {"schema": altered.schema.id})
+    else:
+        columns = ", ".join(f"{f.name} {f.type}" for f in altered.schema.fields)
+        out.say(f"schema {altered.schema.id}: {columns}", {"schema": altered.schema.id})
+    return 0
+
+
 def create_tag(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:
     """Create a tag for a snapshot."""
     tag = table_of(catalog, args).tags.create(

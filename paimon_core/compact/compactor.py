@@ -29,6 +29,7 @@ from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.data_file import DataFile, FileSource
 from paimon_core.metadata.latest_snapshot import latest_entries
+from paimon_core.metadata.table_identity import refreshed
 from paimon_core.parallel_work import run_parallel
 from paimon_core.read.bucket_reader import BucketReader
 
@@ -36,10 +37,13 @@ from paimon_core.read.bucket_reader import BucketReader
 def run_task(context: TableContext, task: CompactionTask) -> CommitMessage:
     """Run ``task`` and return its message; on an error, every file that it has written is deleted.
 
-    Raises CommitConflict when a concurrent commit has removed its input files since it was planned and expiry has
-    deleted them.
+    Files of a newer schema than that of ``context`` are written with the table's latest schema, so that no column of
+    them is lost. Raises CommitConflict when a concurrent commit has removed its input files since it was planned and
+    expiry has deleted them.
     """
     changelog: list[DataFile] = []
+    if any(f.schema_id > context.schema.id for f in (*task.unit.files, *task.higher)):
+        context = refreshed(context)
     try:
         if isinstance(task.unit, AppendUnit):
             before, after = rewrite_append(context, task.partition, task.bucket, task.unit)

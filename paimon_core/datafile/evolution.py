@@ -12,7 +12,8 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from paimon_core.datafile.casts import Cast, check_cast, from_stored, is_dictionary_of, is_stored_as
+from paimon_core.datafile.casts import Cast, check_cast
+from paimon_core.datafile.stored_types import from_stored, is_dictionary_of, is_stored_as
 from paimon_core.errors import CorruptTable, UnsupportedFeature
 from paimon_core.schema import KEY_FIELD_ID_START, KEY_PREFIX, DataField, TableSchema
 from paimon_core.types import DataType
@@ -90,7 +91,11 @@ def _source(
     if len(found.get_all_field_indices(name)) > 1:
         raise CorruptTable(f"{path} has column {name!r} twice", path=path, column=name)
     held = found.field(name).type
-    if not is_stored_as(held, stored.type):
+    try:
+        fits = is_stored_as(held, stored.type)
+    except UnsupportedFeature as error:
+        raise UnsupportedFeature(f"{path}: column {name!r}: {error}", path=path, column=name) from None
+    if not fits:
         raise CorruptTable(f"{path}: column {name!r} is stored as {held}, not {stored.type}", path=path, column=name)
     return Source(wanted, name, stored.type, cast)
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import pyarrow as pa
 
 from paimon_core.schema import DataField
-from paimon_core.types import NESTED_ROOTS, DataType, TypeRoot
+from paimon_core.types import NESTED_ROOTS, STRUCT_ROOTS, DataType, TypeRoot
 
 Leaf = Callable[[DataType], pa.DataType]
 
@@ -28,7 +28,7 @@ def numbered_schema(fields: Sequence[DataField], key: bytes, leaf: Leaf) -> pa.S
         """Return the Arrow type; elements, keys and values have ids computed from the column's id and the depth."""
         if dtype.root not in NESTED_ROOTS:
             return leaf(dtype)
-        if dtype.root is TypeRoot.ROW:
+        if dtype.root in STRUCT_ROOTS:
             return pa.struct([column(c.name, c.type, c.id) for c in dtype.children])
         inner = [
             pa.field(c.name, stored(c.type, field_id, depth + 1), nullable=c.type.nullable) for c in dtype.children

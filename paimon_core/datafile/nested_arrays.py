@@ -95,8 +95,8 @@ def _some_value(kind: pa.DataType) -> Any:
         return {f.name: _some_value(f.type) for f in kind}
     if pa.types.is_nested(kind):
         return []
-    if pa.types.is_binary(kind):
-        return b""
+    if pa.types.is_fixed_size_binary(kind) or pa.types.is_binary(kind):
+        return b"" if pa.types.is_binary(kind) else bytes(kind.byte_width)
     if pa.types.is_boolean(kind):
         return False
     return "" if pa.types.is_string(kind) else 0

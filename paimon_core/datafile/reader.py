@@ -111,7 +111,7 @@ def _with_types(schema: pa.Schema, arrays: Sequence[pa.Array]) -> pa.Schema:
 
 def _is_as_stored(source: Source, found: pa.Schema) -> bool:
     """Whether an expression can be applied to the file's own column, whose statistics then prune row groups."""
-    if source.column != source.wanted.name:
+    if source.column != source.wanted.name or source.cast is not None:
         return False
     return bool(found.field(source.column).type == source.wanted.type.to_arrow())
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from paimon_core.errors import PaimonError, UnsupportedFeature
 from paimon_core.fsck.check_context import CheckRun
 from paimon_core.fsck.finding import Level
@@ -11,7 +13,8 @@ from paimon_core.fsck.live_files import LiveFiles
 from paimon_core.fsck.row_fingerprints import state_of
 from paimon_core.fsck.snapshot_chain import Step
 from paimon_core.lsm.lookup import holds_states
-from paimon_core.metadata.manifest import FileKind
+from paimon_core.metadata.context import TableContext
+from paimon_core.metadata.manifest import FileKind, ManifestEntry
 from paimon_core.metadata.snapshot import CommitKind
 from paimon_core.options import COMBINING_ENGINES
 
@@ -24,7 +27,6 @@ def check_compaction(run: CheckRun, step: Step) -> None:
     if reason := _incomparable(run, step):
         collector.skip("I11", reason)
         return
-    fields = context.schema.fields
     for place in {(e.partition, e.bucket) for e in step.delta}:
         after = step.files.buckets.get(place, {})
         changes = [e for e in step.delta if (e.partition, e.bucket) == place]
@@ -33,7 +35,9 @@ def check_compaction(run: CheckRun, step: Step) -> None:
             if entry.kind is FileKind.ADD:
                 before.pop(entry.identity, None)
         try:
-            states = [state_of(context, [(place, entries.values())], fields) for entries in (before, after)]
+            then = _context_of(context, changes)
+            fields = then.schema.fields
+            states = [state_of(then, [(place, entries.values())], fields) for entries in (before, after)]
         except UnsupportedFeature as error:
             collector.skip("I11", str(error))
             continue
@@ -55,6 +59,15 @@ def check_compaction(run: CheckRun, step: Step) -> None:
                 # Engines that combine values may give another result when they combine in other steps (format 9.4).
                 level=Level.INFO if combines else Level.ERROR,
             )
+
+
+def _context_of(context: TableContext, changes: Sequence[ManifestEntry]) -> TableContext:
+    """Return the table with the schema that the compaction wrote: through a later one, two casts may give other values.
+
+    Raises CorruptTable when the schema cannot be read.
+    """
+    written = max((e.file.schema_id for e in changes if e.kind is FileKind.ADD), default=context.schema.id)
+    return context.with_schema(context.schemas.read(written))
 
 
 def _incomparable(run: CheckRun, step: Step) -> str | None:

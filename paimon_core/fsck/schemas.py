@@ -74,7 +74,7 @@ def _field_ids(schema: TableSchema) -> Iterator[tuple[int, str]]:
 
 
 def _nested(dtype: DataType) -> Iterator[tuple[int, str]]:
-    for child in dtype.children:
+    for child in dtype.listed:
         if dtype.root is TypeRoot.ROW:
             yield child.id, child.name
         yield from _nested(child.type)

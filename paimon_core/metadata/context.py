@@ -15,7 +15,7 @@ from paimon_core.metadata.stores.branch_store import BranchStore
 from paimon_core.metadata.stores.changelog_store import ChangelogStore
 from paimon_core.metadata.stores.consumer_store import ConsumerStore
 from paimon_core.metadata.stores.manifest_store import ManifestCache, ManifestStore
-from paimon_core.metadata.stores.schema_store import SchemaStore
+from paimon_core.metadata.stores.schema_store import SchemaPublisher, SchemaStore
 from paimon_core.metadata.stores.snapshot_store import Publisher, SnapshotStore
 from paimon_core.metadata.stores.tag_store import TagStore
 from paimon_core.options import TableOptions
@@ -55,11 +55,13 @@ class TableContext:
         *,
         branch: str = MAIN,
         publisher: Publisher | None = None,
+        schema_publisher: SchemaPublisher | None = None,
     ) -> TableContext:
         """Return the context of the table ``name`` at ``root`` with its current schema.
 
         ``cache`` is shared between tables. ``branch`` is the branch to read and write. ``publisher`` creates the
-        snapshots, see ``SnapshotStore``. Raises UnsupportedFeature for an option that could change what a read returns.
+        snapshots, see ``SnapshotStore``, and ``schema_publisher`` the later schemas. Raises UnsupportedFeature for an
+        option that could change what a read returns.
         """
         paths, storage = TablePaths(root, branch), confined(storage, root)
         options = opened_options(schema, table=name)
@@ -72,7 +74,7 @@ class TableContext:
             schema=schema,
             options=options,
             snapshots=SnapshotStore(storage, paths, publisher),
-            schemas=SchemaStore(storage, paths),
+            schemas=SchemaStore(storage, paths, schema_publisher),
             manifests=ManifestStore(storage, paths, types, options["manifest.compression"], cache),
             tags=TagStore(storage, paths),
             changelogs=ChangelogStore(storage, paths),
@@ -81,8 +83,10 @@ class TableContext:
         )
 
     def with_schema(self, schema: TableSchema) -> TableContext:
-        """Return the same table with another of its schemas, for time travel."""
-        return replace(self, schema=schema)
+        """Return the same table with another of its schemas and the options of that, which name its columns."""
+        if schema == self.schema:
+            return self
+        return replace(self, schema=schema, options=opened_options(schema, table=self.name))
 
     @property
     def branch(self) -> str:
@@ -121,6 +125,7 @@ class TableContext:
             self.manifests.cache,
             branch=self.branch,
             publisher=self.snapshots.publisher,
+            schema_publisher=self.schemas.publisher,
         )
 
     def partition_path(self, partition: bytes) -> str:

@@ -313,6 +313,23 @@ _EXPIRY = (
         "how a partition is marked as done; success-file: a file _SUCCESS in its directory",
     ),
 )
+_SCHEMA = (
+    Option(
+        "alter-column-null-to-not-null.disabled", parse_bool, True, "refuse to make a column NOT NULL that allows null"
+    ),
+    Option("disable-explicit-type-casting", parse_bool, False, "allow only changes of a type that lose nothing"),
+    Option(
+        "add-column-before-partition", parse_bool, False, "a new column without a position goes before partition keys"
+    ),
+    Option("write.merge-schema", parse_bool, False, "a write adds the columns of its data that the table lacks"),
+    Option("write.merge-schema.type-widening", parse_bool, False, "with write.merge-schema: a write also widens types"),
+    Option(
+        "write.merge-schema.explicit-cast",
+        parse_bool,
+        False,
+        "with write.merge-schema.type-widening: a write may also change types in ways that lose information",
+    ),
+)
 SUPPORTED: dict[str, Option] = {
     o.key: o
     for o in (
@@ -326,5 +343,6 @@ SUPPORTED: dict[str, Option] = {
         *_COMMIT_SAFETY,
         *_TAGS,
         *_EXPIRY,
+        *_SCHEMA,
     )
 }

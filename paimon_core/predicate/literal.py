@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import base64
 import math
-import re
 from collections.abc import Mapping
 from datetime import date, datetime, time
 from decimal import ROUND_FLOOR, Context, Decimal
@@ -20,15 +19,12 @@ import numpy as np
 from paimon_core.errors import InvalidRequest, SchemaMismatch
 from paimon_core.schema import DataField
 from paimon_core.types import BINARY_ROOTS, STRING_ROOTS, TypeRoot
+from paimon_core.types.time_text import date_and_nanos, nanos_of_day
 
 Literal = bool | int | float | str | bytes | Decimal | date | time | datetime
 
 _INTEGER_BITS = {TypeRoot.TINYINT: 8, TypeRoot.SMALLINT: 16, TypeRoot.INT: 32, TypeRoot.BIGINT: 64}
 _NANOS = {"ms": 1_000_000, "us": 1_000, "ns": 1}
-_EPOCH_DAY = date(1970, 1, 1).toordinal()
-_CLOCK = r"(\d\d:\d\d(?::\d\d)?)(?:[.,](\d{1,9}))?"
-_TIME = re.compile(_CLOCK)
-_DATETIME = re.compile(rf"(\d{{4}}-\d\d-\d\d)(?:[T ]{_CLOCK}\s*(Z|[+-]\d\d:?\d\d(?::?\d\d)?)?)?")
 
 
 def plain_literal(value: Any) -> Literal:
@@ -74,14 +70,14 @@ def storage_value(value: Literal, field: DataField) -> tuple[Any, bool]:
         if root is TypeRoot.DECIMAL and isinstance(value, int | Decimal) and not isinstance(value, bool):
             return _decimal(Decimal(value), kind.precision, kind.scale)
         if root is TypeRoot.DATE and isinstance(value, str | date):
-            day, nanos, zone = _date_and_nanos(value)
+            day, nanos, zone = date_and_nanos(value)
             if zone is None:
                 return day, nanos == 0
         if root is TypeRoot.TIME and isinstance(value, str | time):
-            millis, rest = divmod(_nanos_of_day(value), 1_000_000)
+            millis, rest = divmod(nanos_of_day(value), 1_000_000)
             return millis, rest == 0
         if root in (TypeRoot.TIMESTAMP, TypeRoot.TIMESTAMP_LTZ) and isinstance(value, str | date):
-            day, nanos, zone = _date_and_nanos(value)
+            day, nanos, zone = date_and_nanos(value)
             if (zone is not None) == (root is TypeRoot.TIMESTAMP_LTZ):
                 total = day * 86_400_000_000_000 + nanos - (zone or 0)
                 units, rest = divmod(total, _NANOS[kind.timestamp_unit])
@@ -125,35 +121,6 @@ def _decimal(value: Decimal, precision: int, scale: int) -> tuple[Decimal, bool]
     if floor != 0 and floor.adjusted() >= precision - scale:
         raise ValueError("is outside its range")
     return floor, floor == value
-
-
-def _nanos(clock: str | None, fraction: str | None) -> int:
-    if clock is None:
-        return 0
-    at = time.fromisoformat(clock)
-    seconds = (at.hour * 60 + at.minute) * 60 + at.second
-    return seconds * 1_000_000_000 + int((fraction or "").ljust(9, "0"))
-
-
-def _nanos_of_day(value: str | time) -> int:
-    found = _TIME.fullmatch(value if isinstance(value, str) else value.isoformat())
-    if found is None:
-        raise ValueError("is not a time without zone such as '12:30:00.5'")
-    return _nanos(found.group(1), found.group(2))
-
-
-def _date_and_nanos(value: str | date) -> tuple[int, int, int | None]:
-    """Return days since 1970-01-01, nanoseconds of that day, and the zone's offset in nanoseconds (None: no zone)."""
-    found = _DATETIME.fullmatch(value if isinstance(value, str) else value.isoformat())
-    if found is None:
-        raise ValueError("is not a date such as '2026-05-01' or a time such as '2026-05-01T12:30:00.5'")
-    day, clock, fraction, zone = found.groups()
-    offset = None
-    if zone is not None:
-        delta = datetime.fromisoformat("1970-01-01T00:00:00" + zone).utcoffset()
-        assert delta is not None
-        offset = int(delta.total_seconds()) * 1_000_000_000
-    return date.fromisoformat(day).toordinal() - _EPOCH_DAY, _nanos(clock, fraction), offset
 
 
 def literal_to_json(value: Literal) -> Any:

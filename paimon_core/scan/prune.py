@@ -21,10 +21,18 @@ from paimon_core.metadata.manifest import ManifestEntry, ManifestFile
 from paimon_core.options import TableOptions
 from paimon_core.predicate import BoundPredicate, Predicate
 from paimon_core.schema import DataField, TableSchema
-from paimon_core.types import DataType
+from paimon_core.types import BINARY_ROOTS, STRING_ROOTS, DataType, TypeRoot
 
 MAX_HASHED_KEYS = 10_000
 """The largest number of combinations of bucket key values for which buckets are pruned."""
+
+_WIDER = {
+    TypeRoot.TINYINT: {TypeRoot.SMALLINT, TypeRoot.INT, TypeRoot.BIGINT},
+    TypeRoot.SMALLINT: {TypeRoot.INT, TypeRoot.BIGINT},
+    TypeRoot.INT: {TypeRoot.BIGINT},
+    TypeRoot.FLOAT: {TypeRoot.DOUBLE},
+}
+"""The types to which a value is cast without a change."""
 
 Schemas = Callable[[int], TableSchema]
 Bounds = dict[str, tuple[Any, Any, int | None]]
@@ -244,7 +252,7 @@ class _Cover:
     """Maps the value statistics of the files of one schema to the columns of a filter (format 2.4)."""
 
     row: StatsRow
-    """The columns with the same id and type, under their current names."""
+    """The columns with the same id, and a type whose cast keeps the bounds, under their current names."""
     absent: tuple[str, ...]
     """The current names of columns that the schema did not have yet: all their values are null."""
 
@@ -258,7 +266,9 @@ def _cover(schema: TableSchema, old: TableSchema, names: tuple[str, ...] | None,
     asked = {f.id: f for f in schema.fields if f.name in columns}
     known = {f.id for f in old.fields}
     wanted = tuple(
-        (at, asked[f.id].name) for at, f in enumerate(covered) if f.id in asked and _same_type(f.type, asked[f.id].type)
+        (at, asked[f.id].name)
+        for at, f in enumerate(covered)
+        if f.id in asked and _keeps_bounds(f.type, asked[f.id].type)
     )
     row = StatsRow(len(covered), wanted, row_decoder(tuple(f.type for f in covered)))
     return _Cover(row, tuple(f.name for f in asked.values() if f.id not in known))
@@ -266,3 +276,17 @@ def _cover(schema: TableSchema, old: TableSchema, names: tuple[str, ...] | None,
 
 def _same_type(a: DataType, b: DataType) -> bool:
     return a.with_nullable(True) == b.with_nullable(True)
+
+
+def _keeps_bounds(old: DataType, new: DataType) -> bool:
+    """Whether the cast between the types changes no value, so that the bounds before the cast are those after it."""
+    if _same_type(old, new):
+        return True
+    if old.root in _WIDER:
+        return new.root in _WIDER[old.root]
+    if old.root is TypeRoot.DECIMAL and new.root is TypeRoot.DECIMAL:
+        return old.scale == new.scale and old.precision < new.precision
+    if new.root in (TypeRoot.VARCHAR, TypeRoot.VARBINARY):
+        family = STRING_ROOTS if new.root is TypeRoot.VARCHAR else BINARY_ROOTS
+        return old.root in family and old.length <= new.length
+    return False

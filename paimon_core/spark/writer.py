@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import IntegerType, StructField, StructType
 
-from paimon_core.arrow import conform, gather
+from paimon_core.arrow import gather
 from paimon_core.commit.overwrite import Overwrite
 from paimon_core.errors import InvalidRequest, SchemaMismatch
 from paimon_core.metadata.commit_message import CommitMessage
@@ -26,6 +26,7 @@ from paimon_core.spark.reference import TableReference
 from paimon_core.table.commit_request import CommitRequest
 from paimon_core.table.table import Table
 from paimon_core.write.bucketing import assign_buckets
+from paimon_core.write.default_values import conform_with_defaults
 from paimon_core.write.table_writer import TableWriter
 
 _ROUTE = "__paimon_route"
@@ -156,10 +157,10 @@ def _routed_by_arrow(df: DataFrame, table: Table, spread: object, tasks: int) ->
         for batch in batches:
             valid = np.ones(len(batch), bool)
             for field in fields:
-                if not field.type.nullable:
+                if not field.type.nullable and field.default is None:
                     valid &= np.asarray(batch[field.name].is_valid().to_numpy(zero_copy_only=False))
             buckets = np.zeros(len(batch), np.int32)  # the writer refuses the others
-            key_rows = conform(batch.select(keys).filter(pa.array(valid)), fields)
+            key_rows = conform_with_defaults(batch.select(keys).filter(pa.array(valid)), fields)
             buckets[valid] = assign_buckets(key_rows, context)
             yield batch.append_column(_BUCKET, pa.array(buckets))
 

@@ -8,8 +8,12 @@ from __future__ import annotations
 import datetime
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Self
 
+from paimon_core.alter.alter_table import alter_table
+from paimon_core.alter.changes import SchemaChange
+from paimon_core.alter.text import parse_changes
 from paimon_core.compact.compactor import run_task, run_tasks
 from paimon_core.compact.task import CompactionTask
 from paimon_core.maintain.expiry.configured import expire_retained
@@ -38,6 +42,27 @@ class Table(TableWrites):
     >>> orders.write([{"id": 1, "price": 9.5}])  # doctest: +SKIP
     >>> orders.scan(where=col("price") > 5).to_arrow()  # doctest: +SKIP
     """
+
+    # -- schema
+
+    def alter(self, *changes: SchemaChange | str) -> Self:
+        """Change columns, comments and options; return the table at its new schema (format 2.3).
+
+        A change is a value of ``paimon_core.alter``, or a text (``alter.text``), which may state several:
+
+        >>> orders = orders.alter(AddColumn("note", "STRING", after="id"), SetOption("write-only", "true"))
+        ... # doctest: +SKIP
+        >>> orders = orders.alter("RENAME COLUMN note TO remark, ALTER COLUMN price TYPE DOUBLE")  # doctest: +SKIP
+
+        All changes apply, or none. Existing files are not rewritten: columns are found by field id, a new column is
+        null in old rows, also if it has a default, and values are cast when they are read. Concurrent alterations all
+        apply, or fail when they exclude each other. Other handles of the table, and writers that have started, keep
+        their schema and commit as before. Raises InvalidRequest, which names the column and the rule, InvalidOption,
+        TableNotFound, CommitConflict and CommitStateUnknown.
+        """
+        self._check_latest("alter")
+        values = [v for c in changes for v in (parse_changes(c) if isinstance(c, str) else [c])]
+        return replace(self, context=alter_table(self.context, values))
 
     # -- maintenance
 

@@ -12,6 +12,7 @@ import pyarrow as pa
 from paimon_core.errors import InvalidRequest
 from paimon_core.metadata import time_travel
 from paimon_core.metadata.context import TableContext
+from paimon_core.metadata.microseconds import in_microseconds
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.metadata.table_identity import check_same_table, refreshed, same_table, within_same_table
 from paimon_core.options import TableOptions
@@ -41,8 +42,12 @@ class TableView:
 
     @property
     def arrow_schema(self) -> pa.Schema:
-        """The columns as an Arrow schema."""
-        return self.context.schema.arrow
+        """The columns as an Arrow schema.
+
+        Its metadata contain the exact types, field ids, comments and defaults: a table that ``create_table`` makes from
+        it has the same columns.
+        """
+        return pa.schema([f.annotated for f in self.context.schema.fields])
 
     @property
     def options(self) -> TableOptions:
@@ -71,10 +76,21 @@ class TableView:
         return self.pinned or self.context.snapshots.latest()
 
     def scan(
-        self, columns: Sequence[str] | None = None, where: Predicate | None = None, limit: int | None = None
+        self,
+        columns: Sequence[str] | None = None,
+        where: Predicate | None = None,
+        limit: int | None = None,
+        *,
+        timestamps_in_micros: bool = False,
     ) -> Scan:
-        """Describe a read, which runs later; raises SchemaMismatch for unknown columns or literals of a wrong type."""
-        return new_scan(self.context, self._position(), columns, where, limit, pinned=self.pinned is not None)
+        """Describe a read, which runs later; raises SchemaMismatch for unknown columns or literals of a wrong type.
+
+        A TIMESTAMP of 7 to 9 digits is returned in nanoseconds, which cover the years 1677 to 2262; for other years the
+        read raises UnsupportedFeature. With ``timestamps_in_micros`` such columns, except for keys and sequence fields,
+        are cut to microseconds, also for ``where``, and all years are read.
+        """
+        context = in_microseconds(self.context) if timestamps_in_micros else self.context
+        return new_scan(context, self._position(), columns, where, limit, pinned=self.pinned is not None)
 
     def changes(
         self,

@@ -23,6 +23,7 @@ from paimon_core.scan.partitions import partitions_with_matches
 from paimon_core.table.after_commit import maintain
 from paimon_core.table.analysis import analyze
 from paimon_core.table.commit_request import CommitRequest
+from paimon_core.table.merged_write import MergeSchema, merged_with
 from paimon_core.table.message_check import check_messages
 from paimon_core.table.overwrite_target import overwrite_target
 from paimon_core.table.prepared import Prepared, check_not_committed, prepare
@@ -48,21 +49,29 @@ class TableWrites(TableView):
         identifier: int | None = None,
         properties: Mapping[str, str] | None = None,
         watermark: int | None = None,
+        merge_schema: MergeSchema = None,
     ) -> Snapshot | None:
         """Add rows in one commit (with a primary key: upsert by key); None when there was nothing to commit.
 
+        ``data`` has an Arrow stream or consists of dicts: ``TableWriter.write`` describes its forms and errors.
         ``kinds``: the name of a column, or a column, of "+I", "-U", "+U", "-D". With ``user`` and ``identifier`` a
         repeated call commits exactly once, as long as the snapshot has not expired. ``watermark``: epoch milliseconds
         up to which the rows are complete. Afterwards, unless the table is ``write-only``, the written buckets are
         compacted and snapshots expire, as the options require.
+
+        ``merge_schema=True`` first adds the columns that the table lacks, "widen" also widens types (default: the
+        options ``write.merge-schema`` and ``write.merge-schema.type-widening``). The table is altered before the commit
+        and stays so when the commit fails. This handle keeps its schema: ``refresh`` returns one with the new columns.
         """
         self._check_latest("write")
         request = CommitRequest.of(self.context, user, identifier, properties, watermark)
         if (committed_snapshot := request.committed_snapshot()) is not None:
             return self.settle(committed_snapshot)
-        with TableWriter(self.context) as writer:
+        context, data = merged_with(self.context, data, kinds, merge_schema)
+        request = replace(request, context=context)
+        with TableWriter(context) as writer:
             writer.write(data, kinds)
-            return self.complete(request, writer.flush())
+            return replace(self, context=context).complete(request, writer.flush())
 
     def writer(self) -> TableWriter:
         """Return a writer that turns batches into commit messages, which ``commit`` commits."""
@@ -123,8 +132,9 @@ class TableWrites(TableView):
         identifier: int | None = None,
         properties: Mapping[str, str] | None = None,
         watermark: int | None = None,
+        merge_schema: MergeSchema = None,
     ) -> Snapshot | None:
-        """Replace rows by ``data`` in one commit.
+        """Replace rows by ``data`` in one commit; ``merge_schema`` as in ``write``.
 
         Without ``where`` it replaces the partitions that occur in the data, or the whole table when it has no
         partitions or ``dynamic-partition-overwrite`` is off. With ``where``, on partition columns only, it replaces the
@@ -135,9 +145,11 @@ class TableWrites(TableView):
         target = self.overwrite_spec(where)
         if (committed_snapshot := request.committed_snapshot()) is not None:
             return self.settle(committed_snapshot)
-        with TableWriter(self.context, ignore_existing=True) as writer:
+        context, data = merged_with(self.context, data, None, merge_schema)
+        request = replace(request, context=context)
+        with TableWriter(context, ignore_existing=True) as writer:
             writer.write(data)
-            return self.complete(request, writer.flush(), target)
+            return replace(self, context=context).complete(request, writer.flush(), target)
 
     def overwrite_spec(self, where: Predicate | None = None) -> Overwrite:
         """Return what an overwrite replaces, for ``commit(messages, overwrite=...)``."""

@@ -16,7 +16,7 @@ from typing import Any, TypeVar, cast
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from paimon_core.arrow import GATHER_BYTES, conform, gather, one_nan, open_stream
+from paimon_core.arrow import GATHER_BYTES, one_nan, read_tables
 from paimon_core.errors import InvalidRequest, SchemaMismatch, StorageError
 from paimon_core.lsm.engines.engine_choice import merge_engine
 from paimon_core.metadata.commit_message import CommitMessage, Position, position_of
@@ -29,6 +29,7 @@ from paimon_core.parallel_work import run_parallel, thread_count
 from paimon_core.schema import RETRACTS, VALUE_KIND, RowKind
 from paimon_core.write.bucket_writer import AppendBucketWriter, BucketWriter, KeyedBucketWriter
 from paimon_core.write.bucketing import BucketRows, split_by_bucket
+from paimon_core.write.default_values import conform_with_defaults
 from paimon_core.write.row_kinds import kind_codes
 from paimon_core.write.spill import SpillSpace
 
@@ -73,29 +74,36 @@ class TableWriter:
         """The rows that were put into buckets, before rows with the same key are merged, or that options ignore."""
 
     def write(self, data: Any, kinds: Any = None) -> None:
-        """Add rows: any object with an Arrow stream; ``kinds`` is a column's name or a column of +I, -U, +U, -D.
+        """Add rows: any object with an Arrow stream, a LazyFrame, a list of dicts, or a generator of dicts or batches.
 
-        Raises SchemaMismatch naming the column when the data does not fit the schema; no row of that batch is written
-        then. With a ``kinds`` column (not a name), all data is read into memory at once.
+        ``kinds`` is a column's name or a column of +I, -U, +U, -D. Columns are matched by name and converted by the
+        table's schema; values in dicts may be ISO texts for dates and times, dicts for a MAP or ROW, pairs for a MAP.
+        Raises SchemaMismatch naming the column, the row, from 0, and the value when the data does not fit the schema;
+        no row of that batch is written then. With a ``kinds`` column (not a name), all data is read at once.
         """
         self._check_usable()
+        fields, first_row = self._context.schema.fields, 0
         if kinds is not None and not isinstance(kinds, str):
-            table = open_stream(data).read_all()
-            self._write(table, kind_codes(kinds, len(table), "kinds"))
+            tables = list(read_tables(data, fields))
+            codes = kind_codes(kinds, sum(map(len, tables)), "kinds")
+            for table in tables:
+                self._write(table, codes.slice(first_row, len(table)), first_row)
+                first_row += len(table)
             return
-        for batch in gather(open_stream(data), min(GATHER_BYTES, max(_LEAST_GATHERED, self._memory_bytes // 4))):
+        for batch in read_tables(data, fields, min(GATHER_BYTES, max(_LEAST_GATHERED, self._memory_bytes // 4))):
             if kinds is None:
-                self._write(batch, None)
+                self._write(batch, None, first_row)
             elif kinds not in batch.column_names:
                 raise SchemaMismatch(f"kinds names {kinds!r}, which is not a column of the data", column=kinds)
             else:
                 codes = kind_codes(batch[kinds], len(batch), f"column {kinds!r}")
                 stays = kinds in self._context.schema.by_name
-                self._write(batch if stays else batch.drop_columns([kinds]), codes)
+                self._write(batch if stays else batch.drop_columns([kinds]), codes, first_row)
+            first_row += len(batch)
 
-    def _write(self, table: pa.Table, codes: pa.Array | None) -> None:
+    def _write(self, table: pa.Table, codes: pa.Array | None, first_row: int) -> None:
         context = self._context
-        rows = conform(table, context.schema.fields)
+        rows = conform_with_defaults(table, context.schema.fields, first_row=first_row)
         if not len(rows):
             return
         rows = one_nan(rows, [*context.schema.primary_keys, *context.schema.partition_keys, *context.bucket_keys])
@@ -137,7 +145,7 @@ class TableWriter:
         if self._context.options["ignore-delete"]:
             raise InvalidRequest(f"table {self._context.name} has ignore-delete = true: deletes are not allowed")
         self._engine.check_retract({RowKind.DELETE})
-        rows = conform(rows, self._context.schema.fields)
+        rows = conform_with_defaults(rows, self._context.schema.fields)
         self._buffer(rows.append_column(VALUE_KIND, pa.repeat(pa.scalar(RowKind.DELETE, pa.int8()), len(rows))))
 
     def _check_usable(self) -> None:

@@ -14,9 +14,10 @@ import pyarrow as pa
 from paimon_core.catalog.definition import Definition
 from paimon_core.catalog.definition import check_definition as check_rules
 from paimon_core.catalog.names import new_name
-from paimon_core.errors import InvalidRequest, PaimonError
+from paimon_core.errors import InvalidRequest, PaimonError, UnsupportedFeature
 from paimon_core.metadata.context import TableContext
 from paimon_core.options import TableOptions
+from paimon_core.schema import TableSchema
 from paimon_core.storage.open import open_storage
 from paimon_core.storage.storage import Storage
 from paimon_core.types import STRING_ROOTS, DataType, TypeRoot, parse_type
@@ -40,8 +41,10 @@ _OTHER_NAMES = {
     "STRUCT": "ROW",
 }
 """Names of other systems for types of Paimon."""
-_UNKNOWN = re.compile(r"'(\w+).*' is not a data type", re.DOTALL)
+_UNKNOWN = re.compile(r": expected a data type at position \d+, not '(\w+)'")
 _DAYS = frozenset((TypeRoot.DATE, TypeRoot.TIMESTAMP, TypeRoot.TIMESTAMP_LTZ, *STRING_ROOTS))
+_NOT_LOADED = frozenset((TypeRoot.MULTISET, TypeRoot.VARIANT))
+"""Types of tables that sources do not fill."""
 _FITS = {"hour": _DAYS - {TypeRoot.DATE}, "day": _DAYS, "week": _DAYS, "month": _DAYS}
 
 
@@ -61,11 +64,7 @@ def check_definition(spec: TableSpec, file: YamlFile) -> None:
         if not types:
             TableOptions.parse(spec.table_options, table=spec.name, creating=True)
             return
-        arrow = pa.schema([(column, kind.to_arrow()) for column, kind in types.items()])
-        texts = {column: type_object(text) for column, text in spec.columns.items()}
-        asked = Definition(arrow, spec.primary_key, spec.partition_by, spec.table_options, texts, spec.comment)
-        schema = asked.to_schema(spec.name)
-        check_rules(TableContext.of(spec.name, _nowhere(), "/" + spec.name, schema))
+        check_rules(TableContext.of(spec.name, _nowhere(), "/" + spec.name, declared_schema(spec)))
     except PaimonError as error:
         key = key or _key(error, file)
         raise SettingsError(f"{file.place(key)}: {f'{key[0]}.{key[1]}: ' if len(key) == 2 else ''}{error}") from None
@@ -73,18 +72,33 @@ def check_definition(spec: TableSpec, file: YamlFile) -> None:
         raise SettingsError(f"{file.place(key)}: {error}") from None
 
 
+def declared_schema(spec: TableSpec) -> TableSchema:
+    """Return the first schema of a table with columns; raises InvalidRequest, InvalidOption, UnsupportedFeature."""
+    texts = {column: type_object(text) for column, text in spec.columns.items()}
+    arrow = pa.schema([(column, parse_type(text).to_arrow()) for column, text in texts.items()])
+    asked = Definition(arrow, spec.primary_key, spec.partition_by, spec.table_options, texts, spec.comment)
+    return asked.to_schema(spec.name)
+
+
 def column_type(text: str) -> DataType:
     """Return the Paimon type of a declared column; raises InvalidRequest, UnsupportedFeature."""
     try:
-        return parse_type(type_object(text))
+        kind = parse_type(type_object(text))
     except InvalidRequest as error:
-        if (found := _UNKNOWN.match(str(error))) is None:
+        if (found := _UNKNOWN.search(str(error))) is None:
             raise
         word = found[1].upper()
         near = f"; did you mean {_OTHER_NAMES[word]}?" if word in _OTHER_NAMES else nearest(word, _NAMES)
-        raise InvalidRequest(f"{error}{near}") from None
+        raise InvalidRequest(f"{str(error)[: found.start()]}{near}") from None
     except RecursionError:
         raise PaimonError(f"{text[:40]!r}... has too many levels of nested types") from None
+    if _has_root(kind, _NOT_LOADED):
+        raise UnsupportedFeature(f"type {text} is not supported", type=text)
+    return kind
+
+
+def _has_root(kind: DataType, roots: frozenset[TypeRoot]) -> bool:
+    return kind.root in roots or any(_has_root(child.type, roots) for child in kind.children)
 
 
 class _Mismatch(ValueError):

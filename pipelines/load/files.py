@@ -40,6 +40,11 @@ class FileLoads:
 
     def plan(self, step: LoadStep) -> PlannedLoad | Sequence[str]:
         """Return the load of the files that the ledger does not have."""
+        if step.partitions is not None and "{" not in self._source.path:
+            raise PipelineError(
+                f"{step.spec.name}: source.path {self._source.path} has no place for the partition, such as {{date}}, so "
+                f"the files of {step.partitions[0]} are not known"
+            )
         fetch_files(step.settings, step.spec, self._source, step.partitions)
         listed = source_files(step.settings, self._source, step.partitions)
         found, outside, early = split_files(step.spec, listed, datetime.now(UTC))

@@ -20,6 +20,7 @@ from paimon_core.table.view import TableView
 from pipelines.audited import Audit
 from pipelines.checks.context import CheckContext, load_records
 from pipelines.checks.run import run_checks
+from pipelines.differences import column_differences
 from pipelines.finding import Finding
 from pipelines.lake import Settings, TableSpec
 from pipelines.lake.checks import SqlCheck
@@ -68,6 +69,10 @@ def load_table(
     if reload and keys is not None and spec.write_mode == "append":
         raise PipelineError(f"{name}: reload of some partitions would append their rows again; reload the whole table")
     table = open_table(settings, name, create=True)
+    if found := column_differences(spec, table):
+        raise PipelineError(
+            f"{name} {found[0]}: `python -m pipelines apply` alters the table, or change the declaration back"
+        )
     before = state_of(table)
     for _ in range(_TRIES):
         rejects = open_rejects(settings, spec)

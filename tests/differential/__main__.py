@@ -1,13 +1,19 @@
-"""Any number of histories: ``python -m tests.differential --seeds 0:1000 [--engine NAME] [--producer NAME]``."""
+"""Any number of histories: ``python -m tests.differential --seeds 0:1000 [--engine NAME] [--producer NAME]``.
+
+With ``--alterations`` each history alters its table (20 steps), and both sides write and read the same files.
+"""
 
 from __future__ import annotations
 
 import argparse
 import tempfile
 import time
+from collections.abc import Iterator
 
+from tests.differential.evolution import evolution
 from tests.differential.histories import ENGINES, history
 from tests.differential.play import differences
+from tests.differential.play_evolution import evolution_differences
 from tests.support.oracle import Oracle
 
 CHUNK = 25
@@ -19,6 +25,7 @@ def main() -> int:
     parser.add_argument("--seeds", default="0:100", help="first:end")
     parser.add_argument("--engine", choices=list(ENGINES), help="only this merge engine")
     parser.add_argument("--producer", choices=["none", "input", "lookup", "full-compaction"], help="with a changelog")
+    parser.add_argument("--alterations", action="store_true", help="histories of alterations")
     parser.add_argument("--stop", type=int, default=3, help="stop after this many differences")
     asked = parser.parse_args()
     first, end = map(int, asked.seeds.split(":"))
@@ -27,18 +34,29 @@ def main() -> int:
     start = time.monotonic()
     try:
         for low in range(first, end, CHUNK):
-            some = [history(seed, asked.engine, asked.producer) for seed in range(low, min(low + CHUNK, end))]
+            seeds = range(low, min(low + CHUNK, end))
             with tempfile.TemporaryDirectory() as warehouse:
-                for text in differences(some, oracle, warehouse):
+                for text in (
+                    _altered(seeds, oracle, warehouse)
+                    if asked.alterations
+                    else differences([history(seed, asked.engine, asked.producer) for seed in seeds], oracle, warehouse)
+                ):
                     found += 1
                     print(text, flush=True)
-            played += len(some)
+            played += len(seeds)
             if found >= asked.stop:
                 break
     finally:
         oracle.close()
     print(f"{played} histories, {found} differ, {time.monotonic() - start:.0f} s")
     return min(found, 1)
+
+
+def _altered(seeds: range, oracle: Oracle, warehouse: str) -> Iterator[str]:
+    for seed in seeds:
+        text = evolution_differences(evolution(seed), oracle, warehouse)
+        if text is not None:
+            yield text
 
 
 raise SystemExit(main())

@@ -14,7 +14,7 @@ import paimon_core as paimon
 from paimon_core import col
 from paimon_core.datafile.orc.metadata_checks import check_metadata
 from tests.interop.test_java_both_ways import ALL, NANOS, agree, arrow_column, name_of
-from tests.interop.test_nested_types import ARROW, JAVA, JSON, ROWS
+from tests.interop.test_nested_types import ARROW, JAVA, JSON, ROWS, TYPES
 from tests.support.java_rows import json_rows
 
 SCHEMA = pa.schema([("k", pa.int32()), ("v", pa.string())])
@@ -87,7 +87,7 @@ def test_nested_columns_in_both_directions(oracle, warehouse, kind):
     catalog = new_catalog(warehouse)
     schema = pa.schema([pa.field("k", pa.int32(), nullable=False), *ARROW.items()])
     options = {**KEYED, "file.format": kind}
-    table = catalog.create_table("db.ours", schema, primary_key=["k"], options=options)
+    table = catalog.create_table("db.ours", schema, primary_key=["k"], types=TYPES, options=options)
     rows = pa.Table.from_pylist(ROWS, schema)
     table.write(rows.slice(0, 2))
     table.write(rows.slice(1))

@@ -44,8 +44,14 @@ NANOS = {
     "TIMESTAMP(9)": [1705314600123456789, -1],
     "TIMESTAMP(9) WITH LOCAL TIME ZONE": [1705314600123456789, -86400000000001],
 }
-ALL = VALUES | NANOS
-KEY_TYPES = sorted(ALL)
+ODD = {
+    "TIME(2)": [datetime.time(3, 25, 45, 670000), datetime.time(0)],
+    "TIMESTAMP(1)": [datetime.datetime(2024, 1, 15, 10, 30, 0, 100000), datetime.datetime(1960, 1, 1, 0, 0, 0, 900000)],
+    "TIMESTAMP(4)": [datetime.datetime(2024, 1, 15, 10, 30, 0, 123400), datetime.datetime(1960, 1, 1, 0, 0, 0, 100)],
+    "TIMESTAMP(5) WITH LOCAL TIME ZONE": [datetime.datetime(2024, 1, 15, 1, 1, 1, 50, tzinfo=datetime.UTC)] * 2,
+}
+ALL = VALUES | NANOS | ODD
+KEY_TYPES = sorted(VALUES | NANOS)
 
 
 def name_of(text: str) -> str:
@@ -86,7 +92,7 @@ def all_types_rows(columns: dict[str, str], keys: list[int]) -> pa.Table:
 
 
 @pytest.mark.parametrize("table_kind", ["append", "keyed"])
-@pytest.mark.parametrize("types", [VALUES, NANOS], ids=["values", "nanoseconds"])
+@pytest.mark.parametrize("types", [VALUES | ODD, NANOS], ids=["values", "nanoseconds"])
 def test_every_type_in_both_directions(oracle, warehouse, table_kind, types):
     columns = {"k": "INT"} | {name_of(t): t for t in types}
     keyed = table_kind == "keyed"

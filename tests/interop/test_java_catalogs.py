@@ -7,6 +7,7 @@ import pyarrow as pa
 import pytest
 
 import paimon_core as paimon
+from paimon_core.alter import AddColumn
 from paimon_core.catalog.identifier import Identifier
 from paimon_core.catalog.sql import SqlCatalog
 from paimon_core.table.table import Table
@@ -92,6 +93,17 @@ def test_we_use_the_tables_that_java_makes(ours, java):
     ours.drop_database("other", cascade=True)
     (_, listed) = java({"op": "create", "table": "db.t", "fields": FIELDS, "options": {}}, {"op": "list"})
     assert listed["databases"] == {"db": ["t"]}
+
+
+def test_tables_that_one_side_alters_in_the_jdbc_catalog(ours, java):
+    ours.create_database("db")
+    table = ours.create_table("db.t", SCHEMA, primary_key=["k"], options=OPTIONS)
+    table.write(pa.table({"k": [1], "v": ["ours"]}))
+    java({"op": "alter", "table": "db.t", "changes": [{"change": "rename", "name": "v", "to": "w"}]})
+    altered = table.alter("RENAME COLUMN w TO v, ADD COLUMN n INT, SET ('snapshot.num-retained.min' = '2')")
+    assert altered.schema.id == 2
+    (dump,) = java(dumped("db.t"))
+    assert dump["rows"] == [["+I", 1, "ours", None]]
 
 
 def test_java_and_we_refuse_each_others_names(ours, java):
@@ -253,6 +265,27 @@ def test_rest_commits(rest, oracle, tmp_path):
     assert rest.latest_snapshot("db.t").id == table.latest_snapshot().id == 4
     rest.rename_table("db.t", "db.u")
     assert rest.list_tables("db") == ["u"]
+
+
+def test_rest_alterations(rest, oracle, tmp_path):
+    rest.create_database("db")
+    table = rest.create_table("db.t", SCHEMA, primary_key=["k"], options=OPTIONS)
+    table.write(pa.table({"k": [1], "v": ["5"]}))
+    altered = table.alter(
+        "ADD COLUMN n DECIMAL(5, 2) DEFAULT 1.5 COMMENT 'c' AFTER k, ALTER COLUMN v TYPE INT, COMMENT 'all'",
+        AddColumn("r", pa.struct([("a", pa.int32())]), first=True),
+        "SET ('snapshot.num-retained.min' = '2'), ALTER COLUMN v COMMENT 'x', RENAME COLUMN k TO id",
+    )
+    assert altered.schema.names == ["r", "id", "n", "v"]
+    assert rest.table("db.t").schema == altered.schema
+    assert (altered.schema.comment, altered.schema.by_name["n"].default) == ("all", "1.5")
+    altered.write(pa.table({"id": [2], "v": pa.array([6], pa.int32())}))
+    (dump,) = through_rest(rest, oracle, tmp_path, dumped("db.t"))
+    assert dump["rows"] == [["+I", None, 1, None, 5], ["+I", None, 2, "1.50", 6]]
+    again = table.alter("DROP COLUMN r, ALTER COLUMN v SET DEFAULT 3, ALTER COLUMN n FIRST, DROP COMMENT")
+    assert again.schema.names == ["n", "id", "v"]
+    with pytest.raises(paimon.InvalidRequest, match="no column 'nope'"):
+        table.alter("DROP COLUMN nope")
 
 
 def test_rest_statistics_of_partitions(rest):

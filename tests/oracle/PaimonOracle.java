@@ -5,6 +5,7 @@ import java.time.*;
 import java.util.*;
 import org.apache.paimon.catalog.*;
 import org.apache.paimon.data.*;
+import org.apache.paimon.data.variant.*;
 import org.apache.paimon.disk.IOManager;
 import org.apache.paimon.options.Options;
 import org.apache.paimon.predicate.*;
@@ -190,6 +191,10 @@ public class PaimonOracle {
     static List<SchemaChange> changes(JsonNode n) {
         List<SchemaChange> l = new ArrayList<>();
         for (JsonNode c : n) {
+            if (c.has("action")) {
+                l.add(org.apache.paimon.utils.JsonSerdeUtil.fromJson(c.toString(), SchemaChange.class));
+                continue;
+            }
             String name = c.path("name").asText();
             switch (c.get("change").asText()) {
                 case "add": l.add(SchemaChange.addColumn(name, type(c.get("type")))); break;
@@ -373,6 +378,8 @@ public class PaimonOracle {
             case TIMESTAMP_WITH_LOCAL_TIME_ZONE: return Timestamp.fromInstant(java.time.Instant.parse(n.asText()));
             case ARRAY: { DataType e = ((ArrayType) t).getElementType(); Object[] a = new Object[n.size()]; for (int i = 0; i < a.length; i++) a[i] = decode(n.get(i), e); return new GenericArray(a); }
             case MAP: { MapType m = (MapType) t; Map<Object, Object> r = new LinkedHashMap<>(); for (JsonNode e : n) r.put(decode(e.get(0), m.getKeyType()), decode(e.get(1), m.getValueType())); return new GenericMap(r); }
+            case MULTISET: { Map<Object, Object> r = new LinkedHashMap<>(); for (JsonNode e : n) r.put(decode(e.get(0), ((MultisetType) t).getElementType()), e.get(1).asInt()); return new GenericMap(r); }
+            case VARIANT: return new GenericVariant(hex(n.get(0).asText()), hex(n.get(1).asText()));
             case ROW: { RowType rt = (RowType) t; GenericRow r = new GenericRow(rt.getFieldCount()); for (int i = 0; i < rt.getFieldCount(); i++) r.setField(i, decode(n.get(i), rt.getTypeAt(i))); return r; }
             default: throw new IllegalArgumentException("no JSON form for " + t);
         }
@@ -397,10 +404,21 @@ public class PaimonOracle {
             case TIMESTAMP_WITHOUT_TIME_ZONE: return f.textNode(((Timestamp) v).toLocalDateTime().toString());
             case TIMESTAMP_WITH_LOCAL_TIME_ZONE: return f.textNode(((Timestamp) v).toInstant().toString());
             case ARRAY: { InternalArray a = (InternalArray) v; DataType e = ((ArrayType) t).getElementType(); ArrayNode n = f.arrayNode(); InternalArray.ElementGetter g = InternalArray.createElementGetter(e); for (int i = 0; i < a.size(); i++) n.add(encode(g.getElementOrNull(a, i), e)); return n; }
-            case MAP: { InternalMap m = (InternalMap) v; MapType mt = (MapType) t; InternalArray k = m.keyArray(), x = m.valueArray(); InternalArray.ElementGetter kg = InternalArray.createElementGetter(mt.getKeyType()), xg = InternalArray.createElementGetter(mt.getValueType()); List<ArrayNode> es = new ArrayList<>(); for (int i = 0; i < m.size(); i++) { ArrayNode e = f.arrayNode(); e.add(encode(kg.getElementOrNull(k, i), mt.getKeyType())); e.add(encode(xg.getElementOrNull(x, i), mt.getValueType())); es.add(e); } es.sort(Comparator.comparing(JsonNode::toString)); ArrayNode n = f.arrayNode(); es.forEach(n::add); return n; }
+            case MAP: return pairs((InternalMap) v, ((MapType) t).getKeyType(), ((MapType) t).getValueType());
+            case MULTISET: return pairs((InternalMap) v, ((MultisetType) t).getElementType(), DataTypes.INT());
+            case VARIANT: { Variant x = (Variant) v; return f.arrayNode().add(HexFormat.of().formatHex(x.value())).add(HexFormat.of().formatHex(x.metadata())); }
             case ROW: { InternalRow r = (InternalRow) v; RowType rt = (RowType) t; ArrayNode n = f.arrayNode(); for (int i = 0; i < rt.getFieldCount(); i++) n.add(encode(InternalRow.createFieldGetter(rt.getTypeAt(i), i).getFieldOrNull(r), rt.getTypeAt(i))); return n; }
             default: throw new IllegalArgumentException("no JSON form for " + t);
         }
+    }
+
+    static ArrayNode pairs(InternalMap m, DataType key, DataType value) {
+        InternalArray k = m.keyArray(), x = m.valueArray();
+        InternalArray.ElementGetter kg = InternalArray.createElementGetter(key), xg = InternalArray.createElementGetter(value);
+        List<ArrayNode> es = new ArrayList<>();
+        for (int i = 0; i < m.size(); i++) es.add(JSON.createArrayNode().add(encode(kg.getElementOrNull(k, i), key)).add(encode(xg.getElementOrNull(x, i), value)));
+        es.sort(Comparator.comparing(JsonNode::toString));
+        return JSON.createArrayNode().addAll(es);
     }
 
     static byte[] hex(String s) { return HexFormat.of().parseHex(s); }

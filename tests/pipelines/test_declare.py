@@ -2,8 +2,10 @@
 
 import pytest
 
+from pipelines.apply import apply
 from pipelines.cli import main
-from pipelines.declare import _write_columns, create_missing, differences, infer
+from pipelines.declare import _write_columns, infer
+from pipelines.differences import differences
 from pipelines.lake import load_settings
 from pipelines.lake.yaml_file import read_yaml
 from pipelines.new_lake import new_lake
@@ -58,32 +60,58 @@ def test_a_folder_with_files_is_not_overwritten(folder):
     ("old", "new", "sentence"),
     [
         ("  status: STRING", "  status: STRING\n  note: STRING", "has no column note, which is declared as STRING"),
-        ("  customer: STRING\n", "", "has column customer, which is not declared"),
         ("amount: DECIMAL(10, 2)", "amount: DECIMAL(12, 2)", "has column amount as DECIMAL(10, 2), and it is declared"),
-        ("primary_key: [order_id]", "primary_key: [order_id, status]", "has the primary key (order_id), and (order_id"),
-        ("backfill_per_run: 31", "options: {bucket: 4}", "has option bucket = 1, and 4 is declared"),
+        (
+            "comment: orders, each as last reported",
+            "comment: orders",
+            "has the comment 'orders, each as last reported'",
+        ),
+        (
+            "backfill_per_run: 31",
+            "options: {snapshot.time-retained: 2 h}",
+            "has option snapshot.time-retained = None, and",
+        ),
     ],
 )
-def test_a_difference_is_told_and_apply_refuses_it(folder, old, new, sentence):
-    create_missing(load_settings("local", configs=folder))
+def test_a_difference_is_told_and_apply_alters_the_table(folder, old, new, sentence):
+    apply(load_settings("local", configs=folder))
     change(folder, old, new)
     settings = load_settings("local", configs=folder)
     assert differences(settings)["shop.orders"][0].startswith(sentence)
-    told = (
-        r"shop\.orders has .*\. Tables cannot be altered yet, and nothing was created: change .*orders\.yaml back, or"
-    )
-    with pytest.raises(PipelineError, match=told):
-        create_missing(settings)
+    (told,) = apply(settings)
+    assert told.startswith(f"altered shop.orders, which {sentence}")
+    assert differences(settings)["shop.orders"] == []
+    assert apply(settings) == []
 
 
-def test_a_changed_comment_is_told_and_stops_no_other_table(folder):
-    create_missing(load_settings("local", configs=folder))
-    change(folder, "comment: orders, each as last reported", "comment: orders")
+@pytest.mark.parametrize(
+    ("old", "new", "why"),
+    [
+        ("primary_key: [order_id]", "primary_key: [order_id, status]", r"the primary key of a table cannot change"),
+        (
+            "amount: DECIMAL(10, 2)",
+            "amount: BINARY(4)",
+            r"shop\.orders cannot be altered as .*yaml declares it: .*amount",
+        ),
+        ("  customer: STRING\n", "", r"has column customer, which is not declared, and nothing was changed: .*--drop"),
+    ],
+)
+def test_a_change_that_is_not_allowed_changes_no_table(folder, old, new, why):
+    apply(load_settings("local", configs=folder))
+    change(folder, old, new)
     (folder / "tables" / "shop.more.yaml").write_text("columns: {id: INT}\nprimary_key: id\n")
     settings = load_settings("local", configs=folder)
-    told = "has the comment 'orders, each as last reported', and 'orders' is declared"
-    assert differences(settings)["shop.orders"] == [told]
-    assert create_missing(settings) == ["shop.more"]
+    with pytest.raises(PipelineError, match=why):
+        apply(settings)
+    assert not open_lake(settings).table_exists("shop.more")
+
+
+def test_apply_drops_columns_when_it_is_told_to(folder):
+    apply(load_settings("local", configs=folder))
+    change(folder, "  customer: STRING\n", "")
+    settings = load_settings("local", configs=folder)
+    assert apply(settings, drop=True) == ["altered shop.orders, which has column customer, which is not declared"]
+    assert "customer" not in open_lake(settings).table("shop.orders").schema.names
 
 
 @pytest.mark.parametrize(
@@ -242,7 +270,7 @@ def test_a_table_without_columns_is_not_created(folder):
     columns = text[text.index("columns:") : text.index("primary_key:")]
     change(folder, columns, "columns: infer\n")
     with pytest.raises(PipelineError, match=r"shop\.orders has no columns: `python -m pipelines infer"):
-        create_missing(load_settings("local", configs=folder))
+        apply(load_settings("local", configs=folder))
     assert not open_lake(load_settings("local", configs=folder)).table_exists("shop.revenue")
 
 

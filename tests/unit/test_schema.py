@@ -70,11 +70,11 @@ def test_a_column_without_a_type_is_refused_by_name():
         new_schema(pa.schema([("xs", pa.list_(pa.uint8()))]))
 
 
-def test_fields_of_rows_take_ids_after_their_column_depth_first():
+def test_fields_of_rows_take_ids_after_their_column_and_inner_fields_first():
     inner = pa.struct([("p", pa.int32()), ("q", pa.list_(pa.struct([("r", pa.int8())])))])
     schema = new_schema(pa.schema([("a", pa.int32()), ("s", inner), ("z", pa.int32())]))
     assert [f.id for f in schema.fields] == [0, 1, 5]
-    assert [c.id for c in schema.by_name["s"].type.children] == [2, 3]
+    assert [c.id for c in schema.by_name["s"].type.children] == [2, 4]
     assert schema.highest_field_id == 5
     assert TableSchema.from_json(schema.to_json()) == schema
 

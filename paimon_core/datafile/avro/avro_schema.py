@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -54,8 +55,9 @@ def avro_schema(fields: Sequence[DataField]) -> dict[str, Any]:
     """Return the schema in the header of a file with these columns.
 
     Raises UnsupportedFeature, which names the column, for a column that Avro cannot store: a TIMESTAMP with more than 6
-    digits, a TIME with more than 3, a name with other characters than letters, digits and underscores, nested rows
-    whose generated names are equal; also for more ROW and MAP types than a reader accepts.
+    digits, a TIME with more than 3, a VARIANT, a MULTISET of other values than texts, a name with other characters than
+    letters, digits and underscores, nested rows whose generated names are equal; also for more ROW and MAP types than a
+    reader accepts.
     """
     records = sum(f.type.records for f in fields)
     if records > AVRO_RECORDS:
@@ -99,6 +101,10 @@ def _complex(dtype: DataType, record: str, column: str, taken: set[str]) -> dict
             return _logical("long", f"{local}timestamp-{'millis' if dtype.precision <= 3 else 'micros'}")
         case TypeRoot.ARRAY:
             return {"type": "array", "items": _type(children[0].type, record, column, taken)}
+        case TypeRoot.MULTISET if children[0].type.root in STRING_ROOTS:  # Java declares the count nullable
+            count = replace(children[1], type=children[1].type.with_nullable(True))
+            as_map = replace(dtype, root=TypeRoot.MAP, children=(children[0], count))
+            return _complex(as_map, record, column, taken)
         case TypeRoot.MAP if children[0].type.root in STRING_ROOTS:
             return {"type": "map", "values": _type(children[1].type, record, column, taken)}
         case TypeRoot.MAP | TypeRoot.ROW:

@@ -1,4 +1,4 @@
-"""ORC timestamps: refuses columns and values that Arrow's ORC reader and writer do not support (format 7.9)."""
+"""ORC columns: refuses types and timestamps that ORC files of Paimon or Arrow's ORC library lack (format 7.9)."""
 
 from __future__ import annotations
 
@@ -29,9 +29,13 @@ def leaves(dtype: DataType) -> Iterator[DataType]:
 
 
 def check_columns(fields: Sequence[DataField], *, legacy_ltz: bool) -> None:
-    """Raise UnsupportedFeature, which names the column, for timestamps that cannot be read or written correctly."""
+    """Raise UnsupportedFeature, which names the column, for types that Java does not store in ORC files, and for
+    timestamps that cannot be read or written correctly.
+    """
     for field in fields:
         roots = {leaf.root for leaf in leaves(field.type)}
+        if _has_variant(field.type):
+            raise UnsupportedFeature(f"column {field.name!r}: ORC has no type VARIANT", column=field.name)
         if roots & TIMESTAMP_ROOTS and not _refuses_far_timestamps():
             raise UnsupportedFeature(
                 f"column {field.name!r}: this version of pyarrow ({pa.__version__}) reads timestamps outside the years "
@@ -44,6 +48,10 @@ def check_columns(fields: Sequence[DataField], *, legacy_ltz: bool) -> None:
                 f"local times, which is supported in the time zone UTC only, not in {time.tzname[0]}",
                 column=field.name,
             )
+
+
+def _has_variant(dtype: DataType) -> bool:
+    return dtype.root is TypeRoot.VARIANT or any(_has_variant(child.type) for child in dtype.children)
 
 
 @cache

@@ -6,14 +6,14 @@ file, except INT96 columns, which have the wanted type.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from paimon_core.datafile.file_format import Arrays, counted_batches
-from paimon_core.datafile.parquet.footer import int96_as_bytes, int96_columns, repeating_texts
-from paimon_core.datafile.parquet.int96 import int96_to_timestamps
+from paimon_core.datafile.parquet.footer import has_int96, int96_as_bytes, repeating_texts
+from paimon_core.datafile.parquet.int96 import without_int96
 from paimon_core.datafile.parquet.optional_map_keys import as_maps, maps_as_lists
 from paimon_core.datafile.parquet.thrift import parse_struct
 from paimon_core.types import STRING_ROOTS, DataType
@@ -46,12 +46,12 @@ def decode_columns(
     if not wanted:
         yield from counted_batches(footer.num_rows, batch_rows)
         return
-    int96 = int96_columns(footer) & wanted.keys()
+    int96 = has_int96(footer)
     texts = [name for name, dtype in wanted.items() if dtype.root in STRING_ROOTS]
     checks_texts = bool(texts) and footer.num_rows >= _MANY_ROWS
     file = pq.ParquetFile(
         source,
-        metadata=_without_int96(raw_footer, int96, maps_are_lists=maps_are_lists) if int96 else footer,
+        metadata=_as_bytes(raw_footer, maps_are_lists=maps_are_lists) if int96 else footer,
         read_dictionary=repeating_texts(footer, texts) if checks_texts else None,
         buffer_size=BUFFER_BYTES,
         pre_buffer=False,
@@ -59,15 +59,15 @@ def decode_columns(
     )
     for batch in file.iter_batches(batch_rows, row_groups, list(wanted), use_threads):
         arrays = dict(zip(batch.schema.names, batch.columns, strict=True))
-        for name in int96:
-            arrays[name] = int96_to_timestamps(arrays[name], wanted[name], name)
         if maps_are_lists:
             arrays = {name: as_maps(array, name) for name, array in arrays.items()}
+        if int96:
+            arrays = {name: without_int96(array, wanted[name], name) for name, array in arrays.items()}
         yield len(batch), arrays
 
 
-def _without_int96(raw_footer: bytes, int96: Collection[str], *, maps_are_lists: bool) -> pq.FileMetaData:
+def _as_bytes(raw_footer: bytes, *, maps_are_lists: bool) -> pq.FileMetaData:
     tree = parse_struct(raw_footer)
     if maps_are_lists:
         maps_as_lists(tree)
-    return int96_as_bytes(tree, int96)
+    return int96_as_bytes(tree)

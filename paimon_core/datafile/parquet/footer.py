@@ -8,7 +8,6 @@ optional keys as lists of pairs (``optional_map_keys``). Functions raise ValueEr
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -28,7 +27,7 @@ _PLAIN_TEXT_BYTES = 3
 
 # The field ids of format/parquet.thrift.
 _SCHEMA, _ROW_GROUPS = 2, 4
-_ELEMENT_TYPE, _ELEMENT_WIDTH, _ELEMENT_NAME = 1, 2, 4
+_ELEMENT_TYPE, _ELEMENT_WIDTH, _ELEMENT_CONVERTED, _ELEMENT_LOGICAL = 1, 2, 6, 10
 _GROUP_COLUMNS, _CHUNK_METADATA = 1, 3
 _CHUNK_TYPE, _CHUNK_PATH, _CHUNK_STATISTICS = 1, 3, 12
 _NULL_COUNT, _MAX_VALUE, _MIN_VALUE = 3, 5, 6
@@ -67,15 +66,14 @@ def footer_of(end: bytes) -> tuple[bytes, bytes]:
     return end[:at], end[at:-_END_BYTES]
 
 
-def int96_columns(footer: pq.FileMetaData) -> set[str]:
-    """Return the names of the INT96 columns."""
-    columns = (footer.schema.column(n) for n in range(footer.num_columns))
-    return {c.name for c in columns if c.physical_type == "INT96"}
+def has_int96(footer: pq.FileMetaData) -> bool:
+    """Whether a column, or a member of a nested column, is INT96."""
+    return any(footer.schema.column(n).physical_type == "INT96" for n in range(footer.num_columns))
 
 
-def int96_as_bytes(footer: Struct, columns: Collection[str]) -> pq.FileMetaData:
-    """Return the footer as Arrow metadata with these INT96 columns as 12-byte values."""
-    _retype(footer, _INT96, {_ELEMENT_TYPE: _FIXED_BYTES, _ELEMENT_WIDTH: _WIDTH}, columns)
+def int96_as_bytes(footer: Struct) -> pq.FileMetaData:
+    """Return the footer as Arrow metadata with the INT96 values as 12-byte values."""
+    _retype(footer, {_ELEMENT_TYPE: _INT96}, {_ELEMENT_TYPE: _FIXED_BYTES, _ELEMENT_WIDTH: _WIDTH})
     return as_metadata(footer)
 
 
@@ -92,19 +90,23 @@ def schema_elements(footer: Struct) -> list[Struct]:
         raise ValueError(f"the footer lacks a part: {error!r}") from None
 
 
-def bytes_as_int96(footer: bytes, columns: Collection[str]) -> bytes:
-    """Return the footer of a new file with these 12-byte columns as INT96."""
+def bytes_as_int96(footer: bytes) -> bytes:
+    """Return the footer of a new file with its 12-byte values as INT96.
+
+    Decimals of 12 bytes, which are annotated, stay unchanged; binaries never have a fixed length.
+    """
     tree = parse_struct(footer)
-    _retype(tree, _FIXED_BYTES, {_ELEMENT_TYPE: _INT96}, columns)
+    _retype(tree, {_ELEMENT_TYPE: _FIXED_BYTES, _ELEMENT_WIDTH: _WIDTH}, {_ELEMENT_TYPE: _INT96})
     return serialize_struct(tree)
 
 
-def _retype(footer: Struct, old: tuple[int, Any], new: Struct, columns: Collection[str]) -> None:
-    """Change the physical type of ``columns`` from ``old`` to ``new``, in the schema and in every column chunk."""
+def _retype(footer: Struct, old: Struct, new: Struct) -> None:
+    """Change the physical type of leaves without annotation from ``old`` to ``new``, in the schema and all chunks."""
     try:
         leaves = [element for element in footer[_SCHEMA][1][1] if _ELEMENT_TYPE in element]
         for number, leaf in enumerate(leaves):
-            if leaf[_ELEMENT_TYPE] == old and leaf[_ELEMENT_NAME][1].decode() in columns:
+            annotated = _ELEMENT_CONVERTED in leaf or _ELEMENT_LOGICAL in leaf
+            if not annotated and all(leaf.get(member) == value for member, value in old.items()):
                 leaf.pop(_ELEMENT_WIDTH, None)
                 leaf.update(new)
                 for chunks in _column_chunks(footer):

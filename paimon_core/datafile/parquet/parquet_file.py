@@ -14,7 +14,7 @@ from paimon_core.datafile.file_format import LEAST_BATCH_ROWS, Arrays
 from paimon_core.datafile.parquet.decoder import decode_columns
 from paimon_core.datafile.parquet.footer import bytes_as_int96, file_end, footer_of, read_footer
 from paimon_core.datafile.parquet.footer_checksum import sealed
-from paimon_core.datafile.parquet.int96 import INT96_AS_BYTES, int96_from_timestamps
+from paimon_core.datafile.parquet.int96 import with_int96
 from paimon_core.datafile.parquet.optional_map_keys import open_metadata, with_maps
 from paimon_core.datafile.parquet.parquet_schema import ParquetShape
 from paimon_core.datafile.statistics import Bounds, column_bounds, least_and_greatest, row_groups_of
@@ -72,8 +72,8 @@ class ParquetOutput:
             self._known = {at: least_and_greatest(columns[at]) for at in self._shape.plain}
         if int96:
             columns = [
-                pa.chunked_array(map(int96_from_timestamps, column.chunks), INT96_AS_BYTES) if name in int96 else column
-                for name, column in zip(schema.names, columns, strict=True)
+                pa.chunked_array([with_int96(c, f.type) for c in column.chunks], f.type) if f.name in int96 else column
+                for f, column in zip(schema, columns, strict=True)
             ]
         self._writer.write_table(pa.Table.from_arrays(columns, schema=schema), len(rows))
 
@@ -83,7 +83,7 @@ class ParquetOutput:
         end = self._buffer.getvalue().to_pybytes() if self._holding is None else bytes(self._holding.held)
         before, footer = footer_of(end)
         if self._shape.int96:
-            footer = bytes_as_int96(footer, self._shape.int96)
+            footer = bytes_as_int96(footer)
         self._sink.write(before + file_end(sealed(footer)))
         self._finished = True
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from paimon_core.datafile.field_ids import numbered_schema
-from paimon_core.datafile.parquet.int96 import INT96_AS_BYTES, is_int96
+from paimon_core.datafile.parquet.int96 import INT96_AS_BYTES, holds_int96, is_int96
 from paimon_core.datafile.statistics import leaf_numbers
 from paimon_core.options import TableOptions
 from paimon_core.schema import DataField
@@ -57,7 +57,7 @@ class ParquetShape:
 
     schema: pa.Schema
     int96: frozenset[str]
-    """The columns that are stored as INT96."""
+    """The columns that are stored as INT96, or have a member that is."""
     leaves: tuple[int, ...]
     """The number of each column's first leaf in a footer."""
     fixed: Mapping[str, Any]
@@ -83,7 +83,7 @@ class ParquetShape:
         }
         return ParquetShape(
             schema=parquet_schema(fields),
-            int96=frozenset(f.name for f in fields if is_int96(f.type)),
+            int96=frozenset(f.name for f in fields if holds_int96(f.type)),
             leaves=tuple(leaf_numbers(f.type for f in fields)[: len(fields)]),
             fixed=fixed,
             may_repeat=tuple(f.name for f in fields if _takes_dictionary(f.type)),

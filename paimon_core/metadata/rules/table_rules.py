@@ -9,7 +9,7 @@ from paimon_core.metadata.partition_time import check_partition_expiry
 from paimon_core.metadata.rules.engine_rules import check_engine_options
 from paimon_core.metadata.rules.producer_rules import check_producer_options
 from paimon_core.metadata.time_field import check_record_expiry
-from paimon_core.types import BINARY_ROOTS, STRING_ROOTS
+from paimon_core.types import BINARY_ROOTS, NESTED_ROOTS, STRING_ROOTS
 
 
 def check_table(context: TableContext) -> None:
@@ -45,6 +45,11 @@ def _check_buckets(context: TableContext) -> None:
     for key in keys:
         if key not in schema.by_name:
             raise InvalidRequest(f"option bucket-key names {key!r}, which is no column", option="bucket-key")
+        if schema.by_name[key].type.root in NESTED_ROOTS:
+            raise InvalidRequest(
+                f"option bucket-key names {key!r}, which is {schema.by_name[key].type}; nested types cannot be keys",
+                option="bucket-key",
+            )
         if key in schema.partition_keys or (schema.primary_keys and key not in schema.primary_keys):
             raise InvalidRequest(
                 f"option bucket-key names {key!r}, which must be a primary key column and no partition key",

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any, Protocol
 
 from paimon_core.codec.json_text import parse_json
 from paimon_core.errors import CorruptTable, UnsupportedFeature
@@ -21,12 +23,24 @@ DROPPED = "DROPPED"
 _NAME = re.compile(r"schema-(0|[1-9]\d{0,18})")
 
 
+class SchemaPublisher(Protocol):
+    """Creates schemas for a catalog that keeps more of them than the files. It can be pickled."""
+
+    def publish(self, schemas: SchemaStore, schema: TableSchema, changes: Sequence[Any]) -> bool:
+        """Create ``schema``, the result of ``changes``; return False when another writer has used the id.
+
+        Raises StorageError and TableNotFound when nothing was created, CommitStateUnknown when the outcome is unknown.
+        """
+
+
 @dataclass(frozen=True, slots=True)
 class SchemaStore:
     """Reads and creates the schema files of one table."""
 
     storage: Storage
     paths: TablePaths
+    publisher: SchemaPublisher | None = None
+    """Creates the schemas when a table is altered; None: ``publish`` does."""
     _read: dict[int, TableSchema] = field(default_factory=dict, compare=False, repr=False)
     _verified: dict[int, tuple[bytes, TableSchema]] = field(default_factory=dict, compare=False, repr=False)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from pipelines.apply import apply
 from pipelines.load import files
 from pipelines.load import load as loading
 from pipelines.load.ledger import loads_of
@@ -293,3 +294,31 @@ def test_reload_of_some_partitions_of_a_table_that_is_appended_to_is_refused(lak
 def test_an_unknown_partition_is_refused(orders, partitions, message):
     with pytest.raises(PipelineError, match=message):
         orders.load("shop.orders", *partitions)
+
+
+def test_a_partition_cannot_be_loaded_from_a_path_without_place(quick):
+    quick.declare(
+        "shop.orders",
+        """
+        columns: {id: BIGINT}
+        primary_key: id
+        source: {type: files, path: "in/*.csv"}
+        partitions: {by: day, start: 2024-01-01}
+        """,
+    )
+    quick.file("in/a.csv", "id\n1\n")
+    with pytest.raises(PipelineError, match=r"in/\*\.csv has no place for the partition, such as \{date\}"):
+        quick.load("shop.orders", "2024-01-01")
+
+
+def test_a_table_that_differs_from_its_declaration_is_not_loaded(quick):
+    declared = 'columns: {id: BIGINT}\nprimary_key: id\nsource: {type: files, path: "in/*.csv"}\n'
+    quick.declare("shop.orders", declared)
+    quick.create("shop.orders")
+    quick.declare("shop.orders", declared.replace("BIGINT", "BIGINT, note: STRING"))
+    quick.file("in/a.csv", "id,note\n1,x\n")
+    with pytest.raises(PipelineError, match=r"shop\.orders has no column note, .* apply` alters the table"):
+        quick.load("shop.orders")
+    apply(quick.settings)
+    quick.load("shop.orders")
+    assert quick.rows("shop.orders") == [(1, "x")]

@@ -13,7 +13,7 @@ import pytest
 from paimon_core.errors import InvalidRequest
 from paimon_core.table.inspect import Inspect
 from paimon_core.table.table import Table
-from pipelines.declare import create_missing
+from pipelines.apply import apply
 from pipelines.expiry import expire
 from pipelines.lake import Retention, Settings, load_settings
 from pipelines.load import load as loading
@@ -174,7 +174,7 @@ def test_an_expiry_leaves_a_table_that_was_never_loaded_ready_to_be_loaded(setti
     catalog = open_lake(settings)
     rows = table(settings).scan().to_arrow()
     catalog.drop_table(NAME)
-    create_missing(settings)
+    apply(settings)
     table(settings).write(rows)
     compacted(settings)
     expire(never, settings, NAME)

@@ -9,10 +9,12 @@ import pyarrow as pa
 import pytest
 
 import paimon_core as paimon
+from paimon_core.alter import SetOption
 from paimon_core.catalog.identifier import Identifier
 from paimon_core.catalog.sql import SqlCatalog
 from paimon_core.catalog.sql_connection import SqlConnection
 from paimon_core.catalog.sql_names import SqlNames, table_properties
+from paimon_core.metadata.stores.schema_store import SchemaStore
 from paimon_core.schema import new_schema
 from paimon_core.storage.open import open_storage
 from tests.support.faulty_storage import Died, FaultyStorage, Outcome
@@ -311,3 +313,47 @@ def test_dropping_a_database_keeps_files_that_belong_to_no_table(catalog, tmp_pa
     catalog.drop_database("db", cascade=True)
     assert catalog.list_databases() == []
     assert [p.name for p in (tmp_path / "lake" / "db.db").iterdir()] == ["notes"]
+
+
+# -- alterations
+
+
+def properties(tmp_path):
+    return dict(rows(tmp_path, "SELECT property_key, property_value FROM paimon_table_properties"))
+
+
+def test_an_alteration_updates_the_properties_under_the_lock(catalog, tmp_path, monkeypatch):
+    table = catalog.create_table("db.t", SCHEMA, primary_key=["k"], options={"bucket": "2"})
+    held = []
+    real = SchemaStore.publish
+
+    def publish(*arguments):
+        held.append(rows(tmp_path, "SELECT lock_id FROM paimon_distributed_locks"))
+        return real(*arguments)
+
+    monkeypatch.setattr(SchemaStore, "publish", publish)
+    altered = table.alter("RENAME COLUMN k TO key, SET ('write-only' = 'true')")
+    assert held == [[("jdbc.db.t",)]]
+    expected = {"bucket": "2", "write-only": "true", "primary-key": "key", "bucket-key": "key"}
+    assert properties(tmp_path) == expected
+    assert catalog.table("db.t").schema == altered.schema
+    altered.write([{"key": 1, "v": "a"}])
+    altered.tags.create("x")
+    altered.branches.create("b", tag="x")
+    catalog.table("db.t$branch_b").alter("SET ('write-only' = 'false')")
+    assert properties(tmp_path) == expected
+
+
+def test_an_option_that_is_too_long_for_a_property_is_refused_before_the_schema(catalog):
+    table = catalog.create_table("db.t", SCHEMA, options=OPTIONS)
+    with pytest.raises(paimon.InvalidOption, match="limit of a SQL catalog"):
+        table.alter(SetOption("sink.writer-refresh-detectors", "x" * 9000))
+    assert table.context.schemas.ids() == [0]
+
+
+def test_a_table_that_another_process_renamed_is_not_altered(catalog):
+    table = catalog.create_table("db.t", SCHEMA, options=OPTIONS)
+    catalog.names.rename(Identifier("db", "t"), Identifier("db", "u"))
+    with pytest.raises(paimon.TableNotFound, match="nothing was changed"):
+        table.alter("ADD COLUMN n INT")
+    assert table.context.schemas.ids() == [0]

@@ -241,6 +241,21 @@ def test_orphans(run, table):
     assert run("orphans", "purge", "db.t")[0] == 0
 
 
+def test_alter(run, table):
+    names = table.schema.names
+    change = ("ADD COLUMN `the note` STRING COMMENT 'why' FIRST", "SET ('write-only' = 'true')")
+    code, out, _ = run("alter", "db.t", *change)
+    assert (code, out.split(",")[0]) == (0, "schema 1: the note STRING")
+    assert table.refresh().schema.names == ["the note", *names]
+    assert json.loads(run("alter", "db.t", "DROP COLUMN `the note`", "--json")[1]) == {"schema": 2}
+    assert run("alter", "db.t", "SET ('write-only' = 'true')")[1] == "nothing to change: schema 2\n"
+    code, _, problem = run("alter", "db.t", "DROP COLUM x")
+    assert code != 0
+    assert "at character 1: expected ADD COLUMN, DROP COLUMN" in problem
+    assert "no column 'nope'" in run("alter", "db.t", "DROP COLUMN nope")[2]
+    assert table.refresh().schema.id == 2
+
+
 def test_commands_that_remove_nothing(run, table):
     assert run("compact", "db.t", "--full")[1] == "snapshot 5 (COMPACT)\n"
     assert run("compact", "db.t", "--full")[1] == "nothing to do\n"

@@ -37,7 +37,9 @@ def test_a_changed_type_is_cast(bucket, file):
 
 
 def test_a_cast_that_is_not_built_is_refused_with_its_types(bucket, file):
-    with pytest.raises(UnsupportedFeature, match=r"'name' was written as STRING and is now INT"):
+    with pytest.raises(UnsupportedFeature, match=r"'price' was written as INT and is now BYTES"):
+        bucket.read(file, retyped(bucket.schema, price="BYTES"))
+    with pytest.raises(UnsupportedFeature, match=r"'name' does not fit INT: 'a' is not a INT"):
         bucket.read(file, retyped(bucket.schema, name="INT"))
 
 
@@ -102,3 +104,14 @@ def test_a_column_that_appears_twice_is_corrupt(bucket):
     twice = bucket.put(pa.table([[1], ["a"], ["b"]], names=["id", "name", "name"]))
     with pytest.raises(CorruptTable, match="column 'name' twice"):
         bucket.read(twice)
+
+
+def test_a_shredded_variant_is_refused_and_never_read_in_part():
+    bucket = Bucket(schema_of({"v": "ARRAY<VARIANT>"}))
+    shredded = pa.struct([("metadata", pa.binary()), ("value", pa.binary()), ("typed_value", pa.int64())])
+    file = bucket.put(
+        pa.table({"v": pa.array([[{"metadata": b"m", "value": None, "typed_value": 5}]], pa.list_(shredded))})
+    )
+    with pytest.raises(UnsupportedFeature, match="column 'v': a VARIANT that is shredded into typed columns") as caught:
+        bucket.read(file)
+    assert caught.value.facts["path"] == bucket.path(file)

@@ -26,6 +26,24 @@ def test_a_column_that_avro_does_not_hold(options):
         check({"k": "INT", "t": "TIMESTAMP(9)"}, **options)
 
 
+@pytest.mark.parametrize(
+    ("form", "text", "name"),
+    [
+        ("orc", "VARIANT", "VARIANT"),
+        ("orc", "ROW<a ARRAY<VARIANT>>", "VARIANT"),
+        ("avro", "VARIANT", "VARIANT"),
+        ("avro", "MULTISET<INT>", "MULTISET<INT>"),
+        ("avro", "ARRAY<TIMESTAMP(9)>", r"TIMESTAMP\(9\)"),
+        ("avro", "TIME(4)", r"TIME\(4\)"),
+    ],
+)
+def test_types_that_java_does_not_store_in_a_format_are_refused_by_name(form, text, name):
+    with pytest.raises(UnsupportedFeature, match=f"format {form}: column 'v': .* has no type {name}"):
+        check({"k": "INT", "v": text}, file__format=form)
+    check({"k": "INT", "v": text, "m": "MULTISET<STRING>"}, file__format="parquet")
+    check({"k": "INT", "m": "MULTISET<STRING>"}, file__format=form)
+
+
 def test_a_format_that_no_level_has_asks_for_nothing():
     check({"k": "INT", "t": "TIMESTAMP(9)"}, file__format="orc")
     check({"k": "INT", "t": "TIMESTAMP(9)"})

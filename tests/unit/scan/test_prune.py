@@ -7,7 +7,8 @@ from paimon_core.metadata.column_stats import ColumnStats
 from paimon_core.options import TableOptions
 from paimon_core.predicate import col
 from paimon_core.scan import prune
-from paimon_core.scan.prune import Pruners
+from paimon_core.scan.prune import Pruners, _keeps_bounds
+from paimon_core.types import parse_type
 from tests.support.manifest_tables import MetadataTable, data_file, fields_of, names, schema_of, stats_of, without_stats
 
 # Schema 1 renamed b to c, made d wider, and added e.
@@ -31,8 +32,36 @@ def test_nullability_is_no_other_type():
     assert not keeps(col("a") == 10, OLD_FILE)
 
 
+def test_a_column_of_a_wider_type_keeps_its_statistics():
+    assert keeps(col("d") == 9, OLD_FILE)
+    assert not keeps(col("d") == 10, OLD_FILE)
+
+
 def test_a_column_of_another_type_has_no_statistics():
-    assert keeps(col("d") == 10, OLD_FILE)
+    as_text = schema_of(fields_of(a="INT", d="STRING=2"), schema_id=1)
+    assert keeps(col("d") == "10", OLD_FILE, as_text)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "kept"),
+    [
+        ("TINYINT", "INT", True),
+        ("BIGINT", "INT", False),
+        ("INT", "DOUBLE", False),
+        ("FLOAT", "DOUBLE", True),
+        ("DECIMAL(5, 2)", "DECIMAL(9, 2)", True),
+        ("DECIMAL(9, 2)", "DECIMAL(5, 2)", False),
+        ("DECIMAL(5, 2)", "DECIMAL(9, 3)", False),
+        ("CHAR(2)", "STRING", True),
+        ("VARCHAR(3)", "VARCHAR(2)", False),
+        ("STRING", "CHAR(3)", False),
+        ("BINARY(2)", "BYTES", True),
+        ("STRING", "BYTES", False),
+        ("TIMESTAMP(3)", "TIMESTAMP(6)", False),
+    ],
+)
+def test_the_casts_that_keep_bounds(old, new, kept):
+    assert _keeps_bounds(parse_type(old), parse_type(new)) is kept
 
 
 def test_a_column_that_is_younger_than_the_file_is_all_null():
@@ -73,7 +102,7 @@ def test_garbage_is_corruption_of_the_file():
     torn = replace(OLD_FILE, value_stats=ColumnStats(b"\x00\x00\x00\x03", b"\x00\x00\x00\x03", (0, 0, 0)))
     with pytest.raises(CorruptTable, match="statistics of old"):
         keeps(col("c") == 10, torn)
-    assert keeps(col("d") == 10, torn)
+    assert keeps(col("e") == 10, replace(torn, schema_id=1, value_stats_cols=("a", "c", "d")))
 
 
 def test_partition_values_and_key_ranges_complete_the_statistics():

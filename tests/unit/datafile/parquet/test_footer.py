@@ -7,8 +7,8 @@ from paimon_core.datafile.parquet.footer import (
     chunk_bounds,
     file_end,
     footer_of,
+    has_int96,
     int96_as_bytes,
-    int96_columns,
     read_footer,
     repeating_texts,
 )
@@ -49,13 +49,13 @@ def test_texts_that_repeat_are_distinguished_from_those_that_do_not():
 def test_int96_as_bytes_and_back():
     data = parquet(use_deprecated_int96_timestamps=True)
     source = pa.BufferReader(data)
-    assert int96_columns(pq.read_metadata(source)) == {"t"}
-    raw = pq.ParquetFile(source, metadata=int96_as_bytes(tree_of(data), ["t"])).read(["t", "n"])
+    assert has_int96(pq.read_metadata(source))
+    raw = pq.ParquetFile(source, metadata=int96_as_bytes(tree_of(data))).read(["t", "n"])
     assert raw["t"].type == pa.binary(12)
     assert raw["n"].to_pylist() == list(range(ROWS))
 
     body, footer = footer_of(parquet(raw))
-    again = pq.ParquetFile(pa.BufferReader(body + file_end(bytes_as_int96(footer, ["t"]))))
+    again = pq.ParquetFile(pa.BufferReader(body + file_end(bytes_as_int96(footer))))
     assert again.read()["t"].equals(TABLE["t"])
     assert again.metadata.num_row_groups == 3
 
@@ -69,7 +69,7 @@ def test_a_footer_without_its_parts_is_a_value_error(tree):
 @pytest.mark.parametrize("tree", [{}, {2: (5, 1)}, {2: (9, (12, [{1: (5, 3), 4: (8, b"t")}]))}])
 def test_int96_needs_a_schema_and_row_groups(tree):
     with pytest.raises(ValueError, match="lacks a part"):
-        int96_as_bytes(tree, ["t"])
+        int96_as_bytes(tree)
 
 
 @pytest.mark.parametrize("rows", [0, 1, 70_000])

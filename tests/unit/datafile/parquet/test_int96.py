@@ -97,6 +97,33 @@ def test_only_the_fine_columns_of_a_file_are_int96_and_all_read_back():
     assert file.value_stats.null_counts == (1, 1, 2, 1)
 
 
+def test_members_of_nested_columns_are_int96_too():
+    texts = {
+        "r": "ROW<a INT NOT NULL, t TIMESTAMP(9), u TIMESTAMP(9) NOT NULL>",
+        "m": "MAP<TIMESTAMP(7) NOT NULL, ARRAY<TIMESTAMP(9) WITH LOCAL TIME ZONE NOT NULL>>",
+        "d": "ARRAY<DECIMAL(28, 0)>",
+    }
+    bucket = Bucket(schema_of(texts))
+    rows = bucket.table(
+        {
+            "r": [{"a": 1, "t": -1, "u": 2**62}, None, {"a": 2, "t": None, "u": 0}],
+            "m": [[(1, [5, -5])], None, [(2, None), (3, [])]],
+            "d": [[1, None], None, []],
+        }
+    )
+    (file,) = bucket.write(rows)
+    columns = bucket.parquet(file).metadata.schema
+    kinds = {columns.column(n).path: columns.column(n).physical_type for n in range(6)}
+    assert [path for path, kind in kinds.items() if kind == "INT96"] == [
+        "r.t",
+        "r.u",
+        "m.key_value.key",
+        "m.key_value.value.list.element",
+    ]
+    assert bucket.read(file).equals(rows)
+    assert bucket.read(file, batch_rows=1).equals(rows)
+
+
 def test_other_readers_see_the_same_instants():
     bucket = Bucket(schema_of({"a": "TIMESTAMP(9)"}))
     values = pa.array([-1, None, 2**62, 0], pa.int64())

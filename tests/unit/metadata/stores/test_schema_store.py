@@ -113,7 +113,7 @@ def test_a_bad_file_is_named(store, data):
 
 @pytest.mark.parametrize(
     ("change", "named"),
-    [({"version": 4}, "version 4"), (with_field(type={"type": "MULTISET", "element": "INT"}), "MULTISET")],
+    [({"version": 4}, "version 4"), (with_field(type={"type": "VECTOR", "element": "INT", "length": 3}), "VECTOR")],
 )
 def test_unsupported_features_are_named(store, change, named):
     store.storage.write(store.paths.schema(0), json.dumps(GOOD | change).encode())

@@ -1,64 +1,48 @@
-"""Arrow input: opens the data that a caller passes as an Arrow stream and converts it to a table's columns.
+"""Conform: converts Arrow columns to a table's columns and checks their values.
 
-Data is converted and checked once, when it enters the library. Columns are matched by name, and a missing nullable
-column becomes null. An unknown column, a null in a NOT NULL column and a value outside its type (overflow, a text
-longer than VARCHAR(n)) raise an error that names the column.
+Data is converted and checked once, when it enters the library. Columns, and members of a ROW, are matched by name; a
+missing nullable one becomes null. An unknown column, a null in a NOT NULL column and a value outside its type
+(overflow, a text longer than VARCHAR(n)) raise an error that names the column and, for a value, its row, from 0.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from paimon_core.errors import InvalidRequest, SchemaMismatch
+from paimon_core.arrow.forms import labelled_column, loose, plain_form
+from paimon_core.errors import SchemaMismatch
 from paimon_core.schema import DataField
-from paimon_core.types import BINARY_ROOTS, NESTED_ROOTS, STRING_ROOTS, TIMESTAMP_ROOTS, DataType, TypeRoot
+from paimon_core.types import (
+    BINARY_ROOTS,
+    MAP_ROOTS,
+    NESTED_ROOTS,
+    STRING_ROOTS,
+    STRUCT_ROOTS,
+    TIMESTAMP_ROOTS,
+    DataType,
+    TypeRoot,
+    is_list,
+)
 
 _PANDAS_INDEX = re.compile(r"__index_level_\d+__")
 
 
-def open_stream(data: Any) -> pa.RecordBatchReader:
-    """Return a reader of ``data``: a Table, batch, reader, dataset, DataFrame (Arrow PyCapsule stream) or list.
+def conform(data: pa.Table | pa.RecordBatch, fields: Sequence[DataField], *, first_row: int = 0) -> pa.Table:
+    """Return ``data`` as a Table of exactly ``fields`` in their Arrow types.
 
-    A list may contain record batches or dicts. Raises InvalidRequest for data of any other type.
-    """
-    if isinstance(data, pa.RecordBatch):
-        return pa.RecordBatchReader.from_batches(data.schema, [data])
-    if isinstance(data, pa.Table):
-        return data.to_reader()
-    if isinstance(data, pa.RecordBatchReader):
-        return data
-    try:
-        if hasattr(data, "__arrow_c_stream__"):
-            return pa.RecordBatchReader.from_stream(data)
-        if hasattr(data, "scanner"):
-            return data.scanner().to_reader()
-        if isinstance(data, list | tuple) and data and all(isinstance(b, pa.RecordBatch) for b in data):
-            return pa.Table.from_batches(data).to_reader()
-        if isinstance(data, list | tuple) and all(isinstance(row, dict) for row in data):
-            names = dict.fromkeys(name for row in data for name in row)
-            return pa.table({name: [row.get(name) for row in data] for name in names}).to_reader()
-    except (pa.ArrowException, TypeError, OverflowError) as error:
-        raise InvalidRequest(f"the data is not a stream of record batches with one schema: {error}") from error
-    raise InvalidRequest(f"data must export an Arrow stream (Table, DataFrame, reader), not {type(data).__name__}")
-
-
-def conform(data: pa.Table | pa.RecordBatch, fields: Sequence[DataField], *, extra: Sequence[str] = ()) -> pa.Table:
-    """Return ``data`` as a Table of exactly ``fields`` in their Arrow types, plus the ``extra`` columns unchanged.
-
-    Raises SchemaMismatch, which names the column, when a column or value does not fit.
+    The first row has the number ``first_row`` in error messages. Raises SchemaMismatch, which names the column, when a
+    column or value does not fit.
     """
     table = pa.Table.from_batches([data]) if isinstance(data, pa.RecordBatch) else data
     known = {f.name for f in fields}
     # pandas exports the row labels of a DataFrame as an extra column.
     table = table.drop_columns([n for n in table.column_names if _PANDAS_INDEX.fullmatch(n) and n not in known])
     for name in table.column_names:
-        if name not in known and name not in extra:
+        if name not in known:
             raise SchemaMismatch(
                 f"the table has no column {name!r}; the columns are {', '.join(sorted(known))}", column=name
             )
@@ -67,7 +51,7 @@ def conform(data: pa.Table | pa.RecordBatch, fields: Sequence[DataField], *, ext
     columns = []
     for field in fields:
         if field.name in table.column_names:
-            columns.append(_conform_column(table[field.name], field))
+            columns.append(_located(table[field.name], field, first_row))
         elif not field.type.nullable:
             raise SchemaMismatch(f"column {field.name!r} is NOT NULL and missing in the data", column=field.name)
         elif field.default is not None:
@@ -75,16 +59,43 @@ def conform(data: pa.Table | pa.RecordBatch, fields: Sequence[DataField], *, ext
         else:
             columns.append(pa.chunked_array([pa.nulls(len(table), field.type.to_arrow())]))
     schema = pa.schema([f.arrow for f in fields])
-    out = pa.Table.from_arrays(columns, schema=schema)
-    for name in extra:
-        out = out.append_column(name, table[name])
-    return out
+    return pa.Table.from_arrays(columns, schema=schema)
+
+
+def _located(column: pa.ChunkedArray, field: DataField, first_row: int) -> pa.ChunkedArray:
+    """Return the conformed column; an error about a value names its row, which is found by halving the column."""
+    try:
+        return _conform_column(column, field)
+    except SchemaMismatch as error:
+        if _fails(column.slice(0, 0), field):
+            raise  # the type does not fit, whatever the values
+        low, high = 0, len(column)
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (low, middle) if _fails(column.slice(low, middle - low), field) else (middle, high)
+        row = first_row + low
+        found = _shown(column[low])
+        raise SchemaMismatch(f"{error.message}; the first such row is {row}: {found}", row=row, **error.facts) from None
+
+
+def _shown(value: pa.Scalar) -> str:
+    try:
+        return f"{value!s:.120}"
+    except ValueError:  # a text that is not valid, or nanoseconds in a nested value
+        return f"a value of the type {value.type}"
+
+
+def _fails(column: pa.ChunkedArray, field: DataField) -> bool:
+    try:
+        _conform_column(column, field)
+    except SchemaMismatch:
+        return True
+    return False
 
 
 def _conform_column(column: pa.ChunkedArray, field: DataField) -> pa.ChunkedArray:
     target, nullable = field.type.to_arrow(), loose(field.type).to_arrow()
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
+    column = plain_form(column, field.type)
     if column.null_count and field.default is not None:
         raise SchemaMismatch(
             f"column {field.name!r} has a default for its nulls, which is not supported", column=field.name
@@ -108,37 +119,8 @@ def _conform_column(column: pa.ChunkedArray, field: DataField) -> pa.ChunkedArra
             raise SchemaMismatch(
                 f"column {field.name!r}: {column.type} does not fit {field.type}: {error}", column=field.name
             ) from None
-    _check_values(_labelled(column, nullable), field)
-    return _labelled(column, target)
-
-
-def loose(kind: DataType) -> DataType:
-    """Return the type with all nested members nullable.
-
-    The members of a null row are null, and Arrow refuses to cast these nulls to a NOT NULL member.
-    """
-    members = (replace(c, type=replace(loose(c.type), nullable=True)) for c in kind.children)
-    return replace(kind, children=tuple(members))
-
-
-def _labelled(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
-    return column if column.type == kind else pa.chunked_array([labelled(c, kind) for c in column.chunks], kind)
-
-
-def labelled(array: pa.Array, kind: pa.DataType) -> pa.Array:
-    """Return the array with the type ``kind``, which may differ only in nullability; shares the buffers, no checks."""
-    return array if array.type == kind else pa.array(_Labelled(array, kind))
-
-
-@dataclass(frozen=True, slots=True)
-class _Labelled:
-    """An array that exports its buffers to Arrow under another type; used by ``labelled``."""
-
-    array: pa.Array
-    kind: pa.DataType
-
-    def __arrow_c_array__(self, requested_schema: Any = None) -> tuple[Any, Any]:
-        return self.kind.__arrow_c_schema__(), self.array.__arrow_c_array__()[1]
+    _check_values(labelled_column(column, nullable), field)
+    return labelled_column(column, target)
 
 
 _FAMILIES = (
@@ -174,12 +156,11 @@ _FAMILIES = (
 
 def _inner_types(source: pa.DataType, kind: DataType) -> list[pa.DataType] | None:
     """Return the Arrow types of the children of ``kind`` in a nested Arrow type; None when the types do not match."""
-    if kind.root is TypeRoot.MAP and pa.types.is_map(source):
+    if kind.root in MAP_ROOTS and pa.types.is_map(source):
         return [source.key_type, source.item_type]
-    listed = pa.types.is_list(source) or pa.types.is_large_list(source) or pa.types.is_fixed_size_list(source)
-    if kind.root is TypeRoot.ARRAY and listed:
+    if kind.root is TypeRoot.ARRAY and is_list(source):
         return [source.value_type]
-    if kind.root is TypeRoot.ROW and pa.types.is_struct(source) and [f.name for f in source] == _names(kind):
+    if kind.root in STRUCT_ROOTS and pa.types.is_struct(source) and [f.name for f in source] == _names(kind):
         return [f.type for f in source]
     return None
 
@@ -192,7 +173,7 @@ def _inner_columns(column: pa.ChunkedArray, kind: DataType) -> list[pa.ChunkedAr
     """Return one column for each child of a nested type, without the values inside null rows."""
     if kind.root is TypeRoot.ARRAY:
         return [pc.list_flatten(column)]
-    if kind.root is TypeRoot.MAP:
+    if kind.root in MAP_ROOTS:
         pairs = pa.struct([pa.field("key", column.type.key_type), pa.field("value", column.type.item_type)])
         column = pc.list_flatten(column.cast(pa.list_(pairs)))
     if column.null_count:
@@ -279,20 +260,3 @@ def one_nan(rows: pa.Table, columns: Sequence[str]) -> pa.Table:
             same = pc.if_else(pc.is_nan(column), pa.scalar(float("nan"), column.type), column)
             rows = rows.set_column(rows.schema.get_field_index(name), rows.schema.field(name), same)
     return rows
-
-
-GATHER_BYTES = 256 << 20
-
-
-def gather(batches: Iterable[pa.RecordBatch], table_bytes: int = GATHER_BYTES) -> Iterator[pa.Table]:
-    """Combine batches into tables of about ``table_bytes``: large enough for column operations, bounded in memory."""
-    held: list[pa.RecordBatch] = []
-    size = 0
-    for batch in batches:
-        held.append(batch)
-        size += batch.nbytes
-        if size >= table_bytes:
-            yield pa.Table.from_batches(held)
-            held, size = [], 0
-    if held:
-        yield pa.Table.from_batches(held)

@@ -1,0 +1,43 @@
+"""Changes of a table's schema, for ``Table.alter`` (format 2.3).
+
+>>> from paimon_core.alter import AddColumn, RenameColumn
+>>> table = table.alter(AddColumn("note", "STRING", after="id"), RenameColumn("nm", "name"))  # doctest: +SKIP
+
+A column is a name, or a path into a nested type: a list of names, with ``element`` for the elements of an ARRAY and
+``value`` for the values of a MAP: ``["address", "city"]``, ``["lines", "element", "price"]``. ``changes_to`` returns
+the changes that lead from one schema to another.
+"""
+
+from paimon_core.alter.changes import (
+    AddColumn,
+    ColumnPath,
+    DropColumn,
+    RemoveOption,
+    RenameColumn,
+    SchemaChange,
+    SetOption,
+    UpdateColumnComment,
+    UpdateComment,
+    UpdateDefault,
+    UpdateNullability,
+    UpdatePosition,
+    UpdateType,
+)
+from paimon_core.alter.declared import changes_to
+
+__all__ = [
+    "AddColumn",
+    "ColumnPath",
+    "DropColumn",
+    "RemoveOption",
+    "RenameColumn",
+    "SchemaChange",
+    "SetOption",
+    "UpdateColumnComment",
+    "UpdateComment",
+    "UpdateDefault",
+    "UpdateNullability",
+    "UpdatePosition",
+    "UpdateType",
+    "changes_to",
+]

@@ -1,0 +1,39 @@
+"""Definition rules: whether a table with this schema can be written and read; for new and for altered tables."""
+
+from __future__ import annotations
+
+from paimon_core.datafile.format_rules import check_formats
+from paimon_core.errors import InvalidRequest
+from paimon_core.lsm.engines.engine_choice import merge_engine
+from paimon_core.metadata.context import TableContext
+from paimon_core.metadata.rules.table_rules import check_table
+from paimon_core.schema import TableSchema
+
+
+def check_definition(context: TableContext) -> None:
+    """Raise InvalidRequest, InvalidOption or UnsupportedFeature for a table that could not be written or read."""
+    context.schema.to_json()
+    check_table(context)
+    check_formats(context.schema, context.options)
+    merge_engine(context.schema, context.options)
+
+
+def check_altered(context: TableContext, old: TableSchema, new: TableSchema) -> None:
+    """Raise the error of ``check_definition`` for the schema ``new``, unless ``old`` breaks the same rule.
+
+    A table that another program made may break a rule that only counts here. It can still be altered.
+    """
+    problem = _problem(context, new)
+    if problem is None:
+        return
+    before = _problem(context, old)
+    if before is None or str(before) != str(problem):
+        raise type(problem)(f"table {context.name}: {problem}", **{**problem.facts, "table": context.name})
+
+
+def _problem(context: TableContext, schema: TableSchema) -> InvalidRequest | None:
+    try:
+        check_definition(context.reopened(schema))
+    except InvalidRequest as error:
+        return error
+    return None

@@ -1,0 +1,123 @@
+"""Option rules: which options of an existing table may change (format 2.5), and what renames a column in them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from paimon_core.errors import InvalidOption
+from paimon_core.options import TableOptions
+from paimon_core.schema import TableSchema
+
+IMMUTABLE = frozenset(
+    {
+        "bucket-key",
+        "bucket-function.type",
+        "data-file.path-directory",
+        "merge-engine",
+        "sequence.snapshot-ordering",
+        "aggregation.remove-record-on-delete",
+        "partial-update.remove-record-on-delete",
+        "partial-update.remove-record-on-sequence-group",
+        "rowkind.field",
+        "primary-key.nullable",
+        "dynamic-bucket.initial-buckets",
+        "force-lookup",
+        "row-tracking.enabled",
+        "data-evolution.enabled",
+        "index-file-in-data-file-dir",
+        "blob-field",
+        "blob-descriptor-field",
+        "blob-view-field",
+        "blob-external-storage-path",
+        "blob-external-storage-field",
+        "pk-clustering-override",
+    }
+)
+"""Options that cannot change once the table has a snapshot: those of Paimon 1.4 and of 2.1."""
+_FIXED = {
+    "type": "the type of a table never changes",
+    "path": "the path of a table is not an option that can be changed",
+    "primary-key": "the primary key of a table never changes",
+    "partition": "the partition keys of a table never change",
+}
+_ONLY_TO_TRUE = ("ignore-delete", "ignore-update-before")
+_TRUE = "true"
+_OF_COLUMNS = (
+    "bucket-key",
+    "sequence.field",
+    "record-level.time-field",
+    "changelog-producer.row-deduplicate-ignore-fields",
+)
+"""Options whose value is a list of columns."""
+_OF_COLUMN = re.compile(r"fields\.(.+)\.([a-z-]+)")
+
+
+def check_option_change(schema: TableSchema, key: str, value: str, *, has_snapshots: bool) -> None:
+    """Raise InvalidOption when the option may not be set to ``value``, naming the option and the rule."""
+    if not isinstance(key, str) or not isinstance(value, str):
+        raise InvalidOption(f"option {key!r} = {value!r:.60}: the key and the value must be text", option=key)
+    old = schema.options.get(key)
+    if value == old:
+        return
+    if key in _FIXED:
+        raise InvalidOption(f"option {key!r} cannot be set: {_FIXED[key]}", option=key, value=value)
+    TableOptions.parse({key: value}, creating=True)
+    if has_snapshots:
+        _check_mutable(schema, key, old, value)
+
+
+def check_option_removal(schema: TableSchema, key: str, *, has_snapshots: bool) -> None:
+    """Raise InvalidOption when the option may not be removed, naming the option and the rule."""
+    if key in _FIXED:
+        raise InvalidOption(f"option {key!r} cannot be removed: {_FIXED[key]}", option=key)
+    if not has_snapshots or key not in schema.options:
+        return
+    if key == "bucket":
+        raise InvalidOption("option bucket cannot be removed once the table has a snapshot", option=key)
+    _check_mutable(schema, key, schema.options[key], None)
+
+
+def _check_mutable(schema: TableSchema, key: str, old: str | None, new: str | None) -> None:
+    """Check a change of a table that has snapshots; None: the option is absent."""
+    change = f"option {key} cannot change from {old or 'its default'} to {new or 'its default'}"
+    if key in IMMUTABLE:
+        raise InvalidOption(f"option {key} cannot change once the table has a snapshot", option=key, value=new)
+    if key == "bucket" and new is not None:
+        counts = [int(old or -1), int(new)]
+        if -1 in counts:
+            raise InvalidOption(
+                f"{change}: a table with fixed buckets keeps them, and only their number may change", option=key
+            )
+    if key in _ONLY_TO_TRUE and _is_true(old) and not _is_true(new):
+        raise InvalidOption(f"{change}: rows were dropped while it was true", option=key, value=new)
+    modifiable = _is_true(schema.options.get("deletion-vectors.modifiable"))
+    if key == "deletion-vectors.enabled" and _is_true(old) != _is_true(new) and not modifiable:
+        raise InvalidOption(f"{change} unless deletion-vectors.modifiable = true", option=key, value=new)
+    if key == "clustering.columns" and "pk-clustering-override" in schema.options:
+        raise InvalidOption(f"{change}: the table has option pk-clustering-override", option=key, value=new)
+
+
+def _is_true(text: str | None) -> bool:
+    return text is not None and text.strip().lower() == _TRUE
+
+
+def renamed_options(options: Mapping[str, str], column: str, name: str) -> dict[str, str]:
+    """Return the options after a column was renamed, in keys and values that name it."""
+    out = {}
+    for key, value in options.items():
+        found = _OF_COLUMN.fullmatch(key)
+        if found is not None:
+            columns, what = found.groups()
+            renamed = columns if what != "sequence-group" else _renamed(columns, column, name)
+            out[f"fields.{name if columns == column else renamed}.{what}"] = (
+                _renamed(value, column, name) if what == "sequence-group" else value
+            )
+        else:
+            out[key] = _renamed(value, column, name) if key in _OF_COLUMNS else value
+    return out
+
+
+def _renamed(columns: str, column: str, name: str) -> str:
+    names = [part.strip() for part in columns.split(",")]
+    return ",".join(name if part == column else part for part in names) if column in names else columns

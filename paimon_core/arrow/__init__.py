@@ -1,0 +1,10 @@
+"""Input: opens the data that a caller passes and converts it to a table's columns, by the table's schema.
+
+`streams` opens data as Arrow tables, `python_rows` converts dicts, `forms` and `conform` convert and check columns.
+"""
+
+from paimon_core.arrow.conform import conform, one_nan
+from paimon_core.arrow.forms import labelled, loose
+from paimon_core.arrow.streams import GATHER_BYTES, gather, open_stream, read_tables
+
+__all__ = ["GATHER_BYTES", "conform", "gather", "labelled", "loose", "one_nan", "open_stream", "read_tables"]

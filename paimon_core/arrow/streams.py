@@ -1,0 +1,99 @@
+"""Streams: opens Arrow data, DataFrames, lists and generators, and combines their batches into tables.
+
+Memory is one combined table, whatever the length of a generator or a stream.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from paimon_core.arrow.python_rows import table_of_rows
+from paimon_core.errors import InvalidRequest
+from paimon_core.schema import DataField
+
+GATHER_BYTES = 256 << 20
+_ROWS = 1 << 14
+"""Dicts of a generator that are converted at a time."""
+
+
+def open_stream(data: Any, fields: Sequence[DataField] = ()) -> pa.RecordBatchReader:
+    """Return a reader of ``data``: a Table, batch, reader, dataset, DataFrame (Arrow PyCapsule stream) or list.
+
+    A list may contain record batches or dicts, whose values are converted to the types of ``fields`` by name. Raises
+    InvalidRequest for data of any other type, SchemaMismatch for a value of a dict that does not fit.
+    """
+    if isinstance(data, pa.RecordBatch):
+        return pa.RecordBatchReader.from_batches(data.schema, [data])
+    if isinstance(data, pa.Table):
+        return data.to_reader()
+    if isinstance(data, pa.RecordBatchReader):
+        return data
+    try:
+        if hasattr(data, "__arrow_c_stream__"):
+            return pa.RecordBatchReader.from_stream(data)
+        if hasattr(data, "__arrow_c_array__"):
+            return open_stream(pa.record_batch(data))
+        if hasattr(data, "scanner"):
+            return data.scanner().to_reader()
+        if isinstance(data, list | tuple) and data and all(isinstance(b, pa.RecordBatch) for b in data):
+            return pa.Table.from_batches(data).to_reader()
+        if isinstance(data, list | tuple) and all(isinstance(row, Mapping) for row in data):
+            return table_of_rows(data, fields).to_reader()
+    except (pa.ArrowException, TypeError, OverflowError) as error:
+        raise InvalidRequest(f"the data is not a stream of record batches with one schema: {error}") from error
+    raise InvalidRequest(
+        "data must export an Arrow stream (Table, DataFrame, reader), or be dicts or record batches in a list or "
+        f"generator, not {type(data).__name__}"
+    )
+
+
+def read_tables(data: Any, fields: Sequence[DataField], table_bytes: int = GATHER_BYTES) -> Iterator[pa.Table]:
+    """Yield the rows of ``data`` as tables of about ``table_bytes``.
+
+    Besides what ``open_stream`` accepts, ``data`` may be a polars LazyFrame, or an iterator of dicts, record batches,
+    tables and DataFrames, which may have different columns. Raises as ``open_stream``.
+    """
+    yield from gather(_batches(data, fields), table_bytes)
+
+
+def _batches(data: Any, fields: Sequence[DataField]) -> Iterator[pa.RecordBatch]:
+    if hasattr(data, "collect_batches"):  # a LazyFrame, which is not computed as a whole
+        data = iter(data.collect_batches())
+    if not isinstance(data, Iterator) or isinstance(data, pa.RecordBatchReader) or hasattr(data, "__arrow_c_stream__"):
+        yield from open_stream(data, fields)
+        return
+    first_row = 0
+    for is_dicts, group in itertools.groupby(data, lambda item: isinstance(item, Mapping)):
+        if not is_dicts:
+            for item in group:
+                for batch in open_stream(item, fields):
+                    first_row += len(batch)
+                    yield batch
+            continue
+        while rows := list(itertools.islice(group, _ROWS)):
+            yield from table_of_rows(rows, fields, first_row).to_batches()
+            first_row += len(rows)
+
+
+def gather(batches: Iterable[pa.RecordBatch], table_bytes: int = GATHER_BYTES) -> Iterator[pa.Table]:
+    """Combine batches into tables of about ``table_bytes``: large enough for column operations, bounded in memory.
+
+    Batches with different columns are not combined.
+    """
+    held: list[pa.RecordBatch] = []
+    size = 0
+    for batch in batches:
+        if held and batch.schema != held[0].schema:
+            yield pa.Table.from_batches(held)
+            held, size = [], 0
+        held.append(batch)
+        size += batch.nbytes
+        if size >= table_bytes:
+            yield pa.Table.from_batches(held)
+            held, size = [], 0
+    if held:
+        yield pa.Table.from_batches(held)

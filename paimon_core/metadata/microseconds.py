@@ -1,0 +1,53 @@
+"""Microseconds: a table as a read sees it whose timestamps of 7 to 9 digits are cut to microseconds.
+
+Arrow's nanoseconds cover the years 1677 to 2262, Paimon's timestamps more: 9999-12-31 is a frequent "forever". In
+microseconds they fit. Columns that order or identify rows keep their type, because a cut would change their order.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from paimon_core.metadata.context import TableContext
+from paimon_core.metadata.stores.schema_store import SchemaStore
+from paimon_core.schema import TableSchema
+from paimon_core.types import TIMESTAMP_ROOTS, DataType
+
+_DIGITS = 6
+_GROUP = ".sequence-group"
+
+
+def in_microseconds(context: TableContext) -> TableContext:
+    """Return the context for reads with the columns of ``coarse_schema``; it must not be used for writes."""
+    schemas = MicrosecondSchemas(context.storage, context.paths)
+    return replace(context, schema=coarse_schema(context.schema), schemas=schemas)
+
+
+class MicrosecondSchemas(SchemaStore):
+    """The schemas of a table as ``coarse_schema`` returns them."""
+
+    def read(self, schema_id: int) -> TableSchema:
+        """Read one schema; raises as ``SchemaStore.read``."""
+        return coarse_schema(super().read(schema_id))
+
+    def holds(self, schema: TableSchema) -> bool:
+        """Whether the file still has the content of the schema with this id."""
+        return super().holds(super().read(schema.id))
+
+
+def coarse_schema(schema: TableSchema) -> TableSchema:
+    """Return the schema with TIMESTAMP(7..9) as TIMESTAMP(6), except for keys, buckets and sequence fields."""
+    kept = {*schema.primary_keys, *schema.partition_keys}
+    for key, value in schema.options.items():
+        if key in ("sequence.field", "bucket-key"):
+            kept |= {name.strip() for name in value.split(",")}
+        if key.endswith(_GROUP):
+            kept |= {name.strip() for name in key.removeprefix("fields.").removesuffix(_GROUP).split(",")}
+    fields = tuple(f if f.name in kept else replace(f, type=_coarse(f.type)) for f in schema.fields)
+    return replace(schema, fields=fields)
+
+
+def _coarse(kind: DataType) -> DataType:
+    if kind.root in TIMESTAMP_ROOTS:
+        return replace(kind, precision=min(kind.precision, _DIGITS))
+    return replace(kind, children=tuple(replace(c, type=_coarse(c.type)) for c in kind.children))

@@ -1,0 +1,36 @@
+"""Default values: a write stores the default of a column in place of null (format 2.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from paimon_core.arrow import conform
+from paimon_core.datafile.defaults import default_value
+from paimon_core.schema import DataField
+
+
+def conform_with_defaults(
+    data: pa.Table | pa.RecordBatch, fields: Sequence[DataField], *, first_row: int = 0
+) -> pa.Table:
+    """Return ``data`` as ``arrow.conform`` does, with the default of a column for its nulls, also if it is missing.
+
+    Raises the errors of ``conform``, and UnsupportedFeature for a default of a nested type.
+    """
+    if all(f.default is None for f in fields):
+        return conform(data, fields, first_row=first_row)
+    rows = conform(data, [f if f.default is None else _without_default(f) for f in fields], first_row=first_row)
+    columns = []
+    for field, column in zip(fields, rows.columns, strict=True):
+        if field.default is not None and column.null_count:
+            value = default_value(field.name, field.type, field.default)
+            column = pa.chunked_array([pc.coalesce(chunk, value) for chunk in column.chunks], column.type)
+        columns.append(column)
+    return pa.Table.from_arrays(columns, schema=pa.schema([f.arrow for f in fields]))
+
+
+def _without_default(field: DataField) -> DataField:
+    return replace(field, default=None, type=field.type.with_nullable(True))
