@@ -48,7 +48,9 @@ def infer(settings: Settings, name: str) -> dict[str, str]:
     if not columns:
         raise PipelineError(f"{name}: its first files are empty, so they have no columns to infer")
     columns = {spec.source.rename.get(column, column): text or "STRING" for column, text in columns.items()}
-    columns |= {column: "STRING" for column in spec.source.add if column not in columns}
+    days = spec.partitions is not None and spec.partitions.by in ("day", "week")
+    for column, what in spec.source.add.items():
+        columns.setdefault(column, "DATE" if days and what == "partition" else "STRING")
     _write_columns(settings.folder / "tables" / f"{name}.yaml", columns)
     return columns
 

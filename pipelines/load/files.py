@@ -42,7 +42,7 @@ class FileLoads:
         """Return the load of the files that the ledger does not have."""
         if step.partitions is not None and "{" not in self._source.path:
             raise PipelineError(
-                f"{step.spec.name}: source.path {self._source.path} has no place for the partition, such as {{date}}, so "
+                f"{step.spec.name}: source.path {self._source.path} has no place for the partition, such as {{date}}: "
                 f"the files of {step.partitions[0]} are not known"
             )
         fetch_files(step.settings, step.spec, self._source, step.partitions)

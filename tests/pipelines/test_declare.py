@@ -126,6 +126,7 @@ def test_apply_drops_columns_when_it_is_told_to(folder):
     ],
 )  # fmt: skip
 def test_a_path_that_does_not_fit_the_partitions_is_told(folder, capsys, old, new, told):
+    change(folder, "  add: {reported_on: partition}\n", "")
     change(folder, old, new)
     assert main(["check", "--configs", str(folder)]) == 1
     assert f"shop.orders: {told}\n" in capsys.readouterr().out
@@ -137,8 +138,13 @@ def test_columns_are_inferred_and_written_down_for_review(folder):
     columns = before[before.index("columns:") : before.index("primary_key:")]
     change(folder, columns, "columns: infer  # from the files\n")
     found = infer(load_settings("local", configs=folder), "shop.orders")
-    assert list(found) == ["order_id", "order_date", "customer", "amount", "status"]
-    assert (found["order_id"], found["order_date"], found["customer"]) == ("BIGINT", "DATE", "STRING")
+    assert list(found) == ["order_id", "order_date", "customer", "amount", "status", "reported_on"]
+    assert [found[c] for c in ("order_id", "order_date", "customer", "reported_on")] == [
+        "BIGINT",
+        "DATE",
+        "STRING",
+        "DATE",
+    ]
     settings = load_settings("local", configs=folder)
     assert dict(settings.table("shop.orders").columns) == found
     assert open_table(settings, "shop.orders", create=True).schema.names == list(found)
