@@ -82,8 +82,9 @@ def nightly_schedule(settings: Settings, job: dg.JobDefinition) -> dg.ScheduleDe
         default_status=dg.DefaultScheduleStatus.RUNNING if running else dg.DefaultScheduleStatus.STOPPED,
     )
     def schedule(context: dg.ScheduleEvaluationContext) -> dg.RunRequest:
-        day = context.scheduled_execution_time.strftime("%Y-%m-%d")
-        return dg.RunRequest(run_key=f"{NIGHTLY}-{day}", run_config=nightly_config(settings, tag_name(day)))
+        at = context.scheduled_execution_time
+        config = nightly_config(settings, tag_name(f"{at:%Y-%m-%d}"))
+        return dg.RunRequest(run_key=f"{NIGHTLY}-{at:%Y-%m-%dT%H:%M}", run_config=config)
 
     return schedule
 
@@ -143,7 +144,7 @@ def sweep_schedule(settings: Settings, job: dg.JobDefinition) -> dg.ScheduleDefi
         default_status=dg.DefaultScheduleStatus.RUNNING if running else dg.DefaultScheduleStatus.STOPPED,
     )
     def schedule(context: dg.ScheduleEvaluationContext) -> dg.RunRequest:
-        return dg.RunRequest(run_key=f"{SWEEP}-{context.scheduled_execution_time:%Y-%m-%d}")
+        return dg.RunRequest(run_key=f"{SWEEP}-{context.scheduled_execution_time:%Y-%m-%dT%H:%M}")
 
     return schedule
 

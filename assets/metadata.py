@@ -59,7 +59,7 @@ def result_metadata(result: StepResult) -> dict[str, Any]:
     if result.snapshot_id is not None:
         metadata["paimon/snapshot_id"] = result.snapshot_id
     if result.skipped:
-        metadata["paimon/loaded_before"] = ", ".join(result.skipped)
+        metadata["paimon/skipped"] = ", ".join(result.skipped)
     return metadata
 
 

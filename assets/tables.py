@@ -19,8 +19,8 @@ from pipelines.lake.sources import DatabaseSource, FilesSource
 from pipelines.protocol import AuditFailed, PipelineError, StepResult
 from pipelines.session import Spark
 
-_USER = re.compile(r"://[^/@]*@")
-"""The user and password of a URL, which are not shown."""
+_PASSWORD = re.compile(r"://[^/:]*:[^/]*@")
+"""The user and password of a URL, which are not shown; a container of Azure has no password before its @."""
 
 
 class LoadConfig(dg.Config):
@@ -109,7 +109,7 @@ def source_spec(settings: Settings, spec: TableSpec, translator: PaimonTranslato
         case FilesSource() as files:
             kind = files.format or ""
             metadata = {
-                "paimon/path": _USER.sub("://", files.path),
+                "paimon/path": _PASSWORD.sub("://", files.path),
                 "paimon/format": kind or "by the ending of the path",
             }
         case DatabaseSource() as database:

@@ -25,7 +25,7 @@ def requested(definitions: dg.Definitions, schedule: str, at: datetime) -> Any:
 
 def test_the_tag_is_named_after_the_scheduled_day(definitions: dg.Definitions) -> None:
     request = requested(definitions, "nightly_schedule", datetime(2013, 12, 31, 8, 0, tzinfo=UTC))
-    assert request.run_key == "nightly-2013-12-31"
+    assert request.run_key == "nightly-2013-12-31T08:00"
     ops = request.run_config["ops"]
     assert ops["tag__ods_a"]["config"]["tag"] == "nightly-2013-12-31"
     assert set(ops) == {"tag__ods_a", "expire__ods_a", "tag__dim_b", "expire__dim_b"}
@@ -38,9 +38,9 @@ def test_by_hand_the_day_is_that_of_the_schedule(tmp_path: Path) -> None:
     assert day_of(settings, datetime(2014, 1, 1, 3, 0, tzinfo=UTC)) == "2013-12-31"
 
 
-def test_a_sweep_is_asked_for_once_a_day_at_most(definitions: dg.Definitions) -> None:
+def test_a_sweep_is_asked_for_once_at_each_time(definitions: dg.Definitions) -> None:
     request = requested(definitions, "sweep_schedule", datetime(2013, 12, 29, 9, 0, tzinfo=UTC))
-    assert request.run_key == "sweep-2013-12-29"
+    assert request.run_key == "sweep-2013-12-29T09:00"
     assert set(definitions.resolve_job_def("sweep").graph.node_dict) == {"sweep__ods_a", "sweep__dim_b"}
 
 

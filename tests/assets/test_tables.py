@@ -12,6 +12,7 @@ from typing import Any
 import dagster as dg
 import pytest
 
+from assets import tables
 from assets.lake import build_definitions
 from assets.metadata import declared
 from assets.translator import PaimonTranslator
@@ -96,6 +97,21 @@ def test_sources_are_shown_without_credentials(settings: Settings) -> None:
         ("[canary", "postgresql://host:5432/shop"),
     ],
 )
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("s3://me:a@b@host/x.csv", "s3://host/x.csv"),
+        (
+            "abfss://container@account.dfs.core.windows.net/x.csv",
+            "abfss://container@account.dfs.core.windows.net/x.csv",
+        ),
+        ("s3://host:9000/a@b.csv", "s3://host:9000/a@b.csv"),
+    ],
+)
+def test_a_password_in_a_url_is_not_shown(url: str, shown: str) -> None:
+    assert tables._PASSWORD.sub("://", url) == shown
+
+
 def test_a_password_with_unusual_characters_is_not_shown_and_definitions_load(
     secret: str, shown: str, settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
