@@ -97,6 +97,18 @@ def test_sources_are_shown_without_credentials(settings: Settings) -> None:
         ("[canary", "postgresql://host:5432/shop"),
     ],
 )
+def test_a_password_with_unusual_characters_is_not_shown_and_definitions_load(
+    secret: str, shown: str, settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SHOP_PASSWORD", secret)
+    changed = declared_lake(tmp_path / "other", {"dim.customers": CUSTOMERS})
+    definitions = build_definitions(changed)
+    dg.Definitions.validate_loadable(definitions)
+    specs = {spec.key.to_user_string(): spec for spec in definitions.resolve_all_asset_specs()}
+    assert specs["source/dim/customers"].metadata["paimon/database"] == shown
+    assert "canary" not in repr(specs)
+
+
 @pytest.mark.parametrize(
     ("url", "shown"),
     [
@@ -110,18 +122,6 @@ def test_sources_are_shown_without_credentials(settings: Settings) -> None:
 )
 def test_a_password_in_a_url_is_not_shown(url: str, shown: str) -> None:
     assert tables._PASSWORD.sub("://", url) == shown
-
-
-def test_a_password_with_unusual_characters_is_not_shown_and_definitions_load(
-    secret: str, shown: str, settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("SHOP_PASSWORD", secret)
-    changed = declared_lake(tmp_path / "other", {"dim.customers": CUSTOMERS})
-    definitions = build_definitions(changed)
-    dg.Definitions.validate_loadable(definitions)
-    specs = {spec.key.to_user_string(): spec for spec in definitions.resolve_all_asset_specs()}
-    assert specs["source/dim/customers"].metadata["paimon/database"] == shown
-    assert "canary" not in repr(specs)
 
 
 def test_a_translator_changes_keys_groups_pools_and_tags_everywhere(settings: Settings) -> None:
