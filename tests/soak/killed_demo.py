@@ -17,6 +17,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
 from pipelines.lake import ROOT, load_settings
@@ -83,8 +84,8 @@ def counts(folder: Path) -> tuple[int, int, int]:
     return read, written, rejected
 
 
-def play(points: int, seed: int, *, folder: Path) -> list[str]:
-    """Kill the demo at random points, one round each; return one line for each round. Raises AssertionError."""
+def play(points: int, seed: int, *, folder: Path) -> Iterator[str]:
+    """Kill the demo at random points, one round each, and yield one line for each. Raises AssertionError."""
     chosen = random.Random(seed)
     clean = folder / "clean"
     new_lake(clean)
@@ -93,7 +94,6 @@ def play(points: int, seed: int, *, folder: Path) -> list[str]:
     new_lake(again)
     seconds = run(again)
     expected, expected_counts = content(clean), counts(clean)
-    lines = []
     for number in range(points):
         lake = folder / f"lake-{number}"
         new_lake(lake)
@@ -102,8 +102,7 @@ def play(points: int, seed: int, *, folder: Path) -> list[str]:
         run(lake)
         assert content(lake) == expected, f"round {number}: killed after {after:.2f} s"
         assert counts(lake) == expected_counts, f"round {number}: {counts(lake)} and not {expected_counts}"
-        lines.append(f"round {number}: {'killed' if killed else 'had ended'} after {after:.2f} s of {seconds:.1f} s")
-    return lines
+        yield f"round {number}: {'killed' if killed else 'had ended'} after {after:.2f} s of {seconds:.1f} s"
 
 
 def main() -> int:
@@ -114,7 +113,7 @@ def main() -> int:
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         for line in play(asked.points, asked.seed, folder=Path(folder)):
-            print(line)
+            print(line, flush=True)
     print(f"{asked.points} rounds: all tables equal those of a run that was never killed")
     return 0
 
