@@ -14,7 +14,7 @@ from pipelines.lake import Settings
 from pipelines.lake.agreement import disagreements
 from pipelines.lake.sources import FilesSource
 from pipelines.load.load import load_table
-from pipelines.load.path_rules import path_problems
+from pipelines.load.path_rules import order_notes, path_problems
 from pipelines.load.source_files import file_kind, source_files
 from pipelines.new_lake import new_lake
 from pipelines.protocol import PipelineError, StepResult
@@ -61,7 +61,8 @@ def lines_of(settings: Settings, asked: argparse.Namespace) -> tuple[list[str], 
         return apply(settings, drop=asked.drop) or ["nothing to do: all tables are as declared"], True
     lines = [*disagreements(settings), *(f"{name}: {text}" for name, text in _problems(settings))]
     lines += [f"{name} {text}" for name, texts in differences(settings).items() for text in texts]
-    return lines or [f"{len(settings.tables)} tables agree with their declarations"], not lines
+    notes = [f"note: {name}: {text}" for name, spec in settings.tables.items() for text in order_notes(spec)]
+    return [*(lines or [f"{len(settings.tables)} tables agree with their declarations"]), *notes], not lines
 
 
 def _problems(settings: Settings) -> Iterator[tuple[str, str]]:

@@ -1,4 +1,4 @@
-"""Path rules: whether the places in the path of a source fit the partitions of its table."""
+"""Path rules: whether the places in the path of a source fit the partitions of its table, and the order of loads."""
 
 from __future__ import annotations
 
@@ -30,3 +30,16 @@ def path_problems(spec: TableSpec) -> Iterator[str]:
         yield f"source.path has the place {{{word}}}, a time, and the partitions are {said.by}: write {{name}}"
     if word is None and source.late == "tell":
         yield "source.late needs a place in source.path: without one, no file is late"
+
+
+def order_notes(spec: TableSpec) -> Iterator[str]:
+    """Yield what to know about a table whose rows depend on the order in which its partitions are loaded."""
+    said = spec.partitions
+    if not isinstance(spec.source, FilesSource) or said is None or not said.by_time:
+        return
+    ordered = spec.order_by or "sequence.field" in spec.options or spec.write_mode not in ("upsert", "changes")
+    if not ordered and said.column not in spec.primary_key:
+        yield (
+            f"a {said.by} that is loaded after a later one, such as a late file, puts its rows in place of newer rows "
+            "with the same key: give the table a column that source.add fills with the partition, and order_by it"
+        )

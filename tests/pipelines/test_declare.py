@@ -132,6 +132,18 @@ def test_a_path_that_does_not_fit_the_partitions_is_told(folder, capsys, old, ne
     assert f"shop.orders: {told}\n" in capsys.readouterr().out
 
 
+def test_a_table_whose_rows_depend_on_the_order_of_loads_is_told(folder, capsys):
+    apply(load_settings("local", configs=folder))
+    assert main(["check", "--configs", str(folder)]) == 0
+    assert "note:" not in capsys.readouterr().out
+    change(folder, "order_by: [reported_on]\n", "options: {sequence.field: reported_on}\n")
+    main(["check", "--configs", str(folder)])
+    assert "note:" not in capsys.readouterr().out
+    change(folder, "options: {sequence.field: reported_on}\n", "")
+    main(["check", "--configs", str(folder)])
+    assert "note: shop.orders: a day that is loaded after a later one, such as a late file, " in capsys.readouterr().out
+
+
 def test_columns_are_inferred_and_written_down_for_review(folder):
     path = folder / "tables" / "shop.orders.yaml"
     before = path.read_text()
