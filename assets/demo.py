@@ -21,8 +21,8 @@ import dagster as dg
 
 from assets.compaction import compaction_config, compaction_job_name
 from assets.demo_loads import load_tables
-from assets.demo_runs import Demo, DemoFailed, say
-from assets.instance import open_instance
+from assets.demo_runs import Demo, DemoFailed, alone, end_killed_runs, say
+from assets.instance import open_instance, prepare_home
 from assets.lake import build_definitions
 from assets.maintenance import NIGHTLY
 from assets.resources import LakeResource, place_of
@@ -51,7 +51,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return 0
         require_java()
         say(f"the lake is {settings.warehouse}; the first step starts Spark")
-        with open_instance(settings) as instance:
+        with alone(prepare_home(settings)), open_instance(settings) as instance:
+            end_killed_runs(instance)
             demo = Demo(settings, instance, build_definitions(settings, keep_session=True))
             before_compaction = play(demo, asked.to)
             print(summary(demo, before_compaction, time.monotonic() - started))

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import fcntl
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import dagster as dg
@@ -13,6 +16,13 @@ from assets.loads import RANGE_END, RANGE_START
 from assets.metadata import asset_key
 from pipelines.lake import Settings
 
+DEMO = "paimon/demo"
+"""The tag of the runs of a demo."""
+_UNFINISHED = [
+    dg.DagsterRunStatus.NOT_STARTED,
+    dg.DagsterRunStatus.STARTING,
+    dg.DagsterRunStatus.STARTED,
+]
 _QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
 
 
@@ -46,6 +56,7 @@ class Demo:
     ) -> None:
         started = time.monotonic()
         run_config = {**(config or {}), **_QUIET}
+        chosen["tags"] = {**chosen.get("tags", {}), DEMO: "true"}
         result = job.execute_in_process(run_config=run_config, instance=self.instance, raise_on_error=False, **chosen)
         took = time.monotonic() - started
         self.runs += 1
@@ -53,6 +64,30 @@ class Demo:
         if not result.success:
             raise DemoFailed(f"run {result.run_id} failed at {step} {title}: {_cause(result)}")
         say(f"{took:5.1f} s  {step:<24}  {title:<24}  {_outcome(result)}")
+
+
+@contextmanager
+def alone(home: Path) -> Iterator[None]:
+    """Hold the lock of the demos of a lake, which the system releases when this process ends in any way.
+
+    Raises DemoFailed while another demo holds it.
+    """
+    with open(home / "demo.lock", "w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise DemoFailed(f"another demo runs on this lake: it holds {home / 'demo.lock'}") from None
+        yield
+
+
+def end_killed_runs(instance: dg.DagsterInstance) -> None:
+    """Mark the runs of demos that were killed as failed, and free the pools that they hold; call it in ``alone``.
+
+    A step of the next demo would wait for these pools for ever.
+    """
+    for run in instance.get_runs(dg.RunsFilter(tags={DEMO: "true"}, statuses=_UNFINISHED)):
+        instance.report_run_failed(run, "the process of this run was killed")
+        instance.event_log_storage.free_concurrency_slots_for_run(run.run_id)
 
 
 def say(line: str) -> None:
