@@ -18,7 +18,7 @@ from pipelines.lake import Settings, SettingsError, TableSpec
 from pipelines.lake.checks import Check, SqlCheck
 from pipelines.session import Spark
 from pipelines.show import existing
-from pipelines.tables import open_table
+from pipelines.tables import open_lake, open_table
 
 _AUDITS = {
     "rows": "every load wrote or rejected each row that it read",
@@ -47,7 +47,7 @@ def _checks(settings: Settings, spec: TableSpec, translator: PaimonTranslator) -
         settings = lake.settings
         names = {asked.name for asked in context.selected_asset_check_keys if not _is_evaluated(context, asked)}
         declared = [check for check in spec.checks if check_name(check.label) in names]
-        if spec.name in existing(settings):
+        if open_lake(settings).table_exists(spec.name):
             findings = [*audit(settings, spec.name, names), *declared_findings(settings, spec, declared, spark.session)]
         else:
             findings = [Finding(name, spec.name, 1, "the table is not in the lake yet") for name in sorted(names)]

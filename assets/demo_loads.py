@@ -17,7 +17,7 @@ from pipelines.lake.sources import FilesSource
 from pipelines.load.ledger import Ledger, read_ledger
 from pipelines.load.partition_keys import window
 from pipelines.show import existing
-from pipelines.tables import open_table
+from pipelines.tables import open_lake, open_table
 
 _Ranges = tuple[tuple[str, str], ...]
 _Changed = dict[str, list[tuple[str, str]] | None]
@@ -64,7 +64,7 @@ def _missing(demo: Demo, spec: TableSpec, last_day: date | None, changed: _Chang
     partitions = partitions_def(spec)
     if partitions is None:
         return None
-    exists = spec.name in existing(demo.settings)
+    exists = open_lake(demo.settings).table_exists(spec.name)
     done = demo.instance.get_materialized_partitions(asset_key(spec.name)) if exists else set()
     new: set[str] = set()
     has_list = False

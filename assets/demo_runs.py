@@ -14,15 +14,11 @@ import dagster as dg
 
 from assets.loads import RANGE_END, RANGE_START
 from assets.metadata import asset_key
+from assets.sensors import IN_FLIGHT
 from pipelines.lake import Settings
 
 DEMO = "paimon/demo"
 """The tag of the runs of a demo."""
-_UNFINISHED = [
-    dg.DagsterRunStatus.NOT_STARTED,
-    dg.DagsterRunStatus.STARTING,
-    dg.DagsterRunStatus.STARTED,
-]
 _QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
 
 
@@ -85,7 +81,7 @@ def end_killed_runs(instance: dg.DagsterInstance) -> None:
 
     A step of the next demo would wait for these pools for ever.
     """
-    for run in instance.get_runs(dg.RunsFilter(tags={DEMO: "true"}, statuses=_UNFINISHED)):
+    for run in instance.get_runs(dg.RunsFilter(tags={DEMO: "true"}, statuses=IN_FLIGHT)):
         instance.report_run_failed(run, "the process of this run was killed")
         instance.event_log_storage.free_concurrency_slots_for_run(run.run_id)
 

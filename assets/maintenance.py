@@ -15,8 +15,9 @@ from pipelines.lake import Settings, TableSpec
 from pipelines.maintenance import tag
 from pipelines.protocol import StepResult
 from pipelines.rejects_upkeep import expire_rejects, sweep_rejects
-from pipelines.show import existing, nothing_declared
+from pipelines.show import nothing_declared
 from pipelines.sweep import sweep
+from pipelines.tables import open_lake
 
 if TYPE_CHECKING:
     from dagster._core.definitions.unresolved_asset_job_definition import UnresolvedAssetJobDefinition
@@ -218,7 +219,7 @@ def _told(context: dg.OpExecutionContext, steps: Callable[[], list[StepResult]])
 
 
 def _exists(context: dg.OpExecutionContext, lake: LakeResource, spec: TableSpec) -> bool:
-    if spec.name in existing(lake.settings):
+    if open_lake(lake.settings).table_exists(spec.name):
         return True
     context.log.info(f"{spec.name} is not in the lake yet: nothing to do")
     return False

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from pipelines.load import write_tasks
-from tests.pipelines.load.test_rejects import in_this_process
 from tests.support.lakes import SmallLake, small_lake
+from tests.support.tasks import in_this_process
 
 
 @pytest.fixture

@@ -22,7 +22,7 @@ from pipelines.load.load import load_table
 from pipelines.new_lake import new_lake
 from pipelines.rejects_upkeep import expire_rejects, fsck_rejects, sweep_rejects
 from pipelines.tables import open_lake
-from tests.pipelines.load.test_rejects import in_this_process
+from tests.support.tasks import in_this_process
 
 NAME, REJECTS = "shop.orders", "shop.orders__rejects"
 NOTHING_KEPT = Retention(keep_snapshots=1, keep_hours=0, orphans_older_than_hours=1, keep_quarantine_days=0)

@@ -19,6 +19,7 @@ from pipelines.load.ledger import loads_of
 from pipelines.load.load import load_table
 from pipelines.new_lake import new_lake
 from pipelines.tables import open_lake
+from tests.support.tasks import in_this_process
 
 CALLS = ("open", "fsync", "link", "unlink", "replace", "mkdir")
 
@@ -33,10 +34,6 @@ def folder(tmp_path, monkeypatch):
     path = tmp_path / "lake"
     new_lake(path)
     return path
-
-
-def in_this_process(_session, payloads, work):
-    return [work(payload) for payload in payloads]
 
 
 def load(folder, *partitions):

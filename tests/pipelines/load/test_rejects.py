@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 from types import SimpleNamespace
@@ -24,6 +23,7 @@ from pipelines.maintenance import tag
 from pipelines.new_lake import new_lake
 from pipelines.protocol import PipelineError
 from pipelines.tables import open_lake
+from tests.support.tasks import in_this_process
 
 NAME, REJECTS = "shop.orders", "shop.orders__rejects"
 LOADED = ("3 files loaded before",)
@@ -32,10 +32,6 @@ NOTHING_KEPT = Retention(keep_snapshots=1, keep_hours=0, orphans_older_than_hour
 
 def never() -> Any:
     raise AssertionError("nothing here is worth a Spark session")
-
-
-def in_this_process(_session: Any, payloads: Any, work: Callable[[bytes], bytes]) -> list[bytes]:
-    return [work(payload) for payload in payloads]
 
 
 @pytest.fixture

@@ -1,0 +1,10 @@
+"""Tasks of loads in this process instead of Spark, as ``pipelines.load.write_tasks.collect_tasks`` is called."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+
+def in_this_process(_session: Any, payloads: Sequence[bytes], work: Callable[[bytes], bytes]) -> list[bytes]:
+    return [work(payload) for payload in payloads]
