@@ -8,7 +8,7 @@ from tests.simulator.dropping import NAME, OPERATIONS, OTHER_SCHEMA, SCHEMA, mak
 from tests.simulator.store import Disk, SimStorage
 from tests.simulator.world import World, simulated
 
-HISTORIES = 150
+HISTORIES = 60
 
 
 @pytest.mark.parametrize("then", ["nothing", "the same", "another"])

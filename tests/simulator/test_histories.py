@@ -30,7 +30,7 @@ def check(kind: str, count: int) -> Tally:
     return tally
 
 
-@pytest.mark.parametrize(("kind", "count"), [("metadata", 500), ("real", 60)])
+@pytest.mark.parametrize(("kind", "count"), [("metadata", 300), ("real", 30)])
 def test_some_histories(kind, count):
     check(kind, count)
 

@@ -72,7 +72,7 @@ def test_int96_needs_a_schema_and_row_groups(tree):
         int96_as_bytes(tree)
 
 
-@pytest.mark.parametrize("rows", [0, 1, 70_000])
+@pytest.mark.parametrize("rows", [0, 1, 8])
 def test_a_footer_is_found_whatever_its_length(rows):
     table = pa.table({f"column-{n}": pa.array(range(rows)) for n in range(300)})
     sink = pa.BufferOutputStream()
