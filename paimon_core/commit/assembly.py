@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 
 from paimon_core.commit.author import Author
@@ -20,6 +20,7 @@ from paimon_core.commit.read_set import Reads
 from paimon_core.commit.strict_mode import check_strict
 from paimon_core.errors import CommitConflict, TableNotFound, UnsupportedFeature
 from paimon_core.metadata import clock
+from paimon_core.metadata.column_stats import EMPTY_STATS
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.manifest import FileKind, ManifestEntry
 from paimon_core.metadata.snapshot import CommitKind, Snapshot
@@ -63,6 +64,8 @@ class Assembly:
             check_changes(base, change.kind, entries)
         entries = self.numbering.number(entries, change.flushes, base, replaces=self.overwrite is not None)
         options = self.context.options
+        if options["manifest.delete-file-drop-stats"]:
+            entries = [_without_stats(e) if e.kind is FileKind.DELETE else e for e in entries]
         merge = ManifestMerge(
             read=base.read,
             write=draft.manifests,
@@ -188,3 +191,7 @@ def _refuse_stale_index(context: TableContext, base: Snapshot | None, entries: S
 def writer_version() -> str:
     """Return the library name and version that snapshots record as their writer."""
     return f"paimon-core-{version()}"
+
+
+def _without_stats(entry: ManifestEntry) -> ManifestEntry:
+    return replace(entry, file=replace(entry.file, value_stats=EMPTY_STATS, value_stats_cols=()))

@@ -15,16 +15,25 @@ from paimon_core.types import BINARY_ROOTS, NESTED_ROOTS
 
 
 class ColumnBounds:
-    """Collects bounds while rows are written; nested and binary columns have no bounds, as in Parquet files."""
+    """Collects bounds while rows are written, of the columns that are ``bounded``.
 
-    def __init__(self, fields: Sequence[DataField]) -> None:
+    Nested and binary columns have no bounds, as in Parquet files.
+    """
+
+    def __init__(self, fields: Sequence[DataField], bounded: Sequence[bool]) -> None:
         self._fields = tuple(fields)
+        self._places = [
+            at
+            for at, (f, wanted) in enumerate(zip(fields, bounded, strict=True))
+            if wanted and f.type.root not in BINARY_ROOTS and f.type.root not in NESTED_ROOTS
+        ]
         self._ends: list[tuple[Any, Any] | None] = [None] * len(self._fields)
 
     def add(self, rows: pa.Table) -> None:
         """Update the bounds with rows of exactly the file's columns."""
-        for at, (field, column) in enumerate(zip(self._fields, rows.columns, strict=True)):
-            if field.type.root in BINARY_ROOTS or field.type.root in NESTED_ROOTS or column.null_count == len(column):
+        for at in self._places:
+            field, column = self._fields[at], rows.column(at)
+            if column.null_count == len(column):
                 continue
             found = pc.min_max(column)
             both = pa.chunked_array([pa.array([found["min"], found["max"]], column.type)])

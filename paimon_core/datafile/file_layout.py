@@ -12,7 +12,8 @@ from paimon_core.codec.binary_row import row_encoder, storage_values
 from paimon_core.datafile.file_plan import FilePlan
 from paimon_core.datafile.nested_arrays import has_required
 from paimon_core.datafile.parquet.parquet_schema import ParquetShape
-from paimon_core.datafile.statistics import KEY_STATS_MODE, StatsEncoder, ValueStats
+from paimon_core.datafile.statistics import StatsEncoder, ValueStats
+from paimon_core.datafile.stats_modes import has_bounds, key_modes, value_modes
 from paimon_core.errors import SchemaMismatch
 from paimon_core.options import TableOptions
 from paimon_core.schema import DataField, TableSchema
@@ -35,10 +36,11 @@ class FileLayout:
         """The positions of the nested columns that have NOT NULL members."""
         key = schema.key_fields
         self.key_fields = self.fields[: len(key)]
-        self.key_stats = StatsEncoder(self.key_fields, [KEY_STATS_MODE] * len(key))
-        modes = {name: f.stats_mode for name, f in options.fields.items() if f.stats_mode}
-        self.value_stats = ValueStats(schema.fields, modes, plan.stats_mode)
-        self.bounded = [at < len(key) or at >= len(self.fields) - len(schema.fields) for at in range(len(self.fields))]
+        of_keys, of_values = key_modes(schema, options, plan), value_modes(schema, options, plan)
+        self.key_stats = StatsEncoder(self.key_fields, of_keys)
+        self.value_stats = ValueStats(schema.fields, of_values, dense=options["metadata.stats-dense-store"])
+        between = len(self.fields) - len(key) - len(schema.fields)
+        self.bounded = [*map(has_bounds, of_keys), *[False] * between, *map(has_bounds, of_values)]
         """For each column, whether a manifest stores its bounds."""
         self._encode_key = row_encoder(tuple(f.type for f in self.key_fields))
         self._required = [at for at, f in enumerate(self.fields) if not f.type.nullable]

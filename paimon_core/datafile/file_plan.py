@@ -20,7 +20,7 @@ class FilePlan:
     """The format of the files: ``parquet``, ``orc`` or ``avro``; also the suffix of the file names."""
     compression: str
     stats_mode: str
-    """The statistics mode of value columns without a mode of their own."""
+    """The statistics mode of value columns without a mode of their own, in a table with a primary key."""
     row_limit: int | None
     """The maximum of rows in a file; None: only the size limits a file."""
 
@@ -33,7 +33,7 @@ class FilePlan:
             source=source,
             format=file_format(options, level),
             compression=_compression(options, level),
-            stats_mode=options["metadata.stats-mode"],
+            stats_mode=_stats_mode(options, level),
             row_limit=options["target-file-row-num"] if source is FileSource.APPEND else None,
         )
 
@@ -46,7 +46,7 @@ class FilePlan:
             source=FileSource.APPEND,
             format=options["changelog-file.format"] or file_format(options, level),
             compression=options["changelog-file.compression"] or _compression(options, level),
-            stats_mode=options["changelog-file.stats-mode"] or options["metadata.stats-mode"],
+            stats_mode=options["changelog-file.stats-mode"] or _stats_mode(options, level),
             row_limit=None,
         )
 
@@ -58,3 +58,7 @@ def file_format(options: TableOptions, level: int) -> str:
 
 def _compression(options: TableOptions, level: int) -> str:
     return str(options["file.compression.per.level"].get(level, options["file.compression"]))
+
+
+def _stats_mode(options: TableOptions, level: int) -> str:
+    return str(options["metadata.stats-mode.per.level"].get(level, options["metadata.stats-mode"]))

@@ -53,9 +53,9 @@ def create_file(
         case "orc":
             from paimon_core.datafile.orc.orc_file import OrcOutput
 
-            return OrcOutput(sink, fields, plan.compression, legacy_ltz=options[LEGACY_LTZ])
+            return OrcOutput(sink, fields, plan.compression, layout.bounded, legacy_ltz=options[LEGACY_LTZ])
         case "avro":
             from paimon_core.datafile.avro.avro_file import AvroOutput
 
-            return AvroOutput(sink, fields, plan.compression, options["file.compression.zstd-level"])
+            return AvroOutput(sink, fields, plan.compression, options["file.compression.zstd-level"], layout.bounded)
     return ParquetOutput(sink, fields, layout.parquet, first_rows, in_memory=in_memory)

@@ -1,8 +1,9 @@
 """Column statistics of a data file: minimum, maximum and null count of each column, as in manifests (format 4.5).
 
 The bounds are read from the Parquet footer, where the encoder has already stored them, so no pass over the data is
-needed. Bounds are either correct or absent: there are none for a column with NaN, a binary column (readers disagree on
-its order), INT96 and texts too long for a footer. A text longer than the mode allows is cut; the maximum is rounded up.
+needed. Bounds are either correct or absent: there are none for a column with NaN, a binary column (Java before 2.0
+compares signed bytes, later versions unsigned bytes) and INT96. A text longer than the mode allows is cut; the maximum
+is rounded up.
 """
 
 from __future__ import annotations
@@ -11,10 +12,12 @@ import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Context, Decimal
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from paimon_core.codec.binary_row import row_encoder
@@ -22,14 +25,15 @@ from paimon_core.metadata.column_stats import ColumnStats
 from paimon_core.schema import DataField
 from paimon_core.types import BINARY_ROOTS, NESTED_ROOTS, STRING_ROOTS, DataType, TypeRoot
 
-KEY_STATS_MODE = "truncate(128)"
-"""The mode of key statistics, independent of the table's options for value columns."""
-
 _EXACT = Context(prec=80)
 _FEW_ROWS = 64
 """The largest number of values for which Python's min and max are faster than numpy's."""
 _SHORT_BYTES = 1 << 11
 """If all texts together have at most this many bytes, each of them is short enough for a footer."""
+_FOOTER_BYTES = 4096
+"""The largest size in bytes of a text that Arrow stores in the statistics of a footer."""
+_BOUND_CHARACTERS = 1 << 16
+"""The largest length of a text that is recorded as a bound, so that manifests stay readable in the mode full."""
 _LAST_CODE_POINT = 0x10FFFF
 _FIRST_SURROGATE, _AFTER_SURROGATES = 0xD800, 0xE000
 
@@ -53,13 +57,26 @@ def row_groups_of(metadata: pq.FileMetaData) -> list[pq.RowGroupMetaData]:
     return [metadata.row_group(number) for number in range(metadata.num_row_groups)]
 
 
-def column_bounds(groups: Sequence[pq.RowGroupMetaData], column: int, dtype: DataType, null_count: int) -> Bounds:
-    """Return the bounds of ``footer_bounds`` from a footer's row groups."""
+def column_bounds(
+    groups: Sequence[pq.RowGroupMetaData],
+    column: int,
+    dtype: DataType,
+    null_count: int,
+    known: Mapping[int, tuple[Any, Any]] = MappingProxyType({}),
+) -> Bounds:
+    """Return the bounds of ``footer_bounds`` from a footer's row groups.
+
+    ``known`` maps numbers of row groups to their minimum and maximum, where the footer lacks them.
+    """
     unknown = Bounds(None, None, null_count)
     if dtype.root in BINARY_ROOTS or dtype.root in NESTED_ROOTS:
         return unknown
     lows, highs = [], []
-    for group in groups:
+    for number, group in enumerate(groups):
+        if number in known:
+            lows.append(known[number][0])
+            highs.append(known[number][1])
+            continue
         chunk = group.column(column)
         found = chunk.statistics
         if found is None:
@@ -70,6 +87,17 @@ def column_bounds(groups: Sequence[pq.RowGroupMetaData], column: int, dtype: Dat
         elif found.null_count != chunk.num_values:
             return unknown
     return Bounds(min(lows), max(highs), null_count) if lows else unknown
+
+
+def bounds_of_long_texts(column: pa.ChunkedArray) -> tuple[str, str] | None:
+    """Return the minimum and maximum of a text column when a footer may lack them; None when it has them."""
+    if column.nbytes <= _FOOTER_BYTES:
+        return None
+    longest = pc.max(pc.binary_length(column)).as_py()
+    if longest is None or longest <= _FOOTER_BYTES:
+        return None
+    found = pc.min_max(column)
+    return found["min"].as_py(), found["max"].as_py()
 
 
 def least_and_greatest(column: pa.ChunkedArray) -> tuple[Any, Any] | None:
@@ -134,14 +162,14 @@ class StatsEncoder:
 
 
 class ValueStats:
-    """Encodes the statistics of a file's value columns, without nested columns and columns of the mode none.
+    """Encodes the statistics of a file's value columns, each with its mode.
 
-    ``modes`` maps column names to a mode that replaces ``default``.
+    ``dense``: columns of the mode none are left out; otherwise they are stored as unknown.
     """
 
-    def __init__(self, fields: Sequence[DataField], modes: Mapping[str, str], default: str) -> None:
-        chosen = [(at, f, modes.get(f.name, default)) for at, f in enumerate(fields)]
-        covered = [c for c in chosen if c[2] != "none" and c[1].type.root not in NESTED_ROOTS]
+    def __init__(self, fields: Sequence[DataField], modes: Sequence[str], *, dense: bool = True) -> None:
+        chosen = [(at, f, mode) for at, (f, mode) in enumerate(zip(fields, modes, strict=True))]
+        covered = [c for c in chosen if c[2] != "none" or not dense]
         self._places = [at for at, _, _ in covered]
         self._stats = StatsEncoder([f for _, f, _ in covered], [mode for _, _, mode in covered])
         self.columns = None if len(covered) == len(chosen) else tuple(f.name for _, f, _ in covered)
@@ -161,17 +189,24 @@ def _reducer(mode: str) -> _Reducer:
         return lambda bounds: (None, None, None)
     if mode == "counts":
         return lambda bounds: (None, None, bounds.null_count)
-    if mode == "full":
-        return lambda bounds: (bounds.low, bounds.high, bounds.null_count)
-    length = int(mode.removeprefix("truncate(").removesuffix(")"))
+    length = _BOUND_CHARACTERS if mode == "full" else int(mode.removeprefix("truncate(").removesuffix(")"))
+    if mode == "full" or length > _BOUND_CHARACTERS:
+        return lambda bounds: (_short(bounds.low), _short(bounds.high), bounds.null_count)
 
     def cut(bounds: Bounds) -> tuple[Any, Any, int | None]:
-        if not isinstance(bounds.high, str):
-            return bounds.low, bounds.high, bounds.null_count
-        high = truncate_up(bounds.high, length)
-        return None if high is None else bounds.low[:length], high, bounds.null_count
+        low, high = bounds.low, bounds.high
+        if isinstance(low, str):
+            low = low[:length]
+        if isinstance(high, str):
+            high = truncate_up(high, length)
+            low = None if high is None else low
+        return low, high, bounds.null_count
 
     return cut
+
+
+def _short(bound: Any) -> Any:
+    return None if isinstance(bound, str) and len(bound) > _BOUND_CHARACTERS else bound
 
 
 def truncate_up(text: str, length: int) -> str | None:

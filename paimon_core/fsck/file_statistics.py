@@ -13,6 +13,7 @@ from paimon_core.codec.binary_row import decode_row, to_array
 from paimon_core.errors import CorruptTable, UnsupportedFeature
 from paimon_core.metadata.column_stats import ColumnStats
 from paimon_core.metadata.data_file import DataFile
+from paimon_core.metadata.recorded_bounds import recorded_bounds
 from paimon_core.schema import DataField, TableSchema
 from paimon_core.types import NESTED_ROOTS
 
@@ -79,10 +80,11 @@ def _columns(fields: Sequence[DataField], stats: ColumnStats) -> Iterator[_Colum
     low, high = decode_row(stats.min_values, types), decode_row(stats.max_values, types)
     nulls: Sequence[Any] = stats.null_counts if len(stats.null_counts) == len(fields) else [None] * len(fields)
     for at, column in enumerate(fields):
+        least, greatest, count = recorded_bounds(low[at], high[at], nulls[at], column.type)
         if column.type.root in NESTED_ROOTS:
-            yield _Column(column.name, None, None, nulls[at])
+            yield _Column(column.name, None, None, count)
         else:
-            yield _Column(column.name, _scalar(low[at], column), _scalar(high[at], column), nulls[at])
+            yield _Column(column.name, _scalar(least, column), _scalar(greatest, column), count)
 
 
 def _scalar(value: Any, column: DataField) -> pa.Scalar | None:

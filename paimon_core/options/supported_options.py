@@ -83,6 +83,21 @@ _FILES = (
         "number of rows at which a writer starts a new data file; does not apply to compaction",
     ),
     Option("metadata.stats-mode", parse_stats_mode, "truncate(16)", "statistics that are recorded for value columns"),
+    Option(
+        "metadata.stats-mode.per.level",
+        per_level(parse_stats_mode),
+        {},
+        "statistics by level in tables with a primary key: level:mode,...",
+    ),
+    Option(
+        "metadata.stats-keep-first-n-columns",
+        whole(-1),
+        -1,
+        "number of first columns that have statistics; -1: all columns",
+    ),
+    Option(
+        "metadata.stats-dense-store", parse_bool, True, "leave columns without statistics out of the manifest entries"
+    ),
     Option("changelog-file.format", one_of(*_FORMATS), None, "format of changelog files; default: file.format"),
     Option(
         "changelog-file.compression", one_of(*_COMPRESSIONS), None, "codec of changelog files; default: as data files"
@@ -213,6 +228,7 @@ _COMMIT = (
         16 << 20,
         "total size of small manifests and manifests with deletions at which they are all rewritten",
     ),
+    Option("manifest.delete-file-drop-stats", parse_bool, False, "record deleted files without value statistics"),
     Option("manifest.compression", one_of("zstd", "snappy", "none", "deflate"), "zstd", "codec of manifests"),
     Option("source.split.target-size", parse_size, 128 << 20, "target size of a read split"),
     Option("source.split.open-file-cost", parse_bytes, 4 << 20, "minimum size that a file counts for in a split"),

@@ -18,6 +18,7 @@ from paimon_core.errors import CorruptTable
 from paimon_core.metadata.column_stats import ColumnStats
 from paimon_core.metadata.data_file import DataFile
 from paimon_core.metadata.manifest import ManifestEntry, ManifestFile
+from paimon_core.metadata.recorded_bounds import recorded_bounds
 from paimon_core.options import TableOptions
 from paimon_core.predicate import BoundPredicate, Predicate
 from paimon_core.schema import DataField, TableSchema
@@ -67,14 +68,14 @@ class StatsRow:
     """Decodes the columns of one kind of statistics row that a filter uses; prepared once for many rows."""
 
     arity: int
-    names: tuple[tuple[int, str], ...]
-    """The positions and names of the columns to decode."""
+    names: tuple[tuple[int, str, DataType], ...]
+    """The positions, names and types of the columns to decode."""
     decode: Callable[[bytes], tuple[Any, ...]]
 
     @staticmethod
     def of(fields: Sequence[DataField], names: Collection[str]) -> StatsRow:
         """Return the decoder for rows of ``fields``, of which the columns ``names`` are decoded."""
-        wanted = tuple((at, f.name) for at, f in enumerate(fields) if f.name in names)
+        wanted = tuple((at, f.name, f.type) for at, f in enumerate(fields) if f.name in names)
         return StatsRow(len(fields), wanted, row_decoder(tuple(f.type for f in fields)))
 
     def bounds(self, stats: ColumnStats, file_name: str) -> Bounds:
@@ -91,7 +92,7 @@ class StatsRow:
         nulls = stats.null_counts
         if len(nulls) != self.arity:
             nulls = (None,) * self.arity
-        return {name: (low[at], high[at], nulls[at]) for at, name in self.names}
+        return {name: recorded_bounds(low[at], high[at], nulls[at], dtype) for at, name, dtype in self.names}
 
     def constant(self, row: bytes, row_count: int, file_name: str) -> Bounds:
         """Return the statistics of ``row_count`` rows that all have the values of ``row``, the partition of a file.
@@ -104,7 +105,7 @@ class StatsRow:
             values = self.decode(row)
         except CorruptTable as error:
             raise CorruptTable(f"a partition in {file_name} does not decode: {error}", file=file_name) from error
-        return {name: (values[at], values[at], row_count if values[at] is None else 0) for at, name in self.names}
+        return {name: (values[at], values[at], row_count if values[at] is None else 0) for at, name, _ in self.names}
 
 
 @dataclass(frozen=True)
@@ -266,7 +267,7 @@ def _cover(schema: TableSchema, old: TableSchema, names: tuple[str, ...] | None,
     asked = {f.id: f for f in schema.fields if f.name in columns}
     known = {f.id for f in old.fields}
     wanted = tuple(
-        (at, asked[f.id].name)
+        (at, asked[f.id].name, f.type)
         for at, f in enumerate(covered)
         if f.id in asked and _keeps_bounds(f.type, asked[f.id].type)
     )

@@ -27,7 +27,6 @@ TEXTS = {
     "scan.split-enumerator.mode": "preemptive",
     "scan.watermark.emit.strategy": "on-periodic",
     "compaction.bucket-distribution-strategy": "pseudo-random",
-    "metadata.stats-mode.per.level": "0:none",
     "consumer-id": "somebody",
     "consumer.mode": "at-least-once",
     "sort-compaction.range-strategy": "quantity",

@@ -39,12 +39,19 @@ _CODECS = {"gzip": "deflate"}
 class AvroOutput:
     """The FileOutput for Avro."""
 
-    def __init__(self, sink: pa.NativeFile, fields: Sequence[DataField], compression: str, zstd_level: int) -> None:
+    def __init__(
+        self,
+        sink: pa.NativeFile,
+        fields: Sequence[DataField],
+        compression: str,
+        zstd_level: int,
+        bounded: Sequence[bool],
+    ) -> None:
         schema = avro_schema(fields)
         codec = _CODECS.get(compression, compression)
         self._sink = sink
         self._writer = AvroWriter(sink, schema, codec, level=zstd_level, encoding=plain_schema(schema))
-        self._bounds = ColumnBounds(fields)
+        self._bounds = ColumnBounds(fields, bounded)
 
     @property
     def written_bytes(self) -> int:

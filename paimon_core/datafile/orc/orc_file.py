@@ -6,6 +6,7 @@ Timestamps that Arrow reads or writes wrongly are refused by ``timestamps``; yea
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -34,13 +35,23 @@ _PACKING_RATIO = 3
 """The approximate ratio of bytes in memory to bytes in a file."""
 _BUFFER_BYTES = 1 << 20
 """Bytes that are buffered before they are written to the sink; the encoder writes many small pieces."""
+_BOUND_BYTES = 1024
+"""The largest size in bytes of a text that ORC records as a minimum or maximum."""
 _OUT_OF_RANGE = "out of range for nanosecond"
 
 
 class OrcOutput:
     """The FileOutput for ORC."""
 
-    def __init__(self, sink: pa.NativeFile, fields: Sequence[DataField], compression: str, *, legacy_ltz: bool) -> None:
+    def __init__(
+        self,
+        sink: pa.NativeFile,
+        fields: Sequence[DataField],
+        compression: str,
+        bounded: Sequence[bool],
+        *,
+        legacy_ltz: bool,
+    ) -> None:
         check_columns(fields, legacy_ltz=legacy_ltz)
         self._sink = sink
         self._fields = tuple(fields)
@@ -53,8 +64,15 @@ class OrcOutput:
         self._buffer = pa.BufferedOutputStream(pa.PythonFile(self._seal, mode="w"), _BUFFER_BYTES)
         self._is_sealed = False
         self._writer = orc.ORCWriter(self._buffer, compression=codec, stripe_size=STRIPE_BYTES)
-        self._bounds = ColumnBounds(fields)
+        self._bounds = ColumnBounds(fields, bounded)
         self._unflushed = 0
+
+    def _as_read(self, rows: pa.Table) -> pa.Table:
+        """Return the rows without the trailing blanks of CHAR values, which readers of ORC files remove."""
+        for at, field in enumerate(self._fields):
+            if field.type.root is TypeRoot.CHAR:
+                rows = rows.set_column(at, rows.schema.field(at), pc.utf8_rtrim(rows.column(at), " "))
+        return rows
 
     @property
     def written_bytes(self) -> int:
@@ -66,7 +84,7 @@ class OrcOutput:
         for field, column in zip(self._fields, rows.columns, strict=True):
             for chunk in column.chunks:
                 check_values(chunk, field.name)
-        self._bounds.add(rows)
+        self._bounds.add(self._as_read(rows))
         before = max(self._buffer.tell(), len(_MAGIC))
         self._writer.write(rows.cast(self._schema))
         self._unflushed = 0 if self._buffer.tell() > before else self._unflushed + rows.nbytes
@@ -80,8 +98,9 @@ class OrcOutput:
         self._unflushed = 0
 
     def bounds(self, null_counts: list[int], without: list[bool]) -> list[Bounds]:
-        """Return the bounds of each column; unknown bounds where ``without`` is true."""
-        return self._bounds.bounds(null_counts, without)
+        """Return the bounds of each column; none where ``without`` is true, and none for long texts, as in Java."""
+        found = self._bounds.bounds(null_counts, without)
+        return [Bounds(_short(b.low), _short(b.high), b.null_count) for b in found]
 
     def discard(self) -> None:
         """Free the unfinished stripe; nothing more is written to the sink."""
@@ -151,6 +170,10 @@ class OrcInput:
                     path=self._path,
                 ) from error
             raise
+
+
+def _short(bound: Any) -> Any:
+    return None if isinstance(bound, str) and len(bound.encode()) > _BOUND_BYTES else bound
 
 
 def _without_padding(array: pa.Array, dtype: DataType) -> pa.Array:

@@ -17,7 +17,13 @@ from paimon_core.datafile.parquet.footer_checksum import sealed
 from paimon_core.datafile.parquet.int96 import with_int96
 from paimon_core.datafile.parquet.optional_map_keys import open_metadata, with_maps
 from paimon_core.datafile.parquet.parquet_schema import ParquetShape
-from paimon_core.datafile.statistics import Bounds, column_bounds, least_and_greatest, row_groups_of
+from paimon_core.datafile.statistics import (
+    Bounds,
+    bounds_of_long_texts,
+    column_bounds,
+    least_and_greatest,
+    row_groups_of,
+)
 from paimon_core.schema import DataField
 from paimon_core.types import DataType
 
@@ -49,6 +55,8 @@ class ParquetOutput:
         self._footer: list[pq.FileMetaData] = []
         self._finished = False
         self._known: dict[int, tuple[Any, Any] | None] = {}
+        self._long_texts: dict[int, dict[int, tuple[str, str]]] = {}
+        self._groups = 0
         self._holding = None if in_memory else _HoldingSink(sink)
         self._buffer = (
             pa.BufferOutputStream()
@@ -70,6 +78,10 @@ class ParquetOutput:
         columns = rows.columns
         if self._holding is None:
             self._known = {at: least_and_greatest(columns[at]) for at in self._shape.plain}
+        for at in self._shape.texts:
+            if self._known.get(at) is None and (ends := bounds_of_long_texts(columns[at])) is not None:
+                self._long_texts.setdefault(at, {})[self._groups] = ends
+        self._groups += 1
         if int96:
             columns = [
                 pa.chunked_array([with_int96(c, f.type) for c in column.chunks], f.type) if f.name in int96 else column
@@ -99,7 +111,7 @@ class ParquetOutput:
             elif (known := self._known.get(at)) is not None:
                 found.append(Bounds(*known, nulls))
             else:
-                found.append(column_bounds(groups, leaf, field.type, nulls))
+                found.append(column_bounds(groups, leaf, field.type, nulls, self._long_texts.get(at, {})))
         return found
 
     def discard(self) -> None:

@@ -66,6 +66,8 @@ class ParquetShape:
     """The columns that use a dictionary if their values repeat."""
     plain: tuple[int, ...]
     """The positions of the columns whose bounds ``statistics.least_and_greatest`` can compute."""
+    texts: tuple[int, ...]
+    """The positions of the text columns."""
 
     @staticmethod
     def of(fields: Sequence[DataField], options: TableOptions, codec: str) -> ParquetShape:
@@ -88,6 +90,7 @@ class ParquetShape:
             fixed=fixed,
             may_repeat=tuple(f.name for f in fields if _takes_dictionary(f.type)),
             plain=tuple(at for at, f in enumerate(fields) if f.type.root in _PLAIN_ROOTS or _is_plain_time(f.type)),
+            texts=tuple(at for at, f in enumerate(fields) if f.type.root in STRING_ROOTS),
         )
 
     def settings(self, rows: pa.Table) -> dict[str, Any]:

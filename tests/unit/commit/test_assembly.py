@@ -1,11 +1,15 @@
 """assemble: how the options and the commit kind determine the snapshot."""
 
+from dataclasses import replace
+
 import pytest
 
 from paimon_core.commit.author import Author
 from paimon_core.commit.changes import Change, changes_of
 from paimon_core.commit.committer import commit, commit_changes
 from paimon_core.errors import CommitConflict, InvalidRequest
+from paimon_core.metadata.column_stats import EMPTY_ROW, EMPTY_STATS, ColumnStats
+from paimon_core.metadata.manifest import FileKind
 from paimon_core.metadata.snapshot import CommitKind
 from tests.support.fake_tables import append, changelog, check_whole, fake_file, fake_table, live, message
 
@@ -40,6 +44,28 @@ def test_duplicate_files_are_left_out_where_the_option_says_so():
     assert changelog(context, second) == {"changelog-2"}
     assert {name for _, _, name in live(context)} == {old.file_name, new.file_name}
     assert commit([message(context, old)], context=context, user="u") == ()
+    check_whole(context)
+
+
+@pytest.mark.parametrize(("option", "kept"), [("false", True), ("true", False)])
+def test_deleted_files_are_recorded_without_value_statistics_where_that_is_wanted(option, kept):
+    context = fake_table(**{"manifest.delete-file-drop-stats": option})
+    stats = ColumnStats(EMPTY_ROW, EMPTY_ROW, (None,))
+    old = replace(fake_file(context, level=5), value_stats=stats, key_stats=stats)
+    new = replace(old, file_name=fake_file(context, level=5).file_name)
+    commit([message(context, old)], context=context, user="u")
+    commit([message(context, before=(old,), after=(new,))], context=context, user="u")
+    snapshot = context.snapshots.latest()
+    deleted, added = sorted(
+        (
+            e
+            for m in context.manifests.read_list(snapshot.delta_manifest_list, snapshot.delta_manifest_list_size)
+            for e in context.manifests.read_manifest(m.file_name, m.file_size)
+        ),
+        key=lambda e: e.kind is FileKind.ADD,
+    )
+    assert (added.file.value_stats, deleted.file.key_stats) == (stats, stats)
+    assert (deleted.file.value_stats, deleted.file.value_stats_cols) == ((stats, None) if kept else (EMPTY_STATS, ()))
     check_whole(context)
 
 

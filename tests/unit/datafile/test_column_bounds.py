@@ -15,7 +15,7 @@ D = decimal.Decimal
 
 def bounds_of(text, *pieces, nulls=0, nan=False):
     dtype = parse_type(text)
-    found = ColumnBounds([DataField(0, "c", dtype)])
+    found = ColumnBounds([DataField(0, "c", dtype)], [True])
     for values in pieces:
         found.add(pa.table({"c": pa.array(values, dtype.to_arrow())}))
     return found.bounds([nulls], [nan])[0]

@@ -56,3 +56,11 @@ def test_the_level_decides_the_format():
     assert [FilePlan.changelog(options, level).format for level in (0, 1, 5)] == ["avro", "orc", "parquet"]
     options = TableOptions.parse({"file.format.per.level": "0:avro", "changelog-file.format": "orc"})
     assert [FilePlan.changelog(options, level).format for level in (0, 1)] == ["orc", "orc"]
+
+
+def test_the_level_decides_the_statistics():
+    options = {"metadata.stats-mode": "counts", "metadata.stats-mode.per.level": "0:none,5:truncate(9)"}
+    assert [changelog(options, level).stats_mode for level in (0, 1, 5)] == ["none", "counts", "truncate(9)"]
+    parsed = TableOptions.parse(options | {"changelog-file.stats-mode": "full"})
+    assert FilePlan.data(parsed, 0, FileSource.APPEND).stats_mode == "none"
+    assert FilePlan.changelog(parsed, 0).stats_mode == "full"

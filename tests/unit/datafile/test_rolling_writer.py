@@ -140,26 +140,6 @@ def test_nan_takes_the_bounds_away():
     assert file.value_stats.null_counts == (1, 1)
 
 
-def test_statistics_modes_of_the_table():
-    options = {"metadata.stats-mode": "truncate(2)", "fields.b.stats-mode": "full", "fields.c.stats-mode": "none"}
-    bucket = Bucket(schema_of({"a": "STRING", "b": "STRING", "c": "STRING"}, options=options))
-    (file,) = bucket.write(bucket.table({"a": ["abc"], "b": ["abc"], "c": ["abc"]}))
-    assert file.value_stats_cols == ("a", "b")
-    assert decode_row(file.value_stats.min_values, [STRING, STRING]) == ("ab", "abc")
-    assert decode_row(file.value_stats.max_values, [STRING, STRING]) == ("ac", "abc")
-
-
-def test_key_statistics_are_cut_at_128_whatever_the_mode():
-    schema = schema_of({"k": "STRING NOT NULL"}, keys=["k"], options={"bucket": "1", "metadata.stats-mode": "none"})
-    bucket = Bucket(schema)
-    key = "k" * 200
-    (file,) = bucket.write(bucket.table({"_KEY_k": [key], "_SEQUENCE_NUMBER": [0], "_VALUE_KIND": [0], "k": [key]}))
-    assert decode_row(file.min_key, [STRING]) == (key,)
-    assert decode_row(file.key_stats.min_values, [STRING]) == ("k" * 128,)
-    assert decode_row(file.key_stats.max_values, [STRING]) == ("k" * 127 + "l",)
-    assert file.value_stats_cols == ()
-
-
 def test_abort_deletes_finished_and_open_files():
     small = Bucket(schema_of({"n": "INT", "s": "STRING"}, options={"target-file-size": "1 b"}))
     writer = small.writer()

@@ -113,13 +113,13 @@ def test_a_maximum_that_cannot_be_cut_takes_the_minimum_with_it():
 
 def test_columns_without_statistics_are_left_out_and_the_rest_named():
     bounds = [Bounds(1, 2, 0), Bounds("x", "y", 0)]
-    everything = ValueStats([A, B], {}, "full")
+    everything = ValueStats([A, B], ["full", "full"])
     assert everything.columns is None
     assert decode_row(everything.encode(bounds).max_values, [INT, STRING]) == (2, "y")
-    some = ValueStats([A, B], {"a": "none"}, "full")
+    some = ValueStats([A, B], ["none", "full"])
     assert some.columns == ("b",)
     assert decode_row(some.encode(bounds).max_values, [STRING]) == ("y",)
-    nothing = ValueStats([A, B], {}, "none")
+    nothing = ValueStats([A, B], ["none", "none"])
     assert (nothing.columns, nothing.encode(bounds).null_counts) == ((), ())
     assert decode_row(nothing.encode(bounds).min_values, []) == ()
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import pyarrow as pa
 
 import paimon_core as paimon
+from paimon_core.codec.binary_row import encode_row
 from paimon_core.fsck.check import check
 from paimon_core.metadata.column_stats import ColumnStats
+from paimon_core.types import parse_type
 from tests.support import broken_tables as broken
 
 
@@ -50,3 +52,17 @@ def test_each_of_two_wrong_partition_columns_is_a_finding():
         ("I15", "partition column p"),
         ("I15", "partition column q"),
     ]
+
+
+def test_statistics_that_only_java_writes_are_no_findings():
+    """A padded CHAR, a maximum that ends with a surrogate, and an unknown null count (metadata.recorded_bounds)."""
+    catalog = paimon.open_catalog("memory://fsck-rows-java")
+    catalog.create_database("db")
+    columns = {"c": "CHAR(5)", "s": "STRING", "n": "INT"}
+    table = catalog.create_table("db.t", columns, options={"file.format": "orc"})
+    table.write(pa.table({"c": ["ab", "ab\t"], "s": ["\ud7ff", "a"], "n": pa.array([None, 1], pa.int32())}))
+    (entry,) = table.context.manifests.entries_of(table.context.snapshots.read(1))
+    types = [parse_type(t) for t in columns.values()]
+    low, high = encode_row(["ab\t  ", "a", 1], types), encode_row(["ab   ", "?", 1], types)
+    broken.record(table.context, broken.of_file(value_stats=ColumnStats(low, high, (0, 0, -1)))(entry))
+    assert findings(table.context) == []

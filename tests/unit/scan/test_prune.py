@@ -105,6 +105,18 @@ def test_garbage_is_corruption_of_the_file():
     assert keeps(col("e") == 10, replace(torn, schema_id=1, value_stats_cols=("a", "c", "d")))
 
 
+def test_statistics_of_java_that_are_no_bounds_lose_no_row():
+    schema = schema_of(fields_of(k="CHAR(5) NOT NULL", c="CHAR(5)=1", s="STRING=2"), ["k"], bucket="1")
+    ends = dict.fromkeys("kc", ("ab   ", "ab   ")) | {"s": ("\ud7ff", "?")}
+    java = data_file(schema, "java", **ends)
+    java = replace(java, value_stats=replace(java.value_stats, null_counts=(0, -1, 0)))
+    for where in (col("k") == "ab", col("c") == "ab", col("s") == "\ud7ff", col("c").is_null()):
+        table = MetadataTable(schema)
+        table.commit(table.entry(java))
+        assert names(table.plan(where)) == ["java"]
+        assert names(table.plan(where & (col("c") > "b"))) == []
+
+
 def test_partition_values_and_key_ranges_complete_the_statistics():
     schema = schema_of(
         fields_of(day="INT NOT NULL", k="INT NOT NULL", v="INT"), ["day", "k"], partition_by=["day"], bucket="1"

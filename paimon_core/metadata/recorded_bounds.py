@@ -1,0 +1,42 @@
+"""Recorded bounds: converts the statistics of a manifest, which any writer may have written, to bounds that hold.
+
+Three statistics of Java are not bounds of the values that readers return, and are widened here:
+
+- ORC files pad a CHAR value with blanks, in the statistics too; readers remove the blanks.
+- A maximum that is cut after U+D7FF is rounded up to a surrogate, which Java encodes as a question mark.
+- A null count of -1 means that the file has no statistics.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from paimon_core.types import STRING_ROOTS, DataType, TypeRoot
+
+_CONTROL = re.compile("[\x00-\x1f]")
+_AFTER_SURROGATES = "\ue000"
+
+
+def recorded_bounds(low: Any, high: Any, nulls: int | None, dtype: DataType) -> tuple[Any, Any, int | None]:
+    """Return minimum, maximum and null count that hold for a column of type ``dtype``; None means unknown.
+
+    The arguments are the recorded ones, with storage values; ``dtype`` is the column's type in the schema of the file.
+    """
+    if nulls is not None and nulls < 0:
+        nulls = None
+    if dtype.root not in STRING_ROOTS:
+        return low, high, nulls
+    if low is not None and dtype.root is TypeRoot.CHAR:
+        low = _without_padding(low)
+    if high is not None and high.endswith("?"):
+        high = high[:-1] + _AFTER_SURROGATES
+    return low, high, nulls
+
+
+def _without_padding(low: str) -> str:
+    """Return a bound that is not above any text whose padded form is at least ``low``.
+
+    A control character is smaller than a blank: "a" is below "a" with a tab, but above it when it is padded.
+    """
+    return _CONTROL.split(low, maxsplit=1)[0].rstrip(" ")
