@@ -250,7 +250,7 @@ class _Parser:
             key = self.quoted("an option")
             if assigned:
                 self.need_sign("=")
-                found.append(SetOption(key, self.quoted("a value")))
+                found.append(SetOption(key, self.literal()))
             else:
                 found.append(RemoveOption(key))
             if not self.skip_sign(","):
