@@ -239,6 +239,8 @@ def _check_new_name(key: str, options: Mapping[str, str]) -> None:
     if not key.strip():
         raise InvalidOption(f"option {key!r} = {text!r:.80}: its name is blank", option=key, value=text)
     meant = resembled(key, KNOWN)
+    if meant is not None and key.startswith(FIELD_PREFIX):
+        meant = meant.replace("*", key.split(".")[1])
     if meant is not None or key.startswith(FIELD_PREFIX):
         raise InvalidOption(
             f"option {key!r} = {text!r:.80} is not an option of Paimon"

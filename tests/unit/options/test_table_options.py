@@ -199,6 +199,7 @@ def test_an_unsupported_feature_may_be_off(key, value, creating):
         ("bukcet", "bucket"),
         ("snapshot.keep", "snapshot."),
         ("compression", "file.compression"),
+        ("fields.v.agregate-function", "fields.v.aggregate-function"),
     ],
 )
 def test_the_error_for_a_misspelled_option_suggests_its_name(given, meant):
