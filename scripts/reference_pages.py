@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from paimon_core import errors
-from paimon_core.options.ignored_options import IGNORED
-from paimon_core.options.supported_options import SUPPORTED
-from paimon_core.options.unsupported_options import UNSUPPORTED, Stops
+from paimon_core.options.option import Kind, Option, Support
+from paimon_core.options.registry import OPTIONS, PREFIXES, SUBJECTS
 from pipelines.lake import json_schema
 from pipelines.sources.files import formats
 
@@ -37,39 +36,60 @@ def default(value: object) -> str:
 
 def options_page() -> str:
     """The page of all options of Paimon 2.1."""
-    obeyed = [(f"`{o.key}`", default(o.default), o.doc) for o in sorted(SUPPORTED.values(), key=lambda o: o.key)]
-    refused = [
-        (f"`{o.key}`", default(o.default or None), "reads and writes" if o.stops is Stops.READS else "writes")
-        for o in sorted(UNSUPPORTED.values(), key=lambda o: o.key)
+    lines = [
+        "# Table options",
+        "",
+        f"{GENERATED} It lists every option of Paimon 2.1, and the options of Paimon 1.4 that 2.1 lacks.",
+        "",
+        "The column *use* states what this library does with an option:",
+        "",
+        "- **obeyed**: it changes what this library does.",
+        "- **for other engines**: it changes no row. It is stored, and ignored here.",
+        "- **refused**: its feature is not supported. Only the default, or a value that leaves the feature off, is",
+        "  accepted. In a table that another engine made, other values stop what the column names.",
+        "",
+        "*fixed* marks options that cannot change once a table has a snapshot. *shared* marks options of which all",
+        "handles of a table need the same value, so that `with_options` refuses them.",
+        "",
+        "Values are given as text, int or bool, and as float where the type is double. A size (`128 mb`) or duration",
+        "(`1 h`) needs its unit. In tables made elsewhere, a number without a unit is in bytes or milliseconds. A key",
+        "that is not Paimon's is stored and ignored; one that resembles an option's name is refused.",
     ]
-    ignored = [(f"`{key}`", kind, default(value or None)) for key, (kind, value) in sorted(IGNORED.items())]
-    return "\n".join(
-        [
-            "# Table options",
-            "",
-            f"{GENERATED} Every option of Paimon 2.1 is in one of three tables.",
-            "",
-            "## Supported options",
-            "",
-            "Sizes are in bytes and times in milliseconds where no unit is shown.",
-            "",
-            *table(("option", "default", "meaning"), obeyed),
-            "",
-            "## Options of features that are not supported",
-            "",
-            "Only the default, or a value that leaves the feature off, is accepted. With another value, what the last",
-            "column names is refused.",
-            "",
-            *table(("option", "default", "refuses"), refused),
-            "",
-            "## Ignored options",
-            "",
-            "These options change no row. They are stored for other engines and ignored here.",
-            "",
-            *table(("option", "type", "default"), ignored),
-            "",
-        ]
+    for subject, options in SUBJECTS.items():
+        rows = [option_row(o) for o in sorted(options, key=lambda o: o.key)]
+        lines += ["", f"## {subject}", "", *table(("option", "type", "default", "meaning", "use"), rows)]
+    rows = [option_row(o) for o in sorted(PREFIXES, key=lambda o: o.key)]
+    lines += ["", "## Names with any ending", "", *table(("option", "type", "default", "meaning", "use"), rows)]
+    older = [(f"`{name}`", f"`{o.key}`") for o in OPTIONS.values() for name in o.older]
+    lines += ["", "## Older names", "", "An older name counts where the option's own name is absent.", ""]
+    return "\n".join([*lines, *table(("older name", "option"), sorted(older)), ""])
+
+
+def option_row(option: Option) -> tuple[str, ...]:
+    """The row of one option."""
+    kind = option.kind.value
+    if option.values and option.kind in (Kind.ENUM, Kind.TEXT):
+        kind += ": " + ", ".join(f"`{v}`" + ("" if is_accepted(option, v) else " (refused)") for v in option.values)
+    use = option.support.value
+    if option.support is Support.REFUSED:
+        use += f" (stops {option.stops.value})"
+    marks = [word for word, is_so in (("fixed", option.immutable or option.fixed), ("shared", option.shared)) if is_so]
+    return (
+        f"`{option.key}`",
+        kind,
+        f"`{option.default}`" if option.default else "",
+        option.meaning,
+        ", ".join([use, *marks]),
     )
+
+
+def is_accepted(option: Option, value: str) -> bool:
+    """Whether the option accepts the value."""
+    try:
+        option.parse(value)
+    except ValueError:
+        return False
+    return True
 
 
 def errors_page() -> str:

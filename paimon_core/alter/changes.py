@@ -12,6 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 from paimon_core.errors import InvalidRequest
+from paimon_core.options import OptionValue, option_text
 from paimon_core.types import DataType, from_arrow, parse_type
 
 ColumnPath = str | Sequence[str]
@@ -135,10 +136,15 @@ class UpdateComment:
 
 @dataclass(frozen=True, slots=True)
 class SetOption:
-    """Set an option of the table."""
+    """Set an option of the table; the value is text, an int, a bool, or a float where the option is a double."""
 
     key: str
-    value: str
+    value: OptionValue
+
+    @property
+    def text(self) -> str:
+        """The text that is stored; raises InvalidOption for a value of another type."""
+        return option_text(self.key, self.value)
 
 
 @dataclass(frozen=True, slots=True)

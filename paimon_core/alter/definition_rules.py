@@ -23,17 +23,27 @@ def check_altered(context: TableContext, old: TableSchema, new: TableSchema) -> 
 
     A table that another program made may break a rule that only counts here. It can still be altered.
     """
-    problem = _problem(context, new)
+    stored = context.with_dynamic({})
+    _check_new_problem(stored.reopened(old), stored.reopened(new))
+
+
+def check_dynamic(stored: TableContext, changed: TableContext) -> None:
+    """Raise the error of ``check_definition`` for ``changed``, unless ``stored`` breaks the same rule."""
+    _check_new_problem(stored, changed)
+
+
+def _check_new_problem(before: TableContext, after: TableContext) -> None:
+    problem = _problem(after)
     if problem is None:
         return
-    before = _problem(context, old)
-    if before is None or str(before) != str(problem):
-        raise type(problem)(f"table {context.name}: {problem}", **{**problem.facts, "table": context.name})
+    older = _problem(before)
+    if older is None or str(older) != str(problem):
+        raise type(problem)(f"table {after.name}: {problem}", **{**problem.facts, "table": after.name})
 
 
-def _problem(context: TableContext, schema: TableSchema) -> InvalidRequest | None:
+def _problem(context: TableContext) -> InvalidRequest | None:
     try:
-        check_definition(context.reopened(schema))
+        check_definition(context)
     except InvalidRequest as error:
         return error
     return None

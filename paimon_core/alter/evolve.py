@@ -126,8 +126,8 @@ class _State:
             case UpdateComment():
                 self.comment = change.comment
             case SetOption():
-                check_option_change(self.schema, change.key, change.value, has_snapshots=self.has_snapshots)
-                self.options[change.key] = change.value
+                check_option_change(self.schema, change.key, change.text, has_snapshots=self.has_snapshots)
+                self.options[change.key] = change.text
             case RemoveOption():
                 check_option_removal(self.schema, change.key, has_snapshots=self.has_snapshots)
                 self.options.pop(change.key, None)

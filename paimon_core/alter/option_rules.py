@@ -7,70 +7,33 @@ from collections.abc import Mapping
 
 from paimon_core.errors import InvalidOption
 from paimon_core.options import TableOptions
+from paimon_core.options.names import current_names
+from paimon_core.options.registry import OLDER_NAMES, option_of
 from paimon_core.schema import TableSchema
 
-IMMUTABLE = frozenset(
-    {
-        "bucket-key",
-        "bucket-function.type",
-        "data-file.path-directory",
-        "merge-engine",
-        "sequence.snapshot-ordering",
-        "aggregation.remove-record-on-delete",
-        "partial-update.remove-record-on-delete",
-        "partial-update.remove-record-on-sequence-group",
-        "rowkind.field",
-        "primary-key.nullable",
-        "dynamic-bucket.initial-buckets",
-        "force-lookup",
-        "row-tracking.enabled",
-        "data-evolution.enabled",
-        "index-file-in-data-file-dir",
-        "blob-field",
-        "blob-descriptor-field",
-        "blob-view-field",
-        "blob-external-storage-path",
-        "blob-external-storage-field",
-        "pk-clustering-override",
-    }
-)
-"""Options that cannot change once the table has a snapshot: those of Paimon 1.4 and of 2.1."""
-_FIXED = {
-    "type": "the type of a table never changes",
-    "path": "the path of a table is not an option that can be changed",
-    "primary-key": "the primary key of a table never changes",
-    "partition": "the partition keys of a table never change",
-}
-_ONLY_TO_TRUE = ("ignore-delete", "ignore-update-before")
 _TRUE = "true"
-_OF_COLUMNS = (
-    "bucket-key",
-    "sequence.field",
-    "record-level.time-field",
-    "changelog-producer.row-deduplicate-ignore-fields",
-)
-"""Options whose value is a list of columns."""
 _OF_COLUMN = re.compile(r"fields\.(.+)\.([a-z-]+)")
 
 
 def check_option_change(schema: TableSchema, key: str, value: str, *, has_snapshots: bool) -> None:
     """Raise InvalidOption when the option may not be set to ``value``, naming the option and the rule."""
-    if not isinstance(key, str) or not isinstance(value, str):
-        raise InvalidOption(f"option {key!r} = {value!r:.60}: the key and the value must be text", option=key)
     old = schema.options.get(key)
     if value == old:
         return
-    if key in _FIXED:
-        raise InvalidOption(f"option {key!r} cannot be set: {_FIXED[key]}", option=key, value=value)
+    option = option_of(key)
+    if option is not None and option.fixed:
+        raise InvalidOption(f"option {key!r} cannot be set: {option.fixed}", option=key, value=value)
     TableOptions.parse({key: value}, creating=True)
     if has_snapshots:
-        _check_mutable(schema, key, old, value)
+        name = OLDER_NAMES.get(key, key)
+        _check_mutable(schema, name, current_names(schema.options).get(name), value)
 
 
 def check_option_removal(schema: TableSchema, key: str, *, has_snapshots: bool) -> None:
     """Raise InvalidOption when the option may not be removed, naming the option and the rule."""
-    if key in _FIXED:
-        raise InvalidOption(f"option {key!r} cannot be removed: {_FIXED[key]}", option=key)
+    option = option_of(key)
+    if option is not None and option.fixed:
+        raise InvalidOption(f"option {key!r} cannot be removed: {option.fixed}", option=key)
     if not has_snapshots or key not in schema.options:
         return
     if key == "bucket":
@@ -81,7 +44,8 @@ def check_option_removal(schema: TableSchema, key: str, *, has_snapshots: bool) 
 def _check_mutable(schema: TableSchema, key: str, old: str | None, new: str | None) -> None:
     """Check a change of a table that has snapshots; None: the option is absent."""
     change = f"option {key} cannot change from {old or 'its default'} to {new or 'its default'}"
-    if key in IMMUTABLE:
+    option = option_of(key)
+    if option is not None and option.immutable:
         raise InvalidOption(f"option {key} cannot change once the table has a snapshot", option=key, value=new)
     if key == "bucket" and new is not None:
         counts = [int(old or -1), int(new)]
@@ -89,7 +53,7 @@ def _check_mutable(schema: TableSchema, key: str, old: str | None, new: str | No
             raise InvalidOption(
                 f"{change}: a table with fixed buckets keeps them, and only their number may change", option=key
             )
-    if key in _ONLY_TO_TRUE and _is_true(old) and not _is_true(new):
+    if option is not None and option.only_to_true and _is_true(old) and not _is_true(new):
         raise InvalidOption(f"{change}: rows were dropped while it was true", option=key, value=new)
     modifiable = _is_true(schema.options.get("deletion-vectors.modifiable"))
     if key == "deletion-vectors.enabled" and _is_true(old) != _is_true(new) and not modifiable:
@@ -114,8 +78,13 @@ def renamed_options(options: Mapping[str, str], column: str, name: str) -> dict[
                 _renamed(value, column, name) if what == "sequence-group" else value
             )
         else:
-            out[key] = _renamed(value, column, name) if key in _OF_COLUMNS else value
+            out[key] = _renamed(value, column, name) if _is_columns(key) else value
     return out
+
+
+def _is_columns(key: str) -> bool:
+    option = option_of(key)
+    return option is not None and option.is_columns
 
 
 def _renamed(columns: str, column: str, name: str) -> str:

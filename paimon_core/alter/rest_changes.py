@@ -63,7 +63,7 @@ def _members(change: SchemaChange) -> Iterator[dict[str, Any]]:
         case UpdateComment():
             yield {"action": "updateComment", "comment": change.comment}
         case SetOption():
-            yield {"action": "setOption", "key": change.key, "value": change.value}
+            yield {"action": "setOption", "key": change.key, "value": change.text}
         case RemoveOption():
             yield {"action": "removeOption", "key": change.key}
         case _:

@@ -250,7 +250,8 @@ class _Parser:
             key = self.quoted("an option")
             if assigned:
                 self.need_sign("=")
-                found.append(SetOption(key, self.quoted("a value")))
+                plain = self.next.kind == "number" or self.next.value.lower() in ("true", "false")
+                found.append(SetOption(key, self.literal() if plain else self.quoted("a value")))
             else:
                 found.append(RemoveOption(key))
             if not self.skip_sign(","):

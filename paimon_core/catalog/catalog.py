@@ -8,6 +8,7 @@ from typing import Any, Protocol
 from paimon_core.catalog.definition import Definition
 from paimon_core.catalog.identifier import Identifier
 from paimon_core.group.group import Group
+from paimon_core.options import OptionValue, option_texts
 from paimon_core.schema import TableSchema
 from paimon_core.table.table import Table
 
@@ -57,7 +58,7 @@ class Catalog(Protocol):
         *,
         primary_key: Sequence[str] = (),
         partition_by: Sequence[str] = (),
-        options: Mapping[str, str] | None = None,
+        options: Mapping[str, OptionValue] | None = None,
         types: Mapping[str, str] | None = None,
         comment: str | None = None,
         ignore_if_exists: bool = False,
@@ -68,11 +69,13 @@ class Catalog(Protocol):
         schema are accepted too. The ``arrow_schema`` of a table contains its exact types, comments, defaults and field
         ids: a table that is made from it has the same columns.
         ``types`` gives exact Paimon types to columns whose type Arrow cannot express: ``{"code": "CHAR(3)"}``.
-        ``options`` are Paimon's table options as text. Raises AlreadyExists, DatabaseNotFound, InvalidRequest,
+        ``options`` are Paimon's table options: text, int, bool, or float where the option is a double. A size or a
+        duration needs its unit. A key that is not Paimon's, such as ``owner``, is stored and has no effect; one that
+        resembles an option's name is refused. Raises AlreadyExists, DatabaseNotFound, InvalidRequest,
         InvalidOption and UnsupportedFeature, which name the column or option; nothing is written then.
         """
         identifier = Identifier.of_table(name, "create")
-        all_options = {**self._default_options, **(options or {})}
+        all_options = {**self._default_options, **option_texts({} if options is None else options)}
         definition = Definition(schema, primary_key, partition_by, all_options, types, comment)
         return self._create_table(identifier, definition.to_schema(name), ignore_if_exists)
 

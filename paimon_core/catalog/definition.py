@@ -9,8 +9,8 @@ from typing import Any
 import pyarrow as pa
 
 from paimon_core.alter.definition_rules import check_definition as check_definition
-from paimon_core.errors import InvalidOption, InvalidRequest, PaimonError
-from paimon_core.options import TableOptions
+from paimon_core.errors import InvalidRequest, PaimonError
+from paimon_core.options import OptionValue, TableOptions, option_texts
 from paimon_core.schema import TableSchema, new_schema
 from paimon_core.types import Annotations, Child, DataType, annotated_field, parse_columns, parse_type
 from paimon_core.types.spark_json import from_spark_json
@@ -23,7 +23,7 @@ class Definition:
     schema: Any
     primary_key: Sequence[str] = ()
     partition_by: Sequence[str] = ()
-    options: Mapping[str, str] | None = None
+    options: Mapping[str, OptionValue] | None = None
     types: Mapping[str, str] | None = None
     comment: str | None = None
 
@@ -40,7 +40,7 @@ class Definition:
             _arrow_schema(self.schema),
             primary_key=self.primary_key,
             partition_by=self.partition_by,
-            options=_option_texts(self.options or {}),
+            options=option_texts(self.options or {}),
             types=self.types,
             comment=self.comment,
         )
@@ -90,10 +90,3 @@ def _column(name: Any, kind: Any) -> tuple[str, Annotations]:
         return name, Annotations(parse_type(kind) if isinstance(kind, str) else kind)
     except PaimonError as error:
         raise type(error)(f"column {name!r}: {error.message}", **{**error.facts, "column": name}) from None
-
-
-def _option_texts(options: Mapping[str, str]) -> dict[str, str]:
-    for key, value in options.items():
-        if not isinstance(key, str) or not isinstance(value, str):
-            raise InvalidOption(f"option {key!r} = {value!r}: the key and the value must be text", option=key)
-    return dict(options)

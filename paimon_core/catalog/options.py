@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from paimon_core.errors import InvalidOption
 from paimon_core.options.parsers import one_of, parse_bool, parse_positive_millis, with_unit
-from paimon_core.options.supported_options import Option
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One option of a catalog: its key, the parser of its text, its default (None: none), and its meaning."""
+
+    key: str
+    parse: Callable[[str], Any]
+    default: Any
+    doc: str
 
 
 def parse_word(text: str) -> str:

@@ -5,11 +5,14 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from paimon_core.cli import plan_commands, read_commands, write_commands
+from paimon_core.cli import option_commands, plan_commands, read_commands, write_commands
 from paimon_core.cli.arguments import Parser, add_plan_arguments, duration, moment, partition
 from paimon_core.cli.catalogs import add_arguments
 from paimon_core.cli.plan_commands import Command, Planner
 
+OPTIONS = "options"
+"""The command that needs no warehouse."""
+_OPTIONS_HELP = "list the options of tables, or explain one of them"
 _Commands = Any  # argparse has no public type for its group of subcommands
 
 
@@ -50,6 +53,10 @@ def parser() -> argparse.ArgumentParser:
     _add(found, "repair-hints", "correct the hint files LATEST and EARLIEST", write_commands.repair_hints)
     done = _add(found, "mark-done", "mark partitions as complete", write_commands.mark_done)
     done.add_argument("partition", nargs="+", type=partition, metavar="KEY=VALUE,...")
+    options = found.add_parser(OPTIONS, help=_OPTIONS_HELP, description=_OPTIONS_HELP)
+    options.set_defaults(run=option_commands.options)
+    options.add_argument("--json", action="store_true", help="print one JSON value")
+    options.add_argument("name", nargs="?", help="the name of one option, or a part of names")
     plan = _add(found, "apply", "apply a plan that --plan-out wrote", plan_commands.apply, table=False)
     plan.add_argument("file", metavar="FILE")
     return top

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Sequence
 
 from paimon_core.cli.catalogs import open_catalog_of
-from paimon_core.cli.commands import parser
+from paimon_core.cli.commands import OPTIONS, parser
 from paimon_core.cli.output import Output, OutputError, discard_output
 from paimon_core.errors import AlreadyExists, InvalidRequest, NotFound, PaimonError
 
@@ -34,7 +34,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(args: argparse.Namespace) -> int:
-    code: int = args.run(open_catalog_of(args), args, Output(args.json))
+    out = Output(args.json)
+    code: int = args.run(args, out) if args.command == OPTIONS else args.run(open_catalog_of(args), args, out)
     return code
 
 

@@ -8,8 +8,8 @@ from paimon_core.fsck.check_context import CheckRun
 from paimon_core.fsck.finding import Level
 from paimon_core.fsck.finding_collector import Location
 from paimon_core.metadata.snapshot import Snapshot
+from paimon_core.options.registry import KNOWN, option_of
 from paimon_core.options.similar_names import nearest
-from paimon_core.options.supported_options import SUPPORTED
 from paimon_core.schema import TableSchema
 from paimon_core.types import DataType, TypeRoot
 
@@ -60,8 +60,8 @@ def _check_ids(run: CheckRun, before: TableSchema | None, schema: TableSchema, p
 
 def _check_options(run: CheckRun, schema: TableSchema, path: str, location: Location) -> None:
     """Report unknown options that differ from a known option in one letter: readers ignore them."""
-    for option in schema.options.keys() - SUPPORTED.keys():
-        if (known := nearest(option, SUPPORTED)) is not None:
+    for option in schema.options:
+        if option_of(option) is None and (known := nearest(option, KNOWN)) is not None:
             message = f"{path}: option {option!r:.80} is unknown and one letter away from {known!r}"
             run.collector.find("I25", location, message, level=Level.WARNING, path=path)
 

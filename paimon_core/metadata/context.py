@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -44,6 +45,8 @@ class TableContext:
     changelogs: ChangelogStore
     consumers: ConsumerStore
     branches: BranchStore
+    dynamic: Mapping[str, str | None] = field(default_factory=dict)
+    """Options of this handle alone, over those of the schema; None: the schema's option does not apply."""
 
     @staticmethod
     def of(
@@ -56,6 +59,7 @@ class TableContext:
         branch: str = MAIN,
         publisher: Publisher | None = None,
         schema_publisher: SchemaPublisher | None = None,
+        dynamic: Mapping[str, str | None] | None = None,
     ) -> TableContext:
         """Return the context of the table ``name`` at ``root`` with its current schema.
 
@@ -64,7 +68,7 @@ class TableContext:
         option that could change what a read returns.
         """
         paths, storage = TablePaths(root, branch), confined(storage, root)
-        options = opened_options(schema, table=name)
+        options = opened_options(schema, dynamic or {}, table=name)
         log_ignored_options(name, root, options)
         types = [f.type for f in schema.partition_fields]
         return TableContext(
@@ -80,13 +84,18 @@ class TableContext:
             changelogs=ChangelogStore(storage, paths),
             consumers=ConsumerStore(storage, paths),
             branches=BranchStore(storage, paths),
+            dynamic=dynamic or {},
         )
 
     def with_schema(self, schema: TableSchema) -> TableContext:
         """Return the same table with another of its schemas and the options of that, which name its columns."""
         if schema == self.schema:
             return self
-        return replace(self, schema=schema, options=opened_options(schema, table=self.name))
+        return replace(self, schema=schema, options=opened_options(schema, self.dynamic, table=self.name))
+
+    def with_dynamic(self, dynamic: Mapping[str, str | None]) -> TableContext:
+        """Return the same table with these dynamic options in place of the present ones."""
+        return replace(self, dynamic=dynamic).reopened(self.schema)
 
     @property
     def branch(self) -> str:
@@ -126,6 +135,7 @@ class TableContext:
             branch=self.branch,
             publisher=self.snapshots.publisher,
             schema_publisher=self.schemas.publisher,
+            dynamic=self.dynamic,
         )
 
     def partition_path(self, partition: bytes) -> str:

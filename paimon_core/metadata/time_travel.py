@@ -10,7 +10,7 @@ from __future__ import annotations
 import bisect
 import re
 from collections.abc import Callable
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from paimon_core.errors import InvalidRequest, SnapshotNotFound
 from paimon_core.metadata.context import TableContext
@@ -63,6 +63,21 @@ def by_version(context: TableContext, version: str | int) -> Snapshot:
         f"version {text!r:.80} of table {context.name} is not a tag, a snapshot id or watermark-<milliseconds>",
         version=text,
     )
+
+
+def by_option(context: TableContext, option: str, value: Any) -> Snapshot:
+    """Return the snapshot that an option ``scan.*`` with this value selects; raises as ``by_version``."""
+    match option:
+        case "scan.snapshot-id":
+            return by_id(context, value)
+        case "scan.tag-name":
+            return context.tags.read(value).snapshot
+        case "scan.watermark":
+            return from_watermark(context, value)
+        case "scan.version":
+            return by_version(context, value)
+        case _:
+            return context.snapshots.as_of(value)
 
 
 def from_time(context: TableContext, millis: int) -> Snapshot:

@@ -1,22 +1,30 @@
-"""Table options: their names, the parsers of their values, and `TableOptions`, the parsed options of one table.
+"""Table options: every option of Paimon, the parsers of values, and `TableOptions`, the parsed options of one table.
 
-`table_options` refuses unknown names and bad values; `unsupported_options` lists the features that are refused.
-`metadata.rules` checks the options of a new table against each other and against its columns.
+`registry` has every option with its type, default, meaning and support (`option`); `known` lists them by subject.
+`table_options` refuses misspelled names and bad values. `metadata.rules` checks the options of a new table against
+each other and against its columns.
 """
 
 from paimon_core.options.field_options import FieldOptions, SequenceGroup
 from paimon_core.options.names import Use
 from paimon_core.options.parsers import parse_bytes, parse_millis
-from paimon_core.options.supported_options import COMBINING_ENGINES, SUPPORTED
+from paimon_core.options.registry import OPTIONS
 from paimon_core.options.table_options import TableOptions
+from paimon_core.options.values import OptionValue, option_text, option_texts
+
+COMBINING_ENGINES = ("partial-update", "aggregation")
+"""Merge engines that may combine values of several rows; the other engines select one row of each key."""
 
 __all__ = [
     "COMBINING_ENGINES",
-    "SUPPORTED",
+    "OPTIONS",
     "FieldOptions",
+    "OptionValue",
     "SequenceGroup",
     "TableOptions",
     "Use",
+    "option_text",
+    "option_texts",
     "parse_bytes",
     "parse_millis",
 ]

@@ -3,50 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from paimon_core.options.parsers import one_of, parse_bool, parse_names, parse_stats_mode, whole
+from paimon_core.options.known.columns import DEFAULT_FUNCTION, SEQUENCE_GROUP
+from paimon_core.options.option import Option
+from paimon_core.options.parsers import parse_names
 
-AGGREGATE_FUNCTIONS = (
-    "sum",
-    "product",
-    "max",
-    "min",
-    "last_value",
-    "last_non_null_value",
-    "first_value",
-    "first_non_null_value",
-    "first_not_null_value",
-    "listagg",
-    "bool_and",
-    "bool_or",
-    "collect",
-    "merge_map",
-    "merge_map_with_keytime",
-    "nested_update",
-    "nested_partial_update",
-    "hll_sketch",
-    "theta_sketch",
-    "rbm32",
-    "rbm64",
-)
-DEFAULT_FUNCTION = "fields.default-aggregate-function"
-_SEQUENCE_GROUP = re.compile(r"fields\.(.+)\.sequence-group")
-_OF_FIELD: Mapping[str, Callable[[str], Any]] = {
-    "aggregate-function": one_of(*AGGREGATE_FUNCTIONS),
-    "ignore-retract": parse_bool,
-    "distinct": parse_bool,
-    "list-agg-delimiter": str,
-    "nested-key": parse_names,
-    "nested-sequence-field": parse_names,
-    "nested-key-null-strategy": one_of("merge", "ignore", "error"),
-    "count-limit": whole(1),
-    "ts-field": str.strip,
-    "stats-mode": parse_stats_mode,
-}
-_FIELD_OPTION = re.compile(r"fields\.(.+)\.(" + "|".join(_OF_FIELD) + ")")
+_NAME = re.compile(r"fields\.(.+)\.([a-z-]+)", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,21 +39,17 @@ class SequenceGroup:
     """The columns that the group updates."""
 
 
-def is_field_option(key: str) -> bool:
-    """Whether the key is an option of a column or of a sequence group."""
-    return key == DEFAULT_FUNCTION or bool(_SEQUENCE_GROUP.fullmatch(key) or _FIELD_OPTION.fullmatch(key))
-
-
-def parse_field_option(key: str, text: str) -> tuple[str, str, Any] | SequenceGroup:
+def parse_field_option(option: Option, key: str, text: str) -> tuple[str, str, Any] | SequenceGroup:
     """Return (column, attribute of FieldOptions, value), or a SequenceGroup; the column "" stands for all columns.
 
-    Raises ValueError for a bad value.
+    ``option`` is the one that ``key`` stands for. Raises ValueError for a bad value.
     """
-    group = _SEQUENCE_GROUP.fullmatch(key)
-    if group is not None:
-        return SequenceGroup(parse_names(group.group(1)), parse_names(text))
-    if key == DEFAULT_FUNCTION:
-        return "", "aggregate_function", one_of(*AGGREGATE_FUNCTIONS)(text)
-    found = _FIELD_OPTION.fullmatch(key)
+    value = option.parse(text)
+    if option.key == DEFAULT_FUNCTION:
+        return "", "aggregate_function", value
+    found = _NAME.fullmatch(key)
     assert found is not None
-    return found.group(1), found.group(2).replace("-", "_"), _OF_FIELD[found.group(2)](text)
+    column, what = found.groups()
+    if what == SEQUENCE_GROUP:
+        return SequenceGroup(parse_names(column), value)
+    return column, what.replace("-", "_"), value

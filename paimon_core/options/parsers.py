@@ -6,7 +6,7 @@ import datetime
 import re
 import zoneinfo
 from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from paimon_core.errors import UnsupportedFeature
 
@@ -157,6 +157,21 @@ def parse_file_name(text: str) -> str:
     return text
 
 
+def parse_word(text: str) -> str:
+    """Return the text without spaces at its ends; raises ValueError when nothing is left."""
+    if not text.strip():
+        raise ValueError("text that is not blank")
+    return text.strip()
+
+
+def parse_local_time(text: str) -> int:
+    """Parse a time of the local time zone such as ``2024-01-31 12:00:00``; return epoch milliseconds."""
+    try:
+        return int(datetime.datetime.fromisoformat(text.strip()).timestamp() * 1000)
+    except (ValueError, OverflowError, OSError):
+        raise ValueError("a local time such as '2024-01-31 12:00:00'") from None
+
+
 def parse_stats_mode(text: str) -> str:
     """Parse a statistics mode of columns: none, counts, full or truncate(n) (format 4.5)."""
     if not re.fullmatch(r"none|counts|full|truncate\([1-9]\d*\)", text.strip().lower()):
@@ -204,14 +219,3 @@ def parse_zone(text: str) -> datetime.tzinfo:
         return zoneinfo.ZoneInfo(text.strip())
     except (ValueError, OSError, KeyError):
         raise ValueError("a time zone such as 'Europe/Berlin' or 'GMT-08:00'") from None
-
-
-KINDS: Mapping[str, Callable[[str], Any]] = {
-    "bool": parse_bool,
-    "int": whole(-(2**63), 2**63 - 1),
-    "number": parse_number,
-    "size": parse_bytes,
-    "duration": parse_millis,
-    "text": str,
-}
-"""The parser of each kind of value in ``ignored_options``."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from paimon_core.errors import CorruptTable
 
@@ -15,11 +15,18 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
     )
 
 
-def suggested(name: str, known: Iterable[str]) -> str | None:
-    """Return the known name that was probably meant, or None: it has other separators, or a few letters differ."""
+def resembled(name: str, known: Collection[str]) -> str | None:
+    """Return the known name that ``name`` was probably meant to be, or None when it resembles none.
+
+    A name resembles another when a few letters or only the separators differ, or when both start with the same word
+    and a dot: ``snapshot.keep`` is meant for what the options ``snapshot.*`` are for.
+    """
     plain = {_plain(k): k for k in known}
-    found = difflib.get_close_matches(_plain(name), plain, 1, 0.85)
-    return plain[found[0]] if found else None
+    if found := difflib.get_close_matches(_plain(name), plain, 1, 0.81):
+        return plain[found[0]]
+    space, dot, _ = name.partition(".")
+    group = [k for k in known if k.startswith(f"{space}.")] if dot and space else []
+    return next(iter(difflib.get_close_matches(name, group, 1, 0.0)), None)
 
 
 def _plain(name: str) -> str:

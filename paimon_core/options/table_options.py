@@ -1,7 +1,7 @@
 """TableOptions: the options of one table, parsed (format 18).
 
 An option of Paimon is obeyed, or ignored when it changes no row, or refused by name when it needs a feature that is not
-supported. A new table accepts options of Paimon only; a table that another engine created may have any options.
+supported. A key that is not Paimon's is ignored; one that resembles an option's name is refused.
 """
 
 from __future__ import annotations
@@ -12,52 +12,16 @@ from functools import partial
 from typing import Any
 
 from paimon_core.errors import InvalidOption, UnsupportedFeature
-from paimon_core.options.field_options import FieldOptions, SequenceGroup, is_field_option, parse_field_option
-from paimon_core.options.ignored_options import IGNORED
-from paimon_core.options.names import KNOWN, OLDER_NAMES, TYPE, Use, current_names, is_ignored, is_known
-from paimon_core.options.parsers import KINDS, with_unit
-from paimon_core.options.similar_names import nearest, suggested
-from paimon_core.options.supported_options import SUPPORTED
-from paimon_core.options.unsupported_options import UNSUPPORTED, Stops
+from paimon_core.options.field_options import FieldOptions, SequenceGroup, parse_field_option
+from paimon_core.options.names import Use, current_names
+from paimon_core.options.option import Option, Stops, Support
+from paimon_core.options.parsers import with_unit
+from paimon_core.options.registry import FIELD_PREFIX, KNOWN, OLDER_NAMES, OPTIONS, option_of
+from paimon_core.options.similar_names import nearest, resembled
 
+TYPE = "type"
 _ORDINARY = "table"
 _MATERIALIZED = "materialized-table"
-_ARGUMENTS = {"primary-key": "argument primary_key", "partition": "argument partition_by", "path": "the catalog"}
-"""Options of SQL statements that are arguments of ``create_table`` here; as options they would have no effect."""
-_AFFECTS_READS = frozenset(
-    {
-        "bucket",
-        "bucket-key",
-        "bucket-function.type",
-        "partition.default-name",
-        "partition.legacy-name",
-        "dynamic-partition-overwrite",
-        "file.format",
-        "file.format.per.level",
-        "file.compression",
-        "file.compression.per.level",
-        "file.compression.zstd-level",
-        "target-file-size",
-        "merge-engine",
-        "ignore-delete",
-        "ignore-update-before",
-        "partial-update.remove-record-on-delete",
-        "partial-update.remove-record-on-sequence-group",
-        "aggregation.remove-record-on-delete",
-        "sequence.field",
-        "sequence.field.sort-order",
-        "rowkind.field",
-        "write-only",
-        "force-lookup",
-        "source.split.target-size",
-        "source.split.open-file-cost",
-    }
-)
-"""Options that decide what a read returns: a bad value stops reads and writes. For other options it stops writes."""
-_IGNORED_WHEN_UNSUPPORTED = frozenset({"partition.mark-done-action", "snapshot.expire.execution-mode"})
-"""Options that are ignored when their value is not supported here, because such values are for other engines."""
-_FIELD_PREFIX = "fields."
-_FIELD_INDEXES = ("pk-vector.", "pk-btree.", "pk-bitmap.", "pk-multivalue.", "pk-full-text.")
 
 
 @dataclass(frozen=True)
@@ -70,11 +34,13 @@ class TableOptions:
     sequence_groups: tuple[SequenceGroup, ...] = ()
     unwritable: tuple[str, ...] = ()
     """Options that a writer must obey and this library does not support; a write is refused with their name."""
+    unscannable: tuple[str, ...] = ()
+    """Options that select what is read and are not supported; a read is refused, unless it names its snapshot."""
     uses: Mapping[str, Use] = field(default_factory=dict)
     """How each option is used, under its name in the schema file."""
 
     def __getitem__(self, key: str) -> Any:
-        return self.values[key] if key in self.values else SUPPORTED[key].default
+        return self.values[key] if key in self.values else OPTIONS[key].value
 
     def target_file_bytes(self, *, keyed: bool) -> int:
         """Return option target-file-size (bytes); its default is larger without a primary key (format 7.6)."""
@@ -98,6 +64,16 @@ class TableOptions:
                 option=self.unwritable[0],
             )
 
+    def check_scannable(self, table: str) -> None:
+        """Raise UnsupportedFeature when an option that is not supported selects what reads return."""
+        if self.unscannable:
+            raise UnsupportedFeature(
+                f"table {table} cannot be read as its option {self.unscannable[0]!r} requires: that is not supported. "
+                "Read it at a snapshot, tag or time that you name",
+                table=table,
+                option=self.unscannable[0],
+            )
+
     @property
     def ignored(self) -> tuple[str, ...]:
         """The ignored options, sorted: options for other engines, and keys that are not options of Paimon."""
@@ -108,22 +84,32 @@ class TableOptions:
         """Parse the options of a schema file, or with ``creating``, more strictly, those of a new table.
 
         Older option names are accepted as in Paimon. Raises UnsupportedFeature for a ``type`` that is not supported.
-        For a new table, raises InvalidOption for an unknown name or a bad value. For an existing table, raises
-        UnsupportedFeature for an unsupported value that could change what a read returns, and for a name that differs
-        from an option in one letter.
+        For a new table, raises InvalidOption for a bad value, for a size or duration without unit, and for a name that
+        is not Paimon's but resembles one of its names. For an existing table, raises UnsupportedFeature for an
+        unsupported value that could change what a read returns, and for a name that differs from an option in one
+        letter.
         """
         if creating:
             for key in options:
                 _check_new_name(key, options)
         parser = _Parser(creating, table)
-        parser.unwritable += (unwritable_type := _check_type(options.get(TYPE, _ORDINARY), table, creating=creating))
+        unwritable_type = _check_type(options.get(TYPE, _ORDINARY), table, creating=creating)
+        parser.stopped[Stops.WRITES] += unwritable_type
         for key, text in current_names(options).items():
             if key == TYPE:
                 parser.uses[key] = Use.STOPS_WRITES if unwritable_type else Use.IDLE
             else:
                 parser.take(key, text)
         uses = {key: parser.uses.get(OLDER_NAMES.get(key, key), Use.FOREIGN) for key in options}
-        return TableOptions(parser.values, parser.fields, tuple(parser.groups), tuple(parser.unwritable), dict(uses))
+        stopped = parser.stopped
+        return TableOptions(
+            parser.values,
+            parser.fields,
+            tuple(parser.groups),
+            unwritable=tuple(stopped[Stops.WRITES]),
+            unscannable=tuple(stopped[Stops.SCANS]),
+            uses=uses,
+        )
 
 
 def _check_type(text: str, table: str, *, creating: bool) -> list[str]:
@@ -156,73 +142,67 @@ class _Parser:
         self.values: dict[str, Any] = {}
         self.fields: dict[str, FieldOptions] = {}
         self.groups: list[SequenceGroup] = []
-        self.unwritable: list[str] = []
+        self.stopped: dict[Stops, list[str]] = {Stops.WRITES: [], Stops.SCANS: []}
         self.uses: dict[str, Use] = {}
 
     def take(self, key: str, text: str) -> None:
         """Add one option; raises the errors of ``TableOptions.parse``."""
-        if key in SUPPORTED:
-            self.uses[key] = self._take_supported(key, text)
-        elif is_field_option(key):
-            self.uses[key] = self._take_column_option(key, text)
-        elif key in UNSUPPORTED:
-            self.uses[key] = self._take_unsupported(key, text)
-        elif is_ignored(key) or _is_column_index(key):
-            if self.creating and key in IGNORED:
-                self._parse(key, text, KINDS[IGNORED[key][0]])
-            self.uses[key] = Use.IGNORED
-        else:
+        option = option_of(key)
+        if option is None:
             self._check_foreign(key, text)
             self.uses[key] = Use.FOREIGN
+        elif option.support is Support.OBEYED:
+            self.uses[key] = self._take_obeyed(option, key, text)
+        elif option.support is Support.REFUSED:
+            self.uses[key] = self._take_refused(option, text)
+        else:
+            if self.creating:
+                self._parse(key, text, option.parse)
+            self.uses[key] = Use.IGNORED
 
-    def _take_supported(self, key: str, text: str) -> Use:
+    def _take_obeyed(self, option: Option, key: str, text: str) -> Use:
         try:
-            self.values[key] = self._parse(key, text, SUPPORTED[key].parse)
+            if key.startswith(FIELD_PREFIX):
+                self._take_column_option(option, key, text)
+            else:
+                self.values[key] = self._parse(key, text, option.parse)
         except InvalidOption as error:
             if self.creating:
                 raise
-            if key in _IGNORED_WHEN_UNSUPPORTED:
-                return Use.IGNORED
-            if key in _AFFECTS_READS:
-                raise self._unsupported_error(key, text, str(error)) from None
-            self.unwritable.append(key)
-            return Use.STOPS_WRITES
+            return self._stopped(option.stops, key, text, str(error))
         return Use.OBEYED
 
-    def _take_column_option(self, key: str, text: str) -> Use:
-        try:
-            found = self._parse(key, text, partial(parse_field_option, key))
-        except InvalidOption as error:
-            if self.creating:
-                raise
-            if not key.endswith(".stats-mode"):
-                raise self._unsupported_error(key, text, str(error)) from None
-            self.unwritable.append(key)
-            return Use.STOPS_WRITES
+    def _take_column_option(self, option: Option, key: str, text: str) -> None:
+        found = self._parse(key, text, partial(parse_field_option, option, key))
         if isinstance(found, SequenceGroup):
             self.groups.append(found)
         else:
             column, attribute, value = found
             self.fields[column] = replace(self.fields.get(column, FieldOptions()), **{attribute: value})
-        return Use.OBEYED
 
-    def _take_unsupported(self, key: str, text: str) -> Use:
-        option = UNSUPPORTED[key]
-        if option.is_idle(text):
-            return Use.IDLE
-        message = f"option {key!r} = {text!r:.80} is not supported" + (
-            f", only its default {option.default!r} is" if option.default else ""
-        )
-        if self.creating:
-            raise InvalidOption(message, option=key, value=text)
-        if option.stops is Stops.READS:
+    def _take_refused(self, option: Option, text: str) -> Use:
+        try:
+            option.parse(text)
+        except ValueError:
+            only = f", only its default {option.default!r} is" if option.default else ""
+            message = f"option {option.key!r} = {text!r:.80} is not supported{only}"
+            if self.creating:
+                raise InvalidOption(message, option=option.key, value=text) from None
+            return self._stopped(option.stops, option.key, text, message)
+        return Use.IDLE
+
+    def _stopped(self, stops: Stops, key: str, text: str, message: str) -> Use:
+        """Return the use of an option of an existing table whose value is not supported."""
+        if stops is Stops.READS:
             raise self._unsupported_error(key, text, message)
-        self.unwritable.append(key)
-        return Use.STOPS_WRITES
+        if stops is Stops.NOTHING:
+            return Use.IGNORED
+        self.stopped[stops].append(key)
+        return Use.STOPS_WRITES if stops is Stops.WRITES else Use.STOPS_READS
 
     def _check_foreign(self, key: str, text: str) -> None:
         """Refuse a key that differs from an option of Paimon in one letter: it is a mistake or a damaged file."""
-        if key.startswith(_FIELD_PREFIX):
+        if key.startswith(FIELD_PREFIX):
             message = f"option {key!r} = {text!r:.80} is not supported"
         elif (known := nearest(key, KNOWN)) is not None:
             message = f"option {key!r} = {text!r:.80} is not supported: it is one letter away from {known!r}"
@@ -247,23 +227,24 @@ class _Parser:
 
 def _check_new_name(key: str, options: Mapping[str, str]) -> None:
     """Raise InvalidOption for an option that a new table does not accept, whatever its value."""
-    text = options[key]
-    if key in _ARGUMENTS:
-        raise InvalidOption(
-            f"option {key!r} = {text!r} is not supported: {_ARGUMENTS[key]} sets it", option=key, value=text
-        )
-    if OLDER_NAMES.get(key) in options:
-        raise InvalidOption(f"option {key!r} is an older name of {OLDER_NAMES[key]!r}: set one of them", option=key)
-    if is_known(key) or _is_column_index(key):
+    text, option = options[key], option_of(key)
+    if option is not None:
+        if option.argument:
+            raise InvalidOption(
+                f"option {key!r} = {text!r:.80} is not supported: {option.argument} sets it", option=key, value=text
+            )
+        if option.key != key and option.key in options:
+            raise InvalidOption(f"option {key!r} is an older name of {option.key!r}: set one of them", option=key)
         return
-    meant = suggested(key, KNOWN)
-    raise InvalidOption(
-        f"option {key!r} = {text!r} is not supported" + (f": did you mean {meant!r}?" if meant else ""),
-        option=key,
-        value=text,
-    )
-
-
-def _is_column_index(key: str) -> bool:
-    """Whether the key is an option of a column index; it has no effect where the table has no such index."""
-    return key.startswith(_FIELD_PREFIX) and any(f".{index}" in key for index in _FIELD_INDEXES)
+    if not key.strip():
+        raise InvalidOption(f"option {key!r} = {text!r:.80}: its name is blank", option=key, value=text)
+    meant = resembled(key, KNOWN)
+    if meant is not None and key.startswith(FIELD_PREFIX):
+        meant = meant.replace("*", key.split(".")[1])
+    if meant is not None or key.startswith(FIELD_PREFIX):
+        raise InvalidOption(
+            f"option {key!r} = {text!r:.80} is not an option of Paimon"
+            + (f": did you mean {meant!r}?" if meant else ""),
+            option=key,
+            value=text,
+        )

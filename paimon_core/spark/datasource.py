@@ -52,12 +52,12 @@ class PaimonDataSource(DataSource):
 
     def schema(self) -> StructType:
         """Return the schema of the columns that are read."""
-        table = self._table(_READ_OPTIONS)
+        table = self._table(_READ_OPTIONS).reading()
         return spark_schema(table.schema.select(self._columns(table)))
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """Return a reader of one snapshot."""
-        table = self._table(_READ_OPTIONS)
+        table = self._table(_READ_OPTIONS).reading()
         return PaimonReader(table, self._columns(table))
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceArrowWriter:

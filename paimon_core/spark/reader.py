@@ -36,6 +36,7 @@ def read_spark(
 
     Raises SchemaMismatch for unknown columns, UnsupportedFeature for TIME columns.
     """
+    table = table.reading()
     scan = table.scan(columns, where)
     fields = table.schema.select(scan.columns)
     schema, arrow = spark_schema(fields), arrow_schema(fields)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from paimon_core.metadata.context import TableContext
@@ -12,7 +13,7 @@ from paimon_core.storage.storage import Storage
 
 @dataclass(frozen=True)
 class TableReference:
-    """A table's name, storage, root, schema and branch; ``open`` returns its context on a worker."""
+    """A table's name, storage, root, schema, branch and dynamic options; ``open`` returns its context on a worker."""
 
     name: str
     storage: Storage
@@ -20,6 +21,7 @@ class TableReference:
     schema: TableSchema
     branch: str
     publisher: Publisher | None
+    dynamic: Mapping[str, str | None]
 
     @staticmethod
     def of(context: TableContext) -> TableReference:
@@ -31,10 +33,17 @@ class TableReference:
             context.schema,
             context.branch,
             context.snapshots.publisher,
+            context.dynamic,
         )
 
     def open(self) -> TableContext:
         """Return a new context of the table."""
         return TableContext.of(
-            self.name, self.storage, self.root, self.schema, branch=self.branch, publisher=self.publisher
+            self.name,
+            self.storage,
+            self.root,
+            self.schema,
+            branch=self.branch,
+            publisher=self.publisher,
+            dynamic=self.dynamic,
         )

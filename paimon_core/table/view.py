@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Self
 
@@ -15,10 +15,12 @@ from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.microseconds import in_microseconds
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.metadata.table_identity import check_same_table, refreshed, same_table, within_same_table
-from paimon_core.options import TableOptions
+from paimon_core.options import OptionValue, TableOptions
+from paimon_core.options.scan_position import scan_position
 from paimon_core.predicate import Predicate
 from paimon_core.schema import TableSchema
 from paimon_core.table.argument_checks import epoch_millis, whole
+from paimon_core.table.dynamic_options import selects_snapshot, with_dynamic_options
 from paimon_core.table.inspect import Inspect
 from paimon_core.table.query import Scan, changed_rows, new_scan
 
@@ -63,7 +65,7 @@ class TableView:
         return f"Table({self.name}{f' at snapshot {self.pinned.id}' if self.pinned else ''})"
 
     def latest_snapshot(self) -> Snapshot | None:
-        """Return the snapshot that a read uses: the pinned one, or the latest; None for a table never written.
+        """Return the pinned snapshot, or the latest; None for a table never written. Options ``scan.*`` do not count.
 
         Like every read, raises TableNotFound when the table was dropped or re-created.
         """
@@ -85,12 +87,32 @@ class TableView:
     ) -> Scan:
         """Describe a read, which runs later; raises SchemaMismatch for unknown columns or literals of a wrong type.
 
+        The read uses the pinned snapshot, else the one that options ``scan.*`` select (see ``reading``), with the
+        columns of that version, else the latest.
+
         A TIMESTAMP of 7 to 9 digits is returned in nanoseconds, which cover the years 1677 to 2262; for other years the
         read raises UnsupportedFeature. With ``timestamps_in_micros`` such columns, except for keys and sequence fields,
         are cut to microseconds, also for ``where``, and all years are read.
         """
-        context = in_microseconds(self.context) if timestamps_in_micros else self.context
-        return new_scan(context, self._position(), columns, where, limit, pinned=self.pinned is not None)
+        table = self.reading()
+        context = in_microseconds(table.context) if timestamps_in_micros else table.context
+        return new_scan(context, table._position(), columns, where, limit, pinned=table.pinned is not None)
+
+    def reading(self) -> Self:
+        """Return the table as its reads use it: pinned when options ``scan.*`` select a snapshot, else unchanged.
+
+        Raises UnsupportedFeature when they select it in a way that is not supported, InvalidOption when they contradict
+        each other, SnapshotNotFound, TagNotFound. A table that ``at`` has pinned is unchanged.
+        """
+        if self.pinned is not None:
+            return self
+        self.options.check_scannable(self.name)
+        position = scan_position(self.options)
+        if position is None:
+            return self
+        with within_same_table(self.context):
+            found = time_travel.by_option(self.context, *position)
+        return self._pinned(found)
 
     def changes(
         self,
@@ -102,9 +124,9 @@ class TableView:
     ) -> pa.RecordBatchReader:
         """Return the rows changed by the snapshots from ``after`` (exclusive) to ``until`` (inclusive).
 
-        ``after`` None: from the first snapshot ever; ``until`` None: the snapshot that a read uses. The first column
-        is ``rowkind`` ("+I", "-U", "+U", "-D"), then follow ``columns``; ``where`` tests each row on its own. Rows are
-        ordered by snapshot, then by partition and bucket, and those of a key as they changed. With a
+        ``after`` None: from the first snapshot ever; ``until`` None: the pinned snapshot, or the latest. The first
+        column is ``rowkind`` ("+I", "-U", "+U", "-D"), then follow ``columns``; ``where`` tests each row on its own.
+        Rows are ordered by snapshot, then by partition and bucket, and those of a key as they changed. With a
         ``changelog-producer`` the rows come from its changelog files, otherwise they are the rows as written; an
         overwrite has no rows for what it replaced. Raises SnapshotNotFound naming the first of these snapshots that
         has expired (also during the read) or never existed, InvalidRequest, SchemaMismatch.
@@ -142,7 +164,24 @@ class TableView:
                 found = time_travel.by_version(context, text)
             else:
                 found = context.snapshots.as_of(epoch_millis(time))
-        return replace(self, context=context.with_schema(context.schemas.read(found.schema_id)), pinned=found)
+        return self._pinned(found)
+
+    def _pinned(self, found: Snapshot) -> Self:
+        schema = self.context.schemas.read(found.schema_id)
+        return replace(self, context=self.context.with_schema(schema), pinned=found)
+
+    def with_options(self, options: Mapping[str, OptionValue]) -> Self:
+        """Return this handle with other options, for reads, writes and compaction; nothing is stored.
+
+        >>> table.with_options({"scan.tag-name": "monday"}).scan().to_arrow()  # doctest: +SKIP
+
+        Values are text, int, bool, or float where the option is a double; a size or duration needs its unit. Options
+        ``scan.*`` replace those of the table and unpin the handle. Raises InvalidOption for an option that cannot
+        change (see ``alter``), for one that all handles must share (such as ``bucket``), for one that has no effect
+        here, and for a bad value.
+        """
+        context = with_dynamic_options(self.context, options)
+        return replace(self, context=context, pinned=None if selects_snapshot(options) else self.pinned)
 
     @property
     def inspect(self) -> Inspect:

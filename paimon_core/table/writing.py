@@ -27,6 +27,7 @@ from paimon_core.table.merged_write import MergeSchema, merged_with
 from paimon_core.table.message_check import check_messages
 from paimon_core.table.overwrite_target import overwrite_target
 from paimon_core.table.prepared import Prepared, check_not_committed, prepare
+from paimon_core.table.query import new_scan
 from paimon_core.table.view import TableView
 from paimon_core.write.table_writer import TableWriter
 
@@ -183,7 +184,7 @@ class TableWrites(TableView):
         may_hold = partitions_with_matches(self.context, where)
         outdated: ReadOutdated | SnapshotNotFound | None = None
         for _ in tries(self.options):
-            scan = self.scan(where=where)
+            scan = new_scan(self.context, self.context.snapshots.latest(), None, where, None, pinned=False)
             try:
                 with TableWriter(self.context) as writer:
                     for batch in scan.to_batches():

@@ -46,6 +46,18 @@ def same_rows(left: pa.Table, right: pa.Table):
     )
 
 
+def test_reads_obey_stored_scan_options_and_dynamic_options(spark, warehouse):
+    table = keyed(warehouse)
+    table.write([{"p": "a", "k": 1, "v": 1.0, "d": None, "t": None}])
+    table = table.alter("ADD COLUMN note STRING, SET ('scan.snapshot-id' = 1)")
+    table.write([{"p": "a", "k": 2, "v": 2.0, "d": None, "t": None, "note": "new"}])
+    table.compact(full=True)
+    assert read_spark(spark, table).toArrow().to_pylist() == table.scan().to_arrow().to_pylist()
+    assert read_spark(spark, table).columns == SCHEMA.names
+    latest = table.with_options({"scan.mode": "latest"})
+    assert sorted(row.k for row in read_spark(spark, latest, ["k", "note"]).collect()) == [1, 2]
+
+
 def test_write_merge_compact_and_read(spark, warehouse):
     table = keyed(warehouse)
     write_spark(frame(spark, range(100), 0), table)

@@ -8,7 +8,7 @@ from dataclasses import fields
 from paimon_core.errors import InvalidOption, InvalidRequest
 from paimon_core.metadata.context import TableContext
 from paimon_core.options import COMBINING_ENGINES, FieldOptions
-from paimon_core.options.field_options import DEFAULT_FUNCTION
+from paimon_core.options.known.columns import DEFAULT_FUNCTION
 
 _ENGINE = {
     "aggregation.remove-record-on-delete": "aggregation",

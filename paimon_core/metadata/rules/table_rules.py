@@ -9,6 +9,7 @@ from paimon_core.metadata.partition_time import check_partition_expiry
 from paimon_core.metadata.rules.engine_rules import check_engine_options
 from paimon_core.metadata.rules.producer_rules import check_producer_options
 from paimon_core.metadata.time_field import check_record_expiry
+from paimon_core.options.scan_position import scan_position
 from paimon_core.types import BINARY_ROOTS, NESTED_ROOTS, STRING_ROOTS
 
 
@@ -25,6 +26,7 @@ def check_table(context: TableContext) -> None:
     check_tag_options(context.options)
     check_partition_expiry(context)
     _check_compaction(context)
+    scan_position(context.options)
 
 
 def _check_buckets(context: TableContext) -> None:

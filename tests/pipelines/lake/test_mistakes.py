@@ -347,7 +347,7 @@ MISTAKES = [
     (
         "options: {bucket: 2}",
         "options: {buckets: 2}",
-        ":7: options.buckets: option 'buckets' = '2' is not supported: did you mean 'bucket'?",
+        ":7: options.buckets: option 'buckets' = '2' is not an option of Paimon: did you mean 'bucket'?",
     ),
     (
         "options: {bucket: 2}",

@@ -268,7 +268,9 @@ def test_a_default_of_a_nested_type_is_not_supported():
         ("bukcet", "1", "bukcet"),
         ("write-only", "maybe", "write-only"),
         ("snapshot.time-retained", "5", "unit"),
-        ("bucket", 3, "must be text"),
+        ("bucket", None, "None: the value must be text, an int or a bool"),
+        ("bucket", 3.0, "a float only where the option is a double"),
+        ("snapshot.kept", "5", "did you mean"),
     ],
 )
 def test_options_that_are_refused(key, value, message):

@@ -46,6 +46,7 @@ from paimon_core.types import STRING, parse_type
         ("COMMENT 'all'", [UpdateComment("all")]),
         ("DROP COMMENT", [UpdateComment(None)]),
         ("SET ('a.b' = 'c', 'd' = '')", [SetOption("a.b", "c"), SetOption("d", "")]),
+        ("SET ('a' = 4, 'b' = True)", [SetOption("a", "4"), SetOption("b", "True")]),
         ("RESET ('a', 'b')", [RemoveOption("a"), RemoveOption("b")]),
         ("DROP COLUMN größe", [DropColumn("größe")]),
         ("  DROP COLUMN 2nd.1 \n", [DropColumn(["2nd", "1"])]),

@@ -75,8 +75,8 @@ def test_the_error_for_a_wrong_name_lists_the_existing_names(catalog):
         ({"primary_key": ["k"], "options": {"bucket": "1", "rowkind.field": "z"}}, "'z'"),
         ({"options": {"fields.z.stats-mode": "none"}}, "'z'"),
         ({"options": {"merge-engine": "aggregation"}}, "merge-engine"),
-        ({"options": {"mystery": "1"}}, "mystery"),
-        ({"options": {"bucket": 2}}, "text"),
+        ({"options": {"snapshot.mystery": "1"}}, "mystery"),
+        ({"options": {"bucket": None}}, "text"),
         ({"primary_key": "k"}, "list"),
     ],
 )

@@ -55,6 +55,30 @@ def run(table, lake, capsys, monkeypatch):
     return running
 
 
+def test_options_are_listed_and_explained_without_a_warehouse(run):
+    code, printed, _ = run("options", "write-buffer", warehouse=False)
+    assert code == 0
+    assert [line.split()[0] for line in printed.splitlines()] == [
+        "option",
+        "write-buffer-for-append",
+        "write-buffer-size",
+        "write-buffer-spill.max-disk-size",
+        "write-buffer-spillable",
+    ]
+    assert run("options", "write.compaction-skip", warehouse=False)[1] == (
+        "write-only: other jobs compact, expire and create tags, not the writers\n"
+        "  type     boolean\n  default  false\n  use      obeyed\n  older    write.compaction-skip\n"
+    )
+    explained = json.loads(run("options", "merge-engine", "--json", warehouse=False)[1])
+    assert explained["values"][0] == "deduplicate"
+    assert explained["immutable"]
+    assert run("options", "bukcet", warehouse=False) == (
+        2,
+        "",
+        "paimon-core options: 'bukcet' is in no name of an option of Paimon: did you mean 'bucket'?\n",
+    )
+
+
 def test_tables(run):
     assert run("tables") == (0, "db.t\n", "")
     assert run("tables", "db", "--json") == (0, '[\n  "db.t"\n]\n', "")

@@ -14,7 +14,7 @@ def changelog(options, level=0):
 
 
 def test_data_files_by_default():
-    assert data() == FilePlan("data-", 0, FileSource.APPEND, "parquet", "zstd", "truncate(16)", None)
+    assert data() == FilePlan("data-", 0, FileSource.APPEND, "parquet", "zstd", "truncate(16)", 2**63 - 1)
 
 
 def test_the_level_decides_the_compression():

@@ -1,0 +1,119 @@
+"""Commits, manifests and snapshots."""
+
+from __future__ import annotations
+
+from paimon_core.options.option import (
+    BOOLEAN,
+    DURATION,
+    ENUM,
+    INTEGER,
+    LONG,
+    SIZE,
+    TEXT,
+    Option,
+    Stops,
+    carried,
+    obeyed,
+    refused,
+)
+from paimon_core.options.parsers import parse_positive_millis, parse_size, whole
+
+OPTIONS: tuple[Option, ...] = (
+    obeyed("manifest.target-file-size", SIZE, "8 mb", "size at which a writer starts a new manifest", parse_size),
+    obeyed("manifest.merge-min-count", INTEGER, "30", "number of small manifests that are merged into one", whole(2)),
+    obeyed(
+        "manifest.full-compaction-threshold-size",
+        SIZE,
+        "16 mb",
+        "total size of small manifests and manifests with deletions at which they are all rewritten",
+    ),
+    obeyed("manifest.compression", TEXT, "zstd", "codec of manifests", values=("zstd", "snappy", "none", "deflate")),
+    obeyed("source.split.target-size", SIZE, "128 mb", "target size of a read split", parse_size, stops=Stops.READS),
+    obeyed(
+        "source.split.open-file-cost", SIZE, "4 mb", "minimum size that a file counts for in a split", stops=Stops.READS
+    ),
+    obeyed("snapshot.num-retained.min", INTEGER, "10", "minimum number of snapshots that expiry keeps", whole(1)),
+    obeyed(
+        "snapshot.num-retained.max", INTEGER, "2147483647", "maximum number of snapshots that expiry keeps", whole(1)
+    ),
+    obeyed("snapshot.time-retained", DURATION, "1 h", "age at which snapshots may expire"),
+    obeyed("snapshot.expire.limit", INTEGER, "50", "maximum number of snapshots one expiry deletes; 0: none", whole(0)),
+    obeyed("commit.max-retries", INTEGER, "10", "number of retries, after lost races, before a commit fails", whole(0)),
+    obeyed("commit.timeout", DURATION, "", "time after which a commit stops retrying; default: no limit"),
+    obeyed("commit.min-retry-wait", DURATION, "10 ms", "shortest wait between two attempts of a commit"),
+    obeyed("commit.max-retry-wait", DURATION, "10 s", "longest wait between two attempts of a commit"),
+    obeyed("commit.user-prefix", TEXT, "", "prefix of the random commit user of batch writes", str.strip),
+    obeyed(
+        "tag.default-time-retained",
+        DURATION,
+        "",
+        "retention of tags that have none of their own",
+        parse_positive_millis,
+    ),
+    obeyed(
+        "commit.strict-mode.last-safe-snapshot",
+        LONG,
+        "",
+        "a commit fails when another user compacted or overwrote its partitions after this snapshot; -1: no check",
+        whole(-1, 2**63 - 1),
+    ),
+    obeyed("commit.discard-duplicate-files", BOOLEAN, "false", "an append skips files that the table contains"),
+    obeyed(
+        "snapshot.ignore-empty-commit", BOOLEAN, "", "a commit that changes nothing creates no snapshot", value=True
+    ),
+    obeyed(
+        "commit.force-create-snapshot", BOOLEAN, "false", "commits with an identifier create a snapshot even if empty"
+    ),
+    refused("manifest.format", TEXT, "avro", "format of manifests", stops=Stops.WRITES),
+    carried("manifest-sort.enabled", BOOLEAN, "false", "commits sort the entries of manifests by partition"),
+    carried(
+        "manifest-sort.partition-field", TEXT, "", "partition key by which manifests are sorted; default: the first"
+    ),
+    carried("manifest-sort.max-rewrite-size", SIZE, "256 mb", "size of the manifests that one commit sorts"),
+    carried("manifest.merge-optimize.enabled", BOOLEAN, "true", "Java merges manifests block by block"),
+    obeyed("manifest.delete-file-drop-stats", BOOLEAN, "false", "manifest entries of deleted files have no statistics"),
+    refused("commit.callbacks", TEXT, "", "Java classes that are called after a commit", stops=Stops.WRITES),
+    carried("commit.callback.#.param", TEXT, "", "argument of the Java class #"),
+    refused("commit.custom-listeners", TEXT, "", "Java listeners that are called after a commit", stops=Stops.WRITES),
+    carried("visibility-callback.enabled", BOOLEAN, "false", "a commit waits until its rows are compacted or indexed"),
+    carried(
+        "visibility-callback.timeout",
+        DURATION,
+        "30 min",
+        "how long a commit waits until its rows are compacted or indexed",
+    ),
+    carried(
+        "visibility-callback.check-interval",
+        DURATION,
+        "10 s",
+        "pause between two checks whether the rows are compacted or indexed",
+    ),
+    carried(
+        "row-tracking.partition-group-on-commit",
+        BOOLEAN,
+        "true",
+        "a commit numbers the rows of a partition without gaps",
+    ),
+    refused(
+        "metastore.partitioned-table",
+        BOOLEAN,
+        "false",
+        "the partitions are registered in the metastore",
+        stops=Stops.WRITES,
+    ),
+    refused(
+        "metastore.tag-to-partition",
+        TEXT,
+        "",
+        "tags appear in the metastore as partitions, by this name",
+        stops=Stops.WRITES,
+    ),
+    refused(
+        "metastore.tag-to-partition.preview",
+        ENUM,
+        "none",
+        "the coming tag appears in the metastore as a partition",
+        values=("none", "process-time", "watermark", "batch"),
+        stops=Stops.WRITES,
+    ),
+)

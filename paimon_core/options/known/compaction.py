@@ -1,0 +1,194 @@
+"""Compaction and clustering."""
+
+from __future__ import annotations
+
+from paimon_core.options.option import (
+    BOOLEAN,
+    DOUBLE,
+    DURATION,
+    ENUM,
+    INTEGER,
+    SIZE,
+    TEXT,
+    Option,
+    Stops,
+    carried,
+    obeyed,
+    refused,
+)
+from paimon_core.options.parsers import parse_fraction, whole
+
+OPTIONS: tuple[Option, ...] = (
+    obeyed(
+        "num-sorted-run.compaction-trigger", INTEGER, "5", "number of sorted runs that triggers a compaction", whole(1)
+    ),
+    obeyed(
+        "num-sorted-run.stop-trigger",
+        INTEGER,
+        "",
+        "number of sorted runs at which a writer compacts a bucket again; default: compaction trigger + 3",
+        whole(1),
+    ),
+    obeyed(
+        "num-levels", INTEGER, "", "number of LSM levels; default: num-sorted-run.compaction-trigger + 1", whole(2, 100)
+    ),
+    obeyed(
+        "compaction.max-size-amplification-percent",
+        INTEGER,
+        "200",
+        "size of the newer sorted runs, in percent of the oldest run, at which all runs are merged",
+        whole(0),
+    ),
+    obeyed(
+        "compaction.size-ratio",
+        INTEGER,
+        "1",
+        "percent by which the next sorted run may be larger than the runs selected so far and still be selected",
+        whole(0),
+    ),
+    obeyed(
+        "compaction.offpeak.start.hour",
+        INTEGER,
+        "-1",
+        "first hour (local time) of off-peak time; -1: none",
+        whole(-1, 23),
+    ),
+    obeyed(
+        "compaction.offpeak.end.hour",
+        INTEGER,
+        "-1",
+        "hour (local time) at which off-peak time ends; -1: none",
+        whole(-1, 23),
+    ),
+    obeyed(
+        "compaction.offpeak-ratio", INTEGER, "0", "percent added to compaction.size-ratio in off-peak time", whole(0)
+    ),
+    obeyed("compaction.optimization-interval", DURATION, "", "time after which a bucket is compacted fully"),
+    obeyed("compaction.total-size-threshold", SIZE, "", "size below which a bucket is always compacted fully"),
+    obeyed(
+        "compaction.incremental-size-threshold",
+        SIZE,
+        "",
+        "a bucket is compacted fully when its size outside of the last level exceeds this size",
+    ),
+    obeyed("compaction.force-up-level-0", BOOLEAN, "false", "compact level 0 even when no other rule asks for it"),
+    obeyed(
+        "compaction.min.file-num",
+        INTEGER,
+        "5",
+        "number of small files that triggers compaction of an append table",
+        whole(2),
+    ),
+    obeyed(
+        "compaction.small-file-ratio",
+        DOUBLE,
+        "0.7",
+        "fraction of target-file-size below which a file is small",
+        parse_fraction,
+    ),
+    obeyed("compaction.force-rewrite-all-files", BOOLEAN, "false", "full compaction rewrites every file"),
+    obeyed(
+        "full-compaction.delta-commits",
+        INTEGER,
+        "",
+        "number of commits after which a full compaction is due; default: 1 under changelog-producer = full-compaction",
+        whole(1),
+    ),
+    obeyed(
+        "force-lookup",
+        BOOLEAN,
+        "false",
+        "compact level 0 as for lookups (see lookup-compact), without a changelog",
+        stops=Stops.READS,
+        immutable=True,
+    ),
+    obeyed(
+        "lookup-wait",
+        BOOLEAN,
+        "true",
+        "commits wait for lookup compaction, also when this is false",
+        older=("changelog-producer.lookup-wait",),
+    ),
+    obeyed(
+        "lookup-compact",
+        ENUM,
+        "radical",
+        "radical: compact level 0 for lookups always; gentle: after lookup-compact.max-interval commits",
+        values=("radical", "gentle"),
+    ),
+    obeyed(
+        "lookup-compact.max-interval",
+        INTEGER,
+        "",
+        "commits before gentle compacts level 0; default: 2 * trigger",
+        whole(1),
+    ),
+    obeyed("commit.force-compact", BOOLEAN, "false", "commits wait for compaction, also when this is false"),
+    carried(
+        "compaction.file-num-limit",
+        INTEGER,
+        "100000",
+        "maximum number of files that the compaction of an append table looks at",
+    ),
+    carried(
+        "compaction.delete-ratio-threshold",
+        DOUBLE,
+        "0.2",
+        "share of deleted rows at which a file of an append table is compacted",
+    ),
+    carried("compaction.skip-expired-partitions", BOOLEAN, "false", "compaction skips expired partitions"),
+    carried(
+        "sort-compaction.range-strategy",
+        ENUM,
+        "size",
+        "whether the tasks of a sorting compaction have equal bytes or equal row counts",
+        ("size", "quantity"),
+    ),
+    carried(
+        "sort-compaction.local-sample.magnification", INTEGER, "1000", "sample size of a sorting compaction, per task"
+    ),
+    refused(
+        "clustering.incremental",
+        BOOLEAN,
+        "false",
+        "compaction of an append table sorts its rows by clustering.columns",
+        stops=Stops.WRITES,
+    ),
+    carried("clustering.columns", TEXT, "", "columns by which rows are sorted", older=("sink.clustering.by-columns",)),
+    carried(
+        "clustering.strategy",
+        TEXT,
+        "auto",
+        "order of the rows: order, zorder, hilbert or auto",
+        older=("sink.clustering.strategy",),
+    ),
+    carried(
+        "clustering.history-partition.limit",
+        INTEGER,
+        "5",
+        "maximum number of older partitions that one clustering sorts fully",
+    ),
+    carried(
+        "clustering.history-partition.idle-to-full-sort",
+        DURATION,
+        "",
+        "time without writes until a partition is sorted fully",
+    ),
+    carried(
+        "clustering.incremental.optimize-write", BOOLEAN, "false", "writes sort rows before incremental clustering"
+    ),
+    carried(
+        "clustering.incremental.mode",
+        ENUM,
+        "global-sort",
+        "whether incremental clustering sorts all files together or each task its own",
+        ("global-sort", "local-sort"),
+    ),
+    refused(
+        "pk-clustering-override",
+        BOOLEAN,
+        "false",
+        "data files are sorted by clustering.columns and not by the primary key",
+        immutable=True,
+    ),
+)

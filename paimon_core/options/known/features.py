@@ -1,0 +1,225 @@
+"""Features that this library does not have: large objects, vectors, indexes, other kinds of tables, Iceberg."""
+
+from __future__ import annotations
+
+from paimon_core.options.option import BOOLEAN, DOUBLE, ENUM, INTEGER, LONG, SIZE, TEXT, Option, Stops, carried, refused
+
+OPTIONS: tuple[Option, ...] = (
+    refused("chain-table.enabled", BOOLEAN, "false", "partitions are read from a chain of snapshot and delta branches"),
+    carried("chain-table.chain-partition-keys", TEXT, "", "partition keys of the chain; default: all"),
+    carried("chain-table.streaming.merge-snapshot", BOOLEAN, "false", "a streaming read starts with the merged chain"),
+    carried("chain-table.split.key-range-enabled", BOOLEAN, "true", "the splits of a chain are cut by key"),
+    refused("row-tracking.enabled", BOOLEAN, "false", "rows of an append table have ids", immutable=True),
+    refused(
+        "data-evolution.enabled", BOOLEAN, "false", "columns of rows with ids may be in different files", immutable=True
+    ),
+    carried(
+        "data-evolution.reassign.skip-contiguous-row-count",
+        LONG,
+        "1000000000",
+        "number of consecutive row ids that keep their ids",
+    ),
+    carried(
+        "data-evolution.row-id-conflict-rewrite.max-size",
+        SIZE,
+        "256 mb",
+        "size of files up to which conflicting updates are applied again",
+    ),
+    carried(
+        "data-evolution.row-sidecar.enabled", BOOLEAN, "false", "data files have a second file that finds rows by id"
+    ),
+    carried(
+        "data-evolution.row-sidecar.max-selected-rows", LONG, "4096", "number of rows up to which a read uses that file"
+    ),
+    carried(
+        "data-evolution.row-sidecar.max-selection-ratio",
+        DOUBLE,
+        "0.05",
+        "share of rows up to which a read uses that file",
+    ),
+    carried("data-evolution.merge-into.file-pruning", BOOLEAN, "true", "MERGE INTO skips files without matching rows"),
+    carried("data-evolution.merge-into.source-persist", BOOLEAN, "false", "MERGE INTO keeps its source in memory"),
+    carried("data-evolution.compaction.rewrite-row-ids", BOOLEAN, "false", "older option without effect"),
+    refused("blob-field", TEXT, "", "columns of large objects, which are stored in files of their own", immutable=True),
+    refused(
+        "blob-descriptor-field",
+        TEXT,
+        "",
+        "columns of references to large objects",
+        older=("blob.stored-descriptor-fields",),
+        immutable=True,
+    ),
+    refused("blob-view-field", TEXT, "", "columns of references to large objects of other tables", immutable=True),
+    refused("blob-as-descriptor", BOOLEAN, "false", "large objects are read and written as references"),
+    carried("blob-descriptor.source-table", TEXT, "", "table whose storage reads referenced large objects"),
+    refused("blob-external-storage-path", TEXT, "", "directory for large objects (Paimon 1.4)", immutable=True),
+    refused(
+        "blob-external-storage-field",
+        TEXT,
+        "",
+        "columns of large objects in that directory (Paimon 1.4)",
+        immutable=True,
+    ),
+    carried("blob.target-file-size", SIZE, "", "target size of a file of large objects"),
+    carried("blob.split-by-file-size", BOOLEAN, "", "splits count the size of large objects"),
+    carried("blob.copy-buffer-size", SIZE, "4 kb", "buffer for copies of large objects"),
+    carried(
+        "blob-view.resolve.enabled",
+        BOOLEAN,
+        "true",
+        "references to large objects of other tables are resolved when they are read",
+    ),
+    carried("blob-write-null-on-missing-file", BOOLEAN, "false", "a missing large object is written as null"),
+    carried(
+        "blob-write-null-on-fetch-failure", BOOLEAN, "false", "a large object that cannot be read is written as null"
+    ),
+    carried("blob-compaction.enabled", BOOLEAN, "false", "compaction also rewrites files of large objects"),
+    refused("vector-field", TEXT, "", "ARRAY columns that are stored as vectors"),
+    refused("vector.file.format", TEXT, "", "format of files of vectors"),
+    carried("vector.target-file-size", SIZE, "", "target size of a file of vectors"),
+    carried("vector-search.distribute.enabled", BOOLEAN, "false", "several tasks search for vectors"),
+    carried("vector-search.lateral-join.batch-size", INTEGER, "256", "number of vectors of one search"),
+    refused("pk-vector.index.columns", TEXT, "", "columns with a vector index by primary key", stops=Stops.WRITES),
+    refused("pk-btree.index.columns", TEXT, "", "columns with a B-tree index by primary key", stops=Stops.WRITES),
+    refused("pk-bitmap.index.columns", TEXT, "", "columns with a bitmap index by primary key", stops=Stops.WRITES),
+    refused("pk-multivalue.index.columns", TEXT, "", "ARRAY columns with an index by primary key", stops=Stops.WRITES),
+    refused(
+        "pk-full-text.index.columns", TEXT, "", "columns with a full-text index by primary key", stops=Stops.WRITES
+    ),
+    carried("global-index.enabled", BOOLEAN, "true", "reads use global indexes"),
+    refused("global-index.external-path", TEXT, "", "directory of global indexes"),
+    carried(
+        "global-index.column-update-action",
+        ENUM,
+        "THROW_ERROR",
+        "what an update of an indexed column does",
+        ("THROW_ERROR", "DROP_PARTITION_INDEX", "IGNORE"),
+    ),
+    carried("global-index.row-count-per-shard", LONG, "100000", "rows of one part of a global index"),
+    carried("global-index.build.max-shard", INTEGER, "32", "maximum number of parts of a global index"),
+    carried("global-index.build.max-parallelism", INTEGER, "4096", "maximum number of tasks that build a global index"),
+    carried(
+        "global-index.search-mode",
+        ENUM,
+        "",
+        "whether searches include rows that are not indexed yet",
+        ("fast", "full", "detail"),
+    ),
+    carried(
+        "scalar-index.search-mode",
+        ENUM,
+        "fast",
+        "global-index.search-mode for scalar indexes",
+        ("fast", "full", "detail"),
+    ),
+    carried(
+        "vector-index.search-mode",
+        ENUM,
+        "fast",
+        "global-index.search-mode for vector indexes",
+        ("fast", "full", "detail"),
+    ),
+    carried(
+        "full-text-index.search-mode",
+        ENUM,
+        "fast",
+        "global-index.search-mode for full-text indexes",
+        ("fast", "full", "detail"),
+    ),
+    carried("global-index.thread-num", INTEGER, "32", "number of threads that read global indexes"),
+    carried(
+        "format-table.implementation",
+        ENUM,
+        "paimon",
+        "which code reads tables of the type format-table",
+        ("paimon", "engine"),
+    ),
+    carried(
+        "format-table.partition-path-only-value",
+        BOOLEAN,
+        "false",
+        "directories of partitions consist of the value alone",
+    ),
+    carried("format-table.file.compression", TEXT, "", "compression of the files of a format table"),
+    carried("format-table.commit-hive-sync-url", TEXT, "", "address of the Hive metastore for a format table"),
+    carried(
+        "format-table.scan.list-parallelism",
+        INTEGER,
+        "64",
+        "number of threads that list the partitions of a format table",
+    ),
+    carried(
+        "format-table.repair.collect-statistics",
+        BOOLEAN,
+        "false",
+        "MSCK REPAIR TABLE measures the partitions of a format table",
+    ),
+    carried(
+        "format-table.statistics.parallelism",
+        INTEGER,
+        "8",
+        "requests at once that measure the partitions of a format table",
+    ),
+    carried("materialized-table.definition-query", TEXT, "", "query of a materialized table"),
+    carried("materialized-table.interval-freshness", TEXT, "", "how old a materialized table may be"),
+    carried("materialized-table.interval-freshness.time-unit", TEXT, "", "unit of that age"),
+    carried(
+        "materialized-table.logical-refresh-mode", TEXT, "", "how a materialized table was declared to be refreshed"
+    ),
+    carried("materialized-table.refresh-mode", TEXT, "", "how a materialized table is refreshed"),
+    carried("materialized-table.refresh-status", TEXT, "", "state of the refresh"),
+    carried("materialized-table.refresh-handler-description", TEXT, "", "description of the job that refreshes"),
+    carried("materialized-table.refresh-handler-bytes", TEXT, "", "serialized job that refreshes"),
+    refused(
+        "metadata.iceberg.storage",
+        ENUM,
+        "disabled",
+        "write metadata of Iceberg after each commit, and where",
+        values=("disabled", "table-location", "hadoop-catalog", "hive-catalog", "rest-catalog"),
+        stops=Stops.WRITES,
+    ),
+    carried(
+        "metadata.iceberg.compaction.max.file-num",
+        INTEGER,
+        "50",
+        "number of Iceberg manifests at which they are always merged",
+    ),
+    carried(
+        "metadata.iceberg.compaction.min.file-num",
+        INTEGER,
+        "10",
+        "number of Iceberg manifests from which they may be merged",
+    ),
+    carried("metadata.iceberg.database", TEXT, "", "database in the Iceberg catalog"),
+    carried(
+        "metadata.iceberg.delete-after-commit.enabled",
+        BOOLEAN,
+        "true",
+        "old Iceberg metadata is deleted after each commit",
+    ),
+    carried("metadata.iceberg.format-version", INTEGER, "2", "version of the Iceberg format"),
+    carried("metadata.iceberg.glue.skip-archive", BOOLEAN, "false", "AWS Glue keeps no old versions of the table"),
+    carried("metadata.iceberg.hadoop-conf-dir", TEXT, "", "directory of Hadoop's settings"),
+    carried(
+        "metadata.iceberg.hive-client-class",
+        TEXT,
+        "org.apache.hadoop.hive.metastore.HiveMetaStoreClient",
+        "Java class of the Hive client",
+    ),
+    carried("metadata.iceberg.hive-conf-dir", TEXT, "", "directory of Hive's settings"),
+    carried("metadata.iceberg.hive-skip-update-stats", BOOLEAN, "false", "statistics in Hive are not updated"),
+    carried("metadata.iceberg.manifest-compression", TEXT, "snappy", "compression of Iceberg manifests"),
+    carried("metadata.iceberg.manifest-legacy-version", BOOLEAN, "false", "Iceberg manifests are as of Iceberg 1.4"),
+    carried(
+        "metadata.iceberg.previous-versions-max", INTEGER, "0", "number of old Iceberg metadata files that are kept"
+    ),
+    carried(
+        "metadata.iceberg.storage-location",
+        ENUM,
+        "",
+        "whether Iceberg metadata is with the table or with the catalog",
+        ("table-location", "catalog-location"),
+    ),
+    carried("metadata.iceberg.table", TEXT, "", "table in the Iceberg catalog"),
+    carried("metadata.iceberg.uri", TEXT, "", "address of the Hive metastore"),
+)

@@ -1,0 +1,172 @@
+"""Data files: formats, statistics, file indexes, deletion vectors."""
+
+from __future__ import annotations
+
+from paimon_core.options.option import (
+    BOOLEAN,
+    DOUBLE,
+    ENUM,
+    INTEGER,
+    LONG,
+    SIZE,
+    TEXT,
+    Option,
+    Stops,
+    carried,
+    obeyed,
+    refused,
+)
+from paimon_core.options.parsers import one_of, parse_file_name, parse_size, parse_stats_mode, per_level, whole
+
+_FORMATS = ("parquet", "orc", "avro")
+_COMPRESSIONS = ("zstd", "snappy", "gzip", "lz4", "none")
+OPTIONS: tuple[Option, ...] = (
+    obeyed("file.format", TEXT, "parquet", "format of data files", values=_FORMATS, stops=Stops.READS),
+    obeyed(
+        "file.format.per.level",
+        TEXT,
+        "",
+        "format of data files by level: level:format,...",
+        per_level(one_of(*_FORMATS)),
+        value={},
+        stops=Stops.READS,
+    ),
+    obeyed("file.compression", TEXT, "zstd", "compression of data files", values=_COMPRESSIONS, stops=Stops.READS),
+    obeyed(
+        "file.compression.per.level",
+        TEXT,
+        "",
+        "compression by level: level:codec,...",
+        per_level(one_of(*_COMPRESSIONS)),
+        value={},
+        stops=Stops.READS,
+    ),
+    obeyed("file.compression.zstd-level", INTEGER, "1", "zstd level of data files", whole(1, 22), stops=Stops.READS),
+    obeyed(
+        "orc.timestamp-ltz.legacy.type",
+        BOOLEAN,
+        "true",
+        "ORC files store TIMESTAMP WITH LOCAL TIME ZONE as local times; true is supported in the time zone UTC only",
+    ),
+    obeyed(
+        "target-file-size",
+        SIZE,
+        "",
+        "size at which a writer starts a new data file; default: 128 mb with a primary key, 256 mb without",
+        parse_size,
+        stops=Stops.READS,
+    ),
+    obeyed(
+        "target-file-row-num",
+        LONG,
+        "9223372036854775807",
+        "number of rows at which a writer starts a new data file; does not apply to compaction",
+        whole(1, 2**63 - 1),
+    ),
+    obeyed(
+        "metadata.stats-mode", TEXT, "truncate(16)", "statistics that are recorded for value columns", parse_stats_mode
+    ),
+    obeyed(
+        "metadata.stats-mode.per.level",
+        TEXT,
+        "",
+        "statistics by level in tables with a primary key: level:mode,...",
+        per_level(parse_stats_mode),
+        value={},
+    ),
+    obeyed(
+        "metadata.stats-keep-first-n-columns",
+        INTEGER,
+        "-1",
+        "number of first columns that have statistics; -1: all columns",
+        whole(-1),
+    ),
+    obeyed(
+        "metadata.stats-dense-store",
+        BOOLEAN,
+        "true",
+        "leave columns without statistics out of the manifest entries",
+    ),
+    obeyed("changelog-file.format", TEXT, "", "format of changelog files; default: file.format", values=_FORMATS),
+    obeyed(
+        "changelog-file.compression", TEXT, "", "codec of changelog files; default: as data files", values=_COMPRESSIONS
+    ),
+    obeyed("changelog-file.prefix", TEXT, "changelog-", "prefix of the names of changelog files", parse_file_name),
+    obeyed(
+        "changelog-file.stats-mode", TEXT, "", "statistics of changelog files; default: as data files", parse_stats_mode
+    ),
+    carried("file.block-size", SIZE, "", "size of a Parquet row group or an ORC stripe"),
+    refused(
+        "file.suffix.include.compression",
+        BOOLEAN,
+        "false",
+        "names of data files contain the compression",
+        stops=Stops.WRITES,
+    ),
+    refused("data-file.prefix", TEXT, "data-", "prefix of the names of data files", stops=Stops.WRITES),
+    refused("data-file.thin-mode", BOOLEAN, "false", "data files do not repeat the key columns", stops=Stops.WRITES),
+    carried("read.batch-size", INTEGER, "1024", "rows of one batch of a file reader"),
+    carried("write.batch-size", INTEGER, "1024", "rows of one batch of a file writer", older=("orc.write.batch-size",)),
+    carried("write.batch-memory", SIZE, "128 mb", "memory of one batch of a file writer"),
+    carried("async-file-write", BOOLEAN, "true", "files are written in the background"),
+    carried("file-reader-async-threshold", SIZE, "10 mb", "size from which files are read in the background"),
+    carried(
+        "file-operation.thread-num",
+        INTEGER,
+        "",
+        "number of threads for operations on files; default: one per processor",
+        older=("delete-file.thread-num",),
+    ),
+    carried(
+        "file-index.in-manifest-threshold", SIZE, "500 b", "size up to which a file index is stored in the manifest"
+    ),
+    carried("file-index.read.enabled", BOOLEAN, "true", "reads use file indexes to skip files"),
+    carried("parquet.enable.dictionary", TEXT, "", "dictionary encoding of Parquet files"),
+    carried("orc.column.encoding.direct", TEXT, "", "columns that ORC files store without a dictionary"),
+    carried(
+        "orc.dictionary.key.threshold", DOUBLE, "0.8", "share of distinct values above which ORC uses no dictionary"
+    ),
+    carried(
+        "variant.shreddingSchema",
+        TEXT,
+        "",
+        "schema by which VARIANT columns are split into typed columns",
+        older=("parquet.variant.shreddingSchema",),
+    ),
+    carried("variant.inferShreddingSchema", BOOLEAN, "false", "infer variant.shreddingSchema from the rows"),
+    carried(
+        "variant.shredding.inferenceMode",
+        ENUM,
+        "per-file",
+        "whether each file infers the schema anew, or continues with that of the previous file",
+        ("per-file", "adaptive"),
+    ),
+    carried("variant.shredding.maxSchemaWidth", INTEGER, "300", "maximum number of fields of an inferred schema"),
+    carried(
+        "variant.shredding.maxSchemaDepth", INTEGER, "50", "maximum depth of the values from which a schema is inferred"
+    ),
+    carried(
+        "variant.shredding.minFieldCardinalityRatio",
+        DOUBLE,
+        "0.1",
+        "share of the rows that must have a field for it to be split off",
+    ),
+    carried("variant.shredding.maxInferBufferRow", INTEGER, "4096", "number of rows from which a schema is inferred"),
+    carried(
+        "variant.shredding.adaptive.maxInferBufferRow",
+        INTEGER,
+        "256",
+        "number of rows from which later files infer a schema, in the mode adaptive",
+    ),
+    carried(
+        "variant.shredding.adaptive.retentionRatio",
+        DOUBLE,
+        "0.05",
+        "share of the rows that must have a field for it to be kept, in the mode adaptive",
+    ),
+    refused("deletion-vectors.enabled", BOOLEAN, "false", "deleted rows are marked in deletion vectors"),
+    carried("deletion-vectors.modifiable", BOOLEAN, "false", "deletion-vectors.enabled may be changed"),
+    carried("deletion-vector.index-file.target-size", SIZE, "2 mb", "target size of a file of deletion vectors"),
+    carried("deletion-vectors.merge-on-read", BOOLEAN, "false", "reads also merge files that are not compacted yet"),
+    carried("deletion-vectors.bitmap64", BOOLEAN, "false", "deletion vectors of 64 bits"),
+)

@@ -1,0 +1,115 @@
+"""Merge engines and the order of the rows of one key."""
+
+from __future__ import annotations
+
+from paimon_core.options.option import (
+    BOOLEAN,
+    DURATION,
+    ENUM,
+    INTEGER,
+    SIZE,
+    TEXT,
+    Option,
+    Stops,
+    carried,
+    obeyed,
+    refused,
+)
+from paimon_core.options.parsers import parse_names, parse_positive_millis
+
+OPTIONS: tuple[Option, ...] = (
+    obeyed(
+        "merge-engine",
+        ENUM,
+        "deduplicate",
+        "how the rows of one key are merged into one row",
+        values=("deduplicate", "partial-update", "aggregation", "first-row"),
+        stops=Stops.READS,
+        immutable=True,
+    ),
+    obeyed(
+        "ignore-delete",
+        BOOLEAN,
+        "false",
+        "drop rows of kind -U and -D in writes and merges",
+        stops=Stops.READS,
+        older=("first-row.ignore-delete", "deduplicate.ignore-delete", "partial-update.ignore-delete"),
+        only_to_true=True,
+    ),
+    obeyed(
+        "ignore-update-before", BOOLEAN, "false", "drop rows of kind -U in writes", stops=Stops.READS, only_to_true=True
+    ),
+    obeyed(
+        "partial-update.remove-record-on-delete",
+        BOOLEAN,
+        "false",
+        "a -D row deletes the record of its key",
+        stops=Stops.READS,
+        immutable=True,
+    ),
+    obeyed(
+        "partial-update.remove-record-on-sequence-group",
+        TEXT,
+        "",
+        "ordering columns of the sequence groups in which a row of kind -D deletes the record of its key",
+        parse_names,
+        stops=Stops.READS,
+        immutable=True,
+    ),
+    obeyed(
+        "aggregation.remove-record-on-delete",
+        BOOLEAN,
+        "false",
+        "a -D row deletes the record of its key",
+        stops=Stops.READS,
+        immutable=True,
+    ),
+    obeyed(
+        "sequence.field",
+        TEXT,
+        "",
+        "columns that order the rows of one key; ties: order of arrival",
+        parse_names,
+        stops=Stops.READS,
+        shared=True,
+        is_columns=True,
+    ),
+    obeyed(
+        "sequence.field.sort-order",
+        ENUM,
+        "ascending",
+        "direction of sequence.field",
+        values=("ascending", "descending"),
+        stops=Stops.READS,
+        shared=True,
+    ),
+    obeyed(
+        "rowkind.field", TEXT, "", "column that contains the row kind", str.strip, stops=Stops.READS, immutable=True
+    ),
+    obeyed("record-level.expire-time", DURATION, "", "age at which compaction drops a row", parse_positive_millis),
+    obeyed(
+        "record-level.time-field",
+        TEXT,
+        "",
+        "column with the time from which a row's age is counted",
+        str.strip,
+        is_columns=True,
+    ),
+    refused(
+        "sequence.snapshot-ordering",
+        BOOLEAN,
+        "false",
+        "rows of later snapshots replace earlier rows, whatever their sequence numbers are",
+        immutable=True,
+    ),
+    carried("sort-engine", ENUM, "loser-tree", "algorithm that merges sorted rows", ("min-heap", "loser-tree")),
+    carried("sort-spill-threshold", INTEGER, "", "number of merged files at which rows are spilled"),
+    carried("sort-spill-buffer-size", SIZE, "64 mb", "size of the buffer of spilled rows"),
+    refused(
+        "upsert-key",
+        TEXT,
+        "",
+        "columns that identify the row to update, of a table without a primary key",
+        stops=Stops.WRITES,
+    ),
+)

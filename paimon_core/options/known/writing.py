@@ -1,0 +1,77 @@
+"""Writers: buffers and spilling."""
+
+from __future__ import annotations
+
+from paimon_core.options.option import BOOLEAN, ENUM, INTEGER, SIZE, TEXT, Option, Stops, carried, obeyed, refused
+from paimon_core.options.parsers import parse_size, whole
+
+OPTIONS: tuple[Option, ...] = (
+    obeyed(
+        "write-only",
+        BOOLEAN,
+        "false",
+        "other jobs compact, expire and create tags, not the writers",
+        stops=Stops.READS,
+        older=("write.compaction-skip",),
+    ),
+    obeyed(
+        "write-buffer-size",
+        SIZE,
+        "256 mb",
+        "memory for rows, in bytes, that all buckets of one writer share before rows are spilled or flushed",
+        parse_size,
+    ),
+    obeyed(
+        "write-buffer-spillable",
+        BOOLEAN,
+        "true",
+        "full write buffers are stored on local disk until the flush",
+        value=True,
+    ),
+    obeyed(
+        "write-buffer-spill.max-disk-size",
+        SIZE,
+        "9223372036854775807 b",
+        "size of rows on local disk that causes a flush",
+        parse_size,
+    ),
+    obeyed("spill-compression", TEXT, "zstd", "compression of spilled rows", values=("zstd", "lz4", "none")),
+    obeyed("spill-compression.zstd-level", INTEGER, "1", "zstd level of spilled rows", whole(1, 22)),
+    carried("write-buffer-for-append", BOOLEAN, "false", "append tables buffer rows as primary-key tables do"),
+    carried("write-max-writers-to-spill", INTEGER, "10", "number of writers at which append writers spill rows"),
+    carried(
+        "local-sort.max-num-file-handles",
+        INTEGER,
+        "128",
+        "maximum number of files that one merge of spilled rows reads",
+    ),
+    carried("page-size", SIZE, "64 kb", "size of a memory page"),
+    carried("cache-page-size", SIZE, "64 kb", "size of a memory page of caches"),
+    carried("local-merge-buffer-size", SIZE, "", "memory that merges rows before they are distributed by bucket"),
+    refused(
+        "write.sequence-number-init-mode",
+        ENUM,
+        "scan",
+        "how a writer finds the first sequence number",
+        values=("scan", "snapshot"),
+        stops=Stops.WRITES,
+    ),
+    refused(
+        "delete.force-produce-changelog",
+        BOOLEAN,
+        "false",
+        "DELETE statements write changelog files",
+        stops=Stops.WRITES,
+    ),
+    carried(
+        "partition.sink-strategy",
+        ENUM,
+        "none",
+        "how rows are distributed to the writers of partitions",
+        ("none", "hash", "partition_dynamic"),
+    ),
+    carried(
+        "overwrite-upgrade", BOOLEAN, "true", "an overwrite moves its files to the highest level without a rewrite"
+    ),
+    carried("zorder.var-length-contribution", INTEGER, "8", "bytes of a text or binary value that count in a z-order"),
+)

@@ -1,0 +1,92 @@
+"""Registry: every option of Paimon by its name, and which option a key stands for (format 18)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from paimon_core.options.known import (
+    changelogs,
+    columns,
+    commits,
+    compaction,
+    expiry,
+    features,
+    files,
+    flink,
+    layout,
+    lookups,
+    merging,
+    reading,
+    schemas,
+    spark,
+    tags,
+    writing,
+)
+from paimon_core.options.option import TEXT, Option, carried
+
+SUBJECTS: Mapping[str, tuple[Option, ...]] = {
+    "Buckets, partitions and places of files": layout.OPTIONS,
+    "Files": files.OPTIONS,
+    "Merging": merging.OPTIONS,
+    "Columns": columns.OPTIONS,
+    "Changelogs": changelogs.OPTIONS,
+    "Writing": writing.OPTIONS,
+    "Compaction": compaction.OPTIONS,
+    "Commits, manifests and snapshots": commits.OPTIONS,
+    "Tags": tags.OPTIONS,
+    "Expiry": expiry.OPTIONS,
+    "Changes of the schema": schemas.OPTIONS,
+    "Reading": reading.OPTIONS,
+    "Lookups": lookups.OPTIONS,
+    "Flink": flink.OPTIONS,
+    "Spark": spark.OPTIONS,
+    "Other features": features.OPTIONS,
+}
+"""All options, by subject."""
+OPTIONS: Mapping[str, Option] = MappingProxyType({o.key: o for options in SUBJECTS.values() for o in options})
+"""All options by name. In the name of a column's option, ``*`` stands for the column."""
+OLDER_NAMES: Mapping[str, str] = {older: option.key for option in OPTIONS.values() for older in option.older}
+"""Older name to current name."""
+KNOWN = frozenset({*OPTIONS, *OLDER_NAMES})
+PREFIXES: tuple[Option, ...] = (
+    carried("parquet.*", TEXT, "", "properties of the Parquet writer"),
+    carried("orc.*", TEXT, "", "properties of the ORC writer"),
+    carried("avro.*", TEXT, "", "properties of the Avro writer"),
+    carried("csv.*", TEXT, "", "properties of CSV files of format tables"),
+    carried("json.*", TEXT, "", "properties of JSON files of format tables"),
+    carried("file-index.*", TEXT, "", "columns and properties of file indexes, which only skip files"),
+    carried("metadata.iceberg.*", TEXT, "", "other properties for metadata.iceberg.storage"),
+    carried("commit.callback.*", TEXT, "", "arguments of the classes of commit.callbacks"),
+    carried("tag.callback.*", TEXT, "", "arguments of the classes of tag.callbacks"),
+    carried("blob-descriptor.*", TEXT, "", "properties for reading referenced large objects"),
+    *(
+        carried(f"fields.*.{index}.*", TEXT, "", f"properties of {index}.index.columns")
+        for index in ("pk-vector", "pk-btree", "pk-bitmap", "pk-multivalue", "pk-full-text")
+    ),
+)
+"""Options whose names have any ending: they configure writers of files, or features that another option turns on."""
+FIELD_PREFIX = "fields."
+_FIELD_OPTION = re.compile(
+    r"fields\.(?:.+)\.("
+    + "|".join(key.removeprefix("fields.*.") for key in OPTIONS if key.startswith("fields.*."))
+    + ")"
+)
+_FIELD_INDEX = re.compile(r"fields\..*\.pk-(?:vector|btree|bitmap|multivalue|full-text)\..*", re.DOTALL)
+_PREFIXES = {option.key.removesuffix("*"): option for option in PREFIXES if not option.key.startswith(FIELD_PREFIX)}
+_ANY_PREFIX = tuple(_PREFIXES)
+
+
+def option_of(key: str) -> Option | None:
+    """Return the option that a key, or an older name, stands for; None for a key that is not Paimon's."""
+    found = OPTIONS.get(OLDER_NAMES.get(key, key))
+    if found is not None:
+        return found
+    if key.startswith(FIELD_PREFIX):
+        if match := _FIELD_OPTION.fullmatch(key):
+            return OPTIONS[f"fields.*.{match.group(1)}"]
+        return next((o for o in PREFIXES if o.key.startswith(FIELD_PREFIX)), None) if _FIELD_INDEX.match(key) else None
+    if not key.startswith(_ANY_PREFIX):
+        return None
+    return next(option for prefix, option in _PREFIXES.items() if key.startswith(prefix))

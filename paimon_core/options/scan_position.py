@@ -1,0 +1,34 @@
+"""Scan position: which snapshot the options ``scan.*`` of a table select for reads (format 15.4)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from paimon_core.errors import InvalidOption
+from paimon_core.options.table_options import TableOptions
+
+_TIMES = ("scan.timestamp", "scan.timestamp-millis")
+_SNAPSHOTS = ("scan.snapshot-id", "scan.tag-name", "scan.watermark", "scan.version")
+_MODE = "scan.mode"
+_OF_MODE = {"from-timestamp": _TIMES, "from-snapshot": _SNAPSHOTS, "from-snapshot-full": ("scan.snapshot-id",)}
+POSITIONS = (_MODE, *_TIMES, *_SNAPSHOTS)
+"""The options that select a snapshot."""
+
+
+def scan_position(options: TableOptions) -> tuple[str, Any] | None:
+    """Return the option that selects the snapshot of reads, and its value; None when reads use the latest snapshot.
+
+    Raises InvalidOption when several options select one, or ``scan.mode`` does not fit to the others, as in Java.
+    """
+    given = [key for key in (*_TIMES, *_SNAPSHOTS) if options[key] is not None]
+    if len(given) > 1:
+        raise InvalidOption(f"options {given[0]} and {given[1]} exclude each other: set one of them", option=given[1])
+    mode = options[_MODE]
+    if mode == "default":
+        return (given[0], options[given[0]]) if given else None
+    allowed = _OF_MODE.get(mode, ())
+    if given and given[0] not in allowed:
+        raise InvalidOption(f"option {given[0]} does not apply under {_MODE} = {mode}", option=given[0])
+    if allowed and not given:
+        raise InvalidOption(f"option {_MODE} = {mode} needs {' or '.join(allowed)}", option=_MODE)
+    return (given[0], options[given[0]]) if given else None

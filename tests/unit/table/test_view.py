@@ -1,0 +1,82 @@
+from dataclasses import replace
+
+import pytest
+
+import paimon_core as paimon
+from paimon_core.alter import AddColumn, SetOption
+from paimon_core.errors import InvalidOption, SnapshotNotFound, UnsupportedFeature
+
+
+@pytest.fixture
+def table(warehouse):
+    """Snapshots 1 (id 1, tag one), 2 (id 2, watermark 20) and, with the column note, 3 (id 3)."""
+    catalog = paimon.open_catalog(warehouse)
+    catalog.create_database("db")
+    found = catalog.create_table("db.t", {"id": "INT NOT NULL"}, primary_key=["id"], options={"bucket": 1})
+    found.write([{"id": 1}])
+    found.tags.create("one")
+    found.write([{"id": 2}], watermark=20)
+    found = found.alter(AddColumn("note", "STRING"))
+    found.write([{"id": 3, "note": "three"}])
+    return found
+
+
+def stored(table, **options):
+    """The table with these options in its schema file, unchecked, as other programs write them."""
+    schema = table.schema
+    options = {key.replace("__", ".").replace("_", "-"): value for key, value in options.items()}
+    table.context.schemas.publish(replace(schema, id=schema.id + 1, options={**schema.options, **options}))
+    return table.refresh()
+
+
+def ids(table):
+    return table.scan(["id"]).to_arrow()["id"].to_pylist()
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "expected"),
+    [
+        ("scan.snapshot-id", 2, [1, 2]),
+        ("scan.tag-name", "one", [1]),
+        ("scan.watermark", 20, [1, 2]),
+        ("scan.version", "one", [1]),
+        ("scan.version", "2", [1, 2]),
+        ("scan.timestamp", "2100-01-01 00:00:00", [1, 2, 3]),
+        ("scan.mode", "latest", [1, 2, 3]),
+    ],
+)
+def test_reads_obey_the_stored_scan_options_and_writes_do_not(table, key, value, expected):
+    table = table.alter(SetOption(key, value))
+    assert ids(table) == expected
+    assert table.scan().schema.names == (["id", "note"] if 3 in expected else ["id"])
+    assert ids(table.at(snapshot=3)) == [1, 2, 3]
+    assert ids(table.with_options({"scan.mode": "latest"})) == [1, 2, 3]
+    assert table.with_options({"scan.tag-name": "one"}).scan().count() == 1
+    table.write([{"id": 4, "note": "four"}])
+    table.delete(paimon.col("id") == 3)
+    assert ids(table.at(snapshot=table.latest_snapshot().id)) == [1, 2, 4]
+
+
+def test_a_time_selects_the_snapshot_that_was_the_latest_then(table):
+    second = table.context.snapshots.read(2).time_millis
+    table = stored(table, scan__timestamp_millis=str(second))
+    assert ids(table) == [1, 2]
+    with pytest.raises(SnapshotNotFound):
+        ids(stored(table, scan__timestamp_millis="1"))
+
+
+@pytest.mark.parametrize("mode", ["incremental", "compacted-full", "latest-delta", "from-file-creation-time"])
+def test_a_scan_mode_that_is_not_supported_is_refused_by_reads(table, mode):
+    table = stored(table, scan__mode=mode)
+    with pytest.raises(UnsupportedFeature, match=r"table db\.t .*'scan\.mode'"):
+        table.scan()
+    assert table.write([{"id": 4, "note": None}]).id == 4
+    assert ids(table.at(snapshot=1)) == [1]
+    assert ids(table.with_options({"scan.snapshot-id": 2})) == [1, 2]
+
+
+def test_scan_options_that_contradict_each_other_are_refused(table):
+    with pytest.raises(InvalidOption, match="exclude each other"):
+        table.alter("SET ('scan.snapshot-id' = 1, 'scan.tag-name' = 'one')")
+    with pytest.raises(InvalidOption, match="exclude each other"):
+        stored(table, scan__snapshot_id="1", scan__tag_name="one").scan()
