@@ -12,6 +12,12 @@ METADATA_BYTES = 16 << 20
 """Bytes of a JSON metadata file (snapshot, schema, tag, statistics); typical files have a few thousand."""
 PROPERTIES_BYTES = METADATA_BYTES // 2
 """Bytes of a snapshot's properties; the rest of METADATA_BYTES is reserved for the other members and those of a tag."""
+TEXT_BYTES = 1 << 20
+"""Bytes of a comment, of a column's default and of the value of a table option."""
+COLUMNS = 10_000
+"""Columns of a table."""
+COLUMN_NAME_BYTES = 1 << 10
+"""Bytes of the name of a column or of a field of a ROW."""
 TYPE_DEPTH = 32
 """Levels of a nested type; the outermost type counts as one."""
 METADATA_DEPTH = 3 * TYPE_DEPTH + 8

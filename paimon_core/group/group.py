@@ -41,6 +41,7 @@ from paimon_core.metadata.latest_snapshot import read_latest
 from paimon_core.metadata.manifest import ManifestEntry
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.storage.fsspec_storage import confined
+from paimon_core.storage.paths import identifier
 from paimon_core.storage.storage import Storage
 from paimon_core.table.argument_checks import at_least_one, whole
 from paimon_core.table.commit_request import CommitRequest
@@ -67,10 +68,13 @@ class Tables(Protocol):
 
 @dataclass(frozen=True)
 class Group:
-    """One group of tables of a catalog, identified by its name."""
+    """One group of tables of a catalog, identified by its name; raises InvalidRequest for an invalid name."""
 
     catalog: Tables
     name: str
+
+    def __post_init__(self) -> None:
+        identifier(self.name, "group")
 
     @property
     def store(self) -> GroupStore:

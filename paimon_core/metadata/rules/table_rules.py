@@ -9,6 +9,7 @@ from paimon_core.metadata.partition_time import check_partition_expiry
 from paimon_core.metadata.rules.engine_rules import check_engine_options
 from paimon_core.metadata.rules.producer_rules import check_producer_options
 from paimon_core.metadata.time_field import check_record_expiry
+from paimon_core.storage.paths import partition_path
 from paimon_core.types import BINARY_ROOTS, NESTED_ROOTS, STRING_ROOTS
 
 
@@ -62,6 +63,8 @@ def _check_buckets(context: TableContext) -> None:
 def _check_partitions(context: TableContext) -> None:
     """Check that partition values have directory names, and that each primary key belongs to one partition."""
     schema = context.schema
+    # Every value has a directory name, at least the one of null.
+    partition_path(schema.partition_keys, (context.options["partition.default-name"],) * len(schema.partition_keys))
     for field in schema.partition_fields:
         if field.type.root in BINARY_ROOTS and context.options["partition.legacy-name"]:
             raise UnsupportedFeature(
