@@ -20,7 +20,8 @@ PaimonError
 Every error has a stable ``kind`` (the class name in kebab case) and ``facts``: keyword arguments that name the
 objects in the message (table, path, snapshot, option, value). Errors can be pickled, so Spark workers can raise them.
 
-A message is one line of printable text with at most LONGEST_MESSAGE characters, whatever the values in it are.
+A message is one line of printable text with at most LONGEST_MESSAGE characters, whatever the values in it are. The
+value of an option whose name is one of a secret is shown as ``***``.
 """
 
 from __future__ import annotations
@@ -33,6 +34,8 @@ LONGEST_MESSAGE = 1_000
 """The most characters of a message; of a longer one the middle is left out."""
 _LINE_END = re.compile(r"\s*[\r\n]\s*")
 _LONG_WORD = re.compile(r"[^\s/]{121,}")
+_SECRET = re.compile(r"secret|password|credential|token|access.?key|account.?key|sas", re.IGNORECASE)
+_HIDDEN = "***"
 _SHOWN_OF_A_WORD = 80
 _SHOWN_NAMES = 20
 
@@ -41,6 +44,9 @@ class PaimonError(Exception):
     """The base class of all errors; ``facts`` are the objects that the message names."""
 
     def __init__(self, message: str, **facts: Any) -> None:
+        value = facts.get("value")
+        if isinstance(value, str) and value and _SECRET.search(str(facts.get("option"))):
+            message, facts = message.replace(value, _HIDDEN), facts | {"value": _HIDDEN}
         self.message = _shown(message)
         super().__init__(self.message)
         self.facts = facts

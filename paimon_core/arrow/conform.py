@@ -81,7 +81,7 @@ def _located(column: pa.ChunkedArray, field: DataField, first_row: int) -> pa.Ch
 def _shown(value: pa.Scalar) -> str:
     try:
         return f"{value!s:.120}"
-    except ValueError:  # a text that is not valid, or nanoseconds in a nested value
+    except (ValueError, OverflowError):  # a text that is not valid, nanoseconds in a nested value, a year beyond 9999
         return f"a value of the type {value.type}"
 
 

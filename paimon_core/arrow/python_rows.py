@@ -54,6 +54,8 @@ def table_of_rows(rows: Sequence[Mapping[str, Any]], fields: Sequence[DataField]
     kinds = {f.name: f.type for f in fields}
     columns = {}
     for name in dict.fromkeys(name for row in rows for name in row):
+        if not isinstance(name, str):
+            raise SchemaMismatch(f"a key of a row is {name!r:.80}, not the name of a column", column=str(name))
         values = [row.get(name) for row in rows]
         if name in kinds:
             columns[name] = _column(values, kinds[name], str(name), range(first_row, first_row + len(rows)))

@@ -109,7 +109,7 @@ COLUMNS: dict[str, Case] = {
     "a name with a line end": created(InvalidRequest, {"a\nb": "INT"}, "control"),
     "a name with a bidi override": created(InvalidRequest, {"a\u202eb": "INT"}, "control"),
     "a name of 1 MB": created(InvalidRequest, {"a" * LONG: "INT"}, "1000000 bytes", "is the most|limit"),
-    "a nested name of 1 MB": created(InvalidRequest, lambda: pa.schema([("r", pa.struct([("a" * LONG, pa.int8())]))]), "'r'", "1000000 bytes"),
+    "a nested name of 1 MB": created(InvalidRequest, lambda: pa.schema([("r", pa.struct([("a" * LONG, pa.int8())]))]), "'r.aaa", "1000000 bytes"),
     **{
         f"the reserved name {name}": created(InvalidRequest, {name: "INT"}, f"'{name}' is reserved")
         for name in ("_SEQUENCE_NUMBER", "_VALUE_KIND", "_LEVEL", "_ROW_ID", "rowkind", "_KEY_id")
