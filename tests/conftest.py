@@ -117,3 +117,15 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         session.sparkContext.setLogLevel("ERROR")
         yield session
         session.stop()
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Count the bad inputs of this run (``tests/bad_inputs``), also those that ran in other processes."""
+    reports = [r for outcome in ("passed", "failed") for r in terminalreporter.stats.get(outcome, ())]
+    found = [value for r in reports if r.when == "call" for name, value in r.user_properties if name == "bad input"]
+    if found:
+        silent = found.count("silent")
+        terminalreporter.write_line(
+            f"bad inputs: {len(found)} tried, {found.count('clear')} clear errors, {silent} silent"
+            + (f", {unclear} unclear" if (unclear := found.count("unclear")) else "")
+        )

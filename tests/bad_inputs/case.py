@@ -45,7 +45,8 @@ class Lake:
     """A lake in memory and a directory on disk, with tables that no case may change.
 
     ``keyed`` has the primary key k and one snapshot; ``append`` is without a key; ``wide`` has a column of every type;
-    ``days`` is partitioned by day; ``notnull`` has a column that must not be null; ``merging`` aggregates.
+    ``days`` is partitioned by day; ``notnull`` has columns that must not be null; ``merging`` aggregates. ``message``
+    is a commit message of ``keyed``, whose files exist.
     """
 
     def __init__(self, directory: Path) -> None:
@@ -71,6 +72,9 @@ class Lake:
         catalog.create_table("db.merging", sums, primary_key=["k"], options=summed)
         kinds = {"bucket": "1", "rowkind.field": "kind"}
         catalog.create_table("db.kinds", "k INT, kind STRING", primary_key=["k"], options=kinds)
+        with self.table("keyed").writer() as writer:
+            writer.write(some_rows([7]))
+            self.message = writer.flush()[0]
 
     @property
     def catalog(self) -> Catalog:
@@ -157,13 +161,14 @@ WIDE = """
 class Case:
     """One bad input: the call, the class of the error, and what its message must contain, as regular expressions.
 
-    ``damage`` changes files before the call, as another program may; the call itself must change nothing.
+    ``damage`` and ``before`` change files before the call, as another program may; the call itself must change nothing.
     """
 
     call: Callable[[Lake], Any]
     error: type[Exception]
     says: tuple[str, ...]
     damage: Callable[[TableContext], Any] | None = None
+    before: Callable[[Lake], Any] | None = None
 
 
 Cases = Mapping[str, Case]
@@ -178,6 +183,8 @@ def outcome(lake: Lake, tried: Case) -> str:
     with lake.restored():
         if tried.damage is not None:
             tried.damage(lake.context())
+        if tried.before is not None:
+            tried.before(lake)
         before = lake.files()
         try:
             result = tried.call(lake)

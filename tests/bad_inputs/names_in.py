@@ -137,7 +137,9 @@ CASES: Cases = {
     **_prefixed(
         "consumer", _named(InvalidRequest, lambda lake, name: lake.table("keyed").maintenance.reset_consumer(name, 1))
     ),
-    "a tag of digits": case(lambda lake: lake.table("keyed").tags.create("123"), InvalidRequest, "'123'", "snapshot id"),
+    "a tag of digits": case(
+        lambda lake: lake.table("keyed").tags.create("123"), InvalidRequest, "'123'", "snapshot id"
+    ),
     "a tag that exists": case(lambda lake: lake.table("keyed").tags.create("monday"), AlreadyExists, "'monday' exists"),
     "a tag that is no text": case(lambda lake: lake.table("keyed").tags.create(7), InvalidRequest, "tag name 7"),
     "a tag that is missing": case(lambda lake: lake.table("keyed").at(tag="no"), TagNotFound, "no tag 'no'"),
@@ -164,10 +166,20 @@ CASES: Cases = {
     "a branch to fast-forward that is missing": case(
         lambda lake: lake.table("keyed").branches.fast_forward("no"), BranchNotFound, "'no'"
     ),
-    "a user with a slash": case(lambda lake: lake.table("append").write(ROWS, user="a/b"), InvalidRequest, "'a/b'", "at position 1"),
-    "a user with a line end": case(lambda lake: lake.table("append").write(ROWS, user="a\nb"), InvalidRequest, "position 1"),
-    "a user of 10 kB": case(lambda lake: lake.table("append").write(ROWS, user="u" * 10_000), InvalidRequest, "10000 bytes", "200"),
+    "a user with a slash": case(
+        lambda lake: lake.table("append").write(ROWS, user="a/b"), InvalidRequest, "'a/b'", "at position 1"
+    ),
+    "a user with a line end": case(
+        lambda lake: lake.table("append").write(ROWS, user="a\nb"), InvalidRequest, "position 1"
+    ),
+    "a user of 10 kB": case(
+        lambda lake: lake.table("append").write(ROWS, user="u" * 10_000), InvalidRequest, "10000 bytes", "200"
+    ),
     "a blank user": case(lambda lake: lake.table("append").write(ROWS, user=" "), InvalidRequest, "not blank"),
-    "a user that is no text": case(lambda lake: lake.table("append").write(ROWS, user=7), InvalidRequest, "commit user", "7"),
-    "a user of a surrogate": case(lambda lake: lake.table("append").write(ROWS, user="\ud800"), InvalidRequest, "commit user"),
+    "a user that is no text": case(
+        lambda lake: lake.table("append").write(ROWS, user=7), InvalidRequest, "commit user", "7"
+    ),
+    "a user of a surrogate": case(
+        lambda lake: lake.table("append").write(ROWS, user="\ud800"), InvalidRequest, "commit user"
+    ),
 }

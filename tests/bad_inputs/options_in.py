@@ -52,7 +52,10 @@ TABLES: dict[str, Case] = {
     "buckets without a bucket key": append_option("bucket", "4", "bucket-key"),
     "a bucket key of a partition": case(
         lambda lake: lake.create("k INT, v INT", partition_by=["k"], options={"bucket": "2", "bucket-key": "k"}),
-        InvalidRequest, "bucket-key", "'k'", "partition key",
+        InvalidRequest,
+        "bucket-key",
+        "'k'",
+        "partition key",
     ),
     "a merge engine that is unknown": option("merge-engine", "foo", "merge-engine", "foo", "deduplicate"),
     "a merge engine without a key": append_option("merge-engine", "first-row", "merge-engine", "primary key"),
@@ -65,41 +68,78 @@ TABLES: dict[str, Case] = {
     "a row kind field that is a number": option("rowkind.field", "v", r"rowkind\.field", "'v'", "not text"),
     "a row kind field that is no column": option("rowkind.field", "zz", r"rowkind\.field", "'zz'"),
     "a sequence group of a key": case(
-        lambda lake: lake.create(KEYED, primary_key=["k"], options={
-            "bucket": "1", "merge-engine": "partial-update", "fields.v.sequence-group": "k"}),
-        InvalidRequest, "sequence-group", "'?k'?", "key",
+        lambda lake: lake.create(
+            KEYED,
+            primary_key=["k"],
+            options={"bucket": "1", "merge-engine": "partial-update", "fields.v.sequence-group": "k"},
+        ),
+        InvalidRequest,
+        "sequence-group",
+        "'?k'?",
+        "key",
     ),
     "a column in two sequence groups": case(
-        lambda lake: lake.create("k INT, g1 INT, g2 INT, x INT", primary_key=["k"], options={
-            "bucket": "1", "merge-engine": "partial-update",
-            "fields.g1.sequence-group": "x", "fields.g2.sequence-group": "x"}),
-        InvalidRequest, "sequence-group|group", "'x'",
+        lambda lake: lake.create(
+            "k INT, g1 INT, g2 INT, x INT",
+            primary_key=["k"],
+            options={
+                "bucket": "1",
+                "merge-engine": "partial-update",
+                "fields.g1.sequence-group": "x",
+                "fields.g2.sequence-group": "x",
+            },
+        ),
+        InvalidRequest,
+        "sequence-group|group",
+        "'x'",
     ),
     "a sequence group of no column": case(
-        lambda lake: lake.create(KEYED, primary_key=["k"], options={
-            "bucket": "1", "merge-engine": "partial-update", "fields.zz.sequence-group": "v"}),
-        InvalidRequest, "zz",
+        lambda lake: lake.create(
+            KEYED,
+            primary_key=["k"],
+            options={"bucket": "1", "merge-engine": "partial-update", "fields.zz.sequence-group": "v"},
+        ),
+        InvalidRequest,
+        "zz",
     ),
     "a sequence group without partial updates": option(
         "fields.v.sequence-group", "s", "sequence-group", "partial-update"
     ),
     **{
         f"a function {function} of a {kind}": case(
-            lambda lake, f=function, k=kind: lake.create(f"k INT, x {k}", primary_key=["k"], options={
-                "bucket": "1", "merge-engine": "aggregation", "fields.x.aggregate-function": f}),
-            InvalidRequest, "'x'|fields.x", function, kind,
+            lambda lake, f=function, k=kind: lake.create(
+                f"k INT, x {k}",
+                primary_key=["k"],
+                options={"bucket": "1", "merge-engine": "aggregation", "fields.x.aggregate-function": f},
+            ),
+            InvalidRequest,
+            "'x'|fields.x",
+            function,
+            kind,
         )
         for function, kind in (
-            ("sum", "STRING"), ("product", "DATE"), ("listagg", "INT"), ("bool_and", "INT"), ("merge_map", "INT"),
-            ("nested_update", "INT"), ("collect", "INT"), ("rbm32", "INT"), ("hll_sketch", "STRING"),
+            ("sum", "STRING"),
+            ("product", "DATE"),
+            ("listagg", "INT"),
+            ("bool_and", "INT"),
+            ("merge_map", "INT"),
+            ("nested_update", "INT"),
+            ("collect", "INT"),
+            ("rbm32", "INT"),
+            ("hll_sketch", "STRING"),
         )
     },
     "a function that is unknown": option("fields.v.aggregate-function", "median", "median", "sum"),
     "a function of no column": option("fields.zz.aggregate-function", "sum", "zz"),
     "a function of the key": case(
-        lambda lake: lake.create(KEYED, primary_key=["k"], options={
-            "bucket": "1", "merge-engine": "aggregation", "fields.k.aggregate-function": "sum"}),
-        InvalidRequest, "'k'", "primary key",
+        lambda lake: lake.create(
+            KEYED,
+            primary_key=["k"],
+            options={"bucket": "1", "merge-engine": "aggregation", "fields.k.aggregate-function": "sum"},
+        ),
+        InvalidRequest,
+        "'k'",
+        "primary key",
     ),
     **values("snapshot.time-retained", "1 fortnight", "-1s", "1", "x", "", "9" * 30 + " d"),
     **values("target-file-size", "12 xb", "0", "-1 mb", "1", "", "9" * 30 + " gb"),
@@ -124,7 +164,7 @@ TABLES: dict[str, Case] = {
     ),
     "an off-peak hour alone": option("compaction.offpeak.start.hour", "3", "off-peak", "end.hour"),
     "an older name beside the current one": option(
-        "write-buffer-spill-max-disk-size", "1 gb", "." , error=InvalidOption
+        "write-buffer-spill-max-disk-size", "1 gb", ".", error=InvalidOption
     ),
     "a tag name pattern": option("tag.batch.customized-name", "../x", "tag.batch.customized-name"),
     "a record expiry without a field": option("record-level.expire-time", "1 d", "record-level.time-field"),
@@ -132,12 +172,15 @@ TABLES: dict[str, Case] = {
     "deletion vectors": option("deletion-vectors.enabled", "true", "deletion-vectors.enabled", error=InvalidOption),
     "row tracking": append_option("row-tracking.enabled", "true", "row-tracking.enabled"),
     "an external path over http": append_option("data-file.external-paths", "http://h/x", "data-file.external-paths"),
-    "an external path on the disk": append_option("data-file.external-paths", "file:///etc", "data-file.external-paths"),
+    "an external path on the disk": append_option(
+        "data-file.external-paths", "file:///etc", "data-file.external-paths"
+    ),
     "a relative external path": append_option("data-file.external-paths", "x/y", "data-file.external-paths"),
     "a secret as an option of a table": append_option("fs.s3.secret.key", SECRET, "fs.s3.secret.key"),
     "a default partition name that is too long": case(
         lambda lake: lake.create("k INT, p STRING", partition_by=["p"], options={"partition.default-name": "n" * 300}),
-        InvalidRequest, "partition.default-name|directory name",
+        InvalidRequest,
+        "partition.default-name|directory name",
     ),
     "a compression that avro has not": append_option("file.compression", "lz4", "avro", **{"file.format": "avro"}),
 }
@@ -173,11 +216,18 @@ CATALOGS: dict[str, Case] = {
     "an empty secret": opened(S3, "s3.secret-key", storage={"s3.secret-key": ""}, error=InvalidOption),
     "a secret that is a number": opened(S3, "s3.secret-key", storage={"s3.secret-key": 7}, error=InvalidOption),
     "a choice that is none": opened(
-        S3, "s3.path.style.access", "true, false", storage={**KEYS, "s3.path.style.access": "maybe"},
+        S3,
+        "s3.path.style.access",
+        "true, false",
+        storage={**KEYS, "s3.path.style.access": "maybe"},
         error=InvalidOption,
     ),
-    "a time-out that is none": opened(S3, "soon", storage={**KEYS, "request-timeout": "soon"}, error=InvalidOption),
-    "options of a store for a path": opened("x", "s3.secret-key", storage={"s3.secret-key": SECRET}, error=InvalidOption),
+    "a time-out that is none": opened(
+        S3, "soon", storage={**KEYS, "storage.request-timeout": "soon"}, error=InvalidOption
+    ),
+    "options of a store for a path": opened(
+        "x", "s3.secret-key", storage={"s3.secret-key": SECRET}, error=InvalidOption
+    ),
     "options of a store that are text": opened(S3, "storage options", storage="x", error=InvalidOption),
     "options of a catalog that are text": opened("x", "options", options="x", error=InvalidOption),
     "an option of a catalog that is unknown": opened("x", "'nosuch'", options={"nosuch": "1"}, error=InvalidOption),

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from datetime import date, datetime, time, timedelta, timezone
+from datetime import UTC, date, datetime, time
 from decimal import Decimal
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from paimon_core.commit.overwrite import Overwrite
-from paimon_core.errors import CommitConflict, InvalidRequest, SchemaMismatch, UnsupportedFeature
+from paimon_core.errors import InvalidRequest, SchemaMismatch
 from paimon_core.limits import PROPERTIES_BYTES
 from paimon_core.predicate import col
-from tests.bad_inputs.case import Case, Cases, Lake, case
+from tests.bad_inputs.case import Case, Cases, case
 from tests.support.broken_tables import some_rows
 
 ROWS = some_rows([1])
@@ -34,8 +32,8 @@ def arrow(column: str, values: Any, kind: pa.DataType, *says: str, error: type[E
     """The same in a column of Arrow; the other columns are null."""
 
     def data() -> pa.Table:
-        from tests.bad_inputs.case import WIDE
         from paimon_core.types import parse_columns
+        from tests.bad_inputs.case import WIDE
 
         held = values if isinstance(values, pa.Array) else pa.array(values, kind)
         return pa.table({c.name: held if c.name == column else pa.nulls(len(held)) for c in parse_columns(WIDE)})
@@ -93,12 +91,14 @@ VALUES: dict[str, Case] = {
     "microseconds in a TIME(3)": wide("t3", time(1, 2, 3, 4), r"TIME\(3\)", "row 1"),
     "a time outside of a day": arrow("t3", pa.array([86_400_000], pa.int32()).view(pa.time32("ms")), None, "day"),
     "a negative time": arrow("t3", pa.array([-1], pa.int32()).view(pa.time32("ms")), None, "day"),
-    "milliseconds in a TIMESTAMP(0)": wide("ts0", datetime(2024, 1, 1, 0, 0, 0, 1000), r"TIMESTAMP\(0\)", "row 1|digits"),
+    "milliseconds in a TIMESTAMP(0)": wide(
+        "ts0", datetime(2024, 1, 1, 0, 0, 0, 1000), r"TIMESTAMP\(0\)", "row 1|digits"
+    ),
     "microseconds in a TIMESTAMP(3)": wide("ts3", datetime(2024, 1, 1, 0, 0, 0, 1), r"TIMESTAMP\(3\)", "row is 1"),
     "nanoseconds in a TIMESTAMP(3)": arrow("ts3", [1], pa.timestamp("ns"), r"TIMESTAMP\(3\)"),
     "nanoseconds in a TIMESTAMP(6)": wide("ts6", np.datetime64(1, "ns"), r"TIMESTAMP\(6\)", "row 1"),
     "the year 9999 in nanoseconds": wide("ts9", datetime(9999, 1, 1), r"TIMESTAMP\(9\)", "out of bounds", "row is 1"),
-    "a time zone in a TIMESTAMP": wide("ts3", datetime(2024, 1, 1, tzinfo=timezone.utc), "TIMESTAMP", "row 1", "time zone"),
+    "a time zone in a TIMESTAMP": wide("ts3", datetime(2024, 1, 1, tzinfo=UTC), "TIMESTAMP", "row 1", "time zone"),
     "no time zone in a local TIMESTAMP": wide("ltz", datetime(2024, 1, 1), "LOCAL TIME ZONE", "row 1", "time zone"),
     "zoned Arrow in a TIMESTAMP": arrow("ts3", [1], pa.timestamp("ms", "UTC"), "TIMESTAMP", "zone|tz"),
     "Arrow without a zone in a local TIMESTAMP": arrow("ltz", [1], pa.timestamp("ms"), "TIMESTAMP", "zone|timestamp"),
@@ -124,13 +124,6 @@ VALUES: dict[str, Case] = {
 }
 
 
-def split_message(lake: Lake, table: str) -> Any:
-    """Write rows without a commit and return the messages, as another process would send them."""
-    with lake.table(table).writer() as writer:
-        writer.write(ROWS)
-        return writer.flush()
-
-
 COLUMNS: dict[str, Case] = {
     "a NOT NULL column that is missing": written("notnull", ROWS.select(["k"]), "'v'", "missing"),
     "a column that is unknown": written("append", ROWS.append_column("x", [["a"]]), "'x'", "k, v"),
@@ -150,22 +143,28 @@ COLUMNS: dict[str, Case] = {
     "a partition of 300 characters": written(
         "names", [{"name": "n" * 300, "k": 1}], "directory name of 305 bytes", "255", error=InvalidRequest
     ),
-    "a partition of escapes": written(
-        "names", [{"name": "/" * 100, "k": 1}], "305 bytes", "255", error=InvalidRequest
-    ),
+    "a partition of escapes": written("names", [{"name": "/" * 100, "k": 1}], "305 bytes", "255", error=InvalidRequest),
     "an unknown row kind": written("keyed", ROWS, r"\+X", "-D", kinds=["+X"]),
     "a row kind that is a number": written("keyed", ROWS, "kind", kinds=[7], error=InvalidRequest),
-    "row kinds that are too few": written("keyed", some_rows([1, 2]), "kind", "1", "2", kinds=["+I"], error=InvalidRequest),
+    "row kinds that are too few": written(
+        "keyed", some_rows([1, 2]), "kind", "1", "2", kinds=["+I"], error=InvalidRequest
+    ),
     "row kinds of an unknown column": written("keyed", ROWS, "'zz'", kinds="zz", error=InvalidRequest),
     "a null row kind": written("keyed", ROWS, "kind", kinds=[None], error=InvalidRequest),
     "a delete in an append table": written("append", ROWS, r"only \+I", kinds=["-D"], error=InvalidRequest),
-    "an unknown row kind in a column": written("kinds", [{"k": 1, "kind": "gone"}], "kind", "gone", error=InvalidRequest),
+    "an unknown row kind in a column": written(
+        "kinds", [{"k": 1, "kind": "gone"}], "kind", "gone", error=InvalidRequest
+    ),
     "a null row kind in a column": written("kinds", [{"k": 1, "kind": None}], "kind", error=InvalidRequest),
     "properties that are a list": written("append", ROWS, "properties", properties=["a"], error=InvalidRequest),
     "a property that is a number": written("append", ROWS, "'a'", "7", properties={"a": 7}, error=InvalidRequest),
     "a property with a surrogate": written("append", ROWS, "'a'", properties={"a": "\ud800"}, error=InvalidRequest),
     "properties of 9 MB": written(
-        "append", ROWS, "properties", f"{PROPERTIES_BYTES} is the most", properties={"a": "x" * (9 << 20)},
+        "append",
+        ROWS,
+        "properties",
+        f"{PROPERTIES_BYTES} is the most",
+        properties={"a": "x" * (9 << 20)},
         error=InvalidRequest,
     ),
     "a property of the library": written(
@@ -174,14 +173,20 @@ COLUMNS: dict[str, Case] = {
     "an identifier without a user": written("append", ROWS, "identifier", "user", identifier=1, error=InvalidRequest),
     "a negative identifier": written("append", ROWS, "identifier -1", user="u", identifier=-1, error=InvalidRequest),
     "an identifier of 2^63": written("append", ROWS, "identifier", user="u", identifier=2**63, error=InvalidRequest),
-    "an identifier that is text": written("append", ROWS, "identifier '1'", user="u", identifier="1", error=InvalidRequest),
+    "an identifier that is text": written(
+        "append", ROWS, "identifier '1'", user="u", identifier="1", error=InvalidRequest
+    ),
     "a watermark of 2^63": written("append", ROWS, "watermark", watermark=2**63, error=InvalidRequest),
-    "a watermark that is a date": written("append", ROWS, "watermark", watermark=date(2024, 1, 1), error=InvalidRequest),
+    "a watermark that is a date": written(
+        "append", ROWS, "watermark", watermark=date(2024, 1, 1), error=InvalidRequest
+    ),
     "a schema merge that is a word": written("append", ROWS, "merge_schema", merge_schema="yes", error=InvalidRequest),
     "an overwrite outside of its filter": case(
         lambda lake: lake.table("days").overwrite(
             [{"day": "2024-02-01", "k": 1, "v": "a"}], where=col("day") == "2024-01-31"
-        ), InvalidRequest, "partition|day",
+        ),
+        InvalidRequest,
+        "partition|day",
     ),
     "an overwrite by a value column": case(
         lambda lake: lake.table("days").overwrite([], where=col("v") == "a"), InvalidRequest, "'v'", "day"
@@ -194,13 +199,4 @@ COLUMNS: dict[str, Case] = {
     ),
     "a text of 1 MB in an INT": written("wide", [{"i32": "x" * 1_000_000}], "'i32'", "row 0"),
 }
-MESSAGES: dict[str, Case] = {
-    "a commit of no messages": case(lambda lake: lake.table("append").commit("x"), InvalidRequest, "commit messages", "'x'"),
-    "a commit of a number": case(lambda lake: lake.table("append").commit(7), InvalidRequest, "commit messages", "7"),
-    "a commit of other things": case(lambda lake: lake.table("append").commit([1]), InvalidRequest, "commit messages"),
-    "an overwrite that is none": case(
-        lambda lake: lake.table("append").commit([], overwrite={"day": 1}), InvalidRequest, "Overwrite"
-    ),
-    "identifiers that are fractions": case(lambda lake: lake.table("append").filter_committed("u", [1.5]), InvalidRequest, "whole numbers"),
-}
-CASES: Cases = {**VALUES, **COLUMNS, **MESSAGES}
+CASES: Cases = {**VALUES, **COLUMNS}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import reduce
 from typing import Any
 
@@ -10,7 +9,7 @@ import pyarrow as pa
 
 from paimon_core.errors import InvalidRequest, UnsupportedFeature
 from paimon_core.limits import METADATA_BYTES, TYPE_DEPTH
-from tests.bad_inputs.case import Case, Cases, Lake, case
+from tests.bad_inputs.case import Case, Cases, case
 
 LONG = 1_000_000
 
@@ -83,7 +82,9 @@ TYPES: dict[str, Case] = {
     ),
     "an Arrow duration": created(UnsupportedFeature, pa.schema([("c", pa.duration("s"))]), "'c'", "duration"),
     "an Arrow null": created(UnsupportedFeature, pa.schema([("c", pa.null())]), "'c'", "null"),
-    "an Arrow decimal of 76 digits": created(InvalidRequest, pa.schema([("c", pa.decimal256(76, 0))]), "'c'", "76|decimal256"),
+    "an Arrow decimal of 76 digits": created(
+        InvalidRequest, pa.schema([("c", pa.decimal256(76, 0))]), "'c'", "76|decimal256"
+    ),
     "an Arrow decimal of a negative scale": created(
         InvalidRequest, pa.schema([("c", pa.decimal128(5, -2))]), "'c'", "-2"
     ),
@@ -109,7 +110,9 @@ COLUMNS: dict[str, Case] = {
     "a name with a line end": created(InvalidRequest, {"a\nb": "INT"}, "control"),
     "a name with a bidi override": created(InvalidRequest, {"a\u202eb": "INT"}, "control"),
     "a name of 1 MB": created(InvalidRequest, {"a" * LONG: "INT"}, "1000000 bytes", "is the most|limit"),
-    "a nested name of 1 MB": created(InvalidRequest, lambda: pa.schema([("r", pa.struct([("a" * LONG, pa.int8())]))]), "'r.aaa", "1000000 bytes"),
+    "a nested name of 1 MB": created(
+        InvalidRequest, lambda: pa.schema([("r", pa.struct([("a" * LONG, pa.int8())]))]), "'r.aaa", "1000000 bytes"
+    ),
     **{
         f"the reserved name {name}": created(InvalidRequest, {name: "INT"}, f"'{name}' is reserved")
         for name in ("_SEQUENCE_NUMBER", "_VALUE_KIND", "_LEVEL", "_ROW_ID", "rowkind", "_KEY_id")
@@ -126,7 +129,9 @@ COLUMNS: dict[str, Case] = {
     "a comment of 10 MB": created(InvalidRequest, PAIR, "comment", "10000000|10485760", comment="c" * (10 << 20)),
     "a comment with a surrogate": created(InvalidRequest, PAIR, r"ud800", comment="\ud800"),
     "comments of columns beyond the file": created(
-        InvalidRequest, lambda: ", ".join(f"c{n} INT COMMENT '{'x' * 1_000_000}'" for n in range(17)), str(METADATA_BYTES)
+        InvalidRequest,
+        lambda: ", ".join(f"c{n} INT COMMENT '{'x' * 1_000_000}'" for n in range(17)),
+        str(METADATA_BYTES),
     ),
 }
 KEYS: dict[str, Case] = {
@@ -136,7 +141,12 @@ KEYS: dict[str, Case] = {
     "a key that is a number": created(InvalidRequest, PAIR, "list of column names", "7", primary_key=7),
     **{
         f"a key of type {kind.partition('<')[0]}": created(
-            InvalidRequest, {"k": kind}, "'k'", "nested types cannot be keys", primary_key=["k"], options={"bucket": "1"}
+            InvalidRequest,
+            {"k": kind},
+            "'k'",
+            "nested types cannot be keys",
+            primary_key=["k"],
+            options={"bucket": "1"},
         )
         for kind in ("ARRAY<INT>", "MAP<INT, INT>", "ROW<a INT>", "MULTISET<INT>", "VARIANT")
     },

@@ -7,10 +7,32 @@ from __future__ import annotations
 
 import pytest
 
-from tests.bad_inputs import names_in, options_in, rows_in, schemas_in
+from tests.bad_inputs import (
+    alterations_in,
+    commands_in,
+    declarations_in,
+    files_in,
+    names_in,
+    options_in,
+    requests_in,
+    rows_in,
+    schemas_in,
+    servers_in,
+)
 from tests.bad_inputs.case import Case, Cases, Lake, outcome
 
-PARTS: dict[str, Cases] = {"names": names_in.CASES, "schemas": schemas_in.CASES, "options": options_in.CASES, "rows": rows_in.CASES}
+PARTS: dict[str, Cases] = {
+    "names": names_in.CASES,
+    "schemas": schemas_in.CASES,
+    "options": options_in.CASES,
+    "rows": rows_in.CASES,
+    "requests": requests_in.CASES,
+    "files": files_in.CASES,
+    "declarations": declarations_in.CASES,
+    "alterations": alterations_in.CASES,
+    "commands": commands_in.CASES,
+    "servers": servers_in.CASES,
+}
 ALL = {f"{part}: {name}": tried for part, cases in PARTS.items() for name, tried in cases.items()}
 
 

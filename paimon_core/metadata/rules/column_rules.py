@@ -20,15 +20,23 @@ def check_columns(schema: TableSchema) -> None:
     Names must be text without control characters; names, comments, defaults and options have the sizes of ``limits``.
     """
     check_limit("the table", len(schema.fields), COLUMNS, "columns")
-    check_limit("the comment of the table", _bytes(schema.comment), TEXT_BYTES, "bytes")
+    _check_text("the comment of the table", schema.comment)
     for key, value in schema.options.items():
         check_limit(f"option {key!r:.80}", _bytes(key) + _bytes(value), TEXT_BYTES, "bytes")
     for column in schema.fields:
         for path, field in _fields(column, ()):
             _check_name(path, field.name)
             what = f"column {'.'.join(path)!r:.80}"
-            check_limit(f"the comment of {what}", _bytes(field.description), TEXT_BYTES, "bytes")
-            check_limit(f"the default of {what}", _bytes(field.default), TEXT_BYTES, "bytes")
+            _check_text(f"the comment of {what}", field.description)
+            _check_text(f"the default of {what}", field.default)
+
+
+def _check_text(what: str, text: object) -> None:
+    if text is None:
+        return
+    if not isinstance(text, str):
+        raise InvalidRequest(f"{what} must be text, not {text!r:.60}")
+    check_limit(what, _bytes(text), TEXT_BYTES, "bytes")
 
 
 def _check_name(path: tuple[str, ...], name: str) -> None:
@@ -52,5 +60,5 @@ def _fields(member: DataField | Child, above: tuple[str, ...]) -> Iterator[tuple
             yield from (found for found in _fields(child, path) if found[0] != (*path, child.name))
 
 
-def _bytes(text: str | None) -> int:
-    return 0 if text is None else len(text.encode(errors="surrogatepass"))
+def _bytes(text: str) -> int:
+    return len(text.encode(errors="surrogatepass"))
