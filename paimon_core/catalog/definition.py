@@ -64,7 +64,9 @@ def _arrow_schema(schema: Any) -> pa.Schema:
     try:
         return _converted(schema)
     except UnicodeEncodeError as error:
-        raise InvalidRequest(f"a column name or comment contains {error.object!r:.80}, not valid Unicode text") from None
+        raise InvalidRequest(
+            f"a column name or comment contains {error.object!r:.80}, not valid Unicode text"
+        ) from None
 
 
 def _converted(schema: Any) -> pa.Schema:

@@ -34,6 +34,7 @@ from paimon_core.errors import (
 from paimon_core.group.record import GroupVersion, Intent, Mode, Part
 from paimon_core.group.store import GroupStore
 from paimon_core.group.table_commit import commit_part, is_part_committed, user_of
+from paimon_core.limits import TEXT_BYTES, check_limit
 from paimon_core.metadata import clock
 from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.metadata.context import TableContext
@@ -144,6 +145,7 @@ class Group:
             raise InvalidRequest(f"publish needs a mapping of messages by table, not {parts!r:.60}", group=self.name)
         if token is not None and not (isinstance(token, str) and token):
             raise InvalidRequest(f"token must be a non-empty text, not {token!r:.60}", group=self.name)
+        check_limit("the token", len((token or "").encode(errors="surrogatepass")), TEXT_BYTES, "bytes")
         for name in modes.keys() - parts.keys():
             raise InvalidRequest(f"overwrite names table {name}, for which there are no messages", table=name)
         checked = {name: self._part(name, parts[name], modes.get(name, Mode.APPEND)) for name in sorted(parts)}

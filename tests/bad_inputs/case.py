@@ -45,7 +45,7 @@ class Lake:
     """A lake in memory and a directory on disk, with tables that no case may change.
 
     ``keyed`` has the primary key k and one snapshot; ``append`` is without a key; ``wide`` has a column of every type;
-    ``days`` is partitioned by day; ``notnull`` has columns that must not be null; ``merging`` aggregates. ``message``
+    ``days`` is partitioned by day, ``names`` by name, ``places`` by ten texts; ``notnull`` has columns that must not be null; ``merging`` aggregates. ``message``
     is a commit message of ``keyed``, whose files exist.
     """
 
@@ -65,6 +65,8 @@ class Lake:
         days = catalog.create_table("db.days", "day DATE, k INT, v STRING", partition_by=["day"])
         days.write([{"day": "2024-01-31", "k": 1, "v": "a"}])
         catalog.create_table("db.names", "name STRING, k INT", partition_by=["name"])
+        places = [f"{name} STRING" for name in "abcdefghij"]
+        catalog.create_table("db.places", f"{', '.join(places)}, v INT", partition_by=list("abcdefghij"))
         catalog.create_table("db.notnull", "k INT NOT NULL, v STRING NOT NULL")
         summed = {"bucket": "1", "merge-engine": "aggregation", "fields.v.aggregate-function": "sum"}
         summed["fields.p.aggregate-function"] = "product"

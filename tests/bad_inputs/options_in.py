@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import paimon_core as paimon
-from paimon_core.errors import InvalidOption, InvalidRequest, UnsupportedFeature
+from paimon_core.errors import InvalidOption, InvalidRequest, StorageError, UnsupportedFeature
 from tests.bad_inputs.case import SECRET, Case, Cases, case
 
 KEYED = "k INT NOT NULL, v INT, s STRING, a ARRAY<INT>, t TIMESTAMP(3)"
@@ -166,7 +166,10 @@ TABLES: dict[str, Case] = {
     "an older name beside the current one": option(
         "write-buffer-spill-max-disk-size", "1 gb", ".", error=InvalidOption
     ),
-    "a tag name pattern": option("tag.batch.customized-name", "../x", "tag.batch.customized-name"),
+    "a prefix of 300 bytes": option("changelog-file.prefix", "c" * 300, "changelog-file.prefix has 300 bytes, 128"),
+    "a name of tags of 300 bytes": option("tag.batch.customized-name", "t" * 300, "customized-name", "300 bytes, the"),
+    "a name of tags with a dollar": option("tag.batch.customized-name", "a$b", "customized-name", r"'\$'"),
+    "a path as the name of tags": option("tag.batch.customized-name", "../x", "tag.batch.customized-name"),
     "a record expiry without a field": option("record-level.expire-time", "1 d", "record-level.time-field"),
     "a partition expiry without partitions": option("partition.expiration-time", "1 d", "partition"),
     "deletion vectors": option("deletion-vectors.enabled", "true", "deletion-vectors.enabled", error=InvalidOption),
@@ -198,6 +201,12 @@ CATALOGS: dict[str, Case] = {
     "a warehouse that is a number": opened(7, "warehouse", "7"),
     "a warehouse with NUL": opened("a\0b", "NUL"),
     "the root of the disk": opened("/", "root"),
+    "a directory that cannot be made": case(
+        lambda lake: paimon.open_catalog("/proc/nosuch").create_database("db"), StorageError, "/proc/nosuch/db.db"
+    ),
+    "a warehouse in a file": case(
+        lambda lake: paimon.open_catalog("/dev/null/x").list_databases(), StorageError, "/dev/null/x"
+    ),
     "an unknown scheme": opened("ftp://host/x", "'ftp'", error=UnsupportedFeature),
     "a web address": opened("https://host/x", "'https'", error=UnsupportedFeature),
     "a chain of schemes": opened("zip::file:///x", "zip", error=UnsupportedFeature),

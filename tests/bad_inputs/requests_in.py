@@ -346,6 +346,11 @@ MESSAGES: dict[str, Case] = {
     "a group of an empty token": case(
         lambda lake: lake.catalog.group("g").publish({"db.keyed": [lake.message]}, token=""), InvalidRequest, "token"
     ),
+    "a group of a token of 2 MB": case(
+        lambda lake: lake.catalog.group("g").publish({"db.keyed": [lake.message]}, token="t" * (2 << 20)),
+        InvalidRequest,
+        "token has 2097152 bytes",
+    ),
     "a group of an unknown overwrite": case(
         lambda lake: lake.catalog.group("g").publish({"db.keyed": [lake.message]}, overwrite={"db.keyed": "some"}),
         InvalidRequest,

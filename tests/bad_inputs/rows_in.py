@@ -144,6 +144,13 @@ COLUMNS: dict[str, Case] = {
         "names", [{"name": "n" * 300, "k": 1}], "directory name of 305 bytes", "255", error=InvalidRequest
     ),
     "a partition of escapes": written("names", [{"name": "/" * 100, "k": 1}], "305 bytes", "255", error=InvalidRequest),
+    "partitions whose path is too long": written(
+        "places",
+        [dict.fromkeys("abcdefghij", "n" * 240)],
+        "path of partition",
+        "2048 is the most",
+        error=InvalidRequest,
+    ),
     "an unknown row kind": written("keyed", ROWS, r"\+X", "-D", kinds=["+X"]),
     "a row kind that is a number": written("keyed", ROWS, "kind", kinds=[7], error=InvalidRequest),
     "row kinds that are too few": written(

@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from paimon_core.errors import InvalidRequest, UnsupportedFeature
 from paimon_core.limits import METADATA_BYTES, TYPE_DEPTH
+from paimon_core.types import Annotations, annotated_field, parse_type
 from tests.bad_inputs.case import Case, Cases, case
 
 LONG = 1_000_000
@@ -33,6 +34,11 @@ def deep_arrow(levels: int) -> pa.Schema:
 
 def many(count: int) -> pa.Schema:
     return pa.schema([(f"column_{n}", pa.int32()) for n in range(count)])
+
+
+def commented(count: int) -> pa.Schema:
+    kinds = [Annotations(parse_type("INT"), description="x" * 1_000_000)] * count
+    return pa.schema([annotated_field(f"c{n}", kind) for n, kind in enumerate(kinds)])
 
 
 PAIR = "k INT NOT NULL, v STRING"
@@ -128,11 +134,7 @@ COLUMNS: dict[str, Case] = {
     "a comment that is no text": created(InvalidRequest, PAIR, "comment", "7", comment=7),
     "a comment of 10 MB": created(InvalidRequest, PAIR, "comment", "10000000|10485760", comment="c" * (10 << 20)),
     "a comment with a surrogate": created(InvalidRequest, PAIR, r"ud800", comment="\ud800"),
-    "comments of columns beyond the file": created(
-        InvalidRequest,
-        lambda: ", ".join(f"c{n} INT COMMENT '{'x' * 1_000_000}'" for n in range(17)),
-        str(METADATA_BYTES),
-    ),
+    "comments of columns beyond the file": created(InvalidRequest, lambda: commented(17), str(METADATA_BYTES)),
 }
 KEYS: dict[str, Case] = {
     "a key that is missing": created(InvalidRequest, PAIR, "'zz'", "k, v", primary_key=["zz"]),

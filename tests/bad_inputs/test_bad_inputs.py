@@ -5,8 +5,11 @@ The last line of a test run counts the inputs (``pytest_terminal_summary`` in ``
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from paimon_core.fsck.check import check_root
 from tests.bad_inputs import (
     alterations_in,
     commands_in,
@@ -20,6 +23,7 @@ from tests.bad_inputs import (
     servers_in,
 )
 from tests.bad_inputs.case import Case, Cases, Lake, outcome
+from tests.bad_inputs.catalogue import FOUND, NOT_YET
 
 PARTS: dict[str, Cases] = {
     "names": names_in.CASES,
@@ -36,6 +40,9 @@ PARTS: dict[str, Cases] = {
 ALL = {f"{part}: {name}": tried for part, cases in PARTS.items() for name, tried in cases.items()}
 
 
+ROOT = Path(__file__).resolve().parents[2]
+
+
 @pytest.fixture(scope="module")
 def lake(tmp_path_factory: pytest.TempPathFactory) -> Lake:
     made = Lake(tmp_path_factory.mktemp("bad-inputs"))
@@ -48,3 +55,21 @@ def test_the_input_is_refused(tried: Case, lake: Lake, record_property):
     found = outcome(lake, tried)
     record_property("bad input", found.partition(":")[0])
     assert found == "clear"
+
+
+def test_every_kind_of_the_catalogue_is_played(record_property):
+    record_property("not yet", len(NOT_YET))
+    assert len(FOUND) + len(NOT_YET) == 138
+    for kind, where in FOUND.items():
+        path, _, function = where.partition("::")
+        assert where in ALL if not function else f"def {function}(" in (ROOT / path).read_text(), kind
+
+
+@pytest.mark.parametrize("damage", files_in.DAMAGE.values(), ids=files_in.DAMAGE.keys())
+def test_fsck_finds_what_a_read_refuses(damage, lake: Lake):
+    with lake.restored():
+        context = lake.context()
+        damage[0](context)
+        if any(name in damage[2] for name in ("schema-0",)):
+            return
+        assert not check_root("db.keyed", context.storage, context.paths.root, deep=True).is_clean
