@@ -45,8 +45,8 @@ class Lake:
     """A lake in memory and a directory on disk, with tables that no case may change.
 
     ``keyed`` has the primary key k and one snapshot; ``append`` is without a key; ``wide`` has a column of every type;
-    ``days`` is partitioned by day, ``names`` by name, ``places`` by ten texts; ``notnull`` has columns that must not be null; ``merging`` aggregates. ``message``
-    is a commit message of ``keyed``, whose files exist.
+    ``days`` is partitioned by day, ``names`` by name, ``places`` by ten texts; ``notnull`` has columns that must not be
+    null; ``merging`` aggregates. ``message`` is a commit message of ``keyed``, whose files exist.
     """
 
     def __init__(self, directory: Path) -> None:

@@ -14,8 +14,10 @@ NOT_YET: dict[str, str] = {
     "a hash index of a wrong length": "dynamic buckets are not written",
     "two writers of one id": "writers have no ids; of commits with one identifier the second does nothing",
 }
+_UNIT = "tests/unit/"
+_REGRESSIONS = "tests/regressions/"
 _ACCEPTED = "tests/bad_inputs/test_accepted.py::"
-_DAMAGE = "tests/unit/metadata/test_bad_inputs.py::"
+_DAMAGE = _UNIT + "metadata/test_bad_inputs.py::"
 FOUND: dict[str, str] = {
     "a blank database": "names: database blank",
     "a database that leaves its directory": "names: database parent",
@@ -65,7 +67,8 @@ FOUND: dict[str, str] = {
     "a duration or size that is none": "options: snapshot.time-retained = '1 fortnight'",
     "a retention whose least exceeds its most": "options: retention of fewer than the minimum",
     "another value of a fixed option": "alterations: another merge-engine",
-    "a write with another number of buckets": "tests/unit/commit/test_conflicts.py::test_the_number_of_buckets_is_the_partitions",
+    "a write with another number of buckets": _UNIT
+    + "commit/test_conflicts.py::test_the_number_of_buckets_is_the_partitions",
     "an external path elsewhere": "options: an external path over http",
     "a store without its credentials": "options: an access key alone",
     "a secret in the value of an option": "options: a secret as an option of a table",
@@ -88,25 +91,31 @@ FOUND: dict[str, str] = {
     "NaN as a key": _ACCEPTED + "test_floats_may_be_keys",
     "several kinds of NaN as a key": _ACCEPTED + "test_floats_may_be_keys",
     "both zeros as keys": _ACCEPTED + "test_floats_may_be_keys",
-    "NaN in values and statistics": "tests/unit/predicate/test_bound.py::test_nan_is_the_greatest_number_and_zeros_are_equal",
+    "NaN in values and statistics": _UNIT
+    + "predicate/test_bound.py::test_nan_is_the_greatest_number_and_zeros_are_equal",
     "a text that is no Unicode": "rows: a lone surrogate",
     "a text that is too long": "rows: a text that is too long for VARCHAR",
-    "a key of megabytes": "tests/regressions/test_limits.py::test_a_key_of_which_no_manifest_could_be_read_is_refused",
+    "a key of megabytes": _REGRESSIONS + "test_limits.py::test_a_key_of_which_no_manifest_could_be_read_is_refused",
     "a timestamp out of bounds or with a zone": "rows: a time zone in a TIMESTAMP",
     "a timestamp of too many digits": "rows: nanoseconds in a TIMESTAMP(3)",
     "a date or time that does not exist": "rows: 30 February",
     "a row kind that does not exist": "rows: an unknown row kind",
     "a delete of an absent key": _ACCEPTED + "test_a_delete_of_an_absent_key_does_nothing",
-    "a retraction that the function cannot take": "tests/unit/table/test_aggregation_table.py::test_retracts_that_could_not_be_merged_are_refused_at_write",
-    "a sum that overflows": "tests/unit/lsm/aggregates/test_scalar_functions.py::test_an_integer_overflow_is_an_error_even_on_the_way",
-    "a null in a sequence field": "tests/unit/lsm/test_merge_order.py::test_sequence_fields_come_first_and_null_is_smallest_in_both_directions",
-    "equal sequence fields": "tests/regressions/test_later_commit_wins.py::test_of_two_writers_that_began_together_the_later_commit_wins",
+    "a retraction that the function cannot take": _UNIT
+    + "table/test_aggregation_table.py::test_retracts_that_could_not_be_merged_are_refused_at_write",
+    "a sum that overflows": _UNIT
+    + "lsm/aggregates/test_scalar_functions.py::test_an_integer_overflow_is_an_error_even_on_the_way",
+    "a null in a sequence field": _UNIT
+    + "lsm/test_merge_order.py::test_sequence_fields_come_first_and_null_is_smallest_in_both_directions",
+    "equal sequence fields": _REGRESSIONS
+    + "test_later_commit_wins.py::test_of_two_writers_that_began_together_the_later_commit_wins",
     "no rows": _ACCEPTED + "test_no_rows_are_no_commit",
     "rows in other forms of Arrow": _ACCEPTED + "test_columns_are_found_by_name",
     "messages of another table": "requests: the message of another table",
-    "messages that are committed twice": "tests/regressions/test_commit_twice.py::test_9666_9667_a_batch_that_is_replayed_is_there_once",
+    "messages that are committed twice": _REGRESSIONS
+    + "test_commit_twice.py::test_9666_9667_a_batch_that_is_replayed_is_there_once",
     "messages whose files are gone": "requests: a message of a missing file",
-    "a write to an expired partition": "tests/unit/maintain/expiry/test_partitions.py"
+    "a write to an expired partition": _UNIT + "maintain/expiry/test_partitions.py"
     "::test_a_compaction_of_an_expired_partition_is_a_conflict_that_says_so",
     "messages of a newer version": "requests: a message of a newer version",
     "a snapshot that is empty or cut short": "files: an empty snapshot",
@@ -121,16 +130,16 @@ FOUND: dict[str, str] = {
     "a list that leaves its directory": "files: a list that leaves",
     "a list that is missing or cut short": "files: a list that is missing",
     "an Avro file of another magic": "files: another magic",
-    "a manifest with other fields": "tests/unit/metadata/test_manifest_file.py::test_a_field_that_may_not_be_missing",
-    "an Avro bomb": "tests/unit/codec/test_avro_file.py::test_a_file_that_unpacks_to_a_thousand_times_its_size_is_refused",
-    "an unknown Avro codec": "tests/unit/codec/test_avro_file.py::test_codecs_that_are_not_built_are_named",
-    "a deep Avro schema": "tests/unit/codec/test_avro_file.py::test_a_schema_nests_as_deep_as_the_limit_and_not_deeper",
+    "a manifest with other fields": _UNIT + "metadata/test_manifest_file.py::test_a_field_that_may_not_be_missing",
+    "an Avro bomb": _UNIT + "codec/test_avro_file.py::test_a_file_that_unpacks_to_a_thousand_times_its_size_is_refused",
+    "an unknown Avro codec": _UNIT + "codec/test_avro_file.py::test_codecs_that_are_not_built_are_named",
+    "a deep Avro schema": _UNIT + "codec/test_avro_file.py::test_a_schema_nests_as_deep_as_the_limit_and_not_deeper",
     "a flipped bit in a list": "files: a flipped bit in a list",
     "a manifest of another size": "files: another size of a manifest",
     "an entry of an impossible bucket or level": _DAMAGE + "test_fsck_finds_damage_that_a_read_does_not_notice",
     "an entry of a file elsewhere": "files: a file name with a path",
     "an entry of a newer version": "files: a newer entry",
-    "a key that does not decode": "tests/unit/codec/test_binary_row.py::test_impossible_bytes_are_refused",
+    "a key that does not decode": _UNIT + "codec/test_binary_row.py::test_impossible_bytes_are_refused",
     "a data file that is missing or torn": "files: a data file that is missing",
     "a Parquet footer that does not fit": "files: a footer of 2 GiB",
     "a flipped bit in a page": "files: a flipped bit in a page",
@@ -139,14 +148,14 @@ FOUND: dict[str, str] = {
     "hints of garbage": _DAMAGE + "test_harmless_changes_do_not_change_a_read",
     "strange files beside snapshots": _DAMAGE + "test_harmless_changes_do_not_change_a_read",
     "a gap in the snapshots": _DAMAGE + "test_snapshots_beside_a_gap_can_be_read",
-    "a link that leaves the table": "tests/regressions/test_links.py::test_what_lies_behind_a_link_is_not_read",
+    "a link that leaves the table": _REGRESSIONS + "test_links.py::test_what_lies_behind_a_link_is_not_read",
     "a snapshot id that does not exist": "requests: snapshot 2",
     "a time that is none": "requests: a time before the first snapshot",
     "a filter that is none": "requests: a filter on an unknown column",
-    "null in a filter": "tests/unit/predicate/test_bound.py::test_nulls",
+    "null in a filter": _UNIT + "predicate/test_bound.py::test_nulls",
     "a projection that is none": "requests: a column twice",
     "a limit that is none": "requests: a negative limit",
     "YAML that is code, a bomb or ambiguous": "declarations: 12 a: !!python/object:os.sy",
-    "a store that ignores conditions": "tests/unit/storage/test_probe.py::test_refused",
+    "a store that ignores conditions": _UNIT + "storage/test_probe.py::test_refused",
     "a directory that cannot be written": "options: a directory that cannot be made",
 }

@@ -132,6 +132,9 @@ CASES: Cases = {
     **_prefixed("tag", _named(InvalidRequest, lambda lake, name: lake.table("keyed").tags.create(name))),
     **_prefixed("new tag", _named(InvalidRequest, lambda lake, name: lake.table("keyed").tags.rename("monday", name))),
     **_prefixed("branch", _named(InvalidRequest, lambda lake, name: lake.table("keyed").branches.create(name))),
+    **_prefixed(
+        "new branch", _named(InvalidRequest, lambda lake, name: lake.table("keyed").branches.rename("dev", name))
+    ),
     **_prefixed("branch to open", _named(InvalidRequest, lambda lake, name: lake.table("keyed").branch(name))),
     **_prefixed("group", _named(InvalidRequest, lambda lake, name: lake.catalog.group(name).publish({}))),
     **_prefixed(
@@ -149,6 +152,16 @@ CASES: Cases = {
     ),
     "a tag of a missing snapshot": case(
         lambda lake: lake.table("keyed").tags.create("x", 77), NotFound, "77", "1 to 1|snapshots"
+    ),
+    "a tag to delete that is no text": case(
+        lambda lake: lake.table("keyed").tags.delete(5), InvalidRequest, "tag name 5"
+    ),
+    "a branch with a dot": case(
+        lambda lake: lake.table("keyed").branches.create("a.b"), InvalidRequest, "'a.b'", "dot"
+    ),
+    "a branch with a dollar": case(lambda lake: lake.table("keyed").branches.create("a$b"), InvalidRequest, r"'\$'"),
+    "a branch renamed to main": case(
+        lambda lake: lake.table("keyed").branches.rename("dev", "main"), InvalidRequest, "'main'"
     ),
     "a branch named main": case(lambda lake: lake.table("keyed").branches.create("main"), InvalidRequest, "'main'"),
     "a branch of digits": case(lambda lake: lake.table("keyed").branches.create("7"), InvalidRequest, "'7'", "digits"),

@@ -64,6 +64,8 @@ TABLES: dict[str, Case] = {
     "a sequence field that is no column": option("sequence.field", "zz", r"sequence\.field", "'zz'"),
     "a sequence field twice": option("sequence.field", "v, v", r"sequence\.field", "twice"),
     "a sequence field of a nested type": option("sequence.field", "a", r"sequence\.field", "'a'", "ARRAY"),
+    "a sequence field without a key": append_option("sequence.field", "v", r"sequence\.field", "primary key"),
+    "statistics of no column": option("fields.zz.stats-mode", "none", "'zz'"),
     "a sequence order without fields": option("sequence.field.sort-order", "descending", r"sequence\.field"),
     "a row kind field that is a number": option("rowkind.field", "v", r"rowkind\.field", "'v'", "not text"),
     "a row kind field that is no column": option("rowkind.field", "zz", r"rowkind\.field", "'zz'"),

@@ -127,6 +127,9 @@ POSITIONS: dict[str, Case] = {
     "a version that is none": at(InvalidRequest, "'nosuch'", "not a tag", version="nosuch"),
     "a version of a watermark": at(NotFound, "watermark at or after 9", version="watermark-9"),
     "a version that is a path": at(InvalidRequest, r"\.\./x", version="../x"),
+    "a tag that is a number": at(InvalidRequest, "tag name 5", tag=5),
+    "a time before the calendar": at(InvalidRequest, "time 0001-01-01", time=datetime.datetime.min),
+    "a version that is a fraction": at(InvalidRequest, "version", "1.5", version=1.5),
     "two positions": at(InvalidRequest, "exactly one", snapshot=1, tag="monday"),
     "no position": at(InvalidRequest, "exactly one"),
     "a write at a snapshot": case(
