@@ -33,7 +33,8 @@ from typing import Any
 LONGEST_MESSAGE = 1_000
 """The most characters of a message; of a longer one the middle is left out."""
 _LINE_END = re.compile(r"\s*[\r\n]\s*")
-_LONG_WORD = re.compile(r"[^\s/]{121,}")
+_LONG_WORD = re.compile(r"\S{121,}")
+_LONG_COMPONENT = re.compile(r"[^/]{256,}")
 _SECRET = re.compile(r"secret|password|credential|token|access.?key|account.?key|sas", re.IGNORECASE)
 _HIDDEN = "***"
 _SHOWN_OF_A_WORD = 80
@@ -71,15 +72,22 @@ def listed(names: Iterable[str]) -> str:
 
 
 def _shown(message: str) -> str:
-    """Return the message as one line; values without spaces and slashes that are longer than 120 characters are cut."""
+    """Return the message as one line; words of more than 120 characters are cut, in paths those of more than 255."""
     if not message.isprintable():
         message = _LINE_END.sub(" ", message.strip())
         message = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in message)
-    message = _LONG_WORD.sub(lambda word: f"{word.group()[:_SHOWN_OF_A_WORD]}...", message)
+    message = _LONG_WORD.sub(_shortened, message)
     if len(message) <= LONGEST_MESSAGE:
         return message
     end = LONGEST_MESSAGE // 3
     return f"{message[: LONGEST_MESSAGE - end - 5]} ... {message[-end:]}"
+
+
+def _shortened(word: re.Match[str]) -> str:
+    text = word.group()
+    if "/" in text:
+        return _LONG_COMPONENT.sub(lambda part: f"{part.group()[:_SHOWN_OF_A_WORD]}...", text)
+    return f"{text[:_SHOWN_OF_A_WORD]}..."
 
 
 def _rebuild(cls: type[PaimonError], message: str, facts: dict[str, Any]) -> PaimonError:

@@ -12,7 +12,8 @@ _T = TypeVar("_T")
 
 def checked(value: _T) -> _T:
     """Return the dataclass value unchanged; raises TypeError, which names the member, for a member of another type."""
-    for name, hint in _hints(type(value)).items():
+    kind: Any = type(value)
+    for name, hint in _hints(kind).items():
         member = getattr(value, name)
         if not _fits(member, hint):
             raise TypeError(f"{name} is {member!r:.80}")
@@ -20,7 +21,7 @@ def checked(value: _T) -> _T:
 
 
 @cache
-def _hints(kind: type) -> dict[str, Any]:
+def _hints(kind: Any) -> dict[str, Any]:
     hints = get_type_hints(kind)
     return {f.name: hints[f.name] for f in fields(kind)}
 
