@@ -5,10 +5,13 @@ The last line of a test run counts the inputs (``pytest_terminal_summary`` in ``
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from paimon_core.errors import InvalidRequest
 from paimon_core.fsck.check import check_root
 from tests.bad_inputs import (
     alterations_in,
@@ -22,7 +25,7 @@ from tests.bad_inputs import (
     schemas_in,
     servers_in,
 )
-from tests.bad_inputs.case import Case, Cases, Lake, outcome
+from tests.bad_inputs.case import SECRET, Case, Cases, Lake, case, outcome
 from tests.bad_inputs.catalogue import FOUND, NOT_YET
 
 PARTS: dict[str, Cases] = {
@@ -55,6 +58,38 @@ def test_the_input_is_refused(tried: Case, lake: Lake, record_property):
     found = outcome(lake, tried)
     record_property("bad input", found.partition(":")[0])
     assert found == "clear"
+
+
+def writes_and_refuses(lake: Lake) -> None:
+    context = lake.context()
+    context.storage.write(f"{context.paths.root}/left", b"x")
+    raise InvalidRequest("refused")
+
+
+def refuses(message: str) -> Callable[[Lake], None]:
+    def call(lake: Lake) -> None:
+        raise InvalidRequest(message)
+
+    return call
+
+
+@pytest.mark.parametrize(
+    ("call", "found"),
+    [
+        (lambda lake: lake.table("keyed"), "silent: it returned"),
+        (writes_and_refuses, r"silent: it changed \['/bad-inputs.*/left'\]"),
+        (lambda lake: int("x"), "unclear: ValueError"),
+        (lambda lake: lake.table("gone"), "unclear: it raised TableNotFound"),
+        (refuses("no such thing"), "unclear: 'refused' is not in"),
+        (refuses("refused " * 90), "unclear: the message has 720 characters"),
+        (refuses(f"refused: /{'x' * 121}"), "unclear: the message has a value"),
+        (refuses(f"refused: {SECRET}"), "unclear: the message has a secret"),
+        (refuses("refused"), "clear"),
+    ],
+)
+def test_what_the_runner_calls_silent_unclear_and_clear(lake: Lake, call: Callable[[Lake], object], found: str):
+    assert re.match(found, outcome(lake, case(call, InvalidRequest, "refused")))
+    assert not [path for path in lake.files() if path.endswith("/left")]
 
 
 def test_every_kind_of_the_catalogue_is_played(record_property):

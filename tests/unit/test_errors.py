@@ -27,7 +27,7 @@ def test_errors_travel_between_processes(cls):
     [
         ("two\n  lines\r\n", "two lines"),
         ("a\x1b[0m\u202eb\ud800", r"a\x1b[0m\u202eb\ud800"),
-        ("v = " + "x" * 121 + "; name it", "v = " + "x" * 80 + "...; name it"),
+        ("v = " + "x" * 121 + " is long", "v = " + "x" * 80 + "... is long"),
         ("/" + "d" * 255 + "/" + "e" * 256, "/" + "d" * 255 + "/" + "e" * 80 + "..."),
     ],
 )
