@@ -1,7 +1,7 @@
 """Limits: the largest sizes and depths that this library reads and writes, and the lengths of names and texts.
 
 Readers and writers use the same limits, so no writer creates a file that a reader refuses. A reader raises CorruptTable
-for a file beyond a limit. A writer raises InvalidRequest before it writes such a file. Limits of texts, of columns and of
+for a file beyond a limit. A writer raises InvalidRequest before it writes such a file. Limits of texts, columns and
 prefixes apply to new and altered tables only: tables of other engines that exceed them are read.
 """
 

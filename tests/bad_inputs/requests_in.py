@@ -11,6 +11,8 @@ from functools import reduce
 from typing import Any
 
 import paimon_core as paimon
+from paimon_core.commit.overwrite import Overwrite
+from paimon_core.compact.task import CompactionTask
 from paimon_core.errors import (
     CommitConflict,
     InvalidRequest,
@@ -242,6 +244,12 @@ MAINTENANCE: dict[str, Case] = {
         lambda lake: lake.table("days").compact(where=col("v") == "a"), InvalidRequest, "'v'", "day"
     ),
     "statistics of an unknown column": case(lambda lake: lake.table("keyed").analyze(["zz"]), SchemaMismatch, "'zz'"),
+    "a compaction that is a number": case(
+        lambda lake: lake.table("keyed").run_compaction(5), InvalidRequest, "run_compaction", "5"
+    ),
+    "a split that is a number": case(lambda lake: lake.table("keyed").scan().read(5), InvalidRequest, "split", "5"),
+    "a change that is None": case(lambda lake: lake.table("keyed").alter(None), InvalidRequest, "None"),
+    "columns to analyze that are a text": case(lambda lake: lake.table("keyed").analyze("k"), SchemaMismatch, "'k'"),
     "a callback that is none": case(
         lambda lake: lake.table("keyed").with_callbacks(7), InvalidRequest, "callback", "7"
     ),
@@ -316,6 +324,14 @@ MESSAGES: dict[str, Case] = {
     "a message that is a list": parsed(CommitMessage, b"[]", "commit message"),
     "a message that is a pickle": parsed(CommitMessage, b"\x80\x04cos\nsystem\n.", "commit message"),
     "a message of deep lists": parsed(CommitMessage, b"[" * 100_000, "commit message"),
+    "a compaction task that is empty": parsed(CompactionTask, b"{}", "compaction task"),
+    "a compaction task of other types": parsed(
+        CompactionTask,
+        b'{"version": 2, "partition": {"b": ""}, "bucket": 0, "total_buckets": 1, "of_full_table": 7, "groups": []}',
+        "compaction task",
+        "of_full_table is 7",
+    ),
+    "an overwrite of a number": case(lambda lake: Overwrite(7), InvalidRequest, "matches", "7"),
     "a split that is empty": parsed(Split, b"", "split"),
     "a split of a newer version": parsed(Split, b'{"version": 99}', "version 99", error=UnsupportedFeature),
     "a split without files": parsed(Split, b"{}", "split"),
