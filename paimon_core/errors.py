@@ -19,20 +19,42 @@ PaimonError
 
 Every error has a stable ``kind`` (the class name in kebab case) and ``facts``: keyword arguments that name the
 objects in the message (table, path, snapshot, option, value). Errors can be pickled, so Spark workers can raise them.
+
+A message is one line of printable text with at most LONGEST_MESSAGE characters, whatever the values in it are. The
+value of an option whose name is one of a secret is shown as ``***``.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import Any
+
+LONGEST_MESSAGE = 1_000
+"""The most characters of a message; of a longer one the middle is left out."""
+_LINE_END = re.compile(r"\s*[\r\n]\s*")
+_LONG_WORD = re.compile(r"\S{121,}")
+_LONG_COMPONENT = re.compile(r"[^/]{256,}")
+_SECRET = re.compile(r"secret|password|credential|token|access.?key|account.?key|sas", re.IGNORECASE)
+_HIDDEN = "***"
+_SHOWN_OF_A_WORD = 80
+_SHOWN_NAMES = 20
+
+
+def names_a_secret(option: str) -> bool:
+    """Return whether an option of this name probably has a secret as its value."""
+    return _SECRET.search(option) is not None
 
 
 class PaimonError(Exception):
     """The base class of all errors; ``facts`` are the objects that the message names."""
 
     def __init__(self, message: str, **facts: Any) -> None:
-        super().__init__(message)
-        self.message = message
+        value = facts.get("value")
+        if isinstance(value, str) and value and names_a_secret(str(facts.get("option"))):
+            message, facts = message.replace(value, _HIDDEN), facts | {"value": _HIDDEN}
+        self.message = _shown(message)
+        super().__init__(self.message)
         self.facts = facts
 
     @property
@@ -45,6 +67,32 @@ class PaimonError(Exception):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (_rebuild, (type(self), self.message, self.facts))
+
+
+def listed(names: Iterable[str]) -> str:
+    """Return names for a message, separated by commas: the first 20, and how many there are if there are more."""
+    found = list(names)
+    shown = ", ".join(found[:_SHOWN_NAMES])
+    return f"{shown}, ... ({len(found)} in all)" if len(found) > _SHOWN_NAMES else shown
+
+
+def _shown(message: str) -> str:
+    """Return the message as one line; words of more than 120 characters are cut, in paths those of more than 255."""
+    if not message.isprintable():
+        message = _LINE_END.sub(" ", message.strip())
+        message = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in message)
+    message = _LONG_WORD.sub(_shortened, message)
+    if len(message) <= LONGEST_MESSAGE:
+        return message
+    end = LONGEST_MESSAGE // 3
+    return f"{message[: LONGEST_MESSAGE - end - 5]} ... {message[-end:]}"
+
+
+def _shortened(word: re.Match[str]) -> str:
+    text = word.group()
+    if "/" in text:
+        return _LONG_COMPONENT.sub(lambda part: f"{part.group()[:_SHOWN_OF_A_WORD]}...", text)
+    return f"{text[:_SHOWN_OF_A_WORD]}..."
 
 
 def _rebuild(cls: type[PaimonError], message: str, facts: dict[str, Any]) -> PaimonError:

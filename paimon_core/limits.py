@@ -1,7 +1,8 @@
-"""Limits: the largest sizes and depths that this library reads and writes.
+"""Limits: the largest sizes and depths that this library reads and writes, and the lengths of names and texts.
 
 Readers and writers use the same limits, so no writer creates a file that a reader refuses. A reader raises CorruptTable
-for a file beyond a limit. A writer raises InvalidRequest before it writes such a file.
+for a file beyond a limit. A writer raises InvalidRequest before it writes such a file. Limits of texts, columns and
+prefixes apply to new and altered tables only: tables of other engines that exceed them are read.
 """
 
 from __future__ import annotations
@@ -12,6 +13,22 @@ METADATA_BYTES = 16 << 20
 """Bytes of a JSON metadata file (snapshot, schema, tag, statistics); typical files have a few thousand."""
 PROPERTIES_BYTES = METADATA_BYTES // 2
 """Bytes of a snapshot's properties; the rest of METADATA_BYTES is reserved for the other members and those of a tag."""
+NAME_BYTES = 200
+"""Bytes of the name of a database, table, tag, branch, consumer or group; prefixes and suffixes follow in paths."""
+USER_BYTES = 200
+"""Bytes of a commit user; Paimon uses the user as a part of file names."""
+COMPONENT_BYTES = 255
+"""Bytes of one component of a path that file systems allow."""
+PARTITION_PATH_BYTES = 1 << 11
+"""Bytes of all directory names of a partition; file systems allow 4,096 for a whole path."""
+FILE_PREFIX_BYTES = 1 << 7
+"""Bytes of the prefix of file names; a random part, a number and suffixes follow it."""
+TEXT_BYTES = 1 << 20
+"""Bytes of a comment, of a column's default and of the value of a table option."""
+COLUMNS = 10_000
+"""Columns of a table."""
+COLUMN_NAME_BYTES = 1 << 10
+"""Bytes of the name of a column or of a field of a ROW."""
 TYPE_DEPTH = 32
 """Levels of a nested type; the outermost type counts as one."""
 METADATA_DEPTH = 3 * TYPE_DEPTH + 8

@@ -15,7 +15,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from paimon_core.errors import CorruptTable, InvalidRequest, SchemaMismatch, UnsupportedFeature
+from paimon_core.errors import CorruptTable, InvalidRequest, SchemaMismatch, UnsupportedFeature, listed
 from paimon_core.limits import TYPE_DEPTH, metadata_text
 from paimon_core.types import (
     BIGINT,
@@ -135,7 +135,7 @@ class TableSchema:
         for name in names:
             if name not in self.by_name:
                 raise SchemaMismatch(
-                    f"the table has no column {name!r}; the columns are {', '.join(self.names)}", column=name
+                    f"the table has no column {name!r}; the columns are {listed(self.names)}", column=name
                 )
         return tuple(self.by_name[name] for name in names)
 
@@ -300,8 +300,8 @@ def _column(column: pa.Field, text: str | None) -> Annotations:
         raise InvalidRequest(
             f"column {column.name!r}: its type has more than {TYPE_DEPTH} levels of nested types", column=column.name
         ) from None
-    except UnsupportedFeature as error:
-        raise UnsupportedFeature(f"column {column.name!r}: {error}", column=column.name, **error.facts) from None
+    except InvalidRequest as error:
+        raise type(error)(f"column {column.name!r}: {error}", **{**error.facts, "column": column.name}) from None
 
 
 def check_schema(schema: TableSchema) -> None:
@@ -320,7 +320,7 @@ def check_schema(schema: TableSchema) -> None:
     for role, keys in (("primary key", schema.primary_keys), ("partition key", schema.partition_keys)):
         for key in keys:
             if key not in names:
-                raise InvalidRequest(f"{role} {key!r} is not a column; the columns are {', '.join(names)}", column=key)
+                raise InvalidRequest(f"{role} {key!r} is not a column; the columns are {listed(names)}", column=key)
             if keys.count(key) > 1:
                 raise InvalidRequest(f"{role} {key!r} appears twice", column=key)
             if schema.by_name[key].type.root in NESTED_ROOTS:

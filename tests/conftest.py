@@ -117,3 +117,19 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         session.sparkContext.setLogLevel("ERROR")
         yield session
         session.stop()
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Count the bad inputs of this run (``tests/bad_inputs``), also those that ran in other processes."""
+    reports = [r for outcome in ("passed", "failed") for r in terminalreporter.stats.get(outcome, ())]
+    noted = [pair for r in reports if r.when == "call" for pair in r.user_properties]
+    found = [value for name, value in noted if name == "bad input"]
+    if not found:
+        return
+    clear, silent = found.count("clear"), found.count("silent")
+    text = f"bad inputs: {len(found)} tried, {clear} clear errors, {silent} silent"
+    if unclear := len(found) - clear - silent:
+        text += f", {unclear} unclear"
+    if later := sum(value for name, value in noted if name == "not yet"):
+        text += f"; {later} of 138 kinds not applicable yet"
+    terminalreporter.write_line(text)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from paimon_core.alter.changes import Place
-from paimon_core.errors import InvalidRequest
+from paimon_core.errors import InvalidRequest, listed
 from paimon_core.schema import DataField
 from paimon_core.types import Child, DataType, TypeRoot
 
@@ -75,9 +75,7 @@ def position(members: Sequence[Member], name: str) -> int:
 def missing(path: Sequence[str], members: Sequence[Member]) -> InvalidRequest:
     """Return the error for a path whose last name is none of ``members``."""
     whole = ".".join(path)
-    return InvalidRequest(
-        f"there is no column {whole!r}; there are {', '.join(m.name for m in members)}"[:400], column=whole
-    )
+    return InvalidRequest(f"there is no column {whole!r}; there are {listed([m.name for m in members])}", column=whole)
 
 
 def inserted(members: Sequence[Member], new: Member, place: Place, default: int | None = None) -> list[Member]:

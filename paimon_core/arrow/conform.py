@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from paimon_core.arrow.forms import labelled_column, loose, plain_form
-from paimon_core.errors import SchemaMismatch
+from paimon_core.errors import SchemaMismatch, listed
 from paimon_core.schema import DataField
 from paimon_core.types import (
     BINARY_ROOTS,
@@ -44,7 +44,7 @@ def conform(data: pa.Table | pa.RecordBatch, fields: Sequence[DataField], *, fir
     for name in table.column_names:
         if name not in known:
             raise SchemaMismatch(
-                f"the table has no column {name!r}; the columns are {', '.join(sorted(known))}", column=name
+                f"the table has no column {name!r}; the columns are {listed(sorted(known))}", column=name
             )
         if table.column_names.count(name) > 1:
             raise SchemaMismatch(f"column {name!r} appears twice in the data", column=name)
@@ -81,7 +81,7 @@ def _located(column: pa.ChunkedArray, field: DataField, first_row: int) -> pa.Ch
 def _shown(value: pa.Scalar) -> str:
     try:
         return f"{value!s:.120}"
-    except ValueError:  # a text that is not valid, or nanoseconds in a nested value
+    except (ValueError, OverflowError):  # a text that is not valid, nanoseconds in a nested value, a year beyond 9999
         return f"a value of the type {value.type}"
 
 

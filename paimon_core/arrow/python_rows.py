@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from paimon_core.errors import SchemaMismatch
+from paimon_core.errors import SchemaMismatch, listed
 from paimon_core.schema import DataField
 from paimon_core.types import (
     BINARY_ROOTS,
@@ -54,6 +54,8 @@ def table_of_rows(rows: Sequence[Mapping[str, Any]], fields: Sequence[DataField]
     kinds = {f.name: f.type for f in fields}
     columns = {}
     for name in dict.fromkeys(name for row in rows for name in row):
+        if not isinstance(name, str):
+            raise SchemaMismatch(f"a key of a row is {name!r:.80}, not the name of a column", column=str(name))
         values = [row.get(name) for row in rows]
         if name in kinds:
             columns[name] = _column(values, kinds[name], str(name), range(first_row, first_row + len(rows)))
@@ -179,13 +181,13 @@ def _members(value: Any, names: Sequence[str]) -> Sequence[Any]:
     if isinstance(value, Mapping):
         for name in value:
             if name not in names:
-                raise ValueError(f"has a member {name!r:.60}; the members are {', '.join(names)}")
+                raise ValueError(f"has a member {name!r:.60}; the members are {listed(names)}")
         return [value.get(name) for name in names]
     if isinstance(value, tuple) and len(value) == len(names):
         return value
     if all(hasattr(value, name) for name in names) and not isinstance(value, tuple):  # a VariantVal of Spark
         return [getattr(value, name) for name in names]
-    raise ValueError(f"is not a dict or a tuple of {', '.join(names)}")
+    raise ValueError(f"is not a dict or a tuple of {listed(names)}")
 
 
 # -- other values ------------------------------------------------------------------------------------------------------

@@ -61,6 +61,15 @@ def is_same_definition(one: TableSchema, other: TableSchema) -> bool:
 
 
 def _arrow_schema(schema: Any) -> pa.Schema:
+    try:
+        return _converted(schema)
+    except UnicodeEncodeError as error:
+        raise InvalidRequest(
+            f"a column name or comment contains {error.object!r:.80}, not valid Unicode text"
+        ) from None
+
+
+def _converted(schema: Any) -> pa.Schema:
     if isinstance(schema, pa.Schema):
         return schema
     if isinstance(schema, str):

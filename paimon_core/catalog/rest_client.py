@@ -91,16 +91,17 @@ class RestClient:
                 pause = pauses.pop(0)
                 self.sleep(min(float(error.facts.get("after", pause)), LONGEST_PAUSE))
 
-    def pages(self, member: str, *parts: str) -> list[Any]:
-        """Return all items of a list, requested page by page."""
-        items: list[Any] = []
+    def pages(self, member: str, *parts: str) -> list[str]:
+        """Return all items of a list of names, requested page by page; raises StorageError for an answer without it."""
+        items: list[str] = []
         seen: set[str] = set()
         query: dict[str, str] = {}
         while True:
             page = self.get(*parts, query=query)
-            found = page.get(member) or []
+            found, token = page.get(member) or [], page.get("nextPageToken")
+            if not isinstance(found, list) or not all(isinstance(one, str) for one in (*found, token or "")):
+                raise StorageError(f"{self.uri}: the answer to a request for {member} is not a page of names")
             items.extend(found)
-            token = page.get("nextPageToken")
             if not token or not found or token in seen:
                 return items
             seen.add(token)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from paimon_core.catalog.identifier import Identifier
-from paimon_core.errors import CorruptTable, DatabaseNotFound, InvalidRequest, TableNotFound
+from paimon_core.errors import CorruptTable, DatabaseNotFound, InvalidRequest, TableNotFound, listed
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.stores.branch_store import BranchStore
 from paimon_core.metadata.stores.manifest_store import ManifestCache
@@ -83,7 +83,7 @@ def has_schema(storage: Storage, root: str) -> bool:
 
 def no_database(name: str, place: str, known: Iterable[str]) -> DatabaseNotFound:
     """Return the error for a missing database; it lists the existing ones."""
-    return DatabaseNotFound(f"no database {name} in {place} (databases: {', '.join(known) or 'none'})", database=name)
+    return DatabaseNotFound(f"no database {name} in {place} (databases: {listed(known) or 'none'})", database=name)
 
 
 def not_empty(name: str, tables: Sequence[str]) -> InvalidRequest:
@@ -96,4 +96,4 @@ def not_empty(name: str, tables: Sequence[str]) -> InvalidRequest:
 
 def no_table(name: Identifier, place: str, known: Iterable[str]) -> TableNotFound:
     """Return the error for a missing table; it lists the existing ones."""
-    return TableNotFound(f"no table {name} in {place} (tables: {', '.join(known) or 'none'})", table=str(name))
+    return TableNotFound(f"no table {name} in {place} (tables: {listed(known) or 'none'})", table=str(name))

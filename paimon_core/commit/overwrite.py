@@ -16,10 +16,14 @@ class Overwrite:
     """The partitions that a commit replaces, with all files that they contain when it is committed.
 
     With ``matches`` (static): every partition for which it is true. Without (dynamic): the partitions of the new files;
-    without new files, nothing is replaced.
+    without new files, nothing is replaced. Raises InvalidRequest for a ``matches`` that cannot be called.
     """
 
     matches: Matches | None = None
+
+    def __post_init__(self) -> None:
+        if self.matches is not None and not callable(self.matches):
+            raise InvalidRequest(f"matches must be a function of a partition, not {self.matches!r:.60}")
 
     def target(self, added: Iterable[bytes], name: Callable[[bytes], str] = bytes.hex) -> Matches:
         """Return the test of the partitions to replace.

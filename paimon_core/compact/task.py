@@ -7,6 +7,7 @@ from typing import Any
 
 from paimon_core.lsm.compaction.universal import CompactionUnit
 from paimon_core.metadata.data_file import DataFile, bytes_from_plain, bytes_to_plain, from_plain, to_plain
+from paimon_core.metadata.member_types import checked
 from paimon_core.metadata.versioned_json import pack, unpacked
 
 TASK_VERSION = 2
@@ -73,8 +74,9 @@ class CompactionTask:
             place = (bytes_from_plain(value["partition"]), int(value["bucket"]), int(value["total_buckets"]))
             if "groups" in value:
                 groups = tuple(tuple(map(from_plain, group)) for group in value["groups"])
-                return CompactionTask(*place, AppendUnit(groups), value["of_full_table"])
+                return checked(CompactionTask(*place, checked(AppendUnit(groups)), value["of_full_table"]))
             unit = value["unit"]
             files = tuple(map(from_plain, unit.pop("files")))
             higher = tuple(map(from_plain, value["higher"]))
-            return CompactionTask(*place, CompactionUnit(files=files, **unit), value["of_full_table"], higher)
+            merged = checked(CompactionUnit(files=files, **unit))
+            return checked(CompactionTask(*place, merged, value["of_full_table"], higher))

@@ -23,7 +23,7 @@ def default_value(column: str, kind: DataType, text: str) -> pa.Scalar:
         )
     try:
         value = cast(pa.array([plain]), STRING, kind)[0]
-    except pa.ArrowInvalid as error:
+    except (pa.ArrowInvalid, UnicodeEncodeError) as error:
         raise InvalidRequest(
             f"column {column!r}: the default {text!r:.60} is no value of type {kind}: {error}",
             column=column,

@@ -34,6 +34,7 @@ from paimon_core.errors import (
 from paimon_core.group.record import GroupVersion, Intent, Mode, Part
 from paimon_core.group.store import GroupStore
 from paimon_core.group.table_commit import commit_part, is_part_committed, user_of
+from paimon_core.limits import TEXT_BYTES, check_limit
 from paimon_core.metadata import clock
 from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.metadata.context import TableContext
@@ -41,6 +42,7 @@ from paimon_core.metadata.latest_snapshot import read_latest
 from paimon_core.metadata.manifest import ManifestEntry
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.storage.fsspec_storage import confined
+from paimon_core.storage.paths import identifier
 from paimon_core.storage.storage import Storage
 from paimon_core.table.argument_checks import at_least_one, whole
 from paimon_core.table.commit_request import CommitRequest
@@ -67,10 +69,13 @@ class Tables(Protocol):
 
 @dataclass(frozen=True)
 class Group:
-    """One group of tables of a catalog, identified by its name."""
+    """One group of tables of a catalog, identified by its name; raises InvalidRequest for an invalid name."""
 
     catalog: Tables
     name: str
+
+    def __post_init__(self) -> None:
+        identifier(self.name, "group")
 
     @property
     def store(self) -> GroupStore:
@@ -140,6 +145,7 @@ class Group:
             raise InvalidRequest(f"publish needs a mapping of messages by table, not {parts!r:.60}", group=self.name)
         if token is not None and not (isinstance(token, str) and token):
             raise InvalidRequest(f"token must be a non-empty text, not {token!r:.60}", group=self.name)
+        check_limit("the token", len((token or "").encode(errors="surrogatepass")), TEXT_BYTES, "bytes")
         for name in modes.keys() - parts.keys():
             raise InvalidRequest(f"overwrite names table {name}, for which there are no messages", table=name)
         checked = {name: self._part(name, parts[name], modes.get(name, Mode.APPEND)) for name in sorted(parts)}

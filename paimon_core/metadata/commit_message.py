@@ -8,6 +8,7 @@ from typing import Any
 
 from paimon_core.metadata.data_file import DataFile, bytes_from_plain, bytes_to_plain, from_plain, to_plain
 from paimon_core.metadata.manifest import ManifestEntry
+from paimon_core.metadata.member_types import checked
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.metadata.versioned_json import pack, unpacked
 
@@ -66,9 +67,8 @@ class CommitMessage:
             files: dict[str, Any] = {k: tuple(map(from_plain, value.pop(k, ()))) for k in _FILE_MEMBERS}
             after = value.pop("numbered_after", None)
             position = None if after is None else (int(after[0]), str(after[1]))
-            return CommitMessage(
-                partition=bytes_from_plain(value.pop("partition")), numbered_after=position, **value, **files
-            )
+            partition = bytes_from_plain(value.pop("partition"))
+            return checked(CommitMessage(partition=partition, numbered_after=position, **value, **files))
 
 
 def deletions(entries: Iterable[ManifestEntry]) -> list[CommitMessage]:

@@ -9,6 +9,7 @@ from enum import IntEnum
 from typing import Any
 
 from paimon_core.metadata.column_stats import EMPTY_ROW, EMPTY_STATS, ColumnStats
+from paimon_core.metadata.member_types import checked
 
 
 class FileSource(IntEnum):
@@ -59,7 +60,7 @@ def bytes_to_plain(value: bytes) -> dict[str, str]:
 
 def bytes_from_plain(value: Any) -> bytes:
     """Return the bytes that ``bytes_to_plain`` encoded; raises ValueError for any other value."""
-    if not isinstance(value, Mapping) or value.keys() != {"b"}:
+    if not isinstance(value, Mapping) or value.keys() != {"b"} or not isinstance(value["b"], str):
         raise ValueError(f"{value!r:.80} is not bytes")
     return base64.b64decode(value["b"], validate=True)
 
@@ -76,7 +77,7 @@ def from_plain(value: Any) -> DataFile:
     out = {k: _revive(v) for k, v in value.items()}
     if out["file_source"] is not None:
         out["file_source"] = FileSource(out["file_source"])
-    return DataFile(**out)
+    return checked(DataFile(**out))
 
 
 def _plain(value: Any) -> Any:
@@ -91,5 +92,5 @@ def _revive(value: Any) -> Any:
     if isinstance(value, Mapping) and value.keys() == {"b"}:
         return bytes_from_plain(value)
     if isinstance(value, Mapping):
-        return ColumnStats(**{k: _revive(v) for k, v in value.items()})
+        return checked(ColumnStats(**{k: _revive(v) for k, v in value.items()}))
     return tuple(value) if isinstance(value, list) else value

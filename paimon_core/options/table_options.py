@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from paimon_core.errors import InvalidOption, UnsupportedFeature
+from paimon_core.errors import InvalidOption, UnsupportedFeature, names_a_secret
 from paimon_core.options.field_options import FieldOptions, SequenceGroup, parse_field_option
 from paimon_core.options.names import Use, current_names
 from paimon_core.options.option import Option, Stops, Support
@@ -238,6 +238,13 @@ def _check_new_name(key: str, options: Mapping[str, str]) -> None:
         return
     if not key.strip():
         raise InvalidOption(f"option {key!r} = {text!r:.80}: its name is blank", option=key, value=text)
+    if names_a_secret(key):
+        raise InvalidOption(
+            f"option {key!r} would be stored in the table, where every reader sees it: "
+            "secrets are options of the catalog or of the storage",
+            option=key,
+            value=text,
+        )
     meant = resembled(key, KNOWN)
     if meant is not None and key.startswith(FIELD_PREFIX):
         meant = meant.replace("*", key.split(".")[1])

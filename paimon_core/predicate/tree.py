@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
-from paimon_core.errors import InvalidRequest, SchemaMismatch
+from paimon_core.errors import InvalidRequest, SchemaMismatch, listed
 from paimon_core.limits import FILTER_COMPARISONS, FILTER_DEPTH, check_limit
 from paimon_core.predicate.bound import BoundAnd, BoundOr, BoundPredicate, Op, bind_test
 from paimon_core.predicate.literal import Literal, literal_from_json, literal_to_json, plain_literal
@@ -103,7 +103,7 @@ class Comparison(Predicate):
         field = fields.get(self.column)
         if field is None:
             raise SchemaMismatch(
-                f"the filter names column {self.column!r}; the columns are {', '.join(fields)}", column=self.column
+                f"the filter names column {self.column!r}; the columns are {listed(fields)}", column=self.column
             )
         return bind_test(self.op, field, self.values)
 

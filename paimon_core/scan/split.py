@@ -15,6 +15,7 @@ from paimon_core.lsm.key_order import KeyOrder
 from paimon_core.lsm.sections import intervals
 from paimon_core.lsm.sorted_run import SortedRun
 from paimon_core.metadata.data_file import DataFile, bytes_from_plain, bytes_to_plain, from_plain, to_plain
+from paimon_core.metadata.member_types import checked
 from paimon_core.metadata.versioned_json import pack, unpacked
 
 SPLIT_VERSION = 1
@@ -80,7 +81,8 @@ class Split:
         with unpacked(data, "split", SPLIT_VERSION) as value:
             files = tuple(map(from_plain, value.pop("files")))
             layout = tuple(tuple(tuple(run) for run in section) for section in value.pop("layout"))
-            split = Split(partition=bytes_from_plain(value.pop("partition")), files=files, layout=layout, **value)
+            partition = bytes_from_plain(value.pop("partition"))
+            split = checked(Split(partition=partition, files=files, layout=layout, **value))
             positions = sorted(at for section in layout for run in section for at in run)
         if positions != ([] if split.raw else list(range(len(files)))) or not all(all(s) for s in layout):
             raise InvalidRequest(f"not a split: its layout {layout!r:.80} does not contain each of its files once")

@@ -11,13 +11,10 @@ import uuid
 from dataclasses import dataclass, field
 
 from paimon_core.errors import CorruptTable, InvalidRequest
+from paimon_core.limits import COMPONENT_BYTES, NAME_BYTES, PARTITION_PATH_BYTES, check_limit
 
 DATABASE_SUFFIX = ".db"
 POSTPONE_BUCKET = -2
-LONGEST_COMPONENT = 255
-"""The most bytes that file systems allow in one path component."""
-LONGEST_NAME = 200
-"""The most bytes of a name; prefixes and suffixes are added to it in paths."""
 _NAME = re.compile(r"[^/\\\x00-\x1f]+")
 _ESCAPED = re.compile(r'[\x00-\x1f\x7f"#%\'*/:=?\\{}\[\]^]')
 
@@ -43,8 +40,8 @@ def identifier(name: str, what: str) -> str:
             "dot (tags and branches: at the start)",
             name=name,
         )
-    if len(name.encode()) > LONGEST_NAME:
-        raise InvalidRequest(f"{what} name {name!r:.40} has {len(name.encode())} bytes, the limit is {LONGEST_NAME}")
+    if len(name.encode()) > NAME_BYTES:
+        raise InvalidRequest(f"{what} name {name!r:.40} has {len(name.encode())} bytes, the limit is {NAME_BYTES}")
     return name
 
 
@@ -54,15 +51,20 @@ def escape(value: str) -> str:
 
 
 def partition_path(keys: tuple[str, ...], values: tuple[str, ...]) -> str:
-    """Return ``k1=v1/k2=v2`` for values that are already formatted; "" without partition keys."""
+    """Return ``k1=v1/k2=v2`` for values that are already formatted; "" without partition keys.
+
+    Raises InvalidRequest for names that are too long for file systems.
+    """
     parts = [f"{escape(k)}={escape(v)}" for k, v in zip(keys, values, strict=True)]
     for part in parts:
-        if len(part.encode()) > LONGEST_COMPONENT:
+        if len(part.encode()) > COMPONENT_BYTES:
             raise InvalidRequest(
                 f"partition {part!r:.60} has a directory name of {len(part.encode())} bytes, "
-                f"the limit is {LONGEST_COMPONENT}"
+                f"the limit is {COMPONENT_BYTES}"
             )
-    return "/".join(parts)
+    path = "/".join(parts)
+    check_limit(f"the path of partition {path!r:.60}", len(path.encode()), PARTITION_PATH_BYTES, "bytes")
+    return path
 
 
 def bucket_directory(bucket: int) -> str:

@@ -12,7 +12,7 @@ import os
 import stat
 from dataclasses import dataclass, field
 
-from paimon_core.errors import CorruptTable
+from paimon_core.errors import CorruptTable, StorageError
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +41,8 @@ class Bounds:
             mode = os.lstat(directory).st_mode
         except (FileNotFoundError, NotADirectoryError):
             return
+        except OSError as error:  # a name that is too long, a directory that must not be read
+            raise StorageError(f"cannot check {directory}: {error!r}", path=directory) from error
         if stat.S_ISLNK(mode):
             raise link_error(directory)
 

@@ -17,14 +17,12 @@ from paimon_core.commit.read_set import Reads
 from paimon_core.commit.snapshot_chain import in_chain
 from paimon_core.commit.snapshot_history import newest_first
 from paimon_core.errors import CommitConflict, InvalidRequest, TableNotFound
-from paimon_core.limits import PROPERTIES_BYTES, check_limit
+from paimon_core.limits import PROPERTIES_BYTES, USER_BYTES, check_limit
 from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.snapshot import BASE, BATCH_IDENTIFIER, Snapshot
 from paimon_core.metadata.table_identity import check_same_table
 
-LONGEST_USER = 200
-"""The longest commit user in bytes; Paimon uses the user as a part of file names."""
 _NOT_IN_A_USER = re.compile(r"[/\\\x00-\x1f\x7f]")
 
 
@@ -194,9 +192,9 @@ def _check_user(user: object) -> None:
             f"{user!r:.80} has one at position {found.start()}",
             user=user,
         )
-    if len(user.encode()) > LONGEST_USER:
+    if len(user.encode()) > USER_BYTES:
         raise InvalidRequest(
-            f"commit user {user!r:.40} is {len(user.encode())} bytes long, {LONGEST_USER} is the most", user=user
+            f"commit user {user!r:.40} is {len(user.encode())} bytes long, {USER_BYTES} is the most", user=user
         )
 
 

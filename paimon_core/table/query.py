@@ -88,6 +88,8 @@ class Scan:
 
         Raises SnapshotNotFound when the split's snapshot has expired and a file is missing, CorruptTable.
         """
+        if not isinstance(split, Split):
+            raise InvalidRequest(f"read takes a split of this scan, not {split!r:.60}")
         schema = self.schema
         tables = read_split(self.context, split, self.columns, self.where)
         return pa.RecordBatchReader.from_batches(schema, (b for t in tables for b in _typed(t, schema).to_batches()))

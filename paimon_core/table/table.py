@@ -16,6 +16,7 @@ from paimon_core.alter.changes import SchemaChange
 from paimon_core.alter.text import parse_changes
 from paimon_core.compact.compactor import run_task, run_tasks
 from paimon_core.compact.task import CompactionTask
+from paimon_core.errors import InvalidRequest
 from paimon_core.maintain.expiry.configured import expire_retained
 from paimon_core.maintain.expiry.snapshots import ExpireReport
 from paimon_core.maintain.rollback.rollback import rollback
@@ -78,6 +79,8 @@ class Table(TableWrites):
 
     def run_compaction(self, task: CompactionTask) -> CommitMessage:
         """Run one planned compaction, in this process or another one, and return the message to commit."""
+        if not isinstance(task, CompactionTask):
+            raise InvalidRequest(f"run_compaction takes a task of plan_compaction, not {task!r:.60}")
         return run_task(same_table(self.context), task)
 
     def compact(

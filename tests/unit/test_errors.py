@@ -22,6 +22,37 @@ def test_errors_travel_between_processes(cls):
     assert back.facts == {"table": "a.b", "snapshot": 3}
 
 
+@pytest.mark.parametrize(
+    ("message", "shown"),
+    [
+        ("two\n  lines\r\n", "two lines"),
+        ("a\x1b[0m\u202eb\ud800", r"a\x1b[0m\u202eb\ud800"),
+        ("v = " + "x" * 121 + " is long", "v = " + "x" * 80 + "... is long"),
+        ("/" + "d" * 255 + "/" + "e" * 256, "/" + "d" * 255 + "/" + "e" * 80 + "..."),
+    ],
+)
+def test_a_message_is_one_line_without_long_values(message, shown):
+    assert str(errors.InvalidRequest(message)) == shown
+
+
+def test_the_middle_of_a_long_message_is_left_out():
+    text = str(errors.StorageError(" ".join(map(str, range(1000)))))
+    assert len(text) == errors.LONGEST_MESSAGE
+    assert text.startswith("0 1 2")
+    assert text.endswith("998 999")
+
+
+def test_the_value_of_a_secret_option_is_hidden():
+    error = errors.InvalidOption("option s3.secret-key = 'abc' is not known", option="s3.secret-key", value="abc")
+    assert str(error) == "option s3.secret-key = '***' is not known"
+    assert "abc" not in repr(pickle.loads(pickle.dumps(error)).facts)  # noqa: S301
+
+
+def test_long_lists_of_names_are_cut():
+    assert errors.listed(["a", "b"]) == "a, b"
+    assert errors.listed(map(str, range(21))) == ", ".join(map(str, range(20))) + ", ... (21 in all)"
+
+
 def test_kinds_are_stable_words():
     assert errors.CommitStateUnknown("x").kind == "commit-state-unknown"
     assert errors.InvalidOption("x").kind == "invalid-option"

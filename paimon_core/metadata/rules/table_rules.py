@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from paimon_core.errors import InvalidRequest, UnsupportedFeature
+from paimon_core.limits import FILE_PREFIX_BYTES, check_limit
 from paimon_core.metadata.automatic_tag_names import check_tag_options
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.partition_time import check_partition_expiry
@@ -10,6 +11,7 @@ from paimon_core.metadata.rules.engine_rules import check_engine_options
 from paimon_core.metadata.rules.producer_rules import check_producer_options
 from paimon_core.metadata.time_field import check_record_expiry
 from paimon_core.options.scan_position import scan_position
+from paimon_core.storage.paths import partition_path
 from paimon_core.types import BINARY_ROOTS, NESTED_ROOTS, STRING_ROOTS
 
 
@@ -19,6 +21,7 @@ def check_table(context: TableContext) -> None:
     _check_partitions(context)
     _check_order(context)
     _check_bounds(context)
+    _check_file_names(context)
     _check_use(context)
     check_engine_options(context)
     check_producer_options(context)
@@ -64,6 +67,8 @@ def _check_buckets(context: TableContext) -> None:
 def _check_partitions(context: TableContext) -> None:
     """Check that partition values have directory names, and that each primary key belongs to one partition."""
     schema = context.schema
+    # Every value has a directory name, at least the one of null.
+    partition_path(schema.partition_keys, (context.options["partition.default-name"],) * len(schema.partition_keys))
     for field in schema.partition_fields:
         if field.type.root in BINARY_ROOTS and context.options["partition.legacy-name"]:
             raise UnsupportedFeature(
@@ -103,6 +108,20 @@ def _check_order(context: TableContext) -> None:
             f"option rowkind.field names {kind!r}, which is {schema.by_name[kind].type} and not text",
             option="rowkind.field",
         )
+
+
+def _check_file_names(context: TableContext) -> None:
+    """Check that the options for names of files and tags leave room for the rest of a file name."""
+    options = context.options
+    for option in ("data-file.prefix", "changelog-file.prefix"):
+        if option in options.values:
+            check_limit(f"option {option}", len(options.values[option].encode()), FILE_PREFIX_BYTES, "bytes")
+    name = options["tag.batch.customized-name"]
+    if name is not None:
+        try:
+            context.paths.tag(name)
+        except InvalidRequest as error:
+            raise InvalidRequest(f"option tag.batch.customized-name: {error}", **error.facts) from None
 
 
 def _check_bounds(context: TableContext) -> None:

@@ -6,7 +6,7 @@ import json
 import time
 from dataclasses import dataclass
 
-from paimon_core.errors import CorruptTable, InvalidRequest, NotFound
+from paimon_core.errors import CorruptTable, InvalidRequest, NotFound, listed
 from paimon_core.storage.paths import TablePaths
 from paimon_core.storage.storage import FileInfo, Storage
 
@@ -82,7 +82,7 @@ class ConsumerStore:
         raise AssertionError
 
     def _not_found(self, name: str) -> NotFound:
-        known = ", ".join(e.name.removeprefix(_PREFIX) for e in self.files()) or "none"
+        known = listed([e.name.removeprefix(_PREFIX) for e in self.files()]) or "none"
         return NotFound(f"no consumer {name!r:.80} in {self.paths.root} (consumers: {known:.200})", consumer=name)
 
 

@@ -62,31 +62,6 @@ def test_the_error_for_a_wrong_name_lists_the_existing_names(catalog):
         catalog.table("db...")
 
 
-@pytest.mark.parametrize(
-    ("arguments", "word"),
-    [
-        ({"primary_key": ["k"]}, "bucket"),
-        ({"options": {"bucket": "2"}}, "bucket-key"),
-        ({"options": {"bucket-key": "k"}}, "bucket-key"),
-        ({"options": {"bucket": "2", "bucket-key": "z"}}, "'z'"),
-        ({"primary_key": ["k"], "options": {"bucket": "2", "bucket-key": "v"}}, "bucket-key"),
-        ({"options": {"sequence.field": "v"}}, "primary key"),
-        ({"primary_key": ["k"], "options": {"bucket": "1", "sequence.field": "z"}}, "'z'"),
-        ({"primary_key": ["k"], "options": {"bucket": "1", "rowkind.field": "z"}}, "'z'"),
-        ({"options": {"fields.z.stats-mode": "none"}}, "'z'"),
-        ({"options": {"merge-engine": "aggregation"}}, "merge-engine"),
-        ({"options": {"snapshot.mystery": "1"}}, "mystery"),
-        ({"options": {"bucket": None}}, "text"),
-        ({"primary_key": "k"}, "list"),
-    ],
-)
-def test_definitions_that_are_refused(catalog, arguments, word):
-    catalog.create_database("db")
-    with pytest.raises(paimon.InvalidRequest, match=word):
-        catalog.create_table("db.t", SCHEMA, **arguments)
-    assert catalog.list_tables("db") == []
-
-
 def test_columns_that_a_file_format_does_not_support(catalog):
     catalog.create_database("db")
     schema = pa.schema([("k", pa.int32()), ("t", pa.timestamp("ns"))])

@@ -202,25 +202,6 @@ def test_rowkind_field_and_ignore_delete(catalog):
     assert content(kept) == [("a", 1, 1.0)]
 
 
-@pytest.mark.parametrize(
-    ("arguments", "word"),
-    [
-        ({"columns": ["x"]}, "'x'"),
-        ({"columns": []}, "at least one"),
-        ({"columns": "k"}, "list"),
-        ({"columns": ["k", "k"]}, "twice"),
-        ({"limit": -1}, "-1"),
-        ({"limit": "3"}, "'3'"),
-        ({"where": "k = 1"}, "predicate"),
-        ({"where": col("x") == 1}, "'x'"),
-        ({"where": col("k") == "one"}, "'k'"),
-    ],
-)
-def test_scans_that_are_refused(keyed, arguments, word):
-    with pytest.raises(paimon.InvalidRequest, match=word):
-        keyed.scan(**arguments)
-
-
 def test_maintenance_arguments(keyed):
     keyed.write(rows(("a", 1, 1.0)))
     for name in ("keep_last", "keep_max", "limit"):
@@ -461,34 +442,6 @@ def test_keys_that_are_nan_are_one_key(catalog):
         for pattern in patterns:
             table.write(pa.table({"k": np.array([pattern])}))
         assert table.scan().count() == 1
-
-
-@pytest.mark.parametrize(
-    "call",
-    [
-        lambda t: t.write(rows(("x" * 300, 1, 1.0))),
-        lambda t: t.write(rows(("a", 1, 1.0)), user="\ud800"),
-        lambda t: t.write(rows(("a", 1, 1.0)), properties={"a": "\ud800"}),
-        lambda t: t.at(tag=5),
-        lambda t: t.tags.create(None),
-        lambda t: t.tags.create("x" * 300),
-        lambda t: t.tags.delete(5),
-        lambda t: t.at(time=datetime.datetime.min),
-        lambda t: t.scan(where=deep()),
-    ],
-)
-def test_odd_arguments_are_refused_with_a_message(keyed, call):
-    with pytest.raises(paimon.InvalidRequest):
-        call(keyed)
-    assert keyed.latest_snapshot() is None
-    assert data_files(keyed) == []
-
-
-def deep():
-    predicate = col("k") == 0
-    for n in range(2000):
-        predicate = (predicate | (col("k") == n)) & (col("k") >= 0)
-    return predicate
 
 
 def test_a_limit_beyond_all_rows(keyed):

@@ -145,12 +145,6 @@ def test_a_missing_snapshot_is_named_with_the_existing_range(table, snapshot):
         table.at(snapshot=snapshot)
 
 
-@pytest.mark.parametrize("argument", [{"time": "not-a-date"}, {"snapshot": "1"}, {"snapshot": True}, {"version": 1.5}])
-def test_odd_positions_are_refused(table, argument):
-    with pytest.raises(paimon.InvalidRequest, match=next(iter(argument))):
-        table.at(**argument)
-
-
 # -- rollback
 
 

@@ -109,32 +109,6 @@ def test_a_file_is_kept_while_a_tag_or_snapshot_of_any_branch_uses_it():
     assert data_files(context) >= {a, c, d}  # an orphan now
 
 
-@pytest.mark.parametrize(
-    ("name", "why"),
-    [
-        ("main", "must not be"),
-        ("Main", "by case only"),
-        ("12", "digits only"),
-        ("a.b", "a dot"),
-        (" ", "not blank"),
-        ("", "not blank"),
-        ("../../evilb", "'/'"),
-        ("a/b", "'/'"),
-        ("x$y", r"'\$'"),
-        ("DEV", "differs from branch 'dev' by case only"),
-        ("x" * 201, "has 201 bytes"),
-    ],
-)
-def test_invalid_branch_names_are_refused(name, why):
-    context = tagged()
-    create_branch(context, "dev")
-    with pytest.raises(InvalidRequest, match=why):
-        create_branch(context, name, "t")
-    with pytest.raises(InvalidRequest, match=why):
-        rename_branch(context, "dev", name)
-    assert context.branches.names() == ["dev"]
-
-
 def test_missing_tags_and_branches_and_existing_branches_are_errors():
     context = tagged()
     with pytest.raises(TagNotFound):

@@ -1,0 +1,405 @@
+"""Bad requests: scans, filters, positions in time, maintenance, and values that other processes send."""
+
+from __future__ import annotations
+
+import datetime
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from decimal import Decimal
+from functools import reduce
+from typing import Any
+
+import paimon_core as paimon
+from paimon_core.commit.overwrite import Overwrite
+from paimon_core.compact.task import CompactionTask
+from paimon_core.errors import (
+    CommitConflict,
+    InvalidRequest,
+    NotFound,
+    SchemaMismatch,
+    SnapshotNotFound,
+    TableNotFound,
+    TagNotFound,
+    UnsupportedFeature,
+)
+from paimon_core.limits import FILTER_COMPARISONS, FILTER_DEPTH
+from paimon_core.maintain.planning.plan import Plan
+from paimon_core.metadata.commit_message import CommitMessage
+from paimon_core.predicate import col, from_json
+from paimon_core.scan.split import Split
+from tests.bad_inputs.case import Case, Cases, Lake, case
+from tests.support.broken_tables import some_rows
+
+
+def scanned(error: type[Exception], *says: str, table: str = "keyed", **arguments: Any) -> Case:
+    return case(lambda lake: lake.table(table).scan(**arguments).to_arrow(), error, *says)
+
+
+def filtered(
+    where: Callable[[], Any], *says: str, error: type[Exception] = SchemaMismatch, table: str = "wide"
+) -> Case:
+    return case(lambda lake: lake.table(table).scan(where=where()).to_arrow(), error, *says)
+
+
+def at(error: type[Exception], *says: str, **arguments: Any) -> Case:
+    return case(lambda lake: lake.table("keyed").at(**arguments), error, *says)
+
+
+def nested(levels: int) -> Any:
+    joins = (lambda a, b: a & b, lambda a, b: a | b)
+    return reduce(lambda made, n: joins[n % 2](made, col("i32") == n), range(levels), col("i32") == 0)
+
+
+SCANS: dict[str, Case] = {
+    "an unknown column": scanned(SchemaMismatch, "no column 'zz'", "k, v", columns=["zz"]),
+    "a nested column": scanned(SchemaMismatch, "no column 'r.x'", table="wide", columns=["r.x"]),
+    "a column twice": scanned(InvalidRequest, "'k' twice", columns=["k", "k"]),
+    "no columns": scanned(InvalidRequest, "at least one column", columns=[]),
+    "columns that are text": scanned(InvalidRequest, "list of names", "'k'", columns="k"),
+    "columns that are numbers": scanned(InvalidRequest, "list of names", columns=[1]),
+    "a column of 1 MB": scanned(SchemaMismatch, "no column", columns=["z" * 1_000_000]),
+    "a negative limit": scanned(InvalidRequest, "limit", "-1", limit=-1),
+    "a limit that is text": scanned(InvalidRequest, "limit", "'1'", limit="1"),
+    "a limit that is a fraction": scanned(InvalidRequest, "limit", "1.5", limit=1.5),
+    "a limit that is a bool": scanned(InvalidRequest, "limit", "True", limit=True),
+    "a negative limit of 10,000 digits": scanned(InvalidRequest, "limit", limit=-(10**4000)),
+    "a filter that is text": scanned(InvalidRequest, "where", "predicate", where="k = 1; DROP TABLE t"),
+    "a filter that is code": scanned(InvalidRequest, "where", where="__import__('os').system('x')"),
+    "a filter that is a bool": scanned(InvalidRequest, "where", where=True),
+    "a filter on an unknown column": filtered(lambda: col("zz") == 1, "'zz'", "columns are"),
+    "a number compared with a text": filtered(lambda: col("i32") == "x", "'i32'", "INT", "'x'"),
+    "a number compared with a bool": filtered(lambda: col("i32") == True, "'i32'", "True"),  # noqa: E712
+    "a text compared with a number": filtered(lambda: col("s") == 7, "'s'", "STRING", "7"),
+    "a date compared with a word": filtered(lambda: col("day") > "soon", "'day'", "DATE", "soon"),
+    "a date compared with 30 February": filtered(lambda: col("day") > "2024-02-30", "'day'", "2024-02-30"),
+    "a decimal compared with NaN": filtered(lambda: col("dec") == Decimal("NaN"), "'dec'", "NaN"),
+    "a timestamp compared with a zoned time": filtered(
+        lambda: col("ts3") == datetime.datetime(2024, 1, 1, tzinfo=datetime.UTC), "'ts3'", "zone|UTC|00:00"
+    ),
+    "an ARRAY compared": filtered(lambda: col("arr") == [1], "'arr'|list", error=InvalidRequest),
+    "a column compared with a column": filtered(
+        lambda: col("i32") == col("i64"), "'i32'", "'i64'", error=InvalidRequest
+    ),
+    "a column compared with None": filtered(lambda: col("i32") == None, "'i32'|None|null", error=InvalidRequest),  # noqa: E711
+    "a list with None": filtered(lambda: col("i32").is_in([1, None]), "None|null", error=InvalidRequest),
+    "a list that is a text": filtered(lambda: col("s").is_in("abc"), "is_in|list", error=InvalidRequest),
+    "a prefix that is a number": filtered(lambda: col("s").startswith(7), "'s'", "7", error=InvalidRequest),
+    "a prefix of a number": filtered(lambda: col("i32").startswith("x"), "'i32'", "INT", error=InvalidRequest),
+    "a column name that is a number": filtered(lambda: col(7) == 1, "str", error=InvalidRequest),
+    "and between comparisons": filtered(
+        lambda: (col("i32") > 1) and (col("i32") < 9), "no truth value", error=InvalidRequest
+    ),
+    "a chained comparison": filtered(lambda: 1 < col("i32") < 9, "no truth value", error=InvalidRequest),
+    "a predicate joined with a bool": filtered(
+        lambda: (col("i32") > 1) & True, "join predicates", "bool", error=InvalidRequest
+    ),
+    "a literal of 1 MB": filtered(lambda: col("i32") == "x" * 1_000_000, "'i32'", "INT"),
+    "a literal of a surrogate": filtered(lambda: col("s") == "\ud800", "'?s'?", error=InvalidRequest),
+    "an object as a literal": filtered(lambda: col("i32") == object(), "object", error=InvalidRequest),
+    "100,000 comparisons": filtered(
+        lambda: reduce(lambda a, b: a | b, [col("i32") > n for n in range(FILTER_COMPARISONS + 1)]),
+        str(FILTER_COMPARISONS),
+        "comparisons",
+        error=InvalidRequest,
+    ),
+    "40 levels of a filter": filtered(
+        lambda: nested(FILTER_DEPTH + 5), str(FILTER_DEPTH), "levels", error=InvalidRequest
+    ),
+    "JSON that is no filter": case(
+        lambda lake: from_json({"op": "eval", "column": "k", "values": []}), InvalidRequest, "not a predicate"
+    ),
+    "JSON of a filter with more members": case(
+        lambda lake: from_json({"op": "==", "column": "k", "values": [1], "x": 1}), InvalidRequest, "not a predicate"
+    ),
+    "JSON of a deep filter": case(
+        lambda lake: from_json(reduce(lambda inner, _: {"op": "and", "parts": [inner]}, range(100_000), {"op": 1})),
+        InvalidRequest,
+        "nested too deeply|not a predicate",
+    ),
+}
+POSITIONS: dict[str, Case] = {
+    **{f"snapshot {n}": at(SnapshotNotFound, f"{n}", "snapshots 1 to 1", snapshot=n) for n in (2, 10**18, 0, -1)},
+    **{f"snapshot {n!r}": at(InvalidRequest, "snapshot", snapshot=n) for n in ("1", True, 1.0)},
+    "a time before the first snapshot": at(NotFound, "the earliest is of", time=0),
+    "a time that is a word": at(InvalidRequest, "time", "not-a-date", time="not-a-date"),
+    "a time that is a fraction": at(InvalidRequest, "time", "1.5", time=1.5),
+    "a watermark that is text": at(InvalidRequest, "watermark", watermark="now"),
+    "a watermark beyond all": at(SnapshotNotFound, "watermark", watermark=2**62),
+    "a version that is none": at(InvalidRequest, "'nosuch'", "not a tag", version="nosuch"),
+    "a version of a watermark": at(NotFound, "watermark at or after 9", version="watermark-9"),
+    "a version that is a path": at(InvalidRequest, r"\.\./x", version="../x"),
+    "a tag that is a number": at(InvalidRequest, "tag name 5", tag=5),
+    "a time before the calendar": at(InvalidRequest, "time 0001-01-01", time=datetime.datetime.min),
+    "a version that is a fraction": at(InvalidRequest, "version", "1.5", version=1.5),
+    "two positions": at(InvalidRequest, "exactly one", snapshot=1, tag="monday"),
+    "no position": at(InvalidRequest, "exactly one"),
+    "a write at a snapshot": case(
+        lambda lake: lake.table("keyed").at(snapshot=1).write(some_rows([1])), InvalidRequest, "pinned to snapshot 1"
+    ),
+    "an alteration at a snapshot": case(
+        lambda lake: lake.table("keyed").at(snapshot=1).alter("DROP COLUMN v"), InvalidRequest, "pinned", "alter"
+    ),
+    "changes after a missing snapshot": case(
+        lambda lake: lake.table("keyed").changes(after=77), paimon.PaimonError, "77"
+    ),
+    "changes of the wrong order": case(
+        lambda lake: lake.table("keyed").changes(after=1, until=0), paimon.PaimonError, "0|1"
+    ),
+    "changes after a word": case(lambda lake: lake.table("keyed").changes(after="x"), InvalidRequest, "after", "'x'"),
+    "a rollback to nothing": case(lambda lake: lake.table("keyed").rollback(), InvalidRequest, "exactly one"),
+    "a rollback to a missing snapshot": case(
+        lambda lake: lake.table("keyed").rollback(snapshot=9), SnapshotNotFound, "9"
+    ),
+    "a rollback to a missing tag": case(lambda lake: lake.table("keyed").rollback(tag="no"), TagNotFound, "'no'"),
+    "a rollback to a time before": case(
+        lambda lake: lake.table("keyed").rollback(time=1), SnapshotNotFound, "earliest"
+    ),
+    "a table that was dropped": case(lambda lake: lake.table("gone"), TableNotFound, "gone"),
+}
+MAINTENANCE: dict[str, Case] = {
+    "to keep 0 snapshots": case(
+        lambda lake: lake.table("keyed").expire_snapshots(keep_last=0), InvalidRequest, "keep_last", "0"
+    ),
+    "to keep -1 snapshots": case(
+        lambda lake: lake.table("keyed").expire_snapshots(keep_max=-1), InvalidRequest, "keep_max", "-1"
+    ),
+    "to keep more than the most": case(
+        lambda lake: lake.table("keyed").expire_snapshots(keep_last=5, keep_max=2), InvalidRequest, "5", "2"
+    ),
+    "an age that is a number": case(
+        lambda lake: lake.table("keyed").expire_snapshots(older_than=7), InvalidRequest, "older_than", "timedelta", "7"
+    ),
+    "a negative age": case(
+        lambda lake: lake.table("keyed").expire_snapshots(older_than=-datetime.timedelta(1)), InvalidRequest, "negative"
+    ),
+    "a limit that is text": case(
+        lambda lake: lake.table("keyed").expire_snapshots(limit="x"), InvalidRequest, "limit", "'x'"
+    ),
+    "a tag kept for no time": case(
+        lambda lake: lake.table("keyed").tags.create("x", keep_for=datetime.timedelta()),
+        InvalidRequest,
+        "keep_for",
+        "positive",
+    ),
+    "a tag kept for a number": case(
+        lambda lake: lake.table("keyed").tags.create("x", keep_for=7), InvalidRequest, "keep_for", "7"
+    ),
+    "a tag of two positions": case(
+        lambda lake: lake.table("keyed").tags.create("x", 1, time=5), InvalidRequest, "at most one"
+    ),
+    "a tag of a snapshot that is text": case(
+        lambda lake: lake.table("keyed").tags.create("x", "1"), InvalidRequest, "snapshot", "'1'"
+    ),
+    "a tag to replace that is missing": case(lambda lake: lake.table("keyed").tags.replace("no"), TagNotFound, "'no'"),
+    "a tag of a table without snapshots": case(
+        lambda lake: lake.table("wide").tags.create("x"), SnapshotNotFound, "no snapshot"
+    ),
+    "a consumer at snapshot 0": case(
+        lambda lake: lake.table("keyed").maintenance.reset_consumer("c", 0), InvalidRequest, "0 is not a snapshot id"
+    ),
+    "a consumer at a fraction": case(
+        lambda lake: lake.table("keyed").maintenance.reset_consumer("c", 1.5), InvalidRequest, "1.5"
+    ),
+    "a consumer to delete that is missing": case(
+        lambda lake: lake.table("keyed").maintenance.reset_consumer("no"), NotFound, "'no'"
+    ),
+    "no partitions to mark": case(
+        lambda lake: lake.table("days").maintenance.mark_done(), InvalidRequest, "partitions"
+    ),
+    "a partition to mark of another column": case(
+        lambda lake: lake.table("days").maintenance.mark_done({"k": 1}), InvalidRequest, "day"
+    ),
+    "a partition to mark without files": case(
+        lambda lake: lake.table("days").maintenance.mark_done({"day": "2030-01-01"}),
+        paimon.PaimonError,
+        "2030-01-01|partition|mark",
+    ),
+    "a mode of removal that is unknown": case(
+        lambda lake: lake.table("keyed").maintenance.plan_orphan_removal(mode="burn"),
+        InvalidRequest,
+        "'burn'",
+        "quarantine",
+    ),
+    "a quarantine that is missing": case(
+        lambda lake: lake.table("keyed").maintenance.undo("nosuch"), NotFound, "nosuch"
+    ),
+    "a quarantine that is a path": case(
+        lambda lake: lake.table("keyed").maintenance.undo("../../x"), paimon.PaimonError, r"\.\./\.\./x"
+    ),
+    "a strategy of expiry that is unknown": case(
+        lambda lake: lake.table("days").maintenance.plan_partition_expiry(
+            older_than=datetime.timedelta(1), strategy="random"
+        ),
+        InvalidRequest,
+        "'random'",
+    ),
+    "a partition expiry without an age": case(
+        lambda lake: lake.table("days").maintenance.plan_partition_expiry(), InvalidRequest, "partition.expiration-time"
+    ),
+    "a plan that is none": case(
+        lambda lake: lake.table("keyed").maintenance.apply("x"), InvalidRequest, "apply takes a plan"
+    ),
+    "a compaction by a value column": case(
+        lambda lake: lake.table("days").compact(where=col("v") == "a"), InvalidRequest, "'v'", "day"
+    ),
+    "statistics of an unknown column": case(lambda lake: lake.table("keyed").analyze(["zz"]), SchemaMismatch, "'zz'"),
+    "a compaction that is a number": case(
+        lambda lake: lake.table("keyed").run_compaction(5), InvalidRequest, "run_compaction", "5"
+    ),
+    "a split that is a number": case(lambda lake: lake.table("keyed").scan().read(5), InvalidRequest, "split", "5"),
+    "a change that is None": case(lambda lake: lake.table("keyed").alter(None), InvalidRequest, "None"),
+    "columns to analyze that are a text": case(lambda lake: lake.table("keyed").analyze("k"), SchemaMismatch, "'k'"),
+    "a callback that is none": case(
+        lambda lake: lake.table("keyed").with_callbacks(7), InvalidRequest, "callback", "7"
+    ),
+    "a delete in an append table": case(
+        lambda lake: lake.table("append").delete(col("k") == 1), paimon.PaimonError, "primary key|append"
+    ),
+    "a delete that is a text": case(
+        lambda lake: lake.table("keyed").delete("k = 1"), InvalidRequest, "predicate|where"
+    ),
+}
+
+
+def sent(change: Callable[[dict[str, Any]], Any], *says: str, error: type[Exception] = InvalidRequest) -> Case:
+    """A commit of the message of ``keyed`` with other members, as another process may send it."""
+
+    def call(lake: Lake) -> Any:
+        members = json.loads(lake.message.to_bytes())
+        change(members)
+        return lake.table("keyed").commit([CommitMessage.from_bytes(json.dumps(members).encode())])
+
+    return case(call, error, *says)
+
+
+def members(**changed: Any) -> Callable[[dict[str, Any]], None]:
+    return lambda value: value.update(changed)
+
+
+def of_file(**changed: Any) -> Callable[[dict[str, Any]], None]:
+    return lambda value: value["new_files"][0].update(changed)
+
+
+def parsed(kind: Any, data: bytes, *says: str, error: type[Exception] = InvalidRequest) -> Case:
+    return case(lambda lake: kind.from_bytes(data), error, *says)
+
+
+MESSAGES: dict[str, Case] = {
+    "a commit of a text": case(lambda lake: lake.table("append").commit("x"), InvalidRequest, "commit messages", "'x'"),
+    "a commit of a number": case(lambda lake: lake.table("append").commit(7), InvalidRequest, "commit messages", "7"),
+    "a commit of numbers": case(lambda lake: lake.table("append").commit([1]), InvalidRequest, "commit messages"),
+    "an overwrite that is none": case(
+        lambda lake: lake.table("append").commit([], overwrite={"day": 1}), InvalidRequest, "Overwrite"
+    ),
+    "identifiers that are fractions": case(
+        lambda lake: lake.table("append").filter_committed("u", [1.5]), InvalidRequest, "whole numbers"
+    ),
+    "the message of another table": case(
+        lambda lake: lake.table("days").commit([lake.message]), InvalidRequest, "db.days"
+    ),
+    "the message of a table with other buckets": case(
+        lambda lake: lake.table("merging").commit([lake.message]), paimon.PaimonError, "merging"
+    ),
+    "a message of a bucket beyond the last": sent(members(bucket=9), "bucket 9", "bucket = 2"),
+    "a message of a negative bucket": sent(members(bucket=-1), "bucket -1"),
+    "a message of a bucket that is text": sent(members(bucket="0"), "commit message", "bucket is '0'"),
+    "a message without a partition": sent(lambda m: m.pop("partition"), "commit message", "partition"),
+    "a message of another partition": sent(members(partition="00"), "commit message", "'00' is not bytes"),
+    "a message with an unknown member": sent(members(more=1), "commit message", "more"),
+    "a message of a newer version": sent(members(version=99), "version 99", error=UnsupportedFeature),
+    "a message of no buckets": sent(members(total_buckets=-1), "-1 buckets", "bucket = 2"),
+    "a message of a missing file": sent(of_file(file_name="data-gone-0.parquet"), "data-gone-0", error=CommitConflict),
+    "a message of another size": sent(of_file(file_size=1), "1 bytes", error=CommitConflict),
+    "a message of no rows": sent(of_file(row_count=0), "0 rows"),
+    "a message of negative rows": sent(of_file(row_count=-1), "-1 rows"),
+    "a message of level 1000": sent(of_file(level=1000), "level 1000"),
+    "a message of a path": sent(of_file(file_name="../../x"), r"'\.\./\.\./x'"),
+    "a message of an external file": sent(of_file(external_path="http://h/x"), "external path"),
+    "a message of an unknown schema": sent(of_file(schema_id=77), "schema 77"),
+    "a message of another key": sent(of_file(min_key=""), "commit message", "min_key is ''"),
+    "a message of a short key": sent(of_file(min_key={"b": ""}), "commit message", "data-"),
+    "a message of other types": sent(of_file(row_count="many"), "commit message", "row_count is 'many'"),
+    "a message that is empty": parsed(CommitMessage, b"", "commit message"),
+    "a message that is a list": parsed(CommitMessage, b"[]", "commit message"),
+    "a message that is a pickle": parsed(CommitMessage, b"\x80\x04cos\nsystem\n.", "commit message"),
+    "a message of deep lists": parsed(CommitMessage, b"[" * 100_000, "commit message"),
+    "a compaction task that is empty": parsed(CompactionTask, b"{}", "compaction task"),
+    "a compaction task of other types": parsed(
+        CompactionTask,
+        b'{"version": 2, "partition": {"b": ""}, "bucket": 0, "total_buckets": 1, "of_full_table": 7, "groups": []}',
+        "compaction task",
+        "of_full_table is 7",
+    ),
+    "an overwrite of a number": case(lambda lake: Overwrite(7), InvalidRequest, "matches", "7"),
+    "a split that is empty": parsed(Split, b"", "split"),
+    "a split of a newer version": parsed(Split, b'{"version": 99}', "version 99", error=UnsupportedFeature),
+    "a split without files": parsed(Split, b"{}", "split"),
+    "a plan that is empty": parsed(Plan, b"", "plan"),
+    "a plan of a newer version": parsed(Plan, b'{"version": 99}', "version 99", error=UnsupportedFeature),
+    "a plan of a path outside": case(
+        lambda lake: _applied(lake, lambda plan: replace(plan, files=(replace(_file(), path="/etc/passwd"),))),
+        InvalidRequest,
+        "/etc/passwd",
+    ),
+    "a plan of ..": case(
+        lambda lake: _applied(
+            lake, lambda plan: replace(plan, files=(replace(_file(), path=f"{lake.table('keyed').location}/../x"),))
+        ),
+        InvalidRequest,
+        r"\.\./x",
+    ),
+    "a plan of another table": case(
+        lambda lake: _applied(lake, lambda plan: plan, "append"), InvalidRequest, "db.append"
+    ),
+    "a plan of another operation": case(
+        lambda lake: _applied(lake, lambda plan: replace(plan, operation="burn")), InvalidRequest, "burn|apply takes"
+    ),
+    "a group of no messages": case(
+        lambda lake: lake.catalog.group("g").publish({}), InvalidRequest, "at least one table"
+    ),
+    "a group of a missing table": case(
+        lambda lake: lake.catalog.group("g").publish({"db.no": [lake.message]}), TableNotFound, "no"
+    ),
+    "a group of a text": case(lambda lake: lake.catalog.group("g").publish("x"), InvalidRequest, "mapping", "'x'"),
+    "a group of an empty token": case(
+        lambda lake: lake.catalog.group("g").publish({"db.keyed": [lake.message]}, token=""), InvalidRequest, "token"
+    ),
+    "a group of a token of 2 MB": case(
+        lambda lake: lake.catalog.group("g").publish({"db.keyed": [lake.message]}, token="t" * (2 << 20)),
+        InvalidRequest,
+        "token has 2097152 bytes",
+    ),
+    "a group of an unknown overwrite": case(
+        lambda lake: lake.catalog.group("g").publish({"db.keyed": [lake.message]}, overwrite={"db.keyed": "some"}),
+        InvalidRequest,
+        "some",
+    ),
+    "a group of long properties": case(
+        lambda lake: lake.catalog.group("g").publish({"db.keyed": [lake.message]}, properties={"a": "x" * (9 << 20)}),
+        InvalidRequest,
+        "properties",
+    ),
+    "a group's version that is missing": case(lambda lake: lake.catalog.group("g").table("db.keyed", 7), NotFound, "7"),
+    "a group without versions": case(lambda lake: lake.catalog.group("g").table("db.keyed"), NotFound, "db.keyed"),
+    "a group's version that is text": case(
+        lambda lake: lake.catalog.group("g").table("db.keyed", "1"), InvalidRequest, "version", "'1'"
+    ),
+    "a group to roll back to nothing": case(lambda lake: lake.catalog.group("g").rollback(7), NotFound, "7"),
+    "a group without a pending publish": case(lambda lake: lake.catalog.group("g").abandon(), NotFound, "pending"),
+    "a group to keep no versions": case(lambda lake: lake.catalog.group("g").expire(0), InvalidRequest, "keep_last"),
+}
+
+
+def _file() -> Any:
+    from paimon_core.maintain.planning.plan import PlannedFile
+
+    return PlannedFile("", 1)
+
+
+def _applied(lake: Lake, change: Callable[[Plan], Plan], table: str = "keyed") -> Any:
+    plan = lake.table("keyed").maintenance.plan_tag_deletion("monday")
+    return lake.table(table).maintenance.apply(change(plan))
+
+
+CASES: Cases = {**SCANS, **POSITIONS, **MAINTENANCE, **MESSAGES}
