@@ -21,8 +21,7 @@ from paimon_core.alter import (
 from paimon_core.alter.allowed_casts import is_allowed
 from paimon_core.alter.rest_changes import rest_changes
 from paimon_core.types import parse_type
-from tests.differential.play_evolution import to_arrow
-from tests.support.java_rows import as_set, json_rows
+from tests.support.java_rows import arrow_rows, as_set, json_rows
 
 pytestmark = pytest.mark.java
 
@@ -140,7 +139,7 @@ def test_both_sides_make_the_same_schema(oracle, warehouse):
     java = catalog.table("db.java")
     assert members(here) == members(java)
     new = [["+I", [["b", 0.5]], 3, None, None, [7, "x"], [1]]]
-    java.write(to_arrow(new, java.schema.fields))
+    java.write(arrow_rows(new, java.schema.fields))
     oracle.run(warehouse, [{"op": "write", "table": "db.here", "rows": new}])
     for name in names:
         dump, _, compacted = oracle.run(
