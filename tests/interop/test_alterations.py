@@ -202,14 +202,3 @@ def test_java_reads_a_snapshot_of_before_and_we_do(oracle, warehouse):
     assert [row[3] for row in sorted(dump["rows"], key=lambda row: row[1])] == ["g", None]
     found = sorted(old.scan().to_arrow().to_pylist(), key=lambda row: row["k"])
     assert [row["gone"] for row in found] == ["g", None]
-
-
-def test_pypaimon_reads_what_we_altered(pypaimon, warehouse):
-    catalog = paimon.open_catalog(warehouse)
-    catalog.create_database("db")
-    table = catalog.create_table("db.t", pa.schema([("k", pa.int64()), ("v", pa.int32()), ("s", pa.string())]))
-    table.write([{"k": 1, "v": 7, "s": "a"}])
-    table = table.alter("RENAME COLUMN v TO w, ALTER COLUMN w TYPE BIGINT, DROP COLUMN s, ADD COLUMN s INT")
-    table.write([{"k": 2, "w": 2**40, "s": 3}])
-    found = sorted(pypaimon.rows(warehouse, "db.t"), key=lambda row: row["k"])
-    assert found == [{"k": 1, "w": 7, "s": None}, {"k": 2, "w": 2**40, "s": 3}]
