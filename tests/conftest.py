@@ -17,13 +17,13 @@ from fsspec.implementations.memory import MemoryFileSystem
 
 from tests.support import fake_tables
 from tests.support.oracle import Oracle, OracleUnavailable
-from tests.support.pypaimon_env import Pypaimon, PypaimonUnavailable
+from tests.support.pypaimon_env import Pypaimon, PypaimonRust, PypaimonUnavailable
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 ROOT = Path(__file__).resolve().parent.parent
-MARKER_OF_FIXTURE = {"oracle": "java", "spark": "spark", "pypaimon": "pypaimon"}
+MARKER_OF_FIXTURE = {"oracle": "java", "spark": "spark", "pypaimon": "pypaimon", "pypaimon_rust": "pypaimon"}
 LONG = (
     "tests/cluster/",
     "tests/differential/",
@@ -82,6 +82,15 @@ def pypaimon() -> Pypaimon:
     """pypaimon in its own environment: ``pypaimon.count(warehouse, table)``, ``pypaimon.rows(...)``."""
     try:
         return Pypaimon()
+    except PypaimonUnavailable as reason:
+        pytest.skip(str(reason))
+
+
+@pytest.fixture(scope="session")
+def pypaimon_rust() -> PypaimonRust:
+    """pypaimon-rust in its own environment: ``pypaimon_rust.queries(warehouse, ["SELECT * FROM paimon.db.t"])``."""
+    try:
+        return PypaimonRust()
     except PypaimonUnavailable as reason:
         pytest.skip(str(reason))
 

@@ -52,7 +52,8 @@ def _merged_type(
     if old.root is TypeRoot.DECIMAL and new.root is TypeRoot.DECIMAL and old.scale != new.scale:
         raise _unmergeable(whole, old, new, "their scales differ")
     if not is_allowed(old, new, explicit=explicit):
-        raise _unmergeable(whole, old, new, "there is no cast" if explicit else "old values could lose information")
+        exists = is_allowed(old, new, explicit=True)
+        raise _unmergeable(whole, old, new, "old values could lose information" if exists else "there is no cast")
     yield UpdateType(path if len(path) > 1 else path[0], new)
 
 

@@ -9,6 +9,9 @@ import argparse
 import tempfile
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
 
 from tests.differential.evolution import evolution
 from tests.differential.histories import ENGINES, history
@@ -17,6 +20,7 @@ from tests.differential.play_evolution import evolution_differences
 from tests.support.oracle import Oracle
 
 CHUNK = 25
+MEMORY = Path("/dev/shm")
 
 
 def main() -> int:
@@ -35,7 +39,7 @@ def main() -> int:
     try:
         for low in range(first, end, CHUNK):
             seeds = range(low, min(low + CHUNK, end))
-            with tempfile.TemporaryDirectory() as warehouse:
+            with tempfile.TemporaryDirectory(dir=MEMORY if MEMORY.is_dir() else None) as warehouse:
                 for text in (
                     _altered(seeds, oracle, warehouse)
                     if asked.alterations
@@ -44,6 +48,7 @@ def main() -> int:
                     found += 1
                     print(text, flush=True)
             played += len(seeds)
+            print(f"up to seed {seeds[-1]}: {found} differ, {time.monotonic() - start:.0f} s", flush=True)
             if found >= asked.stop:
                 break
     finally:
@@ -53,10 +58,16 @@ def main() -> int:
 
 
 def _altered(seeds: range, oracle: Oracle, warehouse: str) -> Iterator[str]:
-    for seed in seeds:
-        text = evolution_differences(evolution(seed), oracle, warehouse)
-        if text is not None:
-            yield text
+    """Two histories at a time: one is played here while Java plays the other."""
+    with ThreadPoolExecutor(2) as pool:
+        yield from filter(None, pool.map(partial(_difference_of, oracle, warehouse), seeds))
+
+
+def _difference_of(oracle: Oracle, warehouse: str, seed: int) -> str | None:
+    try:
+        return evolution_differences(evolution(seed), oracle, warehouse)
+    except Exception as error:
+        return f"{evolution(seed)}\n  failed: {error!r}"
 
 
 raise SystemExit(main())

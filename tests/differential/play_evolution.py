@@ -6,8 +6,6 @@ same schema. So each side reads what the other has altered, written and compacte
 
 from __future__ import annotations
 
-import datetime
-import decimal
 import json
 import random
 from collections.abc import Sequence
@@ -18,10 +16,9 @@ import pyarrow as pa
 import paimon_core as paimon
 from paimon_core import col
 from paimon_core.alter.rest_changes import rest_changes
-from paimon_core.schema import DataField
-from paimon_core.types import DataType, TypeRoot
+from paimon_core.types import TypeRoot
 from tests.differential.evolution import Evolution
-from tests.support.java_rows import encode
+from tests.support.java_rows import arrow_rows, as_set, json_rows
 from tests.support.oracle import Oracle
 
 
@@ -62,7 +59,7 @@ def _play(table: Any, step: Any) -> None:
     if step == "full":
         table.compact(full=True)
     elif isinstance(step[0], list):
-        table.write(to_arrow(step, table.schema.fields))
+        table.write(arrow_rows(step, table.schema.fields))
     else:
         table.alter(*step)
 
@@ -89,7 +86,7 @@ def _difference(tables: Sequence[Any], results: Sequence[Any], draw: random.Rand
         except paimon.PaimonError as error:
             return f"cannot read {table.name} here: {error}"
         fields = table.schema.fields
-        reads += [_canonical(_json(rows, fields)), _canonical([row[1:] for row in result["rows"]])]
+        reads += [as_set(json_rows(rows, fields)), as_set(result["rows"])]
         problem = _filter_problem(table, rows, draw)
         if problem:
             return problem
@@ -118,60 +115,6 @@ def _filter_problem(table: Any, rows: pa.Table, draw: random.Random) -> str | No
         where, kept = col(chosen.name) >= value, [v is not None and v >= value for v in rows[chosen.name].to_pylist()]
     found = table.scan(where=where).to_arrow()
     fields = table.schema.fields
-    wanted = _canonical([row for row, keep in zip(_json(rows, fields), kept, strict=True) if keep])
-    got = _canonical(_json(found, fields))
+    wanted = as_set([row for row, keep in zip(json_rows(rows, fields), kept, strict=True) if keep])
+    got = as_set(json_rows(found, fields))
     return None if got == wanted else f"filter {where} on {table.name}: {got}, not {wanted}"
-
-
-def _json(rows: pa.Table, fields: Sequence[DataField]) -> list[list[Any]]:
-    columns = []
-    for one in fields:
-        cells = rows[one.name]
-        nested = bool(one.type.children)
-        columns.append([_nested(v.as_py(), one.type) if nested else encode(v, one) for v in cells])
-    return [list(row) for row in zip(*columns, strict=True)]
-
-
-def _nested(value: Any, kind: DataType) -> Any:
-    if value is None:
-        return None
-    if not kind.children:
-        return encode(pa.scalar(value, kind.to_arrow()), DataField(-1, "", kind))
-    if kind.root is TypeRoot.ROW:
-        return [_nested(value[c.name], c.type) for c in kind.children]
-    if kind.root is TypeRoot.ARRAY:
-        return [_nested(v, kind.children[0].type) for v in value]
-    return [[k, _nested(v, kind.children[1].type)] for k, v in value]
-
-
-def _canonical(rows: Sequence[Any]) -> list[str]:
-    return sorted(json.dumps(row, ensure_ascii=False) for row in rows)
-
-
-def to_arrow(rows: Sequence[Sequence[Any]], fields: Sequence[DataField]) -> pa.Table:
-    """Convert rows of the oracle to Arrow."""
-    columns = {f.name: [_value(row[at + 1], f.type) for row in rows] for at, f in enumerate(fields)}
-    return pa.table({f.name: pa.array(columns[f.name], f.type.to_arrow()) for f in fields})
-
-
-def _value(value: Any, kind: DataType) -> Any:
-    if value is None:
-        return None
-    match kind.root:
-        case TypeRoot.ROW:
-            return {c.name: _value(v, c.type) for c, v in zip(kind.children, value, strict=True)}
-        case TypeRoot.ARRAY:
-            return [_value(v, kind.children[0].type) for v in value]
-        case TypeRoot.MAP:
-            return [(k, _value(v, kind.children[1].type)) for k, v in value]
-        case TypeRoot.DECIMAL:
-            return decimal.Decimal(value)
-        case TypeRoot.DATE:
-            return datetime.date.fromisoformat(value)
-        case TypeRoot.TIME:
-            return datetime.time.fromisoformat(value)
-        case TypeRoot.TIMESTAMP:
-            return datetime.datetime.fromisoformat(value)
-        case TypeRoot.BINARY | TypeRoot.VARBINARY:
-            return bytes.fromhex(value)
-    return value

@@ -6,14 +6,13 @@ import json
 from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pytest
 from pyarrow import orc
 
 import paimon_core as paimon
 from paimon_core import col
 from paimon_core.datafile.orc.metadata_checks import check_metadata
-from tests.interop.test_java_both_ways import ALL, NANOS, agree, arrow_column, name_of
+from tests.interop.test_java_both_ways import agree
 from tests.interop.test_nested_types import ARROW, JAVA, JSON, ROWS, TYPES
 from tests.support.java_rows import json_rows
 
@@ -35,51 +34,6 @@ def formats(table):
     for level, name in zip(files["level"].to_pylist(), files["file_name"].to_pylist(), strict=True):
         found.setdefault(level, set()).add(name.rpartition(".")[2])
     return found
-
-
-def every_type(kind, *, ours):
-    """A key and a column of each type that the format holds, with a null each; what Arrow writes to ORC if ``ours``."""
-    columns = {"k": pa.array(range(3), pa.int32())}
-    types = {}
-    for text in ALL:
-        if kind == "orc" or text not in NANOS:
-            # In ORC, Java's too, the last second before 1970 becomes the first one after.
-            values = [v - 10**9 for v in ALL[text]] if text in NANOS else ALL[text]
-            found = arrow_column(text, [*values[:2], None])
-            if ours and kind == "orc" and pa.types.is_timestamp(found.type):
-                found = pc.ceil_temporal(found, unit="millisecond")
-            types[name_of(text)], columns[name_of(text)] = text, found
-    return pa.table(columns), types
-
-
-@pytest.mark.parametrize("keyed", [True, False])
-@pytest.mark.parametrize("kind", FORMATS)
-def test_every_type_in_both_directions(oracle, warehouse, kind, keyed):
-    catalog = new_catalog(warehouse)
-    rows, types = every_type(kind, ours=True)
-    options = {"file.format": kind} | (KEYED if keyed else {})
-    key = {"primary_key": ["k"]} if keyed else {}
-    ours = catalog.create_table("db.ours", rows.schema, types={"k": "INT", **types}, options=options, **key)
-    ours.write(rows)
-    assert formats(ours) == {0: {kind}}
-    agree(oracle, warehouse, ours, rows)
-    more, _ = every_type(kind, ours=False)
-    fields = [{"name": "k", "type": "INT NOT NULL"}, *({"name": n, "type": t} for n, t in types.items())]
-    create = {"op": "create", "table": "db.theirs", "fields": fields, "options": options}
-    create |= {"primaryKeys": ["k"]} if keyed else {}
-    rows_in_json = json_rows(more, ours.schema.fields)
-    oracle.run(warehouse, [create, {"op": "write", "table": "db.theirs", "rows": rows_in_json}])
-    theirs = catalog.table("db.theirs")
-    assert formats(theirs) == {0: {kind}}
-    agree(oracle, warehouse, theirs, more)
-    assert theirs.scan(where=col("k") == 1).to_arrow().num_rows == 1
-    assert theirs.scan(["c_string"], where=col("c_string").is_null()).to_arrow().to_pylist() == [{"c_string": None}]
-    if keyed:
-        oracle.run(warehouse, [{"op": "compact", "table": "db.ours"}])
-        agree(oracle, warehouse, ours, rows)
-        ours.write(rows.slice(0, 1))
-        ours.compact(full=True)
-        agree(oracle, warehouse, ours, rows)
 
 
 @pytest.mark.parametrize("kind", FORMATS)

@@ -295,3 +295,12 @@ def test_ignore_delete_only_becomes_true():
     true = {"ignore-delete": "true"}
     assert "ignore-delete" in refused(SetOption("ignore-delete", "false"), error=InvalidOption, **true)
     assert "ignore-delete" in refused(RemoveOption("ignore-delete"), error=InvalidOption, **true)
+
+
+@pytest.mark.parametrize(("stored", "wanted"), [("TIME(0)", "TIME(3)"), ("TIME(3)", "TIME(0)")])
+def test_the_precision_of_a_time_cannot_change(stored, wanted):
+    """Java has no cast for it: its readers would fail."""
+    schema = new_schema(pa.schema([("t", pa.time32("ms"))]), types={"t": stored})
+    with pytest.raises(InvalidRequest, match=rf"'t' cannot change from TIME\({stored[5]}\) to"):
+        evolve(schema, [UpdateType("t", wanted)])
+    assert evolve(schema, [UpdateType("t", "STRING")]).fields[0].type.sql == "STRING"

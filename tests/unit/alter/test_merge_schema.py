@@ -54,6 +54,9 @@ def test_types_that_cannot_be_merged_are_refused():
     assert changes(v=pa.string(), widen=True, explicit=True) == [UpdateType("v", parse_type("STRING"))]
     with pytest.raises(SchemaMismatch, match="there is no cast"):
         changes(v=pa.date32(), widen=True, explicit=True)
+    schema = new_schema(pa.schema([("c", pa.time32("ms"))]), types={"c": "TIME(0)"})
+    with pytest.raises(SchemaMismatch, match="there is no cast"):
+        merged_changes(schema, [DataField(-1, "c", parse_type("TIME(3)"))], widen=True)
 
 
 @pytest.mark.parametrize(
