@@ -33,7 +33,7 @@ TABLES: dict[str, Case] = {
     "bucket = -2": option("bucket", "-2", "bucket = -2", "not supported", error=UnsupportedFeature),
     "bucket = -1 with a key": option("bucket", "-1", "primary key", "bucket"),
     "a misspelt option": option("buckett", "1", "buckett", "did you mean 'bucket'", error=InvalidOption),
-    "a misspelt option": option(
+    "an option with another separator": option(
         "compaction.min-file-num", "9", "did you mean 'compaction.min.file-num'", error=InvalidOption
     ),
     "an option of 1 MB": option("x" * (1 << 20), "1", "option", "1048576 is the most"),
