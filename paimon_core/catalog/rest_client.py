@@ -18,6 +18,7 @@ import requests
 from requests.auth import AuthBase
 from urllib3.exceptions import MaxRetryError, NewConnectionError
 
+from paimon_core.codec.json_text import parse_json
 from paimon_core.errors import (
     AlreadyExists,
     BranchNotFound,
@@ -91,16 +92,17 @@ class RestClient:
                 pause = pauses.pop(0)
                 self.sleep(min(float(error.facts.get("after", pause)), LONGEST_PAUSE))
 
-    def pages(self, member: str, *parts: str) -> list[Any]:
-        """Return all items of a list, requested page by page."""
-        items: list[Any] = []
+    def pages(self, member: str, *parts: str) -> list[str]:
+        """Return all names of a list, requested page by page; raises StorageError for an answer without names."""
+        items: list[str] = []
         seen: set[str] = set()
         query: dict[str, str] = {}
         while True:
             page = self.get(*parts, query=query)
-            found = page.get(member) or []
+            found, token = page.get(member) or [], page.get("nextPageToken") or ""
+            if not isinstance(found, list) or not all(isinstance(name, str) for name in (*found, token)):
+                raise StorageError(f"the list of {member} of {self.uri} contains values that are not names")
             items.extend(found)
-            token = page.get("nextPageToken")
             if not token or not found or token in seen:
                 return items
             seen.add(token)
@@ -157,7 +159,7 @@ class RestClient:
         if not answer.content:
             return {}
         try:
-            value = answer.json()
+            value = parse_json(answer.content)
             if isinstance(value, dict):
                 return value
         except ValueError:
@@ -168,7 +170,7 @@ class RestClient:
     def _error(self, answer: requests.Response, label: str, *, changes: bool) -> PaimonError:
         """Return the error for an answer, with the server's message from which secrets are removed."""
         try:
-            members = answer.json()
+            members = parse_json(answer.content)
         except ValueError:
             members = {}
         members = members if isinstance(members, dict) else {}

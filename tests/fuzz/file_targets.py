@@ -56,7 +56,9 @@ _COLUMNS = {
 
 @cache
 def _bucket(kind: str) -> Bucket:
-    return Bucket(schema_of(_TYPES | ({"n": "TIMESTAMP(9)"} if kind == "parquet" else {}), options={"file.format": kind}))
+    return Bucket(
+        schema_of(_TYPES | ({"n": "TIMESTAMP(9)"} if kind == "parquet" else {}), options={"file.format": kind})
+    )
 
 
 def _reader(kind: str) -> Callable[[bytes], object]:
@@ -77,7 +79,9 @@ def _data_files(kind: str) -> list[bytes]:
     (file,) = bucket.write(table)
     found = [STORAGE.read(bucket.path(file))]
     if kind == "parquet":
-        bucket.put(table.drop_columns(["n"]), "x.parquet", row_group_size=15, write_page_index=True, compression="snappy")
+        bucket.put(
+            table.drop_columns(["n"]), "x.parquet", row_group_size=15, write_page_index=True, compression="snappy"
+        )
         found.append(STORAGE.read(bucket.paths.data_file("", 0, "x.parquet")))
     if kind == "orc":
         found.append(unsealed(found[0]))
@@ -115,7 +119,9 @@ def _declarations() -> list[bytes]:
 
 
 _LOADED = {"id": "BIGINT", "s": "STRING", "d": "DECIMAL(10, 2)", "t": "TIMESTAMP(3)", "f": "DOUBLE", "b": "BOOLEAN"}
-_JSON = b'{"id": 1, "s": "x", "d": 1.5, "t": "2024-01-01T00:00:00", "f": 1e3, "b": true, "l": [1, null], "m": {"a": 1}}\n'
+_JSON = (
+    b'{"id": 1, "s": "x", "d": 1.5, "t": "2024-01-01T00:00:00", "f": 1e3, "b": true, "l": [1, null], "m": {"a": 1}}\n'
+)
 _CSV = b'id,s,d,t,f,b\n1,"a ""b""",1.50,2024-01-01 00:00:00,1e3,true\n2,,-3,2024-01-01T00:00:00.123Z,,false\n'
 
 
@@ -146,7 +152,24 @@ def _any_json(data: bytes, chance: Random, pool: object) -> bytes:
 
 
 _LOADS = (PaimonError, PipelineError)
-_YAML_WORDS = ("- ", ": ", "\n", "  ", "{", "}", "[", "]", "&a ", "*a", "<<: *a", "!!python/object", "|", ">", "on", "~")
+_YAML_WORDS = (
+    "- ",
+    ": ",
+    "\n",
+    "  ",
+    "{",
+    "}",
+    "[",
+    "]",
+    "&a ",
+    "*a",
+    "<<: *a",
+    "!!python/object",
+    "|",
+    ">",
+    "on",
+    "~",
+)
 TARGETS = (
     Target("parquet-data", _reader("parquet"), lambda: _data_files("parquet"), of_parquet),
     Target("orc-data", _reader("orc"), lambda: _data_files("orc"), of_orc),

@@ -84,7 +84,9 @@ def _manifests(lists: bool) -> list[bytes]:
     files = _golden("*/**/manifest/manifest-*") + _own("/manifest/manifest-")
     names = [str(p) for p in sorted(GOLDEN.glob("*/**/manifest/manifest-*"))]
     storage = _table().context.storage
-    names += [p for p in sorted(i.path for i in storage.walk(_table().context.paths.root)) if "/manifest/manifest-" in p]
+    names += [
+        p for p in sorted(i.path for i in storage.walk(_table().context.paths.root)) if "/manifest/manifest-" in p
+    ]
     return [f for f, name in zip(files, names, strict=True) if ("manifest-list-" in name) == lists]
 
 
@@ -190,7 +192,9 @@ def _seeds(*groups: Callable[[], list[bytes]]) -> Callable[[], list[bytes]]:
 _SNAPSHOTS = _seeds(lambda: _golden("*/**/snapshot/snapshot-*"), lambda: _own("/snapshot/snapshot-"))
 TARGETS = (
     Target("snapshot", _stored(PATHS.snapshot(1), lambda: SnapshotStore(STORAGE, PATHS).read(1)), _SNAPSHOTS, of_json),
-    Target("changelog", _stored(PATHS.changelog(1), lambda: ChangelogStore(STORAGE, PATHS).read(1)), _SNAPSHOTS, of_json),
+    Target(
+        "changelog", _stored(PATHS.changelog(1), lambda: ChangelogStore(STORAGE, PATHS).read(1)), _SNAPSHOTS, of_json
+    ),
     Target(
         "schema", _schema, _seeds(lambda: _golden("*/**/schema/schema-*"), lambda: _own("/schema/schema-")), of_json
     ),
@@ -229,4 +233,3 @@ def _index() -> bytes:
         "_DELETIONS_VECTORS_RANGES": [{"f0": "data-1.parquet", "f1": 1, "f2": 22, "_CARDINALITY": 1}],
     }
     return write_avro(broken_tables._INDEX, [record])
-

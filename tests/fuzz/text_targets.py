@@ -254,7 +254,9 @@ TARGETS = (
     Target(
         "arguments",
         _arguments,
-        lambda: [t.encode() for t in ("7 d", "90 min", "2024-01-31T12:00:00+02:00", "1700000000000", "d=2024-01-31,h=7")],
+        lambda: [
+            t.encode() for t in ("7 d", "90 min", "2024-01-31T12:00:00+02:00", "1700000000000", "d=2024-01-31,h=7")
+        ],
         _of_words,
     ),
     Target("rest-answer", _answer, lambda: [b"\0" + json.dumps(a).encode() for a in _ANSWERS], _of_answer),

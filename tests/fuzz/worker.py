@@ -71,7 +71,7 @@ class Probe:
         self._current[4 : 4 + len(data)] = data
         self._new = False
         before = _start_measuring()
-        signal.setitimer(signal.ITIMER_PROF, CPU_SECONDS * (5 if traced else 1))
+        signal.setitimer(signal.ITIMER_PROF, CPU_SECONDS * (20 if traced else 1))
         signal.setitimer(signal.ITIMER_REAL, CLOCK_SECONDS)
         found: BaseException | None = None
         try:
@@ -119,10 +119,12 @@ def _place(error: BaseException) -> str:
     return f"{'/'.join(Path(ours[-1].filename).parts[-3:])}:{ours[-1].lineno}" if ours else ""
 
 
-def fuzz(probe: Probe, inputs: Sequence[bytes], chance: Random, seconds: float, most: int) -> Iterable[Finding | int]:
+def fuzz(
+    probe: Probe, inputs: Sequence[bytes], seeds: Sequence[bytes], chance: Random, seconds: float, most: int
+) -> Iterable[Finding | int]:
     """Yield findings with different signatures, and last the number of executions."""
     pool = list(inputs)
-    for one in pool:
+    for one in seeds:
         probe.run(one, traced=True)
     seen: set[tuple[str, str]] = set()
     end, count = time.monotonic() + seconds, 0
@@ -195,8 +197,9 @@ def main() -> None:
         return _say(count=len(task["inputs"]))
     target = TARGETS[task["target"]]
     probe = Probe(target, Path(task["current"]))
-    inputs = [*target.seeds(), *(Path(p).read_bytes() for p in task["corpus"])]
-    for found in fuzz(probe, inputs, Random(task["seed"]), task["seconds"], task["most"]):
+    seeds = list(target.seeds())
+    inputs = [*seeds, *(Path(p).read_bytes() for p in task["corpus"])]
+    for found in fuzz(probe, inputs, seeds, Random(task["seed"]), task["seconds"], task["most"]):
         if isinstance(found, int):
             _say(count=found, lines=len(probe.lines))
         else:
