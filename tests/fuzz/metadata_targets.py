@@ -10,9 +10,9 @@ from pathlib import Path
 from unittest import mock
 
 import paimon_core as paimon
+from paimon_core.codec.avro_file import write_avro
 from paimon_core.codec.binary_row import decode_row, encode_row, row_decoder, to_array
 from paimon_core.codec.partition_text import partition_values
-from paimon_core.codec.avro_file import write_avro
 from paimon_core.compact.task import AppendUnit, CompactionTask
 from paimon_core.errors import PaimonError
 from paimon_core.group.record import GroupVersion, Intent, Member, Mode, Part
@@ -104,8 +104,9 @@ def _schema(data: bytes) -> object:
     STORAGE.overwrite(PATHS.schema(0), data)
     schema = SchemaStore(STORAGE, PATHS).read(0)
     context = TableContext.of("db.t", STORAGE, PATHS.root, schema)
+    found = context.schema.arrow, context.schema.file_fields, context.bucket_keys, context.options.ignored
     context.schema.to_json()
-    return context.schema.arrow, context.schema.file_fields, context.bucket_keys, context.options.ignored
+    return found
 
 
 def _manifest(data: bytes) -> object:

@@ -194,7 +194,8 @@ def main() -> None:
         if finding is not None:
             _report(number, finding)
     if "inputs" in task:
-        return _say(count=len(task["inputs"]))
+        _say(count=len(task["inputs"]))
+        return
     target = TARGETS[task["target"]]
     probe = Probe(target, Path(task["current"]))
     seeds = list(target.seeds())
