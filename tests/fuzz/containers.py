@@ -78,7 +78,7 @@ def of_avro(data: bytes, chance: Random, pool: Sequence[bytes]) -> bytes:
         return avro_file(of_json(schema, chance, ()), codec, [(1, b"\0\0")])
     at = chance.randrange(len(blocks))
     count, block = blocks[at]
-    match chance.randrange(12):
+    match chance.randrange(11) if chance.randrange(100) else 11:
         case 0 | 1 | 2:
             schema = of_json(schema, chance, ())
         case 3:
@@ -91,7 +91,7 @@ def of_avro(data: bytes, chance: Random, pool: Sequence[bytes]) -> bytes:
         case 9:
             blocks[at] = (count * 40, block * 40)
         case 10:
-            size = chance.choice((1 << 10, 1 << 20, 15 << 20))
+            size = chance.choice((1 << 8, 1 << 10, 1 << 12, 1 << 14, 1 << 20, 15 << 20))
             filled = bytes([chance.choice((0, 2, 0x20))]) * size
             blocks[at] = (chance.choice((1, size // 50, size // 2, size)), block + filled)
         case _:

@@ -35,6 +35,8 @@ CLOCK_SECONDS = 60.0
 MEMORY_BYTES = 256 << 20
 CURRENT_BYTES = 4 << 20
 _ADDRESSES = 4 << 30
+_MOST_EVENTS = 20_000
+"""Executed lines per input that are looked at."""
 _PROJECT = tuple(str(Path(__file__).resolve().parents[2] / name) for name in ("paimon_core", "pipelines"))
 
 
@@ -59,7 +61,7 @@ class Probe:
     def __init__(self, target: Target, current: Path) -> None:
         self.target = target
         self.lines: set[tuple[Any, int]] = set()
-        self._new = False
+        self._new, self._events = False, 0
         size = CURRENT_BYTES + 4
         current.write_bytes(bytes(size)) if not current.exists() or current.stat().st_size != size else None
         with current.open("r+b") as file:
@@ -69,7 +71,7 @@ class Probe:
         """Return the finding, if any, and whether new lines were executed (only when ``traced``)."""
         self._current[:4] = len(data).to_bytes(4, "little")
         self._current[4 : 4 + len(data)] = data
-        self._new = False
+        self._new, self._events = False, 0
         before = _start_measuring()
         signal.setitimer(signal.ITIMER_PROF, CPU_SECONDS * (20 if traced else 1))
         signal.setitimer(signal.ITIMER_REAL, CLOCK_SECONDS)
@@ -98,6 +100,10 @@ class Probe:
         return self._line if frame.f_code.co_filename.startswith(_PROJECT) else None
 
     def _line(self, frame: FrameType, event: str, _: Any) -> Any:
+        self._events += 1
+        if self._events > _MOST_EVENTS:
+            sys.settrace(None)
+            return None
         place = (frame.f_code, frame.f_lineno)
         if place not in self.lines:
             self.lines.add(place)
@@ -179,10 +185,19 @@ def _report(number: int, finding: Finding) -> None:
     _say(input=number, kind=finding.kind, place=finding.place, data=data, detail=finding.detail)
 
 
-def main() -> None:
-    """Read a task as JSON from standard input: ``target`` and ``current``, and ``inputs`` to run or ``seconds``."""
+def _target(name: str) -> Target:
+    """Import only the modules that the target needs."""
+    if name == "self-test":
+        from tests.fuzz.self_test import TARGET
+
+        return TARGET
     from tests.fuzz.targets import TARGETS
 
+    return TARGETS[name]
+
+
+def main() -> None:
+    """Read a task as JSON from standard input: ``target`` and ``current``, and ``inputs`` to run or ``seconds``."""
     task = json.load(sys.stdin)
     warnings.simplefilter("ignore")
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
@@ -190,13 +205,13 @@ def main() -> None:
     resource.setrlimit(resource.RLIMIT_AS, (vm + _ADDRESSES, vm + _ADDRESSES))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     for number, (name, path) in enumerate(task.get("inputs", ())):
-        finding, _ = Probe(TARGETS[name], Path(task["current"])).run(Path(path).read_bytes())
+        finding, _ = Probe(_target(name), Path(task["current"])).run(Path(path).read_bytes())
         if finding is not None:
             _report(number, finding)
     if "inputs" in task:
         _say(count=len(task["inputs"]))
         return
-    target = TARGETS[task["target"]]
+    target = _target(task["target"])
     probe = Probe(target, Path(task["current"]))
     seeds = list(target.seeds())
     inputs = [*seeds, *(Path(p).read_bytes() for p in task["corpus"])]
