@@ -16,7 +16,7 @@ import io
 import json
 import os
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
@@ -103,12 +103,13 @@ class AvroWriter:
         if codec not in CODECS:
             raise InvalidOption(f"Avro codec {codec!r} is not one of {', '.join(CODECS)}", codec=codec)
         self._sink = sink
-        self._pack = {
+        packers: dict[str, Callable[[bytes], bytes]] = {
             "zstandard": partial(pack_zstandard, level=level),
             "deflate": pack_checked_deflate,
             "null": partial(pack_checked_deflate, level=0),
             "snappy": CODECS["snappy"].pack,
-        }[codec]
+        }
+        self._pack = packers[codec]
         codec = "deflate" if codec == "null" else codec
         self._sync = os.urandom(_SYNC_BYTES)
         self._array = array_schema(json.dumps(encoding or schema).encode(), AVRO_RECORDS)
