@@ -62,7 +62,8 @@ class _Counter:
 
     def plain(self, schema: Any, kind: str) -> None:
         if kind in ("bytes", "string"):
-            self.at += self.long(len(self.data))
+            size = self.long(len(self.data))
+            self.at += size
         elif kind == "fixed":
             self.known[schema["name"]] = schema
             self.at += schema["size"]

@@ -373,3 +373,13 @@ def test_a_row_of_very_many_values_is_neither_written_nor_read():
     fastavro.writer(out, schema, [{"a": [0] * (1 << 20)}], codec="deflate")
     with pytest.raises(CorruptTable, match="more than 1048576 values"):
         read_avro(out.getvalue(), "m")
+
+
+def test_a_block_of_several_megabytes_comes_back():
+    schema = {
+        "type": "record",
+        "name": "r",
+        "fields": [{"name": "a", "type": "string"}, {"name": "b", "type": "bytes"}],
+    }
+    rows = [{"a": "x" * (2 << 20), "b": b"y"}, {"a": "", "b": b"z" * (3 << 20)}]
+    assert read_avro(write_avro(schema, rows), "m") == rows
