@@ -32,7 +32,7 @@ from paimon_core.codec.avro_codecs import (
     unpack_checked_deflate,
 )
 from paimon_core.codec.avro_plain_schema import array_schema
-from paimon_core.codec.avro_values import count_values
+from paimon_core.codec.avro_values import count_values, repeats_records
 from paimon_core.errors import CorruptTable, InvalidOption, InvalidRequest, PaimonError, UnsupportedFeature
 from paimon_core.limits import (
     AVRO_BLOCK_BYTES,
@@ -176,14 +176,14 @@ def read_avro(data: bytes, path: str) -> list[dict[str, Any]]:
         reader = AvroReader(io.BytesIO(data), len(data))
         array = array_schema(reader.schema)
         budget = max(MANIFEST_BYTES, AVRO_RATIO * len(data))
-        values, unpacked = _most_values(len(data)), 0
+        values, unpacked, nests = _most_values(len(data)), 0, repeats_records(array["items"])
         records: list[dict[str, Any]] = []
         while (block := reader.next_block(budget)) is not None:
             budget -= len(block.data)
             unpacked += len(block.data)
             if len(records) + block.count > most_entries(len(data)):
                 raise ValueError(f"it states more than {most_entries(len(data))} records in {len(data)} bytes")
-            if unpacked > max(AVRO_UNCOUNTED_BYTES, VALUES_RATIO * len(data)):
+            if nests or unpacked > max(AVRO_UNCOUNTED_BYTES, VALUES_RATIO * len(data)):
                 values -= count_values(array["items"], block.data, block.count, values)
             records += block.records(array)
         return records

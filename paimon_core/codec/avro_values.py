@@ -24,6 +24,23 @@ def count_values(schema: Any, data: bytes, records: int, limit: int) -> int:
     return limit - counter.left
 
 
+def repeats_records(schema: Any, inside: bool = False) -> bool:
+    """Whether an array or a map of the schema has records in it, which take the most memory for their bytes."""
+    if isinstance(schema, list):
+        return any(repeats_records(branch, inside) for branch in schema)
+    if not isinstance(schema, dict):
+        return inside and schema not in (*_WIDTHS, "int", "long", "bytes", "string")
+    match schema["type"]:
+        case "record":
+            return inside or any(repeats_records(field["type"]) for field in schema["fields"])
+        case "array":
+            return repeats_records(schema["items"], True)
+        case "map":
+            return repeats_records(schema["values"], True)
+        case kind:
+            return isinstance(kind, dict | list) and repeats_records(kind, inside)
+
+
 class _Counter:
     def __init__(self, data: bytes, limit: int) -> None:
         self.data = data
