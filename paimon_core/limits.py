@@ -45,8 +45,20 @@ AVRO_RATIO = 256
 """The highest ratio of unpacked to packed bytes in Avro; data within the next two limits may exceed it."""
 MANIFEST_BYTES = 64 << 20
 """Unpacked bytes of all blocks of a manifest or manifest list."""
-AVRO_BLOCK_BYTES = 256 << 20
+MANIFEST_ENTRIES = 1 << 14
+"""Records of a manifest or manifest list; one of ENTRY_BYTES bytes for each record may have more."""
+ENTRY_BYTES = 4
+"""The fewest bytes of a file per record beyond MANIFEST_ENTRIES; each record names another file."""
+AVRO_BLOCK_BYTES = 32 << 20
 """Unpacked bytes of a block of an Avro data file; a block contains one row or more."""
+AVRO_UNCOUNTED_BYTES = 1 << 20
+"""Unpacked bytes up to which the values of an Avro block are not counted before they are decoded."""
+AVRO_VALUES = 1 << 20
+"""Values in a longer block, and in manifests that pack to less than a VALUES_RATIO-th of their size."""
+VALUES_PER_BYTE = 4
+"""Values in a longer block per packed byte; such a block may have more than AVRO_VALUES values."""
+VALUES_RATIO = 64
+"""The ratio of unpacked to packed bytes up to which the values of a manifest are not counted."""
 STORED_DEPTH = 2 * TYPE_DEPTH + 2
 """Levels of nested groups in the schema of a Parquet or ORC file; in Parquet an ARRAY or a MAP uses two."""
 FILTER_COMPARISONS = 1 << 14

@@ -166,7 +166,8 @@ class RestCatalog(Catalog):
             answer = self.client.get("databases", found.database, "tables", found.object_name, "snapshot")
         except (SnapshotNotFound, UnsupportedFeature):
             return None
-        members = (answer.get("snapshot") or {}).get("snapshot")
+        found_snapshot = answer.get("snapshot")
+        members = found_snapshot.get("snapshot") if isinstance(found_snapshot, dict) else None
         return Snapshot.from_members(members) if isinstance(members, dict) else None
 
     def _check_history(self, name: Identifier, context: TableContext) -> None:

@@ -18,6 +18,7 @@ import requests
 from requests.auth import AuthBase
 from urllib3.exceptions import MaxRetryError, NewConnectionError
 
+from paimon_core.codec.json_text import parse_json
 from paimon_core.errors import (
     AlreadyExists,
     BranchNotFound,
@@ -92,14 +93,14 @@ class RestClient:
                 self.sleep(min(float(error.facts.get("after", pause)), LONGEST_PAUSE))
 
     def pages(self, member: str, *parts: str) -> list[str]:
-        """Return all items of a list of names, requested page by page; raises StorageError for an answer without it."""
+        """Return all names of a list, requested page by page; raises StorageError for an answer without names."""
         items: list[str] = []
         seen: set[str] = set()
         query: dict[str, str] = {}
         while True:
             page = self.get(*parts, query=query)
-            found, token = page.get(member) or [], page.get("nextPageToken")
-            if not isinstance(found, list) or not all(isinstance(one, str) for one in (*found, token or "")):
+            found, token = page.get(member) or [], page.get("nextPageToken") or ""
+            if not isinstance(found, list) or not all(isinstance(one, str) for one in (*found, token)):
                 raise StorageError(f"{self.uri}: the answer to a request for {member} is not a page of names")
             items.extend(found)
             if not token or not found or token in seen:
@@ -158,7 +159,7 @@ class RestClient:
         if not answer.content:
             return {}
         try:
-            value = answer.json()
+            value = parse_json(answer.content)
             if isinstance(value, dict):
                 return value
         except ValueError:
@@ -169,7 +170,7 @@ class RestClient:
     def _error(self, answer: requests.Response, label: str, *, changes: bool) -> PaimonError:
         """Return the error for an answer, with the server's message from which secrets are removed."""
         try:
-            members = answer.json()
+            members = parse_json(answer.content)
         except ValueError:
             members = {}
         members = members if isinstance(members, dict) else {}

@@ -15,6 +15,9 @@ else:
     from backports import zstd
 
 ZSTD_LEVEL = 1
+_CRC_BYTES = 4
+_SNAPPY_RATIO = 64
+"""Snappy needs two bytes or more for each copy of at most 64 bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,9 +48,28 @@ def _unpack_zstandard(packed: bytes, limit: int) -> bytes:
     return _checked(stream.decompress(packed, max_length=limit + 1), stream.eof and not stream.unused_data, limit)
 
 
-def _pack_deflate(block: bytes) -> bytes:
-    stream = zlib.compressobj(wbits=-zlib.MAX_WBITS)
+def _pack_deflate(block: bytes, level: int = -1) -> bytes:
+    stream = zlib.compressobj(level, wbits=-zlib.MAX_WBITS)
     return stream.compress(block) + stream.flush()
+
+
+def pack_checked_deflate(block: bytes, level: int = -1) -> bytes:
+    """Compress into a deflate stream, followed by the CRC32 of the block: readers ignore bytes after the stream.
+
+    Level 0 stores the block uncompressed.
+    """
+    return _pack_deflate(block, level) + zlib.crc32(block).to_bytes(_CRC_BYTES, "big")
+
+
+def unpack_checked_deflate(packed: bytes, limit: int) -> bytes:
+    """Decompress what ``pack_checked_deflate`` returned; raises ValueError when the block differs from its checksum."""
+    return _verified(_unpack_deflate(packed[:-_CRC_BYTES], limit), packed[-_CRC_BYTES:])
+
+
+def _verified(block: bytes, checksum: bytes) -> bytes:
+    if zlib.crc32(block).to_bytes(_CRC_BYTES, "big") != checksum:
+        raise ValueError("a block does not match its checksum")
+    return block
 
 
 def _unpack_deflate(packed: bytes, limit: int) -> bytes:
@@ -57,11 +79,11 @@ def _unpack_deflate(packed: bytes, limit: int) -> bytes:
 
 
 def _pack_snappy(block: bytes) -> bytes:
-    return bytes(pa.Codec("snappy").compress(block, asbytes=True)) + zlib.crc32(block).to_bytes(4, "big")
+    return bytes(pa.Codec("snappy").compress(block, asbytes=True)) + zlib.crc32(block).to_bytes(_CRC_BYTES, "big")
 
 
 def _unpack_snappy(packed: bytes, limit: int) -> bytes:
-    body, checksum = packed[:-4], packed[-4:]
+    body, checksum = packed[:-_CRC_BYTES], packed[-_CRC_BYTES:]
     # Snappy data starts with the unpacked size, 7 bits per byte: it is checked before memory is used for the block.
     size = shift = 0
     for byte in body[:5]:
@@ -69,12 +91,9 @@ def _unpack_snappy(packed: bytes, limit: int) -> bytes:
         shift += 7
         if byte < 0x80:
             break
-    if size > limit:
-        raise ValueError(f"its blocks unpack to more than {limit} bytes")
-    block = bytes(pa.Codec("snappy").decompress(body, size, asbytes=True))
-    if zlib.crc32(block).to_bytes(4, "big") != checksum:
-        raise ValueError("a block does not match its checksum")
-    return block
+    if size > limit or size > _SNAPPY_RATIO * len(body):
+        raise ValueError(f"its blocks unpack to more than {limit} bytes, or to more than their packed bytes can hold")
+    return _verified(bytes(pa.Codec("snappy").decompress(body, size, asbytes=True)), checksum)
 
 
 def _unpack_null(packed: bytes, limit: int) -> bytes:

@@ -1,9 +1,12 @@
 """Avro container files: reads and writes the files of manifests (format 4.1) and Avro data files.
 
 Records are dicts by the field names of the writer's schema. Values are plain: a logical type stays the number that is
-stored. zstd frames are written with a content checksum, so that a flipped bit is detected. A file that is truncated,
-contains garbage, is nested too deeply or unpacks to far more than its size raises CorruptTable before it uses much
-memory.
+stored. A file that is truncated, contains garbage, is nested too deeply or unpacks to far more than its size raises
+CorruptTable before it uses much memory.
+
+Avro has no checksums, so written files have some in places that other readers ignore: zstd frames have a content
+checksum, snappy blocks always have a CRC32, and a deflate stream is followed by one. Uncompressed blocks are written as
+deflate streams of level 0, which store the bytes unchanged. A member of the header contains the CRC32 of the header.
 """
 
 from __future__ import annotations
@@ -12,35 +15,49 @@ import contextlib
 import io
 import json
 import os
-from collections.abc import Iterable, Iterator
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import partial
 from itertools import islice
 from typing import Any
 
 import fastavro
 
-from paimon_core.codec.avro_codecs import CODECS, ZSTD_LEVEL, pack_zstandard
-from paimon_core.errors import CorruptTable, InvalidOption, PaimonError, UnsupportedFeature
+from paimon_core.codec.avro_codecs import (
+    CODECS,
+    ZSTD_LEVEL,
+    pack_checked_deflate,
+    pack_zstandard,
+    unpack_checked_deflate,
+)
+from paimon_core.codec.avro_plain_schema import array_schema
+from paimon_core.codec.avro_values import count_values, repeats_records
+from paimon_core.errors import CorruptTable, InvalidOption, InvalidRequest, PaimonError, UnsupportedFeature
 from paimon_core.limits import (
     AVRO_BLOCK_BYTES,
-    AVRO_DEPTH,
     AVRO_HEADER_BYTES,
     AVRO_RATIO,
     AVRO_RECORDS,
+    AVRO_UNCOUNTED_BYTES,
+    AVRO_VALUES,
+    ENTRY_BYTES,
     MANIFEST_BYTES,
-    MANIFEST_RECORDS,
+    MANIFEST_ENTRIES,
+    VALUES_PER_BYTE,
+    VALUES_RATIO,
     check_limit,
 )
 
 _MAGIC = b"Obj\x01"
 _SYNC_BYTES = 16
+_CHECKSUM = "paimon-core.crc32"
+"""The member of a header that contains its checksum; with it, deflate blocks have checksums too."""
 _BLOCK_BYTES = 64_000
 _RECORDS_PER_WRITE = 64
 
 _PAIMON_NAMES = {"zstd": "zstandard", "none": "null"}
 _FOREIGN_CODECS = ("bzip2", "xz", "lz4")
-_PRIMITIVES = ("null", "boolean", "int", "long", "float", "double", "bytes", "string")
 
 
 def write_avro(schema: dict[str, Any], records: Iterable[dict[str, Any]], codec: str = "zstandard") -> bytes:
@@ -51,11 +68,19 @@ def write_avro(schema: dict[str, Any], records: Iterable[dict[str, Any]], codec:
     out = io.BytesIO()
     writer = AvroWriter(out, schema, codec)
     source = iter(records)
+    count = 0
     while chunk := list(islice(source, _RECORDS_PER_WRITE)):
         writer.write(chunk)
+        count += len(chunk)
     writer.finish()
     check_limit("an Avro file", writer.unpacked_bytes, max(MANIFEST_BYTES, AVRO_RATIO * out.tell()), "unpacked bytes")
+    check_limit("an Avro file", count, most_entries(out.tell()), "records")
     return out.getvalue()
+
+
+def most_entries(size: int) -> int:
+    """Return how many records a manifest of ``size`` bytes may have."""
+    return max(MANIFEST_ENTRIES, size // ENTRY_BYTES)
 
 
 class AvroWriter:
@@ -78,16 +103,25 @@ class AvroWriter:
         if codec not in CODECS:
             raise InvalidOption(f"Avro codec {codec!r} is not one of {', '.join(CODECS)}", codec=codec)
         self._sink = sink
-        self._pack = partial(pack_zstandard, level=level) if codec == "zstandard" else CODECS[codec].pack
+        packers: dict[str, Callable[[bytes], bytes]] = {
+            "zstandard": partial(pack_zstandard, level=level),
+            "deflate": pack_checked_deflate,
+            "null": partial(pack_checked_deflate, level=0),
+            "snappy": CODECS["snappy"].pack,
+        }
+        self._pack = packers[codec]
+        codec = "deflate" if codec == "null" else codec
         self._sync = os.urandom(_SYNC_BYTES)
         self._array = array_schema(json.dumps(encoding or schema).encode(), AVRO_RECORDS)
         self._block = bytearray()
         self._pending = 0
         self.unpacked_bytes = 0
         """Bytes of the blocks written so far, before compression."""
-        out = [_MAGIC, _long(2)]
-        for key, value in ((b"avro.schema", json.dumps(schema).encode()), (b"avro.codec", codec.encode())):
-            out += [_long(len(key)), key, _long(len(value)), value]
+        meta = {"avro.schema": json.dumps(schema).encode(), "avro.codec": codec.encode()}
+        meta[_CHECKSUM] = _header_checksum(meta, self._sync)
+        out = [_MAGIC, _long(len(meta))]
+        for key, value in meta.items():
+            out += [_long(len(key)), key.encode(), _long(len(value)), value]
         sink.write(b"".join([*out, _long(0), self._sync]))
 
     @property
@@ -108,7 +142,7 @@ class AvroWriter:
     def finish(self) -> None:
         """Write the pending records as a block; the sink stays open.
 
-        Raises InvalidRequest for a block that is larger than readers accept.
+        Raises InvalidRequest for a block that is larger, or has more values, than readers accept.
         """
         if self._pending:
             packed = self._pack(bytes(self._block))
@@ -119,8 +153,18 @@ class AvroWriter:
                 max(AVRO_BLOCK_BYTES, AVRO_RATIO * len(packed)),
                 "bytes",
             )
+            if len(self._block) > AVRO_UNCOUNTED_BYTES:
+                try:
+                    count_values(self._array["items"], bytes(self._block), self._pending, _most_values(len(packed)))
+                except ValueError as error:
+                    raise InvalidRequest(f"a row for an Avro file is too large: {error}") from None
             self._sink.write(b"".join((_long(self._pending), _long(len(packed)), packed, self._sync)))
             self._pending, self._block = 0, bytearray()
+
+
+def _most_values(packed: int) -> int:
+    """Return how many values a block or a manifest of ``packed`` bytes may have, where they are counted."""
+    return max(AVRO_VALUES, VALUES_PER_BYTE * packed)
 
 
 def read_avro(data: bytes, path: str) -> list[dict[str, Any]]:
@@ -132,9 +176,15 @@ def read_avro(data: bytes, path: str) -> list[dict[str, Any]]:
         reader = AvroReader(io.BytesIO(data), len(data))
         array = array_schema(reader.schema)
         budget = max(MANIFEST_BYTES, AVRO_RATIO * len(data))
+        values, unpacked, nests = _most_values(len(data)), 0, repeats_records(array["items"])
         records: list[dict[str, Any]] = []
         while (block := reader.next_block(budget)) is not None:
             budget -= len(block.data)
+            unpacked += len(block.data)
+            if len(records) + block.count > most_entries(len(data)):
+                raise ValueError(f"it states more than {most_entries(len(data))} records in {len(data)} bytes")
+            if nests or unpacked > max(AVRO_UNCOUNTED_BYTES, VALUES_RATIO * len(data)):
+                values -= count_values(array["items"], block.data, block.count, values)
             records += block.records(array)
         return records
 
@@ -177,12 +227,16 @@ class AvroBlock:
 
     count: int
     data: bytes
+    packed_bytes: int
 
     def records(self, array: Any) -> list[dict[str, Any]]:
         """Return the records as dicts. Raises ValueError when they do not match the count or one is null.
 
-        ``array`` is ``array_schema`` of the file's schema, or of a schema with the same encoding.
+        ``array`` is ``array_schema`` of the file's schema, or of a schema with the same encoding. A long block with
+        more values than the limits allow also raises ValueError.
         """
+        if len(self.data) > AVRO_UNCOUNTED_BYTES:
+            count_values(array["items"], self.data, self.count, _most_values(self.packed_bytes))
         source = io.BytesIO(b"".join((_long(self.count), self.data, b"\0")))
         found: list[dict[str, Any]] = fastavro.schemaless_reader(source, array, None) if self.count else []
         if len(found) != self.count or source.read(1 if self.count else 0):
@@ -211,7 +265,10 @@ class AvroReader:
             raise ValueError(f"codec {codec!r} is unknown")
         if "avro.schema" not in meta:
             raise ValueError("it has no schema")
-        self._unpack = CODECS[codec].unpack
+        is_checked = _CHECKSUM in meta
+        if is_checked and meta[_CHECKSUM] != _header_checksum(meta, self._sync):
+            raise ValueError("its header does not match the checksum in it")
+        self._unpack = unpack_checked_deflate if is_checked and codec == "deflate" else CODECS[codec].unpack
         self.schema = meta["avro.schema"]
         self.size = size
 
@@ -221,12 +278,13 @@ class AvroReader:
         if cursor.at >= cursor.size:
             return None
         count = cursor.long()
-        block = self._unpack(cursor.take(cursor.long()), limit)
+        packed = cursor.take(cursor.long())
+        block = self._unpack(packed, limit)
         self._check_sync()
         # Each record takes at least one byte, so the count cannot exceed the number of bytes.
         if not 0 <= count <= len(block) or bool(count) != bool(block):
             raise ValueError(f"a block of {len(block)} bytes states {count} records")
-        return AvroBlock(count, block)
+        return AvroBlock(count, block, len(packed))
 
     def skip_block(self) -> int | None:
         """Skip the next block without unpacking it; return the record count that it states, None at the end."""
@@ -241,6 +299,11 @@ class AvroReader:
     def _check_sync(self) -> None:
         if self._cursor.take(_SYNC_BYTES) != self._sync:
             raise ValueError(f"the block before byte {self._cursor.at} does not end in the sync marker")
+
+
+def _header_checksum(meta: Mapping[str, bytes], sync: bytes) -> bytes:
+    """Return the CRC32 of schema, codec and sync marker, as hexadecimal digits."""
+    return b"%08x" % zlib.crc32(b"\0".join((meta["avro.schema"], meta.get("avro.codec", b""), sync)))
 
 
 def _metadata(cursor: _Cursor) -> dict[str, bytes]:
@@ -301,68 +364,3 @@ def _long(value: int) -> bytes:
         value >>= 7
     out.append(value)
     return bytes(out)
-
-
-# -- schemas -----------------------------------------------------------------------------------------------------------
-
-
-@lru_cache(maxsize=16)
-def array_schema(text: bytes, records_limit: int = MANIFEST_RECORDS) -> Any:
-    """Return fastavro's schema for an array of the file's records, without logical types; one call decodes a block.
-
-    Older versions of Paimon wrote a union of null and the record, and the branch before every record (format 4.1).
-    Raises ValueError for a schema that is not a record or exceeds the limits.
-    """
-    schema = json.loads(text)
-    root = schema
-    if isinstance(schema, list) and len(schema) == 2 and "null" in schema:
-        root = next((branch for branch in schema if branch != "null"), None)
-    if not isinstance(root, dict) or root.get("type") != "record":
-        raise ValueError("its schema is not a record")
-    known: set[str] = set()
-    record, _ = _plain(schema, 0, known)
-    if len(known) > records_limit:
-        raise ValueError(f"its schema has more than {records_limit} named types")
-    return fastavro.parse_schema({"type": "array", "items": record})
-
-
-def _plain(schema: Any, depth: int, known: set[str]) -> tuple[Any, bool]:
-    """Return the schema without logical types, and whether every value takes a byte or more.
-
-    Raises ValueError for a schema whose decoded size cannot be bounded.
-    """
-    if depth > AVRO_DEPTH:
-        raise ValueError(f"its schema nests deeper than {AVRO_DEPTH}")
-    if isinstance(schema, list):
-        return [_plain(s, depth + 1, known)[0] for s in schema], True
-    if isinstance(schema, str):
-        # A name is added to ``known`` when its definition is complete.
-        if schema not in _PRIMITIVES and schema.rpartition(".")[2] not in known:
-            raise ValueError(f"type {schema} is unknown, or contains itself")
-        return schema, schema != "null"
-    kind = schema["type"]
-    out = {k: v for k, v in schema.items() if k != "logicalType"}
-    match kind:
-        case "record":
-            fields = [(f, *_plain(f["type"], depth + 1, known)) for f in schema["fields"]]
-            out["fields"] = [{**f, "type": plain} for f, plain, _ in fields]
-            return out, _define(schema, any(takes for _, _, takes in fields), known)
-        case "array" | "map":
-            member = "items" if kind == "array" else "values"
-            out[member], takes_bytes = _plain(schema[member], depth + 1, known)
-            if not takes_bytes:
-                raise ValueError(f"the {member} of the type {kind} take no bytes, so their number cannot be bounded")
-            return out, True
-        case "enum":
-            return out, _define(schema, True, known)
-        case "fixed":
-            return out, _define(schema, int(schema["size"]) > 0, known)
-    out["type"], takes_bytes = _plain(kind, depth + 1, known)
-    return out, takes_bytes
-
-
-def _define(schema: dict[str, Any], takes_bytes: bool, known: set[str]) -> bool:
-    if not takes_bytes:
-        raise ValueError(f"type {schema['name']} takes no bytes")
-    known.add(schema["name"].rpartition(".")[2])
-    return True

@@ -37,7 +37,7 @@ _TIMES = {
     )
     for unit in units.split()
 } | {"": 1.0}
-_AMOUNT = re.compile(r"^\s*(\d+)\s*([a-z]*)\s*$", re.IGNORECASE)
+_AMOUNT = re.compile(r"^\s*+(\d++)\s*+([a-z]*+)\s*+$", re.IGNORECASE)
 
 
 def parse_bytes(text: str) -> int:
@@ -77,7 +77,7 @@ def parse_positive_millis(text: str) -> int:
 def lacks_unit(text: str) -> bool:
     """Whether the text of a size or a duration is a number other than 0 without a unit."""
     number = text.strip()
-    return number.isdecimal() and int(number) != 0
+    return number.isdecimal() and number.strip("0") != ""
 
 
 def with_unit(parse: Callable[[str], T]) -> Callable[[str], T]:
@@ -117,7 +117,7 @@ def whole(low: int, high: int = 2**31 - 1) -> Callable[[str], int]:
     """Return a parser of whole numbers from ``low`` to ``high``, both included."""
 
     def parse(text: str) -> int:
-        if not re.fullmatch(r"\s*-?\d+\s*", text) or not low <= int(text) <= high:
+        if not re.fullmatch(r"\s*-?\d{1,40}\s*", text) or not low <= int(text) <= high:
             raise ValueError(f"a whole number from {low} to {high}")
         return int(text)
 

@@ -114,7 +114,10 @@ def from_spark_json(struct: Any) -> pa.Schema:
     for child in _children(struct):
         number = child.id if child.id >= 0 else None
         column = Annotations(child.type, number, child.description, child.default)
-        fields.append(annotated_field(child.name, column))
+        try:
+            fields.append(annotated_field(child.name, column))
+        except (TypeError, UnicodeEncodeError) as error:
+            raise InvalidRequest(f"column {child.name!r:.80} of a StructType is invalid: {error}") from None
     return pa.schema(fields)
 
 

@@ -75,7 +75,7 @@ def parse_nested_head(text: str) -> tuple[str, bool] | None:
 
     pypaimon writes ``MAP<STRING NOT NULL, INT>`` beside the members, Java ``MAP NOT NULL``.
     """
-    found = re.fullmatch(r"\s*([A-Za-z]+)\s*(?:<.*>)?\s*(NOT\s+NULL|NULL)?\s*", text, re.IGNORECASE | re.DOTALL)
+    found = re.fullmatch(r"\s*+([A-Za-z]++)\s*+(?:<.*>)?\s*+(NOT\s++NULL|NULL)?\s*+", text, re.IGNORECASE | re.DOTALL)
     if found is None:
         return None
     name, suffix = found.groups()
@@ -96,7 +96,12 @@ class _Parser:
     def __init__(self, text: str) -> None:
         self._text = text
         self._tokens: list[tuple[str, str, int]] = []
-        at, end = 0, len(text.rstrip())
+        at = 0
+        try:
+            text.encode()
+        except UnicodeEncodeError as error:
+            self._fail_at(error.start, "valid Unicode text")
+        end = len(text.rstrip())
         while at < end:
             found = _TOKEN.match(text, at)
             if found is None:

@@ -69,8 +69,12 @@ def test_more_rows_types_than_an_avro_reader_takes_are_refused(catalog):
 
 def test_a_row_that_packs_well_is_read_again_from_avro(catalog, warehouse):
     table = catalog.create_table("db.t", ROWS.schema, options={"file.format": "avro"})
-    table.write(pa.table({"k": [1], "v": ["x" * (70 << 20)]}))
-    assert reopened(warehouse).scan().to_arrow()["v"][0].as_buffer().size == 70 << 20
+    table.write(pa.table({"k": [1], "v": ["x" * (30 << 20)]}))
+    assert reopened(warehouse).scan().to_arrow()["v"][0].as_buffer().size == 30 << 20
+    before = files_of(table)
+    with pytest.raises(InvalidRequest, match="33554432 is the most"):
+        table.write(pa.table({"k": [1], "v": ["x" * (40 << 20)]}))
+    assert files_of(table) == before
 
 
 def test_a_key_of_which_no_manifest_could_be_read_is_refused(catalog, warehouse):
@@ -79,7 +83,7 @@ def test_a_key_of_which_no_manifest_could_be_read_is_refused(catalog, warehouse)
     table = catalog.create_table("db.t", schema, primary_key=["k", "v"], options=options)
     table.write(pa.table({"k": ["a"], "v": ["a"]}))
     before = files_of(table)
-    with pytest.raises(InvalidRequest, match="unpacked bytes, 67108864 is the most"):
+    with pytest.raises(InvalidRequest, match="bytes, 33554432 is the most"):
         table.write(pa.table({"k": ["a"], "v": ["x" * (35 << 20)]}))
     assert files_of(table) == before
     assert reopened(warehouse).scan().to_arrow().num_rows == 1

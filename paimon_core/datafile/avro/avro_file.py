@@ -14,7 +14,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from paimon_core.codec.avro_file import AvroReader, AvroWriter, array_schema, decoding
+from paimon_core.codec.avro_file import AvroReader, AvroWriter, decoding
+from paimon_core.codec.avro_plain_schema import array_schema
 from paimon_core.datafile.avro.avro_schema import (
     arrow_type,
     avro_schema,

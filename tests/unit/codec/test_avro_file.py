@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from paimon_core.codec.avro_file import read_avro, write_avro
-from paimon_core.errors import CorruptTable, InvalidOption, UnsupportedFeature
+from paimon_core.errors import CorruptTable, InvalidOption, InvalidRequest, UnsupportedFeature
 from paimon_core.limits import AVRO_DEPTH
 
 SCHEMA = {
@@ -89,9 +89,9 @@ def test_records_come_back(codec):
 @pytest.mark.parametrize("codec", ["zstandard", "deflate", "null"])
 def test_another_reader_reads_it_and_its_metadata(codec):
     reader = fastavro.reader(io.BytesIO(write_avro(SCHEMA, RECORDS, codec)))
-    assert set(reader.metadata) == {"avro.schema", "avro.codec"}
+    assert set(reader.metadata) == {"avro.schema", "avro.codec", "paimon-core.crc32"}
     assert json.loads(reader.metadata["avro.schema"]) == SCHEMA
-    assert reader.metadata["avro.codec"] == codec
+    assert reader.metadata["avro.codec"] == {"null": "deflate"}.get(codec, codec)
     assert [r["_FILE"]["_FILE_NAME"] for r in reader] == [f"data-{number}" for number in range(5_000)]
 
 
@@ -342,3 +342,44 @@ def test_a_schema_nests_as_deep_as_the_limit_and_not_deeper(schema, deeper):
     assert read_avro(container(schema), "m") == []
     with pytest.raises(CorruptTable, match="nests deeper than"):
         read_avro(container(deeper), "m")
+
+
+@pytest.mark.parametrize("codec", ["zstandard", "deflate", "snappy", "null"])
+def test_a_flipped_bit_anywhere_is_found_in_every_codec(codec):
+    data = write_avro(SCHEMA, RECORDS[:3], codec)
+    for at in range(len(data)):
+        bad = data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :]
+        try:
+            assert read_avro(bad, "m") == RECORDS[:3]
+        except CorruptTable:
+            continue
+
+
+def test_more_records_than_the_size_of_a_file_can_name_are_neither_written_nor_read():
+    schema = {"type": "record", "name": "r", "fields": [{"name": "a", "type": "int"}]}
+    with pytest.raises(InvalidRequest, match="an Avro file has 20000 records, 16384 is the most"):
+        write_avro(schema, ({"a": 0} for _ in range(20_000)))
+    out = io.BytesIO()
+    fastavro.writer(out, schema, ({"a": 0} for _ in range(20_000)), codec="deflate")
+    with pytest.raises(CorruptTable, match="states more than 16384 records"):
+        read_avro(out.getvalue(), "m")
+
+
+def test_a_row_of_very_many_values_is_neither_written_nor_read():
+    schema = {"type": "record", "name": "r", "fields": [{"name": "a", "type": {"type": "array", "items": "int"}}]}
+    with pytest.raises(InvalidRequest, match=r"a row for an Avro file is too large: .* more than 1048576 values"):
+        write_avro(schema, [{"a": [0] * (1 << 20)}])
+    out = io.BytesIO()
+    fastavro.writer(out, schema, [{"a": [0] * (1 << 20)}], codec="deflate")
+    with pytest.raises(CorruptTable, match="more than 1048576 values"):
+        read_avro(out.getvalue(), "m")
+
+
+def test_a_block_of_several_megabytes_comes_back():
+    schema = {
+        "type": "record",
+        "name": "r",
+        "fields": [{"name": "a", "type": "string"}, {"name": "b", "type": "bytes"}],
+    }
+    rows = [{"a": "x" * (2 << 20), "b": b"y"}, {"a": "", "b": b"z" * (3 << 20)}]
+    assert read_avro(write_avro(schema, rows), "m") == rows

@@ -9,7 +9,7 @@ from paimon_core.codec.json_text import parse_json
 from paimon_core.limits import METADATA_BYTES, METADATA_DEPTH
 
 
-@pytest.mark.parametrize("value", [None, True, 1, -(2**70), 1.5, "ä\U0001f600", [], {}, {"a": [{"b": None}]}, "\ud800"])
+@pytest.mark.parametrize("value", [None, True, 1, -(2**70), 1.5, "ä\U0001f600", [], {}, {"a": [{"b": None}]}])
 def test_values_come_back(value):
     assert parse_json(json.dumps(value).encode()) == value
 

@@ -1,157 +1,34 @@
 """Bit rot: damage to the bytes of a file is found by a reader or by fsck, or it changes nothing that is read.
 
-Each kind of file is damaged several hundred times: a bit is flipped, a page is zeroed, the end is cut off or garbage
-is appended.
+Each kind of file is damaged several hundred times. `python -m tests.fuzz.flips` does it as often as wanted.
 """
-
-import random
-from collections import Counter
-from collections.abc import Callable
 
 import pytest
 
-import paimon_core as paimon
-from paimon_core.datafile.reader import read_batches
-from paimon_core.errors import PaimonError
-from paimon_core.fsck.check import check_root
-from paimon_core.metadata.context import TableContext
-from paimon_core.metadata.data_file import DataFile
-from tests.support import broken_tables as broken
-from tests.support.broken_tables import real_table, some_rows
+from tests.fuzz.flips import FORMATS, METADATA, MOST_SILENT, measure, table_with_history
 
 MUTATIONS = 500
-PAGE = 4096
-MOST_SILENT = {"data": 0.0025, "changelog": 0.0025}
+FEWER = 100
 
 
-def damaged(data: bytes, chance: random.Random) -> bytes:
-    """Return the bytes after one random damage; never the same bytes."""
-    at = chance.randrange(len(data))
-    match chance.choices(("flip", "zero", "cut", "append"), (85, 5, 5, 5))[0]:
-        case "flip":
-            return data[:at] + bytes([data[at] ^ (1 << chance.randrange(8))]) + data[at + 1 :]
-        case "zero":
-            start = at // PAGE * PAGE
-            return data[:start] + bytes(len(data[start : start + PAGE])) + data[start + PAGE :]
-        case "cut":
-            return data[:at]
-    return data + chance.randbytes(chance.randrange(1, 64))
+@pytest.mark.parametrize("kind", METADATA)
+def test_damage_to_metadata_is_found_or_harmless(kind):
+    found = measure(table_with_history(40), kind, MUTATIONS)
+    assert sum(found.counts.values()) == MUTATIONS
+    assert found.silent == []
+    assert found.counts["found"] > 0 or kind == "hint"
 
 
-def table_with_history(rows: int) -> paimon.Table:
-    """A table with several snapshots, a changelog, a delete, a compaction and a tag."""
-    made = real_table(rows, **{"changelog-producer": "lookup", "write-only": "false"})
-    made.tags.create("t")
-    made.delete(paimon.col("k") < 20)
-    made.write(some_rows(range(50, 90), "w"))
-    made.compact(full=True)
-    return made
+@pytest.mark.parametrize("codec", ["snappy", "deflate", "none"])
+def test_damage_to_manifests_of_each_codec_is_found(codec):
+    assert measure(table_with_history(40, **{"manifest.compression": codec}), "manifest", FEWER).silent == []
 
 
-@pytest.fixture(scope="module")
-def tables():
-    """A small table for metadata, and a table whose files consist mostly of rows."""
-    return {"metadata": table_with_history(40), "rows": table_with_history(4000)}
-
-
-def paths_of(context: TableContext, kind: str) -> list[str]:
-    walk = [i.path for i in context.storage.walk(context.paths.root)]
-    if kind in ("data", "changelog"):
-        return [p for p in walk if p.endswith(".parquet") and ("/changelog-" in p) == (kind == "changelog")]
-    return {
-        "snapshot": [p for p in walk if "/snapshot/snapshot-" in p],
-        "schema": [p for p in walk if "/schema/" in p],
-        "tag": [p for p in walk if "/tag/" in p],
-        "hint": [p for p in walk if p.endswith("LATEST")],
-        "list": [p for p in walk if "/manifest/manifest-list-" in p],
-        "manifest": [p for p in walk if "/manifest/manifest-" in p and "-list-" not in p],
-    }[kind]
-
-
-def everything(context: TableContext) -> object:
-    """Return all rows of all snapshots and tags, and all changes; raises for a table that cannot be read."""
-    schema = TableContext.of("db.t", context.storage, context.paths.root, context.schema).schemas.latest()
-    assert schema is not None
-    table = paimon.Table(TableContext.of("db.t", context.storage, context.paths.root, schema))
-    rows = [table.at(snapshot=i).scan().to_arrow() for i in table.context.snapshots.ids()]
-    tags = [(t.name, table.at(tag=t.name).scan().to_arrow()) for t in table.tags.list()]
-    return [r.sort_by("k") for r in rows], [(n, r.sort_by("k")) for n, r in tags], table.changes().read_all()
-
-
-def rows_of_file(context: TableContext, path: str, entries: dict[str, DataFile]) -> object:
-    """Return the rows of one data file, as deep checks read them."""
-    fields, file = context.schema.file_fields, entries[path.rsplit("/", 1)[1]]
-    batches = read_batches(
-        context.storage, path, file=file, file_schema=context.schema, read_fields=fields, use_threads=False
-    )
-    return list(batches)
-
-
-def data_files(context: TableContext) -> dict[str, DataFile]:
-    found = {}
-    for snapshot in map(context.snapshots.read, context.snapshots.ids()):
-        for name in (snapshot.base_manifest_list, snapshot.delta_manifest_list, snapshot.changelog_manifest_list):
-            for manifest in context.manifests.read_list(name) if name else ():
-                found |= {e.file.file_name: e.file for e in context.manifests.read_manifest(manifest.file_name)}
-    return found
-
-
-def decoded(context: TableContext, kind: str, path: str, entries: dict[str, DataFile]) -> object:
-    """Return the decoded contents of one file; raises when a reader refuses it."""
-    name = path.rsplit("/", 1)[1]
-    bare = broken.fresh(context)
-    match kind:
-        case "data" | "changelog":
-            return rows_of_file(bare, path, entries)
-        case "snapshot":
-            return bare.snapshots.read(int(name.removeprefix("snapshot-")))
-        case "schema":
-            return bare.schemas.read(int(name.removeprefix("schema-")))
-        case "tag":
-            return bare.tags.read(name.removeprefix("tag-"))
-        case "hint":
-            return bare.snapshots.latest_id()
-        case "list":
-            return bare.manifests.read_list(name)
-    return bare.manifests.read_manifest(name)
-
-
-def outcome(context: TableContext, intact: object, read: Callable[[], object], whole: object) -> str:
-    """Return ``found``: a reader or fsck reports it; ``harmless``: every read is unchanged; else ``silent``."""
-    try:
-        if read() == intact:
-            return "harmless"
-        if not check_root("db.t", context.storage, context.paths.root).is_clean:
-            return "found"
-        if everything(context) == whole:
-            return "harmless"
-        return "silent" if check_root("db.t", context.storage, context.paths.root, deep=True).is_clean else "found"
-    except PaimonError:
-        return "found"
-
-
-def measure(table: paimon.Table, kind: str, mutations: int, seed: int = 19) -> tuple[Counter[str], list[str]]:
-    context, chance = table.context, random.Random(f"{seed} {kind}")
-    paths, counts, silent = paths_of(context, kind), Counter(), []
-    entries, whole = data_files(context), everything(context)
-    intact = {p: (context.storage.read(p), decoded(context, kind, p, entries)) for p in paths}
-    for _ in range(mutations):
-        path = chance.choice(paths)
-        data, before = intact[path]
-        bad = damaged(data, chance)
-        context.storage.overwrite(path, bad)
-        result = outcome(context, before, lambda path=path: decoded(context, kind, path, entries), whole)
-        context.storage.overwrite(path, data)
-        counts[result] += 1
-        if result == "silent":
-            at = next((i for i, (a, b) in enumerate(zip(data, bad, strict=False)) if a != b), len(bad))
-            silent.append(f"{path}, byte {at} of {len(data)}: {data[max(0, at - 30) : at + 30]!r}")
-    return counts, silent
-
-
-@pytest.mark.parametrize("kind", ["snapshot", "schema", "tag", "hint", "list", "manifest", "data", "changelog"])
-def test_damage_is_found_or_harmless(tables, kind):
-    counts, silent = measure(tables["rows" if kind in MOST_SILENT else "metadata"], kind, MUTATIONS)
-    assert sum(counts.values()) == MUTATIONS
-    assert counts["silent"] <= MOST_SILENT.get(kind, 0) * MUTATIONS, silent
-    assert counts["found"] > 0 or kind == "hint"
+@pytest.mark.parametrize("kind", ["data", "changelog"])
+@pytest.mark.parametrize("name", FORMATS)
+def test_damage_to_data_files_is_found(name, kind):
+    mutations = MUTATIONS if "-" not in name else FEWER
+    found = measure(table_with_history(4000, **FORMATS[name]), kind, mutations)
+    assert sum(found.counts.values()) == mutations
+    assert found.counts["silent"] <= MOST_SILENT * mutations, found.silent
+    assert found.counts["found"] > 0

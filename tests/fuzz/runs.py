@@ -1,0 +1,147 @@
+"""Runs: starts workers, learns from their end which input crashed them, and stores findings in the corpus."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tests.fuzz.worker import CPU_SECONDS, Finding, shortened
+
+ROOT = Path(__file__).resolve().parents[2]
+CORPUS = Path(__file__).with_name("corpus")
+_UNLIMITED = 10**12
+_CRASH_TRIES = 12
+_MOST_CRASHES = 6
+_STUCK_SECONDS = 120
+
+
+@dataclass
+class Report:
+    """The executions of one target, the lines of the project that they executed, and the findings."""
+
+    count: int = 0
+    lines: int = 0
+    findings: list[Finding] = field(default_factory=list)
+
+
+def corpus(name: str) -> list[Path]:
+    """Return the kept inputs of a target."""
+    return sorted(p for p in (CORPUS / name).glob("*") if p.is_file())
+
+
+def kept(name: str, finding: Finding) -> Path:
+    """Store the input of a finding in the corpus."""
+    path = CORPUS / name / f"{finding.kind.lower()}-{hashlib.sha256(finding.data).hexdigest()[:12]}"
+    path.parent.mkdir(exist_ok=True)
+    path.write_bytes(finding.data)
+    return path
+
+
+def replay(inputs: Sequence[tuple[str, Path]]) -> list[tuple[str, Path, Finding]]:
+    """Run these inputs of targets, and return the findings; a crash does not stop the rest."""
+    found = []
+    start = 0
+    while start < len(inputs):
+        part = inputs[start:]
+        with tempfile.TemporaryDirectory() as folder:
+            task = {"inputs": [(name, str(path)) for name, path in part], "current": f"{folder}/current"}
+            lines, died = _work(task)
+            found += [(*part[line["input"]], _finding(line)) for line in lines if "input" in line]
+            if died is None:
+                return found
+            data = _current(folder)
+            at = next(n for n, (_, path) in enumerate(part) if path.read_bytes() == data)
+            found.append((*part[at], Finding(died, "", data)))
+            start += at + 1
+    return found
+
+
+def explore(name: str, seconds: float, seed: int, most: int = _UNLIMITED) -> Report:
+    """Fuzz one target; a worker that ends is started again for the rest of the time."""
+    report = Report()
+    left, crashes = seconds, 0
+    while left > 0.1 and crashes < _MOST_CRASHES:
+        with tempfile.TemporaryDirectory() as folder:
+            task = {
+                "target": name,
+                "corpus": [str(p) for p in corpus(name)],
+                "current": f"{folder}/current",
+                "seed": seed + 1000 * crashes,
+                "seconds": left,
+                "most": most - report.count,
+            }
+            started = os.times().elapsed
+            lines, died = _work(task, left + _STUCK_SECONDS)
+            left -= os.times().elapsed - started
+            report.findings += [_finding(line) for line in lines if "input" in line]
+            for line in lines:
+                report.count += line.get("count", 0)
+                report.lines = max(report.lines, line.get("lines", 0))
+            if died is None:
+                break
+            crashes += 1
+            if (finding := _confirmed(name, _current(folder))) is not None:
+                report.findings.append(finding)
+    return report
+
+
+def _confirmed(name: str, data: bytes) -> Finding | None:
+    """Run the input that a worker ended with again, without tracing, and return a short one with the same outcome."""
+    first = _alone(name, data)
+    if first is None:
+        return None
+    small = shortened(data, lambda other: (f := _alone(name, other)) is not None and f.kind == first.kind, _CRASH_TRIES)
+    return Finding(first.kind, first.place, small, first.detail)
+
+
+def _alone(name: str, data: bytes) -> Finding | None:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "input"
+        path.write_bytes(data)
+        return next((finding for _, _, finding in replay([(name, path)])), None)
+
+
+def _current(folder: str) -> bytes:
+    held = Path(folder, "current").read_bytes()
+    return held[4 : 4 + int.from_bytes(held[:4], "little")]
+
+
+def _finding(line: dict[str, Any]) -> Finding:
+    return Finding(line["kind"], line["place"], base64.b64decode(line["data"]), line["detail"])
+
+
+def _work(task: dict[str, Any], timeout: float | None = None) -> tuple[list[dict[str, Any]], str | None]:
+    """Return what a worker reported, and how it ended: None, or ``time`` or the name of a signal."""
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.fuzz.worker"],
+        input=json.dumps(task),
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=ROOT,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        timeout=timeout,
+    )
+    lines = list(_lines(done.stdout))
+    if done.returncode == 0:
+        return lines, None
+    if done.returncode > 0:
+        raise RuntimeError(f"the worker failed: {lines[-1:]} {done.stderr[-2000:]}")
+    number = signal.Signals(-done.returncode)
+    return lines, f"more-than-{CPU_SECONDS:g}-s" if number in (signal.SIGPROF, signal.SIGALRM) else number.name
+
+
+def _lines(text: str) -> Iterator[dict[str, Any]]:
+    for line in text.splitlines():
+        if line.startswith("{") and line.endswith("}"):
+            yield json.loads(line)
