@@ -52,17 +52,43 @@ def table_of_rows(rows: Sequence[Mapping[str, Any]], fields: Sequence[DataField]
     Raises SchemaMismatch for a value that does not fit.
     """
     kinds = {f.name: f.type for f in fields}
+    numbers = range(first_row, first_row + len(rows))
     columns = {}
     for name in dict.fromkeys(name for row in rows for name in row):
         values = [row.get(name) for row in rows]
         if name in kinds:
-            columns[name] = _column(values, kinds[name], str(name), range(first_row, first_row + len(rows)))
+            columns[name] = column_of(values, kinds[name], str(name), numbers)
         else:
-            columns[name] = pa.array(values)
+            columns[name] = inferred_array(values, str(name), numbers)
     return pa.table(columns)
 
 
-def _column(values: Sequence[Any], kind: DataType, path: str, rows: Sequence[int]) -> pa.Array:
+def inferred_array(values: Sequence[Any], path: str, rows: Sequence[int]) -> pa.Array:
+    """Return the values with the type that Arrow infers; raises SchemaMismatch, which names the first other value."""
+    plain = [_plain(value) for value in values]
+    try:
+        return pa.array(plain)
+    except (pa.ArrowException, TypeError, OverflowError, UnicodeEncodeError) as error:
+        fits, fails = 0, len(plain)
+        while fails - fits > 1:
+            middle = (fits + fails) // 2
+            fits, fails = (middle, fails) if _is_inferred(plain[:middle]) else (fits, middle)
+        raise SchemaMismatch(
+            f"column {path!r}: row {rows[fits]}: no type fits {values[fits]!r:.120} and the values before it: {error}",
+            column=path,
+            row=rows[fits],
+        ) from None
+
+
+def _is_inferred(values: Sequence[Any]) -> bool:
+    try:
+        pa.array(values)
+    except (pa.ArrowException, TypeError, OverflowError, UnicodeEncodeError):
+        return False
+    return True
+
+
+def column_of(values: Sequence[Any], kind: DataType, path: str, rows: Sequence[int]) -> pa.Array:
     """Return the values as an array that ``conform`` accepts for ``kind``; ``rows`` are the numbers of their rows."""
     if kind.root in STRUCT_ROOTS:
         return _structs(values, kind, path, rows)
@@ -72,7 +98,7 @@ def _column(values: Sequence[Any], kind: DataType, path: str, rows: Sequence[int
         lists = _converted(values, _list, kind, path, rows)
         offsets, inner, inner_rows = _flattened(lists, rows)
         (element,) = kind.children
-        found = _column(inner, element.type, f"{path}.{element.name}", inner_rows)
+        found = column_of(inner, element.type, f"{path}.{element.name}", inner_rows)
         return pa.ListArray.from_arrays(offsets, found, mask=_mask(lists))
     plain = _plain_type(values, kind)
     if plain is not None:
@@ -144,7 +170,7 @@ def _maps(values: Sequence[Any], kind: DataType, path: str, rows: Sequence[int])
     offsets, inner, inner_rows = _flattened(lists, rows)
     parts = []
     for at, child in enumerate(kind.children):
-        parts.append(_column([pair[at] for pair in inner], child.type, f"{path}.{child.name}", inner_rows))
+        parts.append(column_of([pair[at] for pair in inner], child.type, f"{path}.{child.name}", inner_rows))
     return pa.MapArray.from_arrays(offsets, *parts, mask=_mask(lists))
 
 
@@ -154,7 +180,7 @@ def _structs(values: Sequence[Any], kind: DataType, path: str, rows: Sequence[in
     columns = []
     for at, child in enumerate(kind.children):
         members = [None if v is None else v[at] for v in found]
-        columns.append(_column(members, child.type, f"{path}.{child.name}", rows))
+        columns.append(column_of(members, child.type, f"{path}.{child.name}", rows))
     return pa.StructArray.from_arrays(columns, names=names, mask=_mask(found))
 
 

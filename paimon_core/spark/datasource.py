@@ -32,6 +32,7 @@ from paimon_core.errors import InvalidOption
 from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.read.split_reader import read_split
 from paimon_core.scan.split import Split
+from paimon_core.spark.merged_schema import MERGE_OPTIONS, merge_rules, merged_for
 from paimon_core.spark.reference import TableReference
 from paimon_core.spark.types import arrow_schema, spark_schema, to_spark
 from paimon_core.table.commit_request import CommitRequest
@@ -39,11 +40,13 @@ from paimon_core.table.table import Table
 from paimon_core.write.table_writer import TableWriter
 
 _READ_OPTIONS = frozenset({"warehouse", "path", "columns", "snapshot", "tag"})
-_WRITE_OPTIONS = frozenset({"warehouse", "path", "kinds"})
+_WRITE_OPTIONS = frozenset({"warehouse", "path", "kinds"}) | MERGE_OPTIONS
 
 
 class PaimonDataSource(DataSource):
-    """The data source ``paimon`` for reads and writes; options: warehouse, columns, snapshot, tag, kinds."""
+    """The data source ``paimon``; options of reads: warehouse, columns, snapshot, tag; of writes: warehouse, kinds, and
+    mergeSchema or write.merge-schema with its parts type-widening and explicit-cast.
+    """
 
     @classmethod
     def name(cls) -> str:
@@ -61,8 +64,14 @@ class PaimonDataSource(DataSource):
         return PaimonReader(table, self._columns(table))
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceArrowWriter:
-        """Return a writer; ``overwrite`` replaces the partitions in the data, or the table (``overwrite_spec``)."""
-        return PaimonWriter(self._table(_WRITE_OPTIONS), self.options.get("kinds"), overwrite)
+        """Return a writer; ``overwrite`` replaces the partitions in the data, or the table (``overwrite_spec``).
+
+        A write that merges schemas alters the table here, on the driver, before its tasks start.
+        """
+        table, kinds = self._table(_WRITE_OPTIONS), self.options.get("kinds")
+        rules = merge_rules(table, self.options)
+        table = merged_for(table, schema, False if rules is None else rules, {kinds} if kinds else ())
+        return PaimonWriter(table, kinds, overwrite)
 
     def _table(self, allowed: frozenset[str]) -> Table:
         for option in self.options:

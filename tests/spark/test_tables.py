@@ -201,6 +201,18 @@ def test_variants_multisets_and_rows_with_not_null_members(spark, warehouse, key
         write_spark(rows.withColumn("m", F.expr("map('a', cast(null AS INT))")), table)
 
 
+def test_a_write_merges_the_columns_of_its_frame(spark, warehouse):
+    table = keyed(warehouse)
+    rows = frame(spark, [1, 2], 0, "+I").withColumn("n", F.lit(1)).withColumn("at", F.lit(1))
+    write_spark(rows, table, kinds="kind", order_by=["at"], merge_schema=True)
+    found = table.refresh()
+    assert found.schema.names == [*table.schema.names, "n"]
+    assert found.scan(["n"]).to_arrow()["n"].to_pylist() == [1, 1]
+    write_spark(rows.drop("kind", "at"), table.alter("DROP COLUMN n"), merge_schema=True)  # of a dropped column
+    assert found.refresh().scan(["k", "n"]).to_arrow()["n"].to_pylist() == [1, 1]
+    assert found.refresh().schema.by_name["n"].id > found.schema.by_name["n"].id
+
+
 def test_a_column_that_is_both_kind_and_order(spark, warehouse):
     table = keyed(warehouse)
     rows = (
