@@ -1,6 +1,7 @@
 """Python rows: converts dicts to Arrow columns by the types of a table.
 
-Dates and times may be ISO texts, decimals texts, a MAP or MULTISET a dict or pairs, a ROW a dict or a tuple. Columns
+Dates and times may be ISO texts, decimals texts, a MAP or MULTISET a dict or pairs, a ROW a dict or a tuple. A VARIANT
+is its two binaries (a dict, a tuple, a Variant), or any value that ``Variant.of`` takes. Columns
 of plain values are converted by Arrow, other columns, and columns with a value that does not fit, by a loop over the
 values, which are Python objects in any case. An error names the column, the row, from 0, and the value.
 """
@@ -28,9 +29,11 @@ from paimon_core.types import (
     TypeRoot,
 )
 from paimon_core.types.time_text import date_and_nanos, nanos_of_day
+from paimon_core.types.variant_encoding import encoded as encoded_variant
 
 _INTEGER_BITS = {TypeRoot.TINYINT: 8, TypeRoot.SMALLINT: 16, TypeRoot.INT: 32, TypeRoot.BIGINT: 64}
 _UNIT_NANOS = {"ms": 1_000_000, "us": 1_000, "ns": 1}
+_BINARIES = ("value", "metadata")
 _DAY_NANOS = 86_400 * 10**9
 _LAST_DIGIT_NANOS = 10**9
 _PLAIN: dict[TypeRoot, tuple[set[type], pa.DataType]] = {
@@ -90,6 +93,9 @@ def _is_inferred(values: Sequence[Any]) -> bool:
 
 def column_of(values: Sequence[Any], kind: DataType, path: str, rows: Sequence[int]) -> pa.Array:
     """Return the values as an array that ``conform`` accepts for ``kind``; ``rows`` are the numbers of their rows."""
+    if kind.root is TypeRoot.VARIANT:
+        pairs = _converted(values, _binaries, kind, path, rows)
+        return pa.array([None if p is None else dict(zip(_BINARIES, p, strict=True)) for p in pairs], kind.to_arrow())
     if kind.root in STRUCT_ROOTS:
         return _structs(values, kind, path, rows)
     if kind.root in MAP_ROOTS:
@@ -209,9 +215,20 @@ def _members(value: Any, names: Sequence[str]) -> Sequence[Any]:
         return [value.get(name) for name in names]
     if isinstance(value, tuple) and len(value) == len(names):
         return value
-    if all(hasattr(value, name) for name in names) and not isinstance(value, tuple):  # a VariantVal of Spark
-        return [getattr(value, name) for name in names]
     raise ValueError(f"is not a dict or a tuple of {', '.join(names)}")
+
+
+def _binaries(value: Any) -> tuple[bytes, bytes]:
+    """Return the value and metadata of a VARIANT: those given, also by a VariantVal of Spark, or of any other value."""
+    if isinstance(value, Mapping) and value.keys() == set(_BINARIES):
+        pair = value["value"], value["metadata"]
+    elif isinstance(value, tuple) and len(value) == len(_BINARIES):
+        pair = value
+    else:
+        pair = getattr(value, "value", None), getattr(value, "metadata", None)
+    if all(isinstance(part, bytes | bytearray) for part in pair):
+        return bytes(pair[0]), bytes(pair[1])
+    return encoded_variant(value)
 
 
 # -- other values ------------------------------------------------------------------------------------------------------

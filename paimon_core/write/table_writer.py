@@ -86,7 +86,8 @@ class TableWriter:
         """Add rows: any object with an Arrow stream, a LazyFrame, a list of dicts, or a generator of dicts or batches.
 
         ``kinds`` is a column's name or a column of +I, -U, +U, -D. Columns are matched by name and converted by the
-        table's schema; values in dicts may be ISO texts for dates and times, dicts for a MAP or ROW, pairs for a MAP.
+        table's schema; values in dicts may be ISO texts for dates and times, dicts for a MAP or ROW, pairs for a MAP,
+        and any value, or a ``Variant``, for a VARIANT.
         Raises SchemaMismatch naming the column, the row, from 0, and the value when the data does not fit the schema;
         no row of that batch is written then. With a ``kinds`` column (not a name), all data is read at once.
         """
