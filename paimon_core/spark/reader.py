@@ -34,7 +34,7 @@ def read_spark(
 ) -> DataFrame:
     """Return the rows of ``table`` that satisfy ``where`` as a DataFrame of ``columns``.
 
-    Raises SchemaMismatch for unknown columns, UnsupportedFeature for TIME columns.
+    Raises SchemaMismatch for unknown columns.
     """
     scan = table.scan(columns, where)
     fields = table.schema.select(scan.columns)
