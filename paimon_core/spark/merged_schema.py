@@ -44,7 +44,7 @@ def merge_rules(table: Table, options: Mapping[str, str]) -> MergeRules | None:
 
     Raises InvalidOption for a value that is neither true nor false, and for a part of a merge without a merge.
     """
-    given = {key.lower(): _parsed(key, value) for key, value in options.items() if key.lower() in MERGE_OPTIONS}
+    given = {key.lower(): parsed_bool(key, value) for key, value in options.items() if key.lower() in MERGE_OPTIONS}
     merges = given.pop("mergeschema", None)
     named = given.pop("write.merge-schema", merges)
     if None not in (merges, named) and merges != named:
@@ -58,7 +58,8 @@ def merge_rules(table: Table, options: Mapping[str, str]) -> MergeRules | None:
     return MergeRules(widen, explicit) if named else None
 
 
-def _parsed(key: str, value: str) -> bool:
+def parsed_bool(key: str, value: str) -> bool:
+    """Return the value of an option; raises InvalidOption unless it is true or false."""
     try:
         return parse_bool(value)
     except ValueError as error:

@@ -187,8 +187,20 @@ def test_times(spark, warehouse):
     source = spark.read.format("paimon").option("warehouse", warehouse).load("db.t")
     assert [tuple(r) for r in source.orderBy("k").collect()] == given
     assert table.scan(["s"], col("k") > "12:00:00").to_arrow()["s"].to_pylist() == [clock(0, 0, 0, 1000)]
-    with pytest.raises(Exception, match="column 's'.*would lose data"):
+    with pytest.raises(Exception, match=r"column 's'.*would lose data"):
         write_spark(rows.withColumn("s", F.expr("time'00:00:00.0001'")), table)
+
+
+def test_nanoseconds_are_cut_on_request_only(spark, warehouse):
+    table = catalog_in(warehouse).create_table("db.t", "k INT, t TIMESTAMP(9), n ARRAY<TIMESTAMP(9)>")
+    table.write([{"k": 1, "t": "2024-01-01T00:00:00.000001001", "n": ["2024-01-01T00:00:00.000000999"]}])
+    with pytest.raises(Exception, match="Spark stores timestamps in microseconds"):
+        read_spark(spark, table).collect()
+    spark.dataSource.register(PaimonDataSource)
+    source = spark.read.format("paimon").option("warehouse", warehouse).option("timestampsInMicros", "true")
+    first = datetime.datetime(2024, 1, 1)
+    for found in (read_spark(spark, table, timestamps_in_micros=True), source.load("db.t")):
+        assert [tuple(r) for r in found.collect()] == [(1, first.replace(microsecond=1), [first])]
 
 
 @pytest.mark.parametrize("keyed", [True, False])
