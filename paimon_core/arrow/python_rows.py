@@ -57,12 +57,16 @@ def table_of_rows(rows: Sequence[Mapping[str, Any]], fields: Sequence[DataField]
     kinds = {f.name: f.type for f in fields}
     numbers = range(first_row, first_row + len(rows))
     columns = {}
-    for name in dict.fromkeys(name for row in rows for name in row):
+    names: dict[Any, None] = dict.fromkeys(name for row in rows for name in row)
+    for name in names:
+        if not isinstance(name, str):
+            row = first_row + next(at for at, held in enumerate(rows) if name in held)
+            raise SchemaMismatch(f"row {row}: the name {name!r:.60} of a column is no text", row=row)
         values = [row.get(name) for row in rows]
         if name in kinds:
-            columns[name] = column_of(values, kinds[name], str(name), numbers)
+            columns[name] = column_of(values, kinds[name], name, numbers)
         else:
-            columns[name] = inferred_array(values, str(name), numbers)
+            columns[name] = inferred_array(values, name, numbers)
     return pa.table(columns)
 
 

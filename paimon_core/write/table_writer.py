@@ -106,7 +106,7 @@ class TableWriter:
             elif kinds not in batch.column_names:
                 raise SchemaMismatch(f"kinds names {kinds!r}, which is not a column of the data", column=kinds)
             else:
-                codes = kind_codes(batch[kinds], len(batch), f"column {kinds!r}")
+                codes = kind_codes(batch[kinds], len(batch), f"column {kinds!r}", first_row)
                 stays = kinds in self._context.schema.by_name
                 self._write(batch if stays else batch.drop_columns([kinds]), codes, first_row)
             first_row += len(batch)
@@ -126,7 +126,7 @@ class TableWriter:
         if field is not None:
             if codes is not None:
                 raise InvalidRequest(f"table {context.name} takes row kinds from its column {field!r}, not from kinds")
-            codes = kind_codes(rows[field], len(rows), f"column {field!r}")
+            codes = kind_codes(rows[field], len(rows), f"column {field!r}", first_row)
         if not context.is_keyed:
             if codes is not None and any(k != RowKind.INSERT for k in codes.unique().to_pylist()):
                 raise InvalidRequest(f"table {context.name} has no primary key and allows only +I rows")

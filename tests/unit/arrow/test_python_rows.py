@@ -167,3 +167,9 @@ def test_a_variant_is_made_of_any_value():
     assert found[-1] is None
     nested = convert("ARRAY<VARIANT>", [[{"a": 1}, None]])
     assert Variant.read(nested[0][0]).to_python() == {"a": 1}
+
+
+@pytest.mark.parametrize("name", [1, None])
+def test_names_of_columns_are_texts(name):
+    with pytest.raises(SchemaMismatch, match=f"row 1: the name {name} of a column is no text"):
+        open_stream([{"k": 1}, {name: 2}], [])
