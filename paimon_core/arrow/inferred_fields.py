@@ -6,10 +6,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+import pyarrow as pa
+
+from paimon_core.arrow.conform import conform
 from paimon_core.arrow.python_rows import column_of, inferred_array, table_of_rows
 from paimon_core.errors import SchemaMismatch
 from paimon_core.schema import DataField
-from paimon_core.types import MAP_ROOTS, Child, DataType, TypeRoot, from_arrow
+from paimon_core.types import MAP_ROOTS, Annotations, Child, DataType, TypeRoot, annotated_field, from_arrow
 
 
 def inferred_fields(
@@ -26,15 +29,36 @@ def inferred_fields(
     ]
 
 
-def merged_table(rows: Sequence[Mapping[str, Any]], fields: Sequence[DataField], first_row: int, *, widen: bool) -> Any:
-    """Return the rows as a table, by ``fields`` as far as these can hold the values, else by ``inferred_fields``."""
+def merged_table(
+    rows: Sequence[Mapping[str, Any]], fields: Sequence[DataField], first_row: int, *, widen: bool
+) -> pa.Table:
+    """Return the rows as a table, by ``fields`` as far as these can hold the values, else by ``inferred_fields``.
+
+    With ``widen``, the Arrow fields of columns whose values fit have the exact types as metadata, see ``arrow_types``.
+    """
+    wanted: Sequence[DataField] = fields
     try:
-        return table_of_rows(rows, fields, first_row)
+        table = table_of_rows(rows, fields, first_row)
     except SchemaMismatch:
         wanted = inferred_fields(rows, fields, first_row, widen=widen)
         if wanted == list(fields):
             raise
-    return table_of_rows(rows, wanted, first_row)
+        table = table_of_rows(rows, wanted, first_row)
+    return _exact(table, wanted) if widen else table
+
+
+def _exact(table: pa.Table, fields: Sequence[DataField]) -> pa.Table:
+    for field in fields:
+        if field.name not in table.column_names:
+            continue
+        kind = field.type.with_nullable(True)
+        try:
+            column = conform(table.select([field.name]), [DataField(field.id, field.name, kind)])[field.name]
+        except SchemaMismatch:
+            continue  # the type that Arrow inferred is wider
+        described = annotated_field(field.name, Annotations(kind))
+        table = table.set_column(table.column_names.index(field.name), described, column)
+    return table
 
 
 def _extended(values: Sequence[Any], kind: DataType, path: str, rows: Sequence[int], widen: bool) -> DataType:

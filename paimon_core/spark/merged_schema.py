@@ -10,7 +10,7 @@ from pyspark.sql.types import NullType, StructType
 from paimon_core.errors import InvalidOption
 from paimon_core.options.parsers import parse_bool
 from paimon_core.schema import DataField
-from paimon_core.table.merged_write import MergeRules, MergeSchema
+from paimon_core.table.merged_write import MergeRules, MergeSchema, recognised
 from paimon_core.table.table import Table
 from paimon_core.types import read_annotations
 from paimon_core.types.spark_json import from_spark_json
@@ -35,7 +35,10 @@ def merged_for(
     known = table.schema.by_name
     found = [f for f in schema.fields if not isinstance(f.dataType, NullType)]
     columns = from_spark_json(StructType([f for f in found if f.name in known or f.name not in skipped]).jsonValue())
-    wanted = [DataField(-1, column.name, read_annotations(column).type) for column in columns]
+    wanted = [
+        DataField(-1, column.name, recognised(read_annotations(column).type, known.get(column.name)))
+        for column in columns
+    ]
     return replace(table, context=rules.merged(table.context, wanted))
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal
 
@@ -24,7 +24,7 @@ from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.metadata.context import TableContext
 from paimon_core.options import TableOptions
 from paimon_core.schema import DataField, TableSchema
-from paimon_core.types import DataType, TypeRoot, from_arrow
+from paimon_core.types import BINARY_ROOTS, VARIANT, Child, DataType, TypeRoot, multiset_of, read_annotations
 from paimon_core.write.table_writer import TableWriter
 
 MergeSchema = bool | Literal["widen"] | None
@@ -122,7 +122,7 @@ class MergingWriter(TableWriter):
         return set(self._context.schema.by_name)
 
     def _merge(self, data: pa.Schema, kinds: set[str]) -> None:
-        if data == self._last_data:
+        if self._last_data is not None and data.equals(self._last_data, check_metadata=True):
             return
         skipped = kinds - self._known
         context = self._rules.merged(self._context, data_columns(data, self._context.schema, skipped))
@@ -157,10 +157,28 @@ def data_columns(data: pa.Schema, schema: TableSchema, skipped: Collection[str])
     ]
 
 
+def recognised(found: DataType, held: DataField | Child | None) -> DataType:
+    """Return the type of data as that of a column of the same form: a map as MULTISET, two binaries as VARIANT."""
+    if held is None:
+        return found
+    kind = held.type
+    if kind.root is TypeRoot.VARIANT and found.root is TypeRoot.ROW:
+        binaries = {c.name for c in found.children if c.type.root in BINARY_ROOTS}
+        return VARIANT if binaries == {"value", "metadata"} and len(found.children) == len(binaries) else found
+    if kind.root is TypeRoot.MULTISET and found.root is TypeRoot.MAP:
+        return multiset_of(recognised(found.children[0].type, kind.children[0]))
+    if kind.root is not found.root:
+        return found
+    known = {child.name: child for child in kind.children}
+    return replace(
+        found, children=tuple(replace(c, type=recognised(c.type, known.get(c.name))) for c in found.children)
+    )
+
+
 def _type(column: pa.Field, schema: TableSchema) -> DataType:
     if column.name in schema.by_name and column.type in _UNSIGNED:
         return DataType(_UNSIGNED[column.type])
     try:
-        return from_arrow(column.type)
+        return recognised(read_annotations(column).type, schema.by_name.get(column.name))
     except UnsupportedFeature as error:
         raise UnsupportedFeature(f"column {column.name!r}: {error.message}", column=column.name) from None

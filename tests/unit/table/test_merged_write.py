@@ -5,6 +5,7 @@ import pyarrow as pa
 import pytest
 
 import paimon_core as paimon
+from paimon_core import Variant
 from paimon_core.errors import CommitConflict, SchemaMismatch, UnsupportedFeature
 
 KEYED = {"bucket": "1"}
@@ -126,6 +127,28 @@ def test_columns_without_a_value_are_not_added(table):
 def test_data_without_rows_brings_its_columns(table):
     table.write(pa.table({"id": pa.array([], pa.int64()), "x": pa.array([], pa.int8())}), merge_schema=True)
     assert table.refresh().schema.by_name["x"].type.sql == "TINYINT"
+
+
+def test_maps_and_binaries_are_known_by_the_columns_of_the_table(catalog):
+    table = catalog.create_table("db.v", "m MULTISET<STRING>, v VARIANT, l ARRAY<ROW<v VARIANT>>, t TIME(3)")
+    row = {"m": {"a": 1}, "v": {"x": [1]}, "l": [{"v": 5}], "t": "10:00:00.5"}
+    table.write([row | {"new": 1}], merge_schema="widen")
+    assert table.refresh().schema.names == ["m", "v", "l", "t", "new"]
+    table.write(table.refresh().scan().to_arrow(), merge_schema="widen")
+    assert table.refresh().schema.id == 1
+    found = table.refresh().scan(["v", "l"]).to_arrow().to_pylist()
+    assert [Variant.read(r["l"][0]["v"]).to_python() for r in found] == [5, 5]
+
+
+def test_dicts_widen_only_what_does_not_fit(catalog):
+    columns = "i INT, s VARCHAR(3), t TIME(0), ts TIMESTAMP(0), d DECIMAL(5, 2), r ROW<a SMALLINT, b CHAR(2)>, f FLOAT"
+    table = catalog.create_table("db.w", columns)
+    row = {"i": 1, "s": "abc", "t": "10:00", "ts": "2024-01-01", "d": "1.5", "r": {"a": 1, "b": "x"}, "f": 1.5}
+    table.write([row], merge_schema="widen")
+    assert table.refresh().schema.id == 0
+    table.write([row | {"i": 2**31, "s": "abcd"}], merge_schema="widen")
+    kinds = [f.type.sql for f in table.refresh().schema.fields]
+    assert kinds[:5] == ["BIGINT", "STRING", "TIME(0)", "TIMESTAMP(0)", "DECIMAL(5, 2)"]
 
 
 def test_unsigned_columns_need_no_new_type_where_they_fit(table):
