@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from paimon_core.table.query import Scan
     from paimon_core.table.table import Table
     from paimon_core.types import DataType
+    from paimon_core.types.variant import Variant
     from paimon_core.write.table_writer import TableWriter
 
 __all__ = [
@@ -99,6 +100,7 @@ __all__ = [
     "Tag",
     "TagNotFound",
     "UnsupportedFeature",
+    "Variant",
     "col",
     "open_catalog",
 ]
@@ -145,6 +147,7 @@ _NAMES_OF = {
     "table.query": ("Scan",),
     "table.table": ("Table",),
     "types": ("DataType",),
+    "types.variant": ("Variant",),
     "write.table_writer": ("TableWriter",),
 }
 _MODULE_OF = {name: f"{__name__}.{module}" for module, names in _NAMES_OF.items() for name in names}

@@ -1,6 +1,7 @@
 """Column types: parse the types in configs/tables, which are Paimon's type texts, with nested types as in SQL.
 
-``ARRAY<INT>``, ``MAP<STRING, DATE>``, ``ROW<x INT NOT NULL, y ARRAY<STRING>>``, each with or without ``NOT NULL``.
+``ARRAY<INT>``, ``MULTISET<STRING>``, ``MAP<STRING, DATE>``, ``ROW<x INT NOT NULL, y ARRAY<STRING>>``, each with or
+without ``NOT NULL``.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from typing import Any
 
 from paimon_core.errors import InvalidRequest
 
-_NESTED = re.compile(r"(ARRAY|MAP|ROW)\s*<(.*)>\s*(NOT\s+NULL|)", re.IGNORECASE | re.DOTALL)
+_NESTED = re.compile(r"(ARRAY|MULTISET|MAP|ROW)\s*<(.*)>\s*(NOT\s+NULL|)", re.IGNORECASE | re.DOTALL)
 _MEMBER = re.compile(r"(?:`([^`]+)`|(\w+))\s+(.+)", re.DOTALL)
 
 
@@ -23,7 +24,7 @@ def type_object(text: str) -> Any:
     if found is None:
         return text
     kind, inner, required = found[1].upper(), _split(found[2]), " NOT NULL" if found[3] else ""
-    if kind == "ARRAY" and len(inner) == 1:
+    if kind in ("ARRAY", "MULTISET") and len(inner) == 1:
         return {"type": kind + required, "element": type_object(inner[0])}
     if kind == "MAP" and len(inner) == 2:
         return {"type": kind + required, "key": type_object(inner[0]), "value": type_object(inner[1])}
@@ -34,7 +35,7 @@ def type_object(text: str) -> Any:
     return {"type": kind + required, "fields": [{"id": n, "name": k, "type": t} for n, (k, t) in enumerate(fields)]}
 
 
-_TAKES = {"ARRAY": "one type", "MAP": "two types", "ROW": "names with their types"}
+_TAKES = {"ARRAY": "one type", "MULTISET": "one type", "MAP": "two types", "ROW": "names with their types"}
 
 
 def _split(text: str) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from paimon_core.alter.allowed_casts import is_allowed
 from paimon_core.alter.changes import AddColumn, SchemaChange, UpdateType
@@ -19,9 +20,10 @@ def merged_changes(
 ) -> list[SchemaChange]:
     """Return the changes of ``schema`` after which it can take rows of the columns ``data``, as in Java.
 
-    Columns and fields of ROWs that the table lacks are added as nullable, at the end; those that the data lacks are
-    kept. With ``widen`` a type that cannot hold those of the data becomes that of the data, if the cast loses nothing,
-    or with ``explicit`` if there is a cast. Raises SchemaMismatch, which names the column, when there is none.
+    Columns and fields of ROWs that the table lacks are added as nullable, with their members, at the end; those that
+    the data lacks are kept. With ``widen`` a type that cannot hold those of the data becomes that of the data, if the
+    cast loses nothing, or with ``explicit`` if there is a cast. Raises SchemaMismatch, which names the column, when
+    there is none.
     """
     return list(_merged(schema.fields, data, (), widen, explicit))
 
@@ -35,7 +37,17 @@ def _merged(
         if new.name in by_name:
             yield from _merged_type(by_name[new.name].type, new.type, path, widen, explicit)
         else:
-            yield AddColumn(path if above else new.name, new.type.with_nullable(True))
+            yield AddColumn(path if above else new.name, _nullable(new.type))
+
+
+def _nullable(kind: DataType) -> DataType:
+    """Return the type with nullable members: a NOT NULL in data only describes that data."""
+    kind = kind.with_nullable(True)
+    if kind.root in (TypeRoot.VARIANT, TypeRoot.MULTISET):
+        return kind
+    fixed = kind.root is TypeRoot.MAP
+    members = (c if fixed and c.name == "key" else replace(c, type=_nullable(c.type)) for c in kind.children)
+    return replace(kind, children=tuple(members))
 
 
 def _merged_type(

@@ -5,6 +5,18 @@
 
 from paimon_core.arrow.conform import conform, one_nan
 from paimon_core.arrow.forms import labelled, loose
-from paimon_core.arrow.streams import GATHER_BYTES, gather, open_stream, read_tables
+from paimon_core.arrow.inferred_fields import merged_table
+from paimon_core.arrow.streams import GATHER_BYTES, Convert, gather, open_stream, read_tables
 
-__all__ = ["GATHER_BYTES", "conform", "gather", "labelled", "loose", "one_nan", "open_stream", "read_tables"]
+__all__ = [
+    "GATHER_BYTES",
+    "Convert",
+    "conform",
+    "gather",
+    "labelled",
+    "loose",
+    "merged_table",
+    "one_nan",
+    "open_stream",
+    "read_tables",
+]

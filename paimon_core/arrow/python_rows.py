@@ -1,6 +1,7 @@
 """Python rows: converts dicts to Arrow columns by the types of a table.
 
-Dates and times may be ISO texts, decimals texts, a MAP or MULTISET a dict or pairs, a ROW a dict or a tuple. Columns
+Dates and times may be ISO texts, decimals texts, a MAP or MULTISET a dict or pairs, a ROW a dict or a tuple. A VARIANT
+is its two binaries (a dict, a tuple, a Variant), or any value that ``Variant.of`` takes. Columns
 of plain values are converted by Arrow, other columns, and columns with a value that does not fit, by a loop over the
 values, which are Python objects in any case. An error names the column, the row, from 0, and the value.
 """
@@ -28,9 +29,11 @@ from paimon_core.types import (
     TypeRoot,
 )
 from paimon_core.types.time_text import date_and_nanos, nanos_of_day
+from paimon_core.types.variant_encoding import encoded as encoded_variant
 
 _INTEGER_BITS = {TypeRoot.TINYINT: 8, TypeRoot.SMALLINT: 16, TypeRoot.INT: 32, TypeRoot.BIGINT: 64}
 _UNIT_NANOS = {"ms": 1_000_000, "us": 1_000, "ns": 1}
+_BINARIES = ("value", "metadata")
 _DAY_NANOS = 86_400 * 10**9
 _LAST_DIGIT_NANOS = 10**9
 _PLAIN: dict[TypeRoot, tuple[set[type], pa.DataType]] = {
@@ -52,20 +55,51 @@ def table_of_rows(rows: Sequence[Mapping[str, Any]], fields: Sequence[DataField]
     Raises SchemaMismatch for a value that does not fit.
     """
     kinds = {f.name: f.type for f in fields}
+    numbers = range(first_row, first_row + len(rows))
     columns = {}
-    for name in dict.fromkeys(name for row in rows for name in row):
+    names: dict[Any, None] = dict.fromkeys(name for row in rows for name in row)
+    for name in names:
         if not isinstance(name, str):
-            raise SchemaMismatch(f"a key of a row is {name!r:.80}, not the name of a column", column=str(name))
+            row = first_row + next(at for at, held in enumerate(rows) if name in held)
+            raise SchemaMismatch(f"row {row}: the name {name!r:.60} of a column is no text", row=row)
         values = [row.get(name) for row in rows]
         if name in kinds:
-            columns[name] = _column(values, kinds[name], str(name), range(first_row, first_row + len(rows)))
+            columns[name] = column_of(values, kinds[name], name, numbers)
         else:
-            columns[name] = pa.array(values)
+            columns[name] = inferred_array(values, name, numbers)
     return pa.table(columns)
 
 
-def _column(values: Sequence[Any], kind: DataType, path: str, rows: Sequence[int]) -> pa.Array:
+def inferred_array(values: Sequence[Any], path: str, rows: Sequence[int]) -> pa.Array:
+    """Return the values with the type that Arrow infers; raises SchemaMismatch, which names the first other value."""
+    plain = [_plain(value) for value in values]
+    try:
+        return pa.array(plain)
+    except (pa.ArrowException, TypeError, OverflowError, UnicodeEncodeError) as error:
+        fits, fails = 0, len(plain)
+        while fails - fits > 1:
+            middle = (fits + fails) // 2
+            fits, fails = (middle, fails) if _is_inferred(plain[:middle]) else (fits, middle)
+        raise SchemaMismatch(
+            f"column {path!r}: row {rows[fits]}: no type fits {values[fits]!r:.120} and the values before it: {error}",
+            column=path,
+            row=rows[fits],
+        ) from None
+
+
+def _is_inferred(values: Sequence[Any]) -> bool:
+    try:
+        pa.array(values)
+    except (pa.ArrowException, TypeError, OverflowError, UnicodeEncodeError):
+        return False
+    return True
+
+
+def column_of(values: Sequence[Any], kind: DataType, path: str, rows: Sequence[int]) -> pa.Array:
     """Return the values as an array that ``conform`` accepts for ``kind``; ``rows`` are the numbers of their rows."""
+    if kind.root is TypeRoot.VARIANT:
+        pairs = _converted(values, _binaries, kind, path, rows)
+        return pa.array([None if p is None else dict(zip(_BINARIES, p, strict=True)) for p in pairs], kind.to_arrow())
     if kind.root in STRUCT_ROOTS:
         return _structs(values, kind, path, rows)
     if kind.root in MAP_ROOTS:
@@ -74,7 +108,7 @@ def _column(values: Sequence[Any], kind: DataType, path: str, rows: Sequence[int
         lists = _converted(values, _list, kind, path, rows)
         offsets, inner, inner_rows = _flattened(lists, rows)
         (element,) = kind.children
-        found = _column(inner, element.type, f"{path}.{element.name}", inner_rows)
+        found = column_of(inner, element.type, f"{path}.{element.name}", inner_rows)
         return pa.ListArray.from_arrays(offsets, found, mask=_mask(lists))
     plain = _plain_type(values, kind)
     if plain is not None:
@@ -146,7 +180,7 @@ def _maps(values: Sequence[Any], kind: DataType, path: str, rows: Sequence[int])
     offsets, inner, inner_rows = _flattened(lists, rows)
     parts = []
     for at, child in enumerate(kind.children):
-        parts.append(_column([pair[at] for pair in inner], child.type, f"{path}.{child.name}", inner_rows))
+        parts.append(column_of([pair[at] for pair in inner], child.type, f"{path}.{child.name}", inner_rows))
     return pa.MapArray.from_arrays(offsets, *parts, mask=_mask(lists))
 
 
@@ -156,7 +190,7 @@ def _structs(values: Sequence[Any], kind: DataType, path: str, rows: Sequence[in
     columns = []
     for at, child in enumerate(kind.children):
         members = [None if v is None else v[at] for v in found]
-        columns.append(_column(members, child.type, f"{path}.{child.name}", rows))
+        columns.append(column_of(members, child.type, f"{path}.{child.name}", rows))
     return pa.StructArray.from_arrays(columns, names=names, mask=_mask(found))
 
 
@@ -185,9 +219,20 @@ def _members(value: Any, names: Sequence[str]) -> Sequence[Any]:
         return [value.get(name) for name in names]
     if isinstance(value, tuple) and len(value) == len(names):
         return value
-    if all(hasattr(value, name) for name in names) and not isinstance(value, tuple):  # a VariantVal of Spark
-        return [getattr(value, name) for name in names]
     raise ValueError(f"is not a dict or a tuple of {listed(names)}")
+
+
+def _binaries(value: Any) -> tuple[bytes, bytes]:
+    """Return the value and metadata of a VARIANT: those given, also by a VariantVal of Spark, or of any other value."""
+    if isinstance(value, Mapping) and value.keys() == set(_BINARIES):
+        pair = value["value"], value["metadata"]
+    elif isinstance(value, tuple) and len(value) == len(_BINARIES):
+        pair = value
+    else:
+        pair = getattr(value, "value", None), getattr(value, "metadata", None)
+    if all(isinstance(part, bytes | bytearray) for part in pair):
+        return bytes(pair[0]), bytes(pair[1])
+    return encoded_variant(value)
 
 
 # -- other values ------------------------------------------------------------------------------------------------------

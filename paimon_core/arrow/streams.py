@@ -6,7 +6,8 @@ Memory is one combined table, whatever the length of a generator or a stream.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -15,6 +16,8 @@ from paimon_core.arrow.python_rows import table_of_rows
 from paimon_core.errors import InvalidRequest
 from paimon_core.schema import DataField
 
+Convert = Callable[[Sequence[Mapping[str, Any]], int], pa.Table]
+"""Converts dicts to a table; the number is that of the first row."""
 GATHER_BYTES = 256 << 20
 _ROWS = 1 << 14
 """Dicts of a generator that are converted at a time."""
@@ -26,6 +29,14 @@ def open_stream(data: Any, fields: Sequence[DataField] = ()) -> pa.RecordBatchRe
     A list may contain record batches or dicts, whose values are converted to the types of ``fields`` by name. Raises
     InvalidRequest for data of any other type, SchemaMismatch for a value of a dict that does not fit.
     """
+    return _opened(data, partial(_converted, fields))
+
+
+def _converted(fields: Sequence[DataField], rows: Sequence[Mapping[str, Any]], first_row: int) -> pa.Table:
+    return table_of_rows(rows, fields, first_row)
+
+
+def _opened(data: Any, convert: Convert) -> pa.RecordBatchReader:
     if isinstance(data, pa.RecordBatch):
         return pa.RecordBatchReader.from_batches(data.schema, [data])
     if isinstance(data, pa.Table):
@@ -36,13 +47,13 @@ def open_stream(data: Any, fields: Sequence[DataField] = ()) -> pa.RecordBatchRe
         if hasattr(data, "__arrow_c_stream__"):
             return pa.RecordBatchReader.from_stream(data)
         if hasattr(data, "__arrow_c_array__"):
-            return open_stream(pa.record_batch(data))
+            return _opened(pa.record_batch(data), convert)
         if hasattr(data, "scanner"):
             return data.scanner().to_reader()
         if isinstance(data, list | tuple) and data and all(isinstance(b, pa.RecordBatch) for b in data):
             return pa.Table.from_batches(data).to_reader()
         if isinstance(data, list | tuple) and all(isinstance(row, Mapping) for row in data):
-            return table_of_rows(data, fields).to_reader()
+            return convert(data, 0).to_reader()
     except (pa.ArrowException, TypeError, OverflowError) as error:
         raise InvalidRequest(f"the data is not a stream of record batches with one schema: {error}") from error
     raise InvalidRequest(
@@ -51,31 +62,34 @@ def open_stream(data: Any, fields: Sequence[DataField] = ()) -> pa.RecordBatchRe
     )
 
 
-def read_tables(data: Any, fields: Sequence[DataField], table_bytes: int = GATHER_BYTES) -> Iterator[pa.Table]:
+def read_tables(
+    data: Any, fields: Sequence[DataField] | Convert, table_bytes: int = GATHER_BYTES
+) -> Iterator[pa.Table]:
     """Yield the rows of ``data`` as tables of about ``table_bytes``.
 
     Besides what ``open_stream`` accepts, ``data`` may be a polars LazyFrame, or an iterator of dicts, record batches,
-    tables and DataFrames, which may have different columns. Raises as ``open_stream``.
+    tables and DataFrames, which may have different columns. ``fields`` may be a function that converts dicts. Raises as
+    ``open_stream``.
     """
-    yield from gather(_batches(data, fields), table_bytes)
+    yield from gather(_batches(data, fields if callable(fields) else partial(_converted, fields)), table_bytes)
 
 
-def _batches(data: Any, fields: Sequence[DataField]) -> Iterator[pa.RecordBatch]:
+def _batches(data: Any, convert: Convert) -> Iterator[pa.RecordBatch]:
     if hasattr(data, "collect_batches"):  # a LazyFrame, which is not computed as a whole
         data = iter(data.collect_batches())
     if not isinstance(data, Iterator) or isinstance(data, pa.RecordBatchReader) or hasattr(data, "__arrow_c_stream__"):
-        yield from open_stream(data, fields)
+        yield from _opened(data, convert)
         return
     first_row = 0
     for is_dicts, group in itertools.groupby(data, lambda item: isinstance(item, Mapping)):
         if not is_dicts:
             for item in group:
-                for batch in open_stream(item, fields):
+                for batch in _opened(item, convert):
                     first_row += len(batch)
                     yield batch
             continue
         while rows := list(itertools.islice(group, _ROWS)):
-            yield from table_of_rows(rows, fields, first_row).to_batches()
+            yield from convert(rows, first_row).to_batches()
             first_row += len(rows)
 
 

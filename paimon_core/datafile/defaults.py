@@ -4,33 +4,31 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from paimon_core.datafile.casts import find_cast
+from paimon_core.datafile.nested_texts import is_parsed, parsed
 from paimon_core.errors import InvalidRequest, UnsupportedFeature
-from paimon_core.types import STRING, DataType
+from paimon_core.types import DataType
 
 
 def default_value(column: str, kind: DataType, text: str) -> pa.Scalar:
     """Return the default as a scalar of ``kind.to_arrow()``; a text in single quotes is taken without them.
 
-    Raises InvalidRequest for a text that is no value of the type, UnsupportedFeature for a nested type.
+    ``nested_texts`` describes the texts of nested types. Raises InvalidRequest for a text that is no value of the type,
+    UnsupportedFeature for a MULTISET or VARIANT.
     """
     plain = text[1:-1] if len(text) > 1 and text.startswith("'") and text.endswith("'") else text
     kind = kind.with_nullable(True)
-    cast = find_cast(STRING, kind)
-    if cast is None:
+    if not is_parsed(kind):
         raise UnsupportedFeature(
             f"column {column!r} is {kind}: a default of such a type is not supported", column=column
         )
     try:
-        value = cast(pa.array([plain]), STRING, kind)[0]
+        value = parsed(plain, kind)[0]
     except (pa.ArrowInvalid, UnicodeEncodeError) as error:
         raise InvalidRequest(
             f"column {column!r}: the default {text!r:.60} is no value of type {kind}: {error}",
             column=column,
             value=text,
         ) from None
-    if not value.is_valid:
-        raise InvalidRequest(f"column {column!r}: the default {text!r:.60} is too large for {kind}", column=column)
     return value
 
 

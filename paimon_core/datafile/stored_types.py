@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from paimon_core.arrow import labelled, loose
 from paimon_core.datafile.casts import rescale
+from paimon_core.datafile.shredded_variant import is_shredded, unshredded
 from paimon_core.errors import UnsupportedFeature
 from paimon_core.types import (
     BINARY_ROOTS,
@@ -50,14 +51,14 @@ _FAMILIES: dict[TypeRoot, Callable[[pa.DataType], bool]] = {
 def is_stored_as(found: pa.DataType, dtype: DataType) -> bool:
     """Whether a file column of the Arrow type ``found`` can be a column of ``dtype``, from any known writer.
 
-    Raises UnsupportedFeature for a VARIANT whose values are partly in typed columns.
+    Raises UnsupportedFeature for a VARIANT with typed columns of unknown types, and inside of an ARRAY or MAP.
     """
     if pa.types.is_dictionary(found):
         found = found.value_type
     if dtype.root in STRUCT_ROOTS:
         named = {f.name: f.type for f in found} if pa.types.is_struct(found) else {}
-        if dtype.root is TypeRoot.VARIANT and "typed_value" in named:
-            raise UnsupportedFeature("a VARIANT that is shredded into typed columns is not supported")
+        if dtype.root is TypeRoot.VARIANT and is_shredded(found):
+            return bool(pa.types.is_binary(named.get("metadata", pa.null())))
         return all(c.name in named and is_stored_as(named[c.name], c.type) for c in dtype.children)
     if dtype.root in MAP_ROOTS:
         held = [found.key_type, found.item_type] if pa.types.is_map(found) else []
@@ -67,7 +68,34 @@ def is_stored_as(found: pa.DataType, dtype: DataType) -> bool:
         return dtype.timestamp_unit != "ns"  # Parquet files of Paimon before 0.7 lack the timestamp annotation
     else:
         return _FAMILIES[dtype.root](found)
+    if any(_has_shredded(h, c.type) for h, c in zip(held, dtype.children, strict=False)):
+        raise UnsupportedFeature(f"a shredded VARIANT inside of a {dtype.root} is not supported")
     return bool(held) and all(is_stored_as(h, c.type) for h, c in zip(held, dtype.children, strict=True))
+
+
+def _has_shredded(found: pa.DataType, dtype: DataType) -> bool:
+    """Whether a stored type has a shredded VARIANT, as far as ``from_stored`` would put it together."""
+    if dtype.root is TypeRoot.VARIANT:
+        return is_shredded(found)
+    if dtype.root is not TypeRoot.ROW or not pa.types.is_struct(found):
+        return False
+    named = {f.name: f.type for f in found}
+    return any(c.name in named and _has_shredded(named[c.name], c.type) for c in dtype.children)
+
+
+def _whole_variants(array: pa.Array, dtype: DataType) -> pa.Array:
+    """Return the column with each shredded VARIANT, at the top or in a ROW, put together."""
+    if not _has_shredded(array.type, dtype):
+        return array
+    if dtype.root is TypeRoot.VARIANT:
+        return unshredded(array)
+    kinds = {c.name: c.type for c in dtype.children}
+    names = [f.name for f in array.type]
+    inner = [
+        _whole_variants(column, kinds[name]) if name in kinds else column
+        for name, column in zip(names, array.flatten(), strict=True)
+    ]
+    return pa.StructArray.from_arrays(inner, names=names, mask=array.is_null() if array.null_count else None)
 
 
 def from_stored(array: pa.Array, dtype: DataType) -> pa.Array:
@@ -81,6 +109,7 @@ def from_stored(array: pa.Array, dtype: DataType) -> pa.Array:
             return array
     if dtype.root in TIMESTAMP_ROOTS and not pa.types.is_int64(array.type):
         return rescale(array, wanted)
+    array = _whole_variants(array, dtype)
     return labelled(array.cast(loose(dtype).to_arrow(), safe=dtype.root is not TypeRoot.TIME), wanted)
 
 

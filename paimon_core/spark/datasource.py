@@ -30,20 +30,27 @@ from paimon_core.arrow import gather
 from paimon_core.catalog.open import open_catalog
 from paimon_core.errors import InvalidOption
 from paimon_core.metadata.commit_message import CommitMessage
+from paimon_core.metadata.context import TableContext
+from paimon_core.metadata.microseconds import in_microseconds
 from paimon_core.read.split_reader import read_split
 from paimon_core.scan.split import Split
+from paimon_core.spark.merged_schema import MERGE_OPTIONS, merge_rules, merged_for, parsed_bool
 from paimon_core.spark.reference import TableReference
 from paimon_core.spark.types import arrow_schema, spark_schema, to_spark
 from paimon_core.table.commit_request import CommitRequest
 from paimon_core.table.table import Table
 from paimon_core.write.table_writer import TableWriter
 
-_READ_OPTIONS = frozenset({"warehouse", "path", "columns", "snapshot", "tag"})
-_WRITE_OPTIONS = frozenset({"warehouse", "path", "kinds"})
+_READ_OPTIONS = frozenset({"warehouse", "path", "columns", "snapshot", "tag", "timestampsinmicros"})
+_WRITE_OPTIONS = frozenset({"warehouse", "path", "kinds"}) | MERGE_OPTIONS
 
 
 class PaimonDataSource(DataSource):
-    """The data source ``paimon`` for reads and writes; options: warehouse, columns, snapshot, tag, kinds."""
+    """The data source ``paimon``.
+
+    Options of reads: warehouse, columns, snapshot, tag, timestampsInMicros (as in ``read_spark``); of writes:
+    warehouse, kinds, and mergeSchema or write.merge-schema with its parts type-widening and explicit-cast.
+    """
 
     @classmethod
     def name(cls) -> str:
@@ -53,16 +60,23 @@ class PaimonDataSource(DataSource):
     def schema(self) -> StructType:
         """Return the schema of the columns that are read."""
         table = self._table(_READ_OPTIONS).reading()
-        return spark_schema(table.schema.select(self._columns(table)))
+        seen = in_microseconds(table.context) if self._cuts() else table.context
+        return spark_schema(seen.schema.select(self._columns(table)))
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """Return a reader of one snapshot."""
         table = self._table(_READ_OPTIONS).reading()
-        return PaimonReader(table, self._columns(table))
+        return PaimonReader(table, self._columns(table), cuts=self._cuts())
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceArrowWriter:
-        """Return a writer; ``overwrite`` replaces the partitions in the data, or the table (``overwrite_spec``)."""
-        return PaimonWriter(self._table(_WRITE_OPTIONS), self.options.get("kinds"), overwrite)
+        """Return a writer; ``overwrite`` replaces the partitions in the data, or the table (``overwrite_spec``).
+
+        A write that merges schemas alters the table here, on the driver, before its tasks start.
+        """
+        table, kinds = self._table(_WRITE_OPTIONS), self.options.get("kinds")
+        rules = merge_rules(table, self.options)
+        table = merged_for(table, schema, False if rules is None else rules, {kinds} if kinds else ())
+        return PaimonWriter(table, kinds, overwrite)
 
     def _table(self, allowed: frozenset[str]) -> Table:
         for option in self.options:
@@ -82,6 +96,9 @@ class PaimonDataSource(DataSource):
             raise InvalidOption(f"option snapshot = {snapshot!r} is not a snapshot id", option="snapshot")
         return table.at(snapshot=None if snapshot is None else int(snapshot), tag=tag)
 
+    def _cuts(self) -> bool:
+        return parsed_bool("timestampsInMicros", self.options.get("timestampsInMicros", "false"))
+
     def _columns(self, table: Table) -> Sequence[str]:
         text = self.options.get("columns")
         return [c.strip() for c in text.split(",")] if text else table.schema.names
@@ -97,11 +114,15 @@ class SplitPartition(InputPartition):
 class PaimonReader(DataSourceReader):
     """Reads the splits of one plan."""
 
-    def __init__(self, table: Table, columns: Sequence[str]) -> None:
+    def __init__(self, table: Table, columns: Sequence[str], *, cuts: bool) -> None:
         self._reference = TableReference.of(table.context)
         self._columns = list(columns)
-        self._splits = [s.to_bytes() for s in table.scan(columns).splits()]
-        self._schema = arrow_schema(table.schema.select(columns))
+        self._cuts = cuts
+        self._splits = [s.to_bytes() for s in table.scan(columns, timestamps_in_micros=cuts).splits()]
+        self._schema = arrow_schema(self._seen(table.context).schema.select(columns))
+
+    def _seen(self, context: TableContext) -> TableContext:
+        return in_microseconds(context) if self._cuts else context
 
     def partitions(self) -> Sequence[InputPartition]:
         """Return one partition per split."""
@@ -111,7 +132,9 @@ class PaimonReader(DataSourceReader):
         """Yield the rows of one split."""
         assert isinstance(partition, SplitPartition)
         if partition.split is not None:
-            for table in read_split(self._reference.open(), Split.from_bytes(partition.split), self._columns):
+            for table in read_split(
+                self._seen(self._reference.open()), Split.from_bytes(partition.split), self._columns
+            ):
                 yield from to_spark(table, self._schema).to_batches()
 
 

@@ -12,6 +12,8 @@ from collections.abc import Iterator, Sequence
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
+from paimon_core.metadata.context import TableContext
+from paimon_core.metadata.microseconds import in_microseconds
 from paimon_core.predicate import Predicate
 from paimon_core.read.split_reader import read_split
 from paimon_core.scan.split import Split
@@ -30,15 +32,23 @@ _NATIVE_COMPARISONS = 256
 
 
 def read_spark(
-    spark: SparkSession, table: Table, columns: Sequence[str] | None = None, where: Predicate | None = None
+    spark: SparkSession,
+    table: Table,
+    columns: Sequence[str] | None = None,
+    where: Predicate | None = None,
+    *,
+    timestamps_in_micros: bool = False,
 ) -> DataFrame:
     """Return the rows of ``table`` that satisfy ``where`` as a DataFrame of ``columns``.
 
-    Raises SchemaMismatch for unknown columns, UnsupportedFeature for TIME columns.
+    ``timestamps_in_micros`` as in ``Table.scan``: TIMESTAMP(7..9) columns are cut to the microseconds that Spark has,
+    and may have values of any year. Otherwise a value with more digits, or outside of 1677 to 2262, stops the query.
+    Raises SchemaMismatch for unknown columns.
     """
     table = table.reading()
-    scan = table.scan(columns, where)
-    fields = table.schema.select(scan.columns)
+    scan = table.scan(columns, where, timestamps_in_micros=timestamps_in_micros)
+    seen = in_microseconds if timestamps_in_micros else _unchanged
+    fields = seen(table.context).schema.select(scan.columns)
     schema, arrow = spark_schema(fields), arrow_schema(fields)
     needed = list(dict.fromkeys([*scan.columns, *(sorted(where.columns) if where is not None else ())]))
     native: list[Split] = []
@@ -54,13 +64,17 @@ def read_spark(
         names = list(scan.columns)
 
         def work(payload: bytes) -> Iterator[pa.RecordBatch]:
-            for rows in read_split(reference.open(), Split.from_bytes(payload), names, where):
+            for rows in read_split(seen(reference.open()), Split.from_bytes(payload), names, where):
                 yield from to_spark(rows, arrow).to_batches()
 
         branches.append(run_tasks(spark, [s.to_bytes() for s in merged], work, schema))
     if not branches:
         return spark.createDataFrame([], schema)
     return branches[0] if len(branches) == 1 else branches[0].unionAll(branches[1])
+
+
+def _unchanged(context: TableContext) -> TableContext:
+    return context
 
 
 def _is_native(split: Split, table: Table, needed: Sequence[DataField]) -> bool:

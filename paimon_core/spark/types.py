@@ -1,8 +1,9 @@
-"""Types: converts table columns to Spark columns; TIME is not supported, because Spark refuses its own by default.
+"""Types: converts table columns to Spark columns.
 
-A MULTISET is a map of element to count in Spark, a VARIANT a VariantType. Spark stores timestamps in microseconds. A
-TIMESTAMP(7..9) value that is not a whole number of microseconds is an error and is never truncated. Nested fields are
-nullable in Spark even when they are NOT NULL in the table, because a null row has null fields.
+A MULTISET is a map of element to count in Spark, a VARIANT a VariantType, a TIME a TimeType, with which some functions
+of Spark 4.3 only work under ``spark.sql.timeType.enabled``. Spark stores timestamps in microseconds. A TIMESTAMP(7..9)
+value that is not a whole number of microseconds is an error and is never truncated. Nested fields are nullable in Spark
+even when they are NOT NULL in the table, because a null row has null fields.
 """
 
 from __future__ import annotations
@@ -11,27 +12,28 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 from pyspark.sql.pandas.types import from_arrow_schema
-from pyspark.sql.types import StructType
+from pyspark.sql.types import ArrayType, MapType, StructField, StructType, TimeType
+from pyspark.sql.types import DataType as SparkType
 
-from paimon_core.errors import SchemaMismatch, UnsupportedFeature
+from paimon_core.errors import SchemaMismatch
 from paimon_core.schema import DataField
 from paimon_core.types import TIMESTAMP_ROOTS, Annotations, DataType, TypeRoot
-from paimon_core.types.spark_json import to_spark_json
+from paimon_core.types.spark_json import SPARK_TIME_DIGITS, to_spark_json
 
 _VARIANT_METADATA = pa.field("metadata", pa.binary(), nullable=False, metadata={"variant": "true"})
 
 
 def arrow_schema(fields: Sequence[DataField]) -> pa.Schema:
-    """Return the Arrow schema of these columns for Spark; raises UnsupportedFeature that names a TIME column."""
-    return pa.schema([pa.field(f.name, _arrow(f.type, f.name), nullable=f.type.nullable) for f in fields])
+    """Return the Arrow schema of these columns for Spark."""
+    return pa.schema([pa.field(f.name, _arrow(f.type), nullable=f.type.nullable) for f in fields])
 
 
-def _arrow(kind: DataType, column: str) -> pa.DataType:
+def _arrow(kind: DataType) -> pa.DataType:
     if kind.root is TypeRoot.TIME:
-        raise UnsupportedFeature(f"column {column!r}: {kind} is not supported in Spark", column=column)
+        return pa.time64("ns")
     if kind.root in TIMESTAMP_ROOTS:
         return pa.timestamp("us", tz="UTC" if kind.root is TypeRoot.TIMESTAMP_LTZ else None)
-    inner = [pa.field(c.name, _arrow(c.type, f"{column}.{c.name}")) for c in kind.children]
+    inner = [pa.field(c.name, _arrow(c.type)) for c in kind.children]
     match kind.root:
         case TypeRoot.ARRAY:
             return pa.list_(inner[0])
@@ -45,16 +47,34 @@ def _arrow(kind: DataType, column: str) -> pa.DataType:
 
 
 def spark_schema(fields: Sequence[DataField]) -> StructType:
-    """Return the Spark schema of these columns; raises as ``arrow_schema``.
+    """Return the Spark schema of these columns.
 
     The metadata of its fields contain comments, and the exact types that Spark does not express: ``create_table`` makes
     a table with the same columns from it, except that Spark makes the columns of files nullable.
     """
     schema = from_arrow_schema(arrow_schema(fields), prefer_timestamp_ntz=True)
     exact = to_spark_json((f.name, Annotations(f.type, None, f.description, f.default)) for f in fields)
-    for field, described in zip(schema.fields, exact["fields"], strict=True):
+    for field, column, described in zip(schema.fields, fields, exact["fields"], strict=True):
         field.metadata = described["metadata"]
+        field.dataType = _with_digits(field.dataType, column.type)
     return schema
+
+
+def _with_digits(spark: SparkType, kind: DataType) -> SparkType:
+    """Return the type with the precisions of TIME, of which Arrow knows none."""
+    inner = [child.type for child in kind.children]
+    match spark:
+        case TimeType():
+            return TimeType(min(kind.precision, SPARK_TIME_DIGITS))
+        case ArrayType():
+            return ArrayType(_with_digits(spark.elementType, inner[0]), spark.containsNull)
+        case MapType():
+            key, value = (_with_digits(t, k) for t, k in zip((spark.keyType, spark.valueType), inner, strict=True))
+            return MapType(key, value, spark.valueContainsNull)
+        case StructType():
+            members = zip(spark.fields, inner, strict=True)
+            return StructType([StructField(f.name, _with_digits(f.dataType, k), f.nullable) for f, k in members])
+    return spark
 
 
 def to_spark(table: pa.Table, schema: pa.Schema) -> pa.Table:

@@ -8,6 +8,7 @@ as orphans.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -22,8 +23,10 @@ from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.predicate import Predicate
 from paimon_core.spark.bucket_expression import bucket_expression
+from paimon_core.spark.merged_schema import merged_for
 from paimon_core.spark.reference import TableReference
 from paimon_core.table.commit_request import CommitRequest
+from paimon_core.table.merged_write import MergeSchema
 from paimon_core.table.table import Table
 from paimon_core.write.bucketing import assign_buckets
 from paimon_core.write.default_values import conform_with_defaults
@@ -44,6 +47,7 @@ def write_spark(
     identifier: int | None = None,
     properties: Mapping[str, str] | None = None,
     tasks: int | None = None,
+    merge_schema: MergeSchema = None,
 ) -> Snapshot | None:
     """Write the rows of ``df`` to ``table`` in one commit; return None when there was nothing to commit.
 
@@ -51,13 +55,16 @@ def write_spark(
     order of rows with the same key matters, give ``order_by`` columns (dropped unless the table has them) or set option
     sequence.field. ``overwrite`` is "dynamic" (replace the partitions in the data), a predicate on partition columns
     (replace these partitions), or None for an upsert. With ``user`` and ``identifier`` the commit is done exactly once.
-    Unless the table is write-only, the driver then compacts and expires. Raises SchemaMismatch for columns that do not
-    fit, CommitConflict.
+    Unless the table is write-only, the driver then compacts and expires. ``merge_schema`` as in ``Table.write``: the
+    driver alters the table before the tasks start, and it stays altered when the write fails. Raises SchemaMismatch for
+    columns that do not fit, CommitConflict.
     """
     spec = _overwrite(table, overwrite)
     request = CommitRequest.of(table.context, user, identifier, properties)
     if (committed := request.committed_snapshot()) is not None:
         return committed
+    table = merged_for(table, df.schema, merge_schema, {*order_by, *((kinds,) if kinds else ())})
+    request = replace(request, context=table.context)
     messages = write_messages(df, table, kinds=kinds, order_by=order_by, overwrites=overwrite is not None, tasks=tasks)
     return table.complete(request, messages, spec)
 

@@ -74,9 +74,13 @@ class Prepared:
     def table(self) -> TableView:
         """The table as it will be after the publish, for reads in this process only.
 
-        Reads raise SnapshotNotFound when an expiry has deleted files that the draft is built on.
+        It has the schema of the draft, which may be newer than that of the handle. Reads raise SnapshotNotFound when an
+        expiry has deleted files that the draft is built on.
         """
-        return TableView(self._context, self.snapshot)
+        context, schema_id = self._context, self.snapshot.schema_id
+        if schema_id != context.schema.id:
+            context = context.with_schema(context.schemas.read(schema_id))
+        return TableView(context, self.snapshot)
 
     def publish(self, *, rebase: bool = False) -> Snapshot:
         """Publish exactly what ``table`` shows and return the snapshot, also when an earlier publish had succeeded.

@@ -23,7 +23,7 @@ from paimon_core.scan.partitions import partitions_with_matches
 from paimon_core.table.after_commit import maintain
 from paimon_core.table.analysis import analyze
 from paimon_core.table.commit_request import CommitRequest
-from paimon_core.table.merged_write import MergeSchema, merged_with
+from paimon_core.table.merged_write import MergeSchema, open_writer
 from paimon_core.table.message_check import check_messages
 from paimon_core.table.overwrite_target import overwrite_target
 from paimon_core.table.prepared import Prepared, check_not_committed, prepare
@@ -68,16 +68,21 @@ class TableWrites(TableView):
         request = CommitRequest.of(self.context, user, identifier, properties, watermark)
         if (committed_snapshot := request.committed_snapshot()) is not None:
             return self.settle(committed_snapshot)
-        context, data = merged_with(self.context, data, kinds, merge_schema)
-        request = replace(request, context=context)
-        with TableWriter(context) as writer:
+        with open_writer(self.context, merge_schema) as writer:
             writer.write(data, kinds)
-            return replace(self, context=context).complete(request, writer.flush())
+            messages, table = writer.flush(), replace(self, context=writer.context)
+            return table.complete(replace(request, context=table.context), messages)
 
-    def writer(self) -> TableWriter:
-        """Return a writer that turns batches into commit messages, which ``commit`` commits."""
+    def writer(self, *, merge_schema: MergeSchema = None) -> TableWriter:
+        """Return a writer that turns batches into commit messages, which ``commit`` commits.
+
+        ``merge_schema`` as in ``write``: the writer alters the table when a batch needs it, before it writes the batch.
+        Several writers may do so at the same time; a change that contradicts an earlier one raises SchemaMismatch.
+        ``commit`` accepts the messages on any handle of the table, also after further alterations: files keep the
+        schema that they were written with, and columns are found by field id.
+        """
         self._check_latest("write")
-        return TableWriter(self.context)
+        return open_writer(self.context, merge_schema)
 
     def commit(
         self,
@@ -146,11 +151,10 @@ class TableWrites(TableView):
         target = self.overwrite_spec(where)
         if (committed_snapshot := request.committed_snapshot()) is not None:
             return self.settle(committed_snapshot)
-        context, data = merged_with(self.context, data, None, merge_schema)
-        request = replace(request, context=context)
-        with TableWriter(context, ignore_existing=True) as writer:
+        with open_writer(self.context, merge_schema, ignore_existing=True) as writer:
             writer.write(data)
-            return replace(self, context=context).complete(request, writer.flush(), target)
+            messages, table = writer.flush(), replace(self, context=writer.context)
+            return table.complete(replace(request, context=table.context), messages, target)
 
     def overwrite_spec(self, where: Predicate | None = None) -> Overwrite:
         """Return what an overwrite replaces, for ``commit(messages, overwrite=...)``."""
@@ -226,11 +230,14 @@ class TableWrites(TableView):
         identifier: int | None = None,
         properties: Mapping[str, str] | None = None,
         watermark: int | None = None,
+        merge_schema: MergeSchema = None,
     ) -> Prepared | None:
         """Do ``write`` (or ``overwrite``, with its ``where``) without publishing the snapshot; None without rows.
 
-        The result shows what would be published, and publishes or discards it; see ``Prepared``. Raises
-        InvalidRequest when the user has already committed the identifier or a higher one.
+        The result shows what would be published, and publishes or discards it; see ``Prepared``. ``merge_schema`` as
+        in ``write``: the table is altered at once, and stays so when the result is discarded. When the table is altered
+        again before the publish, the result must be prepared ``again``. Raises InvalidRequest when the user has already
+        committed the identifier or a higher one.
         """
         self._check_latest("prepare")
         if where is not None and not overwrite:
@@ -239,11 +246,12 @@ class TableWrites(TableView):
         check_not_committed(request)
         if overwrite:
             self.overwrite_spec(where)
-        with TableWriter(self.context, ignore_existing=overwrite) as writer:
-            if overwrite and kinds is not None:
-                raise InvalidRequest("an overwrite takes no kinds: all its rows are inserted")
+        if overwrite and kinds is not None:
+            raise InvalidRequest("an overwrite takes no kinds: all its rows are inserted")
+        with open_writer(self.context, merge_schema, ignore_existing=overwrite) as writer:
             writer.write(data, kinds)
-            return prepare(request, self._settle_on, writer.flush(), overwrites=overwrite, where=where, own=True)
+            messages, request = writer.flush(), replace(request, context=writer.context)
+            return prepare(request, self._settle_on, messages, overwrites=overwrite, where=where, own=True)
 
     def prepare_messages(
         self,

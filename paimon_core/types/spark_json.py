@@ -55,7 +55,7 @@ _PLAIN = (
     | _MICROS
 )
 _WITH_PARAMETERS = re.compile(r"(decimal|char|varchar|time)\s*\(.*\)")
-_SPARK_TIME_DIGITS = 6
+SPARK_TIME_DIGITS = 6
 _RELAXED = frozenset({"metadata", "nullable", "containsNull", "valueContainsNull"})
 
 
@@ -101,7 +101,7 @@ def _spark_type(kind: DataType) -> Any:
         case TypeRoot.DECIMAL:
             return f"decimal({kind.precision},{kind.scale})"
         case TypeRoot.TIME:
-            return f"time({min(kind.precision, _SPARK_TIME_DIGITS)})"
+            return f"time({min(kind.precision, SPARK_TIME_DIGITS)})"
     return _SCALARS[kind.root]
 
 

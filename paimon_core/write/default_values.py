@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from paimon_core.arrow import conform
 from paimon_core.datafile.defaults import default_value
 from paimon_core.schema import DataField
+from paimon_core.types import NESTED_ROOTS
 
 
 def conform_with_defaults(
@@ -18,7 +19,7 @@ def conform_with_defaults(
 ) -> pa.Table:
     """Return ``data`` as ``arrow.conform`` does, with the default of a column for its nulls, also if it is missing.
 
-    Raises the errors of ``conform``, and UnsupportedFeature for a default of a nested type.
+    Raises the errors of ``conform``, and those of ``default_value``.
     """
     if all(f.default is None for f in fields):
         return conform(data, fields, first_row=first_row)
@@ -27,9 +28,16 @@ def conform_with_defaults(
     for field, column in zip(fields, rows.columns, strict=True):
         if field.default is not None and column.null_count:
             value = default_value(field.name, field.type, field.default)
-            column = pa.chunked_array([pc.coalesce(chunk, value) for chunk in column.chunks], column.type)
+            fill = _taken if field.type.root in NESTED_ROOTS else pc.coalesce
+            column = pa.chunked_array([fill(chunk, value) for chunk in column.chunks], column.type)
         columns.append(column)
     return pa.Table.from_arrays(columns, schema=pa.schema([f.arrow for f in fields]))
+
+
+def _taken(chunk: pa.Array, value: pa.Scalar) -> pa.Array:
+    """Return the chunk with ``value`` for its nulls, for types that ``pc.coalesce`` does not take."""
+    places = pc.if_else(chunk.is_valid(), pa.array(range(len(chunk)), pa.int64()), len(chunk))
+    return pa.concat_arrays([chunk, pa.repeat(value, 1)]).take(places)
 
 
 def _without_default(field: DataField) -> DataField:

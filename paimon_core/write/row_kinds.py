@@ -11,9 +11,10 @@ from paimon_core.errors import InvalidRequest, SchemaMismatch
 from paimon_core.schema import ROW_KINDS
 
 
-def kind_codes(kinds: Any, rows: int, source: str) -> pa.Array:
+def kind_codes(kinds: Any, rows: int, source: str, first_row: int = 0) -> pa.Array:
     """Return the int8 codes of a column of "+I", "-U", "+U", "-D"; ``source`` names the column in errors.
 
+    The first of the kinds has the number ``first_row`` in errors.
     Raises InvalidRequest when ``kinds`` is no column, SchemaMismatch for null, unknown, too many or too few kinds.
     """
     try:
@@ -34,6 +35,9 @@ def kind_codes(kinds: Any, rows: int, source: str) -> pa.Array:
         raise SchemaMismatch(f"{source}: row kinds must be text, not {column.type}")
     codes = pc.index_in(column.cast(pa.string()), value_set=pa.array(ROW_KINDS))
     if codes.null_count:
-        bad = column.filter(pc.is_null(codes))[0].as_py()
-        raise SchemaMismatch(f"{source}: {bad!r} is not a row kind; the kinds are {', '.join(ROW_KINDS)}", value=bad)
+        at = pc.index(pc.is_null(codes), True).as_py()
+        bad, row = column[at].as_py(), first_row + at
+        raise SchemaMismatch(
+            f"{source}: row {row}: {bad!r} is not a row kind; the kinds are {', '.join(ROW_KINDS)}", value=bad, row=row
+        )
     return codes.cast(pa.int8())

@@ -16,7 +16,7 @@ from typing import Any, TypeVar, cast
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from paimon_core.arrow import GATHER_BYTES, one_nan, read_tables
+from paimon_core.arrow import GATHER_BYTES, Convert, one_nan, read_tables
 from paimon_core.errors import InvalidRequest, SchemaMismatch, StorageError
 from paimon_core.lsm.engines.engine_choice import merge_engine
 from paimon_core.metadata.commit_message import CommitMessage, Position, position_of
@@ -26,7 +26,7 @@ from paimon_core.metadata.manifest import ManifestEntry
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.metadata.table_identity import check_same_table
 from paimon_core.parallel_work import run_parallel, thread_count
-from paimon_core.schema import RETRACTS, VALUE_KIND, RowKind
+from paimon_core.schema import RETRACTS, VALUE_KIND, DataField, RowKind
 from paimon_core.write.bucket_writer import AppendBucketWriter, BucketWriter, KeyedBucketWriter
 from paimon_core.write.bucketing import BucketRows, split_by_bucket
 from paimon_core.write.default_values import conform_with_defaults
@@ -57,8 +57,7 @@ class TableWriter:
         one bucket, the rows of the higher lane count as later.
         """
         context.options.check_writable(context.name)
-        self._context = context
-        self._engine = merge_engine(context.schema, context.options)
+        self._use(context)
         self._ignore_existing = ignore_existing
         self._memory_bytes: int = context.options["write-buffer-size"]
         self._space = SpillSpace.of(context.options)
@@ -73,35 +72,51 @@ class TableWriter:
         self.rows_received = 0
         """The rows that were put into buckets, before rows with the same key are merged, or that options ignore."""
 
+    @property
+    def context(self) -> TableContext:
+        """The table, with the schema of the rows that are written next."""
+        return self._context
+
+    def _use(self, context: TableContext) -> None:
+        """Write the next rows with another schema of the table; no row is buffered."""
+        self._context = context
+        self._engine = merge_engine(context.schema, context.options)
+
     def write(self, data: Any, kinds: Any = None) -> None:
         """Add rows: any object with an Arrow stream, a LazyFrame, a list of dicts, or a generator of dicts or batches.
 
         ``kinds`` is a column's name or a column of +I, -U, +U, -D. Columns are matched by name and converted by the
-        table's schema; values in dicts may be ISO texts for dates and times, dicts for a MAP or ROW, pairs for a MAP.
+        table's schema; values in dicts may be ISO texts for dates and times, dicts for a MAP or ROW, pairs for a MAP,
+        and any value, or a ``Variant``, for a VARIANT.
         Raises SchemaMismatch naming the column, the row, from 0, and the value when the data does not fit the schema;
         no row of that batch is written then. With a ``kinds`` column (not a name), all data is read at once.
         """
         self._check_usable()
-        fields, first_row = self._context.schema.fields, 0
+        dicts, first_row = self._dict_conversion(), 0
         if kinds is not None and not isinstance(kinds, str):
-            tables = list(read_tables(data, fields))
+            tables = list(read_tables(data, dicts))
             codes = kind_codes(kinds, sum(map(len, tables)), "kinds")
             for table in tables:
                 self._write(table, codes.slice(first_row, len(table)), first_row)
                 first_row += len(table)
             return
-        for batch in read_tables(data, fields, min(GATHER_BYTES, max(_LEAST_GATHERED, self._memory_bytes // 4))):
+        for batch in read_tables(data, dicts, min(GATHER_BYTES, max(_LEAST_GATHERED, self._memory_bytes // 4))):
             if kinds is None:
                 self._write(batch, None, first_row)
             elif kinds not in batch.column_names:
                 raise SchemaMismatch(f"kinds names {kinds!r}, which is not a column of the data", column=kinds)
             else:
-                codes = kind_codes(batch[kinds], len(batch), f"column {kinds!r}")
+                codes = kind_codes(batch[kinds], len(batch), f"column {kinds!r}", first_row)
                 stays = kinds in self._context.schema.by_name
                 self._write(batch if stays else batch.drop_columns([kinds]), codes, first_row)
             first_row += len(batch)
 
+    def _dict_conversion(self) -> Sequence[DataField] | Convert:
+        """Return the columns by which dicts are converted, or the function that converts them."""
+        return self._context.schema.fields
+
     def _write(self, table: pa.Table, codes: pa.Array | None, first_row: int) -> None:
+        """Add the rows of one table of the data, without a column of kinds that the table lacks."""
         context = self._context
         rows = conform_with_defaults(table, context.schema.fields, first_row=first_row)
         if not len(rows):
@@ -111,7 +126,7 @@ class TableWriter:
         if field is not None:
             if codes is not None:
                 raise InvalidRequest(f"table {context.name} takes row kinds from its column {field!r}, not from kinds")
-            codes = kind_codes(rows[field], len(rows), f"column {field!r}")
+            codes = kind_codes(rows[field], len(rows), f"column {field!r}", first_row)
         if not context.is_keyed:
             if codes is not None and any(k != RowKind.INSERT for k in codes.unique().to_pylist()):
                 raise InvalidRequest(f"table {context.name} has no primary key and allows only +I rows")
@@ -213,7 +228,7 @@ class TableWriter:
         """
         first = self._lane * LANE_ROWS
         if not self._is_numbered:
-            return first
+            return max(first, self._next_sequences.get((partition, bucket), 0)) if self._ignore_existing else first
         self._scan_existing({partition})
         if 0 < self._bucket_counts.get(partition, 0) != self._context.options["bucket"]:
             raise InvalidRequest(

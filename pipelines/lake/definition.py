@@ -23,6 +23,7 @@ from paimon_core.storage.storage import Storage
 from paimon_core.types import STRING_ROOTS, DataType, TypeRoot, parse_type
 from pipelines.column_types import type_object
 from pipelines.lake.errors import Key, SettingsError, nearest
+from pipelines.lake.sources import DatabaseSource, FilesSource, Source
 from pipelines.lake.table import TableSpec
 from pipelines.lake.yaml_file import YamlFile
 
@@ -43,8 +44,10 @@ _OTHER_NAMES = {
 """Names of other systems for types of Paimon."""
 _UNKNOWN = re.compile(r": expected a data type at position \d+, not '(\w+)'")
 _DAYS = frozenset((TypeRoot.DATE, TypeRoot.TIMESTAMP, TypeRoot.TIMESTAMP_LTZ, *STRING_ROOTS))
-_NOT_LOADED = frozenset((TypeRoot.MULTISET, TypeRoot.VARIANT))
-"""Types of tables that sources do not fill."""
+_FRAMES_ONLY = frozenset((TypeRoot.MULTISET, TypeRoot.VARIANT))
+"""Types that texts do not express: queries, functions and typed files can fill them."""
+_TEXT_FORMATS = ("csv", "json", "jsonl")
+_FORMATS = (*_TEXT_FORMATS, "parquet", "orc", "avro")
 _FITS = {"hour": _DAYS - {TypeRoot.DATE}, "day": _DAYS, "week": _DAYS, "month": _DAYS}
 
 
@@ -58,6 +61,7 @@ def check_definition(spec: TableSpec, file: YamlFile) -> None:
         for column, text in spec.columns.items():
             key = ("columns", column)
             types[column] = column_type(text)
+            _check_source(spec, column, types[column])
         key = ("partitions", "column")
         _check_partitions(spec, types)
         key = ()
@@ -92,9 +96,28 @@ def column_type(text: str) -> DataType:
         raise InvalidRequest(f"{str(error)[: found.start()]}{near}") from None
     except RecursionError:
         raise PaimonError(f"{text[:40]!r}... has too many levels of nested types") from None
-    if _has_root(kind, _NOT_LOADED):
-        raise UnsupportedFeature(f"type {text} is not supported", type=text)
     return kind
+
+
+def _check_source(spec: TableSpec, column: str, kind: DataType) -> None:
+    """Raise UnsupportedFeature for a column of a type that the source of the table cannot express."""
+    found = _without_values(spec.source) if _has_root(kind, _FRAMES_ONLY) else None
+    if found is not None:
+        raise UnsupportedFeature(
+            f"{found} has no values of the type {kind}: load the table from parquet, a query or a function",
+            column=column,
+        )
+
+
+def _without_values(source: Source | None) -> str | None:
+    """Return the name of a source whose values are texts and numbers only; None for other sources."""
+    if isinstance(source, DatabaseSource):
+        return "a database"
+    if not isinstance(source, FilesSource):
+        return None
+    endings = source.path.rsplit("/", 1)[-1].lower().split(".")[1:]
+    named: list[str] = [source.format] if source.format else [e for e in reversed(endings) if e in _FORMATS]
+    return named[0] if named and named[0] in _TEXT_FORMATS else None
 
 
 def _has_root(kind: DataType, roots: frozenset[TypeRoot]) -> bool:

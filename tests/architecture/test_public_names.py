@@ -36,6 +36,7 @@ NAMES = {
     "TableSchema",
     "TableWriter",
     "Tag",
+    "Variant",
     "col",
     "open_catalog",
 }

@@ -17,7 +17,7 @@ from paimon_core.alter import (
     UpdatePosition,
     UpdateType,
 )
-from paimon_core.errors import InvalidOption, InvalidRequest, UnsupportedFeature
+from paimon_core.errors import InvalidOption, InvalidRequest
 from paimon_core.limits import COLUMN_NAME_BYTES, TEXT_BYTES
 from tests.bad_inputs.case import SECRET, Case, Cases, case
 
@@ -95,7 +95,7 @@ VALUES: dict[str, Case] = {
     "a comment of the table of 2 MB": keyed(UpdateComment("c" * (2 << 20)), "comment", str(TEXT_BYTES)),
     "a default that is none": wide(UpdateDefault("i8", "300"), "'i8'", "300"),
     "a default that is a number": wide(UpdateDefault("i8", 3), "'i8'", "3"),
-    "a default of a ROW": wide(UpdateDefault("r", "x"), "'r'", "default", error=UnsupportedFeature),
+    "a default of a ROW": wide(UpdateDefault("r", "x"), "'r'", "form of a ROW"),
     "a position of nothing": keyed(UpdatePosition("v"), "first, last, after"),
     "a position next to itself": keyed(UpdatePosition("v", after="v"), "'v'", "itself"),
     "a position after a missing column": keyed(UpdatePosition("v", after="zz"), "'zz'"),

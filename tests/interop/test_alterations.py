@@ -194,6 +194,25 @@ def test_both_sides_refuse(oracle, warehouse, change):
     assert table.context.schemas.ids() == [0]
 
 
+def test_defaults_of_nested_types_are_those_of_java(oracle, warehouse):
+    defaults = {
+        "a ARRAY<STRING>": '["x, y", null,,z]',
+        "m MAP<STRING, ARRAY<INT>>": '{"k" -> [1, 2], l -> null}',
+        "f MAP<INT, DATE>": "MAP(1, 2024-02-29)",
+        "r ROW<a INT, b ARRAY<DECIMAL(3, 1)>>": "STRUCT(5, [1.5])",
+        "e ROW<a INT>": "{}",
+    }
+    catalog = paimon.open_catalog(warehouse)
+    catalog.create_database("db")
+    table = catalog.create_table("db.t", ", ".join(["k INT", *defaults]))
+    table = table.alter(*(UpdateDefault(name.split()[0], text) for name, text in defaults.items()))
+    table.write([{"k": 1}])
+    oracle.run(warehouse, [{"op": "write", "table": "db.t", "rows": [["+I", 1, None, None, None, None, None]]}])
+    ours, theirs = table.scan().to_arrow().to_pylist()
+    assert {name: sorted(v) if name in "mf" else v for name, v in theirs.items()} == ours
+    assert ours["a"] == ['"x, y"', None, "z"]
+
+
 def test_java_reads_a_snapshot_of_before_and_we_do(oracle, warehouse):
     oracle.run(warehouse, created("db.t"))
     table = paimon.open_catalog(warehouse).table("db.t").alter(DropColumn("gone"), AddColumn("gone", "INT"))

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import datetime
 import decimal
+import json
+from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import paimon_core as paimon
@@ -156,19 +159,57 @@ def test_types_of_parquet_alone_in_both_directions(oracle, warehouse, keyed):
         "1969-12-31T23:59:59.999999999",
         [[1, ["1970-01-01T00:00:00.000000500Z", "2023-11-14T22:13:20.000000100Z"]]],
     ]
-    json = [
+    expected = [
         ["+I", 1, variant, [*first, variant], [["2020-02-29", 3]]],
         ["+I", 2, None, None, []],
         ["+I", 3, None, [None, None, variant], None],
     ]
-    assert oracle.dump(warehouse, "d.ours") == json
+    assert oracle.dump(warehouse, "d.ours") == expected
     fields = [{"name": n, "type": t.with_ids(iter(range(10, 20))).to_json()} for n, t in kinds.items()]
     create = {"op": "create", "table": "d.theirs", "fields": fields, "primaryKeys": ["k"] if keyed else []}
     options = {"bucket": "1"} if keyed else {}
-    oracle.run(warehouse, [{**create, "options": options}, {"op": "write", "table": "d.theirs", "rows": json}])
+    oracle.run(warehouse, [{**create, "options": options}, {"op": "write", "table": "d.theirs", "rows": expected}])
     theirs = catalog.table("d.theirs")
     assert theirs.scan().to_arrow().sort_by("k").equals(rows)
     assert theirs.schema.fields == table.schema.fields
+
+
+SHREDDED = [
+    {"i": 5, "s": "x" * 70, "d": decimal.Decimal("1.50"), "at": datetime.date(2020, 1, 1), "l": [1, None, "a"]},
+    {"i": 2**40, "s": None, "more": {"z": 1, "é": [True, b"b"]}, "o": {"p": 1.5, "q": datetime.date(2020, 2, 29)}},
+    {"o": {"p": "text"}, "l": []},
+    {},
+    [1, {"i": 1}],
+    "text",
+]
+
+
+def test_variants_that_java_shreds_are_put_together(oracle, warehouse):
+    def row(fields):
+        return {"type": "ROW", "fields": [{"id": n, "name": k, "type": t} for n, (k, t) in enumerate(fields.items())]}
+
+    array = {"type": "ARRAY", "element": "BIGINT"}
+    kinds = {"i": "INT", "s": "STRING", "d": "DECIMAL(9, 2)", "l": array}
+    schema = row({"v": row(kinds | {"o": row({"p": "DOUBLE", "q": "STRING"})})})
+    given = {
+        "fixed": ({"parquet.variant.shreddingSchema": json.dumps(schema)}, SHREDDED),
+        "inferred": ({"variant.inferShreddingSchema": "true"}, [{"i": 1, "s": "x"}, {"i": 2**40, "o": {"p": 1.5}}]),
+    }
+    steps, fields = [], [{"name": "k", "type": "INT"}, {"name": "v", "type": "VARIANT"}]
+    for name, (options, values) in given.items():
+        variants = [paimon.Variant.of(value) for value in values]
+        rows = [["+I", n, [v.value.hex(), v.metadata.hex()]] for n, v in enumerate(variants)] + [["+I", 9, None]]
+        table = {"table": f"d.{name}"}
+        steps.append({"op": "create", **table, "fields": fields, "options": options | {"write-only": "true"}})
+        steps.append({"op": "write", **table, "rows": rows})
+    catalog = paimon.open_catalog(warehouse)
+    catalog.create_database("d")
+    oracle.run(warehouse, steps)
+    for name, (_, values) in given.items():
+        (file,) = (Path(warehouse) / "d.db" / name).rglob("data-*.parquet")
+        assert "typed_value" in str(pq.read_schema(file))
+        found = catalog.table(f"d.{name}").scan().to_arrow().sort_by("k")["v"].to_pylist()
+        assert [v and paimon.Variant.read(v).to_python() for v in found] == [*values, None]
 
 
 def test_ids_of_nested_fields_are_those_of_java(oracle, warehouse):

@@ -12,6 +12,7 @@ from pipelines.column_types import type_object
         "ARRAY<VARCHAR(3)>",
         "ARRAY<DECIMAL(9, 2) NOT NULL> NOT NULL",
         "MAP<STRING NOT NULL, ARRAY<MAP<INT NOT NULL, TIMESTAMP(3) WITH LOCAL TIME ZONE>>>",
+        "ROW<m MULTISET<STRING NOT NULL>, v VARIANT NOT NULL>",
         "ROW<x INT NOT NULL, y ROW<z DECIMAL(5, 1), t STRING> NOT NULL, a ARRAY<BIGINT>>",
     ],
 )

@@ -39,6 +39,33 @@ def test_write_and_read(spark, warehouse, table):
     assert load(spark, warehouse).where("v = 'v2'").collect()[0].k == 2
 
 
+def test_a_write_merges_the_columns_of_its_data(spark, warehouse, table):
+    def write(sql, **options):
+        frame = spark.sql(sql)
+        frame.write.format("paimon").option("warehouse", warehouse).options(**options).mode("append").save("db.t")
+
+    write("SELECT 1L k, 'a' v, named_struct('x', 1) r, '+I' op", mergeSchema="true", kinds="op")
+    merge = {"write.merge-schema": "true"}
+    widen = merge | {"write.merge-schema.type-widening": "true"}
+    write("SELECT 2L k, named_struct('x', 5000000000L, 'y', true) r", **widen)
+    with pytest.raises(Exception, match="old values could lose information"):
+        write("SELECT 3L k, named_struct('x', 'text') r", **widen)
+    write("SELECT 3L k, named_struct('x', 'text') r", **widen, **{"write.merge-schema.explicit-cast": "true"})
+    assert [f.type.sql for f in table.refresh().schema.fields] == [
+        "BIGINT NOT NULL",
+        "STRING",
+        "ROW<x STRING, y BOOLEAN>",
+    ]
+    found = load(spark, warehouse).orderBy("k").selectExpr("k", "v", "r.x", "r.y").collect()
+    assert [tuple(r) for r in found] == [(1, "a", "1", None), (2, None, "5000000000", True), (3, None, "text", None)]
+    with pytest.raises(Exception, match="no column 'more'"):
+        write("SELECT 3L k, 1 more", mergeSchema="false")
+    with pytest.raises(Exception, match="has no effect without"):
+        write("SELECT 3L k", **{"write.merge-schema.explicit-cast": "true"})
+    with pytest.raises(Exception, match="contradict"):
+        write("SELECT 3L k", mergeSchema="false", **merge)
+
+
 @pytest.mark.parametrize(
     ("options", "word"),
     [({"mergeschema": "true"}, "mergeschema"), ({"snapshot": "x"}, "snapshot"), ({"tag": "no"}, "tag")],

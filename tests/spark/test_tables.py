@@ -9,7 +9,7 @@ from pyspark.sql import functions as F
 
 import paimon_core as paimon
 from paimon_core import col
-from paimon_core.spark import compact_spark, read_spark, write_spark
+from paimon_core.spark import PaimonDataSource, compact_spark, read_spark, write_spark
 
 SCHEMA = pa.schema(
     [("p", pa.string()), ("k", pa.int64()), ("v", pa.float64()), ("d", pa.decimal128(9, 2)), ("t", pa.timestamp("us"))]
@@ -166,7 +166,7 @@ def test_a_failing_task_leaves_no_file(spark, warehouse, tmp_path):
 
 
 def test_a_warehouse_with_odd_characters_and_a_filter_on_time(spark, tmp_path):
-    """Spark reads paths as glob patterns; a filter on TIME, which has no Spark type, is evaluated in Python."""
+    """Spark reads paths as glob patterns; a filter on TIME is evaluated in Python."""
     catalog = catalog_in(str(tmp_path / "l[1] {a}*?"))
     table = catalog.create_table(
         "db.t",
@@ -179,8 +179,40 @@ def test_a_warehouse_with_odd_characters_and_a_filter_on_time(spark, tmp_path):
     assert sorted(r.k for r in read_spark(spark, table, ["k"]).collect()) == [1, 2, 3]
     assert [r.k for r in read_spark(spark, table, ["k"], col("p") == "c:d=e/f%").collect()] == [2]
     assert [r.k for r in read_spark(spark, table, ["k"], col("at") > "00:00:01").collect()] == [3]
-    with pytest.raises(paimon.UnsupportedFeature, match="'at'"):
-        read_spark(spark, table)
+
+
+def test_times(spark, warehouse):
+    """TIME of every precision, nested and in a key, through both ways to Spark; more digits are refused."""
+    columns = "p TIME(0), k TIME(3) NOT NULL, s TIME(6), n ARRAY<ROW<t TIME(3)>>, m MAP<TIME(3), TIME(0)>"
+    table = catalog_in(warehouse).create_table("db.t", columns, primary_key=["p", "k"], options={"bucket": "3"})
+    clock = datetime.time
+    last = (clock(10), clock(23, 59, 59, 999000), clock(0, 0, 0, 1000), [(clock(1, 2, 3),)], {clock(1): clock(2)})
+    given = [(clock(10), clock(0), None, None, None), last]
+    rows = spark.createDataFrame(given, read_spark(spark, table).schema)
+    write_spark(rows, table)
+    write_spark(rows, table)
+    found = read_spark(spark, table)
+    copy = catalog_in(warehouse + "2").create_table("db.copy", found.schema)
+    assert copy.schema.fields == table.schema.fields
+    assert [tuple(r) for r in found.orderBy("k").collect()] == given
+    spark.dataSource.register(PaimonDataSource)
+    source = spark.read.format("paimon").option("warehouse", warehouse).load("db.t")
+    assert [tuple(r) for r in source.orderBy("k").collect()] == given
+    assert table.scan(["s"], col("k") > "12:00:00").to_arrow()["s"].to_pylist() == [clock(0, 0, 0, 1000)]
+    with pytest.raises(Exception, match=r"column 's'.*would lose data"):
+        write_spark(rows.withColumn("s", F.expr("time'00:00:00.0001'")), table)
+
+
+def test_nanoseconds_are_cut_on_request_only(spark, warehouse):
+    table = catalog_in(warehouse).create_table("db.t", "k INT, t TIMESTAMP(9), n ARRAY<TIMESTAMP(9)>")
+    table.write([{"k": 1, "t": "2024-01-01T00:00:00.000001001", "n": ["2024-01-01T00:00:00.000000999"]}])
+    with pytest.raises(Exception, match="Spark stores timestamps in microseconds"):
+        read_spark(spark, table).collect()
+    spark.dataSource.register(PaimonDataSource)
+    source = spark.read.format("paimon").option("warehouse", warehouse).option("timestampsInMicros", "true")
+    first = datetime.datetime(2024, 1, 1)
+    for found in (read_spark(spark, table, timestamps_in_micros=True), source.load("db.t")):
+        assert [tuple(r) for r in found.collect()] == [(1, first.replace(microsecond=1), [first])]
 
 
 @pytest.mark.parametrize("keyed", [True, False])
@@ -211,6 +243,18 @@ def test_variants_multisets_and_rows_with_not_null_members(spark, warehouse, key
     assert copy.schema.by_name["c"].description == "x"
     with pytest.raises(Exception, match="NOT NULL"):
         write_spark(rows.withColumn("m", F.expr("map('a', cast(null AS INT))")), table)
+
+
+def test_a_write_merges_the_columns_of_its_frame(spark, warehouse):
+    table = keyed(warehouse)
+    rows = frame(spark, [1, 2], 0, "+I").withColumn("n", F.lit(1)).withColumn("at", F.lit(1))
+    write_spark(rows, table, kinds="kind", order_by=["at"], merge_schema=True)
+    found = table.refresh()
+    assert found.schema.names == [*table.schema.names, "n"]
+    assert found.scan(["n"]).to_arrow()["n"].to_pylist() == [1, 1]
+    write_spark(rows.drop("kind", "at"), table.alter("DROP COLUMN n"), merge_schema=True)  # of a dropped column
+    assert found.refresh().scan(["k", "n"]).to_arrow()["n"].to_pylist() == [1, 1]
+    assert found.refresh().schema.by_name["n"].id > found.schema.by_name["n"].id
 
 
 def test_a_column_that_is_both_kind_and_order(spark, warehouse):

@@ -1,4 +1,4 @@
-"""Nested values: convert the members of ARRAY, MAP and ROW columns, and find rows with a member that does not fit."""
+"""Nested values: convert the members of nested columns, and find rows with a member that does not fit."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from paimon_core.types import DataType, TypeRoot
+from paimon_core.types import MAP_ROOTS, STRUCT_ROOTS, DataType
 
 Leaf = Callable[[pa.Array, DataType, str], tuple[pa.Array, np.ndarray | None]]
 """Converts a column that is not nested to a type; the text is the path of the column in the table's column."""
@@ -22,7 +22,7 @@ def convert_nested(values: pa.Array, kind: DataType, leaf: Leaf, path: str) -> t
     """
     if not kind.children:
         return leaf(values, kind, path)
-    if kind.root is TypeRoot.ROW:
+    if kind.root in STRUCT_ROOTS:
         return _struct(values, kind, leaf, path)
     return _list(values, kind, leaf, path)
 
@@ -52,8 +52,8 @@ def _struct(values: pa.Array, kind: DataType, leaf: Leaf, path: str) -> tuple[pa
 
 
 def _list(values: pa.Array, kind: DataType, leaf: Leaf, path: str) -> tuple[pa.Array, np.ndarray | None]:
-    """Convert an ARRAY or a MAP; a row with a bad member becomes empty, so that no key of a map is null."""
-    is_map = kind.root is TypeRoot.MAP
+    """Convert an ARRAY, a MAP or a MULTISET; a row with a bad member becomes empty, so that no key of a map is null."""
+    is_map = kind.root in MAP_ROOTS
     if is_map:
         pair = pa.struct([("key", values.type.key_type), ("value", values.type.item_type)])
         values = values.cast(pa.list_(pair))

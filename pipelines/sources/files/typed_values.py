@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from paimon_core.types import BINARY_ROOTS, STRING_ROOTS, TIMESTAMP_ROOTS, DataType, TypeRoot
+from paimon_core.types import BINARY_ROOTS, MAP_ROOTS, STRING_ROOTS, TIMESTAMP_ROOTS, DataType, TypeRoot
 from pipelines.protocol import PipelineError
 from pipelines.sources.files.json_types import narrowed
 from pipelines.sources.files.nested_values import convert_nested
@@ -22,6 +22,8 @@ from pipelines.sources.files.text_values import TextRules, cast_or_null, convert
 _RULES = TextRules()
 Flags = np.ndarray | None
 _INTEGERS = frozenset({TypeRoot.TINYINT, TypeRoot.SMALLINT, TypeRoot.INT, TypeRoot.BIGINT})
+_BINARIES = {"value": pa.binary(), "metadata": pa.binary()}
+"""The members of a VARIANT that is not shredded."""
 _FLOATS = frozenset({TypeRoot.FLOAT, TypeRoot.DOUBLE})
 
 
@@ -62,7 +64,9 @@ def check_castable(arrow: pa.DataType, kind: DataType, name: str, path: str) -> 
         return None
     if kind.root is TypeRoot.ARRAY and pa.types.is_list(source):
         return check_castable(source.value_type, kind.children[0].type, f"{name}.element", path)
-    if kind.root is TypeRoot.MAP and pa.types.is_map(source):
+    if kind.root is TypeRoot.VARIANT and pa.types.is_struct(source) and {f.name: f.type for f in source} == _BINARIES:
+        return None
+    if kind.root in MAP_ROOTS and pa.types.is_map(source):
         check_castable(source.key_type, kind.children[0].type, f"{name}.key", path)
         return check_castable(source.item_type, kind.children[1].type, f"{name}.value", path)
     if kind.root is TypeRoot.ROW and pa.types.is_struct(source):

@@ -327,7 +327,11 @@ MISTAKES = [
         "  amount: ARRAY<INT, INT>",
         ":5: columns.amount: 'ARRAY<INT, INT>' is not a valid type: ARRAY takes one type",
     ),
-    ("  amount: DOUBLE", "  amount: VARIANT", ":5: columns.amount: type VARIANT is not supported"),
+    (
+        "  amount: DOUBLE",
+        "  amount: ARRAY<VARIANT>",
+        ":5: columns.amount: csv has no values of the type ARRAY<VARIANT>: load the table from parquet, a query or a function",
+    ),
     (
         "  amount: DOUBLE",
         "  amount: DECIMAL(50, 2)",

@@ -6,7 +6,7 @@ import datetime
 
 import pytest
 
-from paimon_core import col
+from paimon_core import Variant, col
 from pipelines.checks import load_records
 from pipelines.protocol import AuditFailed, PipelineError
 
@@ -280,6 +280,31 @@ def test_rows_of_a_query_that_do_not_fit_are_rejects(orders, key):
     assert (found.details["rows_read"], found.details["rows_rejected"]) == (7, 3)
     (load,) = load_records(orders.table("shop.tens"))
     assert (load.rows_read, load.rows_written, load.rows_rejected) == (7, 4, 3)
+
+
+def test_a_query_fills_variants_and_multisets(orders):
+    orders.declare(
+        "shop.docs",
+        """
+    columns: {id: BIGINT, v: VARIANT NOT NULL, m: "MULTISET<STRING>", t: TIME(3)}
+    rejects: {max_share: 0.5}
+    source:
+      type: sql
+      inputs: [shop.orders]
+      query: |
+        SELECT id, if(id = 2, null, parse_json(concat('{"a": ', id, '}'))) v, map('x', 1) m, time'10:00:00' t
+        FROM shop.orders
+""",
+    )
+    orders.load("shop.docs")
+    rows = orders.table("shop.docs").scan().to_arrow().sort_by("id").to_pylist()
+    assert [(row["id"], Variant.read(row["v"]).to_python(), row["m"]) for row in rows] == [
+        (1, {"a": 1}, [("x", 1)]),
+        (3, {"a": 3}, [("x", 1)]),
+    ]
+    assert [(row[2], row[3]) for row in orders.rows("shop.docs__rejects")] == [
+        ("v", "null in a column that must not be null")
+    ]
 
 
 def test_too_many_rows_of_a_query_that_do_not_fit_publish_nothing(orders):

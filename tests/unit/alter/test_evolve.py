@@ -251,8 +251,11 @@ def test_a_default_must_fit_the_new_type():
     assert "300" in refused(UpdateType("price", "TINYINT"), schema=schema)
 
 
-def test_a_default_of_a_nested_type_is_not_supported():
-    assert "not supported" in refused(UpdateDefault("lines", "[]"), error=UnsupportedFeature)
+def test_a_default_of_a_nested_type():
+    assert evolve(TABLE, [UpdateDefault("lines", "[]")]).by_name["lines"].default == "[]"
+    assert "has not the form of a ARRAY" in refused(UpdateDefault("lines", "1"))
+    bags = evolve(TABLE, [AddColumn("bag", "MULTISET<INT>")])
+    assert "not supported" in refused(UpdateDefault("bag", "{}"), schema=bags, error=UnsupportedFeature)
 
 
 @pytest.mark.parametrize(

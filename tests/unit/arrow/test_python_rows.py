@@ -14,6 +14,7 @@ from paimon_core.arrow import conform, open_stream
 from paimon_core.errors import SchemaMismatch
 from paimon_core.schema import DataField
 from paimon_core.types import parse_type
+from paimon_core.types.variant import Variant
 
 D = decimal.Decimal
 UTC = datetime.UTC
@@ -139,7 +140,7 @@ def test_values_of_python_are_converted_by_the_type(text, given, expected):
         ("MULTISET<STRING>", {"a": None}, r"'c\.value' is NOT NULL"),
         ("ROW<a INT>", {"a": 1, "b": 2}, "has a member 'b'; the members are a"),
         ("ROW<a INT>", (1, 2), "not a dict or a tuple of a"),
-        ("VARIANT", 5, "row 2: 5 is not a dict or a tuple of value, metadata"),
+        ("VARIANT", {"a": {5}}, "row 2: .* is a set, which a VARIANT does not have"),
     ],
 )
 def test_an_error_names_column_row_and_value(text, value, reason):
@@ -156,3 +157,19 @@ def test_a_member_in_a_later_list_has_the_number_of_its_row():
 
 def test_a_column_without_a_field_is_inferred():
     assert open_stream([{"k": 1, "x": "+I"}], []).read_all().to_pylist() == [{"k": 1, "x": "+I"}]
+
+
+def test_a_variant_is_made_of_any_value():
+    given = [{"a": [1, D("1.5")]}, "text", Variant.from_json('{"b": 1}'), Variant.of(2), {"value": 1}, [None], None]
+    found = convert("VARIANT", given)
+    expected = [{"a": [1, D("1.5")]}, "text", {"b": 1}, 2, {"value": 1}, [None]]
+    assert [Variant.read(v).to_python() for v in found[:-1]] == expected
+    assert found[-1] is None
+    nested = convert("ARRAY<VARIANT>", [[{"a": 1}, None]])
+    assert Variant.read(nested[0][0]).to_python() == {"a": 1}
+
+
+@pytest.mark.parametrize("name", [1, None])
+def test_names_of_columns_are_texts(name):
+    with pytest.raises(SchemaMismatch, match=f"row 1: the name {name} of a column is no text"):
+        open_stream([{"k": 1}, {name: 2}], [])

@@ -7,6 +7,7 @@ from paimon_core.datafile.evolution import match_columns
 from paimon_core.errors import CorruptTable, UnsupportedFeature
 from paimon_core.schema import DataField
 from paimon_core.types import STRING
+from paimon_core.types.variant import Variant
 from tests.support.data_files import Bucket, retyped, schema_of
 
 TYPES = {"id": "BIGINT NOT NULL", "name": "STRING", "price": "INT"}
@@ -106,12 +107,16 @@ def test_a_column_that_appears_twice_is_corrupt(bucket):
         bucket.read(twice)
 
 
-def test_a_shredded_variant_is_refused_and_never_read_in_part():
-    bucket = Bucket(schema_of({"v": "ARRAY<VARIANT>"}))
+def test_shredded_variants_are_put_together_or_refused_and_never_read_in_part():
+    bucket = Bucket(schema_of({"v": "VARIANT"}))
     shredded = pa.struct([("metadata", pa.binary()), ("value", pa.binary()), ("typed_value", pa.int64())])
-    file = bucket.put(
-        pa.table({"v": pa.array([[{"metadata": b"m", "value": None, "typed_value": 5}]], pa.list_(shredded))})
-    )
-    with pytest.raises(UnsupportedFeature, match="column 'v': a VARIANT that is shredded into typed columns") as caught:
-        bucket.read(file)
-    assert caught.value.facts["path"] == bucket.path(file)
+    row = {"metadata": b"\x01\x00\x00", "value": None, "typed_value": 5}
+    (found,) = bucket.read(bucket.put(pa.table({"v": pa.array([row], shredded)})))["v"].to_pylist()
+    assert Variant.read(found).to_python() == 5
+    with pytest.raises(CorruptTable, match="column 'v' is not a valid VARIANT: a VARIANT has no metadata"):
+        bucket.read(bucket.put(pa.table({"v": pa.array([row | {"metadata": None}], shredded)})))
+    nested = Bucket(schema_of({"v": "ARRAY<VARIANT>"}))
+    file = nested.put(pa.table({"v": pa.array([[row]], pa.list_(shredded))}))
+    with pytest.raises(UnsupportedFeature, match="column 'v': a shredded VARIANT inside of a ARRAY") as caught:
+        nested.read(file)
+    assert caught.value.facts["path"] == nested.path(file)

@@ -41,11 +41,27 @@ def test_columns_without_a_default_stay_as_they_are():
         conformed(n=pa.array([None], pa.float64()))
 
 
-def test_a_default_of_a_nested_type_is_only_refused_where_it_is_needed():
-    nested = [FIELDS[0], DataField(3, "l", parse_type({"type": "ARRAY", "element": "INT"}), default="[1]")]
-    assert conformed(nested, id=[1], l=[[5]]).to_pylist() == [{"id": 1, "l": [5]}]
-    with pytest.raises(UnsupportedFeature, match="column 'l' is ARRAY<INT>: a default"):
+def test_a_default_that_no_text_can_state_is_only_refused_where_it_is_needed():
+    nested = [FIELDS[0], DataField(3, "l", parse_type("MULTISET<INT>"), default="{1 -> 1}")]
+    assert conformed(nested, id=[1], l=pa.array([[(5, 1)]], pa.map_(pa.int32(), pa.int32())))["l"].null_count == 0
+    with pytest.raises(UnsupportedFeature, match="column 'l' is MULTISET<INT>: a default"):
         conformed(nested, id=[1])
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "value"),
+    [
+        ("ARRAY<INT NOT NULL>", "[1, 2]", [1, 2]),
+        ("MAP<STRING, ROW<a INT>>", "{k -> {5}}", [("k", {"a": 5})]),
+        ("ROW<a INT, b ARRAY<STRING>>", "{1, [x, null]}", {"a": 1, "b": ["x", None]}),
+    ],
+)
+def test_defaults_of_nested_types(kind, text, value):
+    column = DataField(3, "c", parse_type(kind), default=text)
+    given = pa.array([None, value, None], column.type.to_arrow())
+    found = conform_with_defaults(pa.table({"id": [1, 2, 3], "c": given}).slice(1), [FIELDS[0], column])["c"]
+    assert found.type == column.type.to_arrow()
+    assert found.to_pylist() == [value, value]
 
 
 def test_values_are_still_checked():

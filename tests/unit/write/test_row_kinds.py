@@ -20,7 +20,8 @@ def test_codes(kinds):
 
 
 @pytest.mark.parametrize(
-    ("kinds", "word"), [(["+I"], "1 row kinds for 2"), (["+I", "X"], "'X'"), (["+I", None], "None"), ([1, 2], "int64")]
+    ("kinds", "word"),
+    [(["+I"], "1 row kinds for 2"), (["+I", "X"], "row 1: 'X'"), (["+I", None], "row 1: None"), ([1, 2], "int64")],
 )
 def test_other_kinds_are_refused(kinds, word):
     with pytest.raises(SchemaMismatch, match=word):

@@ -73,6 +73,12 @@ def test_rows_and_rejects(tmp_path, kind, write, block_bytes):
         (pa.array([1, 2], pa.uint8()), "TINYINT", [1, 2]),
         (pa.array([True]), "BOOLEAN", [True]),
         (pa.array([None, None]), "INT", [None, None]),
+        (pa.array([[("a", 2)], [("b", None)]], pa.map_(pa.string(), pa.int64())), "MULTISET<STRING>", [[("a", 2)]]),
+        (
+            pa.array([{"metadata": b"m", "value": b"v"}, {"metadata": None, "value": b"v"}, None]),
+            "VARIANT",
+            [{"value": b"v", "metadata": b"m"}, None],
+        ),
     ],
 )
 def test_exact_casts(tmp_path, given, kind, wanted):
