@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 
 from paimon_core.errors import InvalidOption
 from paimon_core.options import TableOptions
+from paimon_core.options.known.columns import SEQUENCE_GROUP
 from paimon_core.options.names import current_names
-from paimon_core.options.registry import OLDER_NAMES, option_of
+from paimon_core.options.registry import column_option, current_name, option_of
 from paimon_core.schema import TableSchema
 
 _TRUE = "true"
-_OF_COLUMN = re.compile(r"fields\.(.+)\.([a-z-]+)")
 
 
 def check_option_change(schema: TableSchema, key: str, value: str, *, has_snapshots: bool) -> None:
@@ -25,7 +24,7 @@ def check_option_change(schema: TableSchema, key: str, value: str, *, has_snapsh
         raise InvalidOption(f"option {key!r} cannot be set: {option.fixed}", option=key, value=value)
     TableOptions.parse({key: value}, creating=True)
     if has_snapshots:
-        name = OLDER_NAMES.get(key, key)
+        name = current_name(key)
         _check_mutable(schema, name, current_names(schema.options).get(name), value)
 
 
@@ -70,13 +69,12 @@ def renamed_options(options: Mapping[str, str], column: str, name: str) -> dict[
     """Return the options after a column was renamed, in keys and values that name it."""
     out = {}
     for key, value in options.items():
-        found = _OF_COLUMN.fullmatch(key)
+        found = column_option(key)
         if found is not None:
-            columns, what = found.groups()
-            renamed = columns if what != "sequence-group" else _renamed(columns, column, name)
-            out[f"fields.{name if columns == column else renamed}.{what}"] = (
-                _renamed(value, column, name) if what == "sequence-group" else value
-            )
+            columns, what = found
+            is_group = what == SEQUENCE_GROUP
+            renamed = name if columns == column else _renamed(columns, column, name) if is_group else columns
+            out[f"fields.{renamed}.{what}"] = _renamed(value, column, name) if is_group else value
         else:
             out[key] = _renamed(value, column, name) if _is_columns(key) else value
     return out

@@ -19,11 +19,10 @@ import pyarrow.compute as pc
 from paimon_core.errors import UnsupportedFeature
 from paimon_core.types import VARIANT, is_list
 from paimon_core.types.variant_decoding import Decoder
-from paimon_core.types.variant_encoding import Id, object_of_fields
+from paimon_core.types.variant_encoding import SHORT_BYTES, Id, byte_width, decimal_type, object_of_fields
 
 TYPED = "typed_value"
 _STEP_ROWS = 1 << 13
-_SHORT = 63
 _BLOB = pa.large_binary()
 _NULL = b"\x00"
 _FIXED = {
@@ -227,9 +226,9 @@ def _scalars(typed: pa.Array) -> pa.Array:
     is_text = pa.types.is_string(kind)
     long = _headers((Id.STRING if is_text else Id.BINARY) << 2, lengths, 4)
     if is_text:
-        headers = np.where(lengths > _SHORT, 0, 1 | lengths << 2).astype(np.uint8)[:, None]
+        headers = np.where(lengths > SHORT_BYTES, 0, 1 | lengths << 2).astype(np.uint8)[:, None]
         short = _joined_rows(headers, np.arange(len(lengths) + 1))
-        long = pc.if_else(pa.array(lengths > _SHORT), long, short)
+        long = pc.if_else(pa.array(lengths > SHORT_BYTES), long, short)
     return pc.binary_join_element_wise(long, data, pa.scalar(b"", _BLOB))
 
 
@@ -244,7 +243,7 @@ def _decimals(typed: pa.Array) -> pa.Array:
     wide = typed.cast(pa.decimal128(38, scale)).fill_null(0)
     if not 0 <= scale <= precision:
         raise pa.ArrowInvalid(f"a shredded VARIANT has decimals of the scale {scale}")
-    kind, size = (Id.DECIMAL4, 4) if precision <= 9 else (Id.DECIMAL8, 8) if precision <= 18 else (Id.DECIMAL16, 16)
+    kind, size = decimal_type(precision)
     held = np.frombuffer(wide.buffers()[1], np.uint8)[wide.offset * 16 : (wide.offset + len(wide)) * 16]
     return _nulled(_with_first(bytes([kind << 2, scale]), held.reshape(-1, 16)[:, :size]), typed)
 
@@ -269,7 +268,7 @@ def _little(numbers: Numbers, width: int) -> Numbers:
 
 
 def _width(numbers: Numbers) -> int:
-    return max(1, (int(numbers.max(initial=0)).bit_length() + 7) // 8)
+    return byte_width(int(numbers.max(initial=0)))
 
 
 def _joined_rows(data: Numbers, ends: Numbers) -> pa.Array:

@@ -10,11 +10,12 @@ from dataclasses import replace
 
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.stores.schema_store import SchemaStore
+from paimon_core.options.known.columns import SEQUENCE_GROUP
+from paimon_core.options.registry import column_option
 from paimon_core.schema import TableSchema
 from paimon_core.types import TIMESTAMP_ROOTS, DataType
 
 _DIGITS = 6
-_GROUP = ".sequence-group"
 
 
 def in_microseconds(context: TableContext) -> TableContext:
@@ -41,8 +42,9 @@ def coarse_schema(schema: TableSchema) -> TableSchema:
     for key, value in schema.options.items():
         if key in ("sequence.field", "bucket-key"):
             kept |= {name.strip() for name in value.split(",")}
-        if key.endswith(_GROUP):
-            kept |= {name.strip() for name in key.removeprefix("fields.").removesuffix(_GROUP).split(",")}
+        found = column_option(key)
+        if found is not None and found[1] == SEQUENCE_GROUP:
+            kept |= {name.strip() for name in found[0].split(",")}
     fields = tuple(f if f.name in kept else replace(f, type=_coarse(f.type)) for f in schema.fields)
     return replace(schema, fields=fields)
 

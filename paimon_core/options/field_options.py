@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import Any
 
 from paimon_core.options.known.columns import DEFAULT_FUNCTION, SEQUENCE_GROUP
 from paimon_core.options.option import Option
 from paimon_core.options.parsers import parse_names
-
-_NAME = re.compile(r"fields\.(.+)\.([a-z-]+)", re.DOTALL)
+from paimon_core.options.registry import column_option
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +36,11 @@ class SequenceGroup:
     protected: tuple[str, ...]
     """The columns that the group updates."""
 
+    @property
+    def key(self) -> str:
+        """The name of the option."""
+        return f"fields.{','.join(self.ordering)}.{SEQUENCE_GROUP}"
+
 
 def parse_field_option(option: Option, key: str, text: str) -> tuple[str, str, Any] | SequenceGroup:
     """Return (column, attribute of FieldOptions, value), or a SequenceGroup; the column "" stands for all columns.
@@ -47,9 +50,9 @@ def parse_field_option(option: Option, key: str, text: str) -> tuple[str, str, A
     value = option.parse(text)
     if option.key == DEFAULT_FUNCTION:
         return "", "aggregate_function", value
-    found = _NAME.fullmatch(key)
+    found = column_option(key)
     assert found is not None
-    column, what = found.groups()
+    column, what = found
     if what == SEQUENCE_GROUP:
         return SequenceGroup(parse_names(column), value)
     return column, what.replace("-", "_"), value

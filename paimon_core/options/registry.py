@@ -68,24 +68,32 @@ PREFIXES: tuple[Option, ...] = (
 )
 """Options whose names have any ending: they configure writers of files, or features that another option turns on."""
 FIELD_PREFIX = "fields."
-_FIELD_OPTION = re.compile(
-    r"fields\.(?:.+)\.("
-    + "|".join(key.removeprefix("fields.*.") for key in OPTIONS if key.startswith("fields.*."))
-    + ")"
-)
+_COLUMN_OPTION = re.compile(r"fields\.(.+)\.([a-z-]+)", re.DOTALL)
 _FIELD_INDEX = re.compile(r"fields\..*\.pk-(?:vector|btree|bitmap|multivalue|full-text)\..*", re.DOTALL)
 _PREFIXES = {option.key.removesuffix("*"): option for option in PREFIXES if not option.key.startswith(FIELD_PREFIX)}
 _ANY_PREFIX = tuple(_PREFIXES)
 
 
+def current_name(key: str) -> str:
+    """Return the current name of an option for an older name; other keys are returned unchanged."""
+    return OLDER_NAMES.get(key, key)
+
+
+def column_option(key: str) -> tuple[str, str] | None:
+    """Return the parts of a key ``fields.<column>.<what>``; None for another key. A group has several columns."""
+    found = _COLUMN_OPTION.fullmatch(key)
+    return None if found is None else (found.group(1), found.group(2))
+
+
 def option_of(key: str) -> Option | None:
     """Return the option that a key, or an older name, stands for; None for a key that is not Paimon's."""
-    found = OPTIONS.get(OLDER_NAMES.get(key, key))
+    found = OPTIONS.get(current_name(key))
     if found is not None:
         return found
     if key.startswith(FIELD_PREFIX):
-        if match := _FIELD_OPTION.fullmatch(key):
-            return OPTIONS[f"fields.*.{match.group(1)}"]
+        parts = column_option(key)
+        if parts is not None and (of_column := OPTIONS.get(f"fields.*.{parts[1]}")) is not None:
+            return of_column
         return next((o for o in PREFIXES if o.key.startswith(FIELD_PREFIX)), None) if _FIELD_INDEX.match(key) else None
     if not key.startswith(_ANY_PREFIX):
         return None

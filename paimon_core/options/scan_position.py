@@ -24,10 +24,8 @@ def scan_position(options: TableOptions) -> tuple[str, Any] | None:
     if len(given) > 1:
         raise InvalidOption(f"options {given[0]} and {given[1]} exclude each other: set one of them", option=given[1])
     mode = options[_MODE]
-    if mode == "default":
-        return (given[0], options[given[0]]) if given else None
     allowed = _OF_MODE.get(mode, ())
-    if given and given[0] not in allowed:
+    if given and given[0] not in allowed and mode != "default":
         raise InvalidOption(f"option {given[0]} does not apply under {_MODE} = {mode}", option=given[0])
     if allowed and not given:
         raise InvalidOption(f"option {_MODE} = {mode} needs {' or '.join(allowed)}", option=_MODE)

@@ -16,7 +16,7 @@ from paimon_core.options.field_options import FieldOptions, SequenceGroup, parse
 from paimon_core.options.names import Use, current_names
 from paimon_core.options.option import Option, Stops, Support
 from paimon_core.options.parsers import with_unit
-from paimon_core.options.registry import FIELD_PREFIX, KNOWN, OLDER_NAMES, OPTIONS, option_of
+from paimon_core.options.registry import FIELD_PREFIX, KNOWN, OPTIONS, current_name, option_of
 from paimon_core.options.similar_names import nearest, resembled
 
 TYPE = "type"
@@ -100,7 +100,7 @@ class TableOptions:
                 parser.uses[key] = Use.STOPS_WRITES if unwritable_type else Use.IDLE
             else:
                 parser.take(key, text)
-        uses = {key: parser.uses.get(OLDER_NAMES.get(key, key), Use.FOREIGN) for key in options}
+        uses = {key: parser.uses.get(current_name(key), Use.FOREIGN) for key in options}
         stopped = parser.stopped
         return TableOptions(
             parser.values,

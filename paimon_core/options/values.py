@@ -26,9 +26,11 @@ def option_text(key: Any, value: Any) -> str:
         return "true" if value else "false"
     if isinstance(value, int):
         return str(int(value))
-    if isinstance(value, float) and (found := option_of(key)) is not None and found.kind is Kind.DOUBLE:
-        return repr(float(value))
-    allowed = "text, an int or a bool" + (", and a float only where the option is a double" if _is_float(value) else "")
+    allowed = "text, an int or a bool"
+    if isinstance(value, float):
+        if (found := option_of(key)) is not None and found.kind is Kind.DOUBLE:
+            return repr(float(value))
+        allowed += ", and a float only where the option is a double"
     raise InvalidOption(f"option {key!r} = {value!r:.60}: the value must be {allowed}", option=key, value=value)
 
 
@@ -37,7 +39,3 @@ def option_texts(options: Any) -> dict[str, str]:
     if not isinstance(options, Mapping):
         raise InvalidOption(f"options must map names to values, not be {options!r:.60}")
     return {key: option_text(key, value) for key, value in options.items()}
-
-
-def _is_float(value: Any) -> bool:
-    return isinstance(value, float)

@@ -10,13 +10,13 @@ from paimon_core.errors import InvalidOption
 from paimon_core.metadata.context import TableContext
 from paimon_core.options import OptionValue, option_texts
 from paimon_core.options.option import Support
-from paimon_core.options.registry import OLDER_NAMES, option_of
+from paimon_core.options.registry import current_name, option_of
 from paimon_core.options.scan_position import POSITIONS
 
 
 def selects_snapshot(options: Mapping[str, OptionValue]) -> bool:
     """Whether one of the options selects the snapshot that reads use."""
-    return any(OLDER_NAMES.get(key, key) in POSITIONS for key in options)
+    return any(current_name(key) in POSITIONS for key in options)
 
 
 def with_dynamic_options(context: TableContext, options: Mapping[str, OptionValue]) -> TableContext:
@@ -24,7 +24,7 @@ def with_dynamic_options(context: TableContext, options: Mapping[str, OptionValu
 
     Raises InvalidOption for an option that cannot change, that has no effect here, or that has a bad value.
     """
-    given = {OLDER_NAMES.get(key, key): text for key, text in option_texts(options).items()}
+    given = {current_name(key): text for key, text in option_texts(options).items()}
     for key, text in given.items():
         _check(context, key, text)
     changed: dict[str, str | None] = {**context.dynamic, **given}

@@ -16,10 +16,9 @@ from uuid import UUID
 
 import numpy as np
 
-from paimon_core.types.variant_encoding import DEPTH, Id
+from paimon_core.types.variant_encoding import DAY_MICROS, DEPTH, Id
 
 _EPOCH = datetime(1970, 1, 1)
-_DAY_MICROS = 86_400_000_000
 
 
 class Decoder:
@@ -194,7 +193,7 @@ def _nanos(data: bytes) -> Any:
 
 def _clock(data: bytes) -> time:
     micros = _signed(data)
-    if not 0 <= micros < _DAY_MICROS:
+    if not 0 <= micros < DAY_MICROS:
         raise ValueError("has a time outside of a day")
     return (_EPOCH + timedelta(microseconds=micros)).time()
 

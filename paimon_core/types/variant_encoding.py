@@ -23,9 +23,10 @@ DEPTH: Final = 200
 """The most levels of objects and arrays inside each other."""
 MOST_BYTES: Final = (1 << 24) - 1
 """The most bytes of each of the two binaries; Java before 2.0 reads no more."""
-_SHORT = 63
+SHORT_BYTES: Final = 63
+"""The most bytes of a text whose length is part of its first byte."""
+DAY_MICROS: Final = 86_400_000_000
 _DIGITS = 38
-_DAY_MICROS = 86_400_000_000
 
 
 class Id:
@@ -120,8 +121,8 @@ def object_of_fields(fields: list[tuple[bytes, int, bytes]]) -> bytes:
         starts.append(position)
         position += len(data)
     order = sorted(range(len(fields)), key=lambda at: fields[at][0])
-    id_bytes = _size(max((number for _, number, _ in fields), default=0))
-    offset_bytes = _size(position)
+    id_bytes = byte_width(max((number for _, number, _ in fields), default=0))
+    offset_bytes = byte_width(position)
     is_large = len(fields) > 255
     return b"".join(
         (
@@ -138,7 +139,7 @@ def object_of_fields(fields: list[tuple[bytes, int, bytes]]) -> bytes:
 def array_of_values(items: list[bytes]) -> bytes:
     """Return an array of encoded values."""
     ends = np.cumsum([0, *map(len, items)]).tolist()
-    offset_bytes, is_large = _size(ends[-1]), len(items) > 255
+    offset_bytes, is_large = byte_width(ends[-1]), len(items) > 255
     return b"".join(
         (
             bytes([3 | (is_large << 2 | (offset_bytes - 1)) << 2]),
@@ -152,12 +153,13 @@ def array_of_values(items: list[bytes]) -> bytes:
 def _metadata(names: list[str]) -> bytes:
     texts = [_utf8(name) for name in names]
     ends = np.cumsum([0, *map(len, texts)]).tolist()
-    size = _size(max(ends[-1], len(names)))
+    size = byte_width(max(ends[-1], len(names)))
     numbers = (n.to_bytes(size, "little") for n in (len(names), *ends))
     return b"".join((bytes([1 | (size - 1) << 6]), *numbers, *texts))
 
 
-def _size(number: int) -> int:
+def byte_width(number: int) -> int:
+    """Return how many bytes a number takes; 0 takes one."""
     return max(1, (number.bit_length() + 7) // 8)
 
 
@@ -185,7 +187,7 @@ def _scalar(value: Any) -> bytes:
             return _primitive(Id.DOUBLE, struct.pack("<d", value))
         case str():
             text = _utf8(value)
-            return bytes([1 | len(text) << 2]) + text if len(text) <= _SHORT else _sized(Id.STRING, text)
+            return bytes([1 | len(text) << 2]) + text if len(text) <= SHORT_BYTES else _sized(Id.STRING, text)
         case Decimal():
             return _decimal(value)
         case datetime():
@@ -226,18 +228,22 @@ def _decimal(number: Decimal) -> bytes:
     return _unscaled(-unscaled if sign else unscaled, max(-exponent, 0))
 
 
+def decimal_type(digits: int) -> tuple[int, int]:
+    """Return the type of decimals of so many digits, and the bytes of their unscaled numbers."""
+    return (Id.DECIMAL4, 4) if digits <= 9 else (Id.DECIMAL8, 8) if digits <= 18 else (Id.DECIMAL16, 16)
+
+
 def _unscaled(number: int, scale: int) -> bytes:
     precision = len(str(abs(number)))
     if precision > _DIGITS or scale > _DIGITS:
         raise ValueError(f"has more than {_DIGITS} digits")
-    widest = max(precision, scale)
-    kind, size = (Id.DECIMAL4, 4) if widest <= 9 else (Id.DECIMAL8, 8) if widest <= 18 else (Id.DECIMAL16, 16)
+    kind, size = decimal_type(max(precision, scale))
     return _primitive(kind, bytes([scale]) + number.to_bytes(size, "little", signed=True))
 
 
 def _timestamp(value: datetime | str) -> bytes:
     day, nanos, zone = date_and_nanos(value)
-    total = day * _DAY_MICROS * 1000 + nanos - (zone or 0)
+    total = day * DAY_MICROS * 1000 + nanos - (zone or 0)
     if total % 1000:
         raise ValueError("has more digits of a second than a VARIANT, which counts microseconds")
     kind = Id.TIMESTAMP_NTZ if zone is None else Id.TIMESTAMP

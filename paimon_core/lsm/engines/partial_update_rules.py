@@ -43,12 +43,8 @@ def partial_update(schema: TableSchema, options: TableOptions) -> PartialUpdate:
     )
 
 
-def _option(group: SequenceGroup) -> str:
-    return f"fields.{','.join(group.ordering)}.sequence-group"
-
-
 def _check_group(schema: TableSchema, group: SequenceGroup) -> None:
-    option = _option(group)
+    option = group.key
     for name in (*group.ordering, *group.protected):
         if name not in schema.by_name:
             raise InvalidRequest(f"option {option} names {name!r}, which is no column", option=option, column=name)
@@ -71,7 +67,7 @@ def _check_once(groups: tuple[SequenceGroup, ...]) -> None:
     """Check that a column is in at most one group, and once; a column that orders a group may also be listed in it."""
     seen: dict[str, str] = {}
     for group in groups:
-        option = _option(group)
+        option = group.key
         for names in (group.ordering, group.protected):
             for name in names:
                 if names.count(name) > 1 or seen.get(name, option) != option:

@@ -30,7 +30,7 @@ def check_engine_options(context: TableContext) -> None:
         if options["ignore-delete"] and option in options.values and options[option]:
             raise InvalidOption(f"options {option} and ignore-delete exclude each other", option=option)
     if options.sequence_groups and engine != "partial-update":
-        option = f"fields.{','.join(options.sequence_groups[0].ordering)}.sequence-group"
+        option = options.sequence_groups[0].key
         raise InvalidOption(f"option {option} needs merge-engine = partial-update", option=option)
     for column, chosen in options.fields.items():
         for what in _of_engines(chosen):
