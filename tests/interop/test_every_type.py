@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import decimal
+import itertools
 import operator
 from typing import Any
 
@@ -181,9 +182,15 @@ OPERATORS = {"=": operator.eq, "<": operator.lt, ">=": operator.ge}
 
 
 def is_wrong_in_java(kind: str, text: str, value: Any, op: str) -> bool:
-    """Java takes bytes as signed; filters of its ORC files order texts by UTF-16 and use the Julian calendar."""
-    if parse_type(text).root in BINARY_ROOTS:
+    """Java takes bytes as signed; filters of its ORC files order texts by UTF-16 and use the Julian calendar.
+
+    It pads CHAR values in the statistics of its ORC files, and then does not find them: see ``test_statistics``.
+    """
+    root = parse_type(text).root
+    if root in BINARY_ROOTS:
         return op != "="
+    if kind == "orc" and root is TypeRoot.CHAR:
+        return op == "="
     if kind == "orc" and value == "0001-01-01":
         return True
     return kind == "orc" and op != "=" and isinstance(value, str) and value[:1] in ("\uffff", ELEPHANT)
@@ -191,7 +198,11 @@ def is_wrong_in_java(kind: str, text: str, value: Any, op: str) -> bool:
 
 @pytest.mark.parametrize("kind", FORMATS)
 def test_filters_find_the_same_rows(oracle, warehouse, kind):
-    """Each row is a file of its own, so that statistics decide which files are read."""
+    """Each row is a file of its own, so that statistics decide which files are read.
+
+    The filters of a column are asked of both tables in turns. Times, which have many precisions, have one operator for
+    each value; all other types have every operator for every value.
+    """
     ours, theirs = tables(oracle, warehouse, kind, keyed=False)
     fields = ours.schema.fields
     rows = in_java_form(rows_of(kind, nested=False), fields)
@@ -203,20 +214,19 @@ def test_filters_find_the_same_rows(oracle, warehouse, kind):
     asked: list[tuple[str, str, Any]] = []
     for at, (text, values) in enumerate(TYPES[kind].items()):
         asked.append((f"f{at}", "isNull", None))
-        asked += [(f"f{at}", op, v) for v in values[:3] for op in OPERATORS if not is_wrong_in_java(kind, text, v, op)]
+        for number, value in enumerate(values[:3], at):
+            operators = [list(OPERATORS)[number % 3]] if "TIME" in text else OPERATORS
+            asked += [(f"f{at}", op, value) for op in operators if not is_wrong_in_java(kind, text, value, op)]
+    tables_in_turns = list(zip(asked, itertools.cycle((ours, theirs)), strict=False))
     script = [
         {"op": "dump", "table": table.name, "projection": ["k", name], "filter": [[name, op, value]]}
-        for name, op, value in asked
-        for table in (ours, theirs)
+        for (name, op, value), table in tables_in_turns
     ]
-    answers = iter(oracle.run(warehouse, script))
     differing = []
-    for name, op, value in asked:
-        field = ours.schema.by_name[name]
-        for table in (ours, theirs):
-            here, java = found(table, name, op, value), as_set(next(answers)["rows"])
-            if here != java:
-                differing.append((table.name, field.type.sql, op, value, here, java))
+    for ((name, op, value), table), answer in zip(tables_in_turns, oracle.run(warehouse, script), strict=True):
+        here, java = found(table, name, op, value), as_set(answer["rows"])
+        if here != java:
+            differing.append((table.name, table.schema.by_name[name].type.sql, op, value, here, java))
     assert not differing, differing[:5]
 
 

@@ -10,10 +10,8 @@ import pytest
 from pyarrow import orc
 
 import paimon_core as paimon
-from paimon_core import col
 from paimon_core.datafile.orc.metadata_checks import check_metadata
 from tests.interop.test_java_both_ways import agree
-from tests.interop.test_nested_types import ARROW, JAVA, JSON, ROWS, TYPES
 from tests.support.java_rows import json_rows
 
 SCHEMA = pa.schema([("k", pa.int32()), ("v", pa.string())])
@@ -34,26 +32,6 @@ def formats(table):
     for level, name in zip(files["level"].to_pylist(), files["file_name"].to_pylist(), strict=True):
         found.setdefault(level, set()).add(name.rpartition(".")[2])
     return found
-
-
-@pytest.mark.parametrize("kind", FORMATS)
-def test_nested_columns_in_both_directions(oracle, warehouse, kind):
-    catalog = new_catalog(warehouse)
-    schema = pa.schema([pa.field("k", pa.int32(), nullable=False), *ARROW.items()])
-    options = {**KEYED, "file.format": kind}
-    table = catalog.create_table("db.ours", schema, primary_key=["k"], types=TYPES, options=options)
-    rows = pa.Table.from_pylist(ROWS, schema)
-    table.write(rows.slice(0, 2))
-    table.write(rows.slice(1))
-    assert table.scan().to_arrow().sort_by("k").to_pylist() == ROWS
-    assert oracle.dump(warehouse, "db.ours") == JSON
-    table.compact(full=True)
-    assert oracle.dump(warehouse, "db.ours") == JSON
-    create = {"op": "create", "table": "db.theirs", "fields": JAVA, "primaryKeys": ["k"], "options": options}
-    oracle.run(warehouse, [create, {"op": "write", "table": "db.theirs", "rows": JSON}])
-    theirs = catalog.table("db.theirs")
-    assert theirs.scan().to_arrow().sort_by("k").to_pylist() == ROWS
-    assert theirs.scan(["r"], where=col("flat") == "g").to_arrow().to_pylist() == [{"r": ROWS[1]["r"]}]
 
 
 @pytest.mark.parametrize(("fresh", "compacted"), [("avro", "parquet"), ("orc", "avro"), ("parquet", "orc")])

@@ -97,13 +97,14 @@ JAVA = [
 ]
 
 
-@pytest.mark.parametrize("keyed", [True, False])
-def test_nested_columns_in_both_directions(oracle, warehouse, keyed):
+@pytest.mark.parametrize(("kind", "keyed"), [("parquet", True), ("parquet", False), ("orc", True), ("avro", True)])
+def test_nested_columns_in_both_directions(oracle, warehouse, kind, keyed):
     catalog = paimon.open_catalog(warehouse)
     catalog.create_database("d")
     schema = pa.schema([pa.field("k", pa.int32(), nullable=False), *ARROW.items()])
-    key = {"primary_key": ["k"], "options": {"bucket": "1", "write-only": "true"}} if keyed else {}
-    table = catalog.create_table("d.ours", schema, types=TYPES, **key)
+    options = {"file.format": kind} | ({"bucket": "1", "write-only": "true"} if keyed else {})
+    key = ["k"] if keyed else []
+    table = catalog.create_table("d.ours", schema, types=TYPES, primary_key=key, options=options)
     rows = pa.Table.from_pylist(ROWS, schema)
     table.write(rows.slice(0, 2))
     table.write(rows.slice(1) if keyed else rows.slice(2))
@@ -113,9 +114,8 @@ def test_nested_columns_in_both_directions(oracle, warehouse, keyed):
         table.compact(full=True)
         assert oracle.dump(warehouse, "d.ours") == JSON
 
-    create = {"op": "create", "table": "d.theirs", "fields": JAVA, "primaryKeys": ["k"] if keyed else []}
-    options = {"bucket": "1"} if keyed else {}
-    oracle.run(warehouse, [{**create, "options": options}, {"op": "write", "table": "d.theirs", "rows": JSON}])
+    create = {"op": "create", "table": "d.theirs", "fields": JAVA, "primaryKeys": key, "options": options}
+    oracle.run(warehouse, [create, {"op": "write", "table": "d.theirs", "rows": JSON}])
     theirs = catalog.table("d.theirs")
     assert theirs.scan().to_arrow().sort_by("k").to_pylist() == ROWS
     assert theirs.scan(["r"], where=paimon.col("flat") == "g").to_arrow().to_pylist() == [{"r": ROWS[1]["r"]}]

@@ -1,6 +1,6 @@
 """Bit rot: damage to the bytes of a file is found by a reader or by fsck, or it changes nothing that is read.
 
-Each kind of file is damaged several hundred times. `python -m tests.fuzz.flips` does it as often as wanted.
+Each kind of file is damaged a hundred times or more. `python -m tests.fuzz.flips` does it as often as wanted.
 """
 
 import pytest
@@ -8,13 +8,14 @@ import pytest
 from tests.fuzz.flips import FORMATS, METADATA, MOST_SILENT, measure, table_with_history
 
 MUTATIONS = 500
+"""For kinds of files of which a small share may be silent."""
 FEWER = 100
 
 
 @pytest.mark.parametrize("kind", METADATA)
 def test_damage_to_metadata_is_found_or_harmless(kind):
-    found = measure(table_with_history(40), kind, MUTATIONS)
-    assert sum(found.counts.values()) == MUTATIONS
+    found = measure(table_with_history(40), kind, 2 * FEWER)
+    assert sum(found.counts.values()) == 2 * FEWER
     assert found.silent == []
     assert found.counts["found"] > 0 or kind == "hint"
 
