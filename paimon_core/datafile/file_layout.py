@@ -14,6 +14,7 @@ from paimon_core.datafile.nested_arrays import has_required
 from paimon_core.datafile.parquet.parquet_schema import ParquetShape
 from paimon_core.datafile.statistics import KEY_STATS_MODE, StatsEncoder, ValueStats
 from paimon_core.errors import SchemaMismatch
+from paimon_core.fileindex.builder import indexed_fields
 from paimon_core.options import TableOptions
 from paimon_core.schema import DataField, TableSchema
 
@@ -40,6 +41,8 @@ class FileLayout:
         self.value_stats = ValueStats(schema.fields, modes, plan.stats_mode)
         self.bounded = [at < len(key) or at >= len(self.fields) - len(schema.fields) for at in range(len(self.fields))]
         """For each column, whether a manifest stores its bounds."""
+        self.indexed = indexed_fields(options.file_indexes, schema.by_name) if plan.indexed else ()
+        """The file indexes of the value columns."""
         self._encode_key = row_encoder(tuple(f.type for f in self.key_fields))
         self._required = [at for at, f in enumerate(self.fields) if not f.type.nullable]
 

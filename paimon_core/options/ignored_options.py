@@ -17,8 +17,6 @@ _CORE = (
     ("chain-table.streaming.merge-snapshot", "bool", "false"),
     ("chain-table.split.key-range-enabled", "bool", "true"),
     ("file.block-size", "size", ""),
-    ("file-index.in-manifest-threshold", "size", "500 b"),
-    ("file-index.read.enabled", "bool", "true"),
     ("variant.shreddingSchema", "text", ""),
     ("variant.inferShreddingSchema", "bool", "false"),
     ("variant.shredding.inferenceMode", "text", "per-file"),
@@ -274,11 +272,10 @@ IGNORED_PREFIXES = (
     "avro.",
     "csv.",
     "json.",
-    "file-index.",
     "metadata.iceberg.",
     "commit.callback.",
     "tag.callback.",
     "blob-descriptor.",
 )
-"""Options with these prefixes are ignored too: they configure file format writers, indexes that only prune files, or
-features that another option turns on, which is refused (``unsupported_options``)."""
+"""Options with these prefixes are ignored too: they configure file format writers, or features that another option
+turns on, which is refused (``unsupported_options``)."""

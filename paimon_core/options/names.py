@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from enum import StrEnum
 
 from paimon_core.options.field_options import is_field_option
+from paimon_core.options.file_index_options import is_file_index_option
 from paimon_core.options.ignored_options import IGNORED, IGNORED_PREFIXES
 from paimon_core.options.supported_options import SUPPORTED
 from paimon_core.options.unsupported_options import UNSUPPORTED
@@ -67,4 +68,4 @@ def is_ignored(key: str) -> bool:
 
 def is_known(key: str) -> bool:
     """Whether the key is an option of Paimon."""
-    return key in KNOWN or is_field_option(key) or key.startswith(IGNORED_PREFIXES)
+    return key in KNOWN or is_field_option(key) or is_file_index_option(key) or key.startswith(IGNORED_PREFIXES)

@@ -82,6 +82,13 @@ _FILES = (
         None,
         "number of rows at which a writer starts a new data file; does not apply to compaction",
     ),
+    Option(
+        "file-index.in-manifest-threshold",
+        parse_bytes,
+        500,
+        "size of the indexes of a data file above which they are in a file of their own, and not in the manifest",
+    ),
+    Option("file-index.read.enabled", parse_bool, True, "reads use the indexes of data files"),
     Option("metadata.stats-mode", parse_stats_mode, "truncate(16)", "statistics that are recorded for value columns"),
     Option("changelog-file.format", one_of(*_FORMATS), None, "format of changelog files; default: file.format"),
     Option(

@@ -13,6 +13,7 @@ from typing import Any
 
 from paimon_core.errors import InvalidOption, UnsupportedFeature
 from paimon_core.options.field_options import FieldOptions, SequenceGroup, is_field_option, parse_field_option
+from paimon_core.options.file_index_options import IndexedColumn, is_file_index_option, parse_file_indexes
 from paimon_core.options.ignored_options import IGNORED
 from paimon_core.options.names import KNOWN, OLDER_NAMES, TYPE, Use, current_names, is_ignored, is_known
 from paimon_core.options.parsers import KINDS, with_unit
@@ -68,6 +69,7 @@ class TableOptions:
     fields: Mapping[str, FieldOptions] = field(default_factory=dict)
     """The column options, by column; the key "" holds the options for all columns."""
     sequence_groups: tuple[SequenceGroup, ...] = ()
+    file_indexes: tuple[IndexedColumn, ...] = ()
     unwritable: tuple[str, ...] = ()
     """Options that a writer must obey and this library does not support; a write is refused with their name."""
     uses: Mapping[str, Use] = field(default_factory=dict)
@@ -122,8 +124,10 @@ class TableOptions:
                 parser.uses[key] = Use.STOPS_WRITES if unwritable_type else Use.IDLE
             else:
                 parser.take(key, text)
+        parser.take_file_indexes()
         uses = {key: parser.uses.get(OLDER_NAMES.get(key, key), Use.FOREIGN) for key in options}
-        return TableOptions(parser.values, parser.fields, tuple(parser.groups), tuple(parser.unwritable), dict(uses))
+        columns = (parser.fields, tuple(parser.groups), parser.indexes)
+        return TableOptions(parser.values, *columns, tuple(parser.unwritable), dict(uses))
 
 
 def _check_type(text: str, table: str, *, creating: bool) -> list[str]:
@@ -156,6 +160,8 @@ class _Parser:
         self.values: dict[str, Any] = {}
         self.fields: dict[str, FieldOptions] = {}
         self.groups: list[SequenceGroup] = []
+        self.indexes: tuple[IndexedColumn, ...] = ()
+        self.index_texts: dict[str, str] = {}
         self.unwritable: list[str] = []
         self.uses: dict[str, Use] = {}
 
@@ -165,6 +171,9 @@ class _Parser:
             self.uses[key] = self._take_supported(key, text)
         elif is_field_option(key):
             self.uses[key] = self._take_column_option(key, text)
+        elif is_file_index_option(key):
+            self.index_texts[key] = text
+            self.uses[key] = Use.OBEYED
         elif key in UNSUPPORTED:
             self.uses[key] = self._take_unsupported(key, text)
         elif is_ignored(key) or _is_column_index(key):
@@ -174,6 +183,16 @@ class _Parser:
         else:
             self._check_foreign(key, text)
             self.uses[key] = Use.FOREIGN
+
+    def take_file_indexes(self) -> None:
+        """Parse the options of file indexes together; an option that cannot be obeyed stops writes only."""
+        try:
+            self.indexes = parse_file_indexes(self.index_texts)
+        except ValueError as error:
+            if self.creating:
+                raise InvalidOption(f"an option of a file index is not supported: it must be {error}") from None
+            self.unwritable += self.index_texts
+            self.uses |= dict.fromkeys(self.index_texts, Use.STOPS_WRITES)
 
     def _take_supported(self, key: str, text: str) -> Use:
         try:

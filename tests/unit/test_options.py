@@ -134,7 +134,6 @@ def test_an_unsupported_write_option_leaves_the_table_read_only(key, value):
         ("sink.parallelism", "4"),
         ("lookup.cache-max-memory-size", "1 mb"),
         ("parquet.page.size", "1024"),
-        ("file-index.bloom-filter.columns", "a"),
     ],
 )
 @pytest.mark.parametrize("creating", [False, True])
