@@ -120,20 +120,23 @@ class BitmapIndex:
         out = np.zeros(self.row_count, np.bool_)
         for key in keys:
             if key in self.places:
-                out |= self._bitmap(*self.places[key])
+                out[self.rows(*self.places[key])] = True
         return out
 
-    def _bitmap(self, offset: int, length: int) -> roaring.Mask:
+    def rows(self, offset: int, length: int) -> roaring.Positions:
+        """Return the ascending rows of the bitmap at a place."""
         if offset >= 0:
-            mask, end = roaring.decode(self.data, self.body + offset, self.row_count)
+            rows, end = roaring.positions(self.data, self.body + offset, self.row_count)
             if length >= 0 and end != self.body + offset + length:
                 raise ValueError(f"a bitmap at {offset} has {end - self.body - offset} bytes, not {length}")
-            return mask
-        row = -1 - offset
-        if row >= self.row_count:
-            raise ValueError(f"a bitmap index has row {row} of {self.row_count}")
+            return rows
+        if -1 - offset >= self.row_count:
+            raise ValueError(f"a bitmap index has row {-1 - offset} of {self.row_count}")
+        return np.array([-1 - offset])
+
+    def _bitmap(self, offset: int, length: int) -> roaring.Mask:
         mask = np.zeros(self.row_count, np.bool_)
-        mask[row] = True
+        mask[self.rows(offset, length)] = True
         return mask
 
 

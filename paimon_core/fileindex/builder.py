@@ -80,6 +80,10 @@ class IndexBuilder:
                     values = chunk if field.index.key is None else _of_key(chunk, field.index.key)
                     self._parts[name].append(keys_of(values, field.type))
 
+    def keys(self, name: str) -> Keys | None:
+        """Return the keys of the rows so far, by the name of their indexes; None when no index can hold them."""
+        return _joined(self._parts[name])
+
     def finish(self) -> bytes:
         """Return the container.
 
@@ -89,7 +93,7 @@ class IndexBuilder:
         payloads: dict[tuple[str, str], bytes | None] = {}
         for field in self._fields:
             index = field.index
-            keys = _joined(self._parts[index.name])
+            keys = self.keys(index.name)
             options = dict(index.options)
             if index.kind == "range-bitmap" and options["chunk-size"] is None:
                 options["chunk-size"] = 0 if field.type.root in _UNCHUNKED else _CHUNK_BYTES

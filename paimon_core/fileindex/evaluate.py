@@ -22,8 +22,8 @@ from paimon_core.fileindex.roaring import Mask
 from paimon_core.predicate.bound import BoundAnd, BoundOr, BoundPredicate, BoundTest, Op
 from paimon_core.types import DataType
 
-MOST_ROWS = 1 << 27
-"""The number of rows of a file above which its index is not used: the result takes one byte per row."""
+MOST_ROWS = 1 << 25
+"""The number of rows of a file above which its index is not used: an index may take 25 bytes per row in memory."""
 _ORDERS = frozenset({Op.LT, Op.LE, Op.GT, Op.GE})
 _EQUALS = frozenset({Op.EQ, Op.IN})
 _UNEQUALS = frozenset({Op.NE, Op.NOT_IN})

@@ -217,6 +217,13 @@ class Distinct:
     def __len__(self) -> int:
         return len(self.first)
 
+    def values(self) -> list[Any]:
+        """Return the keys as ints or bytes."""
+        if self.ints is not None:
+            return list(self.ints.tolist())
+        assert self.texts is not None
+        return list(self.texts.to_pylist())
+
     def encoded(self, dtype: DataType) -> pa.Array:
         """Return the keys as indexes store them."""
         return with_length(self.texts) if self.ints is None else encoded(self.ints, dtype)

@@ -113,7 +113,15 @@ def _put(out: npt.NDArray[np.uint8], at: Positions, values: npt.NDArray[Any], wi
 
 
 def decode(data: memoryview, at: int, row_count: int) -> tuple[Mask, int]:
-    """Return the bitmap at ``at`` as one bool per row, and the position of its end.
+    """Return the bitmap at ``at`` as one bool per row, and the position of its end; raises as ``positions``."""
+    rows, end = positions(data, at, row_count)
+    mask = np.zeros(row_count, np.bool_)
+    mask[rows] = True
+    return mask, end
+
+
+def positions(data: memoryview, at: int, row_count: int) -> tuple[Positions, int]:
+    """Return the ascending positions of the bitmap at ``at``, and the position of its end.
 
     Raises ValueError or struct.error for bytes that are not a bitmap of positions below ``row_count``.
     """
@@ -133,22 +141,23 @@ def decode(data: memoryview, at: int, row_count: int) -> tuple[Mask, int]:
         raise ValueError(f"a bitmap begins with {cookie}")
     if count > _SPAN:
         raise ValueError(f"a bitmap has {count} containers")
-    heads = np.frombuffer(_slice(data, at, 4 * count), "<u2").astype(np.int64).reshape(-1, 2)
+    heads = list(struct.iter_unpack("<HH", _slice(data, at, 4 * count)))
     at += 4 * count
     if not has_runs or count >= _OFFSETS_FROM:
         _slice(data, at, 4 * count)
         at += 4 * count
-    highs = heads[:, 0]
-    if (np.diff(highs) <= 0).any():
-        raise ValueError("the containers of a bitmap do not ascend")
-    mask = np.zeros(row_count, np.bool_)
-    for number, (high, less_one) in enumerate(heads.tolist()):
+    found: list[Positions] = []
+    before = -1
+    for number, (high, less_one) in enumerate(heads):
+        if high <= before:
+            raise ValueError("the containers of a bitmap do not ascend")
+        before = high
         rows, at = _container(data, at, less_one + 1, is_run=bool(flags >> number & 1))
         rows += high << 16
-        if len(rows) and rows[-1] >= row_count:
+        if rows[-1] >= row_count:
             raise ValueError(f"a bitmap has row {rows[-1]} of {row_count}")
-        mask[rows] = True
-    return mask, at
+        found.append(rows)
+    return found[0] if len(found) == 1 else np.concatenate([np.zeros(0, np.int64), *found]), at
 
 
 def _container(data: memoryview, at: int, card: int, *, is_run: bool) -> tuple[Positions, int]:
@@ -169,7 +178,7 @@ def _container(data: memoryview, at: int, card: int, *, is_run: bool) -> tuple[P
     else:
         values = np.frombuffer(_slice(data, at, 2 * card), "<u2").astype(np.int64)
         at += 2 * card
-    if len(values) != card or (np.diff(values) <= 0).any() or (card and values[-1] >= _SPAN):
+    if len(values) != card or (values[1:] <= values[:-1]).any() or values[-1] >= _SPAN:
         raise ValueError(f"a container of {card} values is not valid")
     return values, at
 

@@ -13,7 +13,12 @@ from typing import Any
 
 from paimon_core.errors import InvalidOption, UnsupportedFeature
 from paimon_core.options.field_options import FieldOptions, SequenceGroup, is_field_option, parse_field_option
-from paimon_core.options.file_index_options import IndexedColumn, is_file_index_option, parse_file_indexes
+from paimon_core.options.file_index_options import (
+    FILE_INDEX_PREFIX,
+    IndexedColumn,
+    is_file_index_option,
+    parse_file_indexes,
+)
 from paimon_core.options.ignored_options import IGNORED
 from paimon_core.options.names import KNOWN, OLDER_NAMES, TYPE, Use, current_names, is_ignored, is_known
 from paimon_core.options.parsers import KINDS, with_unit
@@ -174,6 +179,9 @@ class _Parser:
         elif is_file_index_option(key):
             self.index_texts[key] = text
             self.uses[key] = Use.OBEYED
+        elif key.startswith(FILE_INDEX_PREFIX):
+            self.unwritable.append(key)
+            self.uses[key] = Use.STOPS_WRITES
         elif key in UNSUPPORTED:
             self.uses[key] = self._take_unsupported(key, text)
         elif is_ignored(key) or _is_column_index(key):

@@ -135,6 +135,17 @@ def test_an_aborted_write_leaves_no_index_file(catalog):
     assert [i.name for i in table.context.storage.walk(table.context.paths.root) if ".index" in i.name] == []
 
 
+def test_files_that_get_higher_sequence_numbers_have_an_index_of_their_own(catalog):
+    table = create(catalog, BITMAP | BESIDE | {"bucket": "1", "write-only": "true"}, primary_key=["k"])
+    late = table.prepare(rows(1))
+    table.write(rows(1, 2))
+    late.publish(rebase=True)
+    files = [e.file for e in entries_of(table)]
+    names = [i.name for i in table.context.storage.walk(f"{table.context.paths.root}/bucket-0")]
+    assert sorted(names) == sorted(n for f in files for n in (f.file_name, *f.extra_files))
+    assert len(names) == 4
+
+
 def test_expiry_deletes_index_files_and_orphan_removal_keeps_those_in_use(catalog):
     table = create(catalog, BITMAP | BESIDE)
     table.write(rows(1))
