@@ -183,3 +183,27 @@ def test_each_side_filters_by_the_indexes_of_the_other(oracle, warehouse, beside
     assert catalog.table("db.java").scan(where=col("text") == absent).to_arrow().num_rows == 0
     (plan,) = oracle.run(warehouse, [{"op": "plan", "table": "db.ours", "filter": [["text", "=", absent]]}])
     assert len(plan["splits"]) == int(beside)
+
+
+def test_a_table_with_a_key_is_compacted_on_either_side(oracle, warehouse):
+    catalog = paimon.open_catalog(warehouse)
+    catalog.create_database("db")
+    options = {"bucket": "1", "write-only": "true", "file-index.bitmap.columns": "v"}
+    columns = {"k": "INT NOT NULL", "v": "STRING"}
+    table = catalog.create_table("db.t", columns, primary_key=["k"], options=options)
+    held = {}
+    for turn in range(4):
+        rows = dict.fromkeys(range(turn, 12, turn + 1), f"{turn}")
+        held |= rows
+        if turn % 2:
+            json = [["+I", k, v] for k, v in rows.items()]
+            oracle.run(warehouse, [{"op": "write", "table": "db.t", "rows": json}, {"op": "compact", "table": "db.t"}])
+        else:
+            table.write(pa.table([list(rows), list(rows.values())], schema=table.arrow_schema))
+            table.compact(full=True)
+        assert index_of(table)
+        for v in ("0", str(turn), "none"):
+            wanted = sorted(k for k, found in held.items() if found == v)
+            assert table.scan(["k"], where=col("v") == v).to_arrow()["k"].to_pylist() == wanted
+            (dump,) = oracle.run(warehouse, [{"op": "dump", "table": "db.t", "filter": [["v", "=", v]]}])
+            assert sorted(row[1] for row in dump["rows"] if row[2] == v) == wanted
