@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from paimon_core.fileindex import bloom, bsi, range_bitmap
@@ -218,7 +219,12 @@ def _equal(op: Op, values: Any, wanted: list[int], exists: Mask) -> Mask | None:
         case Op.NOT_NULL:
             return exists
         case Op.EQ | Op.IN:
-            return exists & np.isin(values, wanted)
+            return exists & np.isin(values, _stored(wanted))
         case Op.NE | Op.NOT_IN:
-            return exists & ~np.isin(values, wanted)
+            return exists & ~np.isin(values, _stored(wanted))
     return None
+
+
+def _stored(keys: list[int]) -> npt.NDArray[np.int64]:
+    """Return the keys that fit in 64 bits; no stored value equals another one."""
+    return np.array([key for key in keys if -(1 << 63) <= key < 1 << 63], np.int64)

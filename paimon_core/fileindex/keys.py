@@ -7,7 +7,7 @@ last), timestamps as milliseconds up to precision 3 and as microseconds above, d
 from __future__ import annotations
 
 from dataclasses import dataclass
-from decimal import Decimal
+from decimal import Context, Decimal
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,7 @@ Ints = npt.NDArray[np.int64]
 _LONG_DECIMAL = 18
 """The highest precision of a DECIMAL whose unscaled value always fits in 64 bits."""
 _MICROS_PRECISION = 6
+_EXACT = Context(prec=80)
 _FLOATS: dict[TypeRoot, tuple[Any, Any]] = {
     TypeRoot.FLOAT: (np.int32, np.float32),
     TypeRoot.DOUBLE: (np.int64, np.float64),
@@ -145,7 +146,7 @@ def literal_keys(value: Any, dtype: DataType) -> tuple[Any, Any]:
         low, high = _ordered(np.array(found, kind).view(bits), bits).tolist()
         return low, high
     if root is TypeRoot.DECIMAL:
-        key = int(Decimal(value).scaleb(dtype.scale))
+        key = int(Decimal(value).scaleb(dtype.scale, _EXACT))
     elif root in TIMESTAMP_ROOTS:
         key = _timestamps(value, dtype)
     else:

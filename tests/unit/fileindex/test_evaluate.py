@@ -112,6 +112,13 @@ def test_exact_rows_are_selected(where, wanted):
     assert np.flatnonzero(rows(index, where, "INT", 5)).tolist() == wanted
 
 
+def test_literals_beyond_64_bits_do_not_change_the_others():
+    kind, large = "DECIMAL(30, 0)", Decimal(2**63)
+    index, _ = index_of([Decimal(2**53 + 1), Decimal(-1)], kind)
+    assert rows(index, ~col("c").is_in([Decimal(2**53), large, Decimal(-7)]), kind, 2).tolist() == [True, True]
+    assert rows(index, col("c") < Decimal(10) ** 25, kind, 2).tolist() == [True, True]
+
+
 @pytest.mark.parametrize("version", ["1", "2"])
 def test_each_version_of_bitmaps_is_read(version):
     index, _ = index_of(["a", "b", None, "b"], "STRING", **{"file-index.bitmap.c.version": version})
