@@ -39,6 +39,9 @@ class FileInput(Protocol):
     def rows_of(self, size: int, columns: Collection[str]) -> int:
         """Return about how many rows of ``columns`` take ``size`` bytes in memory; at least LEAST_BATCH_ROWS."""
 
+    def group_rows(self) -> list[int] | None:
+        """Return the number of rows of each row group; None for a format without row groups."""
+
     def matching(self, filters: pc.Expression) -> list[int] | None:
         """Return the row groups that may contain rows for which ``filters`` is true; None: all, or unknown."""
 

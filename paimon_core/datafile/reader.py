@@ -9,6 +9,8 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -34,13 +36,15 @@ def read_batches(
     use_threads: bool = True,
     verify_checksums: bool = True,
     encoded: Collection[str] = (),
+    deleted: npt.NDArray[np.int64] | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """Yield the rows of the file at ``path``, whose manifest entry is ``file``, as batches of ``read_fields``.
 
     ``file_schema`` is the schema that the file was written with. ``batch_bytes`` limits the bytes of a batch in memory,
     as estimated before reading. ``filters`` is an expression over the names of ``read_fields``; rows for which it is
     not true are left out. ``row_groups``: only these are read, if the format has row groups. ``encoded``: text columns
-    that may be returned as dictionary arrays, in all batches of a file or in none. Raises CorruptTable for a file that
+    that may be returned as dictionary arrays, in all batches of a file or in none. ``deleted``: the sorted positions in
+    the file of rows to leave out, all of them below its row count. Raises CorruptTable for a file that
     is missing or does not match its entry and schema, UnsupportedFeature for an unsupported cast, StorageError when the
     store fails.
     """
@@ -55,6 +59,8 @@ def read_batches(
         if groups is None and filters is not None and all(_is_as_stored(c, held.schema) for c in columns):
             groups = held.matching(filters)
         schema = pa.schema([f.arrow for f in read_fields])
+        if deleted is not None and groups is not None and wanted and (group_rows := held.group_rows()) is not None:
+            deleted = _positions_in(deleted, groups, group_rows)
         decoded = 0
         for rows, arrays in held.batches(
             wanted,
@@ -63,9 +69,12 @@ def read_batches(
             use_threads=use_threads,
             verify_checksums=verify_checksums,
         ):
+            live = None if deleted is None else _live(deleted, decoded, rows)
             decoded += rows
             converted = [_column(c, arrays, rows, path, encoded) for c in columns]
             batch = pa.RecordBatch.from_arrays(converted, schema=_with_types(schema, converted) if encoded else schema)
+            if live is not None:
+                batch = batch.filter(live)
             if filters is not None:
                 batch = _filtered(batch, filters)
             if len(batch):
@@ -104,6 +113,32 @@ def _column(source: Source, arrays: Mapping[str, pa.Array], rows: int, path: str
 def _with_types(schema: pa.Schema, arrays: Sequence[pa.Array]) -> pa.Schema:
     """Return the schema with the types of ``arrays``."""
     return pa.schema([f.with_type(a.type) for f, a in zip(schema, arrays, strict=True)])
+
+
+# -- deleted rows ------------------------------------------------------------------------------------------------------
+
+
+def _live(deleted: npt.NDArray[np.int64], start: int, rows: int) -> pa.Array | None:
+    """Return which of the rows from position ``start`` on are not deleted; None: all of them."""
+    first, last = np.searchsorted(deleted, [start, start + rows])
+    if first == last:
+        return None
+    live = np.ones(rows, dtype=bool)
+    live[deleted[first:last] - start] = False
+    return pa.array(live)
+
+
+def _positions_in(
+    deleted: npt.NDArray[np.int64], groups: Sequence[int], group_rows: Sequence[int]
+) -> npt.NDArray[np.int64]:
+    """Return the positions of the deleted rows in the rows of some row groups, read one after the other."""
+    starts = np.concatenate([[0], np.cumsum(group_rows)])
+    before, parts = 0, [np.zeros(0, np.int64)]
+    for group in groups:
+        first, last = np.searchsorted(deleted, starts[group : group + 2])
+        parts.append(deleted[first:last] - starts[group] + before)
+        before += group_rows[group]
+    return np.concatenate(parts)
 
 
 # -- filters -----------------------------------------------------------------------------------------------------------

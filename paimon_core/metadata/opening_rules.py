@@ -9,12 +9,14 @@ from paimon_core.schema import TableSchema
 
 
 def opened_options(schema: TableSchema, *, table: str) -> TableOptions:
-    """Return the options of an existing table; ``unwritable`` also names the dynamic buckets of a primary-key table.
+    """Return the options of an existing table; ``unwritable`` also names what is not written with a primary key.
 
     Raises UnsupportedFeature for an option that could change what a read returns.
     """
     options = TableOptions.parse(schema.options, table=table)
+    refused = []
     if schema.primary_keys and options["bucket"] == -1:
-        dynamic = "bucket=-1 with a primary key (dynamic bucket)"
-        return replace(options, unwritable=(dynamic, *options.unwritable))
-    return options
+        refused.append("bucket=-1 with a primary key (dynamic bucket)")
+    if schema.primary_keys and options["deletion-vectors.enabled"]:
+        refused.append("deletion-vectors.enabled=true with a primary key")
+    return replace(options, unwritable=(*refused, *options.unwritable)) if refused else options

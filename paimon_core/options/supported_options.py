@@ -117,6 +117,27 @@ _MERGE = (
     Option("record-level.expire-time", parse_positive_millis, None, "age at which compaction drops a row"),
     Option("record-level.time-field", str.strip, None, "column with the time from which a row's age is counted"),
 )
+_VECTORS = (
+    Option(
+        "deletion-vectors.enabled",
+        parse_bool,
+        False,
+        "mark deleted rows in deletion vectors instead of rewriting files",
+    ),
+    Option("deletion-vectors.bitmap64", parse_bool, False, "new deletion vectors have 64-bit row positions"),
+    Option(
+        "deletion-vectors.merge-on-read",
+        parse_bool,
+        False,
+        "batch reads of a table with a primary key and deletion vectors merge level 0 instead of leaving it out",
+    ),
+    Option(
+        "deletion-vector.index-file.target-size",
+        parse_size,
+        2 << 20,
+        "size above which a file of deletion vectors ends; a table with fixed buckets has one file per bucket",
+    ),
+)
 _CHANGELOG = (
     Option(
         "changelog-producer",
@@ -336,6 +357,7 @@ SUPPORTED: dict[str, Option] = {
         *_LAYOUT,
         *_FILES,
         *_MERGE,
+        *_VECTORS,
         *_CHANGELOG,
         *_WRITE,
         *_COMPACTION,

@@ -39,6 +39,8 @@ _AFFECTS_READS = frozenset(
         "file.compression.zstd-level",
         "target-file-size",
         "merge-engine",
+        "deletion-vectors.enabled",
+        "deletion-vectors.merge-on-read",
         "ignore-delete",
         "ignore-update-before",
         "partial-update.remove-record-on-delete",

@@ -82,7 +82,6 @@ _READS: tuple[tuple[str, str, Callable[[str], Any]], ...] = (
     ("incremental-to-auto-tag", "", _blank),
     ("read.changelog", "false", _off),
     ("query-auth.enabled", "false", _off),
-    ("deletion-vectors.enabled", "false", _off),
     ("sequence.snapshot-ordering", "false", _off),
     ("primary-key.nullable", "false", _off),
     ("pk-clustering-override", "false", _off),

@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain
 
 import pyarrow as pa
 
 from paimon_core.datafile.reader import read_batches
+from paimon_core.deletionvectors.bitmap import Positions
+from paimon_core.deletionvectors.index_file import read_vector
 from paimon_core.lsm.engines.engine import MergeEngine
 from paimon_core.lsm.engines.engine_choice import merge_engine
 from paimon_core.lsm.key_windows import WINDOW_BYTES, WINDOW_ROWS, windows
@@ -23,6 +25,7 @@ from paimon_core.lsm.merge_order import MergeOrder
 from paimon_core.lsm.sorted_run import SortedRun
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.data_file import DataFile
+from paimon_core.metadata.live_vectors import Vectors
 from paimon_core.read.unsorted_file import naming_unsorted_file
 from paimon_core.schema import DataField
 
@@ -43,6 +46,8 @@ class BucketReader:
     bucket: int
     threads: bool = True
     keep: Callable[[pa.RecordBatch], pa.RecordBatch] | None = None
+    vectors: Vectors = field(default_factory=dict)
+    """The deletion vectors of the files to read, whose rows are left out."""
 
     @cached_property
     def engine(self) -> MergeEngine:
@@ -80,11 +85,17 @@ class BucketReader:
             row_groups=row_groups,
             use_threads=self.threads,
             encoded=encoded,
+            deleted=self.deleted(file),
         )
         if self.keep is None:
             yield from batches
         else:
             yield from (kept for kept in map(self.keep, batches) if len(kept))
+
+    def deleted(self, file: DataFile) -> Positions | None:
+        """Return the positions of the deleted rows of a file, or None for a file without deletion vector."""
+        vector = self.vectors.get(file.file_name)
+        return None if vector is None else read_vector(self.context, *vector, file.row_count)
 
     def run(
         self,

@@ -42,7 +42,7 @@ def read_split(
     if where is not None:
         keep = RowFilter(where.bind(context.schema.fields).to_arrow(), tuple(sorted(where.columns)))
     try:
-        reader = BucketReader(context, split.partition, split.bucket, threads)
+        reader = BucketReader(context, split.partition, split.bucket, threads, vectors=split.vectors)
         for table in _rows(reader, split, context.schema.select(needed), keep):
             if len(table):
                 yield table.select(list(columns))

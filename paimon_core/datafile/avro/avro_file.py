@@ -92,6 +92,9 @@ class AvroInput:
         """Return LEAST_BATCH_ROWS: rows are always decoded in steps of ``_STEP_BYTES``, whatever the batch size."""
         return LEAST_BATCH_ROWS
 
+    def group_rows(self) -> None:
+        """Return None: the format has no row groups."""
+
     def matching(self, filters: pc.Expression) -> list[int] | None:
         """Return None: Avro files have no statistics."""
         return None

@@ -115,6 +115,9 @@ class OrcInput:
         row: int = max(8 * len(columns), self._row_bytes * len(columns) // max(1, len(self.schema)))
         return max(LEAST_BATCH_ROWS, size // max(1, row))
 
+    def group_rows(self) -> None:
+        """Return None: the format has no row groups."""
+
     def matching(self, filters: pc.Expression) -> list[int] | None:
         """Return None: Arrow does not expose the statistics of ORC files."""
         return None

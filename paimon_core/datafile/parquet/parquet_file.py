@@ -162,6 +162,10 @@ class ParquetInput:
         row: int = sum(max(_VALUE_BYTES, stored.get(c, 0) // max(1, group.num_rows)) for c in columns)
         return max(LEAST_BATCH_ROWS, size // max(1, row))
 
+    def group_rows(self) -> list[int]:
+        """Return the number of rows of each row group."""
+        return [group.num_rows for group in row_groups_of(self._footer)]
+
     def matching(self, filters: pc.Expression) -> list[int] | None:
         """Prune row groups by the statistics in the footer; None when the file has fewer than two row groups."""
         if self._footer.num_row_groups < 2 or self._maps_are_lists:

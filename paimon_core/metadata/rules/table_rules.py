@@ -19,6 +19,7 @@ def check_table(context: TableContext) -> None:
     _check_order(context)
     _check_bounds(context)
     _check_use(context)
+    _check_vectors(context)
     check_engine_options(context)
     check_producer_options(context)
     check_record_expiry(context)
@@ -134,6 +135,27 @@ def _check_use(context: TableContext) -> None:
     for column in context.options.fields:
         if column and column not in context.schema.by_name:
             raise InvalidRequest(f"an option fields.{column}.* names {column!r}, which is no column", column=column)
+
+
+def _check_vectors(context: TableContext) -> None:
+    """Check that the options of deletion vectors are set for a table that has them and that can be written."""
+    values, options = context.options.values, context.options
+    if context.is_keyed and options["deletion-vectors.enabled"]:
+        raise InvalidRequest(
+            f"table {context.name}: option deletion-vectors.enabled = true is not supported for new tables with a "
+            "primary key",
+            option="deletion-vectors.enabled",
+        )
+    others = [k for k in values if k.startswith(("deletion-vectors.", "deletion-vector."))]
+    if others and not options["deletion-vectors.enabled"]:
+        needing = [k for k in others if k != "deletion-vectors.enabled"]
+        if needing:
+            raise InvalidRequest(f"option {needing[0]} needs deletion-vectors.enabled = true", option=needing[0])
+    if options["deletion-vectors.merge-on-read"]:
+        raise InvalidRequest(
+            "option deletion-vectors.merge-on-read needs a table with a primary key",
+            option="deletion-vectors.merge-on-read",
+        )
 
 
 def _check_compaction(context: TableContext) -> None:
