@@ -11,7 +11,7 @@ from paimon_core.metadata.data_file import DataFile
 
 
 def abort(messages: Sequence[CommitMessage], context: TableContext) -> None:
-    """Delete the new files of ``messages``, including changelog files.
+    """Delete the new files of ``messages``, including changelog files and index files.
 
     Upgraded files, which a compaction did not rewrite, are kept. Must not be called when the outcome of a commit is
     unknown. Storage errors are suppressed: a file that cannot be deleted stays as an unreferenced file.
@@ -21,6 +21,7 @@ def abort(messages: Sequence[CommitMessage], context: TableContext) -> None:
         kept = {f.file_name for f in message.compact_before}
         merged = [f for f in message.compact_after if f.file_name not in kept]
         paths += _paths((*message.new_files, *merged), message, context)
+        paths += [context.paths.index(f.file_name) for f in (*message.new_indexes, *message.compact_new_indexes)]
     _delete(paths, context)
     abort_changelog(messages, context)
 

@@ -18,6 +18,7 @@ from paimon_core.compact.record_expiry import RecordExpiry
 from paimon_core.compact.task import AppendUnit, CompactionTask
 from paimon_core.datafile.rolling_writer import RollingWriter
 from paimon_core.datafile.table_files import rolling_writer
+from paimon_core.deletionvectors.bucket_vectors import replace_vectors, vectors_in
 from paimon_core.errors import CommitConflict, CorruptTable
 from paimon_core.lsm.changelog import Merged
 from paimon_core.lsm.compaction.rewrite_plan import Rewrite, Upgrade, plan_rewrite, small_file_bytes
@@ -46,7 +47,8 @@ def run_task(context: TableContext, task: CompactionTask) -> CommitMessage:
         context = refreshed(context)
     try:
         if isinstance(task.unit, AppendUnit):
-            before, after = rewrite_append(context, task.partition, task.bucket, task.unit)
+            vectors = vectors_in(task.indexes)
+            before, after = rewrite_append(context, task.partition, task.bucket, task.unit, vectors)
         else:
             before, after, changelog = _rewrite(context, task, task.unit)
     except CorruptTable as error:
@@ -58,7 +60,7 @@ def run_task(context: TableContext, task: CompactionTask) -> CommitMessage:
                 bucket=task.bucket,
             ) from error
         raise
-    return CommitMessage(
+    message = CommitMessage(
         task.partition,
         task.bucket,
         task.total_buckets,
@@ -66,6 +68,17 @@ def run_task(context: TableContext, task: CompactionTask) -> CommitMessage:
         compact_after=tuple(after),
         compact_changelog=tuple(changelog),
     )
+    return _with_indexes(context, task, message)
+
+
+def _with_indexes(context: TableContext, task: CompactionTask, message: CommitMessage) -> CommitMessage:
+    """Return the message of a compaction of an append table with the index files that replace the task's."""
+    try:
+        added, deleted = replace_vectors(context, task.indexes, {}, {f.file_name for f in message.compact_before})
+    except BaseException:
+        abort([message], context)
+        raise
+    return replace(message, compact_new_indexes=added, compact_deleted_indexes=deleted)
 
 
 def _is_live(context: TableContext, task: CompactionTask) -> bool:

@@ -9,6 +9,7 @@ from enum import Enum
 from paimon_core.compact.append import pick_append
 from paimon_core.compact.record_expiry import RecordExpiry
 from paimon_core.compact.task import AppendUnit, CompactionTask
+from paimon_core.deletionvectors.bucket_vectors import index_files_of, vectors_in
 from paimon_core.errors import UnsupportedFeature
 from paimon_core.lsm.compaction.schedule import Moment
 from paimon_core.lsm.compaction.strategy import Strategy, needs_lookup
@@ -17,6 +18,8 @@ from paimon_core.lsm.levels import Levels, num_levels
 from paimon_core.metadata import clock
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.data_file import DataFile
+from paimon_core.metadata.index_manifest import IndexEntry
+from paimon_core.metadata.live_vectors import Vectors
 from paimon_core.metadata.local_time import epoch_millis
 from paimon_core.metadata.manifest import ManifestEntry
 from paimon_core.read.bucket_reader import BucketReader
@@ -36,12 +39,13 @@ def pick_tasks(
     extent: Extent = Extent.AS_NEEDED,
     *,
     overdue: Collection[tuple[bytes, int]] = (),
+    indexes: Sequence[IndexEntry] = (),
     now_millis: int | None = None,
 ) -> list[CompactionTask]:
     """Return the compactions that the live ``entries`` require at an epoch time (None: now), largest first.
 
-    ``overdue``: the (partition, bucket)s whose level 0 has waited too long under gentle compaction (format 8.3). Raises
-    UnsupportedFeature for a file with an external path or a file index.
+    ``overdue``: the (partition, bucket)s whose level 0 has waited too long under gentle compaction (format 8.3).
+    ``indexes``: the table's index files. Raises UnsupportedFeature for a file with an external path or a file index.
     """
     context.options.check_writable(context.name)
     buckets: dict[tuple[bytes, int], list[ManifestEntry]] = {}
@@ -57,10 +61,11 @@ def pick_tasks(
     tasks = []
     for place, of_bucket in buckets.items():
         path = BucketReader(context, *place).path
-        unit = _pick(context, [e.file for e in of_bucket], extent, now, place in overdue, path)
+        there = index_files_of(indexes, *place)
+        unit = _pick(context, [e.file for e in of_bucket], extent, now, place in overdue, path, vectors_in(there))
         if unit is not None:
             higher = _higher(context, of_bucket, unit)
-            tasks.append(CompactionTask(*place, of_bucket[0].total_buckets, unit, higher=higher))
+            tasks.append(CompactionTask(*place, of_bucket[0].total_buckets, unit, higher=higher, indexes=there))
     return sorted(tasks, key=lambda t: (-t.input_bytes, t.partition, t.bucket))
 
 
@@ -71,10 +76,12 @@ def _pick(
     now: int,
     overdue: bool,
     path: Callable[[DataFile], str],
+    vectors: Vectors,
 ) -> CompactionUnit | AppendUnit | None:
     options = context.options
     if not context.is_keyed:
-        return pick_append(files, options, full=extent is not Extent.AS_NEEDED, ordered=options["bucket"] > 0)
+        full, ordered = extent is not Extent.AS_NEEDED, options["bucket"] > 0
+        return pick_append(files, options, full=full, ordered=ordered, vectors=vectors)
     levels = Levels.of(files, num_levels(options))
     if extent is Extent.AS_NEEDED:
         moment = Moment(now, time.localtime(now // 1000).tm_hour, last_full_millis(files, num_levels(options)))

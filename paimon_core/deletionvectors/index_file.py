@@ -65,8 +65,8 @@ def delete_index_files(context: TableContext, files: Iterable[IndexFile]) -> Non
         return
 
 
-def read_vector(context: TableContext, index_name: str, vector: VectorRange, row_count: int) -> Positions:
-    """Return the positions that a vector deletes in its data file, which has ``row_count`` rows.
+def read_vector(context: TableContext, index_name: str, vector: VectorRange, row_count: int | None = None) -> Positions:
+    """Return the positions that a vector deletes in its data file, which has ``row_count`` rows (None: not known).
 
     Raises CorruptTable for an index file that is missing or damaged, and for a vector that does not fit the data file
     or its recorded cardinality; StorageError when the store fails.
@@ -90,7 +90,7 @@ def read_vector(context: TableContext, index_name: str, vector: VectorRange, row
         problem = f"has {length} bytes, but {stated} are recorded"
     elif vector.cardinality is not None and vector.cardinality != len(positions):
         problem = f"deletes {len(positions)} rows, but {vector.cardinality} are recorded"
-    elif len(positions) and positions[-1] >= row_count:
+    elif row_count is not None and len(positions) and positions[-1] >= row_count:
         problem = f"deletes row {positions[-1]}, but the file has {row_count} rows"
     if problem is not None:
         raise CorruptTable(

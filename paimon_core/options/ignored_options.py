@@ -46,7 +46,6 @@ _CORE = (
     ("blob.split-by-file-size", "bool", ""),
     ("blob.copy-buffer-size", "size", "4 kb"),
     ("compaction.file-num-limit", "int", "100000"),
-    ("compaction.delete-ratio-threshold", "number", "0.2"),
     ("table-read.sequence-number.enabled", "bool", "false"),
     ("key-value.sequence_number.enabled", "bool", "false"),
     ("scan.bounded.watermark", "int", ""),

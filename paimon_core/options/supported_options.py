@@ -203,6 +203,12 @@ _COMPACTION = (
     Option(
         "compaction.small-file-ratio", parse_fraction, 0.7, "fraction of target-file-size below which a file is small"
     ),
+    Option(
+        "compaction.delete-ratio-threshold",
+        parse_fraction,
+        0.2,
+        "fraction of deleted rows above which compaction rewrites a file of an append table",
+    ),
     Option("compaction.force-rewrite-all-files", parse_bool, False, "full compaction rewrites every file"),
     Option(
         "full-compaction.delta-commits",

@@ -6,7 +6,7 @@ Memory: one window of rows, shared by the sorted runs, and one batch with its pa
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain
@@ -48,6 +48,8 @@ class BucketReader:
     keep: Callable[[pa.RecordBatch], pa.RecordBatch] | None = None
     vectors: Vectors = field(default_factory=dict)
     """The deletion vectors of the files to read, whose rows are left out."""
+    positions: Mapping[str, Positions] = field(default_factory=dict)
+    """The rows to leave out by file, instead of those of its deletion vector."""
 
     @cached_property
     def engine(self) -> MergeEngine:
@@ -93,7 +95,9 @@ class BucketReader:
             yield from (kept for kept in map(self.keep, batches) if len(kept))
 
     def deleted(self, file: DataFile) -> Positions | None:
-        """Return the positions of the deleted rows of a file, or None for a file without deletion vector."""
+        """Return the positions of the rows of a file to leave out, or None for a file without deletion vector."""
+        if file.file_name in self.positions:
+            return self.positions[file.file_name]
         vector = self.vectors.get(file.file_name)
         return None if vector is None else read_vector(self.context, *vector, file.row_count)
 

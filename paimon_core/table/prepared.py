@@ -327,6 +327,7 @@ def _new_files(messages: Sequence[CommitMessage]) -> Iterator[str]:
         yield from (f.file_name for f in message.compact_after if f.file_name not in kept)
         for file in (*message.new_files, *message.changelog_files, *message.compact_changelog):
             yield file.file_name
+        yield from (f.file_name for f in (*message.new_indexes, *message.compact_new_indexes))
 
 
 def check_not_committed(request: CommitRequest) -> None:

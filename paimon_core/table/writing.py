@@ -10,7 +10,7 @@ from typing import Any, Self
 from paimon_core.commit.overwrite import Overwrite
 from paimon_core.commit.read_set import Reads
 from paimon_core.commit.retry import tries
-from paimon_core.errors import AfterCommitFailed, InvalidRequest, ReadOutdated, SnapshotNotFound
+from paimon_core.errors import AfterCommitFailed, CommitConflict, InvalidRequest, ReadOutdated, SnapshotNotFound
 from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.latest_snapshot import read_latest
@@ -19,7 +19,9 @@ from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.metadata.statistics import Statistics
 from paimon_core.metadata.table_identity import check_same_table
 from paimon_core.predicate import Predicate
+from paimon_core.read.split_reader import read_split
 from paimon_core.scan.partitions import partitions_with_matches
+from paimon_core.scan.plan import ScanPlan
 from paimon_core.table.after_commit import maintain
 from paimon_core.table.analysis import analyze
 from paimon_core.table.commit_request import CommitRequest
@@ -27,6 +29,7 @@ from paimon_core.table.merged_write import MergeSchema, merged_with
 from paimon_core.table.message_check import check_messages
 from paimon_core.table.overwrite_target import overwrite_target
 from paimon_core.table.prepared import Prepared, check_not_committed, prepare
+from paimon_core.table.row_changes import Assignments, assigned, changed_rows, check_assignments
 from paimon_core.table.view import TableView
 from paimon_core.write.table_writer import TableWriter
 
@@ -158,39 +161,92 @@ class TableWrites(TableView):
     def delete(
         self, where: Predicate, *, user: str | None = None, properties: Mapping[str, str] | None = None
     ) -> Snapshot | None:
-        """Delete the rows that match, by key; None when no row matches.
+        """Delete the rows that match; None when no row matches.
 
-        An append table deletes whole partitions only: ``where`` must then be on partition columns. The same holds for
-        a merge engine that does not remove a record for a row of kind -D; an option of the engine may enable that.
+        With a primary key, it writes deletes by key; a merge engine that does not remove a record for a row of kind -D
+        deletes whole partitions only (an option of the engine may enable that). In an append table, it marks the rows
+        in deletion vectors (``deletion-vectors.enabled``), or it rewrites the files that contain them; with fixed
+        buckets, the other rows of these files then count as written last. ``where`` on partition columns alone deletes
+        whole partitions.
 
         Deletes exactly the rows that match in the snapshot before this commit. When a concurrent commit changes
-        partitions that may contain such rows between the read and the commit, the delete is retried, up to
-        ``commit.max-retries`` times. Raises ReadOutdated, a CommitConflict, when that happened every time; nothing is
+        partitions that may contain such rows between the read and the commit, or compacts their files, the delete is
+        retried, up to ``commit.max-retries`` times. Raises CommitConflict when that happened every time; nothing is
         deleted then.
         """
         self._check_latest("delete")
         if not isinstance(where, Predicate):
             raise InvalidRequest(f"delete needs a predicate such as col('x') == 1, not {where!r:.60}")
         request = CommitRequest.of(self.context, user, None, properties)
-        if not self.context.is_keyed or where.columns <= set(self.schema.partition_keys):
+        if where.columns <= set(self.schema.partition_keys):
             return self.complete(request, [], self.overwrite_spec(where), operation="DELETE")
+        if not self.context.is_keyed:
+            return self._change_rows(request, where, lambda plan: changed_rows(self.context, plan, where))
         if self.options["ignore-delete"]:
             raise InvalidRequest(f"table {self.name} has ignore-delete = true: rows cannot be deleted", table=self.name)
         check_deletes(self.context)
-        return self._delete_rows(request, where)
 
-    def _delete_rows(self, request: CommitRequest, where: Predicate) -> Snapshot | None:
+        def by_key(plan: ScanPlan) -> list[CommitMessage]:
+            with TableWriter(self.context) as writer:
+                for split in plan.splits:
+                    for rows in read_split(self.context, split, self.schema.names, where):
+                        writer.delete(rows)
+                return writer.flush()
+
+        return self._change_rows(request, where, by_key)
+
+    def update(
+        self,
+        where: Predicate,
+        set: Assignments,
+        *,
+        user: str | None = None,
+        properties: Mapping[str, str] | None = None,
+    ) -> Snapshot | None:
+        """Set columns of the rows that match; None when no row matches.
+
+        ``set`` maps columns to values, or to functions that get the matching rows as an Arrow table with all columns
+        and return the new column. With a primary key, its columns cannot be set, and merge-engine must be deduplicate:
+        the new rows replace the old ones by key. In an append table, the old rows are deleted as by ``delete`` and the
+        new rows are added. Promises about concurrent commits and raises as ``delete`` does, and SchemaMismatch for a
+        value that does not fit its column.
+        """
+        self._check_latest("update")
+        if not isinstance(where, Predicate):
+            raise InvalidRequest(f"update needs a predicate such as col('x') == 1, not {where!r:.60}")
+        check_assignments(self.context, set)
+        request = CommitRequest.of(self.context, user, None, properties)
+        if not self.context.is_keyed:
+            return self._change_rows(request, where, lambda plan: changed_rows(self.context, plan, where, set))
+        if (engine := self.options["merge-engine"]) != "deduplicate":
+            raise InvalidRequest(
+                f"table {self.name} has merge-engine = {engine}: an update would not replace its rows",
+                table=self.name,
+            )
+
+        def by_key(plan: ScanPlan) -> list[CommitMessage]:
+            with TableWriter(self.context) as writer:
+                for split in plan.splits:
+                    for rows in read_split(self.context, split, self.schema.names, where):
+                        writer.write(assigned(rows, set))
+                return writer.flush()
+
+        return self._change_rows(request, where, by_key)
+
+    def _change_rows(
+        self, request: CommitRequest, where: Predicate, change: Callable[[ScanPlan], list[CommitMessage]]
+    ) -> Snapshot | None:
+        """Commit what ``change`` computes from the latest snapshot; repeat it when a concurrent commit changed that."""
         may_hold = partitions_with_matches(self.context, where)
-        outdated: ReadOutdated | SnapshotNotFound | None = None
+        outdated: CommitConflict | SnapshotNotFound | None = None
         for _ in tries(self.options):
-            scan = self.scan(where=where)
+            plan = self.scan(where=where).plan
             try:
-                with TableWriter(self.context) as writer:
-                    for batch in scan.to_batches():
-                        writer.delete(batch)
-                    messages = writer.flush()
-                return self.complete(request, messages, reads=Reads(scan.plan.snapshot, may_hold))
-            except (ReadOutdated, SnapshotNotFound) as error:  # the snapshot was changed or expired since the read
+                return self.complete(request, change(plan), reads=Reads(plan.snapshot, may_hold))
+            except (CommitConflict, SnapshotNotFound) as error:  # the snapshot was changed or expired since the read
+                own = isinstance(error, CommitConflict) and not isinstance(error, ReadOutdated)
+                if own and ("attempts" in error.facts or self.context.snapshots.latest() == plan.snapshot):
+                    raise
                 outdated = error
         assert outdated is not None
         raise outdated

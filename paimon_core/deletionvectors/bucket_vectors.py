@@ -1,0 +1,54 @@
+"""Bucket vectors: replace the deletion vectors of some files of one bucket (format 12.2).
+
+Buckets of a table with fixed buckets have one index file, which is replaced as a whole. Without fixed buckets, only the
+index files that have a vector of a changed file are replaced, with their other vectors unchanged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+
+from paimon_core.deletionvectors.bitmap import Positions
+from paimon_core.deletionvectors.index_file import read_vector, write_vectors
+from paimon_core.metadata.context import TableContext
+from paimon_core.metadata.index_manifest import IndexEntry, IndexFile
+from paimon_core.metadata.live_vectors import Vectors
+
+Indexes = tuple[IndexFile, ...]
+
+
+def index_files_of(entries: Iterable[IndexEntry], partition: bytes, bucket: int) -> Indexes:
+    """Return the files of deletion vectors of one bucket."""
+    return tuple(
+        e.file for e in entries if e.partition == partition and e.bucket == bucket and e.file.vectors is not None
+    )
+
+
+def vectors_in(files: Iterable[IndexFile]) -> Vectors:
+    """Return the vectors of index files by data file."""
+    return {vector.data_file: (file.file_name, vector) for file in files for vector in file.vectors or ()}
+
+
+def replace_vectors(
+    context: TableContext, there: Indexes, changed: Mapping[str, Positions], gone: Collection[str]
+) -> tuple[Indexes, Indexes]:
+    """Write index files in which files have the ``changed`` positions; return the files to add and to delete.
+
+    ``there``: the bucket's index files. ``gone``: data files that lose their vector. Raises CorruptTable.
+    """
+    bucketed = context.options["bucket"] > 0
+    replaced = {*changed, *gone}
+    if not changed and not any(replaced.intersection(_data_files(f)) for f in there):
+        return (), ()
+    touched = tuple(f for f in there if bucketed or replaced.intersection(_data_files(f)))
+    vectors = {
+        vector.data_file: read_vector(context, file.file_name, vector)
+        for file in touched
+        for vector in file.vectors or ()
+        if vector.data_file not in replaced
+    }
+    return write_vectors(context, {**vectors, **changed}, single=bucketed), touched
+
+
+def _data_files(file: IndexFile) -> list[str]:
+    return [vector.data_file for vector in file.vectors or ()]
