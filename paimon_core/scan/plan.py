@@ -147,9 +147,7 @@ def plan_scan(
     """
     pruners = Pruners.of(where, schema, options, schemas)
     engine = options["merge-engine"] if schema.primary_keys else None
-    # With deletion vectors, an older row of a key above level 0 is marked as deleted when its newer row is compacted.
-    vectored = engine is not None and options["deletion-vectors.enabled"]
-    unique = not options["deletion-vectors.merge-on-read"] if vectored else engine == "first-row"
+    unique = hides_level_0(schema, options)
     if snapshot is None:
         return ScanPlan(None, schema, where, (), ScanCounts())
     with manifests.reading(snapshot):
@@ -178,6 +176,18 @@ def plan_scan(
     in_buckets = sum(map(len, found.buckets.values()))
     counts = replace(found.counts, files_selected=selected, pruned_by_value=in_buckets - selected)
     return ScanPlan(snapshot, schema, where, splits, counts)
+
+
+def hides_level_0(schema: TableSchema, options: TableOptions) -> bool:
+    """Whether batch reads leave out level 0, because only above it each key is visible once (format 8.7).
+
+    With deletion vectors, a compaction of level 0 marks the older rows of its keys in higher levels as deleted.
+    """
+    if not schema.primary_keys:
+        return False
+    if options["deletion-vectors.enabled"]:
+        return not options["deletion-vectors.merge-on-read"]
+    return bool(options["merge-engine"] == "first-row")
 
 
 @dataclass(frozen=True, slots=True)
