@@ -76,7 +76,7 @@ def read_vector(context: TableContext, index_name: str, vector: VectorRange, row
         with context.storage.open_input(path) as source:
             if source.read(1) != _VERSION:
                 raise UnsupportedFeature(f"{path} is not a deletion vector file of version 1", path=path)
-            source.seek(vector.offset)
+            source.seek(min(vector.offset, source.size()))
             head = source.read(LENGTH_BYTES + vector.length + CRC_BYTES)
     except FileNotFoundError as error:
         raise CorruptTable(f"index file {path} is missing", path=path, missing=True) from error

@@ -63,7 +63,7 @@ def test_defaults_and_values():
         ("fields.a.aggregate-function", "count"),
         ("fields.a.distinct", "often"),
         ("fields.a.sequence-group", "b,,c"),
-        ("deletion-vectors.enabled", "true"),
+        ("row-tracking.enabled", "true"),
         ("no-such-option", "1"),
         ("target-file-size", "big"),
         ("write-only", "yes"),
@@ -87,7 +87,7 @@ def test_the_postpone_bucket_is_refused_by_name():
     [
         ("merge-engine", "last-row"),
         ("fields.a.aggregate-function", "count"),
-        ("deletion-vectors.enabled", "true"),
+        ("row-tracking.enabled", "true"),
         ("file.format", "lance"),
         ("scan.snapshot-id", "5"),
         ("scan.mode", "from-timestamp"),
@@ -157,7 +157,7 @@ def test_a_key_that_is_not_an_option_of_paimon_is_ignored(key):
 @pytest.mark.parametrize(
     ("key", "value"),
     [
-        ("deletion-vectors.enabled", "FALSE"),
+        ("row-tracking.enabled", "FALSE"),
         ("scan.mode", "default"),
         ("scan.mode", "latest-full"),
         ("manifest.format", "avro"),
