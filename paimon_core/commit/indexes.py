@@ -76,12 +76,15 @@ def _makes_stale(base: Base, entries: Sequence[ManifestEntry]) -> bool:
     """Whether the entries may make indexes of the base stale, which new files of append tables never do."""
     if base.snapshot is None or base.snapshot.index_manifest is None:
         return False
-    return bool(entries) and (base.context.is_keyed or any(e.kind is FileKind.DELETE for e in entries))
+    no_vectors = base.context.is_keyed and not base.context.options["deletion-vectors.enabled"]
+    return bool(entries) and (no_vectors or any(e.kind is FileKind.DELETE for e in entries))
 
 
 def _refuse_unsupported(base: Base, there: Sequence[IndexEntry]) -> None:
+    enabled = base.context.options["deletion-vectors.enabled"]
     for entry in there:
-        if base.context.is_keyed or entry.file.is_global or entry.file.external_path is not None:
+        foreign = base.context.is_keyed and not (enabled and entry.file.vectors is not None)
+        if foreign or entry.file.is_global or entry.file.external_path is not None:
             raise UnsupportedFeature(
                 f"table {base.context.name} has table indexes (index file {entry.file.file_name} of type "
                 f"{entry.file.index_type}), which a change of its files would make stale: not supported",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
 from enum import Enum
 
 from paimon_core.compact.append import pick_append
@@ -83,16 +84,20 @@ def _pick(
         full, ordered = extent is not Extent.AS_NEEDED, options["bucket"] > 0
         return pick_append(files, options, full=full, ordered=ordered, vectors=vectors)
     levels = Levels.of(files, num_levels(options))
+    unit: CompactionUnit | None
     if extent is Extent.AS_NEEDED:
         moment = Moment(now, time.localtime(now // 1000).tm_hour, last_full_millis(files, num_levels(options)))
-        return Strategy.of(options).pick(levels, moment, overdue=overdue)
-    rewritten = extent is Extent.REWRITTEN and options["compaction.force-rewrite-all-files"]
-    expiry = RecordExpiry.of(context, now)
-    return full_unit(
-        levels,
-        force_rewrite=rewritten,
-        expires=None if expiry is None else lambda file: expiry.has_expired_rows(file, path(file)),
-    )
+        unit = Strategy.of(options).pick(levels, moment, overdue=overdue)
+    else:
+        rewritten = extent is Extent.REWRITTEN and options["compaction.force-rewrite-all-files"]
+        expiry = RecordExpiry.of(context, now)
+
+        def is_due(file: DataFile) -> bool:
+            return file.file_name in vectors or (expiry is not None and expiry.has_expired_rows(file, path(file)))
+
+        unit = full_unit(levels, force_rewrite=rewritten, expires=is_due)
+    # With deletion vectors, the older rows of a deleted key are marked, so that its delete is not needed (format 8.5).
+    return replace(unit, drop_delete=True) if unit and options["deletion-vectors.enabled"] else unit
 
 
 def _higher(

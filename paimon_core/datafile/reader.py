@@ -37,6 +37,7 @@ def read_batches(
     verify_checksums: bool = True,
     encoded: Collection[str] = (),
     deleted: npt.NDArray[np.int64] | None = None,
+    position: str | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """Yield the rows of the file at ``path``, whose manifest entry is ``file``, as batches of ``read_fields``.
 
@@ -44,7 +45,8 @@ def read_batches(
     as estimated before reading. ``filters`` is an expression over the names of ``read_fields``; rows for which it is
     not true are left out. ``row_groups``: only these are read, if the format has row groups. ``encoded``: text columns
     that may be returned as dictionary arrays, in all batches of a file or in none. ``deleted``: the sorted positions in
-    the file of rows to leave out, all of them below its row count. Raises CorruptTable for a file that
+    the file of rows to leave out, all of them below its row count. ``position``: the name of an additional column with
+    the position of each row in the file. Raises CorruptTable for a file that
     is missing or does not match its entry and schema, UnsupportedFeature for an unsupported cast, StorageError when the
     store fails.
     """
@@ -59,7 +61,8 @@ def read_batches(
         if groups is None and filters is not None and all(_is_as_stored(c, held.schema) for c in columns):
             groups = held.matching(filters)
         schema = pa.schema([f.arrow for f in read_fields])
-        if deleted is not None and groups is not None and wanted and (group_rows := held.group_rows()) is not None:
+        group_rows = held.group_rows() if groups is not None and wanted else None
+        if deleted is not None and groups is not None and group_rows is not None:
             deleted = _positions_in(deleted, groups, group_rows)
         decoded = 0
         for rows, arrays in held.batches(
@@ -73,6 +76,11 @@ def read_batches(
             decoded += rows
             converted = [_column(c, arrays, rows, path, encoded) for c in columns]
             batch = pa.RecordBatch.from_arrays(converted, schema=_with_types(schema, converted) if encoded else schema)
+            if position is not None:
+                numbers = np.arange(decoded - rows, decoded)
+                if groups is not None and group_rows is not None:
+                    numbers = _positions_of(numbers, groups, group_rows)
+                batch = batch.append_column(position, pa.array(numbers))
             if live is not None:
                 batch = batch.filter(live)
             if filters is not None:
@@ -139,6 +147,16 @@ def _positions_in(
         parts.append(deleted[first:last] - starts[group] + before)
         before += group_rows[group]
     return np.concatenate(parts)
+
+
+def _positions_of(
+    numbers: npt.NDArray[np.int64], groups: Sequence[int], group_rows: Sequence[int]
+) -> npt.NDArray[np.int64]:
+    """Return the positions in the file of rows that are numbered as they are read, group by group."""
+    starts = np.concatenate([[0], np.cumsum(group_rows)])[list(groups)]
+    before = np.concatenate([[0], np.cumsum([group_rows[group] for group in groups])])[:-1]
+    group = np.searchsorted(before, numbers, side="right") - 1
+    return np.asarray(numbers - before[group] + starts[group])
 
 
 # -- filters -----------------------------------------------------------------------------------------------------------

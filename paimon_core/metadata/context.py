@@ -88,6 +88,13 @@ class TableContext:
             return self
         return replace(self, schema=schema, options=opened_options(schema, table=self.name))
 
+    def merging_level_0(self) -> TableContext:
+        """Return the same table, of which reads merge level 0 (option deletion-vectors.merge-on-read)."""
+        if not self.options["deletion-vectors.enabled"]:
+            return self
+        values = {**self.options.values, "deletion-vectors.merge-on-read": True}
+        return replace(self, options=replace(self.options, values=values))
+
     @property
     def branch(self) -> str:
         """The branch that this context reads and writes."""

@@ -8,6 +8,21 @@ from paimon_core.options import TableOptions
 from paimon_core.schema import TableSchema
 
 
+def against_vectors(options: TableOptions) -> list[str]:
+    """Return the options that tables with a primary key and deletion vectors cannot have, or not here.
+
+    A compaction drops expired records of the levels that it reads, and would not find those in higher levels to mark.
+    """
+    found = []
+    if options["merge-engine"] == "first-row":
+        found.append("merge-engine=first-row")
+    if options["changelog-producer"] == "full-compaction":
+        found.append("changelog-producer=full-compaction")
+    if options["record-level.expire-time"] is not None:
+        found.append("record-level.expire-time")
+    return found
+
+
 def opened_options(schema: TableSchema, *, table: str) -> TableOptions:
     """Return the options of an existing table; ``unwritable`` also names what is not written with a primary key.
 
@@ -18,5 +33,5 @@ def opened_options(schema: TableSchema, *, table: str) -> TableOptions:
     if schema.primary_keys and options["bucket"] == -1:
         refused.append("bucket=-1 with a primary key (dynamic bucket)")
     if schema.primary_keys and options["deletion-vectors.enabled"]:
-        refused.append("deletion-vectors.enabled=true with a primary key")
+        refused += [f"{option} with deletion-vectors.enabled=true" for option in against_vectors(options)]
     return replace(options, unwritable=(*refused, *options.unwritable)) if refused else options

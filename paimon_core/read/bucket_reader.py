@@ -69,11 +69,13 @@ class BucketReader:
         *,
         beside: int = 1,
         encoded: Collection[str] = (),
+        position: str | None = None,
     ) -> Iterator[pa.RecordBatch]:
         """Yield the rows of one data file as ``fields``, whatever schema it was written with (format 2.4).
 
         ``row_groups``: the only row groups to read. ``beside``: the number of files read at the same time, which share
-        the bytes of a window. ``encoded``: text columns that may be returned as dictionaries.
+        the bytes of a window. ``encoded``: text columns that may be returned as dictionaries. ``position``: the name
+        of an additional column with the position of each row in the file.
         """
         context = self.context
         batches = read_batches(
@@ -88,6 +90,7 @@ class BucketReader:
             use_threads=self.threads,
             encoded=encoded,
             deleted=self.deleted(file),
+            position=position,
         )
         if self.keep is None:
             yield from batches

@@ -59,7 +59,7 @@ def _check_indexes(message: CommitMessage, context: TableContext) -> None:
         return
     found = {i.name: i.size for i in context.storage.list(context.paths.index_directory)}
     for file in indexes:
-        if context.is_keyed or file.index_type != DELETION_VECTORS or not context.options["deletion-vectors.enabled"]:
+        if file.index_type != DELETION_VECTORS or not context.options["deletion-vectors.enabled"]:
             raise InvalidRequest(
                 f"a commit message has an index file of type {file.index_type!r:.40}, which table {context.name} "
                 "does not have",

@@ -240,7 +240,7 @@ class TableWrites(TableView):
         may_hold = partitions_with_matches(self.context, where)
         outdated: CommitConflict | SnapshotNotFound | None = None
         for _ in tries(self.options):
-            plan = self.scan(where=where).plan
+            plan = replace(self, context=self.context.merging_level_0()).scan(where=where).plan
             try:
                 return self.complete(request, change(plan), reads=Reads(plan.snapshot, may_hold))
             except (CommitConflict, SnapshotNotFound) as error:  # the snapshot was changed or expired since the read
