@@ -62,7 +62,7 @@ class Assembly:
             check_append(base, entries, fresh=self.fresh)
         else:
             check_changes(base, change.kind, entries)
-        indexes = next_indexes(base, change.kind, change.indexes, entries, self._replaced_partitions(change))
+        indexes = next_indexes(base, change.indexes, entries, self._replaced_partitions(change))
         entries = self.numbering.number(entries, change.flushes, base, replaces=self.overwrite is not None)
         options = self.context.options
         merge = ManifestMerge(

@@ -17,7 +17,6 @@ from paimon_core.errors import CommitConflict, UnsupportedFeature
 from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.metadata.index_manifest import IndexEntry, IndexFile
 from paimon_core.metadata.manifest import FileKind, ManifestEntry
-from paimon_core.metadata.snapshot import CommitKind
 
 _READ_AGAIN = "; read the table again and repeat the change"
 
@@ -41,7 +40,6 @@ def index_changes(
 
 def next_indexes(
     base: Base,
-    kind: CommitKind,
     changes: Sequence[IndexChange],
     entries: Sequence[ManifestEntry],
     replaced: Matches | None,
@@ -61,8 +59,6 @@ def next_indexes(
             _raise_conflict(base, f"index file {change.entry.file.file_name} is no longer in the table")
     added = {e.file.file_name for e in entries if e.kind is FileKind.ADD}
     removed = {e.file.file_name for e in entries if e.kind is FileKind.DELETE} - added
-    if kind is not CommitKind.COMPACT and not changes:
-        left = {k: e for k, e in left.items() if not e.file.vectors or not removed.issuperset(_data_files(e))}
     new = [change.entry for change in changes if change.kind is FileKind.ADD]
     for entry in new:
         if left.setdefault(_identity(entry), entry) is not entry:

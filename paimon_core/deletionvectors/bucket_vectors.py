@@ -7,12 +7,16 @@ index files that have a vector of a changed file are replaced, with their other 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
 
 from paimon_core.deletionvectors.bitmap import Positions
 from paimon_core.deletionvectors.index_file import read_vector, write_vectors
+from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.index_manifest import IndexEntry, IndexFile
+from paimon_core.metadata.latest_snapshot import read_latest
 from paimon_core.metadata.live_vectors import Vectors
+from paimon_core.metadata.snapshot import Snapshot
 
 Indexes = tuple[IndexFile, ...]
 
@@ -48,6 +52,25 @@ def replace_vectors(
         if vector.data_file not in replaced
     }
     return write_vectors(context, {**vectors, **changed}, single=bucketed), touched
+
+
+def dropping_vectors(context: TableContext, messages: Iterable[CommitMessage]) -> list[CommitMessage]:
+    """Return messages that delete files, with the latest index files replaced so that they have no vectors of these.
+
+    Raises CorruptTable.
+    """
+
+    def indexes(snapshot: Snapshot | None) -> list[IndexEntry]:
+        return context.manifests.read_indexes(None if snapshot is None else snapshot.index_manifest)
+
+    there = read_latest(context.snapshots, indexes)
+    out = []
+    for message in messages:
+        gone = {f.file_name for f in message.deleted_files}
+        files = index_files_of(there, message.partition, message.bucket)
+        added, replaced = replace_vectors(context, files, {}, gone)
+        out.append(replace(message, new_indexes=added, deleted_indexes=replaced))
+    return out
 
 
 def _data_files(file: IndexFile) -> list[str]:

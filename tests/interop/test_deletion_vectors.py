@@ -105,8 +105,6 @@ def test_a_table_with_a_primary_key_that_java_wrote(oracle, warehouse, engine):
     filtered = table.scan(columns=["v"], where=col("k") > 50).to_arrow()["v"].to_pylist()
     assert sorted(filtered) == sorted(v for _, _, v in oracle.dump(warehouse, "db.t", filter=[["k", ">", 50]]))
     assert scan.count() == scan.to_arrow().num_rows
-    with pytest.raises(paimon.UnsupportedFeature, match=r"deletion-vectors\.enabled=true with a primary key"):
-        table.write(rows(1))
 
     # Level 0 is hidden until it is compacted, unless it is merged on read.
     level_0 = {"op": "write", "table": "db.t", "rows": [["+I", 1, "hidden"]], "options": {"write-only": "true"}}
@@ -119,3 +117,43 @@ def test_a_table_with_a_primary_key_that_java_wrote(oracle, warehouse, engine):
     oracle.run(warehouse, [{"op": "alter", "table": "db.t", "changes": [change]}])
     merged = dict(zip(*catalog.table("db.t").scan().to_arrow().to_pydict().values(), strict=True))
     assert merged == dict(zip(*scan.to_arrow().to_pydict().values(), strict=True)) | {1: "hidden"}
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"merge-engine": "deduplicate", "changelog-producer": "lookup"},
+        {"merge-engine": "deduplicate", "sequence.field": "n", "deletion-vectors.bitmap64": "true"},
+        {"merge-engine": "partial-update"},
+        {"merge-engine": "aggregation", "fields.n.aggregate-function": "sum"},
+    ],
+    ids=["deduplicate", "sequence", "partial-update", "aggregation"],
+)
+def test_commits_of_both_sides_in_a_table_with_a_primary_key(oracle, warehouse, options):
+    schema = pa.schema([("k", pa.int32()), ("n", pa.int32()), ("v", pa.string())])
+    options = options | {"bucket": "2", "deletion-vectors.enabled": "true", "num-levels": "4"}
+    table = catalog_in(warehouse).create_table("db.t", schema, primary_key=["k"], options=options)
+    with_vectors = 0
+    for n in range(5):
+        keys = list(range(n, 200, n + 2))
+        table.write(pa.table({"k": keys, "n": [10 * n] * len(keys), "v": [f"ours {n}"] * len(keys)}, schema=schema))
+        with_vectors += bool(table.latest_snapshot().index_manifest)
+        agree(oracle, warehouse, table, table.scan().to_arrow())
+        java = [["+I", k, 10 * n + 5, f"java {n}"] for k in range(3 * n, 200, 2 * n + 1)]
+        if options["merge-engine"] == "deduplicate":
+            java.append(["-D", 4 * n, 10 * n + 5, None])
+        oracle.run(warehouse, [{"op": "write", "table": "db.t", "rows": java}])
+        table = table.refresh()
+        with_vectors += bool(table.latest_snapshot().index_manifest)
+        agree(oracle, warehouse, table, table.scan().to_arrow())
+    assert with_vectors
+    assert not table.maintenance.check(deep=True).findings
+    before = table.scan().to_arrow()
+    oracle.run(warehouse, [{"op": "compact", "table": "db.t"}])
+    table = table.refresh()
+    agree(oracle, warehouse, table, before)
+    table.write(pa.table({"k": [1, 2], "n": [99, 99], "v": ["last"] * 2}, schema=schema))
+    before = table.scan().to_arrow()
+    assert table.compact(full=True).index_manifest is None
+    agree(oracle, warehouse, table, before)
+    assert not table.maintenance.check(deep=True).findings

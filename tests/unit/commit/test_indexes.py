@@ -7,6 +7,7 @@ import pytest
 
 from paimon_core.commit.committer import commit
 from paimon_core.commit.overwrite import Overwrite
+from paimon_core.deletionvectors.bucket_vectors import dropping_vectors
 from paimon_core.deletionvectors.index_file import write_vectors
 from paimon_core.errors import CommitConflict, UnsupportedFeature
 from paimon_core.metadata.commit_message import CommitMessage, deletions
@@ -58,7 +59,9 @@ def test_a_replaced_partition_and_a_deleted_one_lose_their_vectors():
     entries = [ManifestEntry(FileKind.ADD, partition("a"), 0, -1, f) for f in files]
     with pytest.raises(CommitConflict, match=f"rows of file {files[1].file_name} were deleted"):
         commit(deletions(entries[1:]), context=context, user="u")
-    commit(deletions(entries), context=context, user="u")
+    for entry in entries:
+        commit(dropping_vectors(context, deletions([entry])), context=context, user="u")
+        assert {v.data_file for f in held(context) for v in f.vectors} == {files[1].file_name} - {entry.file.file_name}
     assert context.snapshots.latest().index_manifest is None
 
 

@@ -135,22 +135,40 @@ def test_compaction_rewrites_files_of_which_much_is_deleted(warehouse):
     assert table.latest_snapshot().total_record_count == 7
 
 
-def test_rows_with_a_primary_key_are_updated_by_key(warehouse):
-    table = make(warehouse, keyed=True, bucket="1")
+@pytest.mark.parametrize(
+    "options", [{}, VECTORS, VECTORS | {"write-only": "false"}], ids=["merged", "hidden", "vectors"]
+)
+def test_rows_with_a_primary_key_are_updated_by_key(warehouse, options):
+    table = make(warehouse, keyed=True, **{"bucket": "1"} | options)
     table.write(rows(1, 2, 3))
     table.update(col("k") > 1, {"v": lambda old: [f"new{k}" for k in old["k"].to_pylist()]})
-    assert content(table) == {("a", 1): "x1", ("a", 2): "new2", ("a", 3): "new3"}
+    table.delete(col("v") == "new3")
+    table.compact(full=True)
+    assert content(table) == {("a", 1): "x1", ("a", 2): "new2"}
     with pytest.raises(paimon.InvalidRequest, match="'k' is part of the primary key"):
         table.update(col("k") > 1, {"k": 5})
 
 
-def test_a_new_table_with_a_primary_key_cannot_have_vectors(warehouse):
-    with pytest.raises(paimon.InvalidRequest, match=r"deletion-vectors\.enabled"):
-        make(warehouse, keyed=True, bucket="1", **VECTORS)
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"merge-engine": "first-row"},
+        {"changelog-producer": "full-compaction"},
+        {"record-level.expire-time": "1 d", "record-level.time-field": "k"},
+    ],
+    ids=list,
+)
+def test_options_that_exclude_vectors_are_refused_with_a_primary_key(warehouse, options):
+    with pytest.raises(paimon.InvalidRequest, match=r"cannot be used with deletion-vectors\.enabled"):
+        make(warehouse, keyed=True, bucket="1", **VECTORS, **options)
+
+
+def test_vectors_are_not_switched_on_in_a_table_with_a_primary_key_and_rows(warehouse):
     table = make(warehouse, keyed=True, bucket="1")
     table.write(rows(1))
+    table = table.alter("SET ('deletion-vectors.modifiable' = 'true')")
     with pytest.raises(paimon.InvalidRequest, match=r"deletion-vectors\.enabled"):
-        table.alter("SET ('deletion-vectors.modifiable' = 'true')").alter("SET ('deletion-vectors.enabled' = 'true')")
+        table.alter("SET ('deletion-vectors.enabled' = 'true')")
 
 
 @pytest.mark.parametrize(
