@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from paimon_core.deletionvectors.index_file import read_vector
+from paimon_core.errors import PaimonError
 from paimon_core.fsck.check_context import CheckRun
 from paimon_core.fsck.finding_collector import Location
 from paimon_core.fsck.live_files import LiveFiles
@@ -56,8 +57,11 @@ def _check_vectors(
             problem = f"has {live[name].row_count} rows, {count} of them deleted"
         elif run.deep and readable and (entry.file.file_name, vector.offset) not in run.vectors:
             run.vectors.add((entry.file.file_name, vector.offset))
-            with run.collector.guarding("I16", location):
+            try:
                 read_vector(run.context, entry.file.file_name, vector, live[name].row_count)
+            except PaimonError as error:
+                run.broken.add(name)
+                problem = f"cannot be read with it: {error}"
         seen[name] = entry.file.file_name
         if problem is not None:
             run.collector.find("I16", location, f"{location.holder}: deletion vector for {name}: the file {problem}")
