@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from paimon_core.datafile.evolution import Source, match_columns
+from paimon_core.datafile.file_format import FileInput
 from paimon_core.datafile.formats import open_file
 from paimon_core.errors import CorruptTable, PaimonError, StorageError
 from paimon_core.metadata.data_file import DataFile
@@ -61,9 +63,7 @@ def read_batches(
         if groups is None and filters is not None and all(_is_as_stored(c, held.schema) for c in columns):
             groups = held.matching(filters)
         schema = pa.schema([f.arrow for f in read_fields])
-        group_rows = held.group_rows() if groups is not None and wanted else None
-        if deleted is not None and groups is not None and group_rows is not None:
-            deleted = _positions_in(deleted, groups, group_rows)
+        rows_of_file = _RowsOfFile.of(held, groups if wanted else None, deleted, position)
         decoded = 0
         for rows, arrays in held.batches(
             wanted,
@@ -72,17 +72,10 @@ def read_batches(
             use_threads=use_threads,
             verify_checksums=verify_checksums,
         ):
-            live = None if deleted is None else _live(deleted, decoded, rows)
             decoded += rows
             converted = [_column(c, arrays, rows, path, encoded) for c in columns]
             batch = pa.RecordBatch.from_arrays(converted, schema=_with_types(schema, converted) if encoded else schema)
-            if position is not None:
-                numbers = np.arange(decoded - rows, decoded)
-                if groups is not None and group_rows is not None:
-                    numbers = _positions_of(numbers, groups, group_rows)
-                batch = batch.append_column(position, pa.array(numbers))
-            if live is not None:
-                batch = batch.filter(live)
+            batch = rows_of_file.select(batch, decoded - rows)
             if filters is not None:
                 batch = _filtered(batch, filters)
             if len(batch):
@@ -125,38 +118,58 @@ def _with_types(schema: pa.Schema, arrays: Sequence[pa.Array]) -> pa.Schema:
 
 # -- deleted rows ------------------------------------------------------------------------------------------------------
 
-
-def _live(deleted: npt.NDArray[np.int64], start: int, rows: int) -> pa.Array | None:
-    """Return which of the rows from position ``start`` on are not deleted; None: all of them."""
-    first, last = np.searchsorted(deleted, [start, start + rows])
-    if first == last:
-        return None
-    live = np.ones(rows, dtype=bool)
-    live[deleted[first:last] - start] = False
-    return pa.array(live)
+_Positions = npt.NDArray[np.int64]
 
 
-def _positions_in(
-    deleted: npt.NDArray[np.int64], groups: Sequence[int], group_rows: Sequence[int]
-) -> npt.NDArray[np.int64]:
-    """Return the positions of the deleted rows in the rows of some row groups, read one after the other."""
-    starts = np.concatenate([[0], np.cumsum(group_rows)])
-    before, parts = 0, [np.zeros(0, np.int64)]
-    for group in groups:
-        first, last = np.searchsorted(deleted, starts[group : group + 2])
-        parts.append(deleted[first:last] - starts[group] + before)
-        before += group_rows[group]
-    return np.concatenate(parts)
+@dataclass(frozen=True, slots=True)
+class _RowsOfFile:
+    """The rows that a read leaves out, numbered as they are read, and the column for the position of each row."""
 
+    deleted: _Positions | None
+    position: str | None
+    groups: Sequence[int] | None
+    """The row groups that are read; None: the whole file, so that the rows are numbered by position."""
+    group_rows: Sequence[int] = ()
 
-def _positions_of(
-    numbers: npt.NDArray[np.int64], groups: Sequence[int], group_rows: Sequence[int]
-) -> npt.NDArray[np.int64]:
-    """Return the positions in the file of rows that are numbered as they are read, group by group."""
-    starts = np.concatenate([[0], np.cumsum(group_rows)])[list(groups)]
-    before = np.concatenate([[0], np.cumsum([group_rows[group] for group in groups])])[:-1]
-    group = np.searchsorted(before, numbers, side="right") - 1
-    return np.asarray(numbers - before[group] + starts[group])
+    @staticmethod
+    def of(
+        file: FileInput, groups: Sequence[int] | None, deleted: _Positions | None, position: str | None
+    ) -> _RowsOfFile:
+        """Return the rows of a read of some row groups; ``deleted`` are positions in the file."""
+        group_rows = file.group_rows() if groups is not None and (deleted is not None or position) else None
+        if groups is None or group_rows is None:
+            return _RowsOfFile(deleted, position, None)
+        if deleted is not None:
+            starts = np.concatenate([[0], np.cumsum(group_rows)])
+            before, parts = 0, [np.zeros(0, np.int64)]
+            for group in groups:
+                first, last = np.searchsorted(deleted, starts[group : group + 2])
+                parts.append(deleted[first:last] - starts[group] + before)
+                before += group_rows[group]
+            deleted = np.concatenate(parts)
+        return _RowsOfFile(deleted, position, groups, group_rows)
+
+    def select(self, batch: pa.RecordBatch, start: int) -> pa.RecordBatch:
+        """Return the rows of a batch, of which the first has the number ``start``, that are not deleted."""
+        rows = len(batch)
+        if self.position is not None:
+            batch = batch.append_column(self.position, pa.array(self._positions(np.arange(start, start + rows))))
+        if self.deleted is None:
+            return batch
+        first, last = np.searchsorted(self.deleted, [start, start + rows])
+        if first == last:
+            return batch
+        live = np.ones(rows, dtype=bool)
+        live[self.deleted[first:last] - start] = False
+        return batch.filter(pa.array(live))
+
+    def _positions(self, numbers: _Positions) -> _Positions:
+        if self.groups is None:
+            return numbers
+        starts = np.concatenate([[0], np.cumsum(self.group_rows)])[list(self.groups)]
+        before = np.concatenate([[0], np.cumsum([self.group_rows[group] for group in self.groups])])[:-1]
+        group = np.searchsorted(before, numbers, side="right") - 1
+        return np.asarray(numbers - before[group] + starts[group])
 
 
 # -- filters -----------------------------------------------------------------------------------------------------------
