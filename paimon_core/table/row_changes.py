@@ -1,8 +1,8 @@
-"""Row changes: the commit messages that delete or update the rows of an append table that match a predicate.
+"""Row changes: the commit messages that delete or update the rows that match a predicate.
 
-With option ``deletion-vectors.enabled``, the rows are marked in deletion vectors; otherwise the files that contain such
-rows are rewritten without them. Files without such rows are kept. Memory: one batch of rows per processor, the
-positions of the matching rows of a bucket, and for an update the buffer of the writer.
+In an append table with option ``deletion-vectors.enabled``, the rows are marked in deletion vectors; otherwise the files
+that contain such rows are rewritten without them. Files without such rows are kept. Memory: one batch of rows per
+processor, the positions of the matching rows of a bucket, and for an update the buffer of the writer.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from paimon_core.metadata.data_file import DataFile, FileSource
 from paimon_core.parallel_work import run_parallel
 from paimon_core.predicate import Predicate
 from paimon_core.read.bucket_reader import BucketReader
+from paimon_core.read.split_reader import read_split
 from paimon_core.scan.plan import ScanPlan
 from paimon_core.write.table_writer import TableWriter
 
@@ -131,6 +132,26 @@ def _without(context: TableContext, bucket: _Bucket, found: Mapping[str, Positio
     except BaseException:
         abort([message], context)
         raise
+
+
+def deleted_by_key(context: TableContext, plan: ScanPlan, where: Predicate) -> list[CommitMessage]:
+    """Return messages with a -D row for each row of the plan of a primary-key table that matches."""
+    with TableWriter(context) as writer:
+        for split in plan.splits:
+            for rows in read_split(context, split, context.schema.names, where):
+                writer.delete(rows)
+        return writer.flush()
+
+
+def updated_by_key(
+    context: TableContext, plan: ScanPlan, where: Predicate, assignments: Assignments
+) -> list[CommitMessage]:
+    """Return messages with the new row of each row of the plan of a primary-key table that matches."""
+    with TableWriter(context) as writer:
+        for split in plan.splits:
+            for rows in read_split(context, split, context.schema.names, where):
+                writer.write(assigned(rows, assignments))
+        return writer.flush()
 
 
 # -- updates -----------------------------------------------------------------------------------------------------------
