@@ -1,8 +1,8 @@
 """Row changes: the commit messages that delete or update the rows that match a predicate.
 
-In an append table with option ``deletion-vectors.enabled``, the rows are marked in deletion vectors; otherwise the files
-that contain such rows are rewritten without them. Files without such rows are kept. Memory: one batch of rows per
-processor, the positions of the matching rows of a bucket, and for an update the buffer of the writer.
+In an append table with ``deletion-vectors.enabled``, the rows are marked in deletion vectors; otherwise the files that
+contain such rows are rewritten without them. Files without such rows are kept. Memory: one batch of rows per processor,
+the positions of the matching rows of a bucket, and for an update the buffer of the writer.
 """
 
 from __future__ import annotations
