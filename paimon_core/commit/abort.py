@@ -11,7 +11,7 @@ from paimon_core.metadata.data_file import DataFile
 
 
 def abort(messages: Sequence[CommitMessage], context: TableContext) -> None:
-    """Delete the new files of ``messages``, including changelog files.
+    """Delete the new files of ``messages``, including changelog files and index files.
 
     Files that a compaction did not rewrite are kept, but not the extra files that the messages add to them. Must not
     be called when the outcome of a commit is unknown. Storage errors are suppressed: a file that cannot be deleted
@@ -22,6 +22,7 @@ def abort(messages: Sequence[CommitMessage], context: TableContext) -> None:
         kept = {name for f in message.compact_before for name in (f.file_name, *f.extra_files)}
         paths += _paths(message.new_files, message, context)
         paths += _paths(message.compact_after, message, context, kept)
+        paths += [context.paths.index(f.file_name) for f in (*message.new_indexes, *message.compact_new_indexes)]
     _delete(paths, context)
     abort_changelog(messages, context)
 

@@ -43,7 +43,7 @@ def read_split(
     if where is not None:
         keep = RowFilter(where.bind(context.schema.fields).to_arrow(), tuple(sorted(where.columns)))
     try:
-        reader = BucketReader(context, split.partition, split.bucket, threads)
+        reader = BucketReader(context, split.partition, split.bucket, threads, vectors=split.vectors)
         index = IndexFilter.of(where, context.schema, context.options, context.schemas.read) if split.raw else None
         for table in _rows(reader, split, context.schema.select(needed), keep, index):
             if len(table):

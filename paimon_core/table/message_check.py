@@ -14,6 +14,7 @@ from paimon_core.errors import CommitConflict, CorruptTable, InvalidRequest
 from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.data_file import DataFile
+from paimon_core.metadata.index_manifest import DELETION_VECTORS
 from paimon_core.storage.paths import stem_of
 
 _COMMITTED_BEFORE = (
@@ -39,6 +40,7 @@ def check_messages(messages: Sequence[Any], context: TableContext) -> None:
         wanted: dict[str, int | None] = {f.file_name: f.file_size for f in added if f.file_name not in kept}
         wanted |= dict.fromkeys(name for f in added for name in f.extra_files if name not in kept)
         found = {i.name: i.size for i in context.storage.list(directory)} if wanted else {}
+        _check_indexes(message, context)
         for name, size in wanted.items():
             if name not in found or size not in (None, found[name]):
                 renumbered = any(other.startswith(f"{stem_of(name)}-") for other in found)
@@ -50,6 +52,28 @@ def check_messages(messages: Sequence[Any], context: TableContext) -> None:
                     table=context.name,
                     file=name,
                 )
+
+
+def _check_indexes(message: CommitMessage, context: TableContext) -> None:
+    """Raise InvalidRequest for index files that the table cannot have, CommitConflict for missing ones."""
+    indexes = (*message.new_indexes, *message.compact_new_indexes)
+    if not indexes:
+        return
+    found = {i.name: i.size for i in context.storage.list(context.paths.index_directory)}
+    for file in indexes:
+        if file.index_type != DELETION_VECTORS or not context.options["deletion-vectors.enabled"]:
+            raise InvalidRequest(
+                f"a commit message has an index file of type {file.index_type!r:.40}, which table {context.name} "
+                "does not have",
+                file=file.file_name,
+            )
+        if found.get(file.file_name) != file.file_size:
+            raise CommitConflict(
+                f"table {context.name}: index file {file.file_name} of the commit is not in "
+                f"{context.paths.index_directory} with its {file.file_size} bytes",
+                table=context.name,
+                file=file.file_name,
+            )
 
 
 def _bucket_directory(message: CommitMessage, context: TableContext) -> str:

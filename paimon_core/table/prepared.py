@@ -331,6 +331,7 @@ def _new_files(messages: Sequence[CommitMessage]) -> Iterator[str]:
         yield from (n for f in message.compact_after for n in (f.file_name, *f.extra_files) if n not in kept)
         for file in (*message.new_files, *message.changelog_files, *message.compact_changelog):
             yield from (file.file_name, *file.extra_files)
+        yield from (f.file_name for f in (*message.new_indexes, *message.compact_new_indexes))
 
 
 def check_not_committed(request: CommitRequest) -> None:

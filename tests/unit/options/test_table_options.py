@@ -58,7 +58,7 @@ def test_defaults_and_values():
         ("fields.a.aggregate-function", "count"),
         ("fields.a.distinct", "often"),
         ("fields.a.sequence-group", "b,,c"),
-        ("deletion-vectors.enabled", "true"),
+        ("row-tracking.enabled", "true"),
         ("snapshot.no-such-option", "1"),
         ("sort-engine", "bubble"),
         ("scan.mode", "incremental"),
@@ -85,7 +85,7 @@ def test_the_postpone_bucket_is_refused_by_name():
     [
         ("merge-engine", "last-row"),
         ("fields.a.aggregate-function", "count"),
-        ("deletion-vectors.enabled", "true"),
+        ("row-tracking.enabled", "true"),
         ("file.format", "lance"),
         ("scan.bucket", "1"),
         ("read.changelog", "true"),
@@ -171,7 +171,7 @@ def test_an_unsupported_choice_of_the_snapshot_stops_reads_only(key, value):
 @pytest.mark.parametrize(
     ("key", "value"),
     [
-        ("deletion-vectors.enabled", "FALSE"),
+        ("row-tracking.enabled", "FALSE"),
         ("incremental-between", ""),
         ("manifest.format", "avro"),
         ("data-file.prefix", "data-"),

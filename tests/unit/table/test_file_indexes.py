@@ -211,3 +211,16 @@ def test_the_values_of_a_map_key_are_indexed(catalog):
     table.write(pa.table([[1, 2], [[("x", 5)], None]], schema=schema))
     (entry,) = entries_of(table)
     assert set(FileIndex.of_bytes(entry.file.embedded_index, "m").places) == {"m[x]", "m[y]"}
+
+
+@pytest.mark.parametrize("kind", ["bitmap", "bsi", "range-bitmap"])
+def test_rows_that_an_index_selects_are_without_deleted_ones(catalog, kind):
+    table = create(catalog, {f"file-index.{kind}.columns": "b", "deletion-vectors.enabled": "true"})
+    table.write(rows(*range(70)))
+    table.delete(col("k") < 30)
+    assert len(entries_of(table)) == 1
+    expected = [k for k in range(30, 70) if k % 7 == 3]
+    assert table.scan(where=col("b") == 3).to_arrow()["k"].to_pylist() == expected
+    table.update(col("b") == 3, {"b": 8})
+    assert sorted(table.scan(where=col("b") == 8).to_arrow()["k"].to_pylist()) == expected
+    assert table.scan(where=col("b") == 3).count() == 0
