@@ -13,12 +13,13 @@ from paimon_core.commit.changes import Change
 from paimon_core.commit.conflicts import check_append, check_changes
 from paimon_core.commit.draft import Draft
 from paimon_core.commit.duplicates import among
+from paimon_core.commit.indexes import next_indexes
 from paimon_core.commit.manifest_merge import ManifestMerge
 from paimon_core.commit.numbering import Numbering
-from paimon_core.commit.overwrite import Overwrite
+from paimon_core.commit.overwrite import Matches, Overwrite
 from paimon_core.commit.read_set import Reads
 from paimon_core.commit.strict_mode import check_strict
-from paimon_core.errors import CommitConflict, TableNotFound, UnsupportedFeature
+from paimon_core.errors import CommitConflict, TableNotFound
 from paimon_core.metadata import clock
 from paimon_core.metadata.column_stats import EMPTY_STATS
 from paimon_core.metadata.context import TableContext
@@ -52,16 +53,17 @@ class Assembly:
         CorruptTable (also when the base expires during the call).
         """
         entries, changelog = self._complete(change, base)
-        if not (entries or changelog or change.records_nothing or self.author.counts):
+        if not (entries or changelog or change.indexes or change.records_nothing or self.author.counts):
             return None
-        _refuse_stale_index(self.context, base.snapshot, entries)
         if self.reads is not None:
             self.reads.check(base)
-        check_strict(base, self.author.user, change.kind, {e.partition for e in entries})
+        touched = {e.partition for e in entries} | {c.entry.partition for c in change.indexes}
+        check_strict(base, self.author.user, change.kind, touched)
         if change.kind is CommitKind.APPEND and all(e.file.level == 0 for e in entries):
             check_append(base, entries, fresh=self.fresh)
         else:
             check_changes(base, change.kind, entries)
+        indexes = next_indexes(base, change.indexes, entries, self._replaced_partitions(change))
         entries = self.numbering.number(entries, change.flushes, base, replaces=self.overwrite is not None)
         options = self.context.options
         if options["manifest.delete-file-drop-stats"]:
@@ -78,7 +80,11 @@ class Assembly:
         delta_list = draft.manifest_list(draft.manifests(entries) if entries else [])
         # Readers treat the presence of this list as a sign of changes, so it is written only when there are some.
         changelog_list = draft.manifest_list(draft.manifests(changelog)) if changelog else (None, None)
-        return self._snapshot(change, base.snapshot, entries, changelog, (*base_list, *delta_list, *changelog_list))
+        index_manifest = base.snapshot.index_manifest if base.snapshot else None
+        if indexes is not None:
+            index_manifest = draft.index_manifest(indexes) if indexes else None
+        lists = (*base_list, *delta_list, *changelog_list)
+        return self._snapshot(change, base.snapshot, entries, changelog, lists, index_manifest)
 
     def _complete(self, change: Change, base: Base) -> tuple[Sequence[ManifestEntry], Sequence[ManifestEntry]]:
         """Return the entries and the changelog entries of the change on this base.
@@ -98,9 +104,17 @@ class Assembly:
         places = {(e.partition, e.bucket) for e in new}
         return new, [e for e in change.changelog if (e.partition, e.bucket) in places]
 
-    def _replaced(self, overwrite: Overwrite, change: Change, base: Base) -> list[ManifestEntry]:
+    def _replaced_partitions(self, change: Change) -> Matches | None:
+        """Return whether the change replaces a partition; None for a change that replaces none."""
+        if self.overwrite is None or change.kind is CommitKind.COMPACT:
+            return None
         added = {e.partition for e in change.entries}
-        matches = cache(overwrite.target(added, self.context.partition_path))
+        return cache(self.overwrite.target(added, self.context.partition_path))
+
+    def _replaced(self, overwrite: Overwrite, change: Change, base: Base) -> list[ManifestEntry]:
+        matches = self._replaced_partitions(change)
+        assert matches is not None
+        added = {e.partition for e in change.entries}
         return [
             ManifestEntry(FileKind.DELETE, e.partition, e.bucket, e.total_buckets, e.file)
             for e in base.live(matches, added if overwrite.matches is None else None)
@@ -114,6 +128,7 @@ class Assembly:
         entries: Sequence[ManifestEntry],
         changelog: Sequence[ManifestEntry],
         lists: tuple[str, int, str, int, str | None, int | None],
+        index_manifest: str | None,
     ) -> Snapshot:
         """Return the snapshot to publish (format 3.1); its time and watermark are never below those of ``previous``."""
         author = self.author
@@ -138,7 +153,7 @@ class Assembly:
             total_record_count=(0 if previous is None else previous.total_record_count) + delta,
             delta_record_count=delta,
             changelog_record_count=sum(e.file.row_count for e in changelog) if changelog else None,
-            index_manifest=previous.index_manifest if previous else None,
+            index_manifest=index_manifest,
             watermark=max(watermarks, default=None),
             statistics=_statistics(self.context.name, change, previous, schema.id),
             properties=author.properties,
@@ -171,21 +186,6 @@ def _statistics(table: str, change: Change, previous: Snapshot | None, schema_id
             )
         return change.statistics
     return previous.statistics if previous is not None and previous.schema_id == schema_id else None
-
-
-def _refuse_stale_index(context: TableContext, base: Snapshot | None, entries: Sequence[ManifestEntry]) -> None:
-    """Raise UnsupportedFeature when the change would make the table indexes of ``base`` stale.
-
-    The next snapshot references the same index manifest, which is correct only when no existing row moves.
-    """
-    if base is None or base.index_manifest is None or not entries:
-        return
-    if context.is_keyed or any(e.kind is FileKind.DELETE for e in entries):
-        raise UnsupportedFeature(
-            f"table {context.name} has table indexes (index manifest {base.index_manifest}), which a change of its "
-            "files would make stale; only appends to tables without a primary key are supported",
-            table=context.name,
-        )
 
 
 def writer_version() -> str:

@@ -8,6 +8,7 @@ from functools import cached_property
 
 from paimon_core.commit.snapshot_chain import chain_break
 from paimon_core.metadata.context import TableContext
+from paimon_core.metadata.index_manifest import IndexEntry
 from paimon_core.metadata.latest_snapshot import SNAPSHOT_TRIES
 from paimon_core.metadata.manifest import FileKind, ManifestEntry, ManifestFile
 from paimon_core.metadata.manifest_file import merge_entries
@@ -30,6 +31,11 @@ class Base:
     def manifests(self) -> list[ManifestFile]:
         """All manifests of the snapshot, in the order in which they apply."""
         return [] if self.snapshot is None else self.context.manifests.manifests_of(self.snapshot)
+
+    @cached_property
+    def indexes(self) -> list[IndexEntry]:
+        """All table index files of the snapshot (format 4.4)."""
+        return [] if self.snapshot is None else self.context.manifests.read_indexes(self.snapshot.index_manifest)
 
     def read(self, manifest: ManifestFile) -> list[ManifestEntry]:
         """Return the entries of a manifest."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from paimon_core.commit.indexes import IndexChange, index_changes
 from paimon_core.commit.numbering import Flush
 from paimon_core.commit.overwrite import Overwrite
 from paimon_core.errors import InvalidRequest
@@ -27,6 +28,8 @@ class Change:
     """The id of the schema for which the statistics were computed."""
     may_be_empty: bool = False
     """Whether to create the snapshot even when it changes nothing."""
+    indexes: Sequence[IndexChange] = ()
+    """The index files that are added and deleted."""
     flushes: Sequence[Flush] = ()
     """The new files grouped by writer and bucket, in the order in which their rows apply."""
 
@@ -48,6 +51,8 @@ def changes_of(
     compacted: list[ManifestEntry] = []
     changelog: list[ManifestEntry] = []
     compact_changelog: list[ManifestEntry] = []
+    indexed: list[IndexChange] = []
+    compact_indexed: list[IndexChange] = []
     flushes: list[Flush] = []
     deletes = False
     for message in messages:
@@ -58,18 +63,22 @@ def changes_of(
         compacted += [ManifestEntry(FileKind.ADD, *place, f) for f in message.compact_after]
         if message.new_files:
             flushes.append(Flush(*place, tuple(f.file_name for f in message.new_files), message.numbered_after))
-        deletes = deletes or bool(message.deleted_files)
+        indexed += index_changes(message, message.deleted_indexes, message.new_indexes)
+        compact_indexed += index_changes(message, message.compact_deleted_indexes, message.compact_new_indexes)
+        deletes = deletes or bool(message.deleted_files or message.deleted_indexes or message.new_indexes)
         if overwrite is None:
             changelog += [ManifestEntry(FileKind.ADD, *place, f) for f in message.changelog_files]
             compact_changelog += [ManifestEntry(FileKind.ADD, *place, f) for f in message.compact_changelog]
     if overwrite is not None and deletes:
-        raise InvalidRequest("an overwrite determines the files that it replaces: its messages must not delete files")
+        raise InvalidRequest(
+            "an overwrite determines the files that it replaces: its messages must not delete files or change indexes"
+        )
     out: list[Change] = []
-    if appended or changelog or (overwrite is not None and overwrite.matches is not None):
+    if appended or changelog or indexed or (overwrite is not None and overwrite.matches is not None):
         kind = CommitKind.OVERWRITE if deletes or overwrite is not None else CommitKind.APPEND
-        out.append(Change(kind, appended, changelog, flushes=flushes))
-    if compacted or compact_changelog:
-        out.append(Change(CommitKind.COMPACT, compacted, compact_changelog))
+        out.append(Change(kind, appended, changelog, indexes=indexed, flushes=flushes))
+    if compacted or compact_changelog or compact_indexed:
+        out.append(Change(CommitKind.COMPACT, compacted, compact_changelog, indexes=compact_indexed))
     if not out and keep_empty and overwrite is None:
         out.append(Change(CommitKind.APPEND, (), may_be_empty=True))
     return out

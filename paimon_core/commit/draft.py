@@ -1,4 +1,4 @@
-"""Draft: the manifests and manifest lists that one attempt of a commit writes, and their deletion when it fails."""
+"""Draft: the manifests, lists and index manifest that an attempt of a commit writes; deleted when it fails."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from paimon_core.metadata.context import TableContext
+from paimon_core.metadata.index_manifest import IndexEntry
 from paimon_core.metadata.manifest import ManifestEntry, ManifestFile
 
 
@@ -28,6 +29,12 @@ class Draft:
         name, size = self.context.manifests.write_list(manifests)
         self.names.append(name)
         return name, size
+
+    def index_manifest(self, entries: Sequence[IndexEntry]) -> str:
+        """Write an index manifest and return its name."""
+        name = self.context.manifests.write_indexes(entries)
+        self.names.append(name)
+        return name
 
     def discard(self) -> None:
         """Delete the written files; storage errors are suppressed, files that cannot be deleted stay.

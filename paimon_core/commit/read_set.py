@@ -6,7 +6,7 @@ changed or added in between. So the commit raises ReadOutdated, and the caller r
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from paimon_core.commit.base import Base
@@ -31,9 +31,7 @@ class Reads:
             return
         try:
             for snapshot in snapshots_since(base, position_of(self.snapshot)):
-                if self._is_change(base, snapshot) and any(
-                    self.may_hold(e.partition) for e in delta_of(base, snapshot)
-                ):
+                if self._is_change(base, snapshot) and any(map(self.may_hold, _changed_partitions(base, snapshot))):
                     raise self._outdated(base, f"{describe(snapshot)} changed rows of the same partitions", snapshot)
         except (SnapshotNotFound, CorruptTable) as error:
             raise self._outdated(base, f"a later snapshot has expired or was rolled back: {error}") from error
@@ -54,3 +52,14 @@ class Reads:
             snapshot=start,
             **facts,
         )
+
+
+def _changed_partitions(base: Base, snapshot: Snapshot) -> Iterator[bytes]:
+    """Yield the partitions of the files and of the index files that the snapshot adds and deletes."""
+    for entry in delta_of(base, snapshot):
+        yield entry.partition
+    before = base.context.snapshots.read(snapshot.id - 1).index_manifest if snapshot.id > 1 else None
+    if before != snapshot.index_manifest:
+        read = base.context.manifests.read_indexes
+        for index in set(read(before)) ^ set(read(snapshot.index_manifest)):
+            yield index.partition

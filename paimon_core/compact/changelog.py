@@ -8,7 +8,7 @@ two such compactions, or one and an overwrite, delete the same files, and the la
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Protocol
 
@@ -29,7 +29,7 @@ from paimon_core.lsm.sections import Section
 from paimon_core.metadata.data_file import DataFile
 from paimon_core.options import TableOptions
 from paimon_core.read.bucket_reader import BucketReader
-from paimon_core.read.lookup_reader import LookupReader
+from paimon_core.read.lookup_reader import LookupReader, Marks
 from paimon_core.schema import TableSchema
 
 
@@ -54,6 +54,10 @@ class ChangelogProducer(Protocol):
     def move(self, file: DataFile) -> Move:
         """Return how to upgrade this file; every answer but PLAIN uses ``merged``."""
 
+    @property
+    def marks(self) -> Marks:
+        """The rows of higher levels that ``merged`` has replaced, to be deleted by deletion vectors."""
+
     def merged(self, section: Section, move: Move) -> Iterator[Merged]:
         """Yield the rows of a section, of any kind, window by window in key order; call it for sections in key order.
 
@@ -75,7 +79,14 @@ def changelog_producer(
         return None
     if context.options["merge-engine"] == "first-row":
         return FirstRow(reader, unit, LookupReader(reader, higher, context.schema.file_key_fields))
-    return Lookup(reader, unit, LookupReader(reader, higher, context.schema.file_fields))
+    if not context.options["deletion-vectors.enabled"]:
+        return Lookup(reader, unit, LookupReader(reader, higher, context.schema.file_fields))
+    marks: Marks = {}
+    # Where the newest row of a key always wins, only the places of older rows are needed.
+    plain = _newest_is_last(context.options) and not context.options["ignore-delete"]
+    values = context.options["changelog-producer"] == "lookup" or not plain
+    fields = context.schema.file_fields if values else context.schema.file_key_fields
+    return Lookup(reader, unit, LookupReader(reader, higher, fields, marks), marks, vectored=True, merges_found=values)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +100,11 @@ class FullCompaction:
     def writes_changelog(self) -> bool:
         """Always true."""
         return True
+
+    @property
+    def marks(self) -> Marks:
+        """Always empty: with this producer there are no deletion vectors."""
+        return {}
 
     def concerns(self, files: Sequence[DataFile]) -> bool:
         """Always true: every rewrite may change the last level."""
@@ -107,11 +123,16 @@ class FullCompaction:
 
 @dataclass(frozen=True, slots=True)
 class Lookup:
-    """Producer lookup, or only option force-lookup, which uses lookups but writes no changelog."""
+    """Producer lookup, or lookups without a changelog, for option force-lookup and for deletion vectors."""
 
     reader: BucketReader
     unit: CompactionUnit
     higher: LookupReader
+    marks: Marks = field(default_factory=dict)
+    vectored: bool = False
+    """Whether the rows found in higher levels are deleted by deletion vectors (format 12.2)."""
+    merges_found: bool = True
+    """Whether the rows found in higher levels are merged; False when only their positions matter."""
 
     @property
     def writes_changelog(self) -> bool:
@@ -125,15 +146,19 @@ class Lookup:
     def move(self, file: DataFile) -> Move:
         """Return REWRITE for a file of level 0 whose rows must be merged with the rows of higher levels.
 
-        Also when the file formats of the two levels differ.
+        Also when the file formats of the two levels differ, and with deletion vectors when the file has deletes, which
+        are dropped.
         """
         options = self.reader.context.options
         if file.level != 0:
             return Move.PLAIN
         if file_format(options, 0) != file_format(options, self.unit.output_level):
             return Move.REWRITE
-        if self.unit.is_bottom or (options["merge-engine"] == "deduplicate" and not options["sequence.field"]):
-            return Move.READ if self.writes_changelog else Move.PLAIN
+        if self.vectored and file.delete_row_count != 0:
+            return Move.REWRITE
+        if self.unit.is_bottom or _newest_is_last(options):
+            reads = self.writes_changelog or (self.vectored and not self.unit.is_bottom)
+            return Move.READ if reads else Move.PLAIN
         return Move.REWRITE
 
     def merged(self, section: Section, move: Move) -> Iterator[Merged]:
@@ -141,12 +166,16 @@ class Lookup:
 
         For rewrites, the single-record rule does not apply.
         """
-        context = self.reader.context
+        context, key = self.reader.context, _key(self.reader)
+        if move is Move.READ and not self.writes_changelog:
+            for pieces in self.reader.windows(section.runs, context.schema.file_key_fields, key):
+                self.higher.find(pa.concat_tables(pieces).select(key))
+            return
         comparison = _comparison(context.schema, context.options, merges_single_rows=move is Move.REWRITE)
         for pieces in _windows(self.reader, section):
             rows, groups = _arranged(self.reader, pieces)
             found = self.higher.find(_without_state(self.reader, rows, groups)[0])
-            if found:
+            if found and self.merges_found:
                 rows, groups = _arranged(self.reader, [*found, *pieces])
             yield comparison.by_state(rows, groups, changelog=self.writes_changelog)
 
@@ -165,6 +194,11 @@ class FirstRow(Lookup):
             for found in self.higher.find(keys):
                 known[np.flatnonzero(missing)[places(keys, found, keys.column_names)]] = True
             yield comparison.by_first(rows, groups, known, changelog=self.writes_changelog)
+
+
+def _newest_is_last(options: TableOptions) -> bool:
+    """Whether the newest row of a key comes last in a merge and is its result, unless it is a delete."""
+    return bool(options["merge-engine"] == "deduplicate" and not options["sequence.field"])
 
 
 def _comparison(schema: TableSchema, options: TableOptions, *, merges_single_rows: bool = False) -> Comparison:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+import numpy as np
 import pyarrow as pa
 
 from paimon_core.commit.abort import abort
@@ -18,6 +19,8 @@ from paimon_core.compact.record_expiry import RecordExpiry
 from paimon_core.compact.task import AppendUnit, CompactionTask
 from paimon_core.datafile.rolling_writer import RollingWriter
 from paimon_core.datafile.table_files import rolling_writer
+from paimon_core.deletionvectors.bucket_vectors import replace_vectors, vectors_in
+from paimon_core.deletionvectors.index_file import merged, read_vector
 from paimon_core.errors import CommitConflict, CorruptTable
 from paimon_core.lsm.changelog import Merged
 from paimon_core.lsm.compaction.rewrite_plan import Rewrite, Upgrade, plan_rewrite, small_file_bytes
@@ -32,6 +35,7 @@ from paimon_core.metadata.latest_snapshot import latest_entries
 from paimon_core.metadata.table_identity import refreshed
 from paimon_core.parallel_work import run_parallel
 from paimon_core.read.bucket_reader import BucketReader
+from paimon_core.read.lookup_reader import Marks
 
 
 def run_task(context: TableContext, task: CompactionTask) -> CommitMessage:
@@ -42,13 +46,15 @@ def run_task(context: TableContext, task: CompactionTask) -> CommitMessage:
     expiry has deleted them.
     """
     changelog: list[DataFile] = []
+    marks: Marks = {}
     if any(f.schema_id > context.schema.id for f in (*task.unit.files, *task.higher)):
         context = refreshed(context)
     try:
         if isinstance(task.unit, AppendUnit):
-            before, after = rewrite_append(context, task.partition, task.bucket, task.unit)
+            vectors = vectors_in(task.indexes)
+            before, after = rewrite_append(context, task.partition, task.bucket, task.unit, vectors)
         else:
-            before, after, changelog = _rewrite(context, task, task.unit)
+            before, after, changelog, marks = _rewrite(context, task, task.unit)
     except CorruptTable as error:
         if error.facts.get("missing") and not _is_live(context, task):
             raise CommitConflict(
@@ -58,7 +64,7 @@ def run_task(context: TableContext, task: CompactionTask) -> CommitMessage:
                 bucket=task.bucket,
             ) from error
         raise
-    return CommitMessage(
+    message = CommitMessage(
         task.partition,
         task.bucket,
         task.total_buckets,
@@ -66,6 +72,27 @@ def run_task(context: TableContext, task: CompactionTask) -> CommitMessage:
         compact_after=tuple(after),
         compact_changelog=tuple(changelog),
     )
+    return _with_indexes(context, task, message, marks)
+
+
+def _with_indexes(context: TableContext, task: CompactionTask, message: CommitMessage, marks: Marks) -> CommitMessage:
+    """Return the message with the index files that replace the task's.
+
+    Files that were rewritten lose their vector, and the rows in ``marks`` are deleted.
+    """
+    try:
+        known = vectors_in(task.indexes)
+        changed = {}
+        for name, parts in marks.items():
+            positions = np.unique(np.concatenate(parts))
+            changed[name] = merged(read_vector(context, *known[name]), positions) if name in known else positions
+        kept = {f.file_name for f in message.compact_after}
+        gone = {f.file_name for f in message.compact_before} - kept
+        added, deleted = replace_vectors(context, task.indexes, changed, gone)
+    except BaseException:
+        abort([message], context)
+        raise
+    return replace(message, compact_new_indexes=added, compact_deleted_indexes=deleted)
 
 
 def _is_live(context: TableContext, task: CompactionTask) -> bool:
@@ -91,13 +118,13 @@ def run_tasks(context: TableContext, tasks: Sequence[CompactionTask]) -> list[Co
 
 def _rewrite(
     context: TableContext, task: CompactionTask, unit: CompactionUnit
-) -> tuple[list[DataFile], list[DataFile], list[DataFile]]:
-    """Return the files removed, the files added and the changelog files."""
+) -> tuple[list[DataFile], list[DataFile], list[DataFile], Marks]:
+    """Return the files removed, the files added, the changelog files and the rows of other files to delete."""
     before: list[DataFile] = []
     after: list[DataFile] = []
     changelog: list[DataFile] = []
     expiry = RecordExpiry.of(context)
-    reader = BucketReader(context, task.partition, task.bucket, keep=expiry)
+    reader = BucketReader(context, task.partition, task.bucket, keep=expiry, vectors=vectors_in(task.indexes))
     producer = changelog_producer(reader, unit, task.higher)
     writers: list[RollingWriter] = []
 
@@ -127,7 +154,7 @@ def _rewrite(
         for begun in writers:
             begun.abort()
         raise
-    return before, after, changelog
+    return before, after, changelog, {} if producer is None else producer.marks
 
 
 def _steps(reader: BucketReader, unit: CompactionUnit, expiry: RecordExpiry | None) -> list[Upgrade | Rewrite]:
@@ -158,7 +185,7 @@ def _merged(
     if producer is None or (isinstance(step, Rewrite) and not producer.concerns(step.files)):
         yield from map(Merged, _ordinary(reader, unit, step))
         return
-    drops = unit.drop_delete and isinstance(step, Rewrite)
+    drops = unit.drop_delete and (isinstance(step, Rewrite) or move is Move.REWRITE)
     keys = reader.context.schema.file_key_fields
     for section in step.sections:
         with reader.naming_unsorted_file(section.runs, keys, [f.name for f in keys]):

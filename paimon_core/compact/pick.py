@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
 from enum import Enum
 
 from paimon_core.compact.append import pick_append
 from paimon_core.compact.record_expiry import RecordExpiry
 from paimon_core.compact.task import AppendUnit, CompactionTask
+from paimon_core.deletionvectors.bucket_vectors import index_files_by_bucket, vectors_in
 from paimon_core.errors import UnsupportedFeature
 from paimon_core.lsm.compaction.schedule import Moment
 from paimon_core.lsm.compaction.strategy import Strategy, needs_lookup
@@ -17,6 +19,8 @@ from paimon_core.lsm.levels import Levels, num_levels
 from paimon_core.metadata import clock
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.data_file import DataFile
+from paimon_core.metadata.index_manifest import IndexEntry
+from paimon_core.metadata.live_vectors import Vectors
 from paimon_core.metadata.local_time import epoch_millis
 from paimon_core.metadata.manifest import ManifestEntry
 from paimon_core.read.bucket_reader import BucketReader
@@ -36,31 +40,35 @@ def pick_tasks(
     extent: Extent = Extent.AS_NEEDED,
     *,
     overdue: Collection[tuple[bytes, int]] = (),
+    indexes: Sequence[IndexEntry] = (),
     now_millis: int | None = None,
 ) -> list[CompactionTask]:
     """Return the compactions that the live ``entries`` require at an epoch time (None: now), largest first.
 
-    ``overdue``: the (partition, bucket)s whose level 0 has waited too long under gentle compaction (format 8.3). Raises
-    UnsupportedFeature for a file with an external path or a file index.
+    ``overdue``: the (partition, bucket)s whose level 0 has waited too long under gentle compaction (format 8.3).
+    ``indexes``: the table's index files. Raises UnsupportedFeature for a file with an external path or with extra files
+    other than file indexes.
     """
     context.options.check_writable(context.name)
     buckets: dict[tuple[bytes, int], list[ManifestEntry]] = {}
     for entry in entries:
-        if entry.file.external_path or entry.file.embedded_index or entry.file.extra_files:
+        if entry.file.external_path or entry.file.extra_files != entry.file.index_files:
             raise UnsupportedFeature(
-                f"table {context.name}: file {entry.file.file_name} has an external path or a file index, "
+                f"table {context.name}: file {entry.file.file_name} has an external path or extra files, "
                 "which compaction does not carry over",
                 table=context.name,
             )
         buckets.setdefault((entry.partition, entry.bucket), []).append(entry)
     now = clock.now_millis(now_millis)
+    index_files = index_files_by_bucket(indexes)
     tasks = []
     for place, of_bucket in buckets.items():
         path = BucketReader(context, *place).path
-        unit = _pick(context, [e.file for e in of_bucket], extent, now, place in overdue, path)
+        there = index_files.get(place, ())
+        unit = _pick(context, [e.file for e in of_bucket], extent, now, place in overdue, path, vectors_in(there))
         if unit is not None:
             higher = _higher(context, of_bucket, unit)
-            tasks.append(CompactionTask(*place, of_bucket[0].total_buckets, unit, higher=higher))
+            tasks.append(CompactionTask(*place, of_bucket[0].total_buckets, unit, higher=higher, indexes=there))
     return sorted(tasks, key=lambda t: (-t.input_bytes, t.partition, t.bucket))
 
 
@@ -71,21 +79,27 @@ def _pick(
     now: int,
     overdue: bool,
     path: Callable[[DataFile], str],
+    vectors: Vectors,
 ) -> CompactionUnit | AppendUnit | None:
     options = context.options
     if not context.is_keyed:
-        return pick_append(files, options, full=extent is not Extent.AS_NEEDED, ordered=options["bucket"] > 0)
+        full, ordered = extent is not Extent.AS_NEEDED, options["bucket"] > 0
+        return pick_append(files, options, full=full, ordered=ordered, vectors=vectors)
     levels = Levels.of(files, num_levels(options))
+    unit: CompactionUnit | None
     if extent is Extent.AS_NEEDED:
         moment = Moment(now, time.localtime(now // 1000).tm_hour, last_full_millis(files, num_levels(options)))
-        return Strategy.of(options).pick(levels, moment, overdue=overdue)
-    rewritten = extent is Extent.REWRITTEN and options["compaction.force-rewrite-all-files"]
-    expiry = RecordExpiry.of(context, now)
-    return full_unit(
-        levels,
-        force_rewrite=rewritten,
-        expires=None if expiry is None else lambda file: expiry.has_expired_rows(file, path(file)),
-    )
+        unit = Strategy.of(options).pick(levels, moment, overdue=overdue)
+    else:
+        rewritten = extent is Extent.REWRITTEN and options["compaction.force-rewrite-all-files"]
+        expiry = RecordExpiry.of(context, now)
+
+        def is_due(file: DataFile) -> bool:
+            return file.file_name in vectors or (expiry is not None and expiry.has_expired_rows(file, path(file)))
+
+        unit = full_unit(levels, force_rewrite=rewritten, expires=is_due)
+    # With deletion vectors, the older rows of a deleted key are marked, so that its delete is not needed (format 8.5).
+    return replace(unit, drop_delete=True) if unit and options["deletion-vectors.enabled"] else unit
 
 
 def _higher(

@@ -7,10 +7,11 @@ from typing import Any
 
 from paimon_core.lsm.compaction.universal import CompactionUnit
 from paimon_core.metadata.data_file import DataFile, bytes_from_plain, bytes_to_plain, from_plain, to_plain
+from paimon_core.metadata.index_manifest import IndexFile, index_from_plain, index_to_plain
 from paimon_core.metadata.member_types import checked
 from paimon_core.metadata.versioned_json import pack, unpacked
 
-TASK_VERSION = 2
+TASK_VERSION = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +38,8 @@ class CompactionTask:
     """Whether it is part of a full compaction of all buckets (format 8.4)."""
     higher: tuple[DataFile, ...] = ()
     """The bucket's files above the output level, for a compaction that uses lookups in them (format 10.6)."""
+    indexes: tuple[IndexFile, ...] = ()
+    """The index files of the bucket with its deletion vectors (format 12)."""
 
     @property
     def input_bytes(self) -> int:
@@ -50,6 +53,7 @@ class CompactionTask:
             "bucket": self.bucket,
             "total_buckets": self.total_buckets,
             "of_full_table": self.of_full_table,
+            "indexes": [index_to_plain(f) for f in self.indexes],
         }
         if isinstance(self.unit, AppendUnit):
             out["groups"] = [[to_plain(f) for f in group] for group in self.unit.groups]
@@ -72,11 +76,13 @@ class CompactionTask:
         """
         with unpacked(data, "compaction task", TASK_VERSION) as value:
             place = (bytes_from_plain(value["partition"]), int(value["bucket"]), int(value["total_buckets"]))
+            indexes = tuple(map(index_from_plain, value["indexes"]))
             if "groups" in value:
                 groups = tuple(tuple(map(from_plain, group)) for group in value["groups"])
-                return checked(CompactionTask(*place, checked(AppendUnit(groups)), value["of_full_table"]))
+                append = checked(AppendUnit(groups))
+                return checked(CompactionTask(*place, append, value["of_full_table"], indexes=indexes))
             unit = value["unit"]
             files = tuple(map(from_plain, unit.pop("files")))
             higher = tuple(map(from_plain, value["higher"]))
             merged = checked(CompactionUnit(files=files, **unit))
-            return checked(CompactionTask(*place, merged, value["of_full_table"], higher))
+            return checked(CompactionTask(*place, merged, value["of_full_table"], higher, indexes))

@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from paimon_core.datafile.chosen_rows import ChosenRows, Mask, Positions
 from paimon_core.datafile.evolution import Source, match_columns
 from paimon_core.datafile.formats import open_file
 from paimon_core.errors import CorruptTable, PaimonError, StorageError
@@ -31,18 +32,23 @@ def read_batches(
     batch_bytes: int | None = None,
     filters: pc.Expression | None = None,
     row_groups: list[int] | None = None,
+    rows: Mask | None = None,
     use_threads: bool = True,
     verify_checksums: bool = True,
     encoded: Collection[str] = (),
+    deleted: Positions | None = None,
+    position: str | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """Yield the rows of the file at ``path``, whose manifest entry is ``file``, as batches of ``read_fields``.
 
     ``file_schema`` is the schema that the file was written with. ``batch_bytes`` limits the bytes of a batch in memory,
     as estimated before reading. ``filters`` is an expression over the names of ``read_fields``; rows for which it is
-    not true are left out. ``row_groups``: only these are read, if the format has row groups. ``encoded``: text columns
-    that may be returned as dictionary arrays, in all batches of a file or in none. Raises CorruptTable for a file that
-    is missing or does not match its entry and schema, UnsupportedFeature for an unsupported cast, StorageError when the
-    store fails.
+    not true are left out. ``row_groups``: only these are read, if the format has row groups. ``rows``: the rows of the
+    file to return, instead of ``row_groups``; row groups without any of them are not decoded. ``encoded``: text columns
+    that may be returned as dictionary arrays, in all batches of a file or in none. ``deleted``: the sorted positions in
+    the file of rows to leave out, all of them below its row count. ``position``: the name of an additional column with
+    the position of each row in the file. Raises CorruptTable for a file that is missing or does not match its entry and
+    schema, UnsupportedFeature for an unsupported cast, StorageError when the store fails.
     """
     with opened(storage, path) as source:
         _expect(path, "bytes", source.size(), file.file_size)
@@ -51,27 +57,30 @@ def read_batches(
             _expect(path, "rows", held.row_count, file.row_count)
         columns = match_columns(file_schema, read_fields, held.schema, path)
         wanted = {c.column: c.stored for c in columns if c.column is not None}
-        groups = row_groups
-        if groups is None and filters is not None and all(_is_as_stored(c, held.schema) for c in columns):
-            groups = held.matching(filters)
+        if rows is None and row_groups is None and filters is not None:
+            row_groups = held.matching(filters) if all(_is_as_stored(c, held.schema) for c in columns) else None
+        chosen = ChosenRows.of(held.row_group_rows if wanted else (), row_groups, rows, deleted, position)
         schema = pa.schema([f.arrow for f in read_fields])
         decoded = 0
-        for rows, arrays in held.batches(
+        for count, arrays in held.batches(
             wanted,
-            groups,
+            chosen.groups,
             batch_rows=batch_rows if batch_bytes is None else min(batch_rows, held.rows_of(batch_bytes, wanted)),
             use_threads=use_threads,
             verify_checksums=verify_checksums,
         ):
-            decoded += rows
-            converted = [_column(c, arrays, rows, path, encoded) for c in columns]
+            decoded += count
+            converted = [_column(c, arrays, count, path, encoded) for c in columns]
             batch = pa.RecordBatch.from_arrays(converted, schema=_with_types(schema, converted) if encoded else schema)
+            batch = chosen.select(batch, decoded - count)
             if filters is not None:
                 batch = _filtered(batch, filters)
             if len(batch):
                 yield batch
-        if groups is None:
+        if chosen.groups is None:
             _expect(path, "rows in its body", decoded, file.row_count)
+        elif wanted and chosen.group_rows:
+            _expect(path, "rows in the row groups that were read", decoded, chosen.row_count)
 
 
 @contextlib.contextmanager

@@ -15,6 +15,7 @@ from paimon_core.fsck.live_files import LiveFiles
 from paimon_core.fsck.references import check_changelogs, check_consumers, check_tags
 from paimon_core.fsck.schemas import check_schema_of, check_schemas
 from paimon_core.fsck.snapshot_chain import Step, steps_of
+from paimon_core.fsck.unique_keys import check_unique_keys
 from paimon_core.metadata.manifest import FileKind
 from paimon_core.metadata.snapshot import Snapshot
 
@@ -40,7 +41,8 @@ def check_branch(run: CheckRun) -> None:
     if run.deep and last is not None:
         with run.collector.guarding("I10", last.location):
             replay.finish()
-            check_readable(run, last.files, last.location)
+            check_readable(run, last.files, last.snapshot, last.location)
+            check_unique_keys(run, last.files, last.snapshot, last.location)
 
     def check_tagged(files: LiveFiles, snapshot: Snapshot, location: Location) -> None:
         check_files(run, files.entries.values(), location, _visit(run, location))

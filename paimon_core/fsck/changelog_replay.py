@@ -15,7 +15,7 @@ from paimon_core.fsck.check_context import CheckRun
 from paimon_core.fsck.finding import Level
 from paimon_core.fsck.finding_collector import Location
 from paimon_core.fsck.live_files import LiveFiles, Place
-from paimon_core.fsck.row_fingerprints import Fingerprint, fingerprint, state_of
+from paimon_core.fsck.row_fingerprints import Fingerprint, fingerprint, state_of, vectors_at
 from paimon_core.fsck.snapshot_chain import Step
 from paimon_core.lsm.levels import num_levels
 from paimon_core.metadata.manifest import ManifestEntry
@@ -44,13 +44,13 @@ class Replay:
 
     def reason_against(self) -> str | None:
         """Return why this table's changelog cannot be replayed, None when it can."""
-        context, run = self.run.context, self.run
+        context = self.run.context
         producer = context.options["changelog-producer"] if context.is_keyed else "none"
         if producer not in ("lookup", "full-compaction"):
             return f"changelog-producer = {producer} does not record all changes"
         if context.options["record-level.expire-time"] is not None:
             return "compactions drop expired records of this table without a changelog"
-        return "deletion vectors are not read" if run.has_vectors else None
+        return None
 
     @property
     def fields(self) -> tuple[DataField, ...]:
@@ -82,7 +82,7 @@ class Replay:
         if not self._settled(step.files):
             return
         if self.known is None:
-            self.known, self.since = self._state(step.files.buckets), step.snapshot.id
+            self.known, self.since = self._state(step.files.buckets, step.snapshot), step.snapshot.id
         else:
             self.last = (step.snapshot, step.location, self.delta)
 
@@ -101,9 +101,11 @@ class Replay:
         levels = {e.file.level for e in files.entries.values()}
         return len(levels) < 2 and min(levels, default=num_levels(options)) >= num_levels(options) - 1
 
-    def _state(self, buckets: dict[Place, dict[object, ManifestEntry]]) -> Fingerprint | None:
+    def _state(self, buckets: dict[Place, dict[object, ManifestEntry]], snapshot: Snapshot) -> Fingerprint | None:
+        context = self.run.context
         try:
-            return state_of(self.run.context, ((p, e.values()) for p, e in buckets.items()), self.fields)
+            vectors = vectors_at(context, snapshot)
+            return state_of(context, ((p, e.values()) for p, e in buckets.items()), self.fields, vectors)
         except PaimonError as error:
             self.run.collector.skip("I20", str(error))
             return None
@@ -134,7 +136,7 @@ class Replay:
             for entry in self.run.context.manifests.entries_of(snapshot):
                 files.buckets[entry.partition, entry.bucket][entry.identity] = entry
             is_read = True
-        found = self._state(files.buckets) if is_read else None
+        found = self._state(files.buckets, snapshot) if is_read else None
         if found is None:
             return
         self.run.collector.check("I20")

@@ -33,8 +33,8 @@ class CheckRun:
     """The schema ids of the branch."""
     broken: set[str] = field(default_factory=set)
     """Names of data files whose rows cannot be read."""
-    has_vectors: bool = False
-    """Whether a snapshot has deletion vectors."""
+    vectors: set[tuple[str, int]] = field(default_factory=set)
+    """The index files and offsets of the deletion vectors whose positions have been checked."""
     _listings: OrderedDict[str, dict[str, int]] = field(default_factory=OrderedDict)
     _manifests: set[str] = field(default_factory=set)
 

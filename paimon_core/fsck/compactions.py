@@ -8,15 +8,15 @@ from paimon_core.errors import PaimonError, UnsupportedFeature
 from paimon_core.fsck.check_context import CheckRun
 from paimon_core.fsck.finding import Level
 from paimon_core.fsck.finding_collector import Location
-from paimon_core.fsck.indexes import VECTORS
 from paimon_core.fsck.live_files import LiveFiles
-from paimon_core.fsck.row_fingerprints import state_of
+from paimon_core.fsck.row_fingerprints import state_of, vectors_at
 from paimon_core.fsck.snapshot_chain import Step
 from paimon_core.lsm.lookup import holds_states
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.manifest import FileKind, ManifestEntry
-from paimon_core.metadata.snapshot import CommitKind
+from paimon_core.metadata.snapshot import CommitKind, Snapshot
 from paimon_core.options import COMBINING_ENGINES
+from paimon_core.scan.plan import hides_level_0
 
 
 def check_compaction(run: CheckRun, step: Step) -> None:
@@ -37,7 +37,8 @@ def check_compaction(run: CheckRun, step: Step) -> None:
         try:
             then = _context_of(context, changes)
             fields = then.schema.fields
-            states = [state_of(then, [(place, entries.values())], fields) for entries in (before, after)]
+            sides = ((before, step.before), (after, step.snapshot))
+            states = [state_of(then, [(place, e.values())], fields, vectors_at(then, at)) for e, at in sides]
         except UnsupportedFeature as error:
             collector.skip("I11", str(error))
             continue
@@ -73,24 +74,20 @@ def _context_of(context: TableContext, changes: Sequence[ManifestEntry]) -> Tabl
 def _incomparable(run: CheckRun, step: Step) -> str | None:
     """Return why rows before and after a compaction cannot be compared, None when they can."""
     context = run.context
-    if context.is_keyed and context.options["merge-engine"] == "first-row":
-        return "readers of a first-row table see rows only after they are compacted"
+    if hides_level_0(context.schema, context.options):
+        return "readers of a table with first-row or deletion vectors see rows only after they are compacted"
     if context.options["record-level.expire-time"] is not None:
         return "compactions drop expired records of this table"
     if context.is_keyed and context.options["merge-engine"] in COMBINING_ENGINES and holds_states(context.options):
         return "lookups of this merge engine change rows without a changelog so far (format 10.6)"
-    if run.has_vectors:
-        return f"snapshots have {VECTORS}, which are not read"
     return None
 
 
-def check_readable(run: CheckRun, files: LiveFiles, location: Location) -> None:
+def check_readable(run: CheckRun, files: LiveFiles, snapshot: Snapshot, location: Location) -> None:
     """Read all rows of a snapshot, merged, as readers do."""
-    if run.has_vectors:
-        run.collector.skip("I10", f"snapshots have {VECTORS}, which are not read")
-        return
     try:
-        state_of(run.context, ((place, e.values()) for place, e in files.buckets.items()), ())
+        vectors = vectors_at(run.context, snapshot)
+        state_of(run.context, ((place, e.values()) for place, e in files.buckets.items()), (), vectors)
         run.collector.check("I10")
     except UnsupportedFeature as error:
         run.collector.skip("I10", str(error))

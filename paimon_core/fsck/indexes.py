@@ -1,17 +1,14 @@
-"""Index checks: index manifest, statistics file, and the metadata of deletion vectors of a snapshot (I6, I16)."""
+"""Index checks: index manifest, statistics file and deletion vectors of a snapshot (I6, I16)."""
 
 from __future__ import annotations
 
-from typing import Any
-
-from paimon_core.codec.record_file import read_records
-from paimon_core.errors import CorruptTable
+from paimon_core.deletionvectors.index_file import read_vector
+from paimon_core.errors import PaimonError
 from paimon_core.fsck.check_context import CheckRun
 from paimon_core.fsck.finding_collector import Location
 from paimon_core.fsck.live_files import LiveFiles
+from paimon_core.metadata.index_manifest import IndexEntry, IndexFile, decode_indexes
 from paimon_core.metadata.snapshot import Snapshot
-
-VECTORS = "DELETION_VECTORS"
 
 
 def check_indexes(run: CheckRun, files: LiveFiles, snapshot: Snapshot, location: Location) -> None:
@@ -30,41 +27,41 @@ def check_indexes(run: CheckRun, files: LiveFiles, snapshot: Snapshot, location:
         return
     with collector.guarding("I6", location, path):
         seen: dict[str, str] = {}
-        for record in read_records(context.storage.read(path), path):
-            _check_index(run, record, path, location)
-            if record.get("_INDEX_TYPE") == VECTORS:
-                run.has_vectors = True
-                _check_vectors(run, files, record, seen, location)
+        for entry in decode_indexes(context.storage.read(path), path):
+            exists = _check_index(run, entry.file, location)
+            _check_vectors(run, files, entry, seen, location, readable=exists)
 
 
-def _check_index(run: CheckRun, record: dict[str, Any], path: str, location: Location) -> None:
-    try:
-        name, size = record["_FILE_NAME"], record["_FILE_SIZE"]
-    except KeyError as error:
-        raise CorruptTable(f"{path}: its records have no field {error}", path=path) from None
-    if record.get("_EXTERNAL_PATH") is None and run.plain(name, location):
-        index = run.context.paths.index(name)
-        run.reached.add(index)
-        run.has_file(index, location, size)
+def _check_index(run: CheckRun, file: IndexFile, location: Location) -> bool:
+    """Check that an index file exists; return whether it can be read."""
+    if file.external_path is not None or not run.plain(file.file_name, location):
+        return False
+    index = run.context.paths.index(file.file_name)
+    run.reached.add(index)
+    return run.has_file(index, location, file.file_size)
 
 
 def _check_vectors(
-    run: CheckRun, files: LiveFiles, record: dict[str, Any], seen: dict[str, str], location: Location
+    run: CheckRun, files: LiveFiles, entry: IndexEntry, seen: dict[str, str], location: Location, *, readable: bool
 ) -> None:
-    place = (record["_PARTITION"], record["_BUCKET"])
-    live = {e.file.file_name: e.file for e in files.buckets.get(place, {}).values()}
-    for invariant in ("I16", "I17"):
-        run.collector.skip(invariant, "the positions in deletion vectors are not read")
-    for item in record.get("_DELETIONS_VECTORS_RANGES") or ():
-        name, count = item["f0"], item.get("_CARDINALITY")
+    live = {e.file.file_name: e.file for e in files.buckets.get((entry.partition, entry.bucket), {}).values()}
+    for vector in entry.file.vectors or ():
+        name, count = vector.data_file, vector.cardinality
         run.collector.check("I16")
         problem = None
         if name in seen:
-            problem = f"has two of them, in {seen[name]} and in {record['_FILE_NAME']}"
+            problem = f"has two of them, in {seen[name]} and in {entry.file.file_name}"
         elif name not in live:
             problem = "is not live in its bucket"
         elif count is not None and not 0 < count <= live[name].row_count:
             problem = f"has {live[name].row_count} rows, {count} of them deleted"
-        seen[name] = record["_FILE_NAME"]
+        elif run.deep and readable and (entry.file.file_name, vector.offset) not in run.vectors:
+            run.vectors.add((entry.file.file_name, vector.offset))
+            try:
+                read_vector(run.context, entry.file.file_name, vector, live[name].row_count)
+            except PaimonError as error:
+                run.broken.add(name)
+                problem = f"cannot be read with it: {error}"
+        seen[name] = entry.file.file_name
         if problem is not None:
             run.collector.find("I16", location, f"{location.holder}: deletion vector for {name}: the file {problem}")

@@ -6,7 +6,7 @@ rows, and changes can be added and subtracted.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,9 +17,11 @@ from paimon_core.fsck.live_files import Place
 from paimon_core.lsm.key_order import key_order
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.data_file import DataFile
+from paimon_core.metadata.live_vectors import Vectors, vectors_by_bucket, vectors_of
 from paimon_core.metadata.manifest import ManifestEntry
+from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.read.split_reader import read_split
-from paimon_core.scan.plan import refuse_unread
+from paimon_core.scan.plan import hides_level_0, refuse_unread
 from paimon_core.scan.split import Packed, Packing, Split, pack_append, pack_keyed
 from paimon_core.schema import DataField
 from paimon_core.types import NESTED_ROOTS, parse_type
@@ -61,20 +63,26 @@ def fingerprint(rows: pa.Table | pa.RecordBatch, fields: Sequence[DataField]) ->
     return Fingerprint(len(rows), int(((high << np.uint64(32)) | low).sum(dtype=np.uint64)))
 
 
-def bucket_rows(context: TableContext, place: Place, entries: Iterable[ManifestEntry]) -> Iterator[pa.Table]:
-    """Yield the rows that a batch read returns for one bucket; raises as ``read_split`` and ``plan_scan``."""
-    schema, options = context.schema, context.options
+def bucket_rows(
+    context: TableContext, place: Place, entries: Iterable[ManifestEntry], vectors: Vectors
+) -> Iterator[pa.Table]:
+    """Yield the rows that a batch read returns for one bucket; raises as ``read_split`` and ``plan_scan``.
+
+    ``vectors``: the deletion vectors of the bucket's files.
+    """
+    schema = context.schema
     found = list(entries)
     for entry in found:
         refuse_unread(entry, context.paths.root)
     files = [e.file for e in found]
-    unique = context.is_keyed and options["merge-engine"] == "first-row"
+    unique = hides_level_0(schema, context.options)
     if unique:
         files = [f for f in files if f.level > 0]
     if not files or place[1] < 0:
         return
     for some, layout in _packed(context, files, unique=unique):
-        split = Split(*place, found[0].total_buckets, 0, some, not layout, layout)
+        chosen = vectors_of(some, vectors)
+        split = Split(*place, found[0].total_buckets, 0, some, not layout, layout, vectors=chosen)
         yield from read_split(context, split, schema.names)
 
 
@@ -85,12 +93,23 @@ def _packed(context: TableContext, files: list[DataFile], *, unique: bool) -> li
     return pack_keyed(files, key_order([f.type for f in context.schema.key_fields]), packing)
 
 
+def vectors_at(context: TableContext, snapshot: Snapshot | None) -> Mapping[Place, Vectors]:
+    """Return the deletion vectors of a snapshot by bucket; raises CorruptTable and UnsupportedFeature."""
+    name = None if snapshot is None else snapshot.index_manifest
+    if name is None:
+        return {}
+    return vectors_by_bucket(context.manifests.read_indexes(name), context.paths.manifest(name))
+
+
 def state_of(
-    context: TableContext, buckets: Iterable[tuple[Place, Iterable[ManifestEntry]]], fields: Sequence[DataField]
+    context: TableContext,
+    buckets: Iterable[tuple[Place, Iterable[ManifestEntry]]],
+    fields: Sequence[DataField],
+    vectors: Mapping[Place, Vectors],
 ) -> Fingerprint:
     """Return the fingerprint of the rows that a batch read returns for these buckets."""
     total = Fingerprint()
     for place, entries in buckets:
-        for rows in bucket_rows(context, place, entries):
+        for rows in bucket_rows(context, place, entries, vectors.get(place, {})):
             total += fingerprint(rows, fields)
     return total

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from paimon_core.metadata.data_file import DataFile, bytes_from_plain, bytes_to_plain, from_plain, to_plain
+from paimon_core.metadata.index_manifest import IndexFile, index_from_plain, index_to_plain
 from paimon_core.metadata.manifest import ManifestEntry
 from paimon_core.metadata.member_types import checked
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.metadata.versioned_json import pack, unpacked
 
-MESSAGE_VERSION = 3
+MESSAGE_VERSION = 4
 
 Position = tuple[int, str]
 """A snapshot, identified by its id and the unique name of its delta manifest list; (0, "") before the first one."""
@@ -39,13 +40,21 @@ class CommitMessage:
     """Changelog files that belong to ``new_files`` (format 10)."""
     compact_changelog: tuple[DataFile, ...] = ()
     """Changelog files that the compaction wrote."""
+    new_indexes: tuple[IndexFile, ...] = ()
+    """Index files that become part of the table together with ``new_files``."""
+    deleted_indexes: tuple[IndexFile, ...] = ()
+    """The index files that ``new_indexes`` replace; the commit fails when the table does not have them any more."""
+    compact_new_indexes: tuple[IndexFile, ...] = ()
+    """Index files that the compaction wrote."""
+    compact_deleted_indexes: tuple[IndexFile, ...] = ()
+    """The index files that ``compact_new_indexes`` replace."""
     numbered_after: Position | None = None
     """The snapshot whose sequence numbers ``new_files`` continue; None: unknown. It saves the commit some reads."""
 
     @property
     def is_empty(self) -> bool:
         """Whether committing it would change nothing."""
-        return not any(getattr(self, member) for member in _FILE_MEMBERS)
+        return not any(getattr(self, member) for member in (*_FILE_MEMBERS, *_INDEX_MEMBERS))
 
     def to_bytes(self) -> bytes:
         """Return the message as versioned JSON, to send it to another process."""
@@ -55,7 +64,8 @@ class CommitMessage:
             "total_buckets": self.total_buckets,
         }
         files = {member: [to_plain(f) for f in getattr(self, member)] for member in _FILE_MEMBERS}
-        return pack(MESSAGE_VERSION, place | files | {"numbered_after": self.numbered_after})
+        indexes = {member: [index_to_plain(f) for f in getattr(self, member)] for member in _INDEX_MEMBERS}
+        return pack(MESSAGE_VERSION, place | files | indexes | {"numbered_after": self.numbered_after})
 
     @staticmethod
     def from_bytes(data: bytes) -> CommitMessage:
@@ -65,6 +75,7 @@ class CommitMessage:
         """
         with unpacked(data, "commit message", MESSAGE_VERSION) as value:
             files: dict[str, Any] = {k: tuple(map(from_plain, value.pop(k, ()))) for k in _FILE_MEMBERS}
+            files |= {k: tuple(map(index_from_plain, value.pop(k, ()))) for k in _INDEX_MEMBERS}
             after = value.pop("numbered_after", None)
             position = None if after is None else (int(after[0]), str(after[1]))
             partition = bytes_from_plain(value.pop("partition"))
@@ -87,3 +98,4 @@ _FILE_MEMBERS = (
     "changelog_files",
     "compact_changelog",
 )
+_INDEX_MEMBERS = ("new_indexes", "deleted_indexes", "compact_new_indexes", "compact_deleted_indexes")

@@ -97,6 +97,13 @@ class TableContext:
         """Return the same table with these dynamic options in place of the present ones."""
         return replace(self, dynamic=dynamic).reopened(self.schema)
 
+    def merging_level_0(self) -> TableContext:
+        """Return the same table, of which reads merge level 0 (option deletion-vectors.merge-on-read)."""
+        if not self.options["deletion-vectors.enabled"]:
+            return self
+        values = {**self.options.values, "deletion-vectors.merge-on-read": True}
+        return replace(self, options=replace(self.options, values=values))
+
     @property
     def branch(self) -> str:
         """The branch that this context reads and writes."""

@@ -10,17 +10,34 @@ from paimon_core.options import TableOptions
 from paimon_core.schema import TableSchema
 
 
+def against_vectors(options: TableOptions) -> list[str]:
+    """Return the options that tables with a primary key and deletion vectors cannot have, or not here.
+
+    A compaction drops expired records of the levels that it reads, and would not find those in higher levels to mark.
+    """
+    found = []
+    if options["merge-engine"] == "first-row":
+        found.append("merge-engine=first-row")
+    if options["changelog-producer"] == "full-compaction":
+        found.append("changelog-producer=full-compaction")
+    if options["record-level.expire-time"] is not None:
+        found.append("record-level.expire-time")
+    return found
+
+
 def opened_options(
     schema: TableSchema, dynamic: Mapping[str, str | None] = MappingProxyType({}), *, table: str
 ) -> TableOptions:
-    """Return the options of an existing table; ``unwritable`` also names the dynamic buckets of a primary-key table.
+    """Return the options of an existing table; ``unwritable`` also names what is not written with a primary key.
 
     ``dynamic`` is laid over the options of the schema; None removes one. Raises UnsupportedFeature for an option that
     could change what a read returns.
     """
     merged: dict[str, str | None] = {**schema.options, **dynamic}
     options = TableOptions.parse({k: text for k, text in merged.items() if text is not None}, table=table)
+    refused = []
     if schema.primary_keys and options["bucket"] == -1:
-        reason = "bucket=-1 with a primary key (dynamic bucket)"
-        return replace(options, unwritable=(reason, *options.unwritable))
-    return options
+        refused.append("bucket=-1 with a primary key (dynamic bucket)")
+    if schema.primary_keys and options["deletion-vectors.enabled"]:
+        refused += [f"{option} with deletion-vectors.enabled=true" for option in against_vectors(options)]
+    return replace(options, unwritable=(*refused, *options.unwritable)) if refused else options

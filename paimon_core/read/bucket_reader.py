@@ -6,14 +6,17 @@ Memory: one window of rows, shared by the sorted runs, and one batch with its pa
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain
 
 import pyarrow as pa
 
 from paimon_core.datafile.reader import read_batches
+from paimon_core.deletionvectors.bitmap import Positions
+from paimon_core.deletionvectors.index_file import read_vector
+from paimon_core.fileindex.roaring import Mask
 from paimon_core.lsm.engines.engine import MergeEngine
 from paimon_core.lsm.engines.engine_choice import merge_engine
 from paimon_core.lsm.key_windows import WINDOW_BYTES, WINDOW_ROWS, windows
@@ -23,6 +26,7 @@ from paimon_core.lsm.merge_order import MergeOrder
 from paimon_core.lsm.sorted_run import SortedRun
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.data_file import DataFile
+from paimon_core.metadata.live_vectors import Vectors
 from paimon_core.read.unsorted_file import naming_unsorted_file
 from paimon_core.schema import DataField
 
@@ -43,6 +47,10 @@ class BucketReader:
     bucket: int
     threads: bool = True
     keep: Callable[[pa.RecordBatch], pa.RecordBatch] | None = None
+    vectors: Vectors = field(default_factory=dict)
+    """The deletion vectors of the files to read, whose rows are left out."""
+    positions: Mapping[str, Positions] = field(default_factory=dict)
+    """The rows to leave out by file, instead of those of its deletion vector."""
 
     @cached_property
     def engine(self) -> MergeEngine:
@@ -51,8 +59,12 @@ class BucketReader:
 
     def path(self, file: DataFile) -> str:
         """Return the path of a data file of the bucket."""
+        return self.path_of(file.file_name)
+
+    def path_of(self, name: str) -> str:
+        """Return the path of the file ``name`` in the directory of the bucket."""
         context = self.context
-        return context.paths.data_file(context.partition_path(self.partition), self.bucket, file.file_name)
+        return context.paths.data_file(context.partition_path(self.partition), self.bucket, name)
 
     def file(
         self,
@@ -60,13 +72,16 @@ class BucketReader:
         fields: Sequence[DataField],
         row_groups: list[int] | None = None,
         *,
+        rows: Mask | None = None,
         beside: int = 1,
         encoded: Collection[str] = (),
+        position: str | None = None,
     ) -> Iterator[pa.RecordBatch]:
         """Yield the rows of one data file as ``fields``, whatever schema it was written with (format 2.4).
 
-        ``row_groups``: the only row groups to read. ``beside``: the number of files read at the same time, which share
-        the bytes of a window. ``encoded``: text columns that may be returned as dictionaries.
+        ``row_groups``: the only row groups to read. ``rows``: the only rows to read, one bool per row. ``beside``: the
+        number of files read at the same time, which share the bytes of a window. ``encoded``: text columns that may be
+        returned as dictionaries. ``position``: the name of an additional column with the position of each row.
         """
         context = self.context
         batches = read_batches(
@@ -78,13 +93,23 @@ class BucketReader:
             batch_rows=_rows_of_run(fields),
             batch_bytes=min(_BATCH_BYTES, WINDOW_BYTES // beside),
             row_groups=row_groups,
+            rows=rows,
             use_threads=self.threads,
             encoded=encoded,
+            deleted=self.deleted(file),
+            position=position,
         )
         if self.keep is None:
             yield from batches
         else:
             yield from (kept for kept in map(self.keep, batches) if len(kept))
+
+    def deleted(self, file: DataFile) -> Positions | None:
+        """Return the positions of the rows of a file to leave out, or None for a file without deletion vector."""
+        if file.file_name in self.positions:
+            return self.positions[file.file_name]
+        vector = self.vectors.get(file.file_name)
+        return None if vector is None else read_vector(self.context, *vector, file.row_count)
 
     def run(
         self,

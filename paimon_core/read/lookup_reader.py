@@ -18,6 +18,7 @@ import pyarrow as pa
 
 from paimon_core.codec.binary_row import storage_values
 from paimon_core.datafile.row_groups import row_group_keys
+from paimon_core.deletionvectors.bitmap import Positions
 from paimon_core.lsm.key_order import SortKey, key_order, sort_key
 from paimon_core.lsm.lookup import places, with_level
 from paimon_core.lsm.sorted_run import by_key
@@ -25,14 +26,25 @@ from paimon_core.metadata.data_file import DataFile
 from paimon_core.read.bucket_reader import BucketReader
 from paimon_core.schema import DataField
 
+Marks = dict[str, list[Positions]]
+"""The positions of rows in files that deletion vectors will delete, by file name."""
+_POSITION = "\x00position"
+
 
 class LookupReader:
     """Finds keys in ``files``, which are of levels above 0; the rows have ``fields`` and their ``LEVEL``."""
 
-    def __init__(self, reader: BucketReader, files: Sequence[DataFile], fields: Sequence[DataField]) -> None:
+    def __init__(
+        self,
+        reader: BucketReader,
+        files: Sequence[DataFile],
+        fields: Sequence[DataField],
+        marks: Marks | None = None,
+    ) -> None:
+        """Create a reader; the positions of all rows that it finds are added to ``marks``."""
         levels = sorted({f.level for f in files})
         self._runs = [
-            _Run(reader, [f for f in files if f.level == level], fields, beside=len(levels)) for level in levels
+            _Run(reader, [f for f in files if f.level == level], fields, marks, beside=len(levels)) for level in levels
         ]
 
     def find(self, keys: pa.Table) -> list[pa.Table]:
@@ -67,12 +79,19 @@ class _Run:
     """The rest of one level: the files and row groups above the keys that were requested before."""
 
     def __init__(
-        self, reader: BucketReader, files: Sequence[DataFile], fields: Sequence[DataField], *, beside: int
+        self,
+        reader: BucketReader,
+        files: Sequence[DataFile],
+        fields: Sequence[DataField],
+        marks: Marks | None,
+        *,
+        beside: int,
     ) -> None:
         schema = reader.context.schema
         order = key_order([f.type for f in schema.key_fields])
         self._reader = reader
         self._beside = beside
+        self._marks = marks
         self._fields = tuple(fields)
         self._key_fields = schema.file_key_fields
         self._units = deque(_Unit(f, order(f.min_key), order(f.max_key)) for f in by_key(files, order))
@@ -105,7 +124,8 @@ class _Run:
         """Add the unit's rows for the keys from ``start`` on; return the position of the first key above them."""
         if self._batches is None:
             groups = [unit.row_group or 0]
-            self._batches = self._reader.file(unit.file, self._fields, groups, beside=self._beside)
+            position = None if self._marks is None else _POSITION
+            self._batches = self._reader.file(unit.file, self._fields, groups, beside=self._beside, position=position)
         last = self._key_at(keys, len(keys) - 1)
         while True:
             batch = self._waiting if self._waiting is not None else next(self._batches, None)
@@ -116,7 +136,7 @@ class _Run:
             above = self._first_above(keys, read_to, start)
             hits = places(keys.slice(start, above - start), batch, keys.column_names) >= 0
             if hits.any():
-                found.append(pa.Table.from_batches([with_level(batch.filter(pa.array(hits)), unit.file.level)]))
+                found.append(self._found(batch.filter(pa.array(hits)), unit.file))
             self._waiting = batch if read_to > last else None
             start = above
             if start == len(keys):
@@ -124,6 +144,12 @@ class _Run:
             if self._first_above(keys, unit.high, start) == start:
                 self._next_unit()
                 return start
+
+    def _found(self, rows: pa.RecordBatch, file: DataFile) -> pa.Table:
+        if self._marks is not None:
+            self._marks.setdefault(file.file_name, []).append(np.asarray(rows[_POSITION]))
+            rows = rows.drop_columns([_POSITION])
+        return pa.Table.from_batches([with_level(rows, file.level)])
 
     def _holds_any(self, unit: _Unit, keys: pa.Table) -> bool:
         last = self._key_at(keys, len(keys) - 1)

@@ -11,10 +11,10 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 
-from paimon_core.codec.record_file import read_records
-from paimon_core.errors import CorruptTable, UnsupportedFeature
+from paimon_core.errors import UnsupportedFeature
 from paimon_core.lsm.key_order import KeyOrder, key_order
 from paimon_core.metadata.data_file import DataFile
+from paimon_core.metadata.live_vectors import Vectors, vectors_by_bucket, vectors_of
 from paimon_core.metadata.manifest import ManifestEntry, ManifestFile
 from paimon_core.metadata.manifest_file import live_entries
 from paimon_core.metadata.snapshot import Snapshot
@@ -41,7 +41,8 @@ class ScanCounts:
     pruned_by_key: int = 0
     pruned_by_value: int = 0
     awaiting_compaction: int = 0
-    """Level-0 files of a first-row table: batch reads see their rows after a compaction (format 8.7)."""
+    """Level-0 files of a table with merge-engine first-row or deletion vectors: batch reads see their rows after a
+    compaction (format 8.7)."""
 
 
 @dataclass(frozen=True)
@@ -77,8 +78,8 @@ class ScanPlan:
                 (n.pruned_by_partition, "partition"),
                 (n.pruned_by_bucket, "bucket"),
                 (n.pruned_by_key, "key range"),
-                (n.pruned_by_value, "value range"),
-                (n.awaiting_compaction, "first-row, until they are compacted"),
+                (n.pruned_by_value, "value range or file index"),
+                (n.awaiting_compaction, "level 0, until they are compacted"),
             )
             if count
         ]
@@ -141,24 +142,33 @@ def plan_scan(
     """Return the splits that contain the rows of ``snapshot`` that ``where`` selects; None ``buckets``: all of them.
 
     ``where`` is bound to the columns of ``schema``; ``schemas`` returns the schema of a file by its id. Raises
-    SchemaMismatch for a filter that does not fit, UnsupportedFeature for deletion vectors and for files with only some
-    of the columns, SnapshotNotFound when the snapshot expires during the call, CorruptTable for metadata that does not
-    decode.
+    SchemaMismatch for a filter that does not fit, UnsupportedFeature for files with only some of the columns,
+    SnapshotNotFound when the snapshot expires during the call, CorruptTable for metadata that does not decode.
     """
     pruners = Pruners.of(where, schema, options, schemas)
     engine = options["merge-engine"] if schema.primary_keys else None
-    unique = engine == "first-row"
+    unique = hides_level_0(schema, options)
     if snapshot is None:
         return ScanPlan(None, schema, where, (), ScanCounts())
     with manifests.reading(snapshot):
-        _refuse_deletion_vectors(manifests, snapshot)
+        vectors = _read_vectors(manifests, snapshot)
         found = _read_files(manifests, snapshot, pruners, buckets, level_0=not unique)
     order = key_order([f.type for f in schema.key_fields]) if schema.primary_keys else None
     packing = Packing(options["source.split.target-size"], options["source.split.open-file-cost"])
     combines = engine in COMBINING_ENGINES
     delta_list = snapshot.delta_manifest_list
     splits = tuple(
-        Split(partition, bucket, entries[0].total_buckets, snapshot.id, files, not layout, layout, delta_list)
+        Split(
+            partition,
+            bucket,
+            entries[0].total_buckets,
+            snapshot.id,
+            files,
+            not layout,
+            layout,
+            delta_list,
+            vectors_of(files, vectors.get((partition, bucket), {})),
+        )
         for (partition, bucket), entries in found.buckets.items()
         for files, layout in _pack(entries, order, packing, pruners.value, combines=combines, unique=unique)
     )
@@ -166,6 +176,18 @@ def plan_scan(
     in_buckets = sum(map(len, found.buckets.values()))
     counts = replace(found.counts, files_selected=selected, pruned_by_value=in_buckets - selected)
     return ScanPlan(snapshot, schema, where, splits, counts)
+
+
+def hides_level_0(schema: TableSchema, options: TableOptions) -> bool:
+    """Whether batch reads leave out level 0, because only above it each key is visible once (format 8.7).
+
+    With deletion vectors, a compaction of level 0 marks the older rows of its keys in higher levels as deleted.
+    """
+    if not schema.primary_keys:
+        return False
+    if options["deletion-vectors.enabled"]:
+        return not options["deletion-vectors.merge-on-read"]
+    return bool(options["merge-engine"] == "first-row")
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,17 +298,9 @@ def _pack(
     return pack_keyed(files, order, packing, may_match, combines=combines)
 
 
-def _refuse_deletion_vectors(manifests: ManifestStore, snapshot: Snapshot) -> None:
-    """Raise UnsupportedFeature for deletion vectors; other table indexes serve writers only (format 4.4, 11.1)."""
-    if snapshot.index_manifest is None:
-        return
-    path = manifests.paths.manifest(snapshot.index_manifest)
-    try:
-        data = manifests.storage.read(path)
-    except FileNotFoundError:
-        raise CorruptTable(f"{path} is missing", path=path, missing=True) from None
-    if any(record.get("_INDEX_TYPE") == "DELETION_VECTORS" for record in read_records(data, path)):
-        raise UnsupportedFeature(
-            f"snapshot {snapshot.id} of {manifests.paths.root} has deletion vectors, which are not supported",
-            snapshot=snapshot.id,
-        )
+def _read_vectors(manifests: ManifestStore, snapshot: Snapshot) -> dict[tuple[bytes, int], Vectors]:
+    """Return the deletion vectors of each (partition, bucket); other table indexes serve writers only (format 4.4)."""
+    name = snapshot.index_manifest
+    if name is None:
+        return {}
+    return {**vectors_by_bucket(manifests.read_indexes(name), manifests.paths.manifest(name))}

@@ -7,7 +7,7 @@ whole sections, each merged separately: no key of one section occurs in another 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeVar
 
 from paimon_core.errors import InvalidRequest
@@ -15,10 +15,11 @@ from paimon_core.lsm.key_order import KeyOrder
 from paimon_core.lsm.sections import intervals
 from paimon_core.lsm.sorted_run import SortedRun
 from paimon_core.metadata.data_file import DataFile, bytes_from_plain, bytes_to_plain, from_plain, to_plain
+from paimon_core.metadata.live_vectors import Vectors, vectors_from_plain, vectors_to_plain
 from paimon_core.metadata.member_types import checked
 from paimon_core.metadata.versioned_json import pack, unpacked
 
-SPLIT_VERSION = 1
+SPLIT_VERSION = 2
 Layout = tuple[tuple[tuple[int, ...], ...], ...]
 T = TypeVar("T")
 
@@ -38,6 +39,8 @@ class Split:
     """Sections of sorted runs of positions in ``files``; () for a raw split."""
     delta_manifest_list: str = ""
     """That of the snapshot; after a rollback it distinguishes snapshots of one id. "" when it is not known."""
+    vectors: Vectors = field(default_factory=dict, hash=False)
+    """The deletion vectors of the files, by file name."""
 
     @property
     def sections(self) -> tuple[tuple[SortedRun, ...], ...]:
@@ -50,8 +53,16 @@ class Split:
 
     @property
     def row_count(self) -> int:
-        """The rows in the files: what a raw split returns, and the upper limit of a merged one."""
-        return sum(f.row_count for f in self.files)
+        """The rows in the files without those that are known to be deleted: the upper limit of what a read returns.
+
+        A raw split returns exactly these rows unless ``is_counted`` is false.
+        """
+        return sum(f.row_count for f in self.files) - sum(v.cardinality or 0 for _, v in self.vectors.values())
+
+    @property
+    def is_counted(self) -> bool:
+        """Whether it is known from metadata how many rows a read returns."""
+        return self.raw and all(v.cardinality is not None for _, v in self.vectors.values())
 
     @property
     def size_bytes(self) -> int:
@@ -69,6 +80,7 @@ class Split:
             "raw": self.raw,
             "layout": self.layout,
             "delta_manifest_list": self.delta_manifest_list,
+            "vectors": vectors_to_plain(self.vectors),
         }
         return pack(SPLIT_VERSION, members)
 
@@ -81,8 +93,9 @@ class Split:
         with unpacked(data, "split", SPLIT_VERSION) as value:
             files = tuple(map(from_plain, value.pop("files")))
             layout = tuple(tuple(tuple(run) for run in section) for section in value.pop("layout"))
+            vectors = vectors_from_plain(value.pop("vectors"))
             partition = bytes_from_plain(value.pop("partition"))
-            split = checked(Split(partition=partition, files=files, layout=layout, **value))
+            split = checked(Split(partition=partition, files=files, layout=layout, vectors=vectors, **value))
             positions = sorted(at for section in layout for run in section for at in run)
         if positions != ([] if split.raw else list(range(len(files)))) or not all(all(s) for s in layout):
             raise InvalidRequest(f"not a split: its layout {layout!r:.80} does not contain each of its files once")

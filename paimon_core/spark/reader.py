@@ -84,6 +84,7 @@ def _is_native(split: Split, table: Table, needed: Sequence[DataField]) -> bool:
     """
     return (
         split.raw
+        and not split.vectors
         and all(f.schema_id == table.schema.id and f.file_name.endswith(".parquet") for f in split.files)
         and not any(_is_unsupported_natively(f.type) for f in needed)
         and table.context.storage.is_local

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
+from functools import partial
 
 from paimon_core.commit.abort import abort
 from paimon_core.compact.compactor import run_tasks
@@ -16,7 +17,9 @@ from paimon_core.lsm.compaction.strategy import stop_trigger
 from paimon_core.lsm.compaction.universal import CompactionUnit
 from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.metadata.context import TableContext
+from paimon_core.metadata.index_manifest import IndexEntry
 from paimon_core.metadata.latest_snapshot import read_latest
+from paimon_core.metadata.manifest import ManifestEntry
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.predicate import Predicate
 from paimon_core.scan.partitions import matching_partitions
@@ -41,20 +44,28 @@ def plan(
     level are compacted fully. Otherwise the strategy picks among all buckets, or among those in ``written`` and those
     whose level 0 is overdue. ``where`` is on partition columns.
     """
-    latest, entries = read_latest(
-        context.snapshots, lambda latest: (latest, context.manifests.entries_of(latest) if latest else [])
-    )
+    latest, entries, indexes = read_latest(context.snapshots, partial(_state, context))
     if where is not None:
         matches = matching_partitions(context, where)
         entries = [e for e in entries if matches(e.partition)]
     if full or full_is_due(context, latest):
-        tasks = pick_tasks(context, entries, Extent.REWRITTEN if full else Extent.SETTLED)
+        tasks = pick_tasks(context, entries, Extent.REWRITTEN if full else Extent.SETTLED, indexes=indexes)
         return [replace(task, of_full_table=where is None) for task in tasks]
     overdue = overdue_buckets(context, latest, entries)
     if written is not None:
         wanted = overdue.union(written)
         entries = [e for e in entries if (e.partition, e.bucket) in wanted]
-    return pick_tasks(context, entries, overdue=overdue)
+    return pick_tasks(context, entries, overdue=overdue, indexes=indexes)
+
+
+def _state(
+    context: TableContext, latest: Snapshot | None
+) -> tuple[Snapshot | None, list[ManifestEntry], list[IndexEntry]]:
+    if latest is None:
+        return None, [], []
+    with context.manifests.reading(latest):
+        indexes = context.manifests.read_indexes(latest.index_manifest)
+    return latest, context.manifests.entries_of(latest), indexes
 
 
 def compact(
@@ -94,10 +105,11 @@ def run(
 
     Raises CommitConflict when no bucket could be committed. The files of a bucket that is not committed are deleted.
     """
-    return _commit(replace(request, properties=marked(tasks, request.properties)), work(context, tasks))
+    return commit_buckets(replace(request, properties=marked(tasks, request.properties)), work(context, tasks))
 
 
-def _commit(request: CommitRequest, messages: Sequence[CommitMessage]) -> Snapshot | None:
+def commit_buckets(request: CommitRequest, messages: Sequence[CommitMessage]) -> Snapshot | None:
+    """Commit the messages together; after a conflict, each bucket separately. The files of the others are deleted."""
     if len(messages) < 2:
         return request.commit_own(messages)
     try:

@@ -14,6 +14,7 @@ from paimon_core.errors import CommitConflict, CorruptTable, InvalidRequest
 from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.data_file import DataFile
+from paimon_core.metadata.index_manifest import DELETION_VECTORS
 from paimon_core.storage.paths import stem_of
 
 _COMMITTED_BEFORE = (
@@ -35,19 +36,44 @@ def check_messages(messages: Sequence[Any], context: TableContext) -> None:
         for file in added:
             _check_file(file, context, schema_ids)
         # Files that a compaction only moves to another level exist, because they are files of the table.
-        kept = {f.file_name for f in message.compact_before}
-        wanted = {f.file_name: f.file_size for f in added if f.file_name not in kept}
+        kept = {name for f in message.compact_before for name in (f.file_name, *f.extra_files)}
+        wanted: dict[str, int | None] = {f.file_name: f.file_size for f in added if f.file_name not in kept}
+        wanted |= dict.fromkeys(name for f in added for name in f.extra_files if name not in kept)
         found = {i.name: i.size for i in context.storage.list(directory)} if wanted else {}
+        _check_indexes(message, context)
         for name, size in wanted.items():
-            if found.get(name) != size:
+            if name not in found or size not in (None, found[name]):
                 renumbered = any(other.startswith(f"{stem_of(name)}-") for other in found)
                 why = _COMMITTED_BEFORE if renumbered else "it was deleted, or written to another table"
                 raise CommitConflict(
-                    f"table {context.name}: file {name} of the commit is not in {directory} with its {size} bytes: "
+                    f"table {context.name}: file {name} of the commit is not in {directory}"
+                    + (f" with its {size} bytes: " if size is not None else ": ")
                     + why,
                     table=context.name,
                     file=name,
                 )
+
+
+def _check_indexes(message: CommitMessage, context: TableContext) -> None:
+    """Raise InvalidRequest for index files that the table cannot have, CommitConflict for missing ones."""
+    indexes = (*message.new_indexes, *message.compact_new_indexes)
+    if not indexes:
+        return
+    found = {i.name: i.size for i in context.storage.list(context.paths.index_directory)}
+    for file in indexes:
+        if file.index_type != DELETION_VECTORS or not context.options["deletion-vectors.enabled"]:
+            raise InvalidRequest(
+                f"a commit message has an index file of type {file.index_type!r:.40}, which table {context.name} "
+                "does not have",
+                file=file.file_name,
+            )
+        if found.get(file.file_name) != file.file_size:
+            raise CommitConflict(
+                f"table {context.name}: index file {file.file_name} of the commit is not in "
+                f"{context.paths.index_directory} with its {file.file_size} bytes",
+                table=context.name,
+                file=file.file_name,
+            )
 
 
 def _bucket_directory(message: CommitMessage, context: TableContext) -> str:
@@ -103,7 +129,8 @@ def _check_file(file: DataFile, context: TableContext, schema_ids: frozenset[int
         problem = f"schema {file.schema_id}, which table {context.name} does not have"
     else:
         try:
-            context.paths.manifest(file.file_name)
+            for name in (file.file_name, *file.extra_files):
+                context.paths.manifest(name)
             kinds = [f.type for f in context.schema.key_fields]
             decode_row(file.min_key, kinds)
             decode_row(file.max_key, kinds)

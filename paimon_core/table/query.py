@@ -135,8 +135,8 @@ class Scan:
         return pa.concat_tables(tables) if tables else schema.empty_table()
 
     def count(self) -> int:
-        """Return the number of rows; only from the manifests when no split must be merged or filtered."""
-        if self.where is None and self.limit is None and all(s.raw for s in self.plan.splits):
+        """Return the number of rows; only from metadata when no split must be merged or filtered."""
+        if self.where is None and self.limit is None and all(s.is_counted for s in self.plan.splits):
             return self.plan.row_count
         narrow = Scan(self.context, self.plan.snapshot, self.columns[:1], self.where, self.limit)
         return sum(len(table) for table in narrow._tables())

@@ -12,8 +12,10 @@ import pyarrow as pa
 from paimon_core.errors import InvalidRequest
 from paimon_core.metadata import time_travel
 from paimon_core.metadata.context import TableContext
+from paimon_core.metadata.latest_snapshot import read_latest
 from paimon_core.metadata.microseconds import in_microseconds
 from paimon_core.metadata.snapshot import Snapshot
+from paimon_core.metadata.statistics import Statistics
 from paimon_core.metadata.table_identity import check_same_table, refreshed, same_table, within_same_table
 from paimon_core.options import OptionValue, TableOptions
 from paimon_core.options.scan_position import scan_position
@@ -113,6 +115,17 @@ class TableView:
         with within_same_table(self.context):
             found = time_travel.by_option(self.context, *position)
         return self._pinned(found)
+
+    def statistics(self) -> Statistics | None:
+        """Return the statistics that the snapshot has from the last ``analyze``; None when it has none."""
+        if self.pinned is not None:
+            return self._statistics(self.pinned)
+        return read_latest(self.context.snapshots, self._statistics)
+
+    def _statistics(self, snapshot: Snapshot | None) -> Statistics | None:
+        check_same_table(self.context)
+        name = None if snapshot is None else snapshot.statistics
+        return None if name is None else Statistics.read(self.context.storage, self.context.paths.statistics(name))
 
     def changes(
         self,

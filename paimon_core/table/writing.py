@@ -5,21 +5,21 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Self
 
 from paimon_core.commit.overwrite import Overwrite
 from paimon_core.commit.read_set import Reads
 from paimon_core.commit.retry import tries
-from paimon_core.errors import AfterCommitFailed, InvalidRequest, ReadOutdated, SnapshotNotFound
+from paimon_core.errors import AfterCommitFailed, CommitConflict, InvalidRequest, ReadOutdated, SnapshotNotFound
 from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.metadata.context import TableContext
-from paimon_core.metadata.latest_snapshot import read_latest
 from paimon_core.metadata.rules.engine_rules import check_deletes
 from paimon_core.metadata.snapshot import Snapshot
-from paimon_core.metadata.statistics import Statistics
-from paimon_core.metadata.table_identity import check_same_table
+from paimon_core.metadata.table_identity import refreshed
 from paimon_core.predicate import Predicate
 from paimon_core.scan.partitions import partitions_with_matches
+from paimon_core.scan.plan import ScanPlan
 from paimon_core.table.after_commit import maintain
 from paimon_core.table.analysis import analyze
 from paimon_core.table.commit_request import CommitRequest
@@ -28,6 +28,13 @@ from paimon_core.table.message_check import check_messages
 from paimon_core.table.overwrite_target import overwrite_target
 from paimon_core.table.prepared import Prepared, check_not_committed, prepare
 from paimon_core.table.query import new_scan
+from paimon_core.table.row_changes import (
+    Assignments,
+    changed_rows,
+    check_assignments,
+    deleted_by_key,
+    updated_by_key,
+)
 from paimon_core.table.view import TableView
 from paimon_core.write.table_writer import TableWriter
 
@@ -163,42 +170,90 @@ class TableWrites(TableView):
     def delete(
         self, where: Predicate, *, user: str | None = None, properties: Mapping[str, str] | None = None
     ) -> Snapshot | None:
-        """Delete the rows that match, by key; None when no row matches.
+        """Delete the rows that match; None when no row matches.
 
-        An append table deletes whole partitions only: ``where`` must then be on partition columns. The same holds for
-        a merge engine that does not remove a record for a row of kind -D; an option of the engine may enable that.
+        With a primary key, it writes deletes by key; a merge engine that does not remove a record for a row of kind -D
+        deletes whole partitions only (an option of the engine may enable that). In an append table, it marks the rows
+        in deletion vectors (``deletion-vectors.enabled``), or it rewrites the files that contain them; with fixed
+        buckets, the other rows of these files then count as written last. ``where`` on partition columns alone deletes
+        whole partitions.
 
         Deletes exactly the rows that match in the snapshot before this commit. When a concurrent commit changes
-        partitions that may contain such rows between the read and the commit, the delete is retried, up to
-        ``commit.max-retries`` times. Raises ReadOutdated, a CommitConflict, when that happened every time; nothing is
+        partitions that may contain such rows between the read and the commit, or compacts their files, the delete is
+        retried, up to ``commit.max-retries`` times. Raises CommitConflict when that happened every time; nothing is
         deleted then.
         """
         self._check_latest("delete")
         if not isinstance(where, Predicate):
             raise InvalidRequest(f"delete needs a predicate such as col('x') == 1, not {where!r:.60}")
         request = CommitRequest.of(self.context, user, None, properties)
-        if not self.context.is_keyed or where.columns <= set(self.schema.partition_keys):
+        if where.columns <= set(self.schema.partition_keys):
             return self.complete(request, [], self.overwrite_spec(where), operation="DELETE")
+        if not self.context.is_keyed:
+            return self._change_rows(request, where, changed_rows)
         if self.options["ignore-delete"]:
             raise InvalidRequest(f"table {self.name} has ignore-delete = true: rows cannot be deleted", table=self.name)
         check_deletes(self.context)
-        return self._delete_rows(request, where)
+        return self._change_rows(request, where, deleted_by_key)
 
-    def _delete_rows(self, request: CommitRequest, where: Predicate) -> Snapshot | None:
-        may_hold = partitions_with_matches(self.context, where)
-        outdated: ReadOutdated | SnapshotNotFound | None = None
+    def update(
+        self,
+        where: Predicate,
+        set: Assignments,
+        *,
+        user: str | None = None,
+        properties: Mapping[str, str] | None = None,
+    ) -> Snapshot | None:
+        """Set columns of the rows that match; None when no row matches.
+
+        ``set`` maps columns to values, or to functions that get the matching rows as an Arrow table with all columns
+        and return the new column. With a primary key, its columns cannot be set, and merge-engine must be deduplicate:
+        the new rows replace the old ones by key. In an append table, the old rows are deleted as by ``delete`` and the
+        new rows are added. Promises about concurrent commits and raises as ``delete`` does, and SchemaMismatch for a
+        value that does not fit its column.
+        """
+        self._check_latest("update")
+        if not isinstance(where, Predicate):
+            raise InvalidRequest(f"update needs a predicate such as col('x') == 1, not {where!r:.60}")
+        check_assignments(self.context, set)
+        request = CommitRequest.of(self.context, user, None, properties)
+        if not self.context.is_keyed:
+            return self._change_rows(request, where, partial(changed_rows, assignments=set))
+        if (engine := self.options["merge-engine"]) != "deduplicate":
+            raise InvalidRequest(
+                f"table {self.name} has merge-engine = {engine}: an update would not replace its rows",
+                table=self.name,
+            )
+        return self._change_rows(request, where, partial(updated_by_key, assignments=set))
+
+    def _change_rows(
+        self,
+        request: CommitRequest,
+        where: Predicate,
+        change: Callable[[TableContext, ScanPlan, Predicate], list[CommitMessage]],
+    ) -> Snapshot | None:
+        """Commit what ``change`` computes from the latest snapshot; repeat it when a concurrent commit changed that.
+
+        Rows of a newer schema than that of this handle are read and written with the table's latest schema.
+        """
+        table, outdated = self, None
         for _ in tries(self.options):
-            scan = new_scan(self.context, self.context.snapshots.latest(), None, where, None, pinned=False)
+            scan_context = table.context.merging_level_0()
+            scan = new_scan(scan_context, table.context.snapshots.latest(), None, where, None, pinned=False)
+            plan, context = scan.plan, table.context
+            if any(f.schema_id > context.schema.id for f in plan.files):
+                table = replace(self, context=refreshed(self.context))
+                continue
+            reads = Reads(plan.snapshot, partitions_with_matches(context, where))
             try:
-                with TableWriter(self.context) as writer:
-                    for batch in scan.to_batches():
-                        writer.delete(batch)
-                    messages = writer.flush()
-                return self.complete(request, messages, reads=Reads(scan.plan.snapshot, may_hold))
-            except (ReadOutdated, SnapshotNotFound) as error:  # the snapshot was changed or expired since the read
+                messages = change(context, plan, where)
+                return table.complete(replace(request, context=context), messages, reads=reads)
+            except (CommitConflict, SnapshotNotFound) as error:  # the snapshot was changed or expired since the read
+                own = isinstance(error, CommitConflict) and not isinstance(error, ReadOutdated)
+                if own and ("attempts" in error.facts or context.snapshots.latest() == plan.snapshot):
+                    raise
                 outdated = error
-        assert outdated is not None
-        raise outdated
+        raise outdated or CommitConflict(f"table {self.name}: its schema changed during each try", table=self.name)
 
     def complete(
         self,
@@ -287,17 +342,6 @@ class TableWrites(TableView):
         self._check_latest("analyze")
         snapshot = analyze(CommitRequest.of(self.context, None, None, None), columns)
         return None if snapshot is None else self.settle(snapshot)
-
-    def statistics(self) -> Statistics | None:
-        """Return the statistics that the snapshot has from the last ``analyze``; None when it has none."""
-        if self.pinned is not None:
-            return self._statistics(self.pinned)
-        return read_latest(self.context.snapshots, self._statistics)
-
-    def _statistics(self, snapshot: Snapshot | None) -> Statistics | None:
-        check_same_table(self.context)
-        name = None if snapshot is None else snapshot.statistics
-        return None if name is None else Statistics.read(self.context.storage, self.context.paths.statistics(name))
 
     # -- after a commit
 

@@ -176,7 +176,9 @@ TABLES: dict[str, Case] = {
     "a path as the name of tags": option("tag.batch.customized-name", "../x", "tag.batch.customized-name"),
     "a record expiry without a field": option("record-level.expire-time", "1 d", "record-level.time-field"),
     "a partition expiry without partitions": option("partition.expiration-time", "1 d", "partition"),
-    "deletion vectors": option("deletion-vectors.enabled", "true", "deletion-vectors.enabled", error=InvalidOption),
+    "deletion vectors that are not enabled": option(
+        "deletion-vectors.bitmap64", "true", "deletion-vectors.enabled = true"
+    ),
     "row tracking": append_option("row-tracking.enabled", "true", "row-tracking.enabled"),
     "an external path over http": append_option("data-file.external-paths", "http://h/x", "data-file.external-paths"),
     "an external path on the disk": append_option(

@@ -253,8 +253,9 @@ MAINTENANCE: dict[str, Case] = {
     "a callback that is none": case(
         lambda lake: lake.table("keyed").with_callbacks(7), InvalidRequest, "callback", "7"
     ),
-    "a delete in an append table": case(
-        lambda lake: lake.table("append").delete(col("k") == 1), paimon.PaimonError, "primary key|append"
+    "an update of a key": case(lambda lake: lake.table("keyed").update(col("k") == 1, {"k": 2}), InvalidRequest, "'k'"),
+    "an update of no column": case(
+        lambda lake: lake.table("keyed").update(col("k") == 1, {"zz": 2}), InvalidRequest, "'zz'"
     ),
     "a delete that is a text": case(
         lambda lake: lake.table("keyed").delete("k = 1"), InvalidRequest, "predicate|where"
@@ -327,7 +328,8 @@ MESSAGES: dict[str, Case] = {
     "a compaction task that is empty": parsed(CompactionTask, b"{}", "compaction task"),
     "a compaction task of other types": parsed(
         CompactionTask,
-        b'{"version": 2, "partition": {"b": ""}, "bucket": 0, "total_buckets": 1, "of_full_table": 7, "groups": []}',
+        b'{"version": 3, "partition": {"b": ""}, "bucket": 0, "total_buckets": 1, "of_full_table": 7, "groups": [], '
+        b'"indexes": []}',
         "compaction task",
         "of_full_table is 7",
     ),

@@ -58,14 +58,17 @@ class TableMachine(RuleBasedStateMachine):
         buckets=st.integers(1, 3),
         sequence=st.booleans(),
         file_size=st.sampled_from(["128 mb", "1 kb"]),
+        vectors=st.booleans(),
     )
-    def create(self, partitioned, buckets, sequence, file_size):
+    def create(self, partitioned, buckets, sequence, file_size, vectors):
         catalog = paimon.open_catalog(f"memory://model-{next(_numbers)}")
         catalog.create_database("db")
         self.sequence = sequence
         options = {"bucket": str(buckets), "write-only": "true", "target-file-size": file_size}
         if sequence:
             options["sequence.field"] = "v"
+        if vectors:
+            options |= {"deletion-vectors.enabled": "true", "deletion-vectors.merge-on-read": "true"}
         self.table = catalog.create_table(
             "db.t",
             SCHEMA,

@@ -471,6 +471,30 @@ def a_compaction_that_changes_rows() -> TableContext:
     return context
 
 
+def _with_vectors() -> TableContext:
+    """Return a real table of two levels, in the higher of which a deletion vector deletes a row."""
+    table = real_table(3000, **{"bucket": "1", "deletion-vectors.enabled": "true", "write-only": "false"})
+    table.compact()
+    table.write(some_rows([7], "new"))
+    assert table.latest_snapshot().index_manifest is not None
+    return table.context
+
+
+def a_key_that_is_visible_twice() -> TableContext:
+    context = _with_vectors()
+    rewrite(context, context.snapshots.latest_id() or 0, index_manifest=None)
+    return context
+
+
+def a_vector_with_another_bit() -> TableContext:
+    context = _with_vectors()
+    (index,) = context.storage.list(context.paths.index_directory)
+    data = bytearray(context.storage.read(index.path))
+    data[-5] ^= 1
+    context.storage.overwrite(index.path, bytes(data))
+    return context
+
+
 def a_least_key_that_is_not() -> TableContext:
     return changed_record(of_file(min_key=key(-5)))
 

@@ -54,7 +54,10 @@ class Strategy:
 def needs_lookup(options: TableOptions) -> bool:
     """Whether compactions must look up rows of level 0 in the higher levels before these rows count (format 8.3)."""
     return bool(
-        options["merge-engine"] == "first-row" or options["changelog-producer"] == "lookup" or options["force-lookup"]
+        options["merge-engine"] == "first-row"
+        or options["changelog-producer"] == "lookup"
+        or options["force-lookup"]
+        or options["deletion-vectors.enabled"]
     )
 
 

@@ -18,6 +18,7 @@ from paimon_core.codec.binary_row import decode_row
 from paimon_core.codec.partition_text import partition_values
 from paimon_core.commit.committer import commit
 from paimon_core.commit.overwrite import Overwrite
+from paimon_core.deletionvectors.bucket_vectors import dropping_vectors
 from paimon_core.errors import CorruptTable, InvalidRequest, SnapshotNotFound
 from paimon_core.maintain.expiry.retention import limit_text, refuse_unread_options
 from paimon_core.maintain.planning.plan import Plan, PlannedFile, Protected
@@ -233,11 +234,12 @@ def _deletes(context: TableContext, partitions: Iterable[bytes], planned: set[st
     wanted = frozenset(partitions)
     if context.snapshots.latest() is None:
         raise SnapshotNotFound(f"table {context.name} has no snapshot any more", table=context.name)
-    return deletions(
+    found = deletions(
         entry
         for entry in latest_entries(context, wanted)
         if entry.bucket >= 0 and planned.issuperset(_paths(context, entry)[:1])
     )
+    return dropping_vectors(context, found)
 
 
 def _files(context: TableContext, entries: Sequence[ManifestEntry]) -> list[PlannedFile]:

@@ -13,6 +13,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from paimon_core.commit.committer import commit
+from paimon_core.deletionvectors.bucket_vectors import dropping_vectors
 from paimon_core.errors import PlanOutdated
 from paimon_core.maintain.orphans.quarantine import quarantines
 from paimon_core.maintain.planning.plan import Plan, PlannedFile, Protected
@@ -94,7 +95,8 @@ def apply_missing_removal(context: TableContext, plan: Plan, *, user: str | None
             table=context.name,
             path=changed[0],
         )
-    committed = commit(deletions(entry for _, entry in missing), context=context, user=user or f"repair-{uuid.uuid4()}")
+    messages = dropping_vectors(context, deletions(entry for _, entry in missing))
+    committed = commit(messages, context=context, user=user or f"repair-{uuid.uuid4()}")
     return MissingReport(
         context.name,
         committed[-1] if committed else None,

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from paimon_core.errors import InvalidRequest, UnsupportedFeature
+from paimon_core.fileindex.builder import indexed_fields
 from paimon_core.limits import FILE_PREFIX_BYTES, check_limit
 from paimon_core.metadata.automatic_tag_names import check_tag_options
 from paimon_core.metadata.context import TableContext
+from paimon_core.metadata.opening_rules import against_vectors
 from paimon_core.metadata.partition_time import check_partition_expiry
 from paimon_core.metadata.rules.engine_rules import check_engine_options
 from paimon_core.metadata.rules.producer_rules import check_producer_options
@@ -23,6 +25,7 @@ def check_table(context: TableContext) -> None:
     _check_bounds(context)
     _check_file_names(context)
     _check_use(context)
+    _check_vectors(context)
     check_engine_options(context)
     check_producer_options(context)
     check_record_expiry(context)
@@ -30,6 +33,7 @@ def check_table(context: TableContext) -> None:
     check_partition_expiry(context)
     _check_compaction(context)
     scan_position(context.options)
+    indexed_fields(context.options.file_indexes, context.schema.by_name)
 
 
 def _check_buckets(context: TableContext) -> None:
@@ -155,6 +159,26 @@ def _check_use(context: TableContext) -> None:
     for column in context.options.fields:
         if column and column not in context.schema.by_name:
             raise InvalidRequest(f"an option fields.{column}.* names {column!r}, which is no column", column=column)
+
+
+def _check_vectors(context: TableContext) -> None:
+    """Check that the options of deletion vectors are set for a table that has them and that can be written."""
+    values, options = context.options.values, context.options
+    if context.is_keyed and options["deletion-vectors.enabled"] and (against := against_vectors(options)):
+        raise InvalidRequest(
+            f"table {context.name}: option {against[0]} cannot be used with deletion-vectors.enabled = true",
+            option=against[0].partition("=")[0],
+        )
+    others = [k for k in values if k.startswith(("deletion-vectors.", "deletion-vector."))]
+    if others and not options["deletion-vectors.enabled"]:
+        needing = [k for k in others if k != "deletion-vectors.enabled"]
+        if needing:
+            raise InvalidRequest(f"option {needing[0]} needs deletion-vectors.enabled = true", option=needing[0])
+    if options["deletion-vectors.merge-on-read"] and not context.is_keyed:
+        raise InvalidRequest(
+            "option deletion-vectors.merge-on-read needs a table with a primary key",
+            option="deletion-vectors.merge-on-read",
+        )
 
 
 def _check_compaction(context: TableContext) -> None:

@@ -18,6 +18,7 @@ from paimon_core.codec.binary_row import decode_row, encode_row, row_decoder
 from paimon_core.codec.record_file import unpacked_blocks
 from paimon_core.errors import CorruptTable, SnapshotNotFound
 from paimon_core.metadata.column_stats import EMPTY_STATS, ColumnStats
+from paimon_core.metadata.index_manifest import IndexEntry, decode_indexes, encode_indexes
 from paimon_core.metadata.manifest import FileKind, ManifestEntry, ManifestFile
 from paimon_core.metadata.manifest_file import decode_entries, decode_list, encode_entries, encode_list, live_entries
 from paimon_core.metadata.snapshot import Snapshot
@@ -136,6 +137,16 @@ class ManifestStore:
             files = [f for f in self.manifests_of(snapshot) if among is None or self.may_hold(f, among)]
             read = chain.from_iterable(self.read_manifest(f.file_name, f.file_size) for f in files)
             return live_entries(read if among is None else (e for e in read if e.partition in among))
+
+    def read_indexes(self, name: str | None) -> list[IndexEntry]:
+        """Read the entries of an index manifest (format 4.4), [] for None; raises the errors of ``read_manifest``."""
+        return [] if name is None else decode_indexes(self._read(name, None), self.paths.manifest(name))
+
+    def write_indexes(self, entries: Sequence[IndexEntry]) -> str:
+        """Write an index manifest and return its name."""
+        name = FileNames().next("index-manifest-")
+        self.storage.write(self.paths.manifest(name), encode_indexes(entries, self.compression))
+        return name
 
     def may_hold(self, manifest: ManifestFile, partitions: Collection[bytes]) -> bool:
         """Whether a manifest may contain an entry of one of these partitions, by its recorded ranges (format 4.2)."""

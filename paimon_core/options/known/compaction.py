@@ -130,11 +130,12 @@ OPTIONS: tuple[Option, ...] = (
         "100000",
         "maximum number of files that the compaction of an append table looks at",
     ),
-    carried(
+    obeyed(
         "compaction.delete-ratio-threshold",
         DOUBLE,
         "0.2",
-        "share of deleted rows at which a file of an append table is compacted",
+        "fraction of deleted rows above which compaction rewrites a file of an append table",
+        parse_fraction,
     ),
     carried("compaction.skip-expired-partitions", BOOLEAN, "false", "compaction skips expired partitions"),
     carried(

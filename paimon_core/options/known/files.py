@@ -117,10 +117,14 @@ OPTIONS: tuple[Option, ...] = (
         "number of threads for operations on files; default: one per processor",
         older=("delete-file.thread-num",),
     ),
-    carried(
-        "file-index.in-manifest-threshold", SIZE, "500 b", "size up to which a file index is stored in the manifest"
+    obeyed(
+        "file-index.in-manifest-threshold",
+        SIZE,
+        "500 b",
+        "size of the indexes of a data file above which they are in a file of their own, and not in the manifest",
+        value=500,
     ),
-    carried("file-index.read.enabled", BOOLEAN, "true", "reads use file indexes to skip files"),
+    obeyed("file-index.read.enabled", BOOLEAN, "true", "reads use the indexes of data files"),
     carried("parquet.enable.dictionary", TEXT, "", "dictionary encoding of Parquet files"),
     carried("orc.column.encoding.direct", TEXT, "", "columns that ORC files store without a dictionary"),
     carried(
@@ -164,9 +168,28 @@ OPTIONS: tuple[Option, ...] = (
         "0.05",
         "share of the rows that must have a field for it to be kept, in the mode adaptive",
     ),
-    refused("deletion-vectors.enabled", BOOLEAN, "false", "deleted rows are marked in deletion vectors"),
+    obeyed(
+        "deletion-vectors.enabled",
+        BOOLEAN,
+        "false",
+        "mark deleted rows in deletion vectors instead of rewriting files",
+        stops=Stops.READS,
+        shared=True,
+    ),
     carried("deletion-vectors.modifiable", BOOLEAN, "false", "deletion-vectors.enabled may be changed"),
-    carried("deletion-vector.index-file.target-size", SIZE, "2 mb", "target size of a file of deletion vectors"),
-    carried("deletion-vectors.merge-on-read", BOOLEAN, "false", "reads also merge files that are not compacted yet"),
-    carried("deletion-vectors.bitmap64", BOOLEAN, "false", "deletion vectors of 64 bits"),
+    obeyed(
+        "deletion-vector.index-file.target-size",
+        SIZE,
+        "2 mb",
+        "size above which a file of deletion vectors ends; a table with fixed buckets has one file per bucket",
+        parse_size,
+    ),
+    obeyed(
+        "deletion-vectors.merge-on-read",
+        BOOLEAN,
+        "false",
+        "batch reads of a table with a primary key and deletion vectors merge level 0 instead of leaving it out",
+        stops=Stops.READS,
+    ),
+    obeyed("deletion-vectors.bitmap64", BOOLEAN, "false", "new deletion vectors have 64-bit row positions"),
 )

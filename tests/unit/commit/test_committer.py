@@ -377,19 +377,6 @@ def test_an_option_that_a_writer_must_obey_is_refused():
     assert context.snapshots.ids() == []
 
 
-def test_an_index_that_the_change_would_make_stale_is_refused():
-    context = fake_table()
-    snapshot = append(context)
-    indexed = dataclasses.replace(snapshot, id=2, uuid="x", index_manifest="index-manifest-1")
-    context.snapshots.publish(indexed)
-    with pytest.raises(UnsupportedFeature, match="index-manifest-1"):
-        append(context)
-    appends = fake_table(keyed=False)
-    snapshot = append(appends)
-    appends.snapshots.publish(dataclasses.replace(snapshot, id=2, uuid="x", index_manifest="index-manifest-1"))
-    assert append(appends).index_manifest == "index-manifest-1"
-
-
 # -- crashes
 
 

@@ -1,5 +1,6 @@
 from dataclasses import replace
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
@@ -45,6 +46,16 @@ def test_batches_come_in_order_and_size(bucket, numbers):
     found = batches(bucket, numbers, batch_rows=300)
     assert [len(b) for b in found] == [300, 300, 300, 100]
     assert pa.Table.from_batches(found)["n"].to_pylist() == list(range(1000))
+
+
+@pytest.mark.parametrize("row_groups", [None, [0], [1], [2, 0]])
+def test_deleted_rows_are_left_out_by_their_position_in_the_file(bucket, row_groups):
+    file = bucket.put(bucket.table({"n": range(30), "s": ["x"] * 30}), row_group_size=10)
+    deleted = [0, 9, 10, 15, 29]
+    chosen = [n for group in (row_groups or range(3)) for n in range(10 * group, 10 * group + 10)]
+    found = batches(bucket, file, batch_rows=7, row_groups=row_groups, deleted=np.array(deleted), position="at")
+    assert [n for b in found for n in b["n"].to_pylist()] == [n for n in chosen if n not in deleted]
+    assert all(b["at"].to_pylist() == b["n"].to_pylist() for b in found)
 
 
 def test_batches_hold_about_the_bytes_asked_for(bucket, numbers, monkeypatch):

@@ -6,6 +6,9 @@ from paimon_core.metadata.opening_rules import opened_options
 from paimon_core.schema import new_schema
 
 DYNAMIC = "bucket=-1 with a primary key (dynamic bucket)"
+VECTORS = {"deletion-vectors.enabled": "true"}
+ENABLED = "deletion-vectors.enabled=true"
+EXPIRE = "record-level.expire-time"
 
 
 def schema(primary_key, **options):
@@ -21,9 +24,13 @@ def schema(primary_key, **options):
         (["k"], {"manifest.format": "orc"}, (DYNAMIC, "manifest.format")),
         (["k"], {"bucket": "2"}, ()),
         ([], {"bucket": "-1"}, ()),
+        (["k"], {"bucket": "2", **VECTORS}, ()),
+        ([], VECTORS, ()),
+        (["k"], {"bucket": "2", "merge-engine": "first-row", **VECTORS}, (f"merge-engine=first-row with {ENABLED}",)),
+        (["k"], {"bucket": "2", EXPIRE: "1 d", **VECTORS}, (f"{EXPIRE} with {ENABLED}",)),
     ],
 )
-def test_a_primary_key_table_with_dynamic_buckets_can_be_opened_but_not_written(primary_key, options, unwritable):
+def test_a_table_that_can_be_opened_but_not_written_names_why(primary_key, options, unwritable):
     assert opened_options(schema(primary_key, **options), table="db.t").unwritable == unwritable
 
 

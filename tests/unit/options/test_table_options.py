@@ -58,7 +58,7 @@ def test_defaults_and_values():
         ("fields.a.aggregate-function", "count"),
         ("fields.a.distinct", "often"),
         ("fields.a.sequence-group", "b,,c"),
-        ("deletion-vectors.enabled", "true"),
+        ("row-tracking.enabled", "true"),
         ("snapshot.no-such-option", "1"),
         ("sort-engine", "bubble"),
         ("scan.mode", "incremental"),
@@ -85,7 +85,7 @@ def test_the_postpone_bucket_is_refused_by_name():
     [
         ("merge-engine", "last-row"),
         ("fields.a.aggregate-function", "count"),
-        ("deletion-vectors.enabled", "true"),
+        ("row-tracking.enabled", "true"),
         ("file.format", "lance"),
         ("scan.bucket", "1"),
         ("read.changelog", "true"),
@@ -132,7 +132,6 @@ def test_an_unsupported_write_option_leaves_the_table_read_only(key, value):
         ("sink.parallelism", "4"),
         ("lookup.cache-max-memory-size", "1 mb"),
         ("parquet.page.size", "1024"),
-        ("file-index.bloom-filter.columns", "a"),
     ],
 )
 @pytest.mark.parametrize("creating", [False, True])
@@ -172,7 +171,7 @@ def test_an_unsupported_choice_of_the_snapshot_stops_reads_only(key, value):
 @pytest.mark.parametrize(
     ("key", "value"),
     [
-        ("deletion-vectors.enabled", "FALSE"),
+        ("row-tracking.enabled", "FALSE"),
         ("incremental-between", ""),
         ("manifest.format", "avro"),
         ("data-file.prefix", "data-"),
@@ -273,3 +272,18 @@ def test_time_zones(text, hours):
 def test_a_text_that_is_not_a_time_zone_is_refused(text):
     with pytest.raises(InvalidOption, match=r"sink.process-time-zone.*a time zone such as"):
         TableOptions.parse({"sink.process-time-zone": text}, creating=True)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"file-index.lumina.columns": "a"},
+        {"file-index.bitmap.columns": "a,,b"},
+        {"file-index.bloom-filter.columns": "a", "file-index.bloom-filter.a.items": "none"},
+    ],
+)
+def test_a_file_index_that_cannot_be_built_stops_writes_only(options):
+    parsed = TableOptions.parse(options)
+    assert set(parsed.uses.values()) == {Use.STOPS_WRITES}
+    with pytest.raises(UnsupportedFeature, match="file-index"):
+        parsed.check_writable("db.t")

@@ -2,12 +2,14 @@ from dataclasses import replace
 
 import pytest
 
-from paimon_core.codec.avro_file import write_avro
 from paimon_core.errors import CorruptTable, SchemaMismatch, SnapshotNotFound, UnsupportedFeature
+from paimon_core.metadata.column_stats import EMPTY_ROW
+from paimon_core.metadata.index_manifest import IndexEntry, IndexFile, VectorRange
 from paimon_core.metadata.manifest import FileKind
 from paimon_core.options import TableOptions
 from paimon_core.predicate import col
 from paimon_core.scan.plan import plan_scan
+from paimon_core.scan.split import Split
 from tests.support.manifest_tables import MetadataTable, data_file, fields_of, names, schema_of
 
 LOG = schema_of(fields_of(a="INT", b="STRING"))
@@ -214,21 +216,51 @@ def test_a_file_of_some_columns_is_refused():
         table.plan()
 
 
-INDEX_SCHEMA = {"type": "record", "name": "record", "fields": [{"name": "_INDEX_TYPE", "type": "string"}]}
+def with_indexes(table, *files):
+    name = table.manifests().write_indexes([IndexEntry(EMPTY_ROW, 0, file) for file in files])
+    return table.snapshot(index_manifest=name)
 
 
-def with_index(table, *types):
-    path = table.paths.manifest("index-manifest-1")
-    table.storage.write(path, write_avro(INDEX_SCHEMA, [{"_INDEX_TYPE": t} for t in types]))
-    return table.snapshot(index_manifest="index-manifest-1")
+def vectors(*ranges, name="index-1"):
+    return IndexFile("DELETION_VECTORS", name, 90, len(ranges), tuple(ranges))
 
 
-def test_hash_indexes_are_passed_over_and_deletion_vectors_refused():
+def test_splits_have_the_vectors_of_their_files_and_hash_indexes_are_passed_over():
+    table = MetadataTable(LOG)
+    table.commit(table.entry(data_file(LOG, "a")), table.entry(data_file(LOG, "b")))
+    of_b = VectorRange("b", 1, 30, 4)
+    plan = table.plan(snapshot=with_indexes(table, IndexFile("HASH", "index-0", 40, 10), vectors(of_b)))
+    (split,) = plan.splits
+    assert (dict(split.vectors), split.row_count, split.is_counted) == ({"b": ("index-1", of_b)}, 16, True)
+    assert Split.from_bytes(split.to_bytes()) == split
+    unknown = table.plan(snapshot=with_indexes(table, vectors(replace(of_b, cardinality=None))))
+    assert (unknown.splits[0].row_count, unknown.splits[0].is_counted) == (20, False)
+
+
+@pytest.mark.parametrize(
+    ("files", "error"),
+    [
+        ([vectors(VectorRange("a", 1, 30, 11))], CorruptTable),
+        ([vectors(VectorRange("a", 1, 30, 1)), vectors(VectorRange("a", 1, 30, 1), name="index-2")], CorruptTable),
+        ([replace(vectors(VectorRange("a", 1, 30, 1)), external_path="s3://x/y")], UnsupportedFeature),
+    ],
+    ids=["too many rows", "two vectors", "elsewhere"],
+)
+def test_vectors_that_cannot_be_right_are_refused(files, error):
     table = MetadataTable(LOG)
     table.commit(table.entry(data_file(LOG, "a")))
-    assert names(table.plan(snapshot=with_index(table, "HASH"))) == ["a"]
-    with pytest.raises(UnsupportedFeature, match="deletion vectors"):
-        table.plan(snapshot=with_index(table, "HASH", "DELETION_VECTORS"))
+    with pytest.raises(error, match="index"):
+        table.plan(snapshot=with_indexes(table, *files))
+
+
+@pytest.mark.parametrize(
+    ("options", "raw", "awaiting"), [({}, True, 1), ({"deletion_vectors__merge_on_read": "true"}, False, 0)]
+)
+def test_with_vectors_level_0_is_hidden_or_merged(options, raw, awaiting):
+    table = MetadataTable(schema_of(KEYED.fields, ["k"], bucket="4", **{"deletion_vectors__enabled": "true"} | options))
+    table.commit(*map(table.entry, (keyed("new", 0, 9, 0), keyed("a", 0, 9, 4), keyed("b", 5, 15))))
+    plan = table.plan()
+    assert ([s.raw for s in plan.splits], plan.counts.awaiting_compaction) == ([raw], awaiting)
 
 
 def test_a_missing_manifest_is_corruption_while_the_snapshot_is_there_and_expiry_when_it_is_not():

@@ -139,7 +139,7 @@ def test_bytes_and_back(split):
         b"3",
         b"[]",
         b"{}",
-        b'{"version":1}',
+        b'{"version":2}',
         SPLIT.to_bytes()[:-1],
         SPLIT.to_bytes().replace(b'"layout":[[[1],[0]]]', b'"layout":[[[1],[1]]]'),
         SPLIT.to_bytes().replace(b'"layout":[[[1],[0]]]', b'"layout":[[[1],[2]]]'),
@@ -157,5 +157,5 @@ def test_other_bytes_are_refused(data):
 
 
 def test_a_newer_version_is_refused():
-    with pytest.raises(UnsupportedFeature, match="version 2"):
-        Split.from_bytes(SPLIT.to_bytes().replace(b'"version":1', b'"version":2'))
+    with pytest.raises(UnsupportedFeature, match="version 3"):
+        Split.from_bytes(SPLIT.to_bytes().replace(b'"version":2', b'"version":3'))

@@ -1,0 +1,100 @@
+"""Chosen rows: which row groups of a data file are decoded, which of their rows are returned (format 12, 13.7)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+Mask = npt.NDArray[np.bool_]
+Positions = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class ChosenRows:
+    """The rows of one file that a read returns. Rows are numbered from 0 in the order in which they are decoded."""
+
+    groups: list[int] | None
+    """The row groups to decode; None: the whole file."""
+    group_rows: Sequence[int]
+    """The number of rows of each row group of the file; () when the whole file is decoded whatever ``groups`` are."""
+    live: Mask | None
+    """The rows to return, by number; None: all but those of ``deleted``."""
+    deleted: Positions | None
+    """The numbers of the rows to leave out, sorted."""
+    position: str | None
+    """The name of an additional column with the position of each row in the file."""
+
+    @staticmethod
+    def of(
+        group_rows: Sequence[int],
+        groups: list[int] | None,
+        rows: Mask | None,
+        deleted: Positions | None,
+        position: str | None,
+    ) -> ChosenRows:
+        """Return the rows of a read; ``rows`` (instead of ``groups``) and ``deleted`` are by position in the file."""
+        if rows is not None:
+            live = rows if deleted is None else rows & ~_mask(deleted, len(rows))
+            groups, live = _groups_with(live, group_rows)
+            return ChosenRows(groups, group_rows, live, None, position)
+        if deleted is not None and groups is not None and group_rows:
+            deleted = _numbers(deleted, groups, group_rows)
+        return ChosenRows(groups, group_rows, None, deleted, position)
+
+    @property
+    def row_count(self) -> int:
+        """The number of rows of the row groups to decode."""
+        return sum(self.group_rows if self.groups is None else [self.group_rows[at] for at in self.groups])
+
+    def select(self, batch: pa.RecordBatch, start: int) -> pa.RecordBatch:
+        """Return the chosen rows of a batch, of which the first has the number ``start``."""
+        count = len(batch)
+        if self.position is not None:
+            batch = batch.append_column(self.position, pa.array(self._positions(np.arange(start, start + count))))
+        if self.live is not None:
+            return batch.filter(pa.array(self.live[start : start + count]))
+        if self.deleted is None:
+            return batch
+        first, last = np.searchsorted(self.deleted, [start, start + count])
+        return batch if first == last else batch.filter(pa.array(~_mask(self.deleted[first:last] - start, count)))
+
+    def _positions(self, numbers: Positions) -> Positions:
+        """Return the positions in the file of the rows with these numbers."""
+        if self.groups is None or not self.group_rows:
+            return numbers
+        starts = np.concatenate([[0], np.cumsum(self.group_rows)])[list(self.groups)]
+        before = np.concatenate([[0], np.cumsum([self.group_rows[group] for group in self.groups])])[:-1]
+        group = np.searchsorted(before, numbers, side="right") - 1
+        return np.asarray(numbers - before[group] + starts[group])
+
+
+def _mask(positions: Positions, count: int) -> Mask:
+    out = np.zeros(count, dtype=bool)
+    out[positions] = True
+    return out
+
+
+def _groups_with(rows: Mask, sizes: Sequence[int]) -> tuple[list[int] | None, Mask]:
+    """Return the row groups with one of the ``rows``, and which of their rows these are; None: all row groups."""
+    if len(sizes) < 2 or sum(sizes) != len(rows):
+        return None, rows
+    parts = np.split(rows, np.cumsum(sizes)[:-1])
+    found = [at for at, part in enumerate(parts) if part.any()]
+    if len(found) == len(sizes):
+        return None, rows
+    return found, np.concatenate([rows[:0], *(parts[at] for at in found)])
+
+
+def _numbers(deleted: Positions, groups: Sequence[int], group_rows: Sequence[int]) -> Positions:
+    """Return the numbers of the deleted rows of some row groups."""
+    starts = np.concatenate([[0], np.cumsum(group_rows)])
+    before, parts = 0, [np.zeros(0, np.int64)]
+    for group in groups:
+        first, last = np.searchsorted(deleted, starts[group : group + 2])
+        parts.append(deleted[first:last] - starts[group] + before)
+        before += group_rows[group]
+    return np.concatenate(parts)

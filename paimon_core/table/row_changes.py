@@ -1,0 +1,210 @@
+"""Row changes: the commit messages that delete or update the rows that match a predicate.
+
+In an append table with ``deletion-vectors.enabled``, the rows are marked in deletion vectors; otherwise the files that
+contain such rows are rewritten without them. Files without such rows are kept. Memory: one batch of rows per processor,
+the positions of the matching rows of a bucket, and for an update the buffer of the writer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from itertools import groupby
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from paimon_core.commit.abort import abort
+from paimon_core.compact.append import rewrite_files
+from paimon_core.deletionvectors.bitmap import Positions
+from paimon_core.deletionvectors.bucket_vectors import Indexes, index_files_by_bucket, replace_vectors, vectors_in
+from paimon_core.deletionvectors.index_file import merged
+from paimon_core.errors import InvalidRequest, SchemaMismatch
+from paimon_core.metadata.commit_message import CommitMessage
+from paimon_core.metadata.context import TableContext
+from paimon_core.metadata.data_file import DataFile, FileSource
+from paimon_core.parallel_work import run_parallel
+from paimon_core.predicate import Predicate
+from paimon_core.read.bucket_reader import BucketReader
+from paimon_core.read.split_reader import read_split
+from paimon_core.scan.plan import ScanPlan
+from paimon_core.write.table_writer import TableWriter
+
+Assignments = Mapping[str, Any]
+"""New values by column: a value, or a function of the old rows (an Arrow table) that returns a column."""
+_POSITION = "\x00position"
+
+
+@dataclass(frozen=True)
+class _Bucket:
+    """The files of one bucket that may contain matching rows."""
+
+    partition: bytes
+    bucket: int
+    total_buckets: int
+    files: tuple[DataFile, ...]
+    indexes: Indexes
+    """The bucket's files of deletion vectors."""
+    reader: BucketReader
+    """Reads the rows of the bucket that are not deleted yet."""
+
+
+def changed_rows(
+    context: TableContext, plan: ScanPlan, where: Predicate, assignments: Assignments | None = None
+) -> list[CommitMessage]:
+    """Return messages that delete the rows of the plan's snapshot that match, and with ``assignments`` add new ones.
+
+    When this fails, the files that it has written are deleted. Raises SnapshotNotFound and CorruptTable as reads do.
+    """
+    if plan.snapshot is None:
+        return []
+    with context.manifests.reading(plan.snapshot):
+        indexes = index_files_by_bucket(context.manifests.read_indexes(plan.snapshot.index_manifest))
+    messages: list[CommitMessage] = []
+    with TableWriter(context) as writer:
+
+        def change(bucket: _Bucket) -> None:
+            found = {f.file_name: rows for f in bucket.files if len(rows := _matching(context, bucket, f, where))}
+            if found:
+                messages.append(_without(context, bucket, found))
+
+        try:
+            buckets = _buckets(context, plan, indexes)
+            if assignments is not None:
+                for bucket in buckets:
+                    _write_updated(context, bucket, where, assignments, writer)
+            run_parallel(change, buckets)
+            messages += writer.flush()
+        except BaseException:
+            abort(messages, context)
+            raise
+    return messages
+
+
+def _buckets(context: TableContext, plan: ScanPlan, indexes: Mapping[tuple[bytes, int], Indexes]) -> list[_Bucket]:
+    def place(split: Any) -> tuple[bytes, int, int]:
+        return split.partition, split.bucket, split.total_buckets
+
+    found = []
+    for at, group in groupby(sorted(plan.splits, key=place), place):
+        there = indexes.get(at[:2], ())
+        reader = BucketReader(context, *at[:2], threads=False, vectors=vectors_in(there))
+        found.append(_Bucket(*at, tuple(f for s in group for f in s.files), there, reader))
+    return found
+
+
+def _matching(context: TableContext, bucket: _Bucket, file: DataFile, where: Predicate) -> Positions:
+    """Return the positions of the rows of a file that match and are not deleted yet."""
+    expression = where.bind(context.schema.fields).to_arrow()
+    fields = context.schema.select(sorted(where.columns))
+    found = [np.zeros(0, np.int64)]
+    for batch in bucket.reader.file(file, fields, position=_POSITION):
+        rows = pa.Table.from_batches([batch]).filter(expression)
+        found.append(np.asarray(rows[_POSITION].to_numpy()))
+    return np.concatenate(found)
+
+
+def _without(context: TableContext, bucket: _Bucket, found: Mapping[str, Positions]) -> CommitMessage:
+    """Return the message that deletes these positions of the bucket's files."""
+    files = [f for f in bucket.files if f.file_name in found]
+    positions = {}
+    for file in files:
+        deleted, rows = bucket.reader.deleted(file), found[file.file_name]
+        positions[file.file_name] = rows if deleted is None else merged(deleted, rows)
+    vectored = context.options["deletion-vectors.enabled"]
+    gone = [f for f in files if not vectored or len(positions[f.file_name]) == f.row_count]
+    names = {f.file_name for f in gone}
+    changed = {name: rows for name, rows in positions.items() if name not in names}
+    added, replaced = replace_vectors(context, bucket.indexes, changed, names)
+    message = CommitMessage(
+        bucket.partition,
+        bucket.bucket,
+        bucket.total_buckets,
+        deleted_files=tuple(gone),
+        new_indexes=added,
+        deleted_indexes=replaced,
+    )
+    try:
+        left = [f for f in gone if len(positions[f.file_name]) < f.row_count]
+        rest = replace(bucket.reader, positions=positions)
+        return replace(message, new_files=tuple(rewrite_files(rest, left, FileSource.APPEND)))
+    except BaseException:
+        abort([message], context)
+        raise
+
+
+def deleted_by_key(context: TableContext, plan: ScanPlan, where: Predicate) -> list[CommitMessage]:
+    """Return messages with a -D row for each row of the plan of a primary-key table that matches."""
+    with TableWriter(context) as writer:
+        for split in plan.splits:
+            for rows in read_split(context, split, context.schema.names, where):
+                writer.delete(rows)
+        return writer.flush()
+
+
+def updated_by_key(
+    context: TableContext, plan: ScanPlan, where: Predicate, assignments: Assignments
+) -> list[CommitMessage]:
+    """Return messages with the new row of each row of the plan of a primary-key table that matches."""
+    with TableWriter(context) as writer:
+        for split in plan.splits:
+            for rows in read_split(context, split, context.schema.names, where):
+                writer.write(assigned(rows, assignments))
+        return writer.flush()
+
+
+# -- updates -----------------------------------------------------------------------------------------------------------
+
+
+def _write_updated(
+    context: TableContext,
+    bucket: _Bucket,
+    where: Predicate,
+    assignments: Assignments,
+    writer: TableWriter,
+) -> None:
+    expression = where.bind(context.schema.fields).to_arrow()
+    for file in bucket.files:
+        for batch in bucket.reader.file(file, context.schema.fields):
+            rows = pa.Table.from_batches([batch]).filter(expression)
+            if len(rows):
+                writer.write(assigned(rows, assignments))
+
+
+def check_assignments(context: TableContext, assignments: object) -> None:
+    """Raise InvalidRequest unless ``assignments`` maps columns of the table to values or functions."""
+    if not isinstance(assignments, Mapping) or not assignments:
+        raise InvalidRequest(f"update needs a mapping of columns to values, not {assignments!r:.60}")
+    for column in assignments:
+        if column not in context.schema.by_name:
+            raise SchemaMismatch(f"table {context.name} has no column {column!r:.80} to update", column=column)
+        if column in context.schema.primary_keys:
+            raise InvalidRequest(
+                f"table {context.name}: column {column!r} is part of the primary key and cannot be updated",
+                column=column,
+            )
+
+
+def assigned(rows: pa.Table, assignments: Assignments) -> pa.Table:
+    """Return the rows with new values.
+
+    Raises SchemaMismatch when a function returns no column of that many values, or a value fits no column type.
+    """
+    out = rows
+    for column, value in assignments.items():
+        at = rows.schema.get_field_index(column)
+        kind = rows.schema.field(at).type
+        try:
+            new = _function_of(value)(rows) if callable(value) else pa.repeat(pa.scalar(value, kind), len(rows))
+            if not isinstance(new, pa.Array | pa.ChunkedArray):
+                new = pa.array(new, kind)
+            out = out.set_column(at, column, new)
+        except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, TypeError, OverflowError) as error:
+            raise SchemaMismatch(f"column {column!r} cannot be set to {value!r:.60}: {error}", column=column) from error
+    return out
+
+
+def _function_of(value: Any) -> Callable[[pa.Table], Any]:
+    function: Callable[[pa.Table], Any] = value
+    return function
