@@ -112,13 +112,13 @@ FOUND: dict[str, str] = {
     + "test_later_commit_wins.py::test_of_two_writers_that_began_together_the_later_commit_wins",
     "no rows": _ACCEPTED + "test_no_rows_are_no_commit",
     "rows in other forms of Arrow": _ACCEPTED + "test_columns_are_found_by_name",
-    "messages of another table": "requests: the message of another table",
+    "messages of another table": "messages: the message of another table",
     "messages that are committed twice": _REGRESSIONS
     + "test_commit_twice.py::test_9666_9667_a_batch_that_is_replayed_is_there_once",
-    "messages whose files are gone": "requests: a message of a missing file",
+    "messages whose files are gone": "messages: a message of a missing file",
     "a write to an expired partition": _UNIT + "maintain/expiry/test_partitions.py"
     "::test_a_compaction_of_an_expired_partition_is_a_conflict_that_says_so",
-    "messages of a newer version": "requests: a message of a newer version",
+    "messages of a newer version": "messages: a message of a newer version",
     "a snapshot that is empty or cut short": "files: an empty snapshot",
     "a snapshot of deep lists": "files: 200 kB of [",
     "a snapshot that is huge or not strict JSON": "files: a snapshot of 17 MB",
