@@ -13,10 +13,12 @@ from paimon_core.options.option import Support
 from paimon_core.options.registry import OLDER_NAMES, option_of
 from paimon_core.options.scan_position import POSITIONS
 
+_POSITIONS = (*POSITIONS, *(older for older, key in OLDER_NAMES.items() if key in POSITIONS))
+
 
 def selects_snapshot(options: Mapping[str, OptionValue]) -> bool:
     """Whether one of the options selects the snapshot that reads use."""
-    return any(OLDER_NAMES.get(key, key) in POSITIONS for key in options)
+    return any(key in _POSITIONS for key in options)
 
 
 def with_dynamic_options(context: TableContext, options: Mapping[str, OptionValue]) -> TableContext:
@@ -29,8 +31,8 @@ def with_dynamic_options(context: TableContext, options: Mapping[str, OptionValu
         _check(context, key, text)
     changed: dict[str, str | None] = {**context.dynamic, **given}
     if selects_snapshot(given):
-        others = [key for key in {**context.schema.options, **changed} if selects_snapshot({key: ""})]
-        changed |= {key: None for key in others if key not in given}
+        # also the options that the table lacks now: an alteration may store them while the handle is in use
+        changed |= {key: None for key in _POSITIONS if key not in given}
     found = context.with_dynamic(changed)
     check_dynamic(context, found)
     return found

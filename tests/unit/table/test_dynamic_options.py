@@ -67,3 +67,13 @@ def test_options_that_one_handle_cannot_have(table, key, value, message):
 
 def test_an_unchanged_option_is_accepted(table):
     assert table.with_options({"bucket": 1, "ignore-delete": "true"}).options["bucket"] == 1
+
+
+@pytest.mark.parametrize("stored", ["'scan.tag-name' = 'one'", "'scan.mode' = 'from-snapshot', 'scan.version' = 'one'"])
+def test_the_snapshot_of_a_handle_wins_over_one_that_is_stored_later(table, stored):
+    table.tags.create("one")
+    table.write([{"id": 2, "v": "two"}])
+    handle = table.with_options({"scan.snapshot-id": 2})
+    table.alter(f"SET ({stored})")
+    for later in (handle.refresh(), handle.alter("SET ('write-only' = 'true')")):
+        assert later.scan().to_arrow()["id"].to_pylist() == [1, 2]
