@@ -49,6 +49,13 @@ def parser() -> argparse.ArgumentParser:
         found, "compact", "merge the sorted runs of a table, or combine its small files", write_commands.compact
     )
     compact.add_argument("--full", action="store_true", help="always compact, into one sorted run for each bucket")
+    indexes = _add(
+        found,
+        "rewrite-file-index",
+        "give existing data files the indexes of the options file-index.<kind>.columns",
+        write_commands.rewrite_file_index,
+    )
+    indexes.add_argument("--every", action="store_true", help="also files that have these indexes")
     _add(found, "compact-manifests", "rewrite the manifests into fewer, larger ones", write_commands.compact_manifests)
     _add(found, "repair-hints", "correct the hint files LATEST and EARLIEST", write_commands.repair_hints)
     done = _add(found, "mark-done", "mark partitions as complete", write_commands.mark_done)

@@ -69,6 +69,11 @@ def compact(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:
     return _committed(out, table_of(catalog, args).compact(full=args.full))
 
 
+def rewrite_file_index(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:
+    """Give existing data files the indexes that the table's options name."""
+    return _committed(out, table_of(catalog, args).rewrite_file_index(every=args.every))
+
+
 def compact_manifests(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:
     """Rewrite the manifests into fewer, larger ones."""
     return _committed(out, table_of(catalog, args).maintenance.compact_manifests())

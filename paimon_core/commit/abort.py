@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.metadata.context import TableContext
@@ -13,14 +13,15 @@ from paimon_core.metadata.data_file import DataFile
 def abort(messages: Sequence[CommitMessage], context: TableContext) -> None:
     """Delete the new files of ``messages``, including changelog files.
 
-    Upgraded files, which a compaction did not rewrite, are kept. Must not be called when the outcome of a commit is
-    unknown. Storage errors are suppressed: a file that cannot be deleted stays as an unreferenced file.
+    Files that a compaction did not rewrite are kept, but not the extra files that the messages add to them. Must not
+    be called when the outcome of a commit is unknown. Storage errors are suppressed: a file that cannot be deleted
+    stays as an unreferenced file.
     """
     paths: list[str] = []
     for message in messages:
-        kept = {f.file_name for f in message.compact_before}
-        merged = [f for f in message.compact_after if f.file_name not in kept]
-        paths += _paths((*message.new_files, *merged), message, context)
+        kept = {name for f in message.compact_before for name in (f.file_name, *f.extra_files)}
+        paths += _paths(message.new_files, message, context)
+        paths += _paths(message.compact_after, message, context, kept)
     _delete(paths, context)
     abort_changelog(messages, context)
 
@@ -33,9 +34,12 @@ def abort_changelog(messages: Sequence[CommitMessage], context: TableContext) ->
     _delete(paths, context)
 
 
-def _paths(files: Sequence[DataFile], message: CommitMessage, context: TableContext) -> list[str]:
+def _paths(
+    files: Sequence[DataFile], message: CommitMessage, context: TableContext, kept: Collection[str] = ()
+) -> list[str]:
     partition = context.partition_path(message.partition)
-    return [context.paths.data_file(partition, message.bucket, f.file_name) for f in files]
+    names = [name for f in files for name in (f.file_name, *f.extra_files) if name not in kept]
+    return [context.paths.data_file(partition, message.bucket, name) for name in names]
 
 
 def _delete(paths: Sequence[str], context: TableContext) -> None:

@@ -41,14 +41,14 @@ def pick_tasks(
     """Return the compactions that the live ``entries`` require at an epoch time (None: now), largest first.
 
     ``overdue``: the (partition, bucket)s whose level 0 has waited too long under gentle compaction (format 8.3). Raises
-    UnsupportedFeature for a file with an external path or a file index.
+    UnsupportedFeature for a file with an external path or with extra files other than file indexes.
     """
     context.options.check_writable(context.name)
     buckets: dict[tuple[bytes, int], list[ManifestEntry]] = {}
     for entry in entries:
-        if entry.file.external_path or entry.file.embedded_index or entry.file.extra_files:
+        if entry.file.external_path or entry.file.extra_files != entry.file.index_files:
             raise UnsupportedFeature(
-                f"table {context.name}: file {entry.file.file_name} has an external path or a file index, "
+                f"table {context.name}: file {entry.file.file_name} has an external path or extra files, "
                 "which compaction does not carry over",
                 table=context.name,
             )

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Protocol
 
 import pyarrow as pa
@@ -35,6 +35,10 @@ class FileInput(Protocol):
     @property
     def row_count(self) -> int | None:
         """The row count that the file states; None when it is known only after reading all rows."""
+
+    @property
+    def row_group_rows(self) -> Sequence[int]:
+        """The number of rows of each row group; () for a format whose ``batches`` does not select row groups."""
 
     def rows_of(self, size: int, columns: Collection[str]) -> int:
         """Return about how many rows of ``columns`` take ``size`` bytes in memory; at least LEAST_BATCH_ROWS."""

@@ -15,6 +15,7 @@ from paimon_core.datafile.parquet.parquet_schema import ParquetShape
 from paimon_core.datafile.statistics import StatsEncoder, ValueStats
 from paimon_core.datafile.stats_modes import has_bounds, key_modes, value_modes
 from paimon_core.errors import SchemaMismatch
+from paimon_core.fileindex.builder import indexed_fields
 from paimon_core.options import TableOptions
 from paimon_core.schema import DataField, TableSchema
 
@@ -42,6 +43,8 @@ class FileLayout:
         between = len(self.fields) - len(key) - len(schema.fields)
         self.bounded = [*map(has_bounds, of_keys), *[False] * between, *map(has_bounds, of_values)]
         """For each column, whether a manifest stores its bounds."""
+        self.indexed = indexed_fields(options.file_indexes, schema.by_name) if plan.indexed else ()
+        """The file indexes of the value columns."""
         self._encode_key = row_encoder(tuple(f.type for f in self.key_fields))
         self._required = [at for at, f in enumerate(self.fields) if not f.type.nullable]
 

@@ -23,6 +23,8 @@ class FilePlan:
     """The statistics mode of value columns without a mode of their own, in a table with a primary key."""
     row_limit: int | None
     """The maximum of rows in a file; None: only the size limits a file."""
+    indexed: bool = True
+    """Whether the files get the table's file indexes; changelog files never do."""
 
     @staticmethod
     def data(options: TableOptions, level: int, source: FileSource) -> FilePlan:
@@ -48,6 +50,7 @@ class FilePlan:
             compression=options["changelog-file.compression"] or _compression(options, level),
             stats_mode=options["changelog-file.stats-mode"] or _stats_mode(options, level),
             row_limit=None,
+            indexed=False,
         )
 
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -31,6 +33,7 @@ def read_batches(
     batch_bytes: int | None = None,
     filters: pc.Expression | None = None,
     row_groups: list[int] | None = None,
+    rows: npt.NDArray[np.bool_] | None = None,
     use_threads: bool = True,
     verify_checksums: bool = True,
     encoded: Collection[str] = (),
@@ -39,7 +42,8 @@ def read_batches(
 
     ``file_schema`` is the schema that the file was written with. ``batch_bytes`` limits the bytes of a batch in memory,
     as estimated before reading. ``filters`` is an expression over the names of ``read_fields``; rows for which it is
-    not true are left out. ``row_groups``: only these are read, if the format has row groups. ``encoded``: text columns
+    not true are left out. ``row_groups``: only these are read, if the format has row groups. ``rows``: the rows of the
+    file to return, instead of ``row_groups``; row groups without any of them are not decoded. ``encoded``: text columns
     that may be returned as dictionary arrays, in all batches of a file or in none. Raises CorruptTable for a file that
     is missing or does not match its entry and schema, UnsupportedFeature for an unsupported cast, StorageError when the
     store fails.
@@ -51,27 +55,44 @@ def read_batches(
             _expect(path, "rows", held.row_count, file.row_count)
         columns = match_columns(file_schema, read_fields, held.schema, path)
         wanted = {c.column: c.stored for c in columns if c.column is not None}
-        groups = row_groups
-        if groups is None and filters is not None and all(_is_as_stored(c, held.schema) for c in columns):
+        groups, selected = row_groups, rows
+        if rows is not None:
+            groups, selected = _groups_with(rows, held.row_group_rows) if wanted else (None, rows)
+        elif groups is None and filters is not None and all(_is_as_stored(c, held.schema) for c in columns):
             groups = held.matching(filters)
         schema = pa.schema([f.arrow for f in read_fields])
         decoded = 0
-        for rows, arrays in held.batches(
+        for count, arrays in held.batches(
             wanted,
             groups,
             batch_rows=batch_rows if batch_bytes is None else min(batch_rows, held.rows_of(batch_bytes, wanted)),
             use_threads=use_threads,
             verify_checksums=verify_checksums,
         ):
-            decoded += rows
-            converted = [_column(c, arrays, rows, path, encoded) for c in columns]
+            decoded += count
+            converted = [_column(c, arrays, count, path, encoded) for c in columns]
             batch = pa.RecordBatch.from_arrays(converted, schema=_with_types(schema, converted) if encoded else schema)
+            if selected is not None:
+                batch = batch.filter(pa.array(selected[decoded - count : decoded]))
             if filters is not None:
                 batch = _filtered(batch, filters)
             if len(batch):
                 yield batch
         if groups is None:
             _expect(path, "rows in its body", decoded, file.row_count)
+        elif selected is not None:
+            _expect(path, "rows in the row groups that were read", decoded, len(selected))
+
+
+def _groups_with(rows: npt.NDArray[np.bool_], sizes: Sequence[int]) -> tuple[list[int] | None, npt.NDArray[np.bool_]]:
+    """Return the row groups with one of the ``rows``, and which of their rows these are; None: all row groups."""
+    if len(sizes) < 2 or sum(sizes) != len(rows):
+        return None, rows
+    parts = np.split(rows, np.cumsum(sizes)[:-1])
+    found = [at for at, part in enumerate(parts) if part.any()]
+    if len(found) == len(sizes):
+        return None, rows
+    return found, np.concatenate([rows[:0], *(parts[at] for at in found)])
 
 
 @contextlib.contextmanager

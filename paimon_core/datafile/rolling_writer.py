@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from math import ceil
 from typing import Any
 
@@ -22,7 +23,8 @@ from paimon_core.datafile.formats import create_file
 from paimon_core.datafile.nested_arrays import without_hidden_nulls
 from paimon_core.datafile.statistics import Bounds
 from paimon_core.errors import PaimonError, StorageError
-from paimon_core.metadata.data_file import DataFile
+from paimon_core.fileindex.builder import IndexBuilder
+from paimon_core.metadata.data_file import DataFile, index_file_name
 from paimon_core.storage.paths import FileNames, TablePaths
 from paimon_core.storage.remote_file import discard
 from paimon_core.storage.storage import Storage
@@ -149,11 +151,24 @@ class RollingWriter:
 
     def _finish_file(self) -> None:
         if self._open is not None:
-            file = self._open.finish(self._next_sequence)
+            file = self._with_indexes(self._open.finish(self._next_sequence), self._open.indexes)
             self._files.append(file)
             self._open = None
             if not self._restarts_sequence:
                 self._next_sequence += file.row_count
+
+    def _with_indexes(self, file: DataFile, builder: IndexBuilder | None) -> DataFile:
+        """Return the file with its indexes: in the entry up to option file-index.in-manifest-threshold, else a file."""
+        if builder is None:
+            return file
+        data = builder.finish()
+        if len(data) <= self._layout.options["file-index.in-manifest-threshold"]:
+            return replace(file, embedded_index=data)
+        name = index_file_name(file.file_name)
+        path = self._paths.data_file(self._partition_path, self.bucket, name)
+        self._created.append(path)
+        self._storage.write(path, data)
+        return replace(file, extra_files=(name,))
 
 
 class _OpenFile:
@@ -171,6 +186,7 @@ class _OpenFile:
         self._min_key = self._max_key = b""
         self._sequences: list[int] = []
         self._delete_count = 0
+        self.indexes = IndexBuilder(layout.indexed) if layout.indexed else None
         self._sink = storage.open_output(path)
         try:
             with self._storage_errors():
@@ -195,6 +211,8 @@ class _OpenFile:
         with self._storage_errors():
             self._output.write(self._without_hidden_nulls(rows))
         layout, columns = self._layout, rows.columns
+        if self.indexes is not None:
+            self.indexes.add(rows)
         for at, column in enumerate(columns):
             self._null_counts[at] += column.null_count
         for at in layout.floating:

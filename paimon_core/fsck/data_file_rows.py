@@ -13,6 +13,7 @@ from paimon_core.codec.bucket_hash import bucket_of, hash_rows
 from paimon_core.datafile.reader import read_batches
 from paimon_core.errors import UnsupportedFeature
 from paimon_core.fsck.check_context import CheckRun
+from paimon_core.fsck.file_indexes import IndexCheck
 from paimon_core.fsck.file_statistics import StatsCheck
 from paimon_core.fsck.finding_collector import Location
 from paimon_core.lsm.key_order import key_order
@@ -66,6 +67,7 @@ class _RowCheck:
         self._changelog = changelog
         self._keys = schema.file_key_fields if self._keyed else ()
         self._stats = StatsCheck.of(entry.file, schema, keyed=self._keyed)
+        self._indexes = None if changelog else IndexCheck.of(run, entry, schema)
         self._partition = self._values_of(schema.partition_fields)
         self._hashed = self._hashed_columns(schema)
         self._reported: set[tuple[str, ...]] = set()
@@ -118,6 +120,8 @@ class _RowCheck:
                     ("bucket",),
                     f"rows of bucket {wrong[0]} of {self._entry.total_buckets} are in another bucket",
                 )
+        if self._indexes is not None:
+            self._indexes.add(batch)
         if self._keyed:
             self._add_keyed(batch)
         self._rows += len(batch)
@@ -147,6 +151,8 @@ class _RowCheck:
             collector.check(invariant)
         for problem in self._stats.count_problems():
             self._find("I19", problem.rule, problem.text)
+        for text in () if self._indexes is None else self._indexes.problems():
+            self._find("I19", ("index", text), text)
         if not self._keyed or self._first is None or self._last is None:
             return
         recorded = (file.min_sequence_number, file.max_sequence_number)

@@ -22,6 +22,7 @@ def check_files(
     for entry in entries:
         file = entry.file
         what = hash((entry.partition, entry.bucket, file.file_size, file.row_count, file.schema_id))
+        run.data.update(dict.fromkeys(file.extra_files, 0))
         run.collector.check("I9")
         if file.file_name not in run.data:
             run.data[file.file_name] = what

@@ -52,7 +52,11 @@ INVARIANTS = {
         ("I16", _Q, "a deletion vector belongs to one live file and deletes at most the rows of that file"),
         ("I17", _D, "with deletion vectors, no key is visible twice above level 0"),
         ("I18", _Q, "recorded numbers of rows and files are right"),
-        ("I19", _D, "no value is outside of its file's statistics, and null counts are right"),
+        (
+            "I19",
+            _D,
+            "no value is outside of its file's statistics, and null counts and file indexes are right",
+        ),
         ("I20", _D, "the changelog gives, from one state of the table, the next state"),
         ("I21", _Q, "a tag equals the snapshot from which it was created"),
         ("I22", _Q, "a branch has a schema, and its snapshots are complete"),

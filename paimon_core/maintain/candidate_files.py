@@ -126,7 +126,9 @@ def _names(context: TableContext) -> dict[Kind, re.Pattern[str]]:
         Kind.MANIFEST: re.compile(rf"(?:index-)?manifest-(?:list-)?{_UUID}(?:-\w+)?"),
         Kind.INDEX: re.compile(_INDEX),
         Kind.STATISTICS: re.compile(rf"stat-{_UUID}-\d+"),
-        Kind.DATA: re.compile(rf"(?:{either})(?:-u-.+-)?(?:{_UUID}-\d+-)?{_UUID}-\d+(?:\.\w+)+|{_INDEX}"),
+        Kind.DATA: re.compile(
+            rf"(?:{either})(?:-u-.+-)?(?:{_UUID}-\d+-)?{_UUID}-\d+(?:\.\w+)+(?:-\w+\.index)?|{_INDEX}"
+        ),
         Kind.PUBLISHED: nothing,
         Kind.ABOVE: nothing,
     }

@@ -11,6 +11,14 @@ from typing import Any
 from paimon_core.metadata.column_stats import EMPTY_ROW, EMPTY_STATS, ColumnStats
 from paimon_core.metadata.member_types import checked
 
+INDEX_SUFFIX = ".index"
+"""The end of the names of files that contain the indexes of a data file."""
+
+
+def index_file_name(name: str) -> str:
+    """Return the name of the index file that is written with the data file ``name`` (format 13.1)."""
+    return name + INDEX_SUFFIX
+
 
 class FileSource(IntEnum):
     """What wrote a file; DO NOT CHANGE, on disk."""
@@ -47,6 +55,11 @@ class DataFile:
     first_row_id: int | None = None
     write_cols: tuple[str, ...] | None = None
     write_cols_sequences: tuple[int, ...] | None = None
+
+    @property
+    def index_files(self) -> tuple[str, ...]:
+        """The names of the files beside this one that contain its file indexes; at most one in a valid table."""
+        return tuple(name for name in self.extra_files if name.endswith(INDEX_SUFFIX))
 
     def upgraded(self, level: int) -> DataFile:
         """Return the same file at another level: an upgrade rewrites no bytes (format 8.5)."""

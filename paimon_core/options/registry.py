@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from paimon_core.options.file_index_options import FILE_INDEX_PREFIX, is_file_index_option
 from paimon_core.options.known import (
     changelogs,
     columns,
@@ -24,7 +25,7 @@ from paimon_core.options.known import (
     tags,
     writing,
 )
-from paimon_core.options.option import TEXT, Option, carried
+from paimon_core.options.option import TEXT, Option, carried, obeyed
 
 SUBJECTS: Mapping[str, tuple[Option, ...]] = {
     "Buckets, partitions and places of files": layout.OPTIONS,
@@ -56,7 +57,7 @@ PREFIXES: tuple[Option, ...] = (
     carried("avro.*", TEXT, "", "properties of the Avro writer"),
     carried("csv.*", TEXT, "", "properties of CSV files of format tables"),
     carried("json.*", TEXT, "", "properties of JSON files of format tables"),
-    carried("file-index.*", TEXT, "", "columns and properties of file indexes, which only skip files"),
+    obeyed("file-index.*", TEXT, "", "columns and properties of file indexes: `file-index.<kind>.columns` and others"),
     carried("metadata.iceberg.*", TEXT, "", "other properties for metadata.iceberg.storage"),
     carried("commit.callback.*", TEXT, "", "arguments of the classes of commit.callbacks"),
     carried("tag.callback.*", TEXT, "", "arguments of the classes of tag.callbacks"),
@@ -87,6 +88,6 @@ def option_of(key: str) -> Option | None:
         if match := _FIELD_OPTION.fullmatch(key):
             return OPTIONS[f"fields.*.{match.group(1)}"]
         return next((o for o in PREFIXES if o.key.startswith(FIELD_PREFIX)), None) if _FIELD_INDEX.match(key) else None
-    if not key.startswith(_ANY_PREFIX):
+    if not key.startswith(_ANY_PREFIX) or (key.startswith(FILE_INDEX_PREFIX) and not is_file_index_option(key)):
         return None
     return next(option for prefix, option in _PREFIXES.items() if key.startswith(prefix))

@@ -13,6 +13,12 @@ from typing import Any
 
 from paimon_core.errors import InvalidOption, UnsupportedFeature, names_a_secret
 from paimon_core.options.field_options import FieldOptions, SequenceGroup, parse_field_option
+from paimon_core.options.file_index_options import (
+    FILE_INDEX_PREFIX,
+    IndexedColumn,
+    is_file_index_option,
+    parse_file_indexes,
+)
 from paimon_core.options.names import Use, current_names
 from paimon_core.options.option import Option, Stops, Support
 from paimon_core.options.parsers import with_unit
@@ -32,6 +38,7 @@ class TableOptions:
     fields: Mapping[str, FieldOptions] = field(default_factory=dict)
     """The column options, by column; the key "" holds the options for all columns."""
     sequence_groups: tuple[SequenceGroup, ...] = ()
+    file_indexes: tuple[IndexedColumn, ...] = ()
     unwritable: tuple[str, ...] = ()
     """Options that a writer must obey and this library does not support; a write is refused with their name."""
     unscannable: tuple[str, ...] = ()
@@ -100,12 +107,14 @@ class TableOptions:
                 parser.uses[key] = Use.STOPS_WRITES if unwritable_type else Use.IDLE
             else:
                 parser.take(key, text)
+        parser.take_file_indexes()
         uses = {key: parser.uses.get(OLDER_NAMES.get(key, key), Use.FOREIGN) for key in options}
         stopped = parser.stopped
         return TableOptions(
             parser.values,
             parser.fields,
             tuple(parser.groups),
+            parser.indexes,
             unwritable=tuple(stopped[Stops.WRITES]),
             unscannable=tuple(stopped[Stops.SCANS]),
             uses=uses,
@@ -142,13 +151,21 @@ class _Parser:
         self.values: dict[str, Any] = {}
         self.fields: dict[str, FieldOptions] = {}
         self.groups: list[SequenceGroup] = []
+        self.indexes: tuple[IndexedColumn, ...] = ()
+        self.index_texts: dict[str, str] = {}
         self.stopped: dict[Stops, list[str]] = {Stops.WRITES: [], Stops.SCANS: []}
         self.uses: dict[str, Use] = {}
 
     def take(self, key: str, text: str) -> None:
         """Add one option; raises the errors of ``TableOptions.parse``."""
         option = option_of(key)
-        if option is None:
+        if is_file_index_option(key):
+            self.index_texts[key] = text
+            self.uses[key] = Use.OBEYED
+        elif option is None and key.startswith(FILE_INDEX_PREFIX):
+            self.stopped[Stops.WRITES].append(key)
+            self.uses[key] = Use.STOPS_WRITES
+        elif option is None:
             self._check_foreign(key, text)
             self.uses[key] = Use.FOREIGN
         elif option.support is Support.OBEYED:
@@ -159,6 +176,16 @@ class _Parser:
             if self.creating:
                 self._parse(key, text, option.parse)
             self.uses[key] = Use.IGNORED
+
+    def take_file_indexes(self) -> None:
+        """Parse the options of file indexes together; an option that cannot be obeyed stops writes only."""
+        try:
+            self.indexes = parse_file_indexes(self.index_texts)
+        except ValueError as error:
+            if self.creating:
+                raise InvalidOption(f"an option of a file index is not supported: it must be {error}") from None
+            self.stopped[Stops.WRITES] += self.index_texts
+            self.uses |= dict.fromkeys(self.index_texts, Use.STOPS_WRITES)
 
     def _take_obeyed(self, option: Option, key: str, text: str) -> Use:
         try:

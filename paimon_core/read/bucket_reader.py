@@ -14,6 +14,7 @@ from itertools import chain
 import pyarrow as pa
 
 from paimon_core.datafile.reader import read_batches
+from paimon_core.fileindex.roaring import Mask
 from paimon_core.lsm.engines.engine import MergeEngine
 from paimon_core.lsm.engines.engine_choice import merge_engine
 from paimon_core.lsm.key_windows import WINDOW_BYTES, WINDOW_ROWS, windows
@@ -51,8 +52,12 @@ class BucketReader:
 
     def path(self, file: DataFile) -> str:
         """Return the path of a data file of the bucket."""
+        return self.path_of(file.file_name)
+
+    def path_of(self, name: str) -> str:
+        """Return the path of the file ``name`` in the directory of the bucket."""
         context = self.context
-        return context.paths.data_file(context.partition_path(self.partition), self.bucket, file.file_name)
+        return context.paths.data_file(context.partition_path(self.partition), self.bucket, name)
 
     def file(
         self,
@@ -60,13 +65,15 @@ class BucketReader:
         fields: Sequence[DataField],
         row_groups: list[int] | None = None,
         *,
+        rows: Mask | None = None,
         beside: int = 1,
         encoded: Collection[str] = (),
     ) -> Iterator[pa.RecordBatch]:
         """Yield the rows of one data file as ``fields``, whatever schema it was written with (format 2.4).
 
-        ``row_groups``: the only row groups to read. ``beside``: the number of files read at the same time, which share
-        the bytes of a window. ``encoded``: text columns that may be returned as dictionaries.
+        ``row_groups``: the only row groups to read. ``rows``: the only rows to read, one bool per row. ``beside``: the
+        number of files read at the same time, which share the bytes of a window. ``encoded``: text columns that may be
+        returned as dictionaries.
         """
         context = self.context
         batches = read_batches(
@@ -78,6 +85,7 @@ class BucketReader:
             batch_rows=_rows_of_run(fields),
             batch_bytes=min(_BATCH_BYTES, WINDOW_BYTES // beside),
             row_groups=row_groups,
+            rows=rows,
             use_threads=self.threads,
             encoded=encoded,
         )

@@ -19,6 +19,7 @@ from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.table_identity import check_same_table
 from paimon_core.predicate import Predicate
 from paimon_core.read.bucket_reader import BucketReader
+from paimon_core.scan.index_filter import IndexFilter
 from paimon_core.scan.split import Split
 from paimon_core.schema import KIND_FIELD, SEQUENCE_FIELD, DataField
 
@@ -43,7 +44,8 @@ def read_split(
         keep = RowFilter(where.bind(context.schema.fields).to_arrow(), tuple(sorted(where.columns)))
     try:
         reader = BucketReader(context, split.partition, split.bucket, threads)
-        for table in _rows(reader, split, context.schema.select(needed), keep):
+        index = IndexFilter.of(where, context.schema, context.options, context.schemas.read) if split.raw else None
+        for table in _rows(reader, split, context.schema.select(needed), keep, index):
             if len(table):
                 yield table.select(list(columns))
     except CorruptTable as error:
@@ -59,11 +61,18 @@ def read_split(
 
 
 def _rows(
-    reader: BucketReader, split: Split, fields: Sequence[DataField], keep: RowFilter | None
+    reader: BucketReader,
+    split: Split,
+    fields: Sequence[DataField],
+    keep: RowFilter | None,
+    index: IndexFilter | None,
 ) -> Iterator[pa.Table]:
     if split.raw:
         for file in split.files:
-            for batch in reader.file(file, fields):
+            some = None if index is None else index.rows(file, reader.context.storage, reader.path_of)
+            if some is not None and not some.any():
+                continue
+            for batch in reader.file(file, fields, rows=some):
                 rows = pa.Table.from_batches([batch])
                 yield rows if keep is None else keep.kept(rows)
         return

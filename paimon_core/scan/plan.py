@@ -77,7 +77,7 @@ class ScanPlan:
                 (n.pruned_by_partition, "partition"),
                 (n.pruned_by_bucket, "bucket"),
                 (n.pruned_by_key, "key range"),
-                (n.pruned_by_value, "value range"),
+                (n.pruned_by_value, "value range or file index"),
                 (n.awaiting_compaction, "first-row, until they are compacted"),
             )
             if count

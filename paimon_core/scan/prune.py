@@ -21,6 +21,7 @@ from paimon_core.metadata.manifest import ManifestEntry, ManifestFile
 from paimon_core.metadata.recorded_bounds import recorded_bounds
 from paimon_core.options import TableOptions
 from paimon_core.predicate import BoundPredicate, Predicate
+from paimon_core.scan.index_filter import IndexFilter
 from paimon_core.schema import DataField, TableSchema
 from paimon_core.types import BINARY_ROOTS, STRING_ROOTS, DataType, TypeRoot
 
@@ -59,7 +60,7 @@ class Pruners:
             PartitionPruner.of(bound, schema.partition_fields),
             BucketPruner.of(bound, schema.select(bucket_keys), schema, schemas),
             KeyPruner.of(bound, schema.key_fields),
-            ValuePruner.of(bound, schema, schemas),
+            ValuePruner.of(bound, schema, schemas, IndexFilter.of(bound, schema, options, schemas)),
         )
 
 
@@ -214,27 +215,32 @@ class KeyPruner:
 
 @dataclass(frozen=True)
 class ValuePruner:
-    """Tests files against the whole filter with all their statistics, under the names of the current schema."""
+    """Tests files against the whole filter with all that their entries state, under the names of the current schema."""
 
     where: BoundPredicate
     schema: TableSchema
     schemas: Schemas
     partition: StatsRow
     key: StatsRow
+    index: IndexFilter | None = None
     covers: dict[tuple[int, tuple[str, ...] | None], _Cover] = field(default_factory=dict)
 
     @staticmethod
-    def of(where: BoundPredicate, schema: TableSchema, schemas: Schemas) -> ValuePruner:
+    def of(
+        where: BoundPredicate, schema: TableSchema, schemas: Schemas, index: IndexFilter | None = None
+    ) -> ValuePruner:
         """Return the test for files of ``schema`` or of any older schema in ``schemas``."""
         partition = StatsRow.of(schema.partition_fields, where.columns)
-        return ValuePruner(where, schema, schemas, partition, StatsRow.of(schema.key_fields, where.columns))
+        return ValuePruner(where, schema, schemas, partition, StatsRow.of(schema.key_fields, where.columns), index)
 
     def keeps(self, partition: bytes, file: DataFile) -> bool:
-        """Whether a row of the file may match."""
+        """Whether a row of the file may match, by its statistics and by the indexes in its manifest entry."""
         bounds = self._value_bounds(file)
         bounds.update(self.key.bounds(file.key_stats, file.file_name))
         bounds.update(self.partition.constant(partition, file.row_count, file.file_name))
-        return self.where.may_match(bounds, file.row_count)
+        if not self.where.may_match(bounds, file.row_count):
+            return False
+        return self.index is None or self.index.may_match(file)
 
     def _value_bounds(self, file: DataFile) -> Bounds:
         identity = (file.schema_id, file.value_stats_cols)

@@ -94,10 +94,11 @@ def run(
 
     Raises CommitConflict when no bucket could be committed. The files of a bucket that is not committed are deleted.
     """
-    return _commit(replace(request, properties=marked(tasks, request.properties)), work(context, tasks))
+    return commit_buckets(replace(request, properties=marked(tasks, request.properties)), work(context, tasks))
 
 
-def _commit(request: CommitRequest, messages: Sequence[CommitMessage]) -> Snapshot | None:
+def commit_buckets(request: CommitRequest, messages: Sequence[CommitMessage]) -> Snapshot | None:
+    """Commit the messages together; after a conflict, each bucket separately. The files of the others are deleted."""
     if len(messages) < 2:
         return request.commit_own(messages)
     try:

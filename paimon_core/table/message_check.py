@@ -35,15 +35,17 @@ def check_messages(messages: Sequence[Any], context: TableContext) -> None:
         for file in added:
             _check_file(file, context, schema_ids)
         # Files that a compaction only moves to another level exist, because they are files of the table.
-        kept = {f.file_name for f in message.compact_before}
-        wanted = {f.file_name: f.file_size for f in added if f.file_name not in kept}
+        kept = {name for f in message.compact_before for name in (f.file_name, *f.extra_files)}
+        wanted: dict[str, int | None] = {f.file_name: f.file_size for f in added if f.file_name not in kept}
+        wanted |= dict.fromkeys(name for f in added for name in f.extra_files if name not in kept)
         found = {i.name: i.size for i in context.storage.list(directory)} if wanted else {}
         for name, size in wanted.items():
-            if found.get(name) != size:
+            if name not in found or size not in (None, found[name]):
                 renumbered = any(other.startswith(f"{stem_of(name)}-") for other in found)
                 why = _COMMITTED_BEFORE if renumbered else "it was deleted, or written to another table"
                 raise CommitConflict(
-                    f"table {context.name}: file {name} of the commit is not in {directory} with its {size} bytes: "
+                    f"table {context.name}: file {name} of the commit is not in {directory}"
+                    + (f" with its {size} bytes: " if size is not None else ": ")
                     + why,
                     table=context.name,
                     file=name,
@@ -103,7 +105,8 @@ def _check_file(file: DataFile, context: TableContext, schema_ids: frozenset[int
         problem = f"schema {file.schema_id}, which table {context.name} does not have"
     else:
         try:
-            context.paths.manifest(file.file_name)
+            for name in (file.file_name, *file.extra_files):
+                context.paths.manifest(name)
             kinds = [f.type for f in context.schema.key_fields]
             decode_row(file.min_key, kinds)
             decode_row(file.max_key, kinds)

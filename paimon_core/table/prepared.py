@@ -327,10 +327,10 @@ def prepare(
 def _new_files(messages: Sequence[CommitMessage]) -> Iterator[str]:
     """Yield the names of the files that the messages add."""
     for message in messages:
-        kept = {f.file_name for f in message.compact_before}
-        yield from (f.file_name for f in message.compact_after if f.file_name not in kept)
+        kept = {name for f in message.compact_before for name in (f.file_name, *f.extra_files)}
+        yield from (n for f in message.compact_after for n in (f.file_name, *f.extra_files) if n not in kept)
         for file in (*message.new_files, *message.changelog_files, *message.compact_changelog):
-            yield file.file_name
+            yield from (file.file_name, *file.extra_files)
 
 
 def check_not_committed(request: CommitRequest) -> None:

@@ -19,6 +19,7 @@ from paimon_core.compact.task import CompactionTask
 from paimon_core.errors import InvalidRequest
 from paimon_core.maintain.expiry.configured import expire_retained
 from paimon_core.maintain.expiry.snapshots import ExpireReport
+from paimon_core.maintain.file_indexes import rewrite_indexes
 from paimon_core.maintain.rollback.rollback import rollback
 from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.metadata.snapshot import Snapshot
@@ -103,6 +104,28 @@ class Table(TableWrites):
         self._check_latest("compact")
         request = CommitRequest.of(self.context, user, None, properties)
         return compaction.compact(self.context, request, full=full, where=where, work=work)
+
+    def rewrite_file_index(
+        self,
+        where: Predicate | None = None,
+        *,
+        every: bool = False,
+        user: str | None = None,
+        properties: Mapping[str, str] | None = None,
+    ) -> Snapshot | None:
+        """Give existing data files the indexes of the options ``file-index.<kind>.columns`` (format 13.1).
+
+        ``where`` is on partition columns. Files that have an index for all of these columns are skipped, unless
+        ``every``. Indexes that the options do not name are removed. No row changes, and files that other commits add
+        meanwhile keep what they have. All buckets are one commit; after a conflict each bucket is a commit of its own:
+        a bucket in which another commit removed or re-indexed one of the files is left as it is. Returns None when
+        there was nothing to do. Raises CommitConflict when that happened in every bucket, CorruptTable for a data file
+        that cannot be read.
+        """
+        self._check_latest("rewrite file indexes")
+        request = CommitRequest.of(self.context, user, None, properties)
+        messages = rewrite_indexes(table_to_change(self.context), where, every=every)
+        return compaction.commit_buckets(request, messages) if messages else None
 
     def expire_snapshots(
         self,

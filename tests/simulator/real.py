@@ -82,6 +82,10 @@ def rows_of(table: Table, snapshot: int | None = None) -> Rows:
     return out if len(out) == len(rows) else out | {("twice", len(rows), len(out))}
 
 
+INDEXES = {"file-index.bitmap.columns": "v", "file-index.in-manifest-threshold": "0 b"}
+"""Each data file has an index file beside it."""
+
+
 @dataclass
 class RealHistory(History):
     """Rows are (p, k, v); v grows from job to job, so that a row written again does not match an older predicate."""
@@ -112,7 +116,8 @@ class RealHistory(History):
                 "changelog-producer": "input" if draw() < 0.2 else "none",
                 "snapshot.num-retained.min": "1",
                 "snapshot.num-retained.max": "1000",
-            },
+            }
+            | (INDEXES if self.world.seed % 4 == 3 else {}),
         )
 
     def new_oracle(self) -> Oracle:

@@ -96,6 +96,11 @@ class AvroInput:
             self._array = array_schema(json.dumps(plain_schema(node)).encode(), AVRO_RECORDS)
             self.schema = pa.schema(list(arrow_type(node)))
 
+    @property
+    def row_group_rows(self) -> Sequence[int]:
+        """(): ``batches`` reads the whole file."""
+        return ()
+
     def rows_of(self, size: int, columns: Collection[str]) -> int:
         """Return LEAST_BATCH_ROWS: rows are always decoded in steps of ``_STEP_BYTES``, whatever the batch size."""
         return LEAST_BATCH_ROWS

@@ -129,6 +129,11 @@ class OrcInput:
         self._row_bytes = _PACKING_RATIO * source.size() // max(1, file.nrows)
         self._legacy_ltz = legacy_ltz
 
+    @property
+    def row_group_rows(self) -> Sequence[int]:
+        """(): ``batches`` reads the whole file."""
+        return ()
+
     def rows_of(self, size: int, columns: Collection[str]) -> int:
         """Estimate from the file size, as if all columns had the same share of it."""
         row: int = max(8 * len(columns), self._row_bytes * len(columns) // max(1, len(self.schema)))

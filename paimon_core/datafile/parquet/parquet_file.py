@@ -162,6 +162,11 @@ class ParquetInput:
         self.schema = schema
         self.row_count: int | None = self._footer.num_rows
 
+    @property
+    def row_group_rows(self) -> Sequence[int]:
+        """The number of rows of each row group, as the footer states."""
+        return [self._footer.row_group(at).num_rows for at in range(self._footer.num_row_groups)]
+
     def rows_of(self, size: int, columns: Collection[str]) -> int:
         """Estimate from the column sizes of the first row group; the sizes are too small for texts that repeat."""
         if not self._footer.num_row_groups:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from paimon_core.errors import InvalidRequest, UnsupportedFeature
+from paimon_core.fileindex.builder import indexed_fields
 from paimon_core.limits import FILE_PREFIX_BYTES, check_limit
 from paimon_core.metadata.automatic_tag_names import check_tag_options
 from paimon_core.metadata.context import TableContext
@@ -30,6 +31,7 @@ def check_table(context: TableContext) -> None:
     check_partition_expiry(context)
     _check_compaction(context)
     scan_position(context.options)
+    indexed_fields(context.options.file_indexes, context.schema.by_name)
 
 
 def _check_buckets(context: TableContext) -> None:

@@ -117,10 +117,14 @@ OPTIONS: tuple[Option, ...] = (
         "number of threads for operations on files; default: one per processor",
         older=("delete-file.thread-num",),
     ),
-    carried(
-        "file-index.in-manifest-threshold", SIZE, "500 b", "size up to which a file index is stored in the manifest"
+    obeyed(
+        "file-index.in-manifest-threshold",
+        SIZE,
+        "500 b",
+        "size of the indexes of a data file above which they are in a file of their own, and not in the manifest",
+        value=500,
     ),
-    carried("file-index.read.enabled", BOOLEAN, "true", "reads use file indexes to skip files"),
+    obeyed("file-index.read.enabled", BOOLEAN, "true", "reads use the indexes of data files"),
     carried("parquet.enable.dictionary", TEXT, "", "dictionary encoding of Parquet files"),
     carried("orc.column.encoding.direct", TEXT, "", "columns that ORC files store without a dictionary"),
     carried(

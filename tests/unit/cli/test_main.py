@@ -288,6 +288,9 @@ def test_commands_that_remove_nothing(run, table):
     hint = table.context.paths.hint("LATEST")
     assert run("repair-hints", "db.t")[1].startswith(f"repaired path {hint}; was 1; now ")
     assert table.context.storage.read(table.context.paths.hint("LATEST")) == str(table.latest_snapshot().id).encode()
+    assert run("rewrite-file-index", "db.t")[1] == "nothing to do\n"
+    assert run("alter", "db.t", "SET ('file-index.bitmap.columns' = 'k')")[0] == 0
+    assert run("rewrite-file-index", "db.t", "--every")[1].endswith(" (COMPACT)\n")
     assert run("mark-done", "db.t", "day=1")[1].endswith("day=1/_SUCCESS\n")
     assert run("remove-missing", "db.t")[0] == 0
 

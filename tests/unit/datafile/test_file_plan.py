@@ -35,7 +35,7 @@ def test_changelog_files_have_the_settings_of_data_files_by_default(level):
     options = {"file.compression.per.level": "0:gzip", "metadata.stats-mode": "counts"}
     compression = {0: "gzip", 5: "zstd"}[level]
     assert changelog(options, level) == FilePlan(
-        "changelog-", level, FileSource.APPEND, "parquet", compression, "counts", None
+        "changelog-", level, FileSource.APPEND, "parquet", compression, "counts", None, indexed=False
     )
 
 
@@ -46,7 +46,7 @@ def test_changelog_files_have_options_of_their_own():
         "changelog-file.stats-mode": "none",
         "changelog-file.prefix": "log-",
     }
-    assert changelog(options, 2) == FilePlan("log-", 2, FileSource.APPEND, "parquet", "snappy", "none", None)
+    assert changelog(options, 2) == FilePlan("log-", 2, FileSource.APPEND, "parquet", "snappy", "none", None, False)
 
 
 def test_the_level_decides_the_format():

@@ -132,7 +132,6 @@ def test_an_unsupported_write_option_leaves_the_table_read_only(key, value):
         ("sink.parallelism", "4"),
         ("lookup.cache-max-memory-size", "1 mb"),
         ("parquet.page.size", "1024"),
-        ("file-index.bloom-filter.columns", "a"),
     ],
 )
 @pytest.mark.parametrize("creating", [False, True])
@@ -273,3 +272,18 @@ def test_time_zones(text, hours):
 def test_a_text_that_is_not_a_time_zone_is_refused(text):
     with pytest.raises(InvalidOption, match=r"sink.process-time-zone.*a time zone such as"):
         TableOptions.parse({"sink.process-time-zone": text}, creating=True)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"file-index.lumina.columns": "a"},
+        {"file-index.bitmap.columns": "a,,b"},
+        {"file-index.bloom-filter.columns": "a", "file-index.bloom-filter.a.items": "none"},
+    ],
+)
+def test_a_file_index_that_cannot_be_built_stops_writes_only(options):
+    parsed = TableOptions.parse(options)
+    assert set(parsed.uses.values()) == {Use.STOPS_WRITES}
+    with pytest.raises(UnsupportedFeature, match="file-index"):
+        parsed.check_writable("db.t")
