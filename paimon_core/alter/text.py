@@ -42,7 +42,8 @@ from paimon_core.alter.changes import (
 from paimon_core.errors import InvalidRequest
 from paimon_core.types import DataType
 
-_TOKEN = re.compile(r"(?:(`(?:[^`]|``)+`)|('(?:[^']|'')*')|(-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?(?!\w))|(\w+)|([.,()<>=:]))\s*")
+_NUMBER = r"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?(?!\w)"
+_TOKEN = re.compile(rf"(?:(`(?:[^`]|``)+`)|('(?:[^']|'')*')|({_NUMBER})|(\w+)|([.,()<>=:]))\s*")
 _PLACES = ("FIRST", "LAST", "AFTER", "BEFORE")
 _BOOLEANS = ("true", "false")
 _AFTER_TYPE = ("DEFAULT", "COMMENT", *_PLACES)

@@ -166,7 +166,7 @@ def test_values_that_are_nested_deeply_are_refused(wrap):
     with pytest.raises(SchemaMismatch, match="'x': row 1: the value has more than 32 levels of nested lists and dicts"):
         open_stream([{"x": None}, {"x": deep}], [])
     for text in ("INT", "VARIANT", "ARRAY<ROW<a INT>>"):
-        with pytest.raises(SchemaMismatch, match="row 2: a (list|dict) that is nested too deep to be shown"):
+        with pytest.raises(SchemaMismatch, match=r"row 2: a (list|dict) that is nested too deep to be shown"):
             convert(text, [None, None, deep])
 
 

@@ -1,7 +1,7 @@
 import pytest
 
 import paimon_core as paimon
-from paimon_core.errors import InvalidOption
+from paimon_core.errors import InvalidOption, SnapshotNotFound, TagNotFound
 from paimon_core.spark.reference import TableReference
 
 
@@ -77,3 +77,12 @@ def test_the_snapshot_of_a_handle_wins_over_one_that_is_stored_later(table, stor
     table.alter(f"SET ({stored})")
     for later in (handle.refresh(), handle.alter("SET ('write-only' = 'true')")):
         assert later.scan().to_arrow()["id"].to_pylist() == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("options", "error"), [({"scan.tag-name": "gone"}, TagNotFound), ({"scan.snapshot-id": 7}, SnapshotNotFound)]
+)
+def test_the_error_of_a_missing_version_names_the_option_that_selects_it(table, options, error):
+    ((key, value),) = options.items()
+    with pytest.raises(error, match=f"option {key} = {value} of table db.t: no (tag|snapshot)"):
+        table.with_options(options).scan()
