@@ -46,6 +46,14 @@ def names_a_secret(option: str) -> bool:
     return _SECRET.search(option) is not None
 
 
+def shown(value: object, length: int = 120) -> str:
+    """Return the repr of a value for a message, cut to ``length`` characters; any nesting is accepted."""
+    try:
+        return repr(value)[:length]
+    except RecursionError:
+        return f"a {type(value).__name__} that is nested too deep to be shown"
+
+
 class PaimonError(Exception):
     """The base class of all errors; ``facts`` are the objects that the message names."""
 

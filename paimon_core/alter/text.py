@@ -42,8 +42,10 @@ from paimon_core.alter.changes import (
 from paimon_core.errors import InvalidRequest
 from paimon_core.types import DataType
 
-_TOKEN = re.compile(r"(?:(`(?:[^`]|``)+`)|('(?:[^']|'')*')|(-?\d+(?:\.\d+)?(?!\w))|(\w+)|([.,()<>=:]))\s*")
+_NUMBER = r"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?(?!\w)"
+_TOKEN = re.compile(rf"(?:(`(?:[^`]|``)+`)|('(?:[^']|'')*')|({_NUMBER})|(\w+)|([.,()<>=:]))\s*")
 _PLACES = ("FIRST", "LAST", "AFTER", "BEFORE")
+_BOOLEANS = ("true", "false")
 _AFTER_TYPE = ("DEFAULT", "COMMENT", *_PLACES)
 _LONGEST = 1 << 16
 
@@ -157,11 +159,14 @@ class _Parser:
         return token.value[1:-1].replace("''", "'")
 
     def literal(self) -> str:
-        if self.next.kind in ("number", "word"):
-            token = self.next
+        token = self.next
+        if token.kind == "number" or (token.kind == "word" and token.value.lower() in _BOOLEANS):
             self.at += 1
             return token.value
-        return self.quoted("a number, true, false or a text")
+        return self.quoted("a number, true, false, or a text")
+
+    def default(self) -> str | None:
+        return None if self.skip("NULL") else self.literal()
 
     def type(self) -> DataType:
         start, depth = self.at, 0
@@ -216,7 +221,7 @@ class _Parser:
 
     def added(self) -> AddColumn:
         column, kind = self.path(), self.type()
-        default = self.literal() if self.skip("DEFAULT") else None
+        default = self.default() if self.skip("DEFAULT") else None
         comment = self.quoted("a comment") if self.skip("COMMENT") else None
         return AddColumn(column, kind, comment, default, **self.place())
 
@@ -228,7 +233,7 @@ class _Parser:
         if self.skip("DROP", "NOT", "NULL"):
             return UpdateNullability(column, nullable=True)
         if self.skip("SET", "DEFAULT"):
-            return UpdateDefault(column, self.literal())
+            return UpdateDefault(column, self.default())
         if self.skip("DROP", "DEFAULT"):
             return UpdateDefault(column, None)
         if self.skip("DROP", "COMMENT"):
@@ -250,7 +255,7 @@ class _Parser:
             key = self.quoted("an option")
             if assigned:
                 self.need_sign("=")
-                plain = self.next.kind == "number" or self.next.value.lower() in ("true", "false")
+                plain = self.next.kind == "number" or self.next.value.lower() in _BOOLEANS
                 found.append(SetOption(key, self.literal() if plain else self.quoted("a value")))
             else:
                 found.append(RemoveOption(key))

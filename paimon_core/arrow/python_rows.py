@@ -17,7 +17,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from paimon_core.errors import SchemaMismatch, listed
+from paimon_core.errors import SchemaMismatch, listed, shown
+from paimon_core.limits import TYPE_DEPTH
 from paimon_core.schema import DataField
 from paimon_core.types import (
     BINARY_ROOTS,
@@ -73,6 +74,13 @@ def table_of_rows(rows: Sequence[Mapping[str, Any]], fields: Sequence[DataField]
 def inferred_array(values: Sequence[Any], path: str, rows: Sequence[int]) -> pa.Array:
     """Return the values with the type that Arrow infers; raises SchemaMismatch, which names the first other value."""
     plain = [_plain(value) for value in values]
+    for row, value in zip(rows, plain, strict=True):
+        if _is_too_deep(value):  # Arrow needs memory that grows with the cube of the depth
+            raise SchemaMismatch(
+                f"column {path!r}: row {row}: the value has more than {TYPE_DEPTH} levels of nested lists and dicts",
+                column=path,
+                row=row,
+            )
     try:
         return pa.array(plain)
     except (pa.ArrowException, TypeError, OverflowError, UnicodeEncodeError) as error:
@@ -81,10 +89,20 @@ def inferred_array(values: Sequence[Any], path: str, rows: Sequence[int]) -> pa.
             middle = (fits + fails) // 2
             fits, fails = (middle, fails) if _is_inferred(plain[:middle]) else (fits, middle)
         raise SchemaMismatch(
-            f"column {path!r}: row {rows[fits]}: no type fits {values[fits]!r:.120} and the values before it: {error}",
+            f"column {path!r}: row {rows[fits]}: no type fits {shown(values[fits])} and the values before it: {error}",
             column=path,
             row=rows[fits],
         ) from None
+
+
+def _is_too_deep(value: Any) -> bool:
+    level = [value]
+    for _ in range(TYPE_DEPTH + 1):
+        held = [v for v in level if isinstance(v, Mapping | list | tuple)]
+        if not held:
+            return False
+        level = [item for v in held for item in (v.values() if isinstance(v, Mapping) else v)]
+    return True
 
 
 def _is_inferred(values: Sequence[Any]) -> bool:
@@ -147,7 +165,7 @@ def _converted(
         except (ValueError, TypeError, OverflowError, ArithmeticError) as error:
             reason = str(error) if isinstance(error, ValueError | OverflowError) else "is not valid"
             raise SchemaMismatch(
-                f"column {path!r} is {kind}: row {rows[at]}: {value!r:.120} {reason}", column=path, row=rows[at]
+                f"column {path!r} is {kind}: row {rows[at]}: {shown(value)} {reason}", column=path, row=rows[at]
             ) from None
     return out
 

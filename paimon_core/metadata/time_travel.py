@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable
 from typing import Any, NoReturn
 
-from paimon_core.errors import InvalidRequest, SnapshotNotFound
+from paimon_core.errors import InvalidRequest, SnapshotNotFound, TagNotFound
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.metadata.stores.snapshot_store import SnapshotStore
@@ -66,7 +66,18 @@ def by_version(context: TableContext, version: str | int) -> Snapshot:
 
 
 def by_option(context: TableContext, option: str, value: Any) -> Snapshot:
-    """Return the snapshot that an option ``scan.*`` with this value selects; raises as ``by_version``."""
+    """Return the snapshot that an option ``scan.*`` with this value selects.
+
+    Raises as ``by_version``; the message names the option, as the caller did not choose the snapshot.
+    """
+    try:
+        return _by_option(context, option, value)
+    except (SnapshotNotFound, TagNotFound) as error:
+        message = f"option {option} = {value} of table {context.name}: {error.message}"
+        raise type(error)(message, **{**error.facts, "option": option}) from None
+
+
+def _by_option(context: TableContext, option: str, value: Any) -> Snapshot:
     match option:
         case "scan.snapshot-id":
             return by_id(context, value)

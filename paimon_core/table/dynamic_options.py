@@ -10,8 +10,10 @@ from paimon_core.errors import InvalidOption
 from paimon_core.metadata.context import TableContext
 from paimon_core.options import OptionValue, option_texts
 from paimon_core.options.option import Support
-from paimon_core.options.registry import current_name, option_of
+from paimon_core.options.registry import OLDER_NAMES, current_name, option_of
 from paimon_core.options.scan_position import POSITIONS
+
+_POSITIONS = (*POSITIONS, *(older for older, key in OLDER_NAMES.items() if key in POSITIONS))
 
 
 def selects_snapshot(options: Mapping[str, OptionValue]) -> bool:
@@ -29,8 +31,8 @@ def with_dynamic_options(context: TableContext, options: Mapping[str, OptionValu
         _check(context, key, text)
     changed: dict[str, str | None] = {**context.dynamic, **given}
     if selects_snapshot(given):
-        others = [key for key in {**context.schema.options, **changed} if selects_snapshot({key: ""})]
-        changed |= {key: None for key in others if key not in given}
+        # also the options that the table lacks now: an alteration may store them while the handle is in use
+        changed |= {key: None for key in _POSITIONS if key not in given}
     found = context.with_dynamic(changed)
     check_dynamic(context, found)
     return found

@@ -13,7 +13,7 @@ from uuid import UUID
 
 import numpy as np
 
-from paimon_core.errors import InvalidRequest
+from paimon_core.errors import InvalidRequest, shown
 from paimon_core.types.variant_decoding import Decoder
 from paimon_core.types.variant_encoding import encoded, json_value
 
@@ -36,7 +36,7 @@ class Variant:
         try:
             return Variant(*encoded(value))
         except ValueError as error:
-            raise InvalidRequest(f"{value!r:.120} is not a value of a VARIANT: it, or a part of it, {error}") from None
+            raise InvalidRequest(f"{shown(value)} is not a value of a VARIANT: it, or a part of it, {error}") from None
 
     @staticmethod
     def from_json(text: str) -> Variant:

@@ -2,6 +2,7 @@ import collections
 import datetime
 import decimal
 import enum
+import functools
 import http
 from types import SimpleNamespace
 
@@ -157,6 +158,16 @@ def test_a_member_in_a_later_list_has_the_number_of_its_row():
 
 def test_a_column_without_a_field_is_inferred():
     assert open_stream([{"k": 1, "x": "+I"}], []).read_all().to_pylist() == [{"k": 1, "x": "+I"}]
+
+
+@pytest.mark.parametrize("wrap", [lambda held: [held], lambda held: {"a": held}])
+def test_values_that_are_nested_deeply_are_refused(wrap):
+    deep = functools.reduce(lambda held, _: wrap(held), range(5_000), 1)
+    with pytest.raises(SchemaMismatch, match="'x': row 1: the value has more than 32 levels of nested lists and dicts"):
+        open_stream([{"x": None}, {"x": deep}], [])
+    for text in ("INT", "VARIANT", "ARRAY<ROW<a INT>>"):
+        with pytest.raises(SchemaMismatch, match=r"row 2: a (list|dict) that is nested too deep to be shown"):
+            convert(text, [None, None, deep])
 
 
 def test_a_variant_is_made_of_any_value():

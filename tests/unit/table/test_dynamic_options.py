@@ -1,7 +1,7 @@
 import pytest
 
 import paimon_core as paimon
-from paimon_core.errors import InvalidOption
+from paimon_core.errors import InvalidOption, SnapshotNotFound, TagNotFound
 from paimon_core.spark.reference import TableReference
 
 
@@ -67,3 +67,22 @@ def test_options_that_one_handle_cannot_have(table, key, value, message):
 
 def test_an_unchanged_option_is_accepted(table):
     assert table.with_options({"bucket": 1, "ignore-delete": "true"}).options["bucket"] == 1
+
+
+@pytest.mark.parametrize("stored", ["'scan.tag-name' = 'one'", "'scan.mode' = 'from-snapshot', 'scan.version' = 'one'"])
+def test_the_snapshot_of_a_handle_wins_over_one_that_is_stored_later(table, stored):
+    table.tags.create("one")
+    table.write([{"id": 2, "v": "two"}])
+    handle = table.with_options({"scan.snapshot-id": 2})
+    table.alter(f"SET ({stored})")
+    for later in (handle.refresh(), handle.alter("SET ('write-only' = 'true')")):
+        assert later.scan().to_arrow()["id"].to_pylist() == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("options", "error"), [({"scan.tag-name": "gone"}, TagNotFound), ({"scan.snapshot-id": 7}, SnapshotNotFound)]
+)
+def test_the_error_of_a_missing_version_names_the_option_that_selects_it(table, options, error):
+    ((key, value),) = options.items()
+    with pytest.raises(error, match=f"option {key} = {value} of table db.t: no (tag|snapshot)"):
+        table.with_options(options).scan()
