@@ -30,8 +30,8 @@ def opened_options(schema: TableSchema, *, table: str) -> TableOptions:
     """
     options = TableOptions.parse(schema.options, table=table)
     refused = []
-    if schema.primary_keys and options["bucket"] == -1:
-        refused.append("bucket=-1 with a primary key (dynamic bucket)")
+    if schema.primary_keys and options["bucket"] == -1 and not set(schema.partition_keys) <= set(schema.primary_keys):
+        refused.append("bucket=-1 with a primary key without the partition keys (cross-partition upsert)")
     if schema.primary_keys and options["deletion-vectors.enabled"]:
         refused += [f"{option} with deletion-vectors.enabled=true" for option in against_vectors(options)]
     return replace(options, unwritable=(*refused, *options.unwritable)) if refused else options

@@ -6,12 +6,13 @@
 
 from paimon_core.options.field_options import FieldOptions, SequenceGroup
 from paimon_core.options.names import Use
-from paimon_core.options.parsers import parse_bytes, parse_millis
+from paimon_core.options.parsers import MAX_DYNAMIC_BUCKETS, parse_bytes, parse_millis
 from paimon_core.options.supported_options import COMBINING_ENGINES, SUPPORTED
 from paimon_core.options.table_options import TableOptions
 
 __all__ = [
     "COMBINING_ENGINES",
+    "MAX_DYNAMIC_BUCKETS",
     "SUPPORTED",
     "FieldOptions",
     "SequenceGroup",

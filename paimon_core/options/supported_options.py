@@ -8,12 +8,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from paimon_core.options.parsers import (
+    MAX_DYNAMIC_BUCKETS,
     one_of,
     parse_bool,
     parse_bucket,
     parse_bytes,
     parse_file_name,
     parse_fraction,
+    parse_max_buckets,
     parse_millis,
     parse_names,
     parse_positive_millis,
@@ -38,7 +40,30 @@ class Option:
 _FORMATS = ("parquet", "orc", "avro")
 _COMPRESSIONS = ("zstd", "snappy", "gzip", "lz4", "none")
 _LAYOUT = (
-    Option("bucket", parse_bucket, -1, "number of buckets in each partition; -1: an append table without buckets"),
+    Option(
+        "bucket",
+        parse_bucket,
+        -1,
+        "number of buckets in each partition; -1: dynamic, or an append table without buckets",
+    ),
+    Option(
+        "dynamic-bucket.target-row-num",
+        whole(1, 2**63 - 1),
+        2_000_000,
+        "keys after which a dynamic bucket gets no more",
+    ),
+    Option(
+        "dynamic-bucket.initial-buckets",
+        whole(1, MAX_DYNAMIC_BUCKETS),
+        None,
+        "number of dynamic buckets that the first keys of a partition are spread over; default: 1",
+    ),
+    Option(
+        "dynamic-bucket.max-buckets",
+        parse_max_buckets,
+        -1,
+        "largest number of dynamic buckets of a partition, above which they grow beyond the target; -1: none",
+    ),
     Option(
         "bucket-key",
         parse_names,

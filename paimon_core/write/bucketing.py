@@ -17,6 +17,8 @@ from paimon_core.codec.bucket_hash import bucket_of, hash_rows
 from paimon_core.lsm.gather import take_rows
 from paimon_core.metadata.column_stats import EMPTY_ROW
 from paimon_core.metadata.context import TableContext
+from paimon_core.options import MAX_DYNAMIC_BUCKETS
+from paimon_core.write.bucket_assigner import BucketAssigner
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,17 +39,29 @@ def assign_buckets(rows: pa.Table, context: TableContext) -> np.ndarray:
     return bucket_of(hash_rows(columns, [f.type for f in context.schema.select(keys)]), context.options["bucket"])
 
 
-def split_by_bucket(rows: pa.Table, context: TableContext, *, shares: bool = False) -> Iterator[BucketRows]:
+def key_hashes(rows: pa.Table, context: TableContext) -> np.ndarray:
+    """Return the hash of each row's key without the partition columns, which selects its dynamic bucket (format 11.1)."""
+    fields = context.schema.select(context.schema.trimmed_primary_keys)
+    return hash_rows([_flat(rows[f.name]) for f in fields], [f.type for f in fields])
+
+
+def split_by_bucket(
+    rows: pa.Table, context: TableContext, *, shares: bool = False, assigner: BucketAssigner | None = None
+) -> Iterator[BucketRows]:
     """Yield the rows of every bucket that occurs in ``rows`` (the table's columns, and possibly more columns).
 
+    ``assigner``: assigns the keys of a table with dynamic buckets, with the errors of its ``assign``.
     ``shares``: the results are slices of one table, which stays in memory as long as any slice; otherwise each result
     is a copy.
     """
     if len(rows) == 0:
         return
     partition_codes, partitions = _partitions(rows, context)
-    buckets = assign_buckets(rows, context)
-    count = max(1, context.options["bucket"])
+    if assigner is None:
+        buckets, count = assign_buckets(rows, context), max(1, context.options["bucket"])
+    else:
+        buckets = assigner.assign(partition_codes, partitions, key_hashes(rows, context))
+        count = MAX_DYNAMIC_BUCKETS
     codes = partition_codes * count + buckets
     present = np.unique(codes)
     if len(present) == 1:

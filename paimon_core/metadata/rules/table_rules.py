@@ -32,12 +32,6 @@ def check_table(context: TableContext) -> None:
 def _check_buckets(context: TableContext) -> None:
     """Check the number of buckets and the columns of the bucket key."""
     schema, buckets, keys = context.schema, context.options["bucket"], context.options["bucket-key"] or ()
-    if context.is_keyed and buckets == -1:
-        raise InvalidRequest(
-            f"table {context.name} has a primary key and needs the option bucket = N (N >= 1): "
-            "dynamic buckets (bucket = -1) are not supported",
-            option="bucket",
-        )
     if not context.is_keyed and buckets > 0 and not keys:
         raise InvalidRequest(
             f"table {context.name} has bucket = {buckets} and needs the option bucket-key", option="bucket-key"
