@@ -163,8 +163,8 @@ class PartitionBuckets:
                 f"dynamic-bucket.target-row-num = {limits.target_keys}",
                 option="dynamic-bucket.target-row-num",
             )
-        own = np.array(sorted(b for b in counts if b % limits.assigners == group), np.int32)
-        out[at:] = own[np.mod(hashes[at:], len(own))]
+        full = np.array(sorted(b for b in counts if b % limits.assigners == group), np.int32)
+        out[at:] = full[np.mod(hashes[at:], len(full))]
         for bucket, added in zip(*(a.tolist() for a in np.unique(out[at:], return_counts=True)), strict=True):
             counts[bucket] += added
         return out

@@ -40,17 +40,9 @@ class Option:
 _FORMATS = ("parquet", "orc", "avro")
 _COMPRESSIONS = ("zstd", "snappy", "gzip", "lz4", "none")
 _LAYOUT = (
+    Option("bucket", parse_bucket, -1, "number of buckets in each partition; -1: dynamic, for append tables none"),
     Option(
-        "bucket",
-        parse_bucket,
-        -1,
-        "number of buckets in each partition; -1: dynamic, or an append table without buckets",
-    ),
-    Option(
-        "dynamic-bucket.target-row-num",
-        whole(1, 2**63 - 1),
-        2_000_000,
-        "keys after which a dynamic bucket gets no more",
+        "dynamic-bucket.target-row-num", whole(1, 2**63 - 1), 2_000_000, "largest number of keys in a dynamic bucket"
     ),
     Option(
         "dynamic-bucket.initial-buckets",
@@ -62,7 +54,7 @@ _LAYOUT = (
         "dynamic-bucket.max-buckets",
         parse_max_buckets,
         -1,
-        "largest number of dynamic buckets of a partition, above which they grow beyond the target; -1: none",
+        "largest number of dynamic buckets of a partition, which then grow beyond their target; -1: no limit",
     ),
     Option(
         "bucket-key",

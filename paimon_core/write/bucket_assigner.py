@@ -1,7 +1,7 @@
 """BucketAssigner: assigns the keys of a writer to dynamic buckets, and writes the hash index files (format 11.1).
 
-The assigner reads the hash indexes of a partition when its first rows arrive. Its messages state what it read, and their
-commit conflicts when a concurrent commit has changed the indexes of the partition since then: so no key is in two
+The assigner reads the hash indexes of a partition when its first rows arrive. Its messages state what it read, and
+their commit conflicts when a concurrent commit has changed the indexes of the partition since then: so no key is in two
 buckets. Messages of later flushes continue those before; they are committed in this order, together or one by one.
 """
 

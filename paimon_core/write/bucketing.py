@@ -40,7 +40,7 @@ def assign_buckets(rows: pa.Table, context: TableContext) -> np.ndarray:
 
 
 def key_hashes(rows: pa.Table, context: TableContext) -> np.ndarray:
-    """Return the hash of each row's key without the partition columns, which selects its dynamic bucket (format 11.1)."""
+    """Return the hash of each row's key without the partition columns, as in hash indexes (format 11.1)."""
     fields = context.schema.select(context.schema.trimmed_primary_keys)
     return hash_rows([_flat(rows[f.name]) for f in fields], [f.type for f in fields])
 

@@ -356,11 +356,6 @@ MISTAKES = [
     ),
     (
         "options: {bucket: 2}",
-        "options: {bucket: -1}",
-        ":7: options.bucket: table shop.orders has a primary key and needs the option bucket = N (N >= 1): dynamic buckets (bucket = -1) are not supported",
-    ),
-    (
-        "options: {bucket: 2}",
         "options: {bucket: 2, primary-key: id}",
         ":7: options.primary-key: option 'primary-key' = 'id' is not supported: argument primary_key sets it",
     ),

@@ -65,7 +65,7 @@ def test_the_error_for_a_wrong_name_lists_the_existing_names(catalog):
 @pytest.mark.parametrize(
     ("arguments", "word"),
     [
-        ({"primary_key": ["k"]}, "bucket"),
+        ({"primary_key": ["k"], "options": {"dynamic-bucket.max-buckets": "0"}}, "max-buckets"),
         ({"options": {"bucket": "2"}}, "bucket-key"),
         ({"options": {"bucket-key": "k"}}, "bucket-key"),
         ({"options": {"bucket": "2", "bucket-key": "z"}}, "'z'"),

@@ -5,25 +5,25 @@ from paimon_core.errors import UnsupportedFeature
 from paimon_core.metadata.opening_rules import opened_options
 from paimon_core.schema import new_schema
 
-DYNAMIC = "bucket=-1 with a primary key (dynamic bucket)"
+CROSS = "bucket=-1 with a primary key without the partition keys (cross-partition upsert)"
 
 
 def schema(primary_key, **options):
-    arrow = pa.schema([pa.field("k", pa.int32(), nullable=False)])
-    return new_schema(arrow, primary_key=primary_key, options=options)
+    arrow = pa.schema([pa.field(name, pa.int32(), nullable=False) for name in ("k", "p")])
+    return new_schema(arrow, primary_key=primary_key, partition_by=["p"], options=options)
 
 
 @pytest.mark.parametrize(
     ("primary_key", "options", "unwritable"),
     [
-        (["k"], {"bucket": "-1"}, (DYNAMIC,)),
-        (["k"], {}, (DYNAMIC,)),
-        (["k"], {"manifest.format": "orc"}, (DYNAMIC, "manifest.format")),
+        (["k"], {"bucket": "-1"}, (CROSS,)),
+        (["k"], {"manifest.format": "orc"}, (CROSS, "manifest.format")),
+        (["k", "p"], {}, ()),
         (["k"], {"bucket": "2"}, ()),
         ([], {"bucket": "-1"}, ()),
     ],
 )
-def test_a_primary_key_table_with_dynamic_buckets_can_be_opened_but_not_written(primary_key, options, unwritable):
+def test_a_table_whose_keys_may_move_between_partitions_can_be_opened_but_not_written(primary_key, options, unwritable):
     assert opened_options(schema(primary_key, **options), table="db.t").unwritable == unwritable
 
 
