@@ -77,7 +77,9 @@ def test_both_sides_write_in_turn_and_each_key_keeps_its_bucket(oracle, warehous
         if commit == 7:
             table.compact(full=True)
         now = places(table)
-        assert {key: now[key] for key in before.keys() & now.keys()} == {k: before[k] for k in before.keys() & now.keys()}
+        assert {key: now[key] for key in before.keys() & now.keys()} == {
+            k: before[k] for k in before.keys() & now.keys()
+        }
         before |= now
     expected = sorted((p, k, v) for (p, k), v in model.items())
     assert sorted(tuple(r.values()) for r in table.scan().to_arrow().to_pylist()) == expected
