@@ -8,7 +8,7 @@ buckets. Messages of later flushes continue those before; they are committed in 
 from __future__ import annotations
 
 import uuid
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -53,15 +53,24 @@ class _Partition:
 class BucketAssigner:
     """Assigns keys of one table to dynamic buckets; uses 8 bytes for each key of the partitions that it has seen."""
 
-    def __init__(self, context: TableContext, *, ignore_existing: bool = False, frozen: bool = False) -> None:
+    def __init__(
+        self,
+        context: TableContext,
+        *,
+        ignore_existing: bool = False,
+        known: Mapping[bytes, Mapping[int, IndexFile]] | None = None,
+        assignments: Mapping[bytes, Assignment] | None = None,
+    ) -> None:
         """Create an assigner; with ``ignore_existing``, for an overwrite, all keys are new.
 
-        ``frozen``: new keys are an error, because another assigner has assigned all keys.
+        ``known``: the hash indexes of each partition, in which another assigner has assigned all keys, so that new keys
+        are an error; ``assignments`` are then what its messages state.
         """
         self._context = context
         self._limits = BucketLimits.of(context.options)
         self._ignore_existing = ignore_existing
-        self._frozen = frozen
+        self._known = known
+        self._assignments = assignments or {}
         self._name = uuid.uuid4().hex
         self._partitions: dict[bytes, _Partition] = {}
 
@@ -84,7 +93,7 @@ class BucketAssigner:
 
     def _assign(self, partition: bytes, hashes: Hashes) -> npt.NDArray[np.int32]:
         state = self._partitions[partition]
-        if self._frozen:
+        if self._known is not None:
             buckets = state.buckets.lookup(hashes)
             if (buckets < 0).any():
                 raise InvalidRequest(
@@ -99,7 +108,11 @@ class BucketAssigner:
 
     def assignment(self, partition: bytes) -> Assignment:
         """Return what the messages of the next flush state for a partition."""
-        return Assignment(self._name, self._partitions[partition].base)
+        return self._assignments.get(partition) or Assignment(self._name, self._partitions[partition].base)
+
+    def index_files(self, partition: bytes) -> Mapping[int, IndexFile]:
+        """Return the hash index file of each bucket of a partition, including those that ``write_indexes`` wrote."""
+        return dict(self._partitions[partition].files)
 
     def write_indexes(self) -> dict[tuple[bytes, int], IndexUpdate]:
         """Write the hash indexes of all buckets that gained keys since the last call; each is written completely.
@@ -129,6 +142,9 @@ class BucketAssigner:
         """Read the hash indexes of partitions that were not read yet."""
         unknown = frozenset(partitions) - self._partitions.keys()
         if not unknown:
+            return
+        if self._known is not None:
+            self._partitions |= {p: self._state(p, dict(self._known.get(p, {}))) for p in unknown}
             return
         if self._ignore_existing:
             self._partitions |= {p: self._state(p, {}) for p in unknown}

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from paimon_core.arrow import one_nan
 from paimon_core.codec.binary_row import encode_rows
 from paimon_core.codec.bucket_hash import bucket_of, hash_rows
 from paimon_core.lsm.gather import take_rows
@@ -19,6 +20,7 @@ from paimon_core.metadata.column_stats import EMPTY_ROW
 from paimon_core.metadata.context import TableContext
 from paimon_core.options import MAX_DYNAMIC_BUCKETS
 from paimon_core.write.bucket_assigner import BucketAssigner
+from paimon_core.write.default_values import conform_with_defaults
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +45,36 @@ def key_hashes(rows: pa.Table, context: TableContext) -> np.ndarray:
     """Return the hash of each row's key without the partition columns, as in hash indexes (format 11.1)."""
     fields = context.schema.select(context.schema.trimmed_primary_keys)
     return hash_rows([_flat(rows[f.name]) for f in fields], [f.type for f in fields])
+
+
+def hashes_by_partition(keys: pa.Table, context: TableContext) -> Iterator[tuple[bytes, np.ndarray]]:
+    """Yield each partition that occurs in ``keys`` (the columns of the primary key), and the hashes of its keys."""
+    if not len(keys):
+        return
+    hashes = key_hashes(keys, context)
+    codes, partitions = _partitions(keys, context)
+    for code, partition in enumerate(partitions):
+        yield partition, hashes[codes == code]
+
+
+def assigned_buckets(keys: pa.Table, context: TableContext, assigner: BucketAssigner) -> np.ndarray:
+    """Return the dynamic bucket of each row, int32[n]; ``keys`` has the columns of the primary key."""
+    if not len(keys):
+        return np.zeros(0, np.int32)
+    codes, partitions = _partitions(keys, context)
+    return assigner.assign(codes, partitions, key_hashes(keys, context))
+
+
+def valid_keys(rows: pa.Table | pa.RecordBatch, context: TableContext) -> tuple[pa.Table, np.ndarray]:
+    """Return the columns of the primary key of the rows without a null in it, converted, and which rows these are."""
+    fields = context.schema.select(context.schema.primary_keys)
+    valid = np.ones(len(rows), bool)
+    for field in fields:
+        if not field.type.nullable and field.default is None:
+            valid &= np.asarray(rows[field.name].is_valid().to_numpy(zero_copy_only=False))
+    there = [f.name for f in fields if f.name in rows.column_names]
+    keys = conform_with_defaults(rows.select(there).filter(pa.array(valid)), fields)
+    return one_nan(keys, [f.name for f in fields]), valid
 
 
 def split_by_bucket(
