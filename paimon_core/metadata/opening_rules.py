@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from paimon_core.codec.bucket_function import function_problem
 from paimon_core.options import TableOptions
 from paimon_core.schema import TableSchema
 
@@ -32,6 +33,10 @@ def opened_options(schema: TableSchema, *, table: str) -> TableOptions:
     refused = []
     if schema.primary_keys and options["bucket"] == -1 and not set(schema.partition_keys) <= set(schema.primary_keys):
         refused.append("bucket=-1 with a primary key without the partition keys (cross-partition upsert)")
+    keys = (options["bucket-key"] or schema.trimmed_primary_keys) if options["bucket"] > 0 else ()
+    function = options["bucket-function.type"]
+    if problem := function_problem(function, [schema.by_name[k].type for k in keys if k in schema.by_name]):
+        refused.append(f"bucket-function.type={function}, which {problem}")
     if schema.primary_keys and options["deletion-vectors.enabled"]:
         refused += [f"{option} with deletion-vectors.enabled=true" for option in against_vectors(options)]
     return replace(options, unwritable=(*refused, *options.unwritable)) if refused else options

@@ -62,7 +62,7 @@ _LAYOUT = (
         None,
         "columns whose hash selects the bucket of a row; default: the primary key without the partition columns",
     ),
-    Option("bucket-function.type", one_of("default"), "default", "hash function of the bucket key"),
+    Option("bucket-function.type", one_of("default", "mod", "hive"), "default", "bucket of a bucket key"),
     Option(
         "partition.default-name", parse_file_name, "__DEFAULT_PARTITION__", "directory name of null and blank values"
     ),

@@ -183,7 +183,8 @@ def _routed(df: DataFrame, table: Table, tasks: int, keys: KeyAssignment | None)
     if not fields:
         return df.withColumn(_ROUTE, F.lit(0))
     buckets = context.options["bucket"]
-    expression = bucket_expression(fields, buckets)
+    is_default = context.options["bucket-function.type"] == "default"
+    expression = bucket_expression(fields, buckets) if is_default else None
     if expression is not None:
         route = F.coalesce(F.pmod(spread + F.expr(expression), F.lit(tasks)).cast("int"), F.lit(0))
         return df.withColumn(_ROUTE, route).repartitionById(tasks, _ROUTE)

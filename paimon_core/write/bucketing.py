@@ -14,7 +14,8 @@ import pyarrow.compute as pc
 
 from paimon_core.arrow import one_nan
 from paimon_core.codec.binary_row import encode_rows
-from paimon_core.codec.bucket_hash import bucket_of, hash_rows
+from paimon_core.codec.bucket_function import buckets_of
+from paimon_core.codec.bucket_hash import hash_rows
 from paimon_core.lsm.gather import take_rows
 from paimon_core.metadata.column_stats import EMPTY_ROW
 from paimon_core.metadata.context import TableContext
@@ -33,12 +34,13 @@ class BucketRows:
 
 
 def assign_buckets(rows: pa.Table, context: TableContext) -> np.ndarray:
-    """Return the bucket of each row as int32: the hash of the bucket key (format 6.2), or 0 without fixed buckets."""
+    """Return the bucket of each row as int32: that of the bucket key (format 6), or 0 without fixed buckets."""
     keys = context.bucket_keys
     if not keys:
         return np.zeros(len(rows), dtype=np.int32)
     columns = [_flat(rows[name]) for name in keys]
-    return bucket_of(hash_rows(columns, [f.type for f in context.schema.select(keys)]), context.options["bucket"])
+    types, options = [f.type for f in context.schema.select(keys)], context.options
+    return buckets_of(columns, types, options["bucket-function.type"], options["bucket"])
 
 
 def key_hashes(rows: pa.Table, context: TableContext) -> np.ndarray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from paimon_core.codec.bucket_function import function_problem
 from paimon_core.errors import InvalidRequest, UnsupportedFeature
 from paimon_core.metadata.automatic_tag_names import check_tag_options
 from paimon_core.metadata.context import TableContext
@@ -51,6 +52,11 @@ def _check_buckets(context: TableContext) -> None:
                 f"option bucket-key names {key!r}, which must be a primary key column and no partition key",
                 option="bucket-key",
             )
+    function = context.options["bucket-function.type"]
+    if problem := function_problem(function, [f.type for f in schema.select(context.bucket_keys)]):
+        raise InvalidRequest(
+            f"table {context.name}: bucket-function.type = {function} {problem}", option="bucket-function.type"
+        )
     if len(set(keys)) < len(keys):
         raise InvalidRequest(f"option bucket-key = {','.join(keys)!r} names a column twice", option="bucket-key")
 
@@ -127,6 +133,9 @@ def _check_use(context: TableContext) -> None:
     for option in ("ignore-delete", "ignore-update-before", *keyed_only):
         if option in values and not context.is_keyed:
             raise InvalidRequest(f"option {option} needs a table with a primary key", option=option)
+    for option in values:
+        if option.startswith("dynamic-bucket.") and not context.has_dynamic_buckets:
+            raise InvalidRequest(f"option {option} needs a primary key and bucket = -1", option=option)
     for column in context.options.fields:
         if column and column not in context.schema.by_name:
             raise InvalidRequest(f"an option fields.{column}.* names {column!r}, which is no column", column=column)
