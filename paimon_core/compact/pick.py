@@ -10,7 +10,7 @@ from enum import Enum
 from paimon_core.compact.append import pick_append
 from paimon_core.compact.record_expiry import RecordExpiry
 from paimon_core.compact.task import AppendUnit, CompactionTask
-from paimon_core.deletionvectors.bucket_vectors import index_files_of, vectors_in
+from paimon_core.deletionvectors.bucket_vectors import index_files_by_bucket, vectors_in
 from paimon_core.errors import UnsupportedFeature
 from paimon_core.lsm.compaction.schedule import Moment
 from paimon_core.lsm.compaction.strategy import Strategy, needs_lookup
@@ -59,10 +59,11 @@ def pick_tasks(
             )
         buckets.setdefault((entry.partition, entry.bucket), []).append(entry)
     now = clock.now_millis(now_millis)
+    index_files = index_files_by_bucket(indexes)
     tasks = []
     for place, of_bucket in buckets.items():
         path = BucketReader(context, *place).path
-        there = index_files_of(indexes, *place)
+        there = index_files.get(place, ())
         unit = _pick(context, [e.file for e in of_bucket], extent, now, place in overdue, path, vectors_in(there))
         if unit is not None:
             higher = _higher(context, of_bucket, unit)

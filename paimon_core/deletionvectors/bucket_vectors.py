@@ -21,11 +21,13 @@ from paimon_core.metadata.snapshot import Snapshot
 Indexes = tuple[IndexFile, ...]
 
 
-def index_files_of(entries: Iterable[IndexEntry], partition: bytes, bucket: int) -> Indexes:
-    """Return the files of deletion vectors of one bucket."""
-    return tuple(
-        e.file for e in entries if e.partition == partition and e.bucket == bucket and e.file.vectors is not None
-    )
+def index_files_by_bucket(entries: Iterable[IndexEntry]) -> dict[tuple[bytes, int], Indexes]:
+    """Return the files of deletion vectors of each (partition, bucket) that has some."""
+    found: dict[tuple[bytes, int], list[IndexFile]] = {}
+    for entry in entries:
+        if entry.file.vectors is not None:
+            found.setdefault((entry.partition, entry.bucket), []).append(entry.file)
+    return {place: tuple(files) for place, files in found.items()}
 
 
 def vectors_in(files: Iterable[IndexFile]) -> Vectors:
@@ -63,11 +65,11 @@ def dropping_vectors(context: TableContext, messages: Iterable[CommitMessage]) -
     def indexes(snapshot: Snapshot | None) -> list[IndexEntry]:
         return context.manifests.read_indexes(None if snapshot is None else snapshot.index_manifest)
 
-    there = read_latest(context.snapshots, indexes)
+    there = index_files_by_bucket(read_latest(context.snapshots, indexes))
     out = []
     for message in messages:
         gone = {f.file_name for f in message.deleted_files}
-        files = index_files_of(there, message.partition, message.bucket)
+        files = there.get((message.partition, message.bucket), ())
         added, replaced = replace_vectors(context, files, {}, gone)
         out.append(replace(message, new_indexes=added, deleted_indexes=replaced))
     return out

@@ -1,8 +1,8 @@
-"""Row changes: the commit messages that delete or update the rows of an append table that match a predicate.
+"""Row changes: the commit messages that delete or update the rows that match a predicate.
 
-With option ``deletion-vectors.enabled``, the rows are marked in deletion vectors; otherwise the files that contain such
-rows are rewritten without them. Files without such rows are kept. Memory: one batch of rows per processor, the
-positions of the matching rows of a bucket, and for an update the buffer of the writer.
+In an append table with ``deletion-vectors.enabled``, the rows are marked in deletion vectors; otherwise the files that
+contain such rows are rewritten without them. Files without such rows are kept. Memory: one batch of rows per processor,
+the positions of the matching rows of a bucket, and for an update the buffer of the writer.
 """
 
 from __future__ import annotations
@@ -17,18 +17,17 @@ import pyarrow as pa
 
 from paimon_core.commit.abort import abort
 from paimon_core.compact.append import rewrite_files
-from paimon_core.datafile.reader import read_batches
 from paimon_core.deletionvectors.bitmap import Positions
-from paimon_core.deletionvectors.bucket_vectors import index_files_of, replace_vectors, vectors_in
+from paimon_core.deletionvectors.bucket_vectors import Indexes, index_files_by_bucket, replace_vectors, vectors_in
 from paimon_core.deletionvectors.index_file import merged
 from paimon_core.errors import InvalidRequest, SchemaMismatch
 from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.data_file import DataFile, FileSource
-from paimon_core.metadata.index_manifest import IndexEntry
 from paimon_core.parallel_work import run_parallel
 from paimon_core.predicate import Predicate
 from paimon_core.read.bucket_reader import BucketReader
+from paimon_core.read.split_reader import read_split
 from paimon_core.scan.plan import ScanPlan
 from paimon_core.write.table_writer import TableWriter
 
@@ -45,6 +44,10 @@ class _Bucket:
     bucket: int
     total_buckets: int
     files: tuple[DataFile, ...]
+    indexes: Indexes
+    """The bucket's files of deletion vectors."""
+    reader: BucketReader
+    """Reads the rows of the bucket that are not deleted yet."""
 
 
 def changed_rows(
@@ -57,22 +60,20 @@ def changed_rows(
     if plan.snapshot is None:
         return []
     with context.manifests.reading(plan.snapshot):
-        indexes = context.manifests.read_indexes(plan.snapshot.index_manifest)
+        indexes = index_files_by_bucket(context.manifests.read_indexes(plan.snapshot.index_manifest))
     messages: list[CommitMessage] = []
     with TableWriter(context) as writer:
 
         def change(bucket: _Bucket) -> None:
-            found = {
-                f.file_name: rows for f in bucket.files if len(rows := _matching(context, bucket, f, where, indexes))
-            }
+            found = {f.file_name: rows for f in bucket.files if len(rows := _matching(context, bucket, f, where))}
             if found:
-                messages.append(_without(context, bucket, found, indexes))
+                messages.append(_without(context, bucket, found))
 
         try:
-            buckets = _buckets(plan)
+            buckets = _buckets(context, plan, indexes)
             if assignments is not None:
                 for bucket in buckets:
-                    _write_updated(context, bucket, where, assignments, indexes, writer)
+                    _write_updated(context, bucket, where, assignments, writer)
             run_parallel(change, buckets)
             messages += writer.flush()
         except BaseException:
@@ -81,64 +82,41 @@ def changed_rows(
     return messages
 
 
-def _buckets(plan: ScanPlan) -> list[_Bucket]:
+def _buckets(context: TableContext, plan: ScanPlan, indexes: Mapping[tuple[bytes, int], Indexes]) -> list[_Bucket]:
     def place(split: Any) -> tuple[bytes, int, int]:
         return split.partition, split.bucket, split.total_buckets
 
-    splits = sorted(plan.splits, key=place)
-    return [_Bucket(*at, tuple(f for s in group for f in s.files)) for at, group in groupby(splits, place)]
+    found = []
+    for at, group in groupby(sorted(plan.splits, key=place), place):
+        there = indexes.get(at[:2], ())
+        reader = BucketReader(context, *at[:2], threads=False, vectors=vectors_in(there))
+        found.append(_Bucket(*at, tuple(f for s in group for f in s.files), there, reader))
+    return found
 
 
-def _matching(
-    context: TableContext, bucket: _Bucket, file: DataFile, where: Predicate, indexes: list[IndexEntry]
-) -> Positions:
+def _matching(context: TableContext, bucket: _Bucket, file: DataFile, where: Predicate) -> Positions:
     """Return the positions of the rows of a file that match and are not deleted yet."""
     expression = where.bind(context.schema.fields).to_arrow()
+    fields = context.schema.select(sorted(where.columns))
     found = [np.zeros(0, np.int64)]
-    start = 0
-    for rows in _stored(context, bucket, file, sorted(where.columns)):
-        numbered = rows.append_column(_POSITION, pa.array(np.arange(start, start + len(rows))))
-        found.append(np.asarray(numbered.filter(expression)[_POSITION].to_numpy()))
-        start += len(rows)
-    deleted = _reader(context, bucket, indexes).deleted(file)
-    positions = np.concatenate(found)
-    return positions if deleted is None else np.setdiff1d(positions, deleted, assume_unique=True)
+    for batch in bucket.reader.file(file, fields, position=_POSITION):
+        rows = pa.Table.from_batches([batch]).filter(expression)
+        found.append(np.asarray(rows[_POSITION].to_numpy()))
+    return np.concatenate(found)
 
 
-def _stored(context: TableContext, bucket: _Bucket, file: DataFile, columns: list[str]) -> Any:
-    """Yield all stored rows of a file, deleted ones too, so that the positions of rows can be counted."""
-    for batch in read_batches(
-        context.storage,
-        BucketReader(context, bucket.partition, bucket.bucket).path(file),
-        file=file,
-        file_schema=context.schemas.read(file.schema_id),
-        read_fields=context.schema.select(columns),
-        use_threads=False,
-    ):
-        yield pa.Table.from_batches([batch])
-
-
-def _reader(context: TableContext, bucket: _Bucket, indexes: list[IndexEntry]) -> BucketReader:
-    vectors = vectors_in(index_files_of(indexes, bucket.partition, bucket.bucket))
-    return BucketReader(context, bucket.partition, bucket.bucket, vectors=vectors)
-
-
-def _without(
-    context: TableContext, bucket: _Bucket, found: Mapping[str, Positions], indexes: list[IndexEntry]
-) -> CommitMessage:
+def _without(context: TableContext, bucket: _Bucket, found: Mapping[str, Positions]) -> CommitMessage:
     """Return the message that deletes these positions of the bucket's files."""
-    there = index_files_of(indexes, bucket.partition, bucket.bucket)
-    reader = _reader(context, bucket, indexes)
     files = [f for f in bucket.files if f.file_name in found]
     positions = {}
     for file in files:
-        deleted = reader.deleted(file)
-        positions[file.file_name] = found[file.file_name] if deleted is None else merged(deleted, found[file.file_name])
+        deleted, rows = bucket.reader.deleted(file), found[file.file_name]
+        positions[file.file_name] = rows if deleted is None else merged(deleted, rows)
     vectored = context.options["deletion-vectors.enabled"]
     gone = [f for f in files if not vectored or len(positions[f.file_name]) == f.row_count]
     names = {f.file_name for f in gone}
     changed = {name: rows for name, rows in positions.items() if name not in names}
-    added, replaced = replace_vectors(context, there, changed, names)
+    added, replaced = replace_vectors(context, bucket.indexes, changed, names)
     message = CommitMessage(
         bucket.partition,
         bucket.bucket,
@@ -149,11 +127,31 @@ def _without(
     )
     try:
         left = [f for f in gone if len(positions[f.file_name]) < f.row_count]
-        rest = replace(reader, positions=positions)
+        rest = replace(bucket.reader, positions=positions)
         return replace(message, new_files=tuple(rewrite_files(rest, left, FileSource.APPEND)))
     except BaseException:
         abort([message], context)
         raise
+
+
+def deleted_by_key(context: TableContext, plan: ScanPlan, where: Predicate) -> list[CommitMessage]:
+    """Return messages with a -D row for each row of the plan of a primary-key table that matches."""
+    with TableWriter(context) as writer:
+        for split in plan.splits:
+            for rows in read_split(context, split, context.schema.names, where):
+                writer.delete(rows)
+        return writer.flush()
+
+
+def updated_by_key(
+    context: TableContext, plan: ScanPlan, where: Predicate, assignments: Assignments
+) -> list[CommitMessage]:
+    """Return messages with the new row of each row of the plan of a primary-key table that matches."""
+    with TableWriter(context) as writer:
+        for split in plan.splits:
+            for rows in read_split(context, split, context.schema.names, where):
+                writer.write(assigned(rows, assignments))
+        return writer.flush()
 
 
 # -- updates -----------------------------------------------------------------------------------------------------------
@@ -164,13 +162,11 @@ def _write_updated(
     bucket: _Bucket,
     where: Predicate,
     assignments: Assignments,
-    indexes: list[IndexEntry],
     writer: TableWriter,
 ) -> None:
     expression = where.bind(context.schema.fields).to_arrow()
-    reader = _reader(context, bucket, indexes)
     for file in bucket.files:
-        for batch in reader.file(file, context.schema.fields):
+        for batch in bucket.reader.file(file, context.schema.fields):
             rows = pa.Table.from_batches([batch]).filter(expression)
             if len(rows):
                 writer.write(assigned(rows, assignments))

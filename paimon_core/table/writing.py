@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Self
 
 from paimon_core.commit.overwrite import Overwrite
@@ -17,9 +18,8 @@ from paimon_core.metadata.latest_snapshot import read_latest
 from paimon_core.metadata.rules.engine_rules import check_deletes
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.metadata.statistics import Statistics
-from paimon_core.metadata.table_identity import check_same_table
+from paimon_core.metadata.table_identity import check_same_table, refreshed
 from paimon_core.predicate import Predicate
-from paimon_core.read.split_reader import read_split
 from paimon_core.scan.partitions import partitions_with_matches
 from paimon_core.scan.plan import ScanPlan
 from paimon_core.table.after_commit import maintain
@@ -29,7 +29,13 @@ from paimon_core.table.merged_write import MergeSchema, merged_with
 from paimon_core.table.message_check import check_messages
 from paimon_core.table.overwrite_target import overwrite_target
 from paimon_core.table.prepared import Prepared, check_not_committed, prepare
-from paimon_core.table.row_changes import Assignments, assigned, changed_rows, check_assignments
+from paimon_core.table.row_changes import (
+    Assignments,
+    changed_rows,
+    check_assignments,
+    deleted_by_key,
+    updated_by_key,
+)
 from paimon_core.table.view import TableView
 from paimon_core.write.table_writer import TableWriter
 
@@ -181,19 +187,11 @@ class TableWrites(TableView):
         if where.columns <= set(self.schema.partition_keys):
             return self.complete(request, [], self.overwrite_spec(where), operation="DELETE")
         if not self.context.is_keyed:
-            return self._change_rows(request, where, lambda plan: changed_rows(self.context, plan, where))
+            return self._change_rows(request, where, changed_rows)
         if self.options["ignore-delete"]:
             raise InvalidRequest(f"table {self.name} has ignore-delete = true: rows cannot be deleted", table=self.name)
         check_deletes(self.context)
-
-        def by_key(plan: ScanPlan) -> list[CommitMessage]:
-            with TableWriter(self.context) as writer:
-                for split in plan.splits:
-                    for rows in read_split(self.context, split, self.schema.names, where):
-                        writer.delete(rows)
-                return writer.flush()
-
-        return self._change_rows(request, where, by_key)
+        return self._change_rows(request, where, deleted_by_key)
 
     def update(
         self,
@@ -217,39 +215,41 @@ class TableWrites(TableView):
         check_assignments(self.context, set)
         request = CommitRequest.of(self.context, user, None, properties)
         if not self.context.is_keyed:
-            return self._change_rows(request, where, lambda plan: changed_rows(self.context, plan, where, set))
+            return self._change_rows(request, where, partial(changed_rows, assignments=set))
         if (engine := self.options["merge-engine"]) != "deduplicate":
             raise InvalidRequest(
                 f"table {self.name} has merge-engine = {engine}: an update would not replace its rows",
                 table=self.name,
             )
-
-        def by_key(plan: ScanPlan) -> list[CommitMessage]:
-            with TableWriter(self.context) as writer:
-                for split in plan.splits:
-                    for rows in read_split(self.context, split, self.schema.names, where):
-                        writer.write(assigned(rows, set))
-                return writer.flush()
-
-        return self._change_rows(request, where, by_key)
+        return self._change_rows(request, where, partial(updated_by_key, assignments=set))
 
     def _change_rows(
-        self, request: CommitRequest, where: Predicate, change: Callable[[ScanPlan], list[CommitMessage]]
+        self,
+        request: CommitRequest,
+        where: Predicate,
+        change: Callable[[TableContext, ScanPlan, Predicate], list[CommitMessage]],
     ) -> Snapshot | None:
-        """Commit what ``change`` computes from the latest snapshot; repeat it when a concurrent commit changed that."""
-        may_hold = partitions_with_matches(self.context, where)
-        outdated: CommitConflict | SnapshotNotFound | None = None
+        """Commit what ``change`` computes from the latest snapshot; repeat it when a concurrent commit changed that.
+
+        Rows of a newer schema than that of this handle are read and written with the table's latest schema.
+        """
+        table, outdated = self, None
         for _ in tries(self.options):
-            plan = replace(self, context=self.context.merging_level_0()).scan(where=where).plan
+            scan = replace(table, context=table.context.merging_level_0()).scan(where=where)
+            plan, context = scan.plan, table.context
+            if any(f.schema_id > context.schema.id for f in plan.files):
+                table = replace(self, context=refreshed(self.context))
+                continue
+            reads = Reads(plan.snapshot, partitions_with_matches(context, where))
             try:
-                return self.complete(request, change(plan), reads=Reads(plan.snapshot, may_hold))
+                messages = change(context, plan, where)
+                return table.complete(replace(request, context=context), messages, reads=reads)
             except (CommitConflict, SnapshotNotFound) as error:  # the snapshot was changed or expired since the read
                 own = isinstance(error, CommitConflict) and not isinstance(error, ReadOutdated)
-                if own and ("attempts" in error.facts or self.context.snapshots.latest() == plan.snapshot):
+                if own and ("attempts" in error.facts or context.snapshots.latest() == plan.snapshot):
                     raise
                 outdated = error
-        assert outdated is not None
-        raise outdated
+        raise outdated or CommitConflict(f"table {self.name}: its schema changed during each try", table=self.name)
 
     def complete(
         self,

@@ -17,6 +17,7 @@ from paimon_core import col
 SCHEMA = pa.schema([("k", pa.int64()), ("v", pa.int64()), ("w", pa.string())])
 KEYS = 2000
 SUM = {"fields.v.aggregate-function": "sum", "fields.w.aggregate-function": "last_non_null_value"}
+FORMATS = ("parquet", "orc", "avro")
 _numbers = itertools.count()
 
 
@@ -43,6 +44,7 @@ def test_a_table_with_a_primary_key(seed):
     options = {
         "bucket": chance.choice(["1", "2"]),
         "target-file-size": chance.choice(["128 mb", "2 kb"]),
+        "file.format": FORMATS[seed // 3 % 3],
         "num-levels": chance.choice(["3", "6"]),
         "deletion-vectors.enabled": "true",
         "deletion-vectors.bitmap64": chance.choice(["true", "false"]),
@@ -89,6 +91,7 @@ def test_an_append_table(seed):
     options = {
         "deletion-vectors.enabled": chance.choice(["true", "true", "false"]),
         "deletion-vectors.bitmap64" if seed % 2 else "write-only": "true",
+        "file.format": FORMATS[seed % 3],
         "deletion-vector.index-file.target-size": chance.choice(["1 kb", "2 mb"]),
         **chance.choice([{}, {"bucket": "2", "bucket-key": "k"}]),
     }

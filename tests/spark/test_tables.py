@@ -263,3 +263,19 @@ def test_spark_reads_files_of_several_schemas(spark, warehouse):
     compact_spark(spark, table, full=True)
     assert {f.schema_id for f in altered.scan().plan.files} == {1}
     assert sorted(tuple(row) for row in read_spark(spark, altered).collect()) == expected
+
+
+@pytest.mark.parametrize("key", [[], ["p", "k"]], ids=["append", "keyed"])
+def test_deletion_vectors(spark, warehouse, key):
+    catalog = paimon.open_catalog(warehouse)
+    catalog.create_database("db", ignore_if_exists=True)
+    schema = pa.schema([("p", pa.string()), ("k", pa.int64())])
+    options = {"deletion-vectors.enabled": "true", **({"bucket": "1"} if key else {})}
+    table = catalog.create_table("db.t", schema, primary_key=key, options=options)
+    table.write(pa.table({"p": ["a"] * 3000, "k": range(3000)}, schema=schema))
+    table.delete(col("k") < 7)
+    assert any(s.vectors for s in table.scan().splits())
+    assert read_spark(spark, table).count() == 2993
+    compact_spark(spark, table, full=True)
+    assert not any(s.vectors for s in table.scan().splits())
+    assert sorted(r.k for r in read_spark(spark, table).select("k").collect()) == list(range(7, 3000))

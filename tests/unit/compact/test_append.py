@@ -5,6 +5,7 @@ from paimon_core.compact.task import AppendUnit, CompactionTask
 from paimon_core.errors import InvalidRequest, UnsupportedFeature
 from paimon_core.lsm.compaction.universal import CompactionUnit
 from paimon_core.metadata.data_file import DataFile
+from paimon_core.metadata.index_manifest import IndexFile, VectorRange
 from paimon_core.options import TableOptions
 
 OPTIONS = TableOptions.parse({"target-file-size": "100 b"})
@@ -45,7 +46,8 @@ def test_ordered_buckets_pack_neighbours_only():
     "unit", [AppendUnit(((file("a", 1), file("b", 1)),)), CompactionUnit(5, (file("a", 1),), True, True, 3)]
 )
 def test_tasks_travel_as_bytes(unit):
-    task = CompactionTask(b"\x00" * 12, 1, 2, unit, of_full_table=True)
+    index = IndexFile("DELETION_VECTORS", "index-1", 39, 1, (VectorRange("a", 1, 30, 5),))
+    task = CompactionTask(b"\x00" * 12, 1, 2, unit, of_full_table=True, indexes=(index,))
     assert CompactionTask.from_bytes(task.to_bytes()) == task
     assert task.input_bytes == len(unit.files)
 

@@ -53,8 +53,9 @@ def test_deleted_rows_are_left_out_by_their_position_in_the_file(bucket, row_gro
     file = bucket.put(bucket.table({"n": range(30), "s": ["x"] * 30}), row_group_size=10)
     deleted = [0, 9, 10, 15, 29]
     chosen = [n for group in (row_groups or range(3)) for n in range(10 * group, 10 * group + 10)]
-    found = batches(bucket, file, batch_rows=7, row_groups=row_groups, deleted=np.array(deleted))
+    found = batches(bucket, file, batch_rows=7, row_groups=row_groups, deleted=np.array(deleted), position="at")
     assert [n for b in found for n in b["n"].to_pylist()] == [n for n in chosen if n not in deleted]
+    assert all(b["at"].to_pylist() == b["n"].to_pylist() for b in found)
 
 
 def test_batches_hold_about_the_bytes_asked_for(bucket, numbers, monkeypatch):

@@ -2,8 +2,9 @@ import pytest
 
 from paimon_core.errors import InvalidRequest, UnsupportedFeature
 from paimon_core.metadata.column_stats import ColumnStats
-from paimon_core.metadata.commit_message import CommitMessage
+from paimon_core.metadata.commit_message import Assignment, CommitMessage
 from paimon_core.metadata.data_file import DataFile, FileSource
+from paimon_core.metadata.index_manifest import IndexFile, VectorRange
 
 FILE = DataFile(
     "data-u-0.parquet",
@@ -18,15 +19,28 @@ FILE = DataFile(
     extra_files=("x.index",),
 )
 
+INDEX = IndexFile("DELETION_VECTORS", "index-1", 99, 2, (VectorRange("a", 1, 30, 5), VectorRange("b", 39, 22)))
+
 
 def test_messages_travel_as_bytes():
-    message = CommitMessage(b"\x00" * 12, 1, 2, new_files=(FILE,), compact_before=(FILE, FILE.upgraded(5)))
+    message = CommitMessage(
+        b"\x00" * 12,
+        1,
+        2,
+        new_files=(FILE,),
+        compact_before=(FILE, FILE.upgraded(5)),
+        new_indexes=(INDEX,),
+        deleted_indexes=(INDEX, INDEX),
+        compact_new_indexes=(IndexFile("HASH", "index-2", 4, 1),),
+        assignment=Assignment("name", ("index-1", "index-2")),
+    )
     assert CommitMessage.from_bytes(message.to_bytes()) == message
 
 
 def test_emptiness():
     assert CommitMessage(b"", 0, 1).is_empty
     assert not CommitMessage(b"", 0, 1, deleted_files=(FILE,)).is_empty
+    assert not CommitMessage(b"", 0, 1, deleted_indexes=(INDEX,)).is_empty
 
 
 @pytest.mark.parametrize(

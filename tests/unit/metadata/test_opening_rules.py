@@ -6,6 +6,9 @@ from paimon_core.metadata.opening_rules import opened_options
 from paimon_core.schema import new_schema
 
 CROSS = "bucket=-1 with a primary key without the partition keys (cross-partition upsert)"
+VECTORS = {"deletion-vectors.enabled": "true"}
+ENABLED = "deletion-vectors.enabled=true"
+EXPIRE = "record-level.expire-time"
 
 
 def schema(primary_key, **options):
@@ -21,9 +24,13 @@ def schema(primary_key, **options):
         (["k", "p"], {}, ()),
         (["k"], {"bucket": "2"}, ()),
         ([], {"bucket": "-1"}, ()),
+        (["k"], {"bucket": "2", **VECTORS}, ()),
+        ([], VECTORS, ()),
+        (["k"], {"bucket": "2", "merge-engine": "first-row", **VECTORS}, (f"merge-engine=first-row with {ENABLED}",)),
+        (["k"], {"bucket": "2", EXPIRE: "1 d", **VECTORS}, (f"{EXPIRE} with {ENABLED}",)),
     ],
 )
-def test_a_table_whose_keys_may_move_between_partitions_can_be_opened_but_not_written(primary_key, options, unwritable):
+def test_a_table_that_can_be_opened_but_not_written_names_why(primary_key, options, unwritable):
     assert opened_options(schema(primary_key, **options), table="db.t").unwritable == unwritable
 
 

@@ -181,3 +181,18 @@ def test_wrong_assignments_are_refused(warehouse, assignments, problem):
     with pytest.raises(paimon.InvalidRequest, match=problem):
         table.update(col("k") == 1, assignments)
     assert content(table) == {("a", 1): "x1"}
+
+
+@pytest.mark.parametrize(
+    "options", [{}, VECTORS, {"keyed": True, "bucket": "1"}], ids=["rewritten", "vectors", "keyed"]
+)
+def test_a_handle_with_an_older_schema_loses_no_column(warehouse, options):
+    table = make(warehouse, **options)
+    newer = table.alter("ADD COLUMN n BIGINT")
+    newer.write(rows(1, 2, 3).append_column("n", pa.array([10, 20, 30])))
+    table.update(col("k") == 1, {"v": "new"})
+    table.delete(col("k") == 3)
+    assert sorted((r["k"], r["v"], r["n"]) for r in newer.scan().to_arrow().to_pylist()) == [
+        (1, "new", 10),
+        (2, "x2", 20),
+    ]
