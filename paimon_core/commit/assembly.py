@@ -57,7 +57,7 @@ class Assembly:
             return None
         if self.reads is not None:
             self.reads.check(base)
-        touched = {e.partition for e in entries} | {c.entry.partition for c in change.indexes}
+        touched = {e.partition for e in entries} | {step.partition for step in change.indexes}
         check_strict(base, self.author.user, change.kind, touched)
         if change.kind is CommitKind.APPEND and all(e.file.level == 0 for e in entries):
             check_append(base, entries, fresh=self.fresh)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from paimon_core.commit.indexes import IndexChange, index_changes
+from paimon_core.commit.indexes import AssignedKeys, IndexStep, index_changes
 from paimon_core.commit.numbering import Flush
 from paimon_core.commit.overwrite import Overwrite
 from paimon_core.errors import InvalidRequest
@@ -28,8 +28,8 @@ class Change:
     """The id of the schema for which the statistics were computed."""
     may_be_empty: bool = False
     """Whether to create the snapshot even when it changes nothing."""
-    indexes: Sequence[IndexChange] = ()
-    """The index files that are added and deleted."""
+    indexes: Sequence[IndexStep] = ()
+    """The index files that are added and deleted, and the conditions on them, in the order in which they apply."""
     flushes: Sequence[Flush] = ()
     """The new files grouped by writer and bucket, in the order in which their rows apply."""
 
@@ -51,8 +51,8 @@ def changes_of(
     compacted: list[ManifestEntry] = []
     changelog: list[ManifestEntry] = []
     compact_changelog: list[ManifestEntry] = []
-    indexed: list[IndexChange] = []
-    compact_indexed: list[IndexChange] = []
+    indexed: list[IndexStep] = []
+    compact_indexed: list[IndexStep] = []
     flushes: list[Flush] = []
     deletes = False
     for message in messages:
@@ -63,9 +63,12 @@ def changes_of(
         compacted += [ManifestEntry(FileKind.ADD, *place, f) for f in message.compact_after]
         if message.new_files:
             flushes.append(Flush(*place, tuple(f.file_name for f in message.new_files), message.numbered_after))
+        if message.assignment is not None:
+            indexed.append(AssignedKeys(message.partition, message.bucket, message.assignment))
         indexed += index_changes(message, message.deleted_indexes, message.new_indexes)
         compact_indexed += index_changes(message, message.compact_deleted_indexes, message.compact_new_indexes)
-        deletes = deletes or bool(message.deleted_files or message.deleted_indexes or message.new_indexes)
+        vectors = any(f.vectors is not None for f in (*message.deleted_indexes, *message.new_indexes))
+        deletes = deletes or bool(message.deleted_files) or vectors
         if overwrite is None:
             changelog += [ManifestEntry(FileKind.ADD, *place, f) for f in message.changelog_files]
             compact_changelog += [ManifestEntry(FileKind.ADD, *place, f) for f in message.compact_changelog]

@@ -3,22 +3,27 @@
 A commit that removes or replaces deletion vectors names the index files that it read. When a concurrent commit has
 replaced one of them, or has given a vector to a file that this commit removes, the commit conflicts: otherwise rows
 that the other commit deleted would become visible again (format 4.4, 12.2, 14.3).
+
+A commit to dynamic buckets states the hash index files of each partition from which it assigned keys to buckets. When a
+concurrent commit has changed the hash indexes of the partition since, the commit conflicts: otherwise one key could be
+in two buckets (format 11.1).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NoReturn
 
 from paimon_core.commit.base import Base
 from paimon_core.commit.overwrite import Matches
-from paimon_core.errors import CommitConflict, UnsupportedFeature
-from paimon_core.metadata.commit_message import CommitMessage
-from paimon_core.metadata.index_manifest import IndexEntry, IndexFile
+from paimon_core.errors import CommitConflict, InvalidRequest, UnsupportedFeature
+from paimon_core.metadata.commit_message import Assignment, CommitMessage
+from paimon_core.metadata.index_manifest import HASH, IndexEntry, IndexFile
 from paimon_core.metadata.manifest import FileKind, ManifestEntry
 
 _READ_AGAIN = "; read the table again and repeat the change"
+_WRITE_AGAIN = "; write the rows again, and let only one writer at a time add keys"
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +32,24 @@ class IndexChange:
 
     kind: FileKind
     entry: IndexEntry
+
+    @property
+    def partition(self) -> bytes:
+        """The serialized partition of the index file."""
+        return self.entry.partition
+
+
+@dataclass(frozen=True, slots=True)
+class AssignedKeys:
+    """New rows of one bucket, and how their keys were assigned to it."""
+
+    partition: bytes
+    bucket: int
+    assignment: Assignment
+
+
+IndexStep = IndexChange | AssignedKeys
+"""A change of the indexes, or a condition on their state after the steps before it."""
 
 
 def index_changes(
@@ -40,32 +63,116 @@ def index_changes(
 
 def next_indexes(
     base: Base,
-    changes: Sequence[IndexChange],
+    changes: Sequence[IndexStep],
     entries: Sequence[ManifestEntry],
     replaced: Matches | None,
 ) -> list[IndexEntry] | None:
     """Return the index files of the next snapshot, or None when they are those of ``base``.
 
     ``replaced``: the partitions whose indexes an overwrite drops. Raises CommitConflict when a deletion vector of the
-    base would be lost or would belong to no file, UnsupportedFeature for a table whose indexes would become stale.
+    base would be lost or would belong to no file, or when keys were assigned to dynamic buckets from other hash indexes
+    than those of the base; UnsupportedFeature for a table whose indexes would become stale.
     """
     there = base.indexes if changes or _makes_stale(base, entries) else []
+    _check_assigned(base, changes, entries)
     if not there and not changes:
         return None
     _refuse_unsupported(base, there)
     left = {_identity(e): e for e in there if replaced is None or not replaced(e.partition)}
-    for change in changes:
-        if change.kind is FileKind.DELETE and left.pop(_identity(change.entry), None) != change.entry:
-            _raise_conflict(base, f"index file {change.entry.file.file_name} is no longer in the table")
+    assignments = _Assignments(base, replaced)
+    assignments.add(left.values())
+    for step in changes:
+        if isinstance(step, AssignedKeys):
+            assignments.check(step)
+            continue
+        entry = step.entry
+        if step.kind is FileKind.DELETE:
+            if left.pop(_identity(entry), None) != entry:
+                _raise_conflict(base, f"index file {entry.file.file_name} is no longer in the table")
+            assignments.remove(entry)
+        elif left.setdefault(_identity(entry), entry) is not entry:
+            _raise_conflict(base, f"index file {entry.file.file_name} is already in the table")
+        else:
+            assignments.add([entry])
     added = {e.file.file_name for e in entries if e.kind is FileKind.ADD}
     removed = {e.file.file_name for e in entries if e.kind is FileKind.DELETE} - added
-    new = [change.entry for change in changes if change.kind is FileKind.ADD]
-    for entry in new:
-        if left.setdefault(_identity(entry), entry) is not entry:
-            _raise_conflict(base, f"index file {entry.file.file_name} is already in the table")
     _check_vectors(base, left.values(), removed)
-    _check_live(base, new)
-    return list(left.values())
+    _check_live(base, [s.entry for s in changes if isinstance(s, IndexChange) and s.kind is FileKind.ADD])
+    kept = list(left.values())
+    return None if kept == there else kept
+
+
+@dataclass
+class _Assignments:
+    """The hash index files of each partition while the steps of a commit are applied, one file for each bucket."""
+
+    base: Base
+    replaced: Matches | None
+    files: dict[bytes, dict[int, str]] = field(default_factory=dict)
+    last: dict[bytes, Assignment] = field(default_factory=dict)
+
+    def add(self, entries: Iterable[IndexEntry]) -> None:
+        """Add the hash index files among the entries; raises CommitConflict for a second one of a bucket."""
+        for entry in entries:
+            if entry.file.index_type != HASH:
+                continue
+            name = entry.file.file_name
+            if self.files.setdefault(entry.partition, {}).setdefault(entry.bucket, name) != name:
+                _raise_conflict(
+                    self.base, f"{_place(self.base, entry)} would have two hash indexes, {name} is one", _WRITE_AGAIN
+                )
+
+    def remove(self, entry: IndexEntry) -> None:
+        """Remove a file of the table."""
+        if entry.file.index_type == HASH:
+            del self.files[entry.partition][entry.bucket]
+
+    def check(self, keys: AssignedKeys) -> None:
+        """Check that keys were assigned from the hash indexes that the partition has.
+
+        Messages of one flush state the same indexes, so that only the first of them is compared.
+        """
+        assignment, table = keys.assignment, self.base.context.name
+        last = self.last.get(keys.partition)
+        if last == assignment:
+            return
+        if last is not None and last.assigner != assignment.assigner:
+            _raise_conflict(
+                self.base,
+                f"two writers of one commit assigned keys of {_place(self.base, keys)} independently",
+                _WRITE_AGAIN,
+            )
+        if self.replaced is not None and assignment.base:
+            raise InvalidRequest(
+                f"table {table}: the keys of an overwrite must be assigned to buckets without the existing keys, "
+                "by a writer with ignore_existing=True"
+            )
+        if tuple(sorted(self.files.get(keys.partition, {}).values())) != assignment.base:
+            _raise_conflict(
+                self.base,
+                f"another commit changed the hash indexes of {_place(self.base, keys)} after this writer read them",
+                _WRITE_AGAIN,
+            )
+        self.last[keys.partition] = assignment
+
+
+def _place(base: Base, item: IndexEntry | AssignedKeys) -> str:
+    partition = base.context.partition_path(item.partition)
+    return "/".join(filter(None, (partition, f"bucket-{item.bucket}")))
+
+
+def _check_assigned(base: Base, steps: Sequence[IndexStep], entries: Sequence[ManifestEntry]) -> None:
+    """Check that new rows in dynamic buckets state how their keys were assigned; those of level 0 are new rows."""
+    if not base.context.has_dynamic_buckets:
+        return
+    assigned = {step.partition for step in steps if isinstance(step, AssignedKeys)}
+    for entry in entries:
+        if entry.kind is FileKind.ADD and entry.file.level == 0 and entry.partition not in assigned:
+            raise InvalidRequest(
+                f"table {base.context.name} has dynamic buckets, but the message with file {entry.file.file_name} does "
+                "not state how its keys were assigned to them: write with a writer of this table",
+                file=entry.file.file_name,
+            )
 
 
 def _makes_stale(base: Base, entries: Sequence[ManifestEntry]) -> bool:
@@ -79,7 +186,10 @@ def _makes_stale(base: Base, entries: Sequence[ManifestEntry]) -> bool:
 def _refuse_unsupported(base: Base, there: Sequence[IndexEntry]) -> None:
     enabled = base.context.options["deletion-vectors.enabled"]
     for entry in there:
-        foreign = base.context.is_keyed and not (enabled and entry.file.vectors is not None)
+        known = (enabled and entry.file.vectors is not None) or (
+            base.context.has_dynamic_buckets and entry.file.index_type == HASH
+        )
+        foreign = base.context.is_keyed and not known
         if foreign or entry.file.is_global or entry.file.external_path is not None:
             raise UnsupportedFeature(
                 f"table {base.context.name} has table indexes (index file {entry.file.file_name} of type "
@@ -92,7 +202,7 @@ def _check_vectors(base: Base, left: Iterable[IndexEntry], removed: set[str]) ->
     """Check that no vector is of a removed file, no file has two, and a fixed bucket has one index file."""
     holders: dict[tuple[bytes, int], str] = {}
     seen: dict[tuple[bytes, int, str], str] = {}
-    bucketed = base.context.options["bucket"] > 0
+    bucketed = base.context.has_buckets
     for entry in left:
         place, name = (entry.partition, entry.bucket), entry.file.file_name
         if entry.file.vectors is None:
@@ -126,7 +236,5 @@ def _data_files(entry: IndexEntry) -> list[str]:
     return [vector.data_file for vector in entry.file.vectors or ()]
 
 
-def _raise_conflict(base: Base, problem: str) -> NoReturn:
-    raise CommitConflict(
-        f"table {base.context.name}: {problem}{_READ_AGAIN}", table=base.context.name, snapshot=base.id
-    )
+def _raise_conflict(base: Base, problem: str, advice: str = _READ_AGAIN) -> NoReturn:
+    raise CommitConflict(f"table {base.context.name}: {problem}{advice}", table=base.context.name, snapshot=base.id)

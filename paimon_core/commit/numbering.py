@@ -72,7 +72,7 @@ class Numbering:
         ``replaces``: the commit removes all other files from the buckets. Rewrites files where the numbers are too low.
         Raises CorruptTable when such a file is missing or cannot be read.
         """
-        if self.context.options["bucket"] < 1:
+        if not self.context.has_buckets:
             return list(entries)
         added = {e.file.file_name: e.file for e in entries if e.kind is FileKind.ADD and e.file.level == 0}
         highest = {} if replaces else _highest(base, flushes)

@@ -1,6 +1,6 @@
 """Bucket vectors: replace the deletion vectors of some files of one bucket (format 12.2).
 
-Buckets of a table with fixed buckets have one index file, which is replaced as a whole. Without fixed buckets, only the
+Buckets of a table with fixed or dynamic buckets have one index file, which is replaced as a whole. Without, only the
 index files that have a vector of a changed file are replaced, with their other vectors unchanged.
 """
 
@@ -42,7 +42,7 @@ def replace_vectors(
 
     ``there``: the bucket's index files. ``gone``: data files that lose their vector. Raises CorruptTable.
     """
-    bucketed = context.options["bucket"] > 0
+    bucketed = context.has_buckets
     replaced = {*changed, *gone}
     if not changed and not any(replaced.intersection(_data_files(f)) for f in there):
         return (), ()

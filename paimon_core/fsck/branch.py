@@ -9,6 +9,7 @@ from paimon_core.fsck.compactions import check_compaction, check_readable
 from paimon_core.fsck.data_file_rows import check_rows
 from paimon_core.fsck.data_files import Visit, check_files
 from paimon_core.fsck.finding_collector import Location
+from paimon_core.fsck.hash_indexes import check_hash_indexes
 from paimon_core.fsck.hints import check_hints, check_unknown_files
 from paimon_core.fsck.indexes import check_indexes
 from paimon_core.fsck.live_files import LiveFiles
@@ -38,6 +39,9 @@ def check_branch(run: CheckRun) -> None:
                 check_compaction(run, last)
             with run.collector.guarding("I20", last.location):
                 replay.add(last)
+    if last is not None:
+        with run.collector.guarding("I15", last.location):
+            check_hash_indexes(run, last.files, last.snapshot, last.location)
     if run.deep and last is not None:
         with run.collector.guarding("I10", last.location):
             replay.finish()

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from paimon_core.codec.binary_row import decode_row, encode_rows, to_array
-from paimon_core.codec.bucket_hash import bucket_of, hash_rows
+from paimon_core.codec.bucket_function import buckets_of
 from paimon_core.datafile.reader import read_batches
 from paimon_core.errors import UnsupportedFeature
 from paimon_core.fsck.check_context import CheckRun
@@ -85,8 +85,7 @@ class _RowCheck:
     def _hashed_columns(self, schema: TableSchema) -> tuple[DataField, ...]:
         """Return the file's columns of the bucket key; () when the bucket of a row cannot be computed."""
         context, entry = self._run.context, self._entry
-        function = context.schema.options.get("bucket-function.type", "default")
-        if entry.total_buckets < 1 or entry.bucket < 0 or function != "default" or not context.bucket_keys:
+        if entry.total_buckets < 1 or entry.bucket < 0 or not context.bucket_keys:
             return ()
         ids = {f.id: f for f in schema.fields}
         wanted = context.schema.select(context.bucket_keys)
@@ -111,8 +110,10 @@ class _RowCheck:
                     f"partition column {name} has a value other than {value[0].as_py()!r:.60}",
                 )
         if self._hashed:
-            hashes = hash_rows([batch[f.name] for f in self._hashed], [f.type for f in self._hashed])
-            buckets = bucket_of(hashes, self._entry.total_buckets)
+            function = self._run.context.options["bucket-function.type"]
+            types = [f.type for f in self._hashed]
+            columns = [batch[f.name] for f in self._hashed]
+            buckets = buckets_of(columns, types, function, self._entry.total_buckets)
             wrong = buckets[buckets != self._entry.bucket]
             if len(wrong):
                 self._find(

@@ -48,7 +48,11 @@ INVARIANTS = {
         ),
         ("I13", _Q, "a file has a valid range of sequence numbers, and its rows have that range (deep)"),
         ("I14", _H, "two writers of one bucket never interleave"),
-        ("I15", _Q, "a partition has one number of buckets, and each row is in the bucket of its hash (deep)"),
+        (
+            "I15",
+            _Q,
+            "a partition has one number of buckets, and each row is in the bucket of its hash or hash index (deep)",
+        ),
         ("I16", _Q, "a deletion vector belongs to one live file and deletes at most the rows of that file"),
         ("I17", _D, "with deletion vectors, no key is visible twice above level 0"),
         ("I18", _Q, "recorded numbers of rows and files are right"),

@@ -30,6 +30,7 @@ from paimon_core.errors import (
     NotFound,
     PaimonError,
     TagNotFound,
+    UnsupportedFeature,
 )
 from paimon_core.group.record import GroupVersion, Intent, Mode, Part
 from paimon_core.group.store import GroupStore
@@ -271,11 +272,19 @@ class Group:
                 raise InvalidRequest(f"{other} and {name} are the same table: give its messages once", table=name)
 
     def _refuse_committed(self, request: Intent) -> None:
-        """Raise InvalidRequest when a table has or had files of the messages.
+        """Raise InvalidRequest when a table has or had files of the messages, UnsupportedFeature for dynamic buckets.
 
-        Such a publish could never succeed, and would block the group.
+        Such a publish could never succeed, and would block the group: keys that were assigned to dynamic buckets cannot
+        be committed after another commit has assigned keys.
         """
         for name, part in request.parts.items():
+            if any(m.assignment is not None for m in part.messages):
+                raise UnsupportedFeature(
+                    f"group {self.name}: table {name} has dynamic buckets (bucket = -1), which a group "
+                    "cannot publish: use bucket = N",
+                    group=self.name,
+                    table=name,
+                )
             context = self.catalog.table(name).context
             entries = [e for change in changes_of(part.messages) for e in change.entries]
             added = partial(_added_before, context, entries)

@@ -25,6 +25,16 @@ def position_of(snapshot: Snapshot | None) -> Position:
 
 
 @dataclass(frozen=True, slots=True)
+class Assignment:
+    """The state from which the keys of a message were assigned to dynamic buckets (format 11.1)."""
+
+    assigner: str
+    """The unique name of the assigner; the messages of one commit for one partition must have the same."""
+    base: tuple[str, ...] = ()
+    """The names of the partition's hash index files that the assigner read, sorted."""
+
+
+@dataclass(frozen=True, slots=True)
 class CommitMessage:
     """The files that one (partition, bucket) gains and loses; nothing is visible until it is committed."""
 
@@ -51,6 +61,9 @@ class CommitMessage:
     numbered_after: Position | None = None
     """The snapshot whose sequence numbers ``new_files`` continue; None: unknown. It saves the commit some reads."""
 
+    assignment: Assignment | None = None
+    """How the keys of ``new_files`` were assigned to dynamic buckets; None for other tables."""
+
     @property
     def is_empty(self) -> bool:
         """Whether committing it would change nothing."""
@@ -65,7 +78,9 @@ class CommitMessage:
         }
         files = {member: [to_plain(f) for f in getattr(self, member)] for member in _FILE_MEMBERS}
         indexes = {member: [index_to_plain(f) for f in getattr(self, member)] for member in _INDEX_MEMBERS}
-        return pack(MESSAGE_VERSION, place | files | indexes | {"numbered_after": self.numbered_after})
+        assigned = None if self.assignment is None else [self.assignment.assigner, list(self.assignment.base)]
+        rest = {"numbered_after": self.numbered_after, "assignment": assigned}
+        return pack(MESSAGE_VERSION, place | files | indexes | rest)
 
     @staticmethod
     def from_bytes(data: bytes) -> CommitMessage:
@@ -79,7 +94,10 @@ class CommitMessage:
             after = value.pop("numbered_after", None)
             position = None if after is None else (int(after[0]), str(after[1]))
             partition = bytes_from_plain(value.pop("partition"))
-            return checked(CommitMessage(partition=partition, numbered_after=position, **value, **files))
+            found = value.pop("assignment", None)
+            assigned = None if found is None else checked(Assignment(found[0], tuple(found[1])))
+            members = {"numbered_after": position, "assignment": assigned, **value, **files}
+            return checked(CommitMessage(partition=partition, **members))
 
 
 def deletions(entries: Iterable[ManifestEntry]) -> list[CommitMessage]:

@@ -182,6 +182,16 @@ class TableContext:
         return bool(self.schema.primary_keys)
 
     @property
+    def has_dynamic_buckets(self) -> bool:
+        """Whether keys are assigned to buckets by hash indexes (format 11.1)."""
+        return self.is_keyed and self.options["bucket"] == -1
+
+    @property
+    def has_buckets(self) -> bool:
+        """Whether rows belong to buckets, fixed or dynamic; False for append tables without buckets."""
+        return self.is_keyed or self.options["bucket"] > 0
+
+    @property
     def bucket_keys(self) -> tuple[str, ...]:
         """The columns whose hash selects the bucket (format 6.1); () without fixed buckets."""
         if self.options["bucket"] < 1:

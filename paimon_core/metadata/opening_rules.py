@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from types import MappingProxyType
 
+from paimon_core.codec.bucket_function import function_problem
 from paimon_core.options import TableOptions
 from paimon_core.schema import TableSchema
 
@@ -36,8 +37,12 @@ def opened_options(
     merged: dict[str, str | None] = {**schema.options, **dynamic}
     options = TableOptions.parse({k: text for k, text in merged.items() if text is not None}, table=table)
     refused = []
-    if schema.primary_keys and options["bucket"] == -1:
-        refused.append("bucket=-1 with a primary key (dynamic bucket)")
+    if schema.primary_keys and options["bucket"] == -1 and not set(schema.partition_keys) <= set(schema.primary_keys):
+        refused.append("bucket=-1 with a primary key without the partition keys (cross-partition upsert)")
+    keys = (options["bucket-key"] or schema.trimmed_primary_keys) if options["bucket"] > 0 else ()
+    function = options["bucket-function.type"]
+    if problem := function_problem(function, [schema.by_name[k].type for k in keys if k in schema.by_name]):
+        refused.append(f"bucket-function.type={function}, which {problem}")
     if schema.primary_keys and options["deletion-vectors.enabled"]:
         refused += [f"{option} with deletion-vectors.enabled=true" for option in against_vectors(options)]
     return replace(options, unwritable=(*refused, *options.unwritable)) if refused else options

@@ -7,7 +7,7 @@ each other and against its columns.
 
 from paimon_core.options.field_options import FieldOptions, SequenceGroup
 from paimon_core.options.names import Use
-from paimon_core.options.parsers import parse_bytes, parse_millis
+from paimon_core.options.parsers import MAX_DYNAMIC_BUCKETS, parse_bytes, parse_millis
 from paimon_core.options.registry import OPTIONS
 from paimon_core.options.table_options import TableOptions
 from paimon_core.options.values import OptionValue, option_text, option_texts
@@ -17,6 +17,7 @@ COMBINING_ENGINES = ("partial-update", "aggregation")
 
 __all__ = [
     "COMBINING_ENGINES",
+    "MAX_DYNAMIC_BUCKETS",
     "OPTIONS",
     "FieldOptions",
     "OptionValue",

@@ -204,6 +204,18 @@ def parse_bucket(text: str) -> int:
     return value
 
 
+MAX_DYNAMIC_BUCKETS = 2**15 - 1
+"""The largest number of dynamic buckets of a partition: their ids are 16-bit numbers (format 11.1)."""
+
+
+def parse_max_buckets(text: str) -> int:
+    """Parse the largest number of dynamic buckets, or -1 for no limit of its own."""
+    value = whole(-1, MAX_DYNAMIC_BUCKETS)(text)
+    if value == 0:
+        raise ValueError(f"-1, or 1 to {MAX_DYNAMIC_BUCKETS}")
+    return value
+
+
 _OFFSET = re.compile(r"(?:UTC|GMT|UT)?(?:([+-])(\d{1,2})(?::?([0-5]\d))?(?::?([0-5]\d))?)?|Z")
 
 

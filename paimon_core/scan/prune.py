@@ -13,7 +13,7 @@ from math import prod
 from typing import Any
 
 from paimon_core.codec.binary_row import row_decoder, to_array
-from paimon_core.codec.bucket_hash import bucket_of, hash_rows
+from paimon_core.codec.bucket_function import buckets_of, function_problem
 from paimon_core.errors import CorruptTable
 from paimon_core.metadata.column_stats import ColumnStats
 from paimon_core.metadata.data_file import DataFile
@@ -58,7 +58,7 @@ class Pruners:
         bucket_keys = (options["bucket-key"] or schema.trimmed_primary_keys) if options["bucket"] > 0 else ()
         return Pruners(
             PartitionPruner.of(bound, schema.partition_fields),
-            BucketPruner.of(bound, schema.select(bucket_keys), schema, schemas),
+            BucketPruner.of(bound, schema.select(bucket_keys), schema, schemas, options["bucket-function.type"]),
             KeyPruner.of(bound, schema.key_fields),
             ValuePruner.of(bound, schema, schemas, IndexFilter.of(bound, schema, options, schemas)),
         )
@@ -152,19 +152,23 @@ class BucketPruner:
     """For each key column, the values that the filter allows."""
     schema: TableSchema
     schemas: Schemas
+    function: str
+    """The value of option bucket-function.type."""
     buckets: dict[int, frozenset[int]] = field(default_factory=dict)
     comparable: dict[int, bool] = field(default_factory=dict)
 
     @staticmethod
     def of(
-        where: BoundPredicate, keys: tuple[DataField, ...], schema: TableSchema, schemas: Schemas
+        where: BoundPredicate, keys: tuple[DataField, ...], schema: TableSchema, schemas: Schemas, function: str
     ) -> BucketPruner | None:
         """Return None when the filter does not list the values of every bucket key column, or lists too many."""
         values = [where.equality_values(f.name) for f in keys]
         known = tuple(v for v in values if v is not None)
         if not keys or len(known) < len(keys) or prod(map(len, known)) > MAX_HASHED_KEYS:
             return None
-        return BucketPruner(keys, known, schema, schemas)
+        if function_problem(function, [f.type for f in keys]):
+            return None
+        return BucketPruner(keys, known, schema, schemas, function)
 
     def keeps(self, entry: ManifestEntry) -> bool:
         """Whether the entry's bucket may contain one of the keys; entries may have different numbers of buckets."""
@@ -182,7 +186,7 @@ class BucketPruner:
             return frozenset()
         types = [f.type for f in self.keys]
         columns = [to_array(list(column), t) for column, t in zip(zip(*rows, strict=True), types, strict=True)]
-        return frozenset(bucket_of(hash_rows(columns, types), total).tolist())
+        return frozenset(buckets_of(columns, types, self.function, total).tolist())
 
     def _hashes_alike(self, schema_id: int) -> bool:
         """Whether files of that schema were hashed with the same types: -5 as INT and as BIGINT hash differently."""

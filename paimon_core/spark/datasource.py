@@ -28,7 +28,7 @@ from pyspark.sql.types import StructType
 
 from paimon_core.arrow import gather
 from paimon_core.catalog.open import open_catalog
-from paimon_core.errors import InvalidOption
+from paimon_core.errors import InvalidOption, UnsupportedFeature
 from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.microseconds import in_microseconds
@@ -150,6 +150,12 @@ class PaimonWriter(DataSourceArrowWriter):
 
     def __init__(self, table: Table, kinds: str | None, overwrite: bool) -> None:
         table.context.options.check_writable(table.name)
+        if table.context.has_dynamic_buckets:
+            raise UnsupportedFeature(
+                f"table {table.name} has dynamic buckets (bucket = -1), which Spark's writer of this source cannot "
+                "assign: use write_spark",
+                table=table.name,
+            )
         self._reference = TableReference.of(table.context)
         self._kinds = kinds
         self._overwrite = overwrite

@@ -18,17 +18,18 @@ from pyspark.sql.types import IntegerType, StructField, StructType
 
 from paimon_core.arrow import gather
 from paimon_core.commit.overwrite import Overwrite
-from paimon_core.errors import InvalidRequest, SchemaMismatch
+from paimon_core.errors import InvalidRequest, SchemaMismatch, UnsupportedFeature
 from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.predicate import Predicate
 from paimon_core.spark.bucket_expression import bucket_expression
+from paimon_core.spark.key_assignment import KeyAssignment, assign_keys
 from paimon_core.spark.merged_schema import merged_for
 from paimon_core.spark.reference import TableReference
 from paimon_core.table.commit_request import CommitRequest
 from paimon_core.table.merged_write import MergeSchema
 from paimon_core.table.table import Table
-from paimon_core.write.bucketing import assign_buckets
+from paimon_core.write.bucketing import assign_buckets, assigned_buckets, valid_keys
 from paimon_core.write.default_values import conform_with_defaults
 from paimon_core.write.table_writer import TableWriter
 
@@ -89,11 +90,40 @@ def write_messages(
     tasks: int | None = None,
 ) -> list[CommitMessage]:
     """Write files for the rows of ``df`` on the workers; return the messages, whose commit makes the rows visible."""
-    rows, dropped = routed_rows(df, table, kinds=kinds, order_by=order_by, tasks=tasks)
+    _check_columns(df, table, kinds, order_by)
+    if not table.context.has_dynamic_buckets:
+        return _write_tasks(df, table, kinds, order_by, overwrites, tasks, None)
+    cached = not df.is_cached
+    df = df.persist() if cached else df
+    try:
+        keys = assign_keys(df, table, overwrites=overwrites)
+        try:
+            return [*_write_tasks(df, table, kinds, order_by, overwrites, tasks, keys), *keys.messages]
+        except BaseException:
+            keys.discard(table.context)
+            raise
+    finally:
+        if cached:
+            df.unpersist()
+
+
+def _write_tasks(
+    df: DataFrame,
+    table: Table,
+    kinds: str | None,
+    order_by: Sequence[str],
+    overwrites: bool,
+    tasks: int | None,
+    keys: KeyAssignment | None,
+) -> list[CommitMessage]:
+    """Write the rows in tasks and return their messages; ``keys``: the buckets of the keys of dynamic buckets."""
+    rows, dropped = routed_rows(df, table, kinds=kinds, order_by=order_by, tasks=tasks, keys=keys)
     reference = TableReference.of(table.context)
 
     def work(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        with TableWriter(reference.open(), ignore_existing=overwrites) as writer:
+        context = reference.open()
+        assigner = None if keys is None else keys.assigner(context)
+        with TableWriter(context, ignore_existing=overwrites, assigner=assigner) as writer:
             for rows in gather(batches):
                 writer.write(rows.drop_columns(dropped), kinds)
             found = [m.to_bytes() for m in writer.flush()]
@@ -103,15 +133,27 @@ def write_messages(
 
 
 def routed_rows(
-    df: DataFrame, table: Table, *, kinds: str | None = None, order_by: Sequence[str] = (), tasks: int | None = None
+    df: DataFrame,
+    table: Table,
+    *,
+    kinds: str | None = None,
+    order_by: Sequence[str] = (),
+    tasks: int | None = None,
+    keys: KeyAssignment | None = None,
 ) -> tuple[DataFrame, list[str]]:
     """Return the rows of ``df`` so that each bucket is in one task, ordered, and the columns that are not written.
 
-    A row with a null in a key is in some task. Raises as ``write_messages`` for columns that do not fit.
+    ``keys``: the buckets of all keys, for a table with dynamic buckets. A row with a null in a key is in some task.
+    Raises as ``write_messages`` for columns that do not fit, UnsupportedFeature for dynamic buckets without ``keys``.
     """
     _check_columns(df, table, kinds, order_by)
+    if table.context.has_dynamic_buckets and keys is None:
+        raise UnsupportedFeature(
+            f"table {table.name} has dynamic buckets (bucket = -1), which this job cannot write: use write_spark",
+            table=table.name,
+        )
     dropped = [c for c in order_by if c not in table.schema.by_name and c != kinds]
-    rows = _routed(df, table, tasks or int(df.sparkSession.conf.get("spark.sql.shuffle.partitions") or 1))
+    rows = _routed(df, table, tasks or int(df.sparkSession.conf.get("spark.sql.shuffle.partitions") or 1), keys)
     if order_by:
         rows = rows.sortWithinPartitions(*[f"`{c}`" for c in order_by])
     return rows, [_ROUTE, *dropped]
@@ -137,16 +179,19 @@ def _check_columns(df: DataFrame, table: Table, kinds: str | None, order_by: Seq
             raise SchemaMismatch(f"column {field.name!r} is NOT NULL and missing in the data", column=field.name)
 
 
-def _routed(df: DataFrame, table: Table, tasks: int) -> DataFrame:
+def _routed(df: DataFrame, table: Table, tasks: int, keys: KeyAssignment | None) -> DataFrame:
     """Repartition the rows so that each (partition, bucket) is in one task; without buckets, rows are not moved."""
     context = table.context
     fields = context.schema.select(context.bucket_keys)
+    partition = [F.col(f"`{k}`") for k in context.schema.partition_keys]
+    spread = F.hash(*partition) if partition else F.lit(0)
+    if keys is not None:
+        return _routed_by_index(df, table, spread, tasks, keys)
     if not fields:
         return df.withColumn(_ROUTE, F.lit(0))
     buckets = context.options["bucket"]
-    expression = bucket_expression(fields, buckets)
-    partition = [F.col(f"`{k}`") for k in context.schema.partition_keys]
-    spread = F.hash(*partition) if partition else F.lit(0)
+    is_default = context.options["bucket-function.type"] == "default"
+    expression = bucket_expression(fields, buckets) if is_default else None
     if expression is not None:
         route = F.coalesce(F.pmod(spread + F.expr(expression), F.lit(tasks)).cast("int"), F.lit(0))
         return df.withColumn(_ROUTE, route).repartitionById(tasks, _ROUTE)
@@ -169,6 +214,25 @@ def _routed_by_arrow(df: DataFrame, table: Table, spread: object, tasks: int) ->
             buckets = np.zeros(len(batch), np.int32)  # the writer refuses the others
             key_rows = conform_with_defaults(batch.select(keys).filter(pa.array(valid)), fields)
             buckets[valid] = assign_buckets(key_rows, context)
+            yield batch.append_column(_BUCKET, pa.array(buckets))
+
+    schema = StructType([*df.schema.fields, StructField(_BUCKET, IntegerType())])
+    routed = df.mapInArrow(bucket, schema)
+    route = F.pmod(spread + F.col(_BUCKET), F.lit(tasks)).cast("int")
+    return routed.withColumn(_ROUTE, route).drop(_BUCKET).repartitionById(tasks, _ROUTE)
+
+
+def _routed_by_index(df: DataFrame, table: Table, spread: object, tasks: int, keys: KeyAssignment) -> DataFrame:
+    """Repartition as ``_routed`` when the buckets of the keys are assigned: looks them up in Python."""
+    reference = TableReference.of(table.context)
+
+    def bucket(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        context = reference.open()
+        assigner = keys.assigner(context)
+        for batch in batches:
+            rows, valid = valid_keys(batch, context)
+            buckets = np.zeros(len(batch), np.int32)  # the writer refuses the others
+            buckets[valid] = assigned_buckets(rows, context, assigner)
             yield batch.append_column(_BUCKET, pa.array(buckets))
 
     schema = StructType([*df.schema.fields, StructField(_BUCKET, IntegerType())])

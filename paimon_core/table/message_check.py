@@ -14,7 +14,8 @@ from paimon_core.errors import CommitConflict, CorruptTable, InvalidRequest
 from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.data_file import DataFile
-from paimon_core.metadata.index_manifest import DELETION_VECTORS
+from paimon_core.metadata.index_manifest import DELETION_VECTORS, HASH
+from paimon_core.options import MAX_DYNAMIC_BUCKETS
 from paimon_core.storage.paths import stem_of
 
 _COMMITTED_BEFORE = (
@@ -61,7 +62,8 @@ def _check_indexes(message: CommitMessage, context: TableContext) -> None:
         return
     found = {i.name: i.size for i in context.storage.list(context.paths.index_directory)}
     for file in indexes:
-        if file.index_type != DELETION_VECTORS or not context.options["deletion-vectors.enabled"]:
+        is_vectors = file.index_type == DELETION_VECTORS and context.options["deletion-vectors.enabled"]
+        if not is_vectors and not (file.index_type == HASH and context.has_dynamic_buckets):
             raise InvalidRequest(
                 f"a commit message has an index file of type {file.index_type!r:.40}, which table {context.name} "
                 "does not have",
@@ -83,7 +85,8 @@ def _bucket_directory(message: CommitMessage, context: TableContext) -> str:
         directory = context.paths.bucket(context.partition_path(message.partition), message.bucket)
     except CorruptTable as error:
         raise InvalidRequest(f"the partition of a commit message does not fit table {context.name}: {error}") from error
-    if not 0 <= message.bucket < max(1, buckets) or not isinstance(message.total_buckets, int):
+    highest = MAX_DYNAMIC_BUCKETS if context.has_dynamic_buckets else max(1, buckets)
+    if not 0 <= message.bucket < highest or not isinstance(message.total_buckets, int):
         raise InvalidRequest(
             f"a commit message has bucket {message.bucket}, but table {context.name} has bucket = {buckets}",
             bucket=message.bucket,

@@ -12,11 +12,16 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from paimon_core.arrow import one_nan
 from paimon_core.codec.binary_row import encode_rows
-from paimon_core.codec.bucket_hash import bucket_of, hash_rows
+from paimon_core.codec.bucket_function import buckets_of
+from paimon_core.codec.bucket_hash import hash_rows
 from paimon_core.lsm.gather import take_rows
 from paimon_core.metadata.column_stats import EMPTY_ROW
 from paimon_core.metadata.context import TableContext
+from paimon_core.options import MAX_DYNAMIC_BUCKETS
+from paimon_core.write.bucket_assigner import BucketAssigner
+from paimon_core.write.default_values import conform_with_defaults
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,25 +34,68 @@ class BucketRows:
 
 
 def assign_buckets(rows: pa.Table, context: TableContext) -> np.ndarray:
-    """Return the bucket of each row as int32: the hash of the bucket key (format 6.2), or 0 without fixed buckets."""
+    """Return the bucket of each row as int32: that of the bucket key (format 6), or 0 without fixed buckets."""
     keys = context.bucket_keys
     if not keys:
         return np.zeros(len(rows), dtype=np.int32)
     columns = [_flat(rows[name]) for name in keys]
-    return bucket_of(hash_rows(columns, [f.type for f in context.schema.select(keys)]), context.options["bucket"])
+    types, options = [f.type for f in context.schema.select(keys)], context.options
+    return buckets_of(columns, types, options["bucket-function.type"], options["bucket"])
 
 
-def split_by_bucket(rows: pa.Table, context: TableContext, *, shares: bool = False) -> Iterator[BucketRows]:
+def key_hashes(rows: pa.Table, context: TableContext) -> np.ndarray:
+    """Return the hash of each row's key without the partition columns, as in hash indexes (format 11.1)."""
+    fields = context.schema.select(context.schema.trimmed_primary_keys)
+    return hash_rows([_flat(rows[f.name]) for f in fields], [f.type for f in fields])
+
+
+def hashes_by_partition(keys: pa.Table, context: TableContext) -> Iterator[tuple[bytes, np.ndarray]]:
+    """Yield each partition that occurs in ``keys`` (the columns of the primary key), and the hashes of its keys."""
+    if not len(keys):
+        return
+    hashes = key_hashes(keys, context)
+    codes, partitions = _partitions(keys, context)
+    for code, partition in enumerate(partitions):
+        yield partition, hashes[codes == code]
+
+
+def assigned_buckets(keys: pa.Table, context: TableContext, assigner: BucketAssigner) -> np.ndarray:
+    """Return the dynamic bucket of each row, int32[n]; ``keys`` has the columns of the primary key."""
+    if not len(keys):
+        return np.zeros(0, np.int32)
+    codes, partitions = _partitions(keys, context)
+    return assigner.assign(codes, partitions, key_hashes(keys, context))
+
+
+def valid_keys(rows: pa.Table | pa.RecordBatch, context: TableContext) -> tuple[pa.Table, np.ndarray]:
+    """Return the columns of the primary key of the rows without a null in it, converted, and which rows these are."""
+    fields = context.schema.select(context.schema.primary_keys)
+    valid = np.ones(len(rows), bool)
+    for field in fields:
+        if not field.type.nullable and field.default is None:
+            valid &= np.asarray(rows[field.name].is_valid().to_numpy(zero_copy_only=False))
+    there = [f.name for f in fields if f.name in rows.column_names]
+    keys = conform_with_defaults(rows.select(there).filter(pa.array(valid)), fields)
+    return one_nan(keys, [f.name for f in fields]), valid
+
+
+def split_by_bucket(
+    rows: pa.Table, context: TableContext, *, shares: bool = False, assigner: BucketAssigner | None = None
+) -> Iterator[BucketRows]:
     """Yield the rows of every bucket that occurs in ``rows`` (the table's columns, and possibly more columns).
 
+    ``assigner``: assigns the keys of a table with dynamic buckets, with the errors of its ``assign``.
     ``shares``: the results are slices of one table, which stays in memory as long as any slice; otherwise each result
     is a copy.
     """
     if len(rows) == 0:
         return
     partition_codes, partitions = _partitions(rows, context)
-    buckets = assign_buckets(rows, context)
-    count = max(1, context.options["bucket"])
+    if assigner is None:
+        buckets, count = assign_buckets(rows, context), max(1, context.options["bucket"])
+    else:
+        buckets = assigner.assign(partition_codes, partitions, key_hashes(rows, context))
+        count = MAX_DYNAMIC_BUCKETS
     codes = partition_codes * count + buckets
     present = np.unique(codes)
     if len(present) == 1:

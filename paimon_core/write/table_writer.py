@@ -27,6 +27,7 @@ from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.metadata.table_identity import check_same_table
 from paimon_core.parallel_work import run_parallel, thread_count
 from paimon_core.schema import RETRACTS, VALUE_KIND, DataField, RowKind
+from paimon_core.write.bucket_assigner import BucketAssigner, IndexUpdate
 from paimon_core.write.bucket_writer import AppendBucketWriter, BucketWriter, KeyedBucketWriter
 from paimon_core.write.bucketing import BucketRows, split_by_bucket
 from paimon_core.write.default_values import conform_with_defaults
@@ -49,12 +50,20 @@ _LEAST_ROWS = 1000
 class TableWriter:
     """Writes rows of one table to files; ``flush`` returns the commit messages that make them visible."""
 
-    def __init__(self, context: TableContext, *, ignore_existing: bool = False, lane: int = 0) -> None:
+    def __init__(
+        self,
+        context: TableContext,
+        *,
+        ignore_existing: bool = False,
+        lane: int = 0,
+        assigner: BucketAssigner | None = None,
+    ) -> None:
         """Create a writer; ``ignore_existing`` is for an overwrite.
 
         With it, sequence numbers need not exceed those of the replaced rows, and no changelog is written (format 10.2).
         ``lane``: the number of this writer among several whose messages become one commit. Where two of them write to
-        one bucket, the rows of the higher lane count as later.
+        one bucket, the rows of the higher lane count as later. ``assigner``: for a table with dynamic buckets, what
+        assigns the keys (None: this writer); its caller then writes the hash indexes.
         """
         context.options.check_writable(context.name)
         self._use(context)
@@ -69,6 +78,10 @@ class TableWriter:
         self._bucket_counts: dict[bytes, int] = {}
         self._next_sequences: dict[tuple[bytes, int], int] = {}
         self._failed = False
+        self._own_assigner = None
+        if context.has_dynamic_buckets and assigner is None:
+            assigner = self._own_assigner = BucketAssigner(context, ignore_existing=ignore_existing)
+        self._assigner = assigner
         self.rows_received = 0
         """The rows that were put into buckets, before rows with the same key are merged, or that options ignore."""
 
@@ -176,7 +189,8 @@ class TableWriter:
         for start in range(0, len(rows), step):
             piece = rows.slice(start, step)
             self._make_room(size * len(piece) // len(rows))
-            parts = list(split_by_bucket(piece, self._context, shares=self._shares(size * len(piece) // len(rows))))
+            shares = self._shares(size * len(piece) // len(rows))
+            parts = list(split_by_bucket(piece, self._context, shares=shares, assigner=self._assigner))
             if self._is_numbered:
                 self._scan_existing({part.partition for part in parts})
             for part in parts:
@@ -243,7 +257,7 @@ class TableWriter:
     @property
     def _is_numbered(self) -> bool:
         """Whether the sequence numbers of new rows must exceed those of existing rows."""
-        return self._context.options["bucket"] >= 1 and not self._ignore_existing
+        return self._context.has_buckets and not self._ignore_existing
 
     def _scan_existing(self, partitions: Collection[bytes]) -> None:
         """Read the largest sequence number of each bucket, for partitions that were not read yet."""
@@ -275,11 +289,15 @@ class TableWriter:
         check_same_table(self._context, otherwise=self.abort)
         self._run_on_each(_batches(list(self._buckets.values())), _finish)
         check_same_table(self._context, otherwise=self.abort)
-        total = self._context.options["bucket"]
+        total, assigner = self._context.options["bucket"], self._assigner
+        assignments = {} if assigner is None else {p: assigner.assignment(p) for p, _ in self._buckets}
+        indexes: dict[tuple[bytes, int], IndexUpdate] = {}
+        if self._own_assigner is not None:
+            indexes = self._own_assigner.write_indexes()
         messages = []
         for (partition, bucket), writer in self._buckets.items():
-            files = writer.take_files()
-            if files.data or files.changelog:
+            files, index = writer.take_files(), indexes.get((partition, bucket))
+            if files.data or files.changelog or index:
                 messages.append(
                     CommitMessage(
                         partition,
@@ -287,12 +305,15 @@ class TableWriter:
                         total,
                         new_files=files.data,
                         changelog_files=files.changelog,
+                        new_indexes=(index.new,) if index else (),
+                        deleted_indexes=(index.old,) if index and index.old else (),
                         numbered_after=self._scanned.get(partition),
+                        assignment=assignments.get(partition),
                     )
                 )
                 # Rows of a later flush are numbered above these, committed or not; other commits may come in between.
-                self._next_sequences[partition, bucket] = (
-                    max(f.max_sequence_number for f in (*files.data, *files.changelog)) + 1
+                self._next_sequences[partition, bucket] = max(
+                    [f.max_sequence_number + 1 for f in (*files.data, *files.changelog)], default=0
                 )
         self._buckets.clear()
         self._shared_bytes = 0
@@ -310,6 +331,8 @@ class TableWriter:
             self._shared_bytes = 0
             self._clear_existing()
             self._failed = False
+            if self._own_assigner is not None:
+                self._own_assigner.reset()
             self._close_space()
 
     def _close_space(self) -> None:

@@ -9,7 +9,6 @@ NOT_YET: dict[str, str] = {
     "two columns that differ by case, in a mode that ignores case": "there is no such mode: names differ by case",
     "100,001 partitions in one commit": "there is no limit: such a commit is slow, and is read again",
     "texts of more than 2 GiB in one column": "not played: it needs more memory than the tests may take",
-    "a hash index of a wrong length": "dynamic buckets are not written",
     "two writers of one id": "writers have no ids; of commits with one identifier the second does nothing",
 }
 _UNIT = "tests/unit/"
@@ -17,6 +16,8 @@ _REGRESSIONS = "tests/regressions/"
 _ACCEPTED = "tests/bad_inputs/test_accepted.py::"
 _DAMAGE = _UNIT + "metadata/test_bad_inputs.py::"
 FOUND: dict[str, str] = {
+    "a hash index of a wrong length": _UNIT
+    + "hashindex/test_index_file.py::test_a_file_of_another_size_than_recorded_is_corrupt",
     "deletion vectors that are enabled on a table with data": "alterations: deletion vectors",
     "a deletion vector with a wrong checksum or position": _UNIT
     + "deletionvectors/test_index_file.py::test_a_vector_that_does_not_fit_is_corruption_of_its_index_file",

@@ -31,7 +31,8 @@ def values(key: str, *bad: str, **others: str) -> dict[str, Case]:
 TABLES: dict[str, Case] = {
     **values("bucket", "0", "-3", "abc", "1e3", "2147483648", "", "1.5", "0x10", " "),
     "bucket = -2": option("bucket", "-2", "bucket = -2", "not supported", error=UnsupportedFeature),
-    "bucket = -1 with a key": option("bucket", "-1", "primary key", "bucket"),
+    "dynamic buckets of a table with fixed ones": option("dynamic-bucket.max-buckets", "4", "needs .* bucket = -1"),
+    "no dynamic bucket at all": option("dynamic-bucket.max-buckets", "0", "max-buckets", error=InvalidOption),
     "a misspelt option": option("buckett", "1", "buckett", "did you mean 'bucket'", error=InvalidOption),
     "an option with another separator": option(
         "compaction.min-file-num", "9", "did you mean 'compaction.min.file-num'", error=InvalidOption

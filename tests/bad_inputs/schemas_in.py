@@ -165,7 +165,6 @@ KEYS: dict[str, Case] = {
     "a primary key of the partition keys": created(
         InvalidRequest, PAIR, "not a partition key", primary_key=["v"], partition_by=["v"], options={"bucket": "1"}
     ),
-    "a primary key without buckets": created(InvalidRequest, PAIR, "bucket", primary_key=["k"]),
     "a partition key of a long name": created(
         InvalidRequest, {"k": "INT", "p" * 250: "STRING"}, "directory|bytes", partition_by=["p" * 250]
     ),

@@ -3,10 +3,12 @@ import java.math.BigDecimal;
 import java.nio.file.*;
 import java.time.*;
 import java.util.*;
+import org.apache.paimon.CoreOptions;
 import org.apache.paimon.catalog.*;
 import org.apache.paimon.data.*;
 import org.apache.paimon.data.variant.*;
 import org.apache.paimon.disk.IOManager;
+import org.apache.paimon.index.*;
 import org.apache.paimon.options.Options;
 import org.apache.paimon.predicate.*;
 import org.apache.paimon.reader.RecordReader;
@@ -234,11 +236,33 @@ public class PaimonOracle {
     }
 
     static void rows(JsonNode s, RowType rt, TableWrite w) throws Exception {
+        FileStoreTable t = table(s);
+        Integer groups = s.has("assigners") ? Integer.valueOf(s.get("assigners").asInt()) : null;
+        RowPartitionKeyExtractor keys = new RowPartitionKeyExtractor(t.schema());
+        Map<Integer, BucketAssigner> assigners = new HashMap<>();
         for (JsonNode r : s.get("rows")) {
             GenericRow row = new GenericRow(RowKind.fromShortString(r.get(0).asText()), rt.getFieldCount());
             for (int i = 0; i < rt.getFieldCount(); i++) row.setField(i, decode(r.get(i + 1), rt.getTypeAt(i)));
-            if (s.has("bucket")) w.write(row, s.get("bucket").asInt()); else w.write(row);
+            if (s.has("bucket")) w.write(row, s.get("bucket").asInt());
+            else if (groups == null) w.write(row);
+            else {
+                BinaryRow partition = keys.partition(row);
+                int hash = keys.trimmedPrimaryKey(row).hashCode();
+                int group = BucketAssigner.computeAssigner(partition.hashCode(), hash, groups, groups);
+                BucketAssigner a = assigners.computeIfAbsent(group, g -> assigner(s, t, groups, g));
+                w.write(row, a.assign(partition, hash));
+            }
         }
+    }
+
+    /** What assigns keys to dynamic buckets in a batch job: from the hash index, or without it for an overwrite. */
+    static BucketAssigner assigner(JsonNode s, FileStoreTable t, int groups, int group) {
+        CoreOptions o = t.coreOptions();
+        long target = o.dynamicBucketTargetRowNum();
+        int most = o.dynamicBucketMaxBuckets();
+        return s.has("overwrite")
+            ? new SimpleHashBucketAssigner(groups, group, target, most)
+            : new HashBucketAssigner(t.snapshotManager(), "oracle", t.store().newIndexFileHandler(), groups, groups, group, target, most);
     }
 
     static long latest(FileStoreTable t) {

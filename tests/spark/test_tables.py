@@ -132,6 +132,24 @@ def test_overwrites(spark, warehouse):
     assert sorted(table.scan().to_arrow()["k"].to_pylist()) == [2, 3]
 
 
+def test_dynamic_buckets_have_one_assigner_a_job(spark, warehouse, tmp_path):
+    table = keyed(warehouse, **{"bucket": "-1", "dynamic-bucket.target-row-num": "20"})
+    write_spark(frame(spark, range(100), 0), table)
+    table.write(table.scan(where=col("k") < 10).to_arrow())
+    write_spark(frame(spark, range(50, 150), 1000), table)
+    write_spark(frame(spark, range(0, 150, 10), 0, "-D"), table, kinds="kind")
+    assert table.scan().count() == 135
+    assert len(table.inspect.buckets()) == 8
+    write_spark(frame(spark, range(1, 60, 2), 7), table, overwrite="dynamic")
+    assert sorted(b["bucket"] for b in table.inspect.buckets().to_pylist() if b["partition"] == "p=p1") == [0, 1]
+    assert table.scan(where=col("p") == "p1").count() == 30
+    assert not table.maintenance.check(deep=True).findings
+    before = sorted(tmp_path.rglob("index-*"))
+    with pytest.raises(Exception, match="NOT NULL"):
+        write_spark(frame(spark, range(500, 520), 0).withColumn("k", F.expr("if(k = 505, null, k)")), table, tasks=1)
+    assert sorted(tmp_path.rglob("index-*")) == before
+
+
 @pytest.mark.parametrize("key", ["d", "t", "v"])
 def test_key_types_without_sql_are_bucketed_in_python(spark, warehouse, key):
     table = catalog_in(warehouse).create_table(

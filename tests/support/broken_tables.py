@@ -495,6 +495,35 @@ def a_vector_with_another_bit() -> TableContext:
     return context
 
 
+def _with_dynamic_buckets() -> TableContext:
+    return real_table(4, **{"bucket": "-1", "dynamic-bucket.target-row-num": "2"}).context
+
+
+def a_dynamic_bucket_without_index() -> TableContext:
+    context = _with_dynamic_buckets()
+    snapshot = context.snapshots.read(1)
+    entries = context.manifests.read_indexes(snapshot.index_manifest)
+    rewrite(context, 1, index_manifest=context.manifests.write_indexes(entries[1:]))
+    context.storage.delete([context.paths.manifest(snapshot.index_manifest or "")])
+    return context
+
+
+def a_key_hash_in_another_bucket() -> TableContext:
+    context = _with_dynamic_buckets()
+    first, second = (f.path for f in context.storage.list(context.paths.index_directory))
+    swapped = context.storage.read(second), context.storage.read(first)
+    for path, data in zip((first, second), swapped, strict=True):
+        context.storage.overwrite(path, data)
+    return context
+
+
+def a_key_hash_that_is_missing() -> TableContext:
+    context = _with_dynamic_buckets()
+    path = context.storage.list(context.paths.index_directory)[0].path
+    context.storage.overwrite(path, context.storage.read(path)[:4] + bytes(4))
+    return context
+
+
 def a_least_key_that_is_not() -> TableContext:
     return changed_record(of_file(min_key=key(-5)))
 

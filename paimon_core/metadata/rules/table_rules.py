@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from paimon_core.codec.bucket_function import function_problem
 from paimon_core.errors import InvalidRequest, UnsupportedFeature
 from paimon_core.fileindex.builder import indexed_fields
 from paimon_core.limits import FILE_PREFIX_BYTES, check_limit
@@ -39,12 +40,6 @@ def check_table(context: TableContext) -> None:
 def _check_buckets(context: TableContext) -> None:
     """Check the number of buckets and the columns of the bucket key."""
     schema, buckets, keys = context.schema, context.options["bucket"], context.options["bucket-key"] or ()
-    if context.is_keyed and buckets == -1:
-        raise InvalidRequest(
-            f"table {context.name} has a primary key and needs the option bucket = N (N >= 1): "
-            "dynamic buckets (bucket = -1) are not supported",
-            option="bucket",
-        )
     if not context.is_keyed and buckets > 0 and not keys:
         raise InvalidRequest(
             f"table {context.name} has bucket = {buckets} and needs the option bucket-key", option="bucket-key"
@@ -64,6 +59,11 @@ def _check_buckets(context: TableContext) -> None:
                 f"option bucket-key names {key!r}, which must be a primary key column and no partition key",
                 option="bucket-key",
             )
+    function = context.options["bucket-function.type"]
+    if problem := function_problem(function, [f.type for f in schema.select(context.bucket_keys)]):
+        raise InvalidRequest(
+            f"table {context.name}: bucket-function.type = {function} {problem}", option="bucket-function.type"
+        )
     if len(set(keys)) < len(keys):
         raise InvalidRequest(f"option bucket-key = {','.join(keys)!r} names a column twice", option="bucket-key")
 
@@ -156,6 +156,9 @@ def _check_use(context: TableContext) -> None:
     for option in ("ignore-delete", "ignore-update-before", *keyed_only):
         if option in values and not context.is_keyed:
             raise InvalidRequest(f"option {option} needs a table with a primary key", option=option)
+    for option in values:
+        if option.startswith("dynamic-bucket.") and not context.has_dynamic_buckets:
+            raise InvalidRequest(f"option {option} needs a primary key and bucket = -1", option=option)
     for column in context.options.fields:
         if column and column not in context.schema.by_name:
             raise InvalidRequest(f"an option fields.{column}.* names {column!r}, which is no column", column=column)

@@ -16,14 +16,21 @@ from paimon_core.options.option import (
     obeyed,
     refused,
 )
-from paimon_core.options.parsers import parse_bucket, parse_file_name, parse_names
+from paimon_core.options.parsers import (
+    MAX_DYNAMIC_BUCKETS,
+    parse_bucket,
+    parse_file_name,
+    parse_max_buckets,
+    parse_names,
+    whole,
+)
 
 OPTIONS: tuple[Option, ...] = (
     obeyed(
         "bucket",
         INTEGER,
         "-1",
-        "number of buckets in each partition; -1: an append table without buckets",
+        "number of buckets in each partition; -1: dynamic, for append tables none",
         parse_bucket,
         stops=Stops.READS,
         shared=True,
@@ -44,7 +51,6 @@ OPTIONS: tuple[Option, ...] = (
         "default",
         "hash function of the bucket key",
         values=("default", "mod", "hive"),
-        supported=("default",),
         stops=Stops.READS,
         immutable=True,
     ),
@@ -133,16 +139,27 @@ OPTIONS: tuple[Option, ...] = (
         "index files are in the directories of the data files",
         immutable=True,
     ),
-    carried("dynamic-bucket.target-row-num", LONG, "2000000", "rows per bucket of a table with dynamic buckets"),
-    carried(
+    obeyed(
+        "dynamic-bucket.target-row-num",
+        LONG,
+        "2000000",
+        "largest number of keys in a dynamic bucket",
+        whole(1, 2**63 - 1),
+    ),
+    obeyed(
         "dynamic-bucket.initial-buckets",
         INTEGER,
         "",
-        "buckets that a partition has from the start, with dynamic buckets",
+        "number of dynamic buckets that the first keys of a partition are spread over; default: 1",
+        whole(1, MAX_DYNAMIC_BUCKETS),
         immutable=True,
     ),
-    carried(
-        "dynamic-bucket.max-buckets", INTEGER, "-1", "maximum number of dynamic buckets of a partition; -1: no maximum"
+    obeyed(
+        "dynamic-bucket.max-buckets",
+        INTEGER,
+        "-1",
+        "largest number of dynamic buckets of a partition, which then grow beyond their target; -1: no limit",
+        parse_max_buckets,
     ),
     carried("dynamic-bucket.assigner-parallelism", INTEGER, "", "number of tasks that assign dynamic buckets"),
     carried(

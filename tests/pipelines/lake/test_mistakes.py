@@ -361,7 +361,7 @@ MISTAKES = [
     (
         "options: {bucket: 2}",
         "options: {bucket: -1}",
-        ":7: options.bucket: table shop.orders has a primary key and needs the option bucket = N (N >= 1): dynamic buckets (bucket = -1) are not supported",
+        ":7: options.bucket: a table with a primary key needs bucket = N: loads cannot assign dynamic buckets",
     ),
     (
         "options: {bucket: 2}",

@@ -16,6 +16,7 @@ from paimon_core.errors import (
     NotFound,
     PaimonError,
     StorageError,
+    UnsupportedFeature,
 )
 from paimon_core.group.group import Group
 from paimon_core.group.record import Intent, Mode, Part
@@ -84,6 +85,15 @@ def test_a_table_that_a_publish_leaves_alone_keeps_its_snapshot(catalog):
     version = group.publish(parts(catalog, 2, ["db.a"]))
     assert version.tables["db.b"] == group.versions()[0].tables["db.b"]
     assert group.table("db.b").scan(["v"]).to_arrow()["v"].to_pylist() == [1, 1]
+
+
+def test_dynamic_buckets_are_refused_before_the_intent_exists(catalog):
+    schema = pa.schema([("k", pa.int64()), ("v", pa.int64())])
+    catalog.create_table("db.dynamic", schema, primary_key=["k"], options={"bucket": "-1"})
+    group = catalog.group("g")
+    with pytest.raises(UnsupportedFeature, match=r"db\.dynamic has dynamic buckets"):
+        group.publish(parts(catalog, 1, ["db.a", "db.dynamic"]))
+    assert group.publish(parts(catalog, 1)).number == 1
 
 
 def test_a_token_publishes_once(catalog):

@@ -2,7 +2,7 @@ import pytest
 
 from paimon_core.errors import InvalidRequest, UnsupportedFeature
 from paimon_core.metadata.column_stats import ColumnStats
-from paimon_core.metadata.commit_message import CommitMessage
+from paimon_core.metadata.commit_message import Assignment, CommitMessage
 from paimon_core.metadata.data_file import DataFile, FileSource
 from paimon_core.metadata.index_manifest import IndexFile, VectorRange
 
@@ -32,6 +32,7 @@ def test_messages_travel_as_bytes():
         new_indexes=(INDEX,),
         deleted_indexes=(INDEX, INDEX),
         compact_new_indexes=(IndexFile("HASH", "index-2", 4, 1),),
+        assignment=Assignment("name", ("index-1", "index-2")),
     )
     assert CommitMessage.from_bytes(message.to_bytes()) == message
 

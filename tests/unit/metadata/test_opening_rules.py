@@ -5,23 +5,23 @@ from paimon_core.errors import UnsupportedFeature
 from paimon_core.metadata.opening_rules import opened_options
 from paimon_core.schema import new_schema
 
-DYNAMIC = "bucket=-1 with a primary key (dynamic bucket)"
+CROSS = "bucket=-1 with a primary key without the partition keys (cross-partition upsert)"
 VECTORS = {"deletion-vectors.enabled": "true"}
 ENABLED = "deletion-vectors.enabled=true"
 EXPIRE = "record-level.expire-time"
 
 
 def schema(primary_key, **options):
-    arrow = pa.schema([pa.field("k", pa.int32(), nullable=False)])
-    return new_schema(arrow, primary_key=primary_key, options=options)
+    arrow = pa.schema([pa.field(name, pa.int32(), nullable=False) for name in ("k", "p")])
+    return new_schema(arrow, primary_key=primary_key, partition_by=["p"], options=options)
 
 
 @pytest.mark.parametrize(
     ("primary_key", "options", "unwritable"),
     [
-        (["k"], {"bucket": "-1"}, (DYNAMIC,)),
-        (["k"], {}, (DYNAMIC,)),
-        (["k"], {"manifest.format": "orc"}, (DYNAMIC, "manifest.format")),
+        (["k"], {"bucket": "-1"}, (CROSS,)),
+        (["k"], {"manifest.format": "orc"}, (CROSS, "manifest.format")),
+        (["k", "p"], {}, ()),
         (["k"], {"bucket": "2"}, ()),
         ([], {"bucket": "-1"}, ()),
         (["k"], {"bucket": "2", **VECTORS}, ()),

@@ -1,0 +1,96 @@
+"""Hash index checks: each key of a table with dynamic buckets is in one bucket, that of its hash (I15, format 11.1).
+
+An index may have more hashes than its bucket has keys, because the hashes of deleted keys stay.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from paimon_core.codec.bucket_hash import hash_rows
+from paimon_core.datafile.reader import read_batches
+from paimon_core.errors import PaimonError
+from paimon_core.fsck.check_context import CheckRun
+from paimon_core.fsck.finding_collector import Location
+from paimon_core.fsck.live_files import LiveFiles
+from paimon_core.hashindex.index_file import read_hashes
+from paimon_core.hashindex.partition_buckets import BucketLimits, PartitionBuckets
+from paimon_core.metadata.index_manifest import HASH, IndexFile
+from paimon_core.metadata.manifest import ManifestEntry
+from paimon_core.metadata.snapshot import Snapshot
+
+Places = dict[bytes, dict[int, IndexFile]]
+
+
+def check_hash_indexes(run: CheckRun, files: LiveFiles, snapshot: Snapshot, location: Location) -> None:
+    """Check that each bucket with files has one hash index; a deep check compares it with the keys of these files.
+
+    Uses 8 bytes for each key of a partition, and the memory of one batch of keys.
+    """
+    context = run.context
+    if not context.has_dynamic_buckets:
+        return
+    indexes: Places = {}
+    for entry in context.manifests.read_indexes(snapshot.index_manifest):
+        if entry.file.index_type != HASH:
+            continue
+        run.collector.check("I15")
+        known = indexes.setdefault(entry.partition, {}).setdefault(entry.bucket, entry.file)
+        if known is not entry.file:
+            _find(run, location, (entry.partition, entry.bucket), "has two hash indexes")
+    live: dict[bytes, list[ManifestEntry]] = {}
+    for (partition, bucket), entries in files.buckets.items():
+        if not entries or bucket < 0:
+            continue
+        run.collector.check("I15")
+        if bucket in indexes.get(partition, {}):
+            live.setdefault(partition, []).extend(entries.values())
+        else:
+            _find(run, location, (partition, bucket), "has files and no hash index")
+    for partition, of_partition in indexes.items() if run.deep else ():
+        try:
+            _check_partition(run, partition, of_partition, live.get(partition, ()), location)
+        except PaimonError as error:
+            _find(run, location, (partition, min(of_partition)), f"cannot be compared with its hash index: {error}")
+
+
+def _check_partition(
+    run: CheckRun, partition: bytes, indexes: dict[int, IndexFile], entries: Iterable[ManifestEntry], location: Location
+) -> None:
+    context = run.context
+    known = {bucket: read_hashes(context, file) for bucket, file in indexes.items()}
+    buckets = PartitionBuckets.of(BucketLimits.of(context.options), 0, known)
+    fields = context.schema.file_key_fields
+    types = [f.type for f in fields]
+    for entry in entries:
+        file = entry.file
+        if file.file_name in run.broken or file.external_path is not None:
+            continue  # I6 reports it
+        for keys in read_batches(
+            context.storage,
+            context.paths.data_file(context.partition_path(partition), entry.bucket, file.file_name),
+            file=file,
+            file_schema=context.schemas.read(file.schema_id),
+            read_fields=fields,
+        ):
+            found = buckets.lookup(hash_rows(keys.columns, types))
+            wrong = np.flatnonzero(found != entry.bucket)
+            if len(wrong):
+                other = int(found[wrong[0]])
+                where = "in no hash index" if other < 0 else f"in the hash index of bucket {other}"
+                key = keys.slice(int(wrong[0]), 1).to_pylist()[0]
+                names = ", ".join(f"{name.removeprefix('_KEY_')} = {value!r:.60}" for name, value in key.items())
+                _find(
+                    run,
+                    location,
+                    (partition, entry.bucket),
+                    f"has a row of key {names}, which is {where}: {len(wrong)} rows",
+                )
+                break
+
+
+def _find(run: CheckRun, location: Location, place: tuple[bytes, int], problem: str) -> None:
+    where = "/".join(filter(None, (run.context.partition_path(place[0]), f"bucket-{place[1]}")))
+    run.collector.find("I15", location, f"{location.holder}: {where} {problem}")

@@ -1,0 +1,89 @@
+"""KeyAssignment: assigns the keys of a Spark job to dynamic buckets, before its rows are sent to their buckets.
+
+Tasks compute the hashes of the keys, the driver assigns all of them at once and writes the hash indexes, and the tasks
+that write rows look up the bucket of each key in these files. So a repeated task finds the same buckets, and the job
+has one assigner. The rows are computed twice, therefore the caller caches them; a key that appears only the second time
+is an error. The driver uses 4 bytes for each key of each task, and 8 for each key of the partitions that are written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import DataFrame
+
+from paimon_core.arrow import gather
+from paimon_core.commit.abort import abort
+from paimon_core.metadata.commit_message import Assignment, CommitMessage
+from paimon_core.metadata.context import TableContext
+from paimon_core.metadata.index_manifest import IndexFile
+from paimon_core.spark.reference import TableReference
+from paimon_core.table.table import Table
+from paimon_core.write.bucket_assigner import BucketAssigner
+from paimon_core.write.bucketing import hashes_by_partition, valid_keys
+
+_COLUMNS = "partition binary, hashes binary"
+_NAMES = ["partition", "hashes"]
+
+
+@dataclass(frozen=True)
+class KeyAssignment:
+    """The buckets of all keys of one job; can be pickled."""
+
+    indexes: Mapping[bytes, Mapping[int, IndexFile]] = field(default_factory=dict)
+    """The hash index files of each partition, by bucket."""
+    assignments: Mapping[bytes, Assignment] = field(default_factory=dict)
+    messages: tuple[CommitMessage, ...] = ()
+    """The messages that add the new hash indexes; they are committed together with those of the tasks."""
+
+    def assigner(self, context: TableContext) -> BucketAssigner:
+        """Return an assigner for one task, which knows all keys."""
+        return BucketAssigner(context, known=self.indexes, assignments=self.assignments)
+
+    def discard(self, context: TableContext) -> None:
+        """Delete the new hash indexes, which will not be committed."""
+        abort(self.messages, context)
+
+
+def assign_keys(df: DataFrame, table: Table, *, overwrites: bool) -> KeyAssignment:
+    """Return the assignment of all keys of ``df``, after a Spark job that reads the columns of the primary key.
+
+    Rows with a null in a key are left out, because the writer refuses them. Raises as ``BucketAssigner.assign`` does.
+    """
+    context, reference = table.context, TableReference.of(table.context)
+    names = [name for name in context.schema.primary_keys if name in df.columns]
+
+    def hashes(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        there = reference.open()
+        found: dict[bytes, list[np.ndarray]] = {}
+        for rows in gather(batches):
+            for partition, values in hashes_by_partition(valid_keys(rows, there)[0], there):
+                found.setdefault(partition, []).append(np.unique(values))
+        for partition, parts in found.items():
+            data = np.unique(np.concatenate(parts)).tobytes()
+            yield pa.record_batch([pa.array([partition], pa.binary()), pa.array([data], pa.binary())], _NAMES)
+
+    collected: dict[bytes, list[np.ndarray]] = {}
+    for row in df.select(*[f"`{name}`" for name in names]).mapInArrow(hashes, _COLUMNS).collect():
+        collected.setdefault(bytes(row[0]), []).append(np.frombuffer(row[1], np.int32))
+    assigner = BucketAssigner(context, ignore_existing=overwrites)
+    for partition in sorted(collected):
+        values = np.unique(np.concatenate(collected[partition]))
+        assigner.assign(np.zeros(len(values), np.int64), [partition], values)
+    assignments = {partition: assigner.assignment(partition) for partition in collected}
+    updates = assigner.write_indexes()
+    messages = tuple(
+        CommitMessage(
+            partition,
+            bucket,
+            context.options["bucket"],
+            new_indexes=(update.new,),
+            deleted_indexes=(update.old,) if update.old else (),
+            assignment=assignments[partition],
+        )
+        for (partition, bucket), update in updates.items()
+    )
+    return KeyAssignment({p: assigner.index_files(p) for p in collected}, assignments, messages)
