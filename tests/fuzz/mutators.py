@@ -62,7 +62,8 @@ def of_text(words: Sequence[str]) -> Callable[[bytes, Random, Sequence[bytes]], 
                 case 1:
                     text = text[: cuts[0]] + word + text[cuts[1] :]
                 case 2:
-                    text = text[: cuts[0]] + text[cuts[0] : cuts[1]] * chance.choice((2, 5, 400)) + text[cuts[1] :]
+                    times = min(chance.choice((2, 5, 400)), MOST_BYTES // max(1, cuts[1] - cuts[0]))
+                    text = text[: cuts[0]] + text[cuts[0] : cuts[1]] * times + text[cuts[1] :]
                 case _:
                     text = text[: cuts[0]] + text[cuts[1] :]
         return text.encode(errors="replace")[:MOST_BYTES]
