@@ -16,11 +16,13 @@ _WIDTHS = {"null": 0, "boolean": 1, "float": 4, "double": 8}
 def count_values(schema: Any, data: bytes, records: int, limit: int) -> int:
     """Return the number of values in ``records`` records of this schema, the result of ``fastavro.parse_schema``.
 
-    Raises ValueError when there are more than ``limit``, or ``data`` ends before the last record.
+    Raises ValueError when there are more than ``limit``, or ``data`` does not end with the last record.
     """
     counter = _Counter(data, limit)
     for _ in range(records):
         counter.value(schema)
+    if counter.at != len(data):
+        raise ValueError(f"a block of {len(data)} bytes contains more than its stated {records} records")
     return limit - counter.left
 
 

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from itertools import islice
 from random import Random
 from typing import Any
 
 MOST_BYTES = 1 << 18
 """The longest input."""
+_MOST_PLACES = 20_000
+"""The places of a JSON value to choose from; parts that are repeated in each other have many more."""
 _NUMBERS = (0, 1, 2, 127, 128, 255, 2**15, 2**16 - 1, 2**31 - 1, 2**31, 2**32 - 1, 2**63 - 1, 2**63, 2**64 - 1)
 _RUNS = (1, 2, 3, 4, 8, 16, 64, 256, 1024)
 
@@ -62,7 +65,8 @@ def of_text(words: Sequence[str]) -> Callable[[bytes, Random, Sequence[bytes]], 
                 case 1:
                     text = text[: cuts[0]] + word + text[cuts[1] :]
                 case 2:
-                    text = text[: cuts[0]] + text[cuts[0] : cuts[1]] * chance.choice((2, 5, 400)) + text[cuts[1] :]
+                    times = min(chance.choice((2, 5, 400)), MOST_BYTES // max(1, cuts[1] - cuts[0]))
+                    text = text[: cuts[0]] + text[cuts[0] : cuts[1]] * times + text[cuts[1] :]
                 case _:
                     text = text[: cuts[0]] + text[cuts[1] :]
         return text.encode(errors="replace")[:MOST_BYTES]
@@ -119,7 +123,7 @@ def of_json(data: bytes, chance: Random, pool: Sequence[bytes]) -> bytes:
 
 
 def _with_change(value: Any, chance: Random) -> Any:
-    places = list(_places(value))
+    places = list(islice(_places(value), _MOST_PLACES))
     if not places or chance.randrange(40) == 0:
         return json_value(chance, value)
     holder, at = chance.choice(places)
@@ -180,10 +184,11 @@ def json_value(chance: Random, old: Any) -> Any:
 
 
 def _dumped(value: Any) -> str:
-    """Return JSON with repeated members, without recursion."""
+    """Return JSON with repeated members, without recursion; incomplete when it is longer than ``MOST_BYTES``."""
     out: list[str] = []
+    size = 0
     stack: list[Any] = [value]
-    while stack:
+    while stack and size <= MOST_BYTES:
         part = stack.pop()
         if isinstance(part, _Mark):
             out.append(part.text)
@@ -201,6 +206,7 @@ def _dumped(value: Any) -> str:
             out.append(_digits(part))
         else:
             out.append(json.dumps(part, ensure_ascii=False))
+        size += len(out[-1]) if out else 0
     return "".join(out)
 
 

@@ -37,6 +37,9 @@ CURRENT_BYTES = 4 << 20
 _ADDRESSES = 4 << 30
 _MOST_EVENTS = 20_000
 """Executed lines per input that are looked at."""
+_SLOW_SECONDS = 0.1
+_SLOW_SHARE = 20
+"""A slow input is changed in one of so many cases that it is drawn, so that it does not take most of the time."""
 _PROJECT = tuple(str(Path(__file__).resolve().parents[2] / name) for name in ("paimon_core", "pipelines"))
 
 
@@ -133,11 +136,17 @@ def fuzz(
     for one in seeds:
         probe.run(one, traced=True)
     seen: set[tuple[str, str]] = set()
+    slow = {one for one in set(inputs) - set(seeds) if _seconds(probe, one) > _SLOW_SECONDS}
     end, count = time.monotonic() + seconds, 0
     while time.monotonic() < end and count < most:
         base = chance.choice(pool[-200:] if chance.randrange(2) else pool)
+        if base in slow and chance.randrange(_SLOW_SHARE):
+            continue
         data = probe.target.mutate(base, chance, pool[:50])
+        start = time.process_time()
         finding, new = probe.run(data, traced=count % 4 == 0)
+        if time.process_time() - start > _SLOW_SECONDS:
+            slow.add(data)
         count += 1
         if new and finding is None:
             pool.append(data)
@@ -145,6 +154,12 @@ def fuzz(
             seen.add(finding.signature)
             yield Finding(*finding.signature, smallest(probe, finding), finding.detail)
     yield count
+
+
+def _seconds(probe: Probe, data: bytes) -> float:
+    start = time.process_time()
+    probe.run(data)
+    return time.process_time() - start
 
 
 def smallest(probe: Probe, finding: Finding, tries: int = 600) -> bytes:

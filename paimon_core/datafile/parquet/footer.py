@@ -1,8 +1,9 @@
 """Footers: reads Parquet footers, and changes them where Arrow's Parquet library lacks a feature.
 
-A footer is verified before Arrow reads it, by its checksum (``footer_checksum``) or, without one, by ``footer_checks``:
-Arrow may crash on a damaged footer. INT96 columns are presented to Arrow as 12-byte values (``int96``), maps with
-optional keys as lists of pairs (``optional_map_keys``). Functions raise ValueError for a footer that does not decode.
+A footer is verified before Arrow reads it, by ``footer_checks`` and by the checksum of our files (``footer_checksum``):
+Arrow may crash on an invalid footer. The checks also apply to footers with a checksum, which any program can compute.
+INT96 columns are presented to Arrow as 12-byte values (``int96``), maps with optional keys as lists of pairs
+(``optional_map_keys``). Functions raise ValueError for a footer that does not decode.
 """
 
 from __future__ import annotations
@@ -45,8 +46,8 @@ def read_footer(source: pa.NativeFile) -> bytes:
     if length > end - len(_MAGIC):
         raise ValueError(f"its footer of {length} bytes is longer than the file")
     raw = tail[-_END_BYTES - length : -_END_BYTES] if length <= end - start else source.read_at(length, end - length)
-    if not is_sealed(raw):
-        check_footer(parse_struct(raw, whole=True), end - length)
+    is_sealed(raw)  # raises ValueError for a wrong checksum
+    check_footer(parse_struct(raw, whole=True), end - length)
     return bytes(raw)
 
 

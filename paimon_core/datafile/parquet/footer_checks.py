@@ -2,8 +2,8 @@
 
 Each field that a reader uses must have its type, and the parts must be consistent: the schema is a tree, each row group
 has a chunk for each leaf, chunks are inside the file and do not overlap, the numbers of rows and values add up, and
-statistics are values of their type. The checks are for files without the checksum of ``footer_checksum``: statistics in
-a footer that passes them may still be wrong.
+statistics are values of their type. Statistics in a footer that passes the checks may still be wrong, if it lacks the
+checksum of ``footer_checksum``.
 """
 
 from __future__ import annotations

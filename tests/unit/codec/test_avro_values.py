@@ -60,3 +60,9 @@ def test_too_many_values_and_truncated_records_are_refused():
     for cut in range(len(encoded(1))):
         with pytest.raises(ValueError):
             count_values(SCHEMA, encoded(1)[:cut], 1, 1000)
+
+
+def test_bytes_after_the_last_record_are_refused():
+    """fastavro would decode them as more records, which were not counted."""
+    with pytest.raises(ValueError, match="more than its stated 1 records"):
+        count_values(SCHEMA, encoded(2), 1, 1000)

@@ -89,6 +89,16 @@ def test_a_checksum_is_no_matter_to_other_readers():
     assert not is_sealed(read_footer(pa.BufferReader(parquet())))
 
 
+def test_a_footer_with_a_checksum_is_checked_too():
+    """Arrow ends the process at a chunk whose type is not that of the column."""
+    body, footer = footer_of(parquet())
+    tree = parse_struct(footer)
+    tree[4][1][1][0][1][1][1][0][3][1][1] = (5, 1)
+    data = body + file_end(sealed(serialize_struct(tree)))
+    with pytest.raises(ValueError, match="another type"):
+        read_footer(pa.BufferReader(data))
+
+
 @pytest.mark.parametrize(
     "data", [b"", b"PAR1", b"PAR1PAR1", b"PAR1\x09\0\0\0PAR1", b"PAR1\xff\xff\xff\xffPAR1", b"x" * 40]
 )
