@@ -351,8 +351,8 @@ def test_rest_refusals(server, oracle, tmp_path):
         rest.create_database("DB")
     with pytest.raises(paimon.AlreadyExists, match="conflicts with the existing"):
         rest.create_table("db.T", SCHEMA)
-    with pytest.raises(paimon.InvalidOption, match="mystery"):
-        rest.create_table("db.new", SCHEMA, options={"mystery": "1"})
+    with pytest.raises(paimon.InvalidOption, match="did you mean 'bucket'"):
+        rest.create_table("db.new", SCHEMA, options={"buckett": "1"})
     assert (rest.list_databases(), rest.list_tables("db")) == (["db"], ["t"])
 
 

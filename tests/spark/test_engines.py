@@ -226,15 +226,6 @@ def test_nested_columns_both_ways(spark, warehouse):
         spark.conf.set("spark.sql.session.timeZone", "UTC")
 
 
-def test_time_inside_of_a_column_is_refused_by_name(spark, warehouse):
-    clocks = pa.list_(pa.struct([("at", pa.time32("ms"))]))
-    table = create(warehouse, pa.schema([("k", pa.int64()), ("c", clocks)]), primary_key=())
-    table.write(pa.table({"k": [1, 2], "c": pa.array([[{"at": datetime.time(1, 2, 3)}], None], clocks)}))
-    with pytest.raises(paimon.UnsupportedFeature, match=r"'c\.element\.at'"):
-        read_spark(spark, table)
-    assert [r.k for r in read_spark(spark, table, ["k"], col("c").is_null()).collect()] == [2]
-
-
 @pytest.mark.parametrize("file_format", ["orc", "avro"])
 def test_files_that_are_not_parquet_are_read_in_python(spark, warehouse, file_format):
     table = create(warehouse, **{"file.format.per.level": f"0:{file_format}"})
