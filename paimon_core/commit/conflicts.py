@@ -167,7 +167,7 @@ def _drops_old_partitions(base: Base) -> bool:
 
 
 def _raise_conflict(base: Base, entry: ManifestEntry, problem: str, other: Snapshot | None = None) -> NoReturn:
-    place = "/".join(filter(None, (base.context.partition_path(entry.partition), f"bucket-{entry.bucket}")))
+    place = base.context.bucket_path(entry.partition, entry.bucket)
     facts: dict[str, Any] = {"table": base.context.name, "file": entry.file.file_name, "bucket": place}
     if other is not None:
         facts |= {

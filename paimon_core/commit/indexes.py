@@ -157,8 +157,7 @@ class _Assignments:
 
 
 def _place(base: Base, item: IndexEntry | AssignedKeys) -> str:
-    partition = base.context.partition_path(item.partition)
-    return "/".join(filter(None, (partition, f"bucket-{item.bucket}")))
+    return base.context.bucket_path(item.partition, item.bucket)
 
 
 def _check_assigned(base: Base, steps: Sequence[IndexStep], entries: Sequence[ManifestEntry]) -> None:
@@ -223,17 +222,13 @@ def _check_live(base: Base, new: Sequence[IndexEntry]) -> None:
     partitions = {e.partition for e in new}
     live = {(e.partition, e.bucket, e.file.file_name) for e in base.live(partitions.__contains__, partitions)}
     for entry in new:
-        for name in _data_files(entry):
+        for name in entry.file.data_files:
             if (entry.partition, entry.bucket, name) not in live:
                 _raise_conflict(base, f"file {name} is no longer in the table, but the commit deletes rows of it")
 
 
 def _identity(entry: IndexEntry) -> tuple[bytes, int, str]:
     return entry.partition, entry.bucket, entry.file.file_name
-
-
-def _data_files(entry: IndexEntry) -> list[str]:
-    return [vector.data_file for vector in entry.file.vectors or ()]
 
 
 def _raise_conflict(base: Base, problem: str, advice: str = _READ_AGAIN) -> NoReturn:

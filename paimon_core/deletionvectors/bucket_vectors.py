@@ -44,9 +44,9 @@ def replace_vectors(
     """
     bucketed = context.has_buckets
     replaced = {*changed, *gone}
-    if not changed and not any(replaced.intersection(_data_files(f)) for f in there):
+    if not changed and not any(replaced.intersection(f.data_files) for f in there):
         return (), ()
-    touched = tuple(f for f in there if bucketed or replaced.intersection(_data_files(f)))
+    touched = tuple(f for f in there if bucketed or replaced.intersection(f.data_files))
     vectors = {
         vector.data_file: read_vector(context, file.file_name, vector)
         for file in touched
@@ -73,7 +73,3 @@ def dropping_vectors(context: TableContext, messages: Iterable[CommitMessage]) -
         added, replaced = replace_vectors(context, files, {}, gone)
         out.append(replace(message, new_indexes=added, deleted_indexes=replaced))
     return out
-
-
-def _data_files(file: IndexFile) -> list[str]:
-    return [vector.data_file for vector in file.vectors or ()]

@@ -67,7 +67,5 @@ class Buckets:
                 self._find(location, place, f"{both} share keys")
 
     def _find(self, location: Location, place: Place, message: str) -> None:
-        where = self._run.context.partition_path(place[0])
-        self._run.collector.find(
-            "I12", location, f"{location.holder}, {where}/bucket-{place[1]}: {message}".replace(" /", " ")
-        )
+        where = self._run.context.bucket_path(*place)
+        self._run.collector.find("I12", location, f"{location.holder}, {where}: {message}")

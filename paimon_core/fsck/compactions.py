@@ -49,7 +49,7 @@ def check_compaction(run: CheckRun, step: Step) -> None:
         collector.check("I10", 2)
         collector.check("I11")
         if states[0] != states[1]:
-            where = "/".join(filter(None, (context.partition_path(place[0]), f"bucket-{place[1]}")))
+            where = context.bucket_path(*place)
             combines = context.is_keyed and context.options["merge-engine"] in COMBINING_ENGINES
             collector.find(
                 "I11",

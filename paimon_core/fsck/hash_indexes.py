@@ -92,5 +92,5 @@ def _check_partition(
 
 
 def _find(run: CheckRun, location: Location, place: tuple[bytes, int], problem: str) -> None:
-    where = "/".join(filter(None, (run.context.partition_path(place[0]), f"bucket-{place[1]}")))
+    where = run.context.bucket_path(*place)
     run.collector.find("I15", location, f"{location.holder}: {where} {problem}")

@@ -39,7 +39,7 @@ def check_unique_keys(run: CheckRun, files: LiveFiles, snapshot: Snapshot, locat
             continue  # I6 or I10 reports it
         run.collector.check("I17")
         if repeated:
-            where = "/".join(filter(None, (context.partition_path(place[0]), f"bucket-{place[1]}")))
+            where = context.bucket_path(*place)
             run.collector.find(
                 "I17", location, f"{location.holder}: {repeated} keys of {where} are visible twice above level 0"
             )

@@ -22,7 +22,7 @@ from paimon_core.metadata.stores.tag_store import TagStore
 from paimon_core.options import TableOptions
 from paimon_core.schema import TableSchema
 from paimon_core.storage.fsspec_storage import confined
-from paimon_core.storage.paths import MAIN, TablePaths, partition_path
+from paimon_core.storage.paths import MAIN, TablePaths, bucket_directory, partition_path
 from paimon_core.storage.storage import Storage
 
 _KNOWN_PATHS = 1 << 14
@@ -144,6 +144,10 @@ class TableContext:
             schema_publisher=self.schemas.publisher,
             dynamic=self.dynamic,
         )
+
+    def bucket_path(self, partition: bytes, bucket: int) -> str:
+        """Return the directory of a bucket below the root, such as ``day=1/bucket-0`` (format 1.2, 1.3)."""
+        return "/".join(filter(None, (self.partition_path(partition), bucket_directory(bucket))))
 
     def partition_path(self, partition: bytes) -> str:
         """Return the directory of a serialized partition below the root; "" without partition keys (format 1.2)."""

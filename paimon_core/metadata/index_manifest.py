@@ -51,6 +51,11 @@ class IndexFile:
     is_global: bool = False
     """Whether it is a global index, which this library does not write."""
 
+    @property
+    def data_files(self) -> list[str]:
+        """The names of the data files whose deletion vectors are in the file."""
+        return [vector.data_file for vector in self.vectors or ()]
+
 
 @dataclass(frozen=True, slots=True)
 class IndexEntry:
