@@ -10,8 +10,10 @@ from dataclasses import replace
 
 import pyarrow as pa
 
+from paimon_core.commit.abort import abort
 from paimon_core.compact.task import AppendUnit
 from paimon_core.datafile.table_files import rolling_writer
+from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.data_file import DataFile, FileSource
 from paimon_core.metadata.live_vectors import Vectors
@@ -80,8 +82,8 @@ def rewrite_append(
         for group in unit.groups:
             after += rewrite_files(reader, group, FileSource.COMPACT)
     except BaseException:
-        directory = context.partition_path(partition)
-        context.storage.delete([context.paths.data_file(directory, bucket, f.file_name) for f in after])
+        written = CommitMessage(partition, bucket, context.options["bucket"], compact_after=tuple(after))
+        abort([written], context)
         raise
     return list(unit.files), after
 

@@ -1,6 +1,8 @@
 import pytest
 
-from paimon_core.compact.append import pick_append
+import paimon_core as paimon
+from paimon_core.compact import append
+from paimon_core.compact.append import pick_append, rewrite_append
 from paimon_core.compact.task import AppendUnit, CompactionTask
 from paimon_core.errors import InvalidRequest, UnsupportedFeature
 from paimon_core.lsm.compaction.universal import CompactionUnit
@@ -58,3 +60,26 @@ def test_other_bytes_are_refused(data):
         CompactionTask.from_bytes(data)
     with pytest.raises(UnsupportedFeature, match="9"):
         CompactionTask.from_bytes(b'{"version": 9}')
+
+
+def test_a_rewrite_that_fails_deletes_its_files_and_their_indexes(warehouse, monkeypatch):
+    catalog = paimon.open_catalog(warehouse)
+    catalog.create_database("db")
+    options = {"file-index.bloom-filter.columns": "k", "file-index.in-manifest-threshold": "0 b", "write-only": "true"}
+    table = catalog.create_table("db.t", "k INT", options=options)
+    for k in range(2):
+        table.write([{"k": k}])
+    entries = table.context.manifests.entries_of(table.latest_snapshot())
+    before, inner, calls = table.maintenance.check().findings, append.rewrite_files, []
+
+    def failing(*arguments):
+        calls.append(arguments)
+        if len(calls) == 2:
+            raise OSError("no space")
+        return inner(*arguments)
+
+    monkeypatch.setattr(append, "rewrite_files", failing)
+    unit = AppendUnit(tuple((e.file,) for e in entries))
+    with pytest.raises(OSError, match="no space"):
+        rewrite_append(table.context, entries[0].partition, entries[0].bucket, unit)
+    assert table.maintenance.check().findings == before
