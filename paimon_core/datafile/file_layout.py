@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from paimon_core.codec.binary_row import row_encoder, storage_values
+from paimon_core.datafile.compressions import codec_of
 from paimon_core.datafile.file_plan import FilePlan
 from paimon_core.datafile.nested_arrays import has_required
 from paimon_core.datafile.parquet.parquet_schema import ParquetShape
@@ -51,7 +52,7 @@ class FileLayout:
     @cached_property
     def parquet(self) -> ParquetShape:
         """The schema and writer settings of a Parquet file with these columns."""
-        return ParquetShape.of(self.fields, self.options, self.plan.compression)
+        return ParquetShape.of(self.fields, self.options, codec_of("parquet", self.plan.compression))
 
     def check(self, table: pa.Table) -> None:
         """Raise SchemaMismatch unless the table has exactly the file's columns and types, and no forbidden null."""

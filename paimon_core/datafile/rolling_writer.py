@@ -139,7 +139,7 @@ class RollingWriter:
         self._pending_bytes = self._pending_bytes * len(rest) // self._pending_rows
         self._pending_rows = len(rest)
         if self._open is None:
-            name = self._file_names.next(self._plan.prefix, f".{self._plan.format}")
+            name = self._file_names.next(self._plan.prefix, self._plan.suffix)
             path = self._paths.data_file(self._partition_path, self.bucket, name)
             self._created.append(path)
             small = self._is_closing and not len(rest) and group.nbytes <= _SMALL_BYTES

@@ -157,6 +157,13 @@ def parse_file_name(text: str) -> str:
     return text
 
 
+def parse_file_prefix(text: str) -> str:
+    """Parse the prefix of data files: a dot would end the part of a name that identifies a file (``stem_of``)."""
+    if "." in parse_file_name(text):
+        raise ValueError("a plain name without slashes and dots")
+    return text
+
+
 def parse_word(text: str) -> str:
     """Return the text without spaces at its ends; raises ValueError when nothing is left."""
     if not text.strip():

@@ -98,15 +98,17 @@ class FileNames:
 
     token: str = field(default_factory=lambda: str(uuid.uuid4()))
     count: int = 0
+    has_prefix: bool = False
+    """Whether the token contains the prefix of the names."""
 
     @staticmethod
     def again(name: str) -> FileNames:
         """Return names for files that contain the rows of the file ``name``: they start with its stem, then ``-``."""
-        return FileNames(f"{stem_of(name).removeprefix('data-')}-{uuid.uuid4()}")
+        return FileNames(f"{stem_of(name)}-{uuid.uuid4()}", has_prefix=True)
 
     def next(self, prefix: str, suffix: str = "") -> str:
         """Return the next name, ``<prefix><uuid>-<n><suffix>``."""
-        name = f"{prefix}{self.token}-{self.count}{suffix}"
+        name = f"{'' if self.has_prefix else prefix}{self.token}-{self.count}{suffix}"
         self.count += 1
         return name
 

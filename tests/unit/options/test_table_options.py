@@ -104,7 +104,8 @@ def test_an_existing_table_that_would_read_differently_is_refused(key, value):
     ("key", "value"),
     [
         ("manifest.format", "orc"),
-        ("data-file.prefix", "part-"),
+        ("data-file.prefix", "part."),
+        ("file.compression", "lzo"),
         ("metadata.iceberg.storage", "table-location"),
         ("commit.callbacks", "com.example.Callback"),
         ("write.sequence-number-init-mode", "snapshot"),
@@ -174,7 +175,6 @@ def test_an_unsupported_choice_of_the_snapshot_stops_reads_only(key, value):
         ("row-tracking.enabled", "FALSE"),
         ("incremental-between", ""),
         ("manifest.format", "avro"),
-        ("data-file.prefix", "data-"),
         ("commit.callbacks", ""),
         ("type", "table"),
     ],
