@@ -127,6 +127,13 @@ class TablePaths:
 
     root: str
     branch: str = MAIN
+    data_directory: str = ""
+    """The directory of the data files below the root (option data-file.path-directory); "": the root itself."""
+
+    @property
+    def data_root(self) -> str:
+        """Return the directory of the partitions and buckets."""
+        return f"{self.root}/{self.data_directory}" if self.data_directory else self.root
 
     @property
     def home(self) -> str:
@@ -265,7 +272,7 @@ class TablePaths:
     def bucket(self, partition: str, bucket: int) -> str:
         """Return the directory of a bucket; ``partition`` comes from ``partition_path``."""
         middle = f"{partition}/" if partition else ""
-        return f"{self.root}/{middle}{bucket_directory(bucket)}"
+        return f"{self.data_root}/{middle}{bucket_directory(bucket)}"
 
     def data_file(self, partition: str, bucket: int, name: str) -> str:
         """Return the path of a data file, or of an extra file of one."""

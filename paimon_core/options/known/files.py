@@ -14,7 +14,6 @@ from paimon_core.options.option import (
     Stops,
     carried,
     obeyed,
-    refused,
 )
 from paimon_core.options.parsers import (
     one_of,
@@ -117,7 +116,7 @@ OPTIONS: tuple[Option, ...] = (
     carried("file.block-size", SIZE, "", "size of a Parquet row group or an ORC stripe"),
     obeyed("file.suffix.include.compression", BOOLEAN, "false", "names of data files contain file.compression"),
     obeyed("data-file.prefix", TEXT, "data-", "prefix of the names of data files, without dots", parse_file_prefix),
-    refused("data-file.thin-mode", BOOLEAN, "false", "data files do not repeat the key columns", stops=Stops.WRITES),
+    obeyed("data-file.thin-mode", BOOLEAN, "false", "data files do not repeat the key columns"),
     carried("read.batch-size", INTEGER, "1024", "rows of one batch of a file reader"),
     carried("write.batch-size", INTEGER, "1024", "rows of one batch of a file writer", older=("orc.write.batch-size",)),
     carried("write.batch-memory", SIZE, "128 mb", "memory of one batch of a file writer"),

@@ -19,6 +19,7 @@ from paimon_core.options.option import (
 from paimon_core.options.parsers import (
     MAX_DYNAMIC_BUCKETS,
     parse_bucket,
+    parse_directory,
     parse_file_name,
     parse_max_buckets,
     parse_names,
@@ -114,7 +115,17 @@ OPTIONS: tuple[Option, ...] = (
     ),
     carried("auto-create", BOOLEAN, "false", "create the table's directory when it is first used"),
     refused("primary-key.nullable", BOOLEAN, "false", "primary key columns may be null", immutable=True),
-    refused("data-file.path-directory", TEXT, "", "directory of the data files below the table", immutable=True),
+    obeyed(
+        "data-file.path-directory",
+        TEXT,
+        "",
+        "directory of the data files below the table",
+        parse_directory,
+        value="",
+        stops=Stops.READS,
+        shared=True,
+        immutable=True,
+    ),
     refused("data-file.external-paths", TEXT, "", "directories outside of the table for data files"),
     carried(
         "data-file.external-paths.strategy",
