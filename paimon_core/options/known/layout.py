@@ -126,7 +126,13 @@ OPTIONS: tuple[Option, ...] = (
         shared=True,
         immutable=True,
     ),
-    refused("data-file.external-paths", TEXT, "", "directories outside of the table for data files"),
+    refused(
+        "data-file.external-paths",
+        TEXT,
+        "",
+        "directories outside of the table for data files",
+        stops=Stops.WRITES,
+    ),
     carried(
         "data-file.external-paths.strategy",
         ENUM,
