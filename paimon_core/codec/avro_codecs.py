@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import bz2
+import lzma
 import sys
 import zlib
 from collections.abc import Callable
@@ -16,6 +18,8 @@ else:
 
 ZSTD_LEVEL = 1
 _CRC_BYTES = 4
+_XZ_MEMORY_BYTES = 256 << 20
+"""The most memory that a block of xz may state as its need; level 9 needs 65 MB."""
 _SNAPPY_RATIO = 64
 """Snappy needs two bytes or more for each copy of at most 64 bytes."""
 
@@ -96,6 +100,28 @@ def _unpack_snappy(packed: bytes, limit: int) -> bytes:
     return _verified(bytes(pa.Codec("snappy").decompress(body, size, asbytes=True)), checksum)
 
 
+def _pack_xz(block: bytes) -> bytes:
+    return lzma.compress(block, lzma.FORMAT_XZ, lzma.CHECK_CRC64)
+
+
+def _unpack_bzip2(packed: bytes, limit: int) -> bytes:
+    stream = bz2.BZ2Decompressor()
+    return _unpack_stream(stream, packed, limit)
+
+
+def _unpack_xz(packed: bytes, limit: int) -> bytes:
+    stream = lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=_XZ_MEMORY_BYTES)
+    return _unpack_stream(stream, packed, limit)
+
+
+def _unpack_stream(stream: bz2.BZ2Decompressor | lzma.LZMADecompressor, packed: bytes, limit: int) -> bytes:
+    try:
+        block = stream.decompress(packed, max_length=limit + 1)
+    except (OSError, EOFError, lzma.LZMAError) as error:
+        raise ValueError(f"a packed block does not unpack: {error}") from error
+    return _checked(block, stream.eof and not stream.unused_data, limit)
+
+
 def _unpack_null(packed: bytes, limit: int) -> bytes:
     return packed
 
@@ -104,5 +130,7 @@ CODECS = {
     "zstandard": Codec(pack_zstandard, _unpack_zstandard),
     "deflate": Codec(_pack_deflate, _unpack_deflate),
     "snappy": Codec(_pack_snappy, _unpack_snappy),
+    "bzip2": Codec(bz2.compress, _unpack_bzip2),
+    "xz": Codec(_pack_xz, _unpack_xz),
     "null": Codec(lambda block: block, _unpack_null),
 }

@@ -57,11 +57,11 @@ _BLOCK_BYTES = 64_000
 _RECORDS_PER_WRITE = 64
 
 _PAIMON_NAMES = {"zstd": "zstandard", "none": "null"}
-_FOREIGN_CODECS = ("bzip2", "xz", "lz4")
+_FOREIGN_CODECS = ("lz4",)
 
 
 def write_avro(schema: dict[str, Any], records: Iterable[dict[str, Any]], codec: str = "zstandard") -> bytes:
-    """Return the container file of ``records``; ``codec`` is zstandard (zstd), deflate, snappy or null (none).
+    """Return the container file of ``records``; ``codec`` is zstandard (zstd), null (none) or another of ``CODECS``.
 
     Raises InvalidOption for another codec, InvalidRequest for more unpacked bytes than readers accept.
     """
@@ -107,9 +107,8 @@ class AvroWriter:
             "zstandard": partial(pack_zstandard, level=level),
             "deflate": pack_checked_deflate,
             "null": partial(pack_checked_deflate, level=0),
-            "snappy": CODECS["snappy"].pack,
         }
-        self._pack = packers[codec]
+        self._pack = packers.get(codec, CODECS[codec].pack)
         codec = "deflate" if codec == "null" else codec
         self._sync = os.urandom(_SYNC_BYTES)
         self._array = array_schema(json.dumps(encoding or schema).encode(), AVRO_RECORDS)

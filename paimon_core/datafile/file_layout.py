@@ -9,10 +9,12 @@ from typing import Any
 import pyarrow as pa
 
 from paimon_core.codec.binary_row import row_encoder, storage_values
+from paimon_core.datafile.compressions import codec_of
+from paimon_core.datafile.file_format import FileOutput
 from paimon_core.datafile.file_plan import FilePlan
 from paimon_core.datafile.nested_arrays import has_required
 from paimon_core.datafile.parquet.parquet_schema import ParquetShape
-from paimon_core.datafile.statistics import StatsEncoder, ValueStats
+from paimon_core.datafile.statistics import Bounds, StatsEncoder, ValueStats
 from paimon_core.datafile.stats_modes import has_bounds, key_modes, value_modes
 from paimon_core.errors import SchemaMismatch
 from paimon_core.fileindex.builder import indexed_fields
@@ -43,6 +45,10 @@ class FileLayout:
         between = len(self.fields) - len(key) - len(schema.fields)
         self.bounded = [*map(has_bounds, of_keys), *[False] * between, *map(has_bounds, of_values)]
         """For each column, whether a manifest stores its bounds."""
+        self._left_out = len(key) if options["data-file.thin-mode"] else 0
+        self.stored_fields = self.fields[self._left_out :]
+        """The columns of the files: without ``_KEY_*`` with option data-file.thin-mode."""
+        self._key_places = [self.names.index(f.name) for f in key] if self._left_out else []
         self.indexed = indexed_fields(options.file_indexes, schema.by_name) if plan.indexed else ()
         """The file indexes of the value columns."""
         self._encode_key = row_encoder(tuple(f.type for f in self.key_fields))
@@ -51,7 +57,33 @@ class FileLayout:
     @cached_property
     def parquet(self) -> ParquetShape:
         """The schema and writer settings of a Parquet file with these columns."""
-        return ParquetShape.of(self.fields, self.options, self.plan.compression)
+        return ParquetShape.of(self.stored_fields, self.options, codec_of("parquet", self.plan.compression))
+
+    @cached_property
+    def stored_bounded(self) -> list[bool]:
+        """For each stored column, whether the bounds of it or of its key column are in a manifest."""
+        bounded = list(self.bounded)
+        for at, place in enumerate(self._key_places):
+            bounded[place] = bounded[place] or bounded[at]
+        return bounded[self._left_out :]
+
+    def stored(self, rows: pa.Table) -> pa.Table:
+        """Return the stored columns of rows with all columns."""
+        return rows.select(range(self._left_out, len(self.fields))) if self._left_out else rows
+
+    def bounds(self, output: FileOutput, null_counts: list[int], has_nan: list[bool]) -> list[Bounds]:
+        """Return the bounds of all columns from a finished file; a key column that is not stored has its value's."""
+        # NaN is not ordered, so a column with NaN has no bounds.
+        left = self._left_out
+        without = [nan or not bounded for nan, bounded in zip(has_nan[left:], self.stored_bounded, strict=True)]
+        found = output.bounds(null_counts[left:], without)
+        if not left:
+            return found
+        keys = [found[place - left] for place in self._key_places]
+        return [
+            b if bounded else Bounds(None, None, b.null_count)
+            for b, bounded in zip([*keys, *found], self.bounded, strict=True)
+        ]
 
     def check(self, table: pa.Table) -> None:
         """Raise SchemaMismatch unless the table has exactly the file's columns and types, and no forbidden null."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from paimon_core.datafile.compressions import extension_of
 from paimon_core.metadata.data_file import FileSource
 from paimon_core.options import TableOptions
 
@@ -17,7 +18,7 @@ class FilePlan:
     level: int
     source: FileSource
     format: str
-    """The format of the files: ``parquet``, ``orc`` or ``avro``; also the suffix of the file names."""
+    """The format of the files: ``parquet``, ``orc`` or ``avro``."""
     compression: str
     stats_mode: str
     """The statistics mode of value columns without a mode of their own, in a table with a primary key."""
@@ -25,18 +26,26 @@ class FilePlan:
     """The maximum of rows in a file; None: only the size limits a file."""
     indexed: bool = True
     """Whether the files get the table's file indexes; changelog files never do."""
+    name_compression: str = ""
+    """The compression that the file names contain; "" for none."""
+
+    @property
+    def suffix(self) -> str:
+        """The end of the file names, which states the format."""
+        return f".{self.name_compression}.{self.format}" if self.name_compression else f".{self.format}"
 
     @staticmethod
     def data(options: TableOptions, level: int, source: FileSource) -> FilePlan:
         """Return the plan of the data files of one level; target-file-row-num limits only files of source APPEND."""
         return FilePlan(
-            prefix="data-",
+            prefix=options["data-file.prefix"],
             level=level,
             source=source,
             format=file_format(options, level),
             compression=_compression(options, level),
             stats_mode=_stats_mode(options, level),
             row_limit=options["target-file-row-num"] if source is FileSource.APPEND else None,
+            name_compression=_name_compression(options),
         )
 
     @staticmethod
@@ -51,6 +60,7 @@ class FilePlan:
             stats_mode=options["changelog-file.stats-mode"] or _stats_mode(options, level),
             row_limit=None,
             indexed=False,
+            name_compression=_name_compression(options),
         )
 
 
@@ -61,6 +71,11 @@ def file_format(options: TableOptions, level: int) -> str:
 
 def _compression(options: TableOptions, level: int) -> str:
     return str(options["file.compression.per.level"].get(level, options["file.compression"]))
+
+
+def _name_compression(options: TableOptions) -> str:
+    """Return the extension of the table's file.compression: as in Java, that of a level or changelog does not count."""
+    return (extension_of(options["file.compression"]) or "") if options["file.suffix.include.compression"] else ""
 
 
 def _stats_mode(options: TableOptions, level: int) -> str:

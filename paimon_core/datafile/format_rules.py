@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 from paimon_core.datafile.avro.avro_schema import avro_schema
+from paimon_core.datafile.compressions import codec_of
 from paimon_core.datafile.file_plan import FilePlan
 from paimon_core.datafile.orc.timestamps import LEGACY_LTZ, check_columns
 from paimon_core.errors import UnsupportedFeature
@@ -36,10 +37,7 @@ def _check_plan(schema: TableSchema, options: TableOptions, plan: FilePlan) -> N
             check_columns(schema.file_fields, legacy_ltz=options[LEGACY_LTZ])
     except UnsupportedFeature as error:
         raise UnsupportedFeature(f"files in the format {plan.format}: {error.message}", **error.facts) from None
-    if plan.format == "avro" and plan.compression == "lz4":
-        raise UnsupportedFeature(
-            "option file.compression: files in the format avro cannot be compressed with lz4", option="file.compression"
-        )
+    codec_of(plan.format, plan.compression)
     if plan.format == "orc" and plan.compression == "zstd" and options["file.compression.zstd-level"] != 1:
         raise UnsupportedFeature(
             "option file.compression.zstd-level: files in the format orc can be written only with level 1",

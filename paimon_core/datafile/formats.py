@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import pyarrow as pa
 
+from paimon_core.datafile.compressions import codec_of
 from paimon_core.datafile.file_format import FileInput, FileOutput
 from paimon_core.datafile.file_layout import FileLayout
 from paimon_core.datafile.orc.timestamps import LEGACY_LTZ
@@ -46,16 +47,17 @@ def create_file(
     """Return a new data file in the layout's format. ``first_rows`` help to choose the encoding; they are not written.
 
     ``in_memory``: ``first_rows`` are all rows of a small file, which may be built in memory.
-    Raises UnsupportedFeature, which names the column, for a column that the format cannot store.
+    Raises UnsupportedFeature, which names the column, for a column that the format cannot store, or its compression.
     """
-    fields, options, plan = layout.fields, layout.options, layout.plan
+    fields, options, plan = layout.stored_fields, layout.options, layout.plan
+    codec = codec_of(plan.format, plan.compression)
     match plan.format:
         case "orc":
             from paimon_core.datafile.orc.orc_file import OrcOutput
 
-            return OrcOutput(sink, fields, plan.compression, layout.bounded, legacy_ltz=options[LEGACY_LTZ])
+            return OrcOutput(sink, fields, codec, layout.stored_bounded, legacy_ltz=options[LEGACY_LTZ])
         case "avro":
             from paimon_core.datafile.avro.avro_file import AvroOutput
 
-            return AvroOutput(sink, fields, plan.compression, options["file.compression.zstd-level"], layout.bounded)
+            return AvroOutput(sink, fields, codec, options["file.compression.zstd-level"], layout.stored_bounded)
     return ParquetOutput(sink, fields, layout.parquet, first_rows, in_memory=in_memory)

@@ -139,7 +139,7 @@ class RollingWriter:
         self._pending_bytes = self._pending_bytes * len(rest) // self._pending_rows
         self._pending_rows = len(rest)
         if self._open is None:
-            name = self._file_names.next(self._plan.prefix, f".{self._plan.format}")
+            name = self._file_names.next(self._plan.prefix, self._plan.suffix)
             path = self._paths.data_file(self._partition_path, self.bucket, name)
             self._created.append(path)
             small = self._is_closing and not len(rest) and group.nbytes <= _SMALL_BYTES
@@ -208,9 +208,9 @@ class _OpenFile:
 
     def write(self, rows: pa.Table) -> None:
         """Write rows; in a Parquet file they become one row group."""
-        with self._storage_errors():
-            self._output.write(self._without_hidden_nulls(rows))
         layout, columns = self._layout, rows.columns
+        with self._storage_errors():
+            self._output.write(layout.stored(self._without_hidden_nulls(rows)))
         if self.indexes is not None:
             self.indexes.add(rows)
         for at, column in enumerate(columns):
@@ -236,9 +236,7 @@ class _OpenFile:
             size = self.written_bytes
             self._sink.close()
         layout = self._layout
-        # NaN is not ordered, so a column with NaN has no bounds.
-        without = [nan or not bounded for nan, bounded in zip(self._has_nan, layout.bounded, strict=True)]
-        bounds = self._output.bounds(self._null_counts, without)
+        bounds = layout.bounds(self._output, self._null_counts, self._has_nan)
         values = layout.value_stats.encode(bounds[len(layout.fields) - len(layout.schema.fields) :])
         return DataFile(
             file_name=self._name,

@@ -9,10 +9,10 @@ from decimal import Context, Decimal
 from typing import Any
 
 from paimon_core.datafile.formats import format_of
-from paimon_core.datafile.parquet.footer import chunk_bounds, read_footer, row_group_count
+from paimon_core.datafile.parquet.footer import chunk_bounds, has_column, read_footer, row_group_count
 from paimon_core.datafile.parquet.thrift import parse_struct
 from paimon_core.datafile.reader import opened
-from paimon_core.schema import DataField
+from paimon_core.schema import KEY_PREFIX, DataField
 from paimon_core.storage.storage import Storage
 from paimon_core.types import STRING_ROOTS, DataType, TypeRoot
 
@@ -57,7 +57,9 @@ def row_group_keys(storage: Storage, path: str, key_fields: Sequence[DataField])
         ranges = [KeyRange()] * row_group_count(footer)
         is_open = [True] * len(ranges)
         for field in key_fields:
-            for at, bounds in enumerate(chunk_bounds(footer, field.name)):
+            # A file may have no key columns (option data-file.thin-mode).
+            name = field.name if has_column(footer, field.name) else field.name.removeprefix(KEY_PREFIX)
+            for at, bounds in enumerate(chunk_bounds(footer, name)):
                 kind, minimum, maximum = bounds or (0, None, None)
                 low, high = _value(minimum, kind, field.type), _value(maximum, kind, field.type)
                 is_open[at] = is_open[at] and low is not None and high is not None

@@ -70,7 +70,9 @@ def directories(context: TableContext) -> Iterator[Directory]:
         yield Directory(own.schema_directory, Kind.PUBLISHED)
         yield Directory(own.tag_directory, Kind.PUBLISHED)
         yield Directory(own.consumer_directory, Kind.PUBLISHED)
-    yield from _below(context, paths.root, len(context.schema.partition_keys))
+    if paths.data_root != paths.root:
+        yield Directory(paths.root, Kind.ABOVE)
+    yield from _below(context, paths.data_root, len(context.schema.partition_keys))
 
 
 def _below(context: TableContext, directory: str, partition_keys: int) -> Iterator[Directory]:

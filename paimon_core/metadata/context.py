@@ -67,8 +67,9 @@ class TableContext:
         snapshots, see ``SnapshotStore``, and ``schema_publisher`` the later schemas. Raises UnsupportedFeature for an
         option that could change what a read returns.
         """
-        paths, storage = TablePaths(root, branch), confined(storage, root)
         options = opened_options(schema, dynamic or {}, table=name)
+        paths = TablePaths(root, branch, options["data-file.path-directory"])
+        storage = confined(storage, root)
         log_ignored_options(name, root, options)
         types = [f.type for f in schema.partition_fields]
         return TableContext(

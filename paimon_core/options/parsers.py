@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import TypeVar
 
 from paimon_core.errors import UnsupportedFeature
+from paimon_core.limits import NAME_BYTES
 
 T = TypeVar("T")
 
@@ -155,6 +156,32 @@ def parse_file_name(text: str) -> str:
     if not re.fullmatch(r"[^/\\\x00-\x1f]+", text) or not text.strip() or text in (".", ".."):
         raise ValueError("a plain name without slashes")
     return text
+
+
+def parse_file_prefix(text: str) -> str:
+    """Parse the prefix of data files: a dot would end the part of a name that identifies a file (``stem_of``)."""
+    if "." in parse_file_name(text):
+        raise ValueError("a plain name without slashes and dots")
+    return text
+
+
+_OWN_DIRECTORIES = frozenset(
+    ["branch", "changelog", "consumer", "index", "manifest", "quarantine", "schema", "snapshot", "statistics", "tag"]
+)
+
+
+def parse_directory(text: str) -> str:
+    """Parse the path of a directory below a table that is none of the table's own; "" for a blank text."""
+    path = text.strip().removesuffix("/")
+    parts = path.split("/")
+    if path and (not all(map(_is_plain, parts)) or parts[0] in _OWN_DIRECTORIES or len(path.encode()) > NAME_BYTES):
+        raise ValueError("a relative path of plain names, the first none of the table's own directories")
+    return path
+
+
+def _is_plain(name: str) -> bool:
+    """Whether a name is a path component for every store, and no partition, bucket or hidden file."""
+    return bool(re.fullmatch(r"[\w-][\w.-]*", name)) and not name.startswith("bucket-")
 
 
 def parse_word(text: str) -> str:

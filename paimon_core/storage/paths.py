@@ -98,15 +98,17 @@ class FileNames:
 
     token: str = field(default_factory=lambda: str(uuid.uuid4()))
     count: int = 0
+    has_prefix: bool = False
+    """Whether the token contains the prefix of the names."""
 
     @staticmethod
     def again(name: str) -> FileNames:
         """Return names for files that contain the rows of the file ``name``: they start with its stem, then ``-``."""
-        return FileNames(f"{stem_of(name).removeprefix('data-')}-{uuid.uuid4()}")
+        return FileNames(f"{stem_of(name)}-{uuid.uuid4()}", has_prefix=True)
 
     def next(self, prefix: str, suffix: str = "") -> str:
         """Return the next name, ``<prefix><uuid>-<n><suffix>``."""
-        name = f"{prefix}{self.token}-{self.count}{suffix}"
+        name = f"{'' if self.has_prefix else prefix}{self.token}-{self.count}{suffix}"
         self.count += 1
         return name
 
@@ -125,6 +127,13 @@ class TablePaths:
 
     root: str
     branch: str = MAIN
+    data_directory: str = ""
+    """The directory of the data files below the root (option data-file.path-directory); "": the root itself."""
+
+    @property
+    def data_root(self) -> str:
+        """Return the directory of the partitions and buckets."""
+        return f"{self.root}/{self.data_directory}" if self.data_directory else self.root
 
     @property
     def home(self) -> str:
@@ -263,7 +272,7 @@ class TablePaths:
     def bucket(self, partition: str, bucket: int) -> str:
         """Return the directory of a bucket; ``partition`` comes from ``partition_path``."""
         middle = f"{partition}/" if partition else ""
-        return f"{self.root}/{middle}{bucket_directory(bucket)}"
+        return f"{self.data_root}/{middle}{bucket_directory(bucket)}"
 
     def data_file(self, partition: str, bucket: int, name: str) -> str:
         """Return the path of a data file, or of an extra file of one."""

@@ -34,7 +34,6 @@ from paimon_core.types import DataType
 _STEP_BYTES = 1 << 20
 """Bytes of rows that are converted to dicts at a time; the dicts use about ten times as much memory."""
 _BLOCK_BYTES = 64_000
-_CODECS = {"gzip": "deflate"}
 
 
 class AvroOutput:
@@ -49,9 +48,8 @@ class AvroOutput:
         bounded: Sequence[bool],
     ) -> None:
         schema = avro_schema(fields)
-        codec = _CODECS.get(compression, compression)
         self._sink = sink
-        self._writer = AvroWriter(sink, schema, codec, level=zstd_level, encoding=plain_schema(schema))
+        self._writer = AvroWriter(sink, schema, compression, level=zstd_level, encoding=plain_schema(schema))
         self._bounds = ColumnBounds(fields, bounded)
 
     @property

@@ -29,7 +29,6 @@ FIELD_ID = b"paimon.id"
 STRIPE_BYTES = 16 << 20
 """The target size in bytes of a stripe's encoded columns, after which the stripe is written to the file."""
 
-_CODECS = {"gzip": "zlib", "none": "uncompressed"}
 _MAGIC = b"ORC"
 _PACKING_RATIO = 3
 """The approximate ratio of bytes in memory to bytes in a file."""
@@ -59,11 +58,10 @@ class OrcOutput:
         self._schema = numbered_schema(
             fields, FIELD_ID, lambda t: pa.int32() if t.root is TypeRoot.TIME else t.to_arrow()
         )
-        codec = _CODECS.get(compression, compression)
         self._seal = ChecksumSink(sink)
         self._buffer = pa.BufferedOutputStream(pa.PythonFile(self._seal, mode="w"), _BUFFER_BYTES)
         self._is_sealed = False
-        self._writer = orc.ORCWriter(self._buffer, compression=codec, stripe_size=STRIPE_BYTES)
+        self._writer = orc.ORCWriter(self._buffer, compression=compression, stripe_size=STRIPE_BYTES)
         self._bounds = ColumnBounds(fields, bounded)
         self._unflushed = 0
 

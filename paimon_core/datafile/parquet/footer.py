@@ -136,6 +136,15 @@ def row_group_count(footer: Struct) -> int:
         raise ValueError(f"the footer lacks a part: {error!r}") from None
 
 
+def has_column(footer: Struct, column: str) -> bool:
+    """Whether the first row group has a column of this name that is not nested."""
+    try:
+        groups = _column_chunks(footer)
+        return any(chunk[_CHUNK_PATH][1][1] == [column.encode()] for group in groups[:1] for chunk in group)
+    except (KeyError, TypeError, IndexError, AttributeError) as error:
+        raise ValueError(f"the footer lacks a part: {error!r}") from None
+
+
 def chunk_bounds(footer: Struct, column: str) -> list[tuple[int, bytes, bytes] | None]:
     """Return for each row group the physical type of ``column``, its minimum and its maximum, in Parquet's encoding.
 

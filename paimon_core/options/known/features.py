@@ -9,7 +9,14 @@ OPTIONS: tuple[Option, ...] = (
     carried("chain-table.chain-partition-keys", TEXT, "", "partition keys of the chain; default: all"),
     carried("chain-table.streaming.merge-snapshot", BOOLEAN, "false", "a streaming read starts with the merged chain"),
     carried("chain-table.split.key-range-enabled", BOOLEAN, "true", "the splits of a chain are cut by key"),
-    refused("row-tracking.enabled", BOOLEAN, "false", "rows of an append table have ids", immutable=True),
+    refused(
+        "row-tracking.enabled",
+        BOOLEAN,
+        "false",
+        "rows of an append table have ids",
+        stops=Stops.WRITES,
+        immutable=True,
+    ),
     refused(
         "data-evolution.enabled", BOOLEAN, "false", "columns of rows with ids may be in different files", immutable=True
     ),

@@ -14,12 +14,31 @@ from paimon_core.options.option import (
     Stops,
     carried,
     obeyed,
-    refused,
 )
-from paimon_core.options.parsers import one_of, parse_file_name, parse_size, parse_stats_mode, per_level, whole
+from paimon_core.options.parsers import (
+    one_of,
+    parse_file_name,
+    parse_file_prefix,
+    parse_size,
+    parse_stats_mode,
+    per_level,
+    whole,
+)
 
 _FORMATS = ("parquet", "orc", "avro")
-_COMPRESSIONS = ("zstd", "snappy", "gzip", "lz4", "none")
+_COMPRESSIONS = (
+    "zstd",
+    "snappy",
+    "gzip",
+    "lz4",
+    "none",
+    "zlib",
+    "deflate",
+    "bzip2",
+    "zstandard",
+    "uncompressed",
+    "null",
+)
 OPTIONS: tuple[Option, ...] = (
     obeyed("file.format", TEXT, "parquet", "format of data files", values=_FORMATS, stops=Stops.READS),
     obeyed(
@@ -31,7 +50,7 @@ OPTIONS: tuple[Option, ...] = (
         value={},
         stops=Stops.READS,
     ),
-    obeyed("file.compression", TEXT, "zstd", "compression of data files", values=_COMPRESSIONS, stops=Stops.READS),
+    obeyed("file.compression", TEXT, "zstd", "compression of data files", values=_COMPRESSIONS),
     obeyed(
         "file.compression.per.level",
         TEXT,
@@ -39,7 +58,6 @@ OPTIONS: tuple[Option, ...] = (
         "compression by level: level:codec,...",
         per_level(one_of(*_COMPRESSIONS)),
         value={},
-        stops=Stops.READS,
     ),
     obeyed("file.compression.zstd-level", INTEGER, "1", "zstd level of data files", whole(1, 22), stops=Stops.READS),
     obeyed(
@@ -96,15 +114,9 @@ OPTIONS: tuple[Option, ...] = (
         "changelog-file.stats-mode", TEXT, "", "statistics of changelog files; default: as data files", parse_stats_mode
     ),
     carried("file.block-size", SIZE, "", "size of a Parquet row group or an ORC stripe"),
-    refused(
-        "file.suffix.include.compression",
-        BOOLEAN,
-        "false",
-        "names of data files contain the compression",
-        stops=Stops.WRITES,
-    ),
-    refused("data-file.prefix", TEXT, "data-", "prefix of the names of data files", stops=Stops.WRITES),
-    refused("data-file.thin-mode", BOOLEAN, "false", "data files do not repeat the key columns", stops=Stops.WRITES),
+    obeyed("file.suffix.include.compression", BOOLEAN, "false", "names of data files contain file.compression"),
+    obeyed("data-file.prefix", TEXT, "data-", "prefix of the names of data files, without dots", parse_file_prefix),
+    obeyed("data-file.thin-mode", BOOLEAN, "false", "data files do not repeat the key columns"),
     carried("read.batch-size", INTEGER, "1024", "rows of one batch of a file reader"),
     carried("write.batch-size", INTEGER, "1024", "rows of one batch of a file writer", older=("orc.write.batch-size",)),
     carried("write.batch-memory", SIZE, "128 mb", "memory of one batch of a file writer"),

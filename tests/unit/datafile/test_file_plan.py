@@ -49,6 +49,14 @@ def test_changelog_files_have_options_of_their_own():
     assert changelog(options, 2) == FilePlan("log-", 2, FileSource.APPEND, "parquet", "snappy", "none", None, False)
 
 
+@pytest.mark.parametrize(("codec", "end"), [("zstd", ".zst.orc"), ("gzip", ".gz.orc"), ("none", ".orc")])
+def test_names_contain_the_compression_of_the_table(codec, end):
+    options = {"file.format": "orc", "file.compression": codec, "file.compression.per.level": "0:snappy"}
+    options |= {"file.suffix.include.compression": "true", "data-file.prefix": "part-"}
+    plan = FilePlan.data(TableOptions.parse(options), 0, FileSource.APPEND)
+    assert (plan.prefix, plan.suffix, changelog(options).suffix) == ("part-", end, end)
+
+
 def test_the_level_decides_the_format():
     options = TableOptions.parse({"file.format": "orc", "file.format.per.level": "0:avro,5:parquet"})
     plans = [FilePlan.data(options, level, FileSource.COMPACT) for level in (0, 1, 5)]

@@ -57,6 +57,9 @@ def test_compressions_that_a_format_lacks():
         check({"k": "INT"}, file__format__per__level="0:avro", file__compression__per__level="0:lz4")
     with pytest.raises(UnsupportedFeature, match="avro cannot be compressed with lz4"):
         check({"k": "INT"}, **{"changelog-file__format": "avro", "changelog-file__compression": "lz4"})
+    for form, codec in (("parquet", "bzip2"), ("parquet", "zlib"), ("orc", "deflate"), ("avro", "zlib")):
+        with pytest.raises(UnsupportedFeature, match=f"{form} cannot be compressed with {codec}"):
+            check({"k": "INT"}, file__format=form, file__compression=codec)
     with pytest.raises(UnsupportedFeature, match=r"zstd-level.*format orc"):
         check({"k": "INT"}, file__format="orc", **{"file__compression__zstd-level": "9"})
     check({"k": "INT"}, file__format="orc", file__compression="lz4", **{"file__compression__zstd-level": "9"})

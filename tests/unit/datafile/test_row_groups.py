@@ -65,10 +65,12 @@ def test_files_that_do_not_say(monkeypatch):
     bucket = Bucket(schema_of({"k": "INT"}, keys=["k"], options={"bucket": "1"}))
     fields = bucket.schema.file_fields[:1]
     silent = bucket.put(pa.table({"_KEY_k": [1, 2]}), "silent.parquet", write_statistics=False)
-    other = bucket.put(pa.table({"k": [1, 2]}), "other.parquet")
+    other = bucket.put(pa.table({"x": [1, 2]}), "other.parquet")
     nulls = bucket.put(pa.table({"_KEY_k": [None, 2]}), "nulls.parquet")
     for file in (silent, other, nulls):
         assert row_group_keys(STORAGE, bucket.path(file), fields) == [KeyRange()]
+    thin = bucket.put(pa.table({"k": [1, 2]}), "thin.parquet")
+    assert row_group_keys(STORAGE, bucket.path(thin), fields) == [KeyRange((1,), (2,))]
     broken = bucket.put_bytes(b"PAR1 and no footer PAR1", 1, "broken.parquet")
     with pytest.raises(CorruptTable, match="broken"):
         row_group_keys(STORAGE, bucket.path(broken), fields)

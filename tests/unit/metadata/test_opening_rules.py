@@ -36,4 +36,4 @@ def test_a_table_that_can_be_opened_but_not_written_names_why(primary_key, optio
 
 def test_the_error_of_an_option_that_stops_reads_names_the_table():
     with pytest.raises(UnsupportedFeature, match=r"db\.t"):
-        opened_options(schema([], **{"data-file.path-directory": "x"}), table="db.t")
+        opened_options(schema([], **{"data-file.path-directory": "../x"}), table="db.t")

@@ -85,7 +85,7 @@ def test_the_postpone_bucket_is_refused_by_name():
     [
         ("merge-engine", "last-row"),
         ("fields.a.aggregate-function", "count"),
-        ("row-tracking.enabled", "true"),
+        ("data-evolution.enabled", "true"),
         ("file.format", "lance"),
         ("scan.bucket", "1"),
         ("read.changelog", "true"),
@@ -104,7 +104,10 @@ def test_an_existing_table_that_would_read_differently_is_refused(key, value):
     ("key", "value"),
     [
         ("manifest.format", "orc"),
-        ("data-file.prefix", "part-"),
+        ("data-file.prefix", "part."),
+        ("file.compression", "lzo"),
+        ("row-tracking.enabled", "true"),
+        ("data-file.external-paths", "file:///x"),
         ("metadata.iceberg.storage", "table-location"),
         ("commit.callbacks", "com.example.Callback"),
         ("write.sequence-number-init-mode", "snapshot"),
@@ -174,7 +177,6 @@ def test_an_unsupported_choice_of_the_snapshot_stops_reads_only(key, value):
         ("row-tracking.enabled", "FALSE"),
         ("incremental-between", ""),
         ("manifest.format", "avro"),
-        ("data-file.prefix", "data-"),
         ("commit.callbacks", ""),
         ("type", "table"),
     ],

@@ -107,9 +107,10 @@ def test_wrong_counts_and_garbage_are_refused_by_name():
 def test_a_codec_of_others():
     bucket = bucket_of({"k": "INT"})
     out = io.BytesIO()
-    fastavro.writer(out, {"type": "record", "name": "r", "fields": [{"name": "k", "type": "int"}]}, [], codec="xz")
-    with pytest.raises(UnsupportedFeature, match=r"foreign\.avro: Avro codec xz"):
-        bucket.read(bucket.put_bytes(out.getvalue(), 0, "foreign.avro"))
+    fastavro.writer(out, {"type": "record", "name": "r", "fields": [{"name": "k", "type": "int"}]}, [], codec="null")
+    data = out.getvalue().replace(b"\x08null", b"\x06lz4")
+    with pytest.raises(UnsupportedFeature, match=r"foreign\.avro: Avro codec lz4"):
+        bucket.read(bucket.put_bytes(data, 0, "foreign.avro"))
 
 
 def test_a_store_that_fails_is_no_damage(monkeypatch):

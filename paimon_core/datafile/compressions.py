@@ -1,0 +1,40 @@
+"""Compressions: the values of option file.compression that each file format has, and their names in file names."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from paimon_core.errors import UnsupportedFeature
+
+_COMMON = {"zstd": "zstd", "snappy": "snappy"}
+_CODECS: Mapping[str, Mapping[str, str]] = {
+    "parquet": {**_COMMON, "gzip": "gzip", "lz4": "lz4", "none": "none", "uncompressed": "none"},
+    "orc": {**_COMMON, "gzip": "zlib", "zlib": "zlib", "lz4": "lz4", "none": "uncompressed"},
+    "avro": {
+        **_COMMON,
+        "zstandard": "zstd",
+        "gzip": "deflate",
+        "deflate": "deflate",
+        "bzip2": "bzip2",
+        "none": "none",
+        "null": "none",
+    },
+}
+"""For each format, the codec of its writer by the value of the option. Java has no xz without an optional library."""
+_EXTENSIONS: Mapping[str, str | None] = {"none": None, "gzip": "gz", "bzip2": "bz2", "zstd": "zst"}
+
+
+def codec_of(file_format: str, compression: str) -> str:
+    """Return the codec for the writer of the format; raises UnsupportedFeature if the format does not have it."""
+    codec = _CODECS[file_format].get(compression)
+    if codec is None:
+        raise UnsupportedFeature(
+            f"option file.compression: files in the format {file_format} cannot be compressed with {compression}",
+            option="file.compression",
+        )
+    return codec
+
+
+def extension_of(compression: str) -> str | None:
+    """Return the extension for option file.suffix.include.compression; None for uncompressed files."""
+    return _EXTENSIONS.get(compression, compression)
