@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from enum import Enum
 
-from paimon_core.compact.append import pick_append
+from paimon_core.compact.append import candidates, pick_append
 from paimon_core.compact.record_expiry import RecordExpiry
 from paimon_core.compact.task import AppendUnit, CompactionTask
 from paimon_core.deletionvectors.bucket_vectors import index_files_by_bucket, vectors_in
@@ -46,7 +46,8 @@ def pick_tasks(
     """Return the compactions that the live ``entries`` require at an epoch time (None: now), largest first.
 
     ``overdue``: the (partition, bucket)s whose level 0 has waited too long under gentle compaction (format 8.3).
-    ``indexes``: the table's index files. Raises UnsupportedFeature for a file with an external path or with extra files
+    ``indexes``: the table's index files. In an append table without buckets, at most ``compaction.file-num-limit`` small
+    files are looked at, unless all are compacted. Raises UnsupportedFeature for a file with an external path or with extra files
     other than file indexes.
     """
     context.options.check_writable(context.name)
@@ -62,10 +63,16 @@ def pick_tasks(
     now = clock.now_millis(now_millis)
     index_files = index_files_by_bucket(indexes)
     tasks = []
+    left = context.options["compaction.file-num-limit"]
+    limited = extent is Extent.AS_NEEDED and not context.is_keyed and not context.has_buckets
     for place, of_bucket in buckets.items():
         path = BucketReader(context, *place).path
         there = index_files.get(place, ())
-        unit = _pick(context, [e.file for e in of_bucket], extent, now, place in overdue, path, vectors_in(there))
+        files, vectors = [e.file for e in of_bucket], vectors_in(there)
+        if limited:
+            files = candidates(files, context.options, vectors)[:left]
+            left -= len(files)
+        unit = _pick(context, files, extent, now, place in overdue, path, vectors)
         if unit is not None:
             higher = _higher(context, of_bucket, unit)
             tasks.append(CompactionTask(*place, of_bucket[0].total_buckets, unit, higher=higher, indexes=there))
