@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
+from paimon_core.compact.external_sort import Sort, external_sort
 from paimon_core.compact.task import AppendUnit
 from paimon_core.datafile.table_files import rolling_writer
 from paimon_core.metadata.context import TableContext
@@ -139,15 +140,16 @@ def _much_deleted(vectors: Vectors, ratio: float) -> Callable[[DataFile], bool]:
 def rewrite_append(
     context: TableContext, partition: bytes, bucket: int, unit: AppendUnit, vectors: Vectors = _NO_VECTORS
 ) -> tuple[list[DataFile], list[DataFile]]:
-    """Rewrite each group in order without deleted rows; return the files removed and the files added.
+    """Rewrite each group without deleted rows, sorted if the unit says so; return the files removed and those added.
 
     The sequence numbers of the new files stay within the range of their inputs.
     """
     reader = BucketReader(context, partition, bucket, vectors=vectors)
     after: list[DataFile] = []
+    sort = None if unit.sort is None else external_sort(context, unit.sort)
     try:
         for group in unit.groups:
-            after += rewrite_files(reader, group, FileSource.COMPACT)
+            after += rewrite_files(reader, group, FileSource.COMPACT, sort)
     except BaseException:
         directory = context.partition_path(partition)
         context.storage.delete([context.paths.data_file(directory, bucket, f.file_name) for f in after])
@@ -155,8 +157,10 @@ def rewrite_append(
     return list(unit.files), after
 
 
-def rewrite_files(reader: BucketReader, files: Sequence[DataFile], source: FileSource) -> list[DataFile]:
-    """Write the live rows of some files of one bucket, in order, to new files, and return these.
+def rewrite_files(
+    reader: BucketReader, files: Sequence[DataFile], source: FileSource, sort: Sort | None = None
+) -> list[DataFile]:
+    """Write the live rows of some files of one bucket, in order or sorted by ``sort``, to new files; return these.
 
     Their sequence numbers stay within the range of ``files``. When this fails, the new files are deleted.
     """
@@ -165,10 +169,11 @@ def rewrite_files(reader: BucketReader, files: Sequence[DataFile], source: FileS
         return []
     first, last = min(f.min_sequence_number for f in files), max(f.max_sequence_number for f in files)
     writer = rolling_writer(context, reader.partition, reader.bucket, level=0, source=source, first_sequence=first)
+    fields = context.schema.fields
     try:
-        for file in files:
-            for batch in reader.file(file, context.schema.fields):
-                writer.write(pa.Table.from_batches([batch]))
+        stored = (pa.Table.from_batches([batch]) for file in files for batch in reader.file(file, fields))
+        for rows in stored if sort is None else sort(stored):
+            writer.write(rows)
         return [
             replace(
                 f,

@@ -9,9 +9,10 @@ from enum import Enum
 
 from paimon_core.compact.append import candidates, pick_append
 from paimon_core.compact.record_expiry import RecordExpiry
+from paimon_core.compact.sort_order import SortOrder
 from paimon_core.compact.task import AppendUnit, CompactionTask
 from paimon_core.deletionvectors.bucket_vectors import index_files_by_bucket, vectors_in
-from paimon_core.errors import UnsupportedFeature
+from paimon_core.errors import InvalidRequest, UnsupportedFeature
 from paimon_core.lsm.compaction.schedule import Moment
 from paimon_core.lsm.compaction.strategy import Strategy, needs_lookup
 from paimon_core.lsm.compaction.universal import CompactionUnit, full_unit
@@ -46,20 +47,11 @@ def pick_tasks(
     """Return the compactions that the live ``entries`` require at an epoch time (None: now), largest first.
 
     ``overdue``: the (partition, bucket)s whose level 0 has waited too long under gentle compaction (format 8.3).
-    ``indexes``: the table's index files. In an append table without buckets, at most ``compaction.file-num-limit`` small
-    files are looked at, unless all are compacted. Raises UnsupportedFeature for a file with an external path or with extra files
-    other than file indexes.
+    ``indexes``: the table's index files. In an append table without buckets, at most ``compaction.file-num-limit``
+    small files are looked at, unless all are compacted. Raises UnsupportedFeature for a file with an external path or
+    with extra files other than file indexes.
     """
-    context.options.check_writable(context.name)
-    buckets: dict[tuple[bytes, int], list[ManifestEntry]] = {}
-    for entry in entries:
-        if entry.file.external_path or entry.file.extra_files != entry.file.index_files:
-            raise UnsupportedFeature(
-                f"table {context.name}: file {entry.file.file_name} has an external path or extra files, "
-                "which compaction does not carry over",
-                table=context.name,
-            )
-        buckets.setdefault((entry.partition, entry.bucket), []).append(entry)
+    buckets = _by_bucket(context, entries)
     now = clock.now_millis(now_millis)
     index_files = index_files_by_bucket(indexes)
     tasks = []
@@ -77,6 +69,42 @@ def pick_tasks(
             higher = _higher(context, of_bucket, unit)
             tasks.append(CompactionTask(*place, of_bucket[0].total_buckets, unit, higher=higher, indexes=there))
     return sorted(tasks, key=lambda t: (-t.input_bytes, t.partition, t.bucket))
+
+
+def sort_tasks(
+    context: TableContext, entries: Sequence[ManifestEntry], order: SortOrder, indexes: Sequence[IndexEntry]
+) -> list[CompactionTask]:
+    """Return the compactions that sort all rows of each partition of an append table without buckets, largest first.
+
+    Raises InvalidRequest for another table, UnsupportedFeature as ``pick_tasks`` does.
+    """
+    if context.is_keyed or context.has_buckets:
+        raise InvalidRequest(
+            f"table {context.name} has {'a primary key' if context.is_keyed else 'buckets'}: only an append table "
+            "without buckets can be sorted, as its rows have no other order",
+            table=context.name,
+        )
+    index_files = index_files_by_bucket(indexes)
+    tasks = []
+    for place, of_bucket in _by_bucket(context, entries).items():
+        files = sorted((e.file for e in of_bucket), key=lambda f: (f.min_sequence_number, f.file_name))
+        unit = AppendUnit((tuple(files),), order)
+        tasks.append(CompactionTask(*place, of_bucket[0].total_buckets, unit, indexes=index_files.get(place, ())))
+    return sorted(tasks, key=lambda t: (-t.input_bytes, t.partition, t.bucket))
+
+
+def _by_bucket(context: TableContext, entries: Sequence[ManifestEntry]) -> dict[tuple[bytes, int], list[ManifestEntry]]:
+    context.options.check_writable(context.name)
+    buckets: dict[tuple[bytes, int], list[ManifestEntry]] = {}
+    for entry in entries:
+        if entry.file.external_path or entry.file.extra_files != entry.file.index_files:
+            raise UnsupportedFeature(
+                f"table {context.name}: file {entry.file.file_name} has an external path or extra files, "
+                "which compaction does not carry over",
+                table=context.name,
+            )
+        buckets.setdefault((entry.partition, entry.bucket), []).append(entry)
+    return buckets
 
 
 def _pick(
