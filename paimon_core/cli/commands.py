@@ -48,7 +48,12 @@ def parser() -> argparse.ArgumentParser:
     compact = _add(
         found, "compact", "merge the sorted runs of a table, or combine its small files", write_commands.compact
     )
-    compact.add_argument("--full", action="store_true", help="always compact, into one sorted run for each bucket")
+    extent = compact.add_mutually_exclusive_group()
+    extent.add_argument("--full", action="store_true", help="always compact, into one sorted run for each bucket")
+    extent.add_argument(
+        "--order-by", metavar="COLUMN,...", help="sort all rows of each partition of an append table without buckets"
+    )
+    compact.add_argument("--strategy", metavar="order|zorder|hilbert", help="how --order-by sorts (default: order)")
     indexes = _add(
         found,
         "rewrite-file-index",

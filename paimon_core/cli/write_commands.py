@@ -65,8 +65,13 @@ def fast_forward(catalog: Catalog, args: argparse.Namespace, out: Output) -> int
 
 
 def compact(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:
-    """Compact a table: merge sorted runs, or combine small files."""
-    return _committed(out, table_of(catalog, args).compact(full=args.full))
+    """Compact a table: merge sorted runs, combine small files, or sort the rows of an append table."""
+    table = table_of(catalog, args)
+    if args.order_by is not None:
+        return _committed(out, table.sort_compact(args.order_by.split(","), args.strategy or "order"))
+    if args.strategy is not None:
+        raise InvalidRequest("--strategy needs --order-by")
+    return _committed(out, table.compact(full=args.full))
 
 
 def rewrite_file_index(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:

@@ -6,11 +6,12 @@ A file with a deletion vector is rewritten without the deleted rows, and its vec
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
 from paimon_core.commit.abort import abort
+from paimon_core.compact.external_sort import Sort, external_sort
 from paimon_core.compact.task import AppendUnit
 from paimon_core.datafile.table_files import rolling_writer
 from paimon_core.metadata.commit_message import CommitMessage
@@ -29,32 +30,101 @@ def pick_append(
     """Return groups of at least two small files to pack; None if there are none.
 
     A group has ``compaction.min.file-num`` files (two if ``full``) or reaches twice the target size. In an ``ordered``
-    bucket, only files that are adjacent in sequence number order are packed, to keep that order. A file of which more
-    than ``compaction.delete-ratio-threshold`` is deleted (``full``: any row) is rewritten, also alone.
+    bucket, only files that are adjacent in sequence number order are packed, to keep that order; otherwise they are
+    packed by size, and each counts ``source.split.open-file-cost`` more than its bytes, as in Java. A file of which
+    more than ``compaction.delete-ratio-threshold`` is deleted (``full``: any row) is rewritten, also alone.
     """
-    target = options.target_file_bytes(keyed=False)
-    small_below = int(target * options["compaction.small-file-ratio"])
-    enough = 2 if full else options["compaction.min.file-num"]
-    must = _much_deleted(vectors, 0 if full else options["compaction.delete-ratio-threshold"])
+    rules = _Rules.of(options, full=full, vectors=vectors)
+    groups = _ordered(files, rules) if ordered else _by_size(list(filter(rules.takes, files)), rules, vectors)
+    return AppendUnit(tuple(groups)) if groups else None
+
+
+def candidates(files: Sequence[DataFile], options: TableOptions, vectors: Vectors = _NO_VECTORS) -> list[DataFile]:
+    """Return the files that are smaller than ``compaction.small-file-ratio`` allows or have too many deleted rows."""
+    return list(filter(_Rules.of(options, full=False, vectors=vectors).takes, files))
+
+
+@dataclass(frozen=True)
+class _Rules:
+    """What the options say about files and groups of files."""
+
+    small_below: int
+    """The size in bytes below which a file is packed."""
+    twice: int
+    """The size in bytes at which a group is complete: twice the target size of a file."""
+    open_cost: int
+    """Bytes that a file counts for in addition to its own."""
+    enough: int
+    """The number of files that make a group without that size."""
+    must: Callable[[DataFile], bool]
+    """Whether a file is rewritten whatever its size."""
+
+    @staticmethod
+    def of(options: TableOptions, *, full: bool, vectors: Vectors) -> _Rules:
+        target = options.target_file_bytes(keyed=False)
+        return _Rules(
+            small_below=int(target * options["compaction.small-file-ratio"]),
+            twice=2 * target,
+            open_cost=options["source.split.open-file-cost"],
+            enough=2 if full else options["compaction.min.file-num"],
+            must=_much_deleted(vectors, 0 if full else options["compaction.delete-ratio-threshold"]),
+        )
+
+    def takes(self, file: DataFile) -> bool:
+        return file.file_size < self.small_below or self.must(file)
+
+    def groups_leftover(self, group: Sequence[DataFile]) -> bool:
+        """Whether files that do not reach the size are a group."""
+        return len(group) >= self.enough or any(map(self.must, group))
+
+
+def _ordered(files: Sequence[DataFile], rules: _Rules) -> list[tuple[DataFile, ...]]:
+    """Return groups of files that no larger file separates in sequence number order."""
     groups: list[tuple[DataFile, ...]] = []
     group: list[DataFile] = []
 
     def close() -> None:
-        packs = len(group) >= 2 and (len(group) >= enough or sum(f.file_size for f in group) >= 2 * target)
-        if packs or any(map(must, group)):
+        packs = len(group) >= 2 and sum(f.file_size for f in group) >= rules.twice
+        if packs or rules.groups_leftover(group):
             groups.append(tuple(group))
         group.clear()
 
     for file in sorted(files, key=lambda f: (f.min_sequence_number, f.file_name)):
-        if file.file_size >= small_below and not must(file):
-            if ordered:
-                close()
+        if not rules.takes(file):
+            close()
             continue
         group.append(file)
-        if sum(f.file_size for f in group) >= 2 * target:
+        if sum(f.file_size for f in group) >= rules.twice:
             close()
     close()
-    return AppendUnit(tuple(groups)) if groups else None
+    return groups
+
+
+def _by_size(few: Sequence[DataFile], rules: _Rules, vectors: Vectors) -> list[tuple[DataFile, ...]]:
+    """Return groups of these files, the smallest first; files whose vectors are in one index file stay together."""
+    by_index: dict[str, list[DataFile]] = {}
+    plain: list[list[DataFile]] = []
+    for file in sorted(few, key=lambda f: (f.file_size, f.min_sequence_number, f.file_name)):
+        if file.file_name in vectors:
+            by_index.setdefault(vectors[file.file_name][0], []).append(file)
+        else:
+            plain.append([file])
+    with_vectors = sorted(by_index.values(), key=lambda part: sum(f.file_size for f in part))
+    return [*_packed(with_vectors, rules), *_packed(plain, rules)]
+
+
+def _packed(parts: Sequence[list[DataFile]], rules: _Rules) -> list[tuple[DataFile, ...]]:
+    """Join consecutive parts until a group is complete."""
+    groups: list[tuple[DataFile, ...]] = []
+    group: list[DataFile] = []
+    size = 0
+    for part in parts:
+        group += part
+        size += sum(f.file_size + rules.open_cost for f in part)
+        if len(group) > 1 and size >= rules.twice:
+            groups.append(tuple(group))
+            group, size = [], 0
+    return [*groups, tuple(group)] if rules.groups_leftover(group) else groups
 
 
 def _much_deleted(vectors: Vectors, ratio: float) -> Callable[[DataFile], bool]:
@@ -72,15 +142,16 @@ def _much_deleted(vectors: Vectors, ratio: float) -> Callable[[DataFile], bool]:
 def rewrite_append(
     context: TableContext, partition: bytes, bucket: int, unit: AppendUnit, vectors: Vectors = _NO_VECTORS
 ) -> tuple[list[DataFile], list[DataFile]]:
-    """Rewrite each group in order without deleted rows; return the files removed and the files added.
+    """Rewrite each group without deleted rows, sorted if the unit says so; return the files removed and those added.
 
     The sequence numbers of the new files stay within the range of their inputs.
     """
     reader = BucketReader(context, partition, bucket, vectors=vectors)
     after: list[DataFile] = []
+    sort = None if unit.sort is None else external_sort(context, unit.sort)
     try:
         for group in unit.groups:
-            after += rewrite_files(reader, group, FileSource.COMPACT)
+            after += rewrite_files(reader, group, FileSource.COMPACT, sort)
     except BaseException:
         written = CommitMessage(partition, bucket, context.options["bucket"], compact_after=tuple(after))
         abort([written], context)
@@ -88,8 +159,10 @@ def rewrite_append(
     return list(unit.files), after
 
 
-def rewrite_files(reader: BucketReader, files: Sequence[DataFile], source: FileSource) -> list[DataFile]:
-    """Write the live rows of some files of one bucket, in order, to new files, and return these.
+def rewrite_files(
+    reader: BucketReader, files: Sequence[DataFile], source: FileSource, sort: Sort | None = None
+) -> list[DataFile]:
+    """Write the live rows of some files of one bucket, in order or sorted by ``sort``, to new files; return these.
 
     Their sequence numbers stay within the range of ``files``. When this fails, the new files are deleted.
     """
@@ -98,10 +171,11 @@ def rewrite_files(reader: BucketReader, files: Sequence[DataFile], source: FileS
         return []
     first, last = min(f.min_sequence_number for f in files), max(f.max_sequence_number for f in files)
     writer = rolling_writer(context, reader.partition, reader.bucket, level=0, source=source, first_sequence=first)
+    fields = context.schema.fields
     try:
-        for file in files:
-            for batch in reader.file(file, context.schema.fields):
-                writer.write(pa.Table.from_batches([batch]))
+        stored = (pa.Table.from_batches([batch]) for file in files for batch in reader.file(file, fields))
+        for rows in stored if sort is None else sort(stored):
+            writer.write(rows)
         return [
             replace(
                 f,

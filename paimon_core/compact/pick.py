@@ -7,11 +7,12 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from enum import Enum
 
-from paimon_core.compact.append import pick_append
+from paimon_core.compact.append import candidates, pick_append
 from paimon_core.compact.record_expiry import RecordExpiry
+from paimon_core.compact.sort_order import SortOrder
 from paimon_core.compact.task import AppendUnit, CompactionTask
 from paimon_core.deletionvectors.bucket_vectors import index_files_by_bucket, vectors_in
-from paimon_core.errors import UnsupportedFeature
+from paimon_core.errors import InvalidRequest, UnsupportedFeature
 from paimon_core.lsm.compaction.schedule import Moment
 from paimon_core.lsm.compaction.strategy import Strategy, needs_lookup
 from paimon_core.lsm.compaction.universal import CompactionUnit, full_unit
@@ -46,9 +47,53 @@ def pick_tasks(
     """Return the compactions that the live ``entries`` require at an epoch time (None: now), largest first.
 
     ``overdue``: the (partition, bucket)s whose level 0 has waited too long under gentle compaction (format 8.3).
-    ``indexes``: the table's index files. Raises UnsupportedFeature for a file with an external path or with extra files
-    other than file indexes.
+    ``indexes``: the table's index files. In an append table without buckets, at most ``compaction.file-num-limit``
+    small files are looked at, unless all are compacted. Raises UnsupportedFeature for a file with an external path or
+    with extra files other than file indexes.
     """
+    buckets = _by_bucket(context, entries)
+    now = clock.now_millis(now_millis)
+    index_files = index_files_by_bucket(indexes)
+    tasks = []
+    left = context.options["compaction.file-num-limit"]
+    limited = extent is Extent.AS_NEEDED and not context.is_keyed and not context.has_buckets
+    for place, of_bucket in buckets.items():
+        path = BucketReader(context, *place).path
+        there = index_files.get(place, ())
+        files, vectors = [e.file for e in of_bucket], vectors_in(there)
+        if limited:
+            files = candidates(files, context.options, vectors)[:left]
+            left -= len(files)
+        unit = _pick(context, files, extent, now, place in overdue, path, vectors)
+        if unit is not None:
+            higher = _higher(context, of_bucket, unit)
+            tasks.append(CompactionTask(*place, of_bucket[0].total_buckets, unit, higher=higher, indexes=there))
+    return sorted(tasks, key=lambda t: (-t.input_bytes, t.partition, t.bucket))
+
+
+def sort_tasks(
+    context: TableContext, entries: Sequence[ManifestEntry], order: SortOrder, indexes: Sequence[IndexEntry]
+) -> list[CompactionTask]:
+    """Return the compactions that sort all rows of each partition of an append table without buckets, largest first.
+
+    Raises InvalidRequest for another table, UnsupportedFeature as ``pick_tasks`` does.
+    """
+    if context.is_keyed or context.has_buckets:
+        raise InvalidRequest(
+            f"table {context.name} has {'a primary key' if context.is_keyed else 'buckets'}: only an append table "
+            "without buckets can be sorted, as its rows have no other order",
+            table=context.name,
+        )
+    index_files = index_files_by_bucket(indexes)
+    tasks = []
+    for place, of_bucket in _by_bucket(context, entries).items():
+        files = sorted((e.file for e in of_bucket), key=lambda f: (f.min_sequence_number, f.file_name))
+        unit = AppendUnit((tuple(files),), order)
+        tasks.append(CompactionTask(*place, of_bucket[0].total_buckets, unit, indexes=index_files.get(place, ())))
+    return sorted(tasks, key=lambda t: (-t.input_bytes, t.partition, t.bucket))
+
+
+def _by_bucket(context: TableContext, entries: Sequence[ManifestEntry]) -> dict[tuple[bytes, int], list[ManifestEntry]]:
     context.options.check_writable(context.name)
     buckets: dict[tuple[bytes, int], list[ManifestEntry]] = {}
     for entry in entries:
@@ -59,17 +104,7 @@ def pick_tasks(
                 table=context.name,
             )
         buckets.setdefault((entry.partition, entry.bucket), []).append(entry)
-    now = clock.now_millis(now_millis)
-    index_files = index_files_by_bucket(indexes)
-    tasks = []
-    for place, of_bucket in buckets.items():
-        path = BucketReader(context, *place).path
-        there = index_files.get(place, ())
-        unit = _pick(context, [e.file for e in of_bucket], extent, now, place in overdue, path, vectors_in(there))
-        if unit is not None:
-            higher = _higher(context, of_bucket, unit)
-            tasks.append(CompactionTask(*place, of_bucket[0].total_buckets, unit, higher=higher, indexes=there))
-    return sorted(tasks, key=lambda t: (-t.input_bytes, t.partition, t.bucket))
+    return buckets
 
 
 def _pick(

@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from paimon_core.compact.sort_order import SortOrder
 from paimon_core.lsm.compaction.universal import CompactionUnit
 from paimon_core.metadata.data_file import DataFile, bytes_from_plain, bytes_to_plain, from_plain, to_plain
 from paimon_core.metadata.index_manifest import IndexFile, index_from_plain, index_to_plain
 from paimon_core.metadata.member_types import checked
 from paimon_core.metadata.versioned_json import pack, unpacked
 
-TASK_VERSION = 3
+TASK_VERSION = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +20,8 @@ class AppendUnit:
     """Groups of small files of an append bucket; each group is rewritten in order as one sequence of new files."""
 
     groups: tuple[tuple[DataFile, ...], ...]
+    sort: SortOrder | None = None
+    """The order in which the rows of a group are written; None: that of the files and of the rows in them."""
 
     @property
     def files(self) -> tuple[DataFile, ...]:
@@ -57,6 +60,8 @@ class CompactionTask:
         }
         if isinstance(self.unit, AppendUnit):
             out["groups"] = [[to_plain(f) for f in group] for group in self.unit.groups]
+            sort = self.unit.sort
+            out["sort"] = None if sort is None else [sort.strategy, *sort.columns]
         else:
             out["unit"] = {
                 "output_level": self.unit.output_level,
@@ -79,7 +84,9 @@ class CompactionTask:
             indexes = tuple(map(index_from_plain, value["indexes"]))
             if "groups" in value:
                 groups = tuple(tuple(map(from_plain, group)) for group in value["groups"])
-                append = checked(AppendUnit(groups))
+                sort = value["sort"]
+                order = None if sort is None else checked(SortOrder(tuple(sort[1:]), sort[0]))
+                append = checked(AppendUnit(groups, order))
                 return checked(CompactionTask(*place, append, value["of_full_table"], indexes=indexes))
             unit = value["unit"]
             files = tuple(map(from_plain, unit.pop("files")))

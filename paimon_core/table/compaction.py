@@ -9,8 +9,9 @@ from functools import partial
 
 from paimon_core.commit.abort import abort
 from paimon_core.compact.compactor import run_tasks
-from paimon_core.compact.pick import Extent, pick_tasks
+from paimon_core.compact.pick import Extent, pick_tasks, sort_tasks
 from paimon_core.compact.recent_compactions import full_is_due, marked, overdue_buckets
+from paimon_core.compact.sort_order import SortOrder
 from paimon_core.compact.task import CompactionTask
 from paimon_core.errors import CommitConflict, InvalidRequest, TableNotFound
 from paimon_core.lsm.compaction.strategy import stop_trigger
@@ -56,6 +57,15 @@ def plan(
         wanted = overdue.union(written)
         entries = [e for e in entries if (e.partition, e.bucket) in wanted]
     return pick_tasks(context, entries, overdue=overdue, indexes=indexes)
+
+
+def plan_sorted(context: TableContext, order: SortOrder, where: Predicate | None = None) -> list[CompactionTask]:
+    """Return the compactions that sort the rows of each partition, largest first; ``where`` is on partition columns."""
+    _, entries, indexes = read_latest(context.snapshots, partial(_state, context))
+    if where is not None:
+        matches = matching_partitions(context, where)
+        entries = [e for e in entries if matches(e.partition)]
+    return sort_tasks(context, entries, order, indexes)
 
 
 def _state(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import datetime
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Self
 
@@ -15,6 +15,7 @@ from paimon_core.alter.alter_table import alter_table
 from paimon_core.alter.changes import SchemaChange
 from paimon_core.alter.text import parse_changes
 from paimon_core.compact.compactor import run_task, run_tasks
+from paimon_core.compact.sort_order import SortOrder
 from paimon_core.compact.task import CompactionTask
 from paimon_core.errors import InvalidRequest
 from paimon_core.maintain.expiry.configured import expire_retained
@@ -104,6 +105,34 @@ class Table(TableWrites):
         self._check_latest("compact")
         request = CommitRequest.of(self.context, user, None, properties)
         return compaction.compact(self.context, request, full=full, where=where, work=work)
+
+    def sort_compact(
+        self,
+        order_by: Sequence[str],
+        strategy: str = "order",
+        where: Predicate | None = None,
+        *,
+        user: str | None = None,
+        properties: Mapping[str, str] | None = None,
+        work: compaction.Work = run_tasks,
+    ) -> Snapshot | None:
+        """Sort the rows of each partition of an append table without buckets, so that filters skip more files.
+
+        ``strategy``: "order" compares the columns one after the other, "zorder" and "hilbert" (two columns or more)
+        keep rows together that are near in all columns. ``where`` is on partition columns. No row changes: it is a
+        compaction, and files that other commits add meanwhile stay as they are. All partitions are one commit; after a
+        conflict each is a commit of its own, and one in which another commit removed a file or deleted rows of it is
+        left as it is. Returns None when there was nothing to sort.
+
+        Memory for each partition that is sorted at the same time: about twice ``write-buffer-size``; more rows go to
+        local disk, and then about 2 MiB for each ``write-buffer-size`` of rows. Raises InvalidRequest and
+        SchemaMismatch for other tables and columns, CommitConflict when other commits conflicted in every partition;
+        the new files are then deleted.
+        """
+        self._check_latest("compact")
+        request = CommitRequest.of(self.context, user, None, properties)
+        tasks = compaction.plan_sorted(self.context, SortOrder.of(self.context, order_by, strategy), where)
+        return compaction.run(self.context, request, tasks, work) if tasks else None
 
     def rewrite_file_index(
         self,

@@ -124,11 +124,12 @@ OPTIONS: tuple[Option, ...] = (
         whole(1),
     ),
     obeyed("commit.force-compact", BOOLEAN, "false", "commits wait for compaction, also when this is false"),
-    carried(
+    obeyed(
         "compaction.file-num-limit",
         INTEGER,
         "100000",
-        "maximum number of files that the compaction of an append table looks at",
+        "maximum number of small files that one compaction of an append table without buckets looks at",
+        whole(1),
     ),
     obeyed(
         "compaction.delete-ratio-threshold",

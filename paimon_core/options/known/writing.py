@@ -73,5 +73,11 @@ OPTIONS: tuple[Option, ...] = (
     carried(
         "overwrite-upgrade", BOOLEAN, "true", "an overwrite moves its files to the highest level without a rewrite"
     ),
-    carried("zorder.var-length-contribution", INTEGER, "8", "bytes of a text or binary value that count in a z-order"),
+    obeyed(
+        "zorder.var-length-contribution",
+        INTEGER,
+        "8",
+        "number of bytes of a text or binary value that count in a z-order",
+        whole(1, 1024),
+    ),
 )

@@ -10,7 +10,7 @@ from paimon_core.metadata.data_file import DataFile
 from paimon_core.metadata.index_manifest import IndexFile, VectorRange
 from paimon_core.options import TableOptions
 
-OPTIONS = TableOptions.parse({"target-file-size": "100 b"})
+OPTIONS = TableOptions.parse({"target-file-size": "100 b", "source.split.open-file-cost": "0 b"})
 
 
 def file(name, size, first=0):
@@ -32,6 +32,27 @@ def test_five_small_files_are_packed():
 
 def test_twice_the_target_is_enough():
     assert picked([file(n, 69) for n in "abcde"]) == [["a", "b", "c"]]
+
+
+def test_the_smallest_files_are_packed_first_and_each_counts_the_cost_of_opening_it():
+    sizes = {"a": 60, "b": 10, "c": 50, "d": 20, "e": 30, "f": 5}
+    files = [file(name, size) for name, size in sizes.items()]
+    costly = TableOptions.parse({"target-file-size": "100 b", "source.split.open-file-cost": "40 b"})
+    unit = pick_append(files, costly, full=False, ordered=False)
+    assert [[f.file_name for f in group] for group in unit.groups] == [list("fbde")]
+    assert picked(files) == [list("fbdeca")]
+    assert picked(files, ordered=True) == [list("abcdef")]
+
+
+def test_files_with_vectors_in_one_index_file_are_packed_together():
+    def vector(name, cardinality):
+        return VectorRange(name, 1, 30, cardinality)
+
+    files = [DataFile(n, 10, 100, 0, min_sequence_number=0, max_sequence_number=99) for n in "abcdef"]
+    vectors = {"a": ("index-1", vector("a", 1)), "b": ("index-2", vector("b", 21)), "c": ("index-1", vector("c", 1))}
+    assert picked(files, vectors=vectors | {"b": ("index-2", vector("b", 20))}) == []
+    assert picked(files, vectors=vectors) == [["b", "a", "c"]]
+    assert picked(files, vectors=vectors, full=True) == [["b", "a", "c"], ["d", "e", "f"]]
 
 
 def test_large_files_are_left():

@@ -1,7 +1,9 @@
 import dataclasses
 
+import pyarrow as pa
 import pytest
 
+import paimon_core as paimon
 from paimon_core.compact.pick import Extent, last_full_millis, pick_tasks
 from paimon_core.errors import UnsupportedFeature
 from paimon_core.metadata.local_time import epoch_millis
@@ -77,3 +79,14 @@ def test_files_that_compaction_would_not_carry_over_are_refused():
     context = fake_table()
     with pytest.raises(UnsupportedFeature, match="external path"):
         pick_tasks(context, entries(context, 0, external_path="s3://x/y"))
+
+
+def test_the_small_files_that_one_compaction_looks_at_are_limited(warehouse):
+    catalog = paimon.open_catalog(warehouse)
+    catalog.create_database("db")
+    options = {"compaction.file-num-limit": "7", "write-only": "true"}
+    table = catalog.create_table("db.t", pa.schema([("p", pa.int64())]), partition_by=["p"], options=options)
+    for _ in range(5):
+        table.write(pa.table({"p": [0, 1]}))
+    assert [len(task.unit.files) for task in table.plan_compaction()] == [5]
+    assert sorted(len(task.unit.files) for task in table.plan_compaction(full=True)) == [5, 5]
