@@ -64,9 +64,9 @@ def changes_of(
         compacted += [ManifestEntry(FileKind.ADD, *place, f) for f in message.compact_after]
         if message.new_files:
             flushes.append(Flush(*place, tuple(f.file_name for f in message.new_files), message.numbered_after))
-        kept = {f.file_name for f in message.compact_before}
-        if spread := tuple(f.file_name for f in message.compact_after if f.level == 0 and f.file_name not in kept):
-            compact_flushes.append(Flush(*place, spread, message.numbered_after))
+        elif message.numbered_after is not None:  # a compaction of the postpone bucket, which numbers its rows
+            names = tuple(f.file_name for f in message.compact_after)
+            compact_flushes.append(Flush(*place, names, message.numbered_after))
         if message.assignment is not None:
             indexed.append(AssignedKeys(message.partition, message.bucket, message.assignment))
         indexed += index_changes(message, message.deleted_indexes, message.new_indexes)

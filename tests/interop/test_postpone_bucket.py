@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import pathlib
+
 import pyarrow as pa
 
 import paimon_core as paimon
@@ -27,6 +30,14 @@ def waiting(table):
     )
 
 
+def avro_schemas(table):
+    """The schemas in the headers of the files of the postpone bucket."""
+    root = pathlib.Path(table.context.paths.root.removeprefix("file://"))
+    texts = [f.read_bytes().decode("latin-1") for f in root.rglob("bucket-postpone/data--u-*-s-*-w-*.avro")]
+    assert texts
+    return [json.JSONDecoder().raw_decode(text, text.index('{"'))[0] for text in texts]
+
+
 def test_files_and_rows_are_those_of_java(oracle, warehouse):
     oracle.run(
         warehouse,
@@ -43,6 +54,7 @@ def test_files_and_rows_are_those_of_java(oracle, warehouse):
     assert waiting(ours) == waiting(java) != []
     assert java.scan().to_arrow().num_rows == 0
     assert oracle.dump(warehouse, "db.u") == oracle.dump(warehouse, "db.t") == []
+    assert avro_schemas(ours) == avro_schemas(java)
     java.compact()
     ours.compact()
     assert java.scan().to_arrow().sort_by([("p", "ascending"), ("k", "ascending")]) == ours.scan().to_arrow().sort_by(
