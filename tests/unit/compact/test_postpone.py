@@ -10,6 +10,7 @@ import pytest
 import paimon_core as paimon
 from paimon_core import col
 from paimon_core.errors import CommitConflict, InvalidOption, InvalidRequest, UnsupportedFeature
+from paimon_core.spark.reference import refuse_postponed
 from paimon_core.table import compaction
 
 SCHEMA = pa.schema([pa.field("p", pa.int32(), False), pa.field("k", pa.int64(), False), ("v", pa.string())])
@@ -135,6 +136,28 @@ def test_the_input_changelog_is_written_with_the_compaction(tmp_path):
     assert table.maintenance.check(deep=True).findings == ()
 
 
+@pytest.mark.parametrize(
+    ("options", "values"),
+    [
+        ({"merge-engine": "aggregation", "fields.v.aggregate-function": "last_value"}, "bca"),
+        ({"merge-engine": "first-row"}, "aaa"),
+        ({"deletion-vectors.enabled": "true"}, "bca"),
+        ({"sequence.field": "v", "changelog-producer": "lookup"}, "bca"),
+    ],
+    ids=["aggregation", "first-row", "vectors", "lookup"],
+)
+@pytest.mark.parametrize("fixed", ["true", "false"])
+def test_engines_and_producers(tmp_path, options, values, fixed):
+    table = table_with(tmp_path, **options, **{"postpone.batch-write-fixed-bucket": fixed})
+    table.write(rows(1, 2, 3))
+    table.write(rows(1, 2, v="b"))
+    table.compact()
+    table.write(rows(2, v="c"))
+    table.compact(full=True)
+    assert content(table) == [(1, k, v) for k, v in zip((1, 2, 3), values, strict=True)]
+    assert table.maintenance.check(deep=True).findings == ()
+
+
 def test_what_is_refused(tmp_path):
     table = table_with(tmp_path, **WAITING)
     table.write(rows(1))
@@ -142,6 +165,8 @@ def test_what_is_refused(tmp_path):
         table.delete(col("k") == 1)
     with pytest.raises(InvalidOption, match="merge-on-read"):
         table.with_options({"postpone.merge-on-read": "true"})
+    with pytest.raises(UnsupportedFeature, match="Spark cannot write"):
+        refuse_postponed(table.context)
     catalog = paimon.open_catalog(str(tmp_path))
     with pytest.raises(InvalidRequest, match="needs a primary key"):
         catalog.create_table("db.u", SCHEMA, options={"bucket": "-2"})
