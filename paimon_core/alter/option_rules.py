@@ -48,9 +48,9 @@ def _check_mutable(schema: TableSchema, key: str, old: str | None, new: str | No
         raise InvalidOption(f"option {key} cannot change once the table has a snapshot", option=key, value=new)
     if key == "bucket" and new is not None:
         counts = [int(old or -1), int(new)]
-        if -1 in counts:
+        if counts[0] != counts[1] and min(counts) < 0:
             raise InvalidOption(
-                f"{change}: a table with fixed buckets keeps them, and only their number may change", option=key
+                f"{change}: a table keeps its kind of buckets, and only the number of fixed ones may change", option=key
             )
     if option is not None and option.only_to_true and _is_true(old) and not _is_true(new):
         raise InvalidOption(f"{change}: rows were dropped while it was true", option=key, value=new)

@@ -54,6 +54,7 @@ def changes_of(
     indexed: list[IndexStep] = []
     compact_indexed: list[IndexStep] = []
     flushes: list[Flush] = []
+    compact_flushes: list[Flush] = []
     deletes = False
     for message in messages:
         place = (message.partition, message.bucket, message.total_buckets)
@@ -63,6 +64,9 @@ def changes_of(
         compacted += [ManifestEntry(FileKind.ADD, *place, f) for f in message.compact_after]
         if message.new_files:
             flushes.append(Flush(*place, tuple(f.file_name for f in message.new_files), message.numbered_after))
+        elif message.numbered_after is not None:  # a compaction of the postpone bucket, which numbers its rows
+            names = tuple(f.file_name for f in message.compact_after)
+            compact_flushes.append(Flush(*place, names, message.numbered_after))
         if message.assignment is not None:
             indexed.append(AssignedKeys(message.partition, message.bucket, message.assignment))
         indexed += index_changes(message, message.deleted_indexes, message.new_indexes)
@@ -81,7 +85,8 @@ def changes_of(
         kind = CommitKind.OVERWRITE if deletes or overwrite is not None else CommitKind.APPEND
         out.append(Change(kind, appended, changelog, indexes=indexed, flushes=flushes))
     if compacted or compact_changelog or compact_indexed:
-        out.append(Change(CommitKind.COMPACT, compacted, compact_changelog, indexes=compact_indexed))
+        indexes, moved = compact_indexed, compact_flushes
+        out.append(Change(CommitKind.COMPACT, compacted, compact_changelog, indexes=indexes, flushes=moved))
     if not out and keep_empty and overwrite is None:
         out.append(Change(CommitKind.APPEND, (), may_be_empty=True))
     return out

@@ -26,7 +26,7 @@ from paimon_core.metadata.data_file import DataFile, FileSource
 from paimon_core.metadata.manifest import FileKind, ManifestEntry
 from paimon_core.parallel_work import run_parallel
 from paimon_core.schema import SEQUENCE_NUMBER
-from paimon_core.storage.paths import FileNames
+from paimon_core.storage.paths import POSTPONE_BUCKET, FileNames
 
 Place = tuple[bytes, int]
 """A serialized partition and a bucket."""
@@ -79,7 +79,7 @@ class Numbering:
         too_low: list[tuple[Flush, list[DataFile], int]] = []
         for flush in flushes:
             files = [f for name in flush.names if name in added for f in self._files.get(name, (added[name],))]
-            if not files:
+            if not files or flush.bucket == POSTPONE_BUCKET:  # rows there are not numbered yet
                 continue
             previous = highest.get(flush.place, -1)
             last = max(f.max_sequence_number for f in files)

@@ -37,10 +37,10 @@ class Reads:
             raise self._outdated(base, f"a later snapshot has expired or was rolled back: {error}") from error
 
     def _is_change(self, base: Base, snapshot: Snapshot) -> bool:
-        """Whether the snapshot may change rows; a compaction does only when it drops rows that have expired."""
+        """Whether the snapshot may change rows; a compaction does when it drops expired or spreads postponed rows."""
         if snapshot.commit_kind is not CommitKind.COMPACT:
             return True
-        return base.context.options["record-level.expire-time"] is not None
+        return base.context.is_postponed or base.context.options["record-level.expire-time"] is not None
 
     def _outdated(self, base: Base, problem: str, other: Snapshot | None = None) -> ReadOutdated:
         start = 0 if self.snapshot is None else self.snapshot.id

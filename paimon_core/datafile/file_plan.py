@@ -49,6 +49,23 @@ class FilePlan:
         )
 
     @staticmethod
+    def postponed(options: TableOptions, *, avro: bool) -> FilePlan:
+        """Return the plan of the files of the postpone bucket (format 11.3); ``avro``: the format can store the rows.
+
+        The names that the writer generates continue the prefix with the writer's name.
+        """
+        return FilePlan(
+            prefix="data-",
+            level=0,
+            source=FileSource.APPEND,
+            format=str(options["file.format.per.level"].get(0, "avro")) if avro else file_format(options, 0),
+            compression=_compression(options, 0),
+            stats_mode="none" if avro else _stats_mode(options, 0),
+            row_limit=options["target-file-row-num"],
+            indexed=False,
+        )
+
+    @staticmethod
     def changelog(options: TableOptions, level: int) -> FilePlan:
         """Return the plan of the changelog files of a flush (level 0) or of a compaction into ``level``."""
         return FilePlan(

@@ -13,6 +13,7 @@ from paimon_core.limits import AVRO_HEADER_BYTES, check_limit
 from paimon_core.metadata.data_file import FileSource
 from paimon_core.options import TableOptions
 from paimon_core.schema import TableSchema
+from paimon_core.storage.paths import POSTPONE_BUCKET
 
 
 def check_formats(schema: TableSchema, options: TableOptions) -> None:
@@ -26,6 +27,16 @@ def check_formats(schema: TableSchema, options: TableOptions) -> None:
     for level in (*sorted(named), max(named, default=-1) + 1):
         for plan in (FilePlan.data(options, level, FileSource.APPEND), FilePlan.changelog(options, level)):
             _check_plan(schema, options, plan)
+    if schema.primary_keys and options["bucket"] == POSTPONE_BUCKET:
+        _check_plan(schema, options, FilePlan.postponed(options, avro=fits_avro(schema)))
+
+
+def fits_avro(schema: TableSchema) -> bool:
+    """Whether files in the format avro can store the rows of a table."""
+    try:
+        return len(json.dumps(avro_schema(schema.file_fields))) <= AVRO_HEADER_BYTES // 2
+    except UnsupportedFeature:
+        return False
 
 
 def _check_plan(schema: TableSchema, options: TableOptions, plan: FilePlan) -> None:

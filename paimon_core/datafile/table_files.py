@@ -6,10 +6,11 @@ from typing import cast
 
 from paimon_core.datafile.file_layout import FileLayout
 from paimon_core.datafile.file_plan import FilePlan
+from paimon_core.datafile.format_rules import fits_avro
 from paimon_core.datafile.rolling_writer import RollingWriter
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.data_file import FileSource
-from paimon_core.storage.paths import FileNames
+from paimon_core.storage.paths import POSTPONE_BUCKET, FileNames
 
 
 def rolling_writer(
@@ -31,13 +32,24 @@ def rolling_writer(
     return RollingWriter(
         context.storage,
         context.paths,
-        layout=_layout(context, level, None if changelog else source),
+        layout=_postponed_layout(context)
+        if bucket == POSTPONE_BUCKET
+        else _layout(context, level, None if changelog else source),
         partition=partition,
         partition_path=context.partition_path(partition),
         bucket=bucket,
         first_sequence=first_sequence,
         names=names,
     )
+
+
+def _postponed_layout(context: TableContext) -> FileLayout:
+    """Return the layout of the files of the postpone bucket; cached in the table's context."""
+    found = context.derived.get(_postponed_layout)
+    if found is None:
+        plan = FilePlan.postponed(context.options, avro=fits_avro(context.schema))
+        found = context.derived.setdefault(_postponed_layout, FileLayout(context.schema, context.options, plan))
+    return cast(FileLayout, found)
 
 
 def _layout(context: TableContext, level: int, source: FileSource | None) -> FileLayout:

@@ -286,6 +286,13 @@ class Group:
                     table=name,
                 )
             context = self.catalog.table(name).context
+            if context.is_postponed:
+                raise UnsupportedFeature(
+                    f"group {self.name}: table {name} has bucket = -2 (postpone bucket), which a group cannot publish: "
+                    "use bucket = N",
+                    group=self.name,
+                    table=name,
+                )
             entries = [e for change in changes_of(part.messages) for e in change.entries]
             added = partial(_added_before, context, entries)
             for entry in read_latest(context.snapshots, added):

@@ -192,6 +192,15 @@ class TableContext:
         return self.is_keyed and self.options["bucket"] == -1
 
     @property
+    def is_postponed(self) -> bool:
+        """Whether new rows may wait in the postpone bucket for a compaction that gives them a bucket (format 11.3)."""
+        return self.is_keyed and self.options["bucket"] == -2
+
+    def with_buckets(self, count: int) -> TableContext:
+        """Return the same table with ``count`` fixed buckets, as a partition of a postponed table has them."""
+        return replace(self, options=replace(self.options, values={**self.options.values, "bucket": count}))
+
+    @property
     def has_buckets(self) -> bool:
         """Whether rows belong to buckets, fixed or dynamic; False for append tables without buckets."""
         return self.is_keyed or self.options["bucket"] > 0

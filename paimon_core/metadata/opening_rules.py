@@ -39,7 +39,10 @@ def opened_options(
     refused = []
     if schema.primary_keys and options["bucket"] == -1 and not set(schema.partition_keys) <= set(schema.primary_keys):
         refused.append("bucket=-1 with a primary key without the partition keys (cross-partition upsert)")
-    keys = (options["bucket-key"] or schema.trimmed_primary_keys) if options["bucket"] > 0 else ()
+    if options["bucket"] == -2 and not schema.primary_keys:
+        refused.append("bucket=-2 without a primary key")
+    hashed = options["bucket"] > 0 or (options["bucket"] == -2 and schema.primary_keys)
+    keys = (options["bucket-key"] or schema.trimmed_primary_keys) if hashed else ()
     function = options["bucket-function.type"]
     if problem := function_problem(function, [schema.by_name[k].type for k in keys if k in schema.by_name]):
         refused.append(f"bucket-function.type={function}, which {problem}")

@@ -222,12 +222,10 @@ def per_level(value: Callable[[str], str]) -> Callable[[str], Mapping[int, str]]
 
 
 def parse_bucket(text: str) -> int:
-    """Parse a number of buckets, or -1; raises UnsupportedFeature for -2 (postpone bucket)."""
+    """Parse a number of buckets, -1 (dynamic, or none) or -2 (postpone bucket)."""
     value = whole(-2)(text)
-    if value == -2:
-        raise UnsupportedFeature("option bucket = -2 (postpone bucket) is not supported", option="bucket", value=text)
     if value == 0:
-        raise ValueError("-1 or a positive number")
+        raise ValueError("-2, -1 or a positive number")
     return value
 
 

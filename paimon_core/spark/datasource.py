@@ -35,7 +35,7 @@ from paimon_core.metadata.microseconds import in_microseconds
 from paimon_core.read.split_reader import read_split
 from paimon_core.scan.split import Split
 from paimon_core.spark.merged_schema import MERGE_OPTIONS, merge_rules, merged_for, parsed_bool
-from paimon_core.spark.reference import TableReference
+from paimon_core.spark.reference import TableReference, refuse_postponed
 from paimon_core.spark.types import arrow_schema, spark_schema, to_spark
 from paimon_core.table.commit_request import CommitRequest
 from paimon_core.table.table import Table
@@ -156,6 +156,7 @@ class PaimonWriter(DataSourceArrowWriter):
                 "assign: use write_spark",
                 table=table.name,
             )
+        refuse_postponed(table.context)
         self._reference = TableReference.of(table.context)
         self._kinds = kinds
         self._overwrite = overwrite

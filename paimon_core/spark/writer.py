@@ -25,7 +25,7 @@ from paimon_core.predicate import Predicate
 from paimon_core.spark.bucket_expression import bucket_expression
 from paimon_core.spark.key_assignment import KeyAssignment, assign_keys
 from paimon_core.spark.merged_schema import merged_for
-from paimon_core.spark.reference import TableReference
+from paimon_core.spark.reference import TableReference, refuse_postponed
 from paimon_core.table.commit_request import CommitRequest
 from paimon_core.table.merged_write import MergeSchema
 from paimon_core.table.table import Table
@@ -91,6 +91,7 @@ def write_messages(
 ) -> list[CommitMessage]:
     """Write files for the rows of ``df`` on the workers; return the messages, whose commit makes the rows visible."""
     _check_columns(df, table, kinds, order_by)
+    refuse_postponed(table.context)
     if not table.context.has_dynamic_buckets:
         return _write_tasks(df, table, kinds, order_by, overwrites, tasks, None)
     cached = not df.is_cached
@@ -147,6 +148,7 @@ def routed_rows(
     Raises as ``write_messages`` for columns that do not fit, UnsupportedFeature for dynamic buckets without ``keys``.
     """
     _check_columns(df, table, kinds, order_by)
+    refuse_postponed(table.context)
     if table.context.has_dynamic_buckets and keys is None:
         raise UnsupportedFeature(
             f"table {table.name} has dynamic buckets (bucket = -1), which this job cannot write: use write_spark",

@@ -10,6 +10,7 @@ from functools import partial
 from paimon_core.commit.abort import abort
 from paimon_core.compact.compactor import run_tasks
 from paimon_core.compact.pick import Extent, pick_tasks, sort_tasks
+from paimon_core.compact.postpone import spread_messages
 from paimon_core.compact.recent_compactions import full_is_due, marked, overdue_buckets
 from paimon_core.compact.sort_order import SortOrder
 from paimon_core.compact.task import CompactionTask
@@ -24,6 +25,7 @@ from paimon_core.metadata.manifest import ManifestEntry
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.predicate import Predicate
 from paimon_core.scan.partitions import matching_partitions
+from paimon_core.storage.paths import POSTPONE_BUCKET
 from paimon_core.table.commit_request import CommitRequest
 
 _LOG = logging.getLogger(__name__)
@@ -46,6 +48,7 @@ def plan(
     whose level 0 is overdue. ``where`` is on partition columns.
     """
     latest, entries, indexes = read_latest(context.snapshots, partial(_state, context))
+    entries = [e for e in entries if e.bucket != POSTPONE_BUCKET]
     if where is not None:
         matches = matching_partitions(context, where)
         entries = [e for e in entries if matches(e.partition)]
@@ -90,9 +93,10 @@ def compact(
     """Plan and run compactions, and return the last snapshot; None when there was nothing to do.
 
     Buckets that keep ``num-sorted-run.stop-trigger`` runs or more are compacted again. Raises CommitConflict when
-    concurrent commits conflicted in every bucket.
+    concurrent commits conflicted in every bucket. Without ``written``, the rows of the postpone bucket are first given
+    their buckets, in a commit of their own.
     """
-    done = None
+    done = spread_postponed(context, request, where) if context.is_postponed and written is None else None
     while tasks := plan(context, full=full, where=where, written=written):
         try:
             done = run(context, request, tasks, work)
@@ -106,6 +110,19 @@ def compact(
         if not written:
             break
     return done
+
+
+def spread_postponed(context: TableContext, request: CommitRequest, where: Predicate | None) -> Snapshot | None:
+    """Move the rows of the postpone bucket to fixed buckets in one COMPACT commit; None when it is empty.
+
+    They count as later than all rows that other commits have written to fixed buckets until then. Rows that are added
+    to the postpone bucket meanwhile stay there. Raises CommitConflict, and moves nothing, when a concurrent commit has
+    removed one of the files or given a partition another number of buckets.
+    """
+    _, entries, _ = read_latest(context.snapshots, partial(_state, context))
+    matches = None if where is None else matching_partitions(context, where)
+    messages = spread_messages(context, [e for e in entries if matches is None or matches(e.partition)])
+    return request.commit_own(messages) if messages else None
 
 
 def run(

@@ -16,7 +16,7 @@ from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.data_file import DataFile
 from paimon_core.metadata.index_manifest import DELETION_VECTORS, HASH
 from paimon_core.options import MAX_DYNAMIC_BUCKETS
-from paimon_core.storage.paths import stem_of
+from paimon_core.storage.paths import POSTPONE_BUCKET, stem_of
 
 _COMMITTED_BEFORE = (
     "these messages were committed before, with higher sequence numbers: commit with a user and an identifier to "
@@ -86,6 +86,15 @@ def _bucket_directory(message: CommitMessage, context: TableContext) -> str:
     except CorruptTable as error:
         raise InvalidRequest(f"the partition of a commit message does not fit table {context.name}: {error}") from error
     highest = MAX_DYNAMIC_BUCKETS if context.has_dynamic_buckets else max(1, buckets)
+    if context.is_postponed:
+        postponed = message.bucket == message.total_buckets == POSTPONE_BUCKET
+        if not postponed and not 0 <= message.bucket < message.total_buckets:
+            raise InvalidRequest(
+                f"a commit message has bucket {message.bucket} of {message.total_buckets}, which table {context.name} "
+                "with bucket = -2 cannot have",
+                bucket=message.bucket,
+            )
+        return directory
     if not 0 <= message.bucket < highest or not isinstance(message.total_buckets, int):
         raise InvalidRequest(
             f"a commit message has bucket {message.bucket}, but table {context.name} has bucket = {buckets}",

@@ -20,7 +20,7 @@ from paimon_core.compact.append import rewrite_files
 from paimon_core.deletionvectors.bitmap import Positions
 from paimon_core.deletionvectors.bucket_vectors import Indexes, index_files_by_bucket, replace_vectors, vectors_in
 from paimon_core.deletionvectors.index_file import merged
-from paimon_core.errors import InvalidRequest, SchemaMismatch
+from paimon_core.errors import InvalidRequest, SchemaMismatch, UnsupportedFeature
 from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.data_file import DataFile, FileSource
@@ -170,6 +170,17 @@ def _write_updated(
             rows = pa.Table.from_batches([batch]).filter(expression)
             if len(rows):
                 writer.write(assigned(rows, assignments))
+
+
+def check_takes_effect(context: TableContext) -> None:
+    """Raise UnsupportedFeature for a table in which deletes and updates would wait in the postpone bucket."""
+    if context.is_postponed and not context.options["postpone.batch-write-fixed-bucket"]:
+        raise UnsupportedFeature(
+            f"table {context.name} has postpone.batch-write-fixed-bucket = false: deletes and updates would wait in "
+            "the postpone bucket, so rows can only be written",
+            table=context.name,
+            option="postpone.batch-write-fixed-bucket",
+        )
 
 
 def check_assignments(context: TableContext, assignments: object) -> None:

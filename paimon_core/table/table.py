@@ -96,11 +96,13 @@ class Table(TableWrites):
     ) -> Snapshot | None:
         """Merge sorted runs (or pack small files) where the options require it; ``full``: every bucket into one run.
 
-        The content of the table does not change. Returns None when there was nothing to do. All buckets are one commit;
-        after a conflict each bucket is a commit of its own. Buckets that keep ``num-sorted-run.stop-trigger`` runs or
-        more are compacted again. Raises CommitConflict when concurrent commits conflicted in every bucket; the files
-        of this compaction are then deleted. ``work`` runs the tasks; the default runs them in this process, as many
-        at once as there are processors.
+        The content of the table does not change, except that rows of the postpone bucket (``bucket = -2``) are first
+        given their buckets, in a commit of their own; they count as later than all rows committed until then, and that
+        commit raises CommitConflict when a concurrent one removed them. Returns None when there was nothing to do. All
+        buckets are one commit; after a conflict each bucket is a commit of its own. Buckets that keep
+        ``num-sorted-run.stop-trigger`` runs or more are compacted again. Raises CommitConflict when concurrent commits
+        conflicted in every bucket; the files of this compaction are then deleted. ``work`` runs the tasks; the default
+        runs them in this process, as many at once as there are processors.
         """
         self._check_latest("compact")
         request = CommitRequest.of(self.context, user, None, properties)

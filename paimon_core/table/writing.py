@@ -32,6 +32,7 @@ from paimon_core.table.row_changes import (
     Assignments,
     changed_rows,
     check_assignments,
+    check_takes_effect,
     deleted_by_key,
     updated_by_key,
 )
@@ -236,6 +237,7 @@ class TableWrites(TableView):
 
         Rows of a newer schema than that of this handle are read and written with the table's latest schema.
         """
+        check_takes_effect(self.context)
         table, outdated = self, None
         for _ in tries(self.options):
             scan_context = table.context.merging_level_0()

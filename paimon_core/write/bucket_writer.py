@@ -55,16 +55,16 @@ class BucketWriter(Protocol):
         """Delete the files that ``take_files`` has not returned."""
 
 
-def _file_columns(context: TableContext) -> tuple[list[str], list[str | None]]:
+def file_columns(context: TableContext) -> tuple[list[str], list[str | None]]:
     """Return the names of the columns of a file, and for each the column of the input rows that is stored there.
 
     The source is None for the sequence number.
     """
-    derived = context.derived.get(_file_columns)
+    derived = context.derived.get(file_columns)
     if derived is None:
         schema = context.schema
         sources = [*schema.trimmed_primary_keys, None, VALUE_KIND, *(f.name for f in schema.fields)]
-        derived = context.derived.setdefault(_file_columns, ([f.name for f in schema.file_fields], sources))
+        derived = context.derived.setdefault(file_columns, ([f.name for f in schema.file_fields], sources))
     return cast(tuple[list[str], list[str | None]], derived)
 
 
@@ -116,7 +116,7 @@ class KeyedBucketWriter:
         sequence = np.arange(self._next_sequence, self._next_sequence + len(rows), dtype=np.int64)
         self._next_sequence += len(rows)
         inputs, input_schema = rows.columns, rows.schema
-        names, sources = _file_columns(self._context)
+        names, sources = file_columns(self._context)
         columns = [
             pa.chunked_array([sequence]) if s is None else inputs[input_schema.get_field_index(s)] for s in sources
         ]

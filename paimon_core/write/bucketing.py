@@ -20,6 +20,7 @@ from paimon_core.lsm.gather import take_rows
 from paimon_core.metadata.column_stats import EMPTY_ROW
 from paimon_core.metadata.context import TableContext
 from paimon_core.options import MAX_DYNAMIC_BUCKETS
+from paimon_core.storage.paths import POSTPONE_BUCKET
 from paimon_core.write.bucket_assigner import BucketAssigner
 from paimon_core.write.default_values import conform_with_defaults
 
@@ -91,6 +92,7 @@ def split_by_bucket(
     if len(rows) == 0:
         return
     partition_codes, partitions = _partitions(rows, context)
+    postponed = context.is_postponed
     if assigner is None:
         buckets, count = assign_buckets(rows, context), max(1, context.options["bucket"])
     else:
@@ -99,7 +101,8 @@ def split_by_bucket(
     codes = partition_codes * count + buckets
     present = np.unique(codes)
     if len(present) == 1:
-        yield BucketRows(partitions[int(present[0]) // count], int(present[0]) % count, rows)
+        only = int(present[0])
+        yield BucketRows(partitions[only // count], POSTPONE_BUCKET if postponed else only % count, rows)
         return
     dense = np.searchsorted(present, codes)
     # A stable sort of 16-bit codes is a radix sort: it keeps the order of arrival at a fraction of the cost.
@@ -109,7 +112,7 @@ def split_by_bucket(
     start = 0
     for code, end in zip(present.tolist(), ends.tolist(), strict=True):
         part = rows.take(pa.array(order[start:end])) if arranged is None else arranged.slice(start, end - start)
-        yield BucketRows(partitions[code // count], code % count, part)
+        yield BucketRows(partitions[code // count], POSTPONE_BUCKET if postponed else code % count, part)
         start = end
 
 

@@ -27,10 +27,12 @@ from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.metadata.table_identity import check_same_table
 from paimon_core.parallel_work import run_parallel, thread_count
 from paimon_core.schema import RETRACTS, VALUE_KIND, DataField, RowKind
+from paimon_core.storage.paths import POSTPONE_BUCKET
 from paimon_core.write.bucket_assigner import BucketAssigner, IndexUpdate
 from paimon_core.write.bucket_writer import AppendBucketWriter, BucketWriter, KeyedBucketWriter
 from paimon_core.write.bucketing import BucketRows, split_by_bucket
 from paimon_core.write.default_values import conform_with_defaults
+from paimon_core.write.postpone import PostponeWriter, to_fixed_buckets
 from paimon_core.write.row_kinds import kind_codes
 from paimon_core.write.spill import SpillSpace
 
@@ -78,6 +80,7 @@ class TableWriter:
         self._bucket_counts: dict[bytes, int] = {}
         self._next_sequences: dict[tuple[bytes, int], int] = {}
         self._failed = False
+        self._fixed_counts: dict[bytes, int] = {}
         self._own_assigner = None
         if context.has_dynamic_buckets and assigner is None:
             assigner = self._own_assigner = BucketAssigner(context, ignore_existing=ignore_existing)
@@ -229,7 +232,9 @@ class TableWriter:
             sequence = self._first_sequence(partition, bucket)
             place = (self._context, partition, bucket, sequence)
             self._buckets[key] = (
-                KeyedBucketWriter(*place, self._space, self._engine, changelog=not self._ignore_existing)
+                PostponeWriter(self._context, partition)
+                if bucket == POSTPONE_BUCKET
+                else KeyedBucketWriter(*place, self._space, self._engine, changelog=not self._ignore_existing)
                 if self._context.is_keyed
                 else AppendBucketWriter(*place)
             )
@@ -257,7 +262,7 @@ class TableWriter:
     @property
     def _is_numbered(self) -> bool:
         """Whether the sequence numbers of new rows must exceed those of existing rows."""
-        return self._context.has_buckets and not self._ignore_existing
+        return self._context.has_buckets and not self._ignore_existing and not self._context.is_postponed
 
     def _scan_existing(self, partitions: Collection[bytes]) -> None:
         """Read the largest sequence number of each bucket, for partitions that were not read yet."""
@@ -319,7 +324,15 @@ class TableWriter:
         self._shared_bytes = 0
         self._clear_existing()
         self._close_space()
+        if self._context.is_postponed and self._context.options["postpone.batch-write-fixed-bucket"]:
+            fixed = partial(TableWriter, ignore_existing=self._ignore_existing, lane=self._lane)
+            return to_fixed_buckets(self._context, messages, self._fixed_counts, fixed)
         return messages
+
+    def write_conformed(self, rows: pa.Table) -> None:
+        """Add rows with exactly the table's columns and ``_VALUE_KIND``, which were conformed and checked before."""
+        self._check_usable()
+        self._buffer(rows)
 
     def abort(self) -> None:
         """Delete every written file that ``flush`` has not returned."""

@@ -191,9 +191,11 @@ class TableSpec(Model):
         if self.source is None and not self.key:
             raise Mistake("a table needs a primary_key or a natural_key")
 
-        if self.primary_key and self.options.get("bucket", "1").strip() == "-1":
+        if self.primary_key and self.options.get("bucket", "1").strip() in ("-1", "-2"):
             raise Mistake(
-                "a table with a primary key needs bucket = N: loads cannot assign dynamic buckets", "options", "bucket"
+                "a table with a primary key needs bucket = N: loads cannot assign dynamic or postponed buckets",
+                "options",
+                "bucket",
             )
 
     def _check_mode(self) -> None:

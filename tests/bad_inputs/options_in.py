@@ -30,7 +30,9 @@ def values(key: str, *bad: str, **others: str) -> dict[str, Case]:
 
 TABLES: dict[str, Case] = {
     **values("bucket", "0", "-3", "abc", "1e3", "2147483648", "", "1.5", "0x10", " "),
-    "bucket = -2": option("bucket", "-2", "bucket = -2", "not supported", error=UnsupportedFeature),
+    "a postpone bucket without a key": append_option("bucket", "-2", "bucket = -2", "primary key"),
+    "no bucket of a postponed table": option("postpone.default-bucket-num", "0", "default-bucket-num", bucket="-2"),
+    "merging of postponed rows": option("postpone.merge-on-read", "true", "merge-on-read", bucket="-2"),
     "dynamic buckets of a table with fixed ones": option("dynamic-bucket.max-buckets", "4", "needs .* bucket = -1"),
     "no dynamic bucket at all": option("dynamic-bucket.max-buckets", "0", "max-buckets", error=InvalidOption),
     "a misspelt option": option("buckett", "1", "buckett", "did you mean 'bucket'", error=InvalidOption),

@@ -44,6 +44,8 @@ def _check_buckets(context: TableContext) -> None:
         raise InvalidRequest(
             f"table {context.name} has bucket = {buckets} and needs the option bucket-key", option="bucket-key"
         )
+    if buckets == -2 and not context.is_keyed:
+        raise InvalidRequest(f"table {context.name} has bucket = -2 and needs a primary key", option="bucket")
     if keys and buckets < 1:
         raise InvalidRequest(f"option bucket-key needs bucket = N with N >= 1, not {buckets}", option="bucket-key")
     for key in keys:
@@ -159,6 +161,8 @@ def _check_use(context: TableContext) -> None:
     for option in values:
         if option.startswith("dynamic-bucket.") and not context.has_dynamic_buckets:
             raise InvalidRequest(f"option {option} needs a primary key and bucket = -1", option=option)
+        if option.startswith("postpone.") and not context.is_postponed:
+            raise InvalidRequest(f"option {option} needs a primary key and bucket = -2", option=option)
     for column in context.options.fields:
         if column and column not in context.schema.by_name:
             raise InvalidRequest(f"an option fields.{column}.* names {column!r}, which is no column", column=column)

@@ -31,7 +31,7 @@ OPTIONS: tuple[Option, ...] = (
         "bucket",
         INTEGER,
         "-1",
-        "number of buckets in each partition; -1: dynamic, for append tables none",
+        "number of buckets in each partition; -1: dynamic, for append tables none; -2: postpone bucket",
         parse_bucket,
         stops=Stops.READS,
         shared=True,
@@ -188,15 +188,19 @@ OPTIONS: tuple[Option, ...] = (
         "10",
         "number of tasks that load the index of keys across partitions",
     ),
-    carried(
-        "postpone.batch-write-fixed-bucket", BOOLEAN, "true", "batch writes of a postpone bucket go to fixed buckets"
+    obeyed(
+        "postpone.batch-write-fixed-bucket",
+        BOOLEAN,
+        "true",
+        "writes to a table with bucket = -2 go to fixed buckets instead of the postpone bucket",
     ),
-    carried("postpone.merge-on-read", BOOLEAN, "false", "batch reads merge the postpone bucket with the other buckets"),
-    carried(
+    refused("postpone.merge-on-read", BOOLEAN, "false", "batch reads merge the postpone bucket with the other buckets"),
+    obeyed(
         "postpone.batch-write-fixed-bucket.max-parallelism",
         INTEGER,
         "2048",
-        "maximum number of buckets that a batch write selects for a partition",
+        "maximum number of buckets that a write selects for a new partition",
+        whole(1, 2**31 - 1),
     ),
     carried(
         "postpone.batch-write-fixed-bucket.rescale-load-factor",
@@ -204,7 +208,24 @@ OPTIONS: tuple[Option, ...] = (
         "32",
         "ratio of needed to existing buckets at which a batch write adds buckets",
     ),
-    carried("postpone.default-bucket-num", INTEGER, "", "number of buckets of a new partition of a postpone bucket"),
-    carried("postpone.target-row-num-per-bucket", LONG, "", "rows per bucket of a postpone bucket"),
-    carried("postpone.target-size-per-bucket", SIZE, "1 gb", "bytes per bucket of a postpone bucket"),
+    obeyed(
+        "postpone.default-bucket-num",
+        INTEGER,
+        "",
+        "number of buckets of a new partition of a table with bucket = -2; default: by its rows or bytes",
+        whole(1, 2**31 - 1),
+    ),
+    obeyed(
+        "postpone.target-row-num-per-bucket",
+        LONG,
+        "",
+        "rows per bucket from which the number of buckets of a new partition is computed",
+        whole(1, 2**63 - 1),
+    ),
+    obeyed(
+        "postpone.target-size-per-bucket",
+        SIZE,
+        "1 gb",
+        "bytes per bucket from which the number of buckets of a new partition is computed",
+    ),
 )

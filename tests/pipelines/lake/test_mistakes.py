@@ -361,7 +361,7 @@ MISTAKES = [
     (
         "options: {bucket: 2}",
         "options: {bucket: -1}",
-        ":7: options.bucket: a table with a primary key needs bucket = N: loads cannot assign dynamic buckets",
+        ":7: options.bucket: a table with a primary key needs bucket = N: loads cannot assign dynamic or postponed buckets",
     ),
     (
         "options: {bucket: 2}",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from paimon_core.commit.abort import abort, abort_changelog
@@ -167,3 +169,12 @@ def test_an_overwrite_that_deletes_is_refused():
     context = fake_table()
     with pytest.raises(InvalidRequest, match="determines the files"):
         changes_of([message(context, deleted=(fake_file(context),))], Overwrite())
+
+
+def test_only_a_compaction_of_the_postpone_bucket_numbers_its_rows():
+    context = fake_table()
+    before, after = fake_file(context), fake_file(context)
+    packed = message(context, before=(before,), after=(after,))
+    assert [change.flushes for change in changes_of([packed])] == [[]]
+    (change,) = changes_of([replace(packed, compact_before=(), numbered_after=(1, "user"))])
+    assert [flush.names for flush in change.flushes] == [(after.file_name,)]

@@ -75,11 +75,6 @@ def test_a_new_table_accepts_no_option_that_is_not_supported(key, value):
         TableOptions.parse({key: value}, creating=True)
 
 
-def test_the_postpone_bucket_is_refused_by_name():
-    with pytest.raises(UnsupportedFeature, match="postpone"):
-        TableOptions.parse({"bucket": "-2"}, creating=True)
-
-
 @pytest.mark.parametrize(
     ("key", "value"),
     [

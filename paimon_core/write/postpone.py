@@ -1,0 +1,216 @@
+"""Postpone bucket: write rows to it, and spread its rows over fixed buckets (format 11.3).
+
+Rows in the postpone bucket are in order of arrival, unmerged and without sequence numbers. Readers see them only after
+they are spread. The number of buckets of a partition is decided when its first rows are spread.
+"""
+
+from __future__ import annotations
+
+import random
+import uuid
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from typing import Protocol
+
+import numpy as np
+import pyarrow as pa
+
+from paimon_core.datafile.reader import read_batches
+from paimon_core.datafile.rolling_writer import RollingWriter
+from paimon_core.datafile.table_files import rolling_writer
+from paimon_core.errors import CorruptTable
+from paimon_core.metadata.commit_message import CommitMessage
+from paimon_core.metadata.context import TableContext
+from paimon_core.metadata.data_file import DataFile
+from paimon_core.metadata.latest_snapshot import latest_entries
+from paimon_core.metadata.manifest import ManifestEntry
+from paimon_core.schema import VALUE_KIND, DataField
+from paimon_core.storage.paths import POSTPONE_BUCKET, FileNames
+from paimon_core.write.bucket_writer import BucketFiles, file_columns
+
+UNNUMBERED = -1
+"""The sequence number of rows in the postpone bucket. DO NOT CHANGE, on disk."""
+
+
+class FixedWriter(Protocol):
+    """The operations of a TableWriter that ``spread`` uses."""
+
+    def write_conformed(self, rows: pa.Table) -> None:
+        """Add the table's columns and ``_VALUE_KIND``."""
+
+    def flush(self) -> list[CommitMessage]:
+        """Finish all files and return their messages."""
+
+    def abort(self) -> None:
+        """Delete the files that ``flush`` has not returned."""
+
+
+class PostponeWriter:
+    """Streams the rows of one partition into files of the postpone bucket as they arrive.
+
+    The file names start with the name of the writer, by which Java keeps the files of one writer in order.
+    """
+
+    def __init__(self, context: TableContext, partition: bytes) -> None:
+        self._context = context
+        self._partition = partition
+        self._names = FileNames(f"-u-{uuid.uuid4()}-s-{random.randrange(2**31)}-w-{uuid.uuid4()}")
+        self._writer: RollingWriter | None = None
+        self._done: list[RollingWriter] = []
+        self._files: list[DataFile] = []
+
+    @property
+    def buffered_bytes(self) -> int:
+        """Bytes of the rows that are not written as a block yet."""
+        return 0 if self._writer is None else self._writer.buffered_bytes
+
+    def write(self, rows: pa.Table) -> None:
+        """Add the table's columns and ``_VALUE_KIND``, in order of arrival."""
+        if self._writer is None:
+            place = (self._context, self._partition, POSTPONE_BUCKET)
+            self._writer = rolling_writer(*place, level=0, names=self._names)
+        names, sources = file_columns(self._context)
+        unnumbered = pa.chunked_array([pa.array(np.full(len(rows), UNNUMBERED, np.int64))])
+        self._writer.write(pa.Table.from_arrays([unnumbered if s is None else rows[s] for s in sources], names=names))
+
+    def flush(self) -> None:
+        """Write the buffered rows as a block of the open file."""
+        if self._writer is not None:
+            self._writer.flush()
+
+    def finish(self) -> None:
+        """Close the open file."""
+        if self._writer is not None:
+            self._done.append(self._writer)
+            self._files += self._writer.close()
+            self._writer = None
+
+    def take_files(self) -> BucketFiles:
+        """Return the closed files; ``abort`` no longer deletes them."""
+        files, self._files = self._files, []
+        self._done.clear()
+        return BucketFiles(tuple(files))
+
+    def abort(self) -> None:
+        """Delete the files that ``take_files`` has not returned."""
+        for writer in [*self._done, *([self._writer] if self._writer else [])]:
+            writer.abort()
+        self._done.clear()
+        self._writer, self._files = None, []
+
+
+def bucket_counts(
+    context: TableContext,
+    files: Mapping[bytes, Sequence[DataFile]],
+    entries: Iterable[ManifestEntry] | None = None,
+    *,
+    limited: bool = False,
+) -> dict[bytes, int]:
+    """Return the number of buckets of each partition of ``files``, as Java decides it (format 11.3).
+
+    That of the live ``entries`` (None: of the latest snapshot); for new partitions ``postpone.default-bucket-num``, or
+    enough buckets for the rows or bytes of the files. ``limited``: a write chooses it, as a power of two up to
+    ``postpone.batch-write-fixed-bucket.max-parallelism``. Raises CorruptTable for a partition with two numbers.
+    """
+    options, known = context.options, dict[bytes, int]()
+    for entry in latest_entries(context, files.keys()) if entries is None else entries:
+        if entry.total_buckets < 1 or entry.bucket < 0 or entry.partition not in files:
+            continue
+        if known.setdefault(entry.partition, entry.total_buckets) != entry.total_buckets:
+            raise CorruptTable(
+                f"table {context.name}: files of partition {context.partition_path(entry.partition)!r} have "
+                f"{known[entry.partition]} and {entry.total_buckets} buckets",
+                table=context.name,
+            )
+    default, target_rows = options["postpone.default-bucket-num"], options["postpone.target-row-num-per-bucket"]
+    for place in files.keys() - known.keys():
+        if default is not None:
+            known[place] = default
+            continue
+        if target_rows is None:
+            amount, target = sum(f.file_size for f in files[place]), options["postpone.target-size-per-bucket"]
+        else:
+            amount, target = sum(f.row_count for f in files[place]), target_rows
+        needed = max(1, -(-amount // max(1, target)))
+        most = options["postpone.batch-write-fixed-bucket.max-parallelism"]
+        known[place] = min(most, 1 << (min(most, needed) - 1).bit_length()) if limited else needed
+    return known
+
+
+def spread(
+    context: TableContext,
+    files: Mapping[bytes, Sequence[DataFile]],
+    counts: Mapping[bytes, int],
+    writer_of: Callable[[TableContext], FixedWriter],
+) -> list[CommitMessage]:
+    """Write the rows of the postponed ``files`` of each partition to its fixed buckets, and return the messages.
+
+    The rows of later files count as later. ``writer_of`` returns a writer to a number of buckets. On an error every new
+    file is deleted. Raises CorruptTable for a file that is missing or cannot be read.
+    """
+    by_count: dict[int, list[bytes]] = defaultdict(list)
+    for place in files:
+        by_count[counts[place]].append(place)
+    messages: list[CommitMessage] = []
+    try:
+        for count, places in sorted(by_count.items()):
+            writer = writer_of(context.with_buckets(count))
+            try:
+                for rows in (rows for place in places for file in files[place] for rows in _rows(context, place, file)):
+                    writer.write_conformed(rows)
+                messages += writer.flush()
+            except BaseException:
+                writer.abort()
+                raise
+    except BaseException:
+        abort_files(messages, context)
+        raise
+    return messages
+
+
+def to_fixed_buckets(
+    context: TableContext,
+    staged: Sequence[CommitMessage],
+    counts: dict[bytes, int],
+    writer_of: Callable[[TableContext], FixedWriter],
+) -> list[CommitMessage]:
+    """Return messages of the same rows in fixed buckets, and delete the ``staged`` files of the postpone bucket.
+
+    ``counts``: the numbers of buckets that earlier calls for the same commit chose; those of new partitions are added.
+    """
+    try:
+        files = {m.partition: m.new_files for m in staged}
+        counts |= bucket_counts(context, files, limited=True) | counts
+        return spread(context, files, counts, writer_of)
+    finally:
+        abort_files(staged, context)
+
+
+def _rows(context: TableContext, place: bytes, file: DataFile) -> Iterator[pa.Table]:
+    path = context.paths.data_file(context.partition_path(place), POSTPONE_BUCKET, file.file_name)
+    batches = read_batches(
+        context.storage,
+        path,
+        file=file,
+        file_schema=context.schemas.read(file.schema_id),
+        read_fields=_read_fields(context),
+    )
+    yield from map(pa.Table.from_batches, ([batch] for batch in batches))
+
+
+def _read_fields(context: TableContext) -> list[DataField]:
+    kind = next(f for f in context.schema.file_fields if f.name == VALUE_KIND)
+    return [*context.schema.fields, kind]
+
+
+def abort_files(messages: Sequence[CommitMessage], context: TableContext) -> None:
+    """Delete the new files and changelog files of messages that will not be committed; storage errors are ignored."""
+    paths = [
+        context.paths.data_file(context.partition_path(m.partition), m.bucket, name)
+        for m in messages
+        for f in (*m.new_files, *m.changelog_files)
+        for name in (f.file_name, *f.extra_files)
+    ]
+    with suppress(OSError):
+        context.storage.delete(paths)
