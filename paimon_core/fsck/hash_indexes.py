@@ -30,7 +30,7 @@ def check_hash_indexes(run: CheckRun, files: LiveFiles, snapshot: Snapshot, loca
     Uses 8 bytes for each key of a partition, and the memory of one batch of keys.
     """
     context = run.context
-    if not context.has_dynamic_buckets:
+    if not context.has_dynamic_buckets or context.is_cross_partition:
         return
     indexes: Places = {}
     for entry in context.manifests.read_indexes(snapshot.index_manifest):

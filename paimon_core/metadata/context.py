@@ -183,8 +183,13 @@ class TableContext:
 
     @property
     def has_dynamic_buckets(self) -> bool:
-        """Whether keys are assigned to buckets by hash indexes (format 11.1)."""
+        """Whether new keys get a bucket that has room, rather than the one of their hash (format 11)."""
         return self.is_keyed and self.options["bucket"] == -1
+
+    @property
+    def is_cross_partition(self) -> bool:
+        """Whether a key may move to another partition (format 11.2); the buckets are dynamic, without hash indexes."""
+        return self.has_dynamic_buckets and self.schema.is_cross_partition
 
     @property
     def has_buckets(self) -> bool:

@@ -31,6 +31,7 @@ from paimon_core.write.bucket_assigner import BucketAssigner, IndexUpdate
 from paimon_core.write.bucket_writer import AppendBucketWriter, BucketWriter, KeyedBucketWriter
 from paimon_core.write.bucketing import BucketRows, split_by_bucket
 from paimon_core.write.default_values import conform_with_defaults
+from paimon_core.write.partition_assigner import LiveKeys, PartitionAssigner
 from paimon_core.write.row_kinds import kind_codes
 from paimon_core.write.spill import SpillSpace
 
@@ -57,13 +58,15 @@ class TableWriter:
         ignore_existing: bool = False,
         lane: int = 0,
         assigner: BucketAssigner | None = None,
+        live_keys: LiveKeys | None = None,
     ) -> None:
         """Create a writer; ``ignore_existing`` is for an overwrite.
 
         With it, sequence numbers need not exceed those of the replaced rows, and no changelog is written (format 10.2).
         ``lane``: the number of this writer among several whose messages become one commit. Where two of them write to
         one bucket, the rows of the higher lane count as later. ``assigner``: for a table with dynamic buckets, what
-        assigns the keys (None: this writer); its caller then writes the hash indexes.
+        assigns the keys (None: this writer); its caller then writes the hash indexes. ``live_keys`` reads the keys of a
+        table with cross-partition upsert, which cannot be written without it.
         """
         context.options.check_writable(context.name)
         self._use(context)
@@ -79,7 +82,10 @@ class TableWriter:
         self._next_sequences: dict[tuple[bytes, int], int] = {}
         self._failed = False
         self._own_assigner = None
-        if context.has_dynamic_buckets and assigner is None:
+        self._partition_assigner = None
+        if context.is_cross_partition:
+            self._partition_assigner = PartitionAssigner(context, live_keys, ignore_existing=ignore_existing)
+        elif context.has_dynamic_buckets and assigner is None:
             assigner = self._own_assigner = BucketAssigner(context, ignore_existing=ignore_existing)
         self._assigner = assigner
         self.rows_received = 0
@@ -190,7 +196,11 @@ class TableWriter:
             piece = rows.slice(start, step)
             self._make_room(size * len(piece) // len(rows))
             shares = self._shares(size * len(piece) // len(rows))
-            parts = list(split_by_bucket(piece, self._context, shares=shares, assigner=self._assigner))
+            parts = list(
+                split_by_bucket(
+                    piece, self._context, shares=shares, assigner=self._assigner, keys=self._partition_assigner
+                )
+            )
             if self._is_numbered:
                 self._scan_existing({part.partition for part in parts})
             for part in parts:
@@ -200,7 +210,7 @@ class TableWriter:
                     self._add(part)
             else:
                 self._run_on_each(parts, self._add)
-            self.rows_received += sum(len(part.rows) for part in parts)
+            self.rows_received += len(piece)
         self._make_room(0)
 
     def _shares(self, size: int) -> bool:
@@ -283,14 +293,25 @@ class TableWriter:
     def flush(self) -> list[CommitMessage]:
         """Finish all files and return one message per bucket that gained files. The writer may then be used again.
 
+        With cross-partition upsert, commit the messages before the next rows are written: the writer then reads the
+        keys of the table again, and messages of two flushes conflict in one commit.
         Raises TableNotFound when the table was dropped or re-created; all written files are deleted then.
         """
+        messages = self._flush()
+        if self._partition_assigner is not None:
+            self._partition_assigner.reset()
+        return messages
+
+    def _flush(self) -> list[CommitMessage]:
+        """Do ``flush`` and keep the keys in memory, for messages that are committed with those of the next flush."""
         self._check_usable()
         check_same_table(self._context, otherwise=self.abort)
         self._run_on_each(_batches(list(self._buckets.values())), _finish)
         check_same_table(self._context, otherwise=self.abort)
         total, assigner = self._context.options["bucket"], self._assigner
         assignments = {} if assigner is None else {p: assigner.assignment(p) for p, _ in self._buckets}
+        if self._partition_assigner is not None:
+            assignments = dict.fromkeys((p for p, _ in self._buckets), self._partition_assigner.assignment())
         indexes: dict[tuple[bytes, int], IndexUpdate] = {}
         if self._own_assigner is not None:
             indexes = self._own_assigner.write_indexes()
@@ -333,6 +354,8 @@ class TableWriter:
             self._failed = False
             if self._own_assigner is not None:
                 self._own_assigner.reset()
+            if self._partition_assigner is not None:
+                self._partition_assigner.reset()
             self._close_space()
 
     def _close_space(self) -> None:
