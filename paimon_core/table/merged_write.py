@@ -23,8 +23,8 @@ from paimon_core.errors import InvalidRequest, SchemaMismatch, UnsupportedFeatur
 from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.metadata.context import TableContext
 from paimon_core.options import TableOptions
+from paimon_core.read.live_keys import live_keys
 from paimon_core.schema import DataField, TableSchema
-from paimon_core.table.live_keys import live_keys
 from paimon_core.types import BINARY_ROOTS, VARIANT, Child, DataType, TypeRoot, multiset_of, read_annotations
 from paimon_core.write.table_writer import TableWriter
 

@@ -27,9 +27,9 @@ from paimon_core.metadata.data_file import DataFile, FileSource
 from paimon_core.parallel_work import run_parallel
 from paimon_core.predicate import Predicate
 from paimon_core.read.bucket_reader import BucketReader
+from paimon_core.read.live_keys import live_keys
 from paimon_core.read.split_reader import read_split
 from paimon_core.scan.plan import ScanPlan
-from paimon_core.table.live_keys import live_keys
 from paimon_core.write.table_writer import TableWriter
 
 Assignments = Mapping[str, Any]

@@ -216,7 +216,7 @@ class PartitionAssigner:
         if (repeated := index.repeated()) is None:
             return
         path = self._context.partition_path
-        places = [f"{path(self._partitions[p >> _SHIFT])}/bucket-{p & _MASK}" for p in repeated]
+        places = [f"{path(self._partitions[p >> _SHIFT])}/bucket-{p & _MASK}" for p in sorted(repeated)]
         raise CorruptTable(
             f"snapshot {latest.id} of table {self._context.name}: a key is in two places: {', '.join(places)}"
         )

@@ -8,7 +8,7 @@ import pytest
 
 import paimon_core as paimon
 from paimon_core import col
-from paimon_core.errors import CommitConflict, InvalidRequest, UnsupportedFeature
+from paimon_core.errors import CommitConflict, CorruptTable, InvalidRequest, UnsupportedFeature
 from paimon_core.read.split_reader import read_split
 from paimon_core.write.table_writer import TableWriter
 
@@ -141,6 +141,21 @@ def test_an_overwrite_replaces_all_partitions_or_is_refused():
         writer.write(arrow(("a", 2, 1)))
         with pytest.raises(InvalidRequest, match="ignore_existing"):
             table.commit(writer.flush())
+
+
+def test_a_key_in_two_partitions_is_found_and_stops_writes():
+    table = a_table()
+    table.write(arrow(("a", 1, 0), ("a", 2, 0)))
+    with TableWriter(table.context, live_keys=lambda *_: iter(())) as writer:
+        writer.write(arrow(("b", 1, 1)))
+        table.commit(writer.flush())
+    (finding,) = table.maintenance.check(deep=True).findings
+    assert "p=a/bucket-0 has a key that is also in p=b/bucket-0" in str(finding)
+    with pytest.raises(CorruptTable, match=r"in two places: p=a/bucket-0, p=b/bucket-0"):
+        table.write(arrow(("a", 2, 1)))
+    table.delete(col("p") == "b")
+    table.write(arrow(("b", 2, 1)))
+    assert read(table) == [("a", 1, 0), ("b", 2, 1)]
 
 
 def test_a_writer_that_cannot_read_the_keys_is_refused():
