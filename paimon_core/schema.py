@@ -149,6 +149,11 @@ class TableSchema:
         """The primary key without the partition keys: the sort order of a bucket (format, conventions)."""
         return tuple(k for k in self.primary_keys if k not in self.partition_keys)
 
+    @property
+    def is_cross_partition(self) -> bool:
+        """Whether the primary key lacks a partition key, so that rows of one key may belong to several partitions."""
+        return bool(self.primary_keys) and not set(self.partition_keys) <= set(self.primary_keys)
+
     @cached_property
     def key_fields(self) -> tuple[DataField, ...]:
         """The fields of the trimmed primary key, under their table names; () for an append table."""

@@ -7,6 +7,8 @@ that the other commit deleted would become visible again (format 4.4, 12.2, 14.3
 A commit to dynamic buckets states the hash index files of each partition from which it assigned keys to buckets. When a
 concurrent commit has changed the hash indexes of the partition since, the commit conflicts: otherwise one key could be
 in two buckets (format 11.1).
+With cross-partition upsert it states the snapshot of which all keys were read. When a later commit, other than a
+compaction, changed rows, the commit conflicts: otherwise one key could be in two partitions (format 11.2).
 """
 
 from __future__ import annotations
@@ -17,10 +19,12 @@ from typing import NoReturn
 
 from paimon_core.commit.base import Base
 from paimon_core.commit.overwrite import Matches
-from paimon_core.errors import CommitConflict, InvalidRequest, UnsupportedFeature
-from paimon_core.metadata.commit_message import Assignment, CommitMessage
+from paimon_core.commit.snapshot_history import delta_of, describe, snapshots_since
+from paimon_core.errors import CommitConflict, CorruptTable, InvalidRequest, SnapshotNotFound, UnsupportedFeature
+from paimon_core.metadata.commit_message import Assignment, CommitMessage, Position, position_of
 from paimon_core.metadata.index_manifest import HASH, IndexEntry, IndexFile
 from paimon_core.metadata.manifest import FileKind, ManifestEntry
+from paimon_core.metadata.snapshot import CommitKind
 
 _READ_AGAIN = "; read the table again and repeat the change"
 _WRITE_AGAIN = "; write the rows again, and let only one writer at a time add keys"
@@ -133,6 +137,9 @@ class _Assignments:
         Messages of one flush state the same indexes, so that only the first of them is compared.
         """
         assignment, table = keys.assignment, self.base.context.name
+        if self.base.context.is_cross_partition:
+            self._check_all_keys(assignment)
+            return
         last = self.last.get(keys.partition)
         if last == assignment:
             return
@@ -155,8 +162,45 @@ class _Assignments:
             )
         self.last[keys.partition] = assignment
 
+    def _check_all_keys(self, assignment: Assignment) -> None:
+        """Check that the keys of all partitions are those from which the rows were placed."""
+        table = self.base.context.name
+        last = self.last.setdefault(b"", assignment)
+        if last.assigner != assignment.assigner:
+            _raise_conflict(self.base, "two writers of one commit placed keys independently", _WRITE_AGAIN)
+        if (self.replaced is None) != (assignment.keys_of is not None):
+            raise InvalidRequest(
+                f"table {table}: the keys of an overwrite, and only those, must be placed without the existing keys, "
+                "by a writer with ignore_existing=True"
+            )
+        if assignment.keys_of is not None:
+            if last is assignment:
+                self._check_unchanged(assignment.keys_of)
+        elif self.replaced is not None and last is assignment:
+            replaced = self.replaced
+            for entry in self.base.live(lambda partition: not replaced(partition), None):
+                raise InvalidRequest(
+                    f"table {table}: an overwrite must replace all partitions, because a key may be in any of them, "
+                    f"but {_place(self.base, entry)} has rows: use the option dynamic-partition-overwrite = false",
+                    table=table,
+                )
 
-def _place(base: Base, item: IndexEntry | AssignedKeys) -> str:
+    def _check_unchanged(self, position: Position) -> None:
+        """Raise CommitConflict when rows were changed after a position, or when this cannot be determined."""
+        base = self.base
+        if base.snapshot is not None and position == position_of(base.snapshot):
+            return
+        try:
+            for snapshot in snapshots_since(base, position):
+                if snapshot.commit_kind is not CommitKind.COMPACT and delta_of(base, snapshot):
+                    _raise_conflict(
+                        base, f"{describe(snapshot)} changed rows after this writer read the keys", _WRITE_AGAIN
+                    )
+        except (SnapshotNotFound, CorruptTable) as error:
+            _raise_conflict(base, f"a snapshot after those keys has expired or was rolled back: {error}", _WRITE_AGAIN)
+
+
+def _place(base: Base, item: IndexEntry | AssignedKeys | ManifestEntry) -> str:
     return base.context.bucket_path(item.partition, item.bucket)
 
 

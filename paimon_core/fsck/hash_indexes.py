@@ -1,4 +1,5 @@
 """Hash index checks: each key of a table with dynamic buckets is in one bucket, that of its hash (I15, format 11.1).
+With cross-partition upsert there are no hash indexes, and each key is in one partition (format 11.2).
 
 An index may have more hashes than its bucket has keys, because the hashes of deleted keys stay.
 """
@@ -8,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import numpy as np
+import pyarrow as pa
 
 from paimon_core.codec.bucket_hash import hash_rows
 from paimon_core.datafile.reader import read_batches
@@ -16,10 +18,12 @@ from paimon_core.fsck.check_context import CheckRun
 from paimon_core.fsck.finding_collector import Location
 from paimon_core.fsck.live_files import LiveFiles
 from paimon_core.hashindex.index_file import read_hashes
+from paimon_core.hashindex.key_index import KeyIndex, key_images
 from paimon_core.hashindex.partition_buckets import BucketLimits, PartitionBuckets
 from paimon_core.metadata.index_manifest import HASH, IndexFile
 from paimon_core.metadata.manifest import ManifestEntry
 from paimon_core.metadata.snapshot import Snapshot
+from paimon_core.read.live_keys import live_keys
 
 Places = dict[bytes, dict[int, IndexFile]]
 
@@ -30,6 +34,10 @@ def check_hash_indexes(run: CheckRun, files: LiveFiles, snapshot: Snapshot, loca
     Uses 8 bytes for each key of a partition, and the memory of one batch of keys.
     """
     context = run.context
+    if context.is_cross_partition:
+        if run.deep:
+            _check_all_keys(run, snapshot, location)
+        return
     if not context.has_dynamic_buckets:
         return
     indexes: Places = {}
@@ -54,6 +62,28 @@ def check_hash_indexes(run: CheckRun, files: LiveFiles, snapshot: Snapshot, loca
             _check_partition(run, partition, of_partition, live.get(partition, ()), location)
         except PaimonError as error:
             _find(run, location, (partition, min(of_partition)), f"cannot be compared with its hash index: {error}")
+
+
+def _check_all_keys(run: CheckRun, snapshot: Snapshot, location: Location) -> None:
+    """Check that no key of a table with cross-partition upsert has visible rows in two places (format 11.2)."""
+    context = run.context
+    fields = context.schema.select(context.schema.primary_keys)
+    places: list[tuple[bytes, int]] = []
+    images, numbers, index = [], [], KeyIndex()
+    try:
+        for partition, bucket, keys in live_keys(context, snapshot):
+            images.append(key_images([keys[f.name] for f in fields], [f.type for f in fields]))
+            numbers.append(np.full(len(keys), len(places), np.int64))
+            places.append((partition, bucket))
+    except PaimonError:
+        return  # I6 or I10 reports it
+    run.collector.check("I15")
+    if images:
+        index.put(pa.concat_arrays(images), np.concatenate(numbers))
+    if (repeated := index.repeated()) is not None:
+        first, second, *_ = sorted(places[number] for number in repeated)
+        other = "/".join(filter(None, (context.partition_path(second[0]), f"bucket-{second[1]}")))
+        _find(run, location, first, f"has a key that is also in {other}")
 
 
 def _check_partition(

@@ -90,7 +90,7 @@ class PartitionBuckets:
             is_first = np.zeros(len(hashes), bool)
             is_first[first_rows[new]] = True
             arrived = np.flatnonzero(is_first)
-            out[arrived] = self._place(hashes[arrived])
+            out[arrived] = self.place(hashes[arrived])
             buckets[new] = out[first_rows[new]]
             self._remember(distinct[new], buckets[new])
         out[rows] = np.repeat(buckets, np.diff(starts, append=len(hashes)))
@@ -114,6 +114,10 @@ class PartitionBuckets:
         """The number of keys of each bucket."""
         return self._counts
 
+    def count(self, bucket: int, keys: int) -> None:
+        """Count more keys in a bucket, or with a negative number fewer."""
+        self._counts[bucket] = max(0, self._counts.get(bucket, 0) + keys)
+
     def _known(self, hashes: npt.NDArray[np.int64]) -> npt.NDArray[np.int32]:
         if not len(self._packed):
             return np.full(len(hashes), -1, np.int32)
@@ -125,7 +129,7 @@ class PartitionBuckets:
         packed = (hashes << _SHIFT) | buckets
         self._packed = np.insert(self._packed, np.searchsorted(self._packed, packed), packed)
 
-    def _place(self, hashes: Hashes) -> npt.NDArray[np.int32]:
+    def place(self, hashes: Hashes) -> npt.NDArray[np.int32]:
         """Return the bucket of each new distinct hash, in order of arrival, and count them."""
         groups = self.limits.assigners
         counts = dict(self._counts)

@@ -13,7 +13,7 @@ from paimon_core.metadata.member_types import checked
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.metadata.versioned_json import pack, unpacked
 
-MESSAGE_VERSION = 4
+MESSAGE_VERSION = 5
 
 Position = tuple[int, str]
 """A snapshot, identified by its id and the unique name of its delta manifest list; (0, "") before the first one."""
@@ -32,6 +32,8 @@ class Assignment:
     """The unique name of the assigner; the messages of one commit for one partition must have the same."""
     base: tuple[str, ...] = ()
     """The names of the partition's hash index files that the assigner read, sorted."""
+    keys_of: Position | None = None
+    """For cross-partition upsert: the snapshot of which the assigner read all keys; None: it read none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +80,7 @@ class CommitMessage:
         }
         files = {member: [to_plain(f) for f in getattr(self, member)] for member in _FILE_MEMBERS}
         indexes = {member: [index_to_plain(f) for f in getattr(self, member)] for member in _INDEX_MEMBERS}
-        assigned = None if self.assignment is None else [self.assignment.assigner, list(self.assignment.base)]
+        assigned = None if self.assignment is None else _assignment_to_plain(self.assignment)
         rest = {"numbered_after": self.numbered_after, "assignment": assigned}
         return pack(MESSAGE_VERSION, place | files | indexes | rest)
 
@@ -95,9 +97,19 @@ class CommitMessage:
             position = None if after is None else (int(after[0]), str(after[1]))
             partition = bytes_from_plain(value.pop("partition"))
             found = value.pop("assignment", None)
-            assigned = None if found is None else checked(Assignment(found[0], tuple(found[1])))
+            assigned = None if found is None else _assignment_from_plain(found)
             members = {"numbered_after": position, "assignment": assigned, **value, **files}
             return checked(CommitMessage(partition=partition, **members))
+
+
+def _assignment_to_plain(assignment: Assignment) -> list[Any]:
+    return [assignment.assigner, list(assignment.base), assignment.keys_of]
+
+
+def _assignment_from_plain(value: Any) -> Assignment:
+    assigner, base, position = value
+    keys_of = None if position is None else (int(position[0]), str(position[1]))
+    return checked(Assignment(assigner, tuple(base), keys_of))
 
 
 def deletions(entries: Iterable[ManifestEntry]) -> list[CommitMessage]:

@@ -188,13 +188,18 @@ class TableContext:
 
     @property
     def has_dynamic_buckets(self) -> bool:
-        """Whether keys are assigned to buckets by hash indexes (format 11.1)."""
+        """Whether new keys get a bucket that has room, rather than the one of their hash (format 11)."""
         return self.is_keyed and self.options["bucket"] == -1
 
     @property
     def is_postponed(self) -> bool:
         """Whether new rows may wait in the postpone bucket for a compaction that gives them a bucket (format 11.3)."""
         return self.is_keyed and self.options["bucket"] == -2
+
+    @property
+    def is_cross_partition(self) -> bool:
+        """Whether a key may move to another partition (format 11.2); the buckets are dynamic, without hash indexes."""
+        return self.has_dynamic_buckets and self.schema.is_cross_partition
 
     def with_buckets(self, count: int) -> TableContext:
         """Return the same table with ``count`` fixed buckets, as a partition of a postponed table has them."""

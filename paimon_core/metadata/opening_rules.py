@@ -10,6 +10,8 @@ from paimon_core.codec.bucket_function import function_problem
 from paimon_core.options import TableOptions
 from paimon_core.schema import TableSchema
 
+_CROSS_PARTITION = "a primary key without the partition keys (cross-partition upsert)"
+
 
 def against_vectors(options: TableOptions) -> list[str]:
     """Return the options that tables with a primary key and deletion vectors cannot have, or not here.
@@ -26,6 +28,17 @@ def against_vectors(options: TableOptions) -> list[str]:
     return found
 
 
+def against_cross_partition(options: TableOptions) -> list[str]:
+    """Return the options that tables whose primary key lacks partition keys cannot have, or not here.
+
+    The key index would lose keys, or the delete in the partition that a key leaves would have no effect.
+    """
+    found = [option for option in ("cross-partition-upsert.index-ttl", "sequence.field") if option in options.uses]
+    if options["merge-engine"] == "deduplicate" and options["ignore-delete"]:
+        found.append("ignore-delete=true")
+    return found
+
+
 def opened_options(
     schema: TableSchema, dynamic: Mapping[str, str | None] = MappingProxyType({}), *, table: str
 ) -> TableOptions:
@@ -37,8 +50,8 @@ def opened_options(
     merged: dict[str, str | None] = {**schema.options, **dynamic}
     options = TableOptions.parse({k: text for k, text in merged.items() if text is not None}, table=table)
     refused = []
-    if schema.primary_keys and options["bucket"] == -1 and not set(schema.partition_keys) <= set(schema.primary_keys):
-        refused.append("bucket=-1 with a primary key without the partition keys (cross-partition upsert)")
+    if schema.is_cross_partition and options["bucket"] == -1:
+        refused += [f"{option} with {_CROSS_PARTITION}" for option in against_cross_partition(options)]
     if options["bucket"] == -2 and not schema.primary_keys:
         refused.append("bucket=-2 without a primary key")
     hashed = options["bucket"] > 0 or (options["bucket"] == -2 and schema.primary_keys)

@@ -8,7 +8,6 @@ import zoneinfo
 from collections.abc import Callable, Mapping
 from typing import TypeVar
 
-from paimon_core.errors import UnsupportedFeature
 from paimon_core.limits import NAME_BYTES
 
 T = TypeVar("T")

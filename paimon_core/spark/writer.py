@@ -92,6 +92,12 @@ def write_messages(
     """Write files for the rows of ``df`` on the workers; return the messages, whose commit makes the rows visible."""
     _check_columns(df, table, kinds, order_by)
     refuse_postponed(table.context)
+    if table.context.is_cross_partition:
+        raise UnsupportedFeature(
+            f"table {table.name} has bucket = -1 and a primary key without the partition keys (cross-partition "
+            "upsert), which Spark jobs cannot write: use Table.write",
+            table=table.name,
+        )
     if not table.context.has_dynamic_buckets:
         return _write_tasks(df, table, kinds, order_by, overwrites, tasks, None)
     cached = not df.is_cached

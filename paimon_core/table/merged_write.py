@@ -23,6 +23,7 @@ from paimon_core.errors import InvalidRequest, SchemaMismatch, UnsupportedFeatur
 from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.metadata.context import TableContext
 from paimon_core.options import TableOptions
+from paimon_core.read.live_keys import live_keys
 from paimon_core.schema import DataField, TableSchema
 from paimon_core.types import BINARY_ROOTS, VARIANT, Child, DataType, TypeRoot, multiset_of, read_annotations
 from paimon_core.write.table_writer import TableWriter
@@ -81,7 +82,7 @@ def open_writer(
     """Return a writer that merges schemas if ``merge_schema``, or else the table's options, say so."""
     rules = MergeRules.of(context.options, merge_schema)
     if rules is None:
-        return TableWriter(context, ignore_existing=ignore_existing)
+        return TableWriter(context, ignore_existing=ignore_existing, live_keys=live_keys)
     return MergingWriter(context, rules, ignore_existing=ignore_existing)
 
 
@@ -94,7 +95,7 @@ class MergingWriter(TableWriter):
 
     def __init__(self, context: TableContext, rules: MergeRules, *, ignore_existing: bool = False) -> None:
         """Create a writer; the arguments are those of ``TableWriter``."""
-        super().__init__(context, ignore_existing=ignore_existing)
+        super().__init__(context, ignore_existing=ignore_existing, live_keys=live_keys)
         self._rules = rules
         self._held: list[CommitMessage] = []
         self._last_data: pa.Schema | None = None
@@ -127,7 +128,7 @@ class MergingWriter(TableWriter):
         skipped = kinds - self._known
         context = self._rules.merged(self._context, data_columns(data, self._context.schema, skipped))
         if context is not self._context:
-            self._held += super().flush()
+            self._held += self._flush()
             self._use(context)
         self._last_data = None if skipped else data
 

@@ -63,7 +63,8 @@ def _check_indexes(message: CommitMessage, context: TableContext) -> None:
     found = {i.name: i.size for i in context.storage.list(context.paths.index_directory)}
     for file in indexes:
         is_vectors = file.index_type == DELETION_VECTORS and context.options["deletion-vectors.enabled"]
-        if not is_vectors and not (file.index_type == HASH and context.has_dynamic_buckets):
+        hashed = context.has_dynamic_buckets and not context.is_cross_partition
+        if not is_vectors and not (file.index_type == HASH and hashed):
             raise InvalidRequest(
                 f"a commit message has an index file of type {file.index_type!r:.40}, which table {context.name} "
                 "does not have",

@@ -27,6 +27,7 @@ from paimon_core.metadata.data_file import DataFile, FileSource
 from paimon_core.parallel_work import run_parallel
 from paimon_core.predicate import Predicate
 from paimon_core.read.bucket_reader import BucketReader
+from paimon_core.read.live_keys import live_keys
 from paimon_core.read.split_reader import read_split
 from paimon_core.scan.plan import ScanPlan
 from paimon_core.write.table_writer import TableWriter
@@ -136,7 +137,7 @@ def _without(context: TableContext, bucket: _Bucket, found: Mapping[str, Positio
 
 def deleted_by_key(context: TableContext, plan: ScanPlan, where: Predicate) -> list[CommitMessage]:
     """Return messages with a -D row for each row of the plan of a primary-key table that matches."""
-    with TableWriter(context) as writer:
+    with TableWriter(context, live_keys=live_keys) as writer:
         for split in plan.splits:
             for rows in read_split(context, split, context.schema.names, where):
                 writer.delete(rows)
@@ -147,7 +148,7 @@ def updated_by_key(
     context: TableContext, plan: ScanPlan, where: Predicate, assignments: Assignments
 ) -> list[CommitMessage]:
     """Return messages with the new row of each row of the plan of a primary-key table that matches."""
-    with TableWriter(context) as writer:
+    with TableWriter(context, live_keys=live_keys) as writer:
         for split in plan.splits:
             for rows in read_split(context, split, context.schema.names, where):
                 writer.write(assigned(rows, assignments))

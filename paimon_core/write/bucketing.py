@@ -23,6 +23,7 @@ from paimon_core.options import MAX_DYNAMIC_BUCKETS
 from paimon_core.storage.paths import POSTPONE_BUCKET
 from paimon_core.write.bucket_assigner import BucketAssigner
 from paimon_core.write.default_values import conform_with_defaults
+from paimon_core.write.partition_assigner import PartitionAssigner
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,11 +82,17 @@ def valid_keys(rows: pa.Table | pa.RecordBatch, context: TableContext) -> tuple[
 
 
 def split_by_bucket(
-    rows: pa.Table, context: TableContext, *, shares: bool = False, assigner: BucketAssigner | None = None
+    rows: pa.Table,
+    context: TableContext,
+    *,
+    shares: bool = False,
+    assigner: BucketAssigner | None = None,
+    keys: PartitionAssigner | None = None,
 ) -> Iterator[BucketRows]:
     """Yield the rows of every bucket that occurs in ``rows`` (the table's columns, and possibly more columns).
 
-    ``assigner``: assigns the keys of a table with dynamic buckets, with the errors of its ``assign``.
+    ``assigner``: assigns the keys of a table with dynamic buckets, with the errors of its ``assign``. ``keys``: assigns
+    those of a table with cross-partition upsert, with the errors of its ``place``; it may add, change and drop rows.
     ``shares``: the results are slices of one table, which stays in memory as long as any slice; otherwise each result
     is a copy.
     """
@@ -93,7 +100,14 @@ def split_by_bucket(
         return
     partition_codes, partitions = _partitions(rows, context)
     postponed = context.is_postponed
-    if assigner is None:
+    if keys is not None:
+        placed = keys.place(rows, partition_codes, partitions)
+        if not len(placed.rows):
+            return
+        shares = shares and placed.rows is rows
+        rows, partition_codes, partitions = placed.rows, placed.codes, placed.partitions
+        buckets, count = placed.buckets, MAX_DYNAMIC_BUCKETS
+    elif assigner is None:
         buckets, count = assign_buckets(rows, context), max(1, context.options["bucket"])
     else:
         buckets = assigner.assign(partition_codes, partitions, key_hashes(rows, context))

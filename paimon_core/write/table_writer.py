@@ -8,7 +8,7 @@ committed. ``abort``, or leaving the context with an error, deletes what was wri
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from types import TracebackType
 from typing import Any, TypeVar, cast
@@ -19,11 +19,8 @@ import pyarrow.compute as pc
 from paimon_core.arrow import GATHER_BYTES, Convert, one_nan, read_tables
 from paimon_core.errors import InvalidRequest, SchemaMismatch, StorageError
 from paimon_core.lsm.engines.engine_choice import merge_engine
-from paimon_core.metadata.commit_message import CommitMessage, Position, position_of
+from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.metadata.context import TableContext
-from paimon_core.metadata.latest_snapshot import read_latest
-from paimon_core.metadata.manifest import ManifestEntry
-from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.metadata.table_identity import check_same_table
 from paimon_core.parallel_work import run_parallel, thread_count
 from paimon_core.schema import RETRACTS, VALUE_KIND, DataField, RowKind
@@ -32,15 +29,15 @@ from paimon_core.write.bucket_assigner import BucketAssigner, IndexUpdate
 from paimon_core.write.bucket_writer import AppendBucketWriter, BucketWriter, KeyedBucketWriter
 from paimon_core.write.bucketing import BucketRows, split_by_bucket
 from paimon_core.write.default_values import conform_with_defaults
+from paimon_core.write.partition_assigner import LiveKeys, PartitionAssigner
 from paimon_core.write.postpone import PostponeWriter, to_fixed_buckets
 from paimon_core.write.row_kinds import kind_codes
+from paimon_core.write.sequence_numbers import SequenceNumbers
 from paimon_core.write.spill import SpillSpace
 
 _Item = TypeVar("_Item")
 _LEAST_GATHERED = 1 << 20
 """The least bytes of batches to combine into one, however small the buffer is."""
-LANE_ROWS = 1 << 32
-"""The number of sequence numbers reserved for each lane."""
 _SHARED_PART = 8
 """Buckets may hold slices of shared tables up to the memory divided by this; other rows are copied."""
 _TOGETHER = 64
@@ -59,30 +56,32 @@ class TableWriter:
         ignore_existing: bool = False,
         lane: int = 0,
         assigner: BucketAssigner | None = None,
+        live_keys: LiveKeys | None = None,
     ) -> None:
         """Create a writer; ``ignore_existing`` is for an overwrite.
 
         With it, sequence numbers need not exceed those of the replaced rows, and no changelog is written (format 10.2).
         ``lane``: the number of this writer among several whose messages become one commit. Where two of them write to
         one bucket, the rows of the higher lane count as later. ``assigner``: for a table with dynamic buckets, what
-        assigns the keys (None: this writer); its caller then writes the hash indexes.
+        assigns the keys (None: this writer); its caller then writes the hash indexes. ``live_keys`` reads the keys of a
+        table with cross-partition upsert, which cannot be written without it.
         """
         context.options.check_writable(context.name)
+        self._sequences = SequenceNumbers(context, lane, ignore_existing=ignore_existing)
         self._use(context)
         self._ignore_existing = ignore_existing
         self._memory_bytes: int = context.options["write-buffer-size"]
         self._space = SpillSpace.of(context.options)
         self._buckets: dict[tuple[bytes, int], BucketWriter] = {}
-        self._existing: dict[tuple[bytes, int], int] = {}
         self._shared_bytes = 0
         self._lane = lane
-        self._scanned: dict[bytes, Position] = {}
-        self._bucket_counts: dict[bytes, int] = {}
-        self._next_sequences: dict[tuple[bytes, int], int] = {}
         self._failed = False
         self._fixed_counts: dict[bytes, int] = {}
         self._own_assigner = None
-        if context.has_dynamic_buckets and assigner is None:
+        self._partition_assigner = None
+        if context.is_cross_partition:
+            self._partition_assigner = PartitionAssigner(context, live_keys, ignore_existing=ignore_existing)
+        elif context.has_dynamic_buckets and assigner is None:
             assigner = self._own_assigner = BucketAssigner(context, ignore_existing=ignore_existing)
         self._assigner = assigner
         self.rows_received = 0
@@ -95,7 +94,7 @@ class TableWriter:
 
     def _use(self, context: TableContext) -> None:
         """Write the next rows with another schema of the table; no row is buffered."""
-        self._context = context
+        self._context = self._sequences.context = context
         self._engine = merge_engine(context.schema, context.options)
 
     def write(self, data: Any, kinds: Any = None) -> None:
@@ -193,9 +192,12 @@ class TableWriter:
             piece = rows.slice(start, step)
             self._make_room(size * len(piece) // len(rows))
             shares = self._shares(size * len(piece) // len(rows))
-            parts = list(split_by_bucket(piece, self._context, shares=shares, assigner=self._assigner))
-            if self._is_numbered:
-                self._scan_existing({part.partition for part in parts})
+            parts = list(
+                split_by_bucket(
+                    piece, self._context, shares=shares, assigner=self._assigner, keys=self._partition_assigner
+                )
+            )
+            self._sequences.read({part.partition for part in parts})
             for part in parts:
                 self._writer(part.partition, part.bucket)
             if self._context.is_keyed:  # only buffers rows, so threads would not help
@@ -203,7 +205,7 @@ class TableWriter:
                     self._add(part)
             else:
                 self._run_on_each(parts, self._add)
-            self.rows_received += sum(len(part.rows) for part in parts)
+            self.rows_received += len(piece)
         self._make_room(0)
 
     def _shares(self, size: int) -> bool:
@@ -229,8 +231,7 @@ class TableWriter:
     def _writer(self, partition: bytes, bucket: int) -> BucketWriter:
         key = (partition, bucket)
         if key not in self._buckets:
-            sequence = self._first_sequence(partition, bucket)
-            place = (self._context, partition, bucket, sequence)
+            place = (self._context, partition, bucket, self._sequences.first(partition, bucket))
             self._buckets[key] = (
                 PostponeWriter(self._context, partition)
                 if bucket == POSTPONE_BUCKET
@@ -240,62 +241,28 @@ class TableWriter:
             )
         return self._buckets[key]
 
-    def _first_sequence(self, partition: bytes, bucket: int) -> int:
-        """Return the bucket's first free sequence number in this lane (format 7.4); 0 in lane 0 without fixed buckets.
-
-        Raises InvalidRequest when the partition was written with another number of buckets.
-        """
-        first = self._lane * LANE_ROWS
-        if not self._is_numbered:
-            return max(first, self._next_sequences.get((partition, bucket), 0)) if self._ignore_existing else first
-        self._scan_existing({partition})
-        if 0 < self._bucket_counts.get(partition, 0) != self._context.options["bucket"]:
-            raise InvalidRequest(
-                f"table {self._context.name} has bucket = {self._context.options['bucket']}, but its partition "
-                f"{self._context.partition_path(partition)!r} was written with {self._bucket_counts[partition]} "
-                "buckets: overwrite that partition first",
-                table=self._context.name,
-            )
-        key = (partition, bucket)
-        return max(self._existing.get(key, -1) + 1 + first, self._next_sequences.get(key, 0))
-
-    @property
-    def _is_numbered(self) -> bool:
-        """Whether the sequence numbers of new rows must exceed those of existing rows."""
-        return self._context.has_buckets and not self._ignore_existing and not self._context.is_postponed
-
-    def _scan_existing(self, partitions: Collection[bytes]) -> None:
-        """Read the largest sequence number of each bucket, for partitions that were not read yet."""
-        unknown = frozenset(partitions) - self._scanned.keys()
-        if not unknown:
-            return
-        context = self._context
-        for entry in read_latest(context.snapshots, partial(self._entries, unknown)):
-            self._bucket_counts[entry.partition] = entry.total_buckets
-            key = (entry.partition, entry.bucket)
-            self._existing[key] = max(self._existing.get(key, -1), entry.file.max_sequence_number)
-
-    def _entries(self, partitions: Collection[bytes], latest: Snapshot | None) -> list[ManifestEntry]:
-        """Return the live files of some partitions, and record the snapshot from which they were read."""
-        entries = [] if latest is None else self._context.manifests.entries_of(latest, partitions)
-        self._scanned.update(dict.fromkeys(partitions, position_of(latest)))
-        return entries
-
-    def _clear_existing(self) -> None:
-        self._existing.clear()
-        self._scanned.clear()
-
     def flush(self) -> list[CommitMessage]:
         """Finish all files and return one message per bucket that gained files. The writer may then be used again.
 
+        With cross-partition upsert, commit the messages before the next rows are written: the writer then reads the
+        keys of the table again, and messages of two flushes conflict in one commit.
         Raises TableNotFound when the table was dropped or re-created; all written files are deleted then.
         """
+        messages = self._flush()
+        if self._partition_assigner is not None:
+            self._partition_assigner.reset()
+        return messages
+
+    def _flush(self) -> list[CommitMessage]:
+        """Do ``flush`` and keep the keys in memory, for messages that are committed with those of the next flush."""
         self._check_usable()
         check_same_table(self._context, otherwise=self.abort)
         self._run_on_each(_batches(list(self._buckets.values())), _finish)
         check_same_table(self._context, otherwise=self.abort)
         total, assigner = self._context.options["bucket"], self._assigner
         assignments = {} if assigner is None else {p: assigner.assignment(p) for p, _ in self._buckets}
+        if self._partition_assigner is not None:
+            assignments = dict.fromkeys((p for p, _ in self._buckets), self._partition_assigner.assignment())
         indexes: dict[tuple[bytes, int], IndexUpdate] = {}
         if self._own_assigner is not None:
             indexes = self._own_assigner.write_indexes()
@@ -312,17 +279,14 @@ class TableWriter:
                         changelog_files=files.changelog,
                         new_indexes=(index.new,) if index else (),
                         deleted_indexes=(index.old,) if index and index.old else (),
-                        numbered_after=self._scanned.get(partition),
+                        numbered_after=self._sequences.position(partition),
                         assignment=assignments.get(partition),
                     )
                 )
-                # Rows of a later flush are numbered above these, committed or not; other commits may come in between.
-                self._next_sequences[partition, bucket] = max(
-                    [f.max_sequence_number + 1 for f in (*files.data, *files.changelog)], default=0
-                )
+                self._sequences.record(partition, bucket, (*files.data, *files.changelog))
         self._buckets.clear()
         self._shared_bytes = 0
-        self._clear_existing()
+        self._sequences.clear()
         self._close_space()
         if self._context.is_postponed and self._context.options["postpone.batch-write-fixed-bucket"]:
             fixed = partial(TableWriter, ignore_existing=self._ignore_existing, lane=self._lane)
@@ -342,10 +306,12 @@ class TableWriter:
         finally:
             self._buckets.clear()
             self._shared_bytes = 0
-            self._clear_existing()
+            self._sequences.clear()
             self._failed = False
             if self._own_assigner is not None:
                 self._own_assigner.reset()
+            if self._partition_assigner is not None:
+                self._partition_assigner.reset()
             self._close_space()
 
     def _close_space(self) -> None:

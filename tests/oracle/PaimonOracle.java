@@ -5,6 +5,8 @@ import java.time.*;
 import java.util.*;
 import org.apache.paimon.CoreOptions;
 import org.apache.paimon.catalog.*;
+import org.apache.paimon.crosspartition.GlobalIndexAssigner;
+import org.apache.paimon.crosspartition.IndexBootstrap;
 import org.apache.paimon.data.*;
 import org.apache.paimon.data.variant.*;
 import org.apache.paimon.disk.IOManager;
@@ -240,10 +242,12 @@ public class PaimonOracle {
         Integer groups = s.has("assigners") ? Integer.valueOf(s.get("assigners").asInt()) : null;
         RowPartitionKeyExtractor keys = new RowPartitionKeyExtractor(t.schema());
         Map<Integer, BucketAssigner> assigners = new HashMap<>();
+        GlobalIndexAssigner across = t.bucketMode() == BucketMode.KEY_DYNAMIC ? across(t, w) : null;
         for (JsonNode r : s.get("rows")) {
             GenericRow row = new GenericRow(RowKind.fromShortString(r.get(0).asText()), rt.getFieldCount());
             for (int i = 0; i < rt.getFieldCount(); i++) row.setField(i, decode(r.get(i + 1), rt.getTypeAt(i)));
-            if (s.has("bucket")) w.write(row, s.get("bucket").asInt());
+            if (across != null) across.processInput(row);
+            else if (s.has("bucket")) w.write(row, s.get("bucket").asInt());
             else if (groups == null) w.write(row);
             else {
                 BinaryRow partition = keys.partition(row);
@@ -253,6 +257,27 @@ public class PaimonOracle {
                 w.write(row, a.assign(partition, hash));
             }
         }
+    }
+
+    /** What finds the keys of all partitions, as Flink's GlobalIndexAssignerOperator uses it. */
+    static GlobalIndexAssigner across(FileStoreTable t, TableWrite w) throws Exception {
+        GlobalIndexAssigner a = new GlobalIndexAssigner(t);
+        a.open(0, IOManager.create(spill.toString()), 1, 0, (row, bucket) -> {
+            try {
+                w.write(row, bucket);
+            } catch (Exception e) {
+                throw new IllegalStateException(e);
+            }
+        });
+        new IndexBootstrap(t).bootstrap(1, 0, row -> {
+            try {
+                a.bootstrapKey(row);
+            } catch (IOException e) {
+                throw new UncheckedIOException(e);
+            }
+        });
+        a.endBoostrap(false);
+        return a;
     }
 
     /** What assigns keys to dynamic buckets in a batch job: from the hash index, or without it for an overwrite. */

@@ -8,6 +8,7 @@ missing.
 from __future__ import annotations
 
 import hashlib
+import importlib.util
 import json
 import os
 import shutil
@@ -36,7 +37,7 @@ def java_command(main: str, *args: str) -> list[str]:
     java, javac = _jdk_tool("java"), _jdk_tool("javac")
     cache = _cache_folder()
     with one_at_a_time(cache / "lock"):
-        classpath = _classpath(cache)
+        classpath = os.pathsep.join([_classpath(cache), *_rocksdb()])
         classes = _classes(cache, javac, classpath)
     options = os.environ.get("ORACLE_JAVA_OPTS", "-Xmx2g").split()
     return [java, *options, "-cp", f"{classpath}{os.pathsep}{classes}", main, *args]
@@ -59,6 +60,13 @@ def _jdk_tool(name: str) -> str:
 
 def _digest(*files: Path) -> str:
     return hashlib.sha256(b"".join(f.read_bytes() for f in files)).hexdigest()[:12]
+
+
+def _rocksdb() -> list[str]:
+    """Return the jar of RocksDB that PySpark contains, which Paimon's index of keys across partitions needs."""
+    spec = importlib.util.find_spec("pyspark")
+    folders = () if spec is None else spec.submodule_search_locations or ()
+    return [str(jar) for folder in folders for jar in Path(folder).glob("jars/rocksdbjni-*.jar")]
 
 
 def _classpath(cache: Path) -> str:

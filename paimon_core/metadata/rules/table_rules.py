@@ -8,7 +8,7 @@ from paimon_core.fileindex.builder import indexed_fields
 from paimon_core.limits import FILE_PREFIX_BYTES, check_limit
 from paimon_core.metadata.automatic_tag_names import check_tag_options
 from paimon_core.metadata.context import TableContext
-from paimon_core.metadata.opening_rules import against_vectors
+from paimon_core.metadata.opening_rules import against_cross_partition, against_vectors
 from paimon_core.metadata.partition_time import check_partition_expiry
 from paimon_core.metadata.rules.engine_rules import check_engine_options
 from paimon_core.metadata.rules.producer_rules import check_producer_options
@@ -83,11 +83,18 @@ def _check_partitions(context: TableContext) -> None:
                 column=field.name,
             )
     missing = [k for k in schema.partition_keys if context.is_keyed and k not in schema.primary_keys]
-    if missing:
+    if missing and context.options["bucket"] != -1:
         raise InvalidRequest(
             f"table {context.name}: the primary key must contain the partition key {missing[0]!r}, "
-            "otherwise one key could occur in two partitions",
+            "otherwise one key could occur in two partitions; bucket = -1 (cross-partition upsert) prevents that",
             column=missing[0],
+        )
+    if missing and (against := against_cross_partition(context.options)):
+        option = against[0].partition("=")[0]
+        raise InvalidRequest(
+            f"table {context.name}: option {option} cannot be used with a primary key without the partition key "
+            f"{missing[0]!r} (cross-partition upsert)",
+            option=option,
         )
 
 

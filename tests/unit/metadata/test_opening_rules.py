@@ -5,7 +5,8 @@ from paimon_core.errors import UnsupportedFeature
 from paimon_core.metadata.opening_rules import opened_options
 from paimon_core.schema import new_schema
 
-CROSS = "bucket=-1 with a primary key without the partition keys (cross-partition upsert)"
+CROSS = "a primary key without the partition keys (cross-partition upsert)"
+TTL = "cross-partition-upsert.index-ttl"
 VECTORS = {"deletion-vectors.enabled": "true"}
 ENABLED = "deletion-vectors.enabled=true"
 EXPIRE = "record-level.expire-time"
@@ -19,8 +20,11 @@ def schema(primary_key, **options):
 @pytest.mark.parametrize(
     ("primary_key", "options", "unwritable"),
     [
-        (["k"], {"bucket": "-1"}, (CROSS,)),
-        (["k"], {"manifest.format": "orc"}, (CROSS, "manifest.format")),
+        (["k"], {"bucket": "-1"}, ()),
+        (["k"], {TTL: "1 d", "manifest.format": "orc"}, (f"{TTL} with {CROSS}", "manifest.format")),
+        (["k"], {"sequence.field": "k"}, (f"sequence.field with {CROSS}",)),
+        (["k"], {"ignore-delete": "true"}, (f"ignore-delete=true with {CROSS}",)),
+        (["k"], {"ignore-delete": "true", "merge-engine": "first-row"}, ()),
         (["k", "p"], {}, ()),
         (["k"], {"bucket": "2"}, ()),
         ([], {"bucket": "-1"}, ()),

@@ -198,9 +198,9 @@ def test_few_rows_are_parts_of_common_tables_and_more_are_copies(create, monkeyp
     """A slice keeps its whole table in memory, which the counted bytes of the slice do not show."""
     asked = []
 
-    def split(rows, context, *, shares, assigner):
+    def split(rows, context, *, shares, assigner, keys):
         asked.append(shares)
-        return split_by_bucket(rows, context, shares=shares, assigner=assigner)
+        return split_by_bucket(rows, context, shares=shares, assigner=assigner, keys=keys)
 
     monkeypatch.setattr(table_writer, "split_by_bucket", split)
     table = create(write_buffer_size="4 kb", bucket="2")

@@ -1,0 +1,34 @@
+"""Live keys: the primary keys of all visible rows of a snapshot, with the places of their rows (format 11.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pyarrow as pa
+
+from paimon_core.metadata.context import TableContext
+from paimon_core.metadata.snapshot import Snapshot
+from paimon_core.read.split_reader import read_split
+from paimon_core.scan.plan import plan_scan
+
+
+def live_keys(context: TableContext, snapshot: Snapshot) -> Iterator[tuple[bytes, int, pa.Table]]:
+    """Yield a partition, a bucket and the primary key columns of rows in it, each row once; level 0 is read too.
+
+    Memory: that of reading one split. Raises SnapshotNotFound and CorruptTable as reads do.
+    """
+    context = context.merging_level_0()
+    if context.options["merge-engine"] == "first-row":  # its reads leave out level 0
+        values = {**context.options.values, "merge-engine": "deduplicate"}
+        context = replace(context, options=replace(context.options, values=values))
+    plan = plan_scan(
+        snapshot=snapshot,
+        schema=context.schema,
+        options=context.options,
+        manifests=context.manifests,
+        schemas=context.schemas.read,
+    )
+    for split in plan.splits:
+        for keys in read_split(context, split, context.schema.primary_keys):
+            yield split.partition, split.bucket, keys

@@ -1,0 +1,84 @@
+"""The sequence numbers that a writer gives to the rows of each bucket (format 7.4)."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from functools import partial
+
+from paimon_core.errors import InvalidRequest
+from paimon_core.metadata.commit_message import Position, position_of
+from paimon_core.metadata.context import TableContext
+from paimon_core.metadata.data_file import DataFile
+from paimon_core.metadata.latest_snapshot import read_latest
+from paimon_core.metadata.manifest import ManifestEntry
+from paimon_core.metadata.snapshot import Snapshot
+
+LANE_ROWS = 1 << 32
+"""The number of sequence numbers reserved for each lane."""
+
+
+class SequenceNumbers:
+    """Finds the first free sequence number of each bucket; reads the largest ones of a partition once."""
+
+    def __init__(self, context: TableContext, lane: int, *, ignore_existing: bool) -> None:
+        """``lane`` and ``ignore_existing`` are those of the ``TableWriter``."""
+        self.context = context
+        """The table, with the schema of the rows that are written next."""
+        self._ignore_existing = ignore_existing
+        self._lane_start = lane * LANE_ROWS
+        self._existing: dict[tuple[bytes, int], int] = {}
+        self._positions: dict[bytes, Position] = {}
+        self._bucket_counts: dict[bytes, int] = {}
+        self._next: dict[tuple[bytes, int], int] = {}
+
+    def first(self, partition: bytes, bucket: int) -> int:
+        """Return the bucket's first free sequence number in the writer's lane; 0 in lane 0 without fixed buckets.
+
+        Raises InvalidRequest when the partition was written with another number of buckets.
+        """
+        key, context = (partition, bucket), self.context
+        if not self._follow_existing:
+            return max(self._lane_start, self._next.get(key, 0)) if self._ignore_existing else self._lane_start
+        self.read({partition})
+        if 0 < self._bucket_counts.get(partition, 0) != context.options["bucket"]:
+            raise InvalidRequest(
+                f"table {context.name} has bucket = {context.options['bucket']}, but its partition "
+                f"{context.partition_path(partition)!r} was written with {self._bucket_counts[partition]} "
+                "buckets: overwrite that partition first",
+                table=context.name,
+            )
+        return max(self._existing.get(key, -1) + 1 + self._lane_start, self._next.get(key, 0))
+
+    def read(self, partitions: Collection[bytes]) -> None:
+        """Read the largest sequence number of each bucket, for partitions that were not read yet."""
+        unknown = frozenset(partitions) - self._positions.keys()
+        if not unknown or not self._follow_existing:
+            return
+        for entry in read_latest(self.context.snapshots, partial(self._entries, unknown)):
+            self._bucket_counts[entry.partition] = entry.total_buckets
+            key = (entry.partition, entry.bucket)
+            self._existing[key] = max(self._existing.get(key, -1), entry.file.max_sequence_number)
+
+    def position(self, partition: bytes) -> Position | None:
+        """Return the snapshot from which the numbers of a partition were read; None when they were not read."""
+        return self._positions.get(partition)
+
+    def record(self, partition: bytes, bucket: int, files: Iterable[DataFile]) -> None:
+        """Number the rows of a later flush above these, committed or not; other commits may come in between."""
+        self._next[partition, bucket] = max([f.max_sequence_number + 1 for f in files], default=0)
+
+    def clear(self) -> None:
+        """Forget what was read, so that the next rows are numbered after the then latest snapshot."""
+        self._existing.clear()
+        self._positions.clear()
+
+    @property
+    def _follow_existing(self) -> bool:
+        """Whether the sequence numbers of new rows must exceed those of existing rows."""
+        return self.context.has_buckets and not self._ignore_existing and not self.context.is_postponed
+
+    def _entries(self, partitions: Collection[bytes], latest: Snapshot | None) -> list[ManifestEntry]:
+        """Return the live files of some partitions, and record the snapshot from which they were read."""
+        entries = [] if latest is None else self.context.manifests.entries_of(latest, partitions)
+        self._positions.update(dict.fromkeys(partitions, position_of(latest)))
+        return entries
