@@ -262,7 +262,7 @@ def test_a_default_of_a_nested_type():
     ("key", "value", "message"),
     [
         ("merge-engine", "aggregation", "cannot change once the table has a snapshot"),
-        ("bucket", "-1", "fixed buckets"),
+        ("bucket", "-1", "a table keeps its kind of buckets"),
         ("bucket", "x", "bucket"),
         ("type", "format-table", "never changes"),
         ("primary-key", "price", "never changes"),
