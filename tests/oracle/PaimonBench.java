@@ -1,12 +1,18 @@
 import java.io.*;
+import java.lang.management.*;
 import java.util.*;
 import java.util.concurrent.*;
+import org.apache.paimon.CoreOptions;
 import org.apache.paimon.catalog.*;
+import org.apache.paimon.crosspartition.GlobalIndexAssigner;
 import org.apache.paimon.data.*;
 import org.apache.paimon.disk.IOManager;
+import org.apache.paimon.index.*;
 import org.apache.paimon.options.Options;
+import org.apache.paimon.predicate.PredicateBuilder;
 import org.apache.paimon.reader.RecordReader;
 import org.apache.paimon.schema.Schema;
+import org.apache.paimon.table.BucketMode;
 import org.apache.paimon.table.FileStoreTable;
 import org.apache.paimon.table.Table;
 import org.apache.paimon.table.sink.*;
@@ -25,6 +31,8 @@ import org.apache.paimon.types.DataTypes;
  * compact WAREHOUSE TABLE [TABLE ...]           full compaction of every bucket; copies of one table warm the JVM
  * many    WAREHOUSE TABLE PARTITIONS COMMITS    a partitioned table: a row a (partition, bucket) a commit
  * plan    WAREHOUSE TABLE REPEATS               scan planning alone
+ * point   WAREHOUSE TABLE KEY REPEATS           reads the rows whose first column is KEY, with a new catalog's table
+ * assign  WAREHOUSE TABLE KEYS BATCH            finds the buckets of keys, first all new, then all known
  * -serve                                        runs such commands, one a line of standard input with tabs between
  *                                               the words, in this one JVM; each ends with a line {"done":true}
  *                                               or {"error": ...}
@@ -84,9 +92,60 @@ public class PaimonBench {
             } break;
             case "more": more(catalog.getTable(id), Integer.parseInt(a[3]), Integer.parseInt(a[4])); break;
             case "expire": expire((FileStoreTable) catalog.getTable(id), Integer.parseInt(a[3])); break;
+            case "point": for (int i = 0; i < Integer.parseInt(a[4]); i++) point(catalog.getTable(id), Long.parseLong(a[3])); break;
+            case "assign": assign((FileStoreTable) catalog.getTable(id), Long.parseLong(a[3]), Integer.parseInt(a[4])); break;
             default: throw new IllegalArgumentException(a[0]);
         }
         catalog.close();
+    }
+
+    static void point(Table t, long key) throws Exception {
+        ThreadMXBean clock = ManagementFactory.getThreadMXBean();
+        long t0 = clock.getCurrentThreadCpuTime();
+        ReadBuilder rb = t.newReadBuilder().withFilter(new PredicateBuilder(t.rowType()).equal(0, key));
+        long[] rows = {0};
+        for (Split split : rb.newScan().plan().splits())
+            try (RecordReader<InternalRow> r = rb.newRead().executeFilter().createReader(split)) {
+                r.forEachRemaining(row -> rows[0]++);
+            }
+        report("point", rows[0], (clock.getCurrentThreadCpuTime() - t0) / 1e9, "");
+    }
+
+    /** Finds the bucket of n keys, first new, then known; seconds of this thread's processor time, without creating rows. */
+    static void assign(FileStoreTable t, long n, int step) throws Exception {
+        CoreOptions o = t.coreOptions();
+        RowKeyExtractor fixed = t.bucketMode() == BucketMode.HASH_FIXED ? t.createRowKeyExtractor() : null;
+        RowPartitionKeyExtractor keys = new RowPartitionKeyExtractor(t.schema());
+        BucketAssigner dynamic = t.bucketMode() != BucketMode.HASH_DYNAMIC ? null
+                : new HashBucketAssigner(t.snapshotManager(), "bench", t.store().newIndexFileHandler(), 1, 1, 0,
+                        o.dynamicBucketTargetRowNum(), o.dynamicBucketMaxBuckets());
+        GlobalIndexAssigner across = t.bucketMode() == BucketMode.KEY_DYNAMIC ? new GlobalIndexAssigner(t) : null;
+        long[] sum = {0};
+        if (across != null) {
+            across.open(0, IOManager.create(System.getProperty("java.io.tmpdir")), 1, 0, (row, bucket) -> sum[0] += bucket);
+            across.endBoostrap(false);
+        }
+        ThreadMXBean clock = ManagementFactory.getThreadMXBean();
+        GenericRow[] rows = new GenericRow[step];
+        for (String pass : new String[] {"new", "known"}) {
+            long spent = 0;
+            for (long from = 0; from < n; from += step) {
+                int m = (int) Math.min(step, n - from);
+                for (int i = 0; i < m; i++) rows[i] = GenericRow.of(0, mix(from + i), 0L);
+                long t0 = clock.getCurrentThreadCpuTime();
+                for (int i = 0; i < m; i++) {
+                    if (across != null) across.processInput(rows[i]);
+                    else if (dynamic != null) sum[0] += dynamic.assign(keys.partition(rows[i]), keys.trimmedPrimaryKey(rows[i]).hashCode());
+                    else {
+                        fixed.setRecord(rows[i]);
+                        sum[0] += fixed.bucket();
+                    }
+                }
+                spent += clock.getCurrentThreadCpuTime() - t0;
+            }
+            report("assign", n, spent / 1e9, ",\"pass\":\"" + pass + "\",\"sum\":" + sum[0]);
+        }
+        if (across != null) across.close();
     }
 
     static void create(Catalog c, Identifier id, String[] a) throws Exception {
