@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 
+from paimon_core.codec.arrays import Positions
 from paimon_core.deletionvectors.bitmap import (
     CRC_BYTES,
     LENGTH_BYTES,
-    Positions,
     decode_vector,
     encode_vector,
 )

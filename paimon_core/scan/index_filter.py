@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from paimon_core.codec.arrays import Mask
 from paimon_core.errors import CorruptTable, StorageError
 from paimon_core.fileindex.container import FileIndex
 from paimon_core.fileindex.evaluate import matching_rows
-from paimon_core.fileindex.roaring import Mask
 from paimon_core.metadata.data_file import DataFile
 from paimon_core.options import TableOptions
 from paimon_core.predicate import BoundPredicate, Predicate
