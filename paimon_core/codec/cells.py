@@ -13,11 +13,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from paimon_core.codec.arrays import Mask
 from paimon_core.types import BINARY_ROOTS, STRING_ROOTS, TIMESTAMP_ROOTS, DataType, TypeRoot
 
 Words = npt.NDArray[np.uint64]
 Counts = npt.NDArray[np.int64]
-Mask = npt.NDArray[np.bool_]
 
 COMPACT_DECIMAL = 18
 """The highest precision of a DECIMAL whose unscaled value is stored in the slot."""

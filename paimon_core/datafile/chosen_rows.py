@@ -6,11 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
-Mask = npt.NDArray[np.bool_]
-Positions = npt.NDArray[np.int64]
+from paimon_core.codec.arrays import Mask, Positions
 
 
 @dataclass(frozen=True, slots=True)

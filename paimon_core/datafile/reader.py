@@ -12,7 +12,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from paimon_core.datafile.chosen_rows import ChosenRows, Mask, Positions
+from paimon_core.codec.arrays import Mask, Positions
+from paimon_core.datafile.chosen_rows import ChosenRows
 from paimon_core.datafile.evolution import Source, match_columns
 from paimon_core.datafile.formats import open_file
 from paimon_core.errors import CorruptTable, PaimonError, StorageError

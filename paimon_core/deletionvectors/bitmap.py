@@ -10,13 +10,10 @@ import struct
 import zlib
 
 import numpy as np
-import numpy.typing as npt
-from pyroaring import BitMap
 
+from paimon_core.codec import roaring
+from paimon_core.codec.arrays import Positions
 from paimon_core.errors import CorruptTable, InvalidRequest
-
-Positions = npt.NDArray[np.int64]
-"""Sorted row positions without duplicates."""
 
 MAGIC_32 = 1581511376
 """Begins a 32-bit payload, big-endian. DO NOT CHANGE, on disk."""
@@ -25,6 +22,8 @@ MAGIC_64 = 1681511377
 LENGTH_BYTES = 4
 CRC_BYTES = 4
 _MOST_32 = 2**31 - 1
+_MOST_PART = 1 << 32
+"""The number of row positions in one 32-bit bitmap of a 64-bit vector."""
 _MOST_BITMAPS = 1 << 15
 """Maximum number of 32-bit bitmaps in a 64-bit one: files have fewer rows than that."""
 
@@ -45,17 +44,17 @@ def decode_vector(record: bytes, path: str) -> tuple[Positions, bool]:
     (length,) = struct.unpack_from(">I", record)
     if length != len(record) - LENGTH_BYTES - CRC_BYTES:
         raise _corrupt(path, f"a deletion vector of {len(record)} bytes states a payload of {length}")
-    payload = record[LENGTH_BYTES:-CRC_BYTES]
+    payload = memoryview(record)[LENGTH_BYTES:-CRC_BYTES]
     (crc,) = struct.unpack_from(">I", record, len(record) - CRC_BYTES)
     if crc != zlib.crc32(payload):
         raise _corrupt(path, "the checksum of a deletion vector is wrong")
     if struct.unpack_from(">I", payload)[0] == MAGIC_32:
-        values, rest = _bitmap(payload[4:], path)
-        if rest:
-            raise _corrupt(path, f"a deletion vector has {len(rest)} bytes after its bitmap")
+        values, end = _bitmap(payload, 4, path)
+        if end != len(payload):
+            raise _corrupt(path, f"a deletion vector has {len(payload) - end} bytes after its bitmap")
         return values, False
     if struct.unpack_from("<I", payload)[0] == MAGIC_64:
-        return _wide_positions(payload[4:], path), True
+        return _wide_positions(payload, path), True
     raise _corrupt(path, f"a deletion vector begins with {payload[:4].hex()}, which is no known magic number")
 
 
@@ -64,7 +63,7 @@ def _narrow_payload(positions: Positions) -> bytes:
         raise InvalidRequest(
             f"row position {positions[-1]} needs deletion-vectors.bitmap64 = true: the most without it is {_MOST_32}"
         )
-    return struct.pack(">I", MAGIC_32) + _serialized(positions)
+    return struct.pack(">I", MAGIC_32) + roaring.encode(positions)
 
 
 def _wide_payload(positions: Positions) -> bytes:
@@ -73,45 +72,41 @@ def _wide_payload(positions: Positions) -> bytes:
     bounds = np.searchsorted(high, np.arange(keys + 1))
     parts = [struct.pack("<IQ", MAGIC_64, keys)]
     for key in range(keys):  # a part for each 4,294,967,296 rows
-        parts += [struct.pack("<I", key), _serialized(positions[bounds[key] : bounds[key + 1]] & 0xFFFFFFFF)]
+        parts += [struct.pack("<I", key), roaring.encode(positions[bounds[key] : bounds[key + 1]] & 0xFFFFFFFF)]
     return b"".join(parts)
 
 
-def _serialized(positions: Positions) -> bytes:
-    bitmap = BitMap(positions.astype(np.uint32))
-    bitmap.run_optimize()
-    data: bytes = bitmap.serialize()
-    return data
-
-
-def _wide_positions(data: bytes, path: str) -> Positions:
-    if len(data) < 8:
+def _wide_positions(payload: memoryview, path: str) -> Positions:
+    if len(payload) < 12:
         raise _corrupt(path, "a 64-bit deletion vector is cut off")
-    (count,) = struct.unpack_from("<Q", data)
+    (count,) = struct.unpack_from("<Q", payload, 4)
     if count > _MOST_BITMAPS:
         raise _corrupt(path, f"a 64-bit deletion vector states {count} bitmaps")
-    data, last, parts = data[8:], -1, []
+    at, last, parts = 12, -1, []
     for _ in range(count):
-        if len(data) < 4:
+        if len(payload) - at < 4:
             raise _corrupt(path, "a 64-bit deletion vector is cut off")
-        (key,) = struct.unpack_from("<I", data)
+        (key,) = struct.unpack_from("<I", payload, at)
         if not last < key < _MOST_BITMAPS:
             raise _corrupt(path, f"a 64-bit deletion vector has the key {key} after {last}")
-        values, data = _bitmap(data[4:], path)
-        parts.append(values + (key << 32))
+        values, at = _bitmap(payload, at + 4, path)
+        if key:
+            values += key << 32
+        parts.append(values)
         last = key
-    if data:
-        raise _corrupt(path, f"a deletion vector has {len(data)} bytes after its bitmaps")
-    return np.concatenate(parts) if parts else np.zeros(0, np.int64)
+    if at != len(payload):
+        raise _corrupt(path, f"a deletion vector has {len(payload) - at} bytes after its bitmaps")
+    if len(parts) == 1:
+        return parts[0]
+    return np.concatenate([np.zeros(0, np.int64), *parts])
 
 
-def _bitmap(data: bytes, path: str) -> tuple[Positions, bytes]:
-    """Return the values of the bitmap at the start of ``data``, and the bytes after it."""
+def _bitmap(payload: memoryview, at: int, path: str) -> tuple[Positions, int]:
+    """Return the values of the bitmap at ``at``, and the position of its end."""
     try:
-        bitmap = BitMap.deserialize(data)
-    except (ValueError, IndexError) as error:
+        return roaring.positions(payload, at, _MOST_PART)
+    except (ValueError, struct.error) as error:
         raise _corrupt(path, f"a deletion vector does not decode: {error}") from error
-    return np.asarray(bitmap.to_array(), np.uint32).astype(np.int64), data[len(bitmap.serialize()) :]
 
 
 def _corrupt(path: str, problem: str) -> CorruptTable:

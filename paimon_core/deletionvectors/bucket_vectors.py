@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 
-from paimon_core.deletionvectors.bitmap import Positions
+from paimon_core.codec.arrays import Positions
 from paimon_core.deletionvectors.index_file import read_vector, write_vectors
 from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.metadata.context import TableContext

@@ -6,16 +6,17 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 
+from paimon_core.codec.arrays import Positions
 from paimon_core.deletionvectors.bitmap import (
     CRC_BYTES,
     LENGTH_BYTES,
-    Positions,
     decode_vector,
     encode_vector,
 )
-from paimon_core.errors import CorruptTable, StorageError, UnsupportedFeature
+from paimon_core.errors import CorruptTable, UnsupportedFeature
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.index_manifest import DELETION_VECTORS, IndexFile, VectorRange
+from paimon_core.storage.index_reads import index_read_errors
 from paimon_core.storage.paths import FileNames
 
 _VERSION = b"\x01"
@@ -72,16 +73,11 @@ def read_vector(context: TableContext, index_name: str, vector: VectorRange, row
     or its recorded cardinality; StorageError when the store fails.
     """
     path = context.paths.index(index_name)
-    try:
-        with context.storage.open_input(path) as source:
-            if source.read(1) != _VERSION:
-                raise UnsupportedFeature(f"{path} is not a deletion vector file of version 1", path=path)
-            source.seek(min(vector.offset, source.size()))
-            head = source.read(LENGTH_BYTES + vector.length + CRC_BYTES)
-    except FileNotFoundError as error:
-        raise CorruptTable(f"index file {path} is missing", path=path, missing=True) from error
-    except OSError as error:
-        raise StorageError(f"cannot read {path}: {error}", path=path) from error
+    with index_read_errors(path), context.storage.open_input(path) as source:
+        if source.read(1) != _VERSION:
+            raise UnsupportedFeature(f"{path} is not a deletion vector file of version 1", path=path)
+        source.seek(min(vector.offset, source.size()))
+        head = source.read(LENGTH_BYTES + vector.length + CRC_BYTES)
     length = int.from_bytes(head[:LENGTH_BYTES], "big")
     positions, wide = decode_vector(head[: LENGTH_BYTES + length + CRC_BYTES], path)
     stated = vector.length - LENGTH_BYTES - CRC_BYTES if wide else vector.length

@@ -12,7 +12,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from paimon_core.fileindex import roaring
+from paimon_core.codec import roaring
+from paimon_core.codec.arrays import Mask, Positions
 from paimon_core.fileindex.java_order import order_computed
 from paimon_core.fileindex.keys import Keys, big_endian, bytes_of, decoded, distinct_of, joined, width_of
 from paimon_core.types import DataType
@@ -48,11 +49,11 @@ def write(keys: Keys, options: Mapping[str, Any]) -> bytes | None:
     values = distinct.encoded(keys.dtype)
     if version == 1:
         entries = joined(values, big_endian(offsets, 4)).take(pa.array(ordered))
-        return b"".join((head, bytes_of(entries), in_body, bitmaps.tobytes()))
+        return b"".join((head, bytes_of(entries), in_body, bitmaps))
     if len(nulls):
         head += struct.pack(">i", len(null_bytes))
     index = _blocks(values, joined(values, big_endian(offsets, 4), big_endian(lengths, 4)), options["index-block-size"])
-    return None if index is None else b"".join((head, index, in_body, bitmaps.tobytes()))
+    return None if index is None else b"".join((head, index, in_body, bitmaps))
 
 
 def _blocks(values: pa.Array, entries: pa.Array, limit: int) -> bytes | None:
@@ -111,11 +112,11 @@ class BitmapIndex:
             _check_body([*found.values(), *([null] if null else [])], len(payload) - at)
         return BitmapIndex(memoryview(payload), row_count, at, null, found)
 
-    def nulls(self) -> roaring.Mask:
+    def nulls(self) -> Mask:
         """Return the rows that are null."""
         return np.zeros(self.row_count, np.bool_) if self.null is None else self._bitmap(*self.null)
 
-    def equal(self, keys: Sequence[Any]) -> roaring.Mask:
+    def equal(self, keys: Sequence[Any]) -> Mask:
         """Return the rows whose value has one of the keys."""
         out = np.zeros(self.row_count, np.bool_)
         for key in keys:
@@ -123,7 +124,7 @@ class BitmapIndex:
                 out[self.rows(*self.places[key])] = True
         return out
 
-    def rows(self, offset: int, length: int) -> roaring.Positions:
+    def rows(self, offset: int, length: int) -> Positions:
         """Return the ascending rows of the bitmap at a place."""
         if offset >= 0:
             rows, end = roaring.positions(self.data, self.body + offset, self.row_count)
@@ -134,7 +135,7 @@ class BitmapIndex:
             raise ValueError(f"a bitmap index has row {-1 - offset} of {self.row_count}")
         return np.array([-1 - offset])
 
-    def _bitmap(self, offset: int, length: int) -> roaring.Mask:
+    def _bitmap(self, offset: int, length: int) -> Mask:
         mask = np.zeros(self.row_count, np.bool_)
         mask[self.rows(offset, length)] = True
         return mask

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from paimon_core.fileindex import roaring
+from paimon_core.codec import roaring
+from paimon_core.codec.arrays import Mask
 from paimon_core.fileindex.keys import Keys
 from paimon_core.fileindex.slices import add_slice, encode_slices
 
@@ -48,7 +49,7 @@ def _half(rows: npt.NDArray[np.int64], values: npt.NDArray[np.int64]) -> bytes:
 class SlicedValues:
     """The values of an index as one int64 key per row; ``exists`` is False where the row is null."""
 
-    exists: roaring.Mask
+    exists: Mask
     values: npt.NDArray[np.int64]
 
 
@@ -65,7 +66,7 @@ def parse(payload: bytes, row_count: int) -> SlicedValues:
     return SlicedValues(positive | negative, np.where(negative, -below, values))
 
 
-def _read_half(data: memoryview, at: int, row_count: int) -> tuple[roaring.Mask, npt.NDArray[np.int64], int]:
+def _read_half(data: memoryview, at: int, row_count: int) -> tuple[Mask, npt.NDArray[np.int64], int]:
     present = bytes(data[at : at + 1])
     if present == b"\0":
         return np.zeros(row_count, np.bool_), np.zeros(row_count, np.int64), at + 1

@@ -15,11 +15,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from paimon_core.codec.arrays import Mask
 from paimon_core.fileindex import bloom, bsi, range_bitmap
 from paimon_core.fileindex.bitmap import BitmapIndex
 from paimon_core.fileindex.container import FileIndex, decoding
 from paimon_core.fileindex.keys import Keys, is_exact, literal_keys, supports, width_of
-from paimon_core.fileindex.roaring import Mask
 from paimon_core.predicate.bound import BoundAnd, BoundOr, BoundPredicate, BoundTest, Op
 from paimon_core.types import DataType
 

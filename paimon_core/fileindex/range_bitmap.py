@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from paimon_core.fileindex import roaring
+from paimon_core.codec import roaring
 from paimon_core.fileindex.keys import Keys, big_endian, bytes_of, decoded, distinct_of, joined, width_of
 from paimon_core.fileindex.slices import add_slice, encode_slices
 from paimon_core.types import DataType

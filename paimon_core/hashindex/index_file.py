@@ -8,9 +8,10 @@ from __future__ import annotations
 import numpy as np
 
 from paimon_core.codec.bucket_hash import Hashes
-from paimon_core.errors import CorruptTable, StorageError, UnsupportedFeature
+from paimon_core.errors import CorruptTable, UnsupportedFeature
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.index_manifest import HASH, IndexFile
+from paimon_core.storage.index_reads import index_read_errors
 from paimon_core.storage.paths import FileNames
 
 HASH_BYTES = 4
@@ -35,12 +36,8 @@ def read_hashes(context: TableContext, file: IndexFile) -> Hashes:
         raise UnsupportedFeature(
             f"hash index file {file.file_name} lies outside of the table: not supported", path=path
         )
-    try:
+    with index_read_errors(path):
         data = context.storage.read(path)
-    except FileNotFoundError as error:
-        raise CorruptTable(f"hash index file {path} is missing", path=path, missing=True) from error
-    except OSError as error:
-        raise StorageError(f"cannot read {path}: {error}", path=path) from error
     if len(data) != file.file_size or len(data) != HASH_BYTES * file.row_count:
         raise CorruptTable(
             f"hash index file {path} has {len(data)} bytes, but {file.row_count} hashes in {file.file_size} bytes are "

@@ -13,10 +13,9 @@ from itertools import chain
 
 import pyarrow as pa
 
+from paimon_core.codec.arrays import Mask, Positions
 from paimon_core.datafile.reader import read_batches
-from paimon_core.deletionvectors.bitmap import Positions
 from paimon_core.deletionvectors.index_file import read_vector
-from paimon_core.fileindex.roaring import Mask
 from paimon_core.lsm.engines.engine import MergeEngine
 from paimon_core.lsm.engines.engine_choice import merge_engine
 from paimon_core.lsm.key_windows import WINDOW_BYTES, WINDOW_ROWS, windows

@@ -8,14 +8,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from paimon_core.errors import CorruptTable, StorageError
+from paimon_core.codec.arrays import Mask
+from paimon_core.errors import CorruptTable
 from paimon_core.fileindex.container import FileIndex
 from paimon_core.fileindex.evaluate import matching_rows
-from paimon_core.fileindex.roaring import Mask
 from paimon_core.metadata.data_file import DataFile
 from paimon_core.options import TableOptions
 from paimon_core.predicate import BoundPredicate, Predicate
 from paimon_core.schema import TableSchema
+from paimon_core.storage.index_reads import index_read_errors
 from paimon_core.storage.storage import Storage
 from paimon_core.types import DataType
 
@@ -65,16 +66,9 @@ class IndexFilter:
         if len(file.index_files) > 1:
             raise CorruptTable(f"data file {file.file_name} has the index files {', '.join(file.index_files)}, not one")
         source = path(file.index_files[0])
-        try:
-            with storage.open_input(source) as opened:
-                index = FileIndex.parse(lambda at, size: opened.read_at(size, at), opened.size(), source)
-                return self._rows(index, file)
-        except FileNotFoundError as error:
-            raise CorruptTable(f"index file {source} is missing", path=source, missing=True) from error
-        except StorageError:
-            raise
-        except OSError as error:
-            raise StorageError(f"cannot read {source}: {error}", path=source) from error
+        with index_read_errors(source), storage.open_input(source) as opened:
+            index = FileIndex.parse(lambda at, size: opened.read_at(size, at), opened.size(), source)
+            return self._rows(index, file)
 
     def _embedded(self, file: DataFile, data: bytes) -> FileIndex:
         return FileIndex.of_bytes(data, f"in the manifest entry of {file.file_name}")

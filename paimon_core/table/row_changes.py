@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from paimon_core.codec.arrays import Positions
 from paimon_core.commit.abort import abort
 from paimon_core.compact.append import rewrite_files
-from paimon_core.deletionvectors.bitmap import Positions
 from paimon_core.deletionvectors.bucket_vectors import Indexes, index_files_by_bucket, replace_vectors, vectors_in
 from paimon_core.deletionvectors.index_file import merged
 from paimon_core.errors import InvalidRequest, SchemaMismatch, UnsupportedFeature

@@ -1,0 +1,21 @@
+"""Reads of index files: how a file that is missing or cannot be read becomes an error of this library."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+
+from paimon_core.errors import CorruptTable, StorageError
+
+
+@contextlib.contextmanager
+def index_read_errors(path: str) -> Iterator[None]:
+    """Raise CorruptTable in a ``with`` block for the missing index file ``path``, StorageError when the store fails."""
+    try:
+        yield
+    except FileNotFoundError as error:
+        raise CorruptTable(f"index file {path} is missing", path=path, missing=True) from error
+    except StorageError:
+        raise
+    except OSError as error:
+        raise StorageError(f"cannot read {path}: {error}", path=path) from error
