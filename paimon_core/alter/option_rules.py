@@ -57,10 +57,6 @@ def _check_mutable(schema: TableSchema, key: str, old: str | None, new: str | No
     modifiable = _is_true(schema.options.get("deletion-vectors.modifiable"))
     if key == "deletion-vectors.enabled" and _is_true(old) != _is_true(new) and not modifiable:
         raise InvalidOption(f"{change} unless deletion-vectors.modifiable = true", option=key, value=new)
-    if key == "deletion-vectors.enabled" and _is_true(new) and schema.primary_keys:
-        raise InvalidOption(
-            f"{change}: the rows of a key that are in several files would all be visible", option=key, value=new
-        )
     if key == "clustering.columns" and "pk-clustering-override" in schema.options:
         raise InvalidOption(f"{change}: the table has option pk-clustering-override", option=key, value=new)
 

@@ -19,6 +19,7 @@ from paimon_core.commit.numbering import Numbering
 from paimon_core.commit.overwrite import Matches, Overwrite
 from paimon_core.commit.read_set import Reads
 from paimon_core.commit.strict_mode import check_strict
+from paimon_core.commit.vector_switch import VectorSwitch, check_mode
 from paimon_core.errors import CommitConflict, TableNotFound
 from paimon_core.metadata import clock
 from paimon_core.metadata.column_stats import EMPTY_STATS
@@ -37,8 +38,8 @@ class Assembly:
     overwrite: Overwrite | None = None
     fresh: bool = False
     """True when the committing call also wrote the files, so that no earlier commit can have added them."""
-    reads: Reads | None = None
-    """The rows from which the change was computed; a concurrent commit must not have changed them. None: no check."""
+    reads: Reads | VectorSwitch | None = None
+    """What the change was computed from; a concurrent commit must not have changed it. None: no check."""
     numbering: Numbering = field(init=False)
     """Assigns the sequence numbers of the new rows; later attempts reuse the files that it rewrote."""
 
@@ -135,6 +136,7 @@ class Assembly:
         schema = self.context.schemas.latest()
         if schema is None:
             raise TableNotFound(f"table {self.context.name} has no schema any more", table=self.context.name)
+        check_mode(self.context, schema, change.kind, change.indexes)
         delta = sum(e.file.row_count if e.kind is FileKind.ADD else -e.file.row_count for e in entries)
         watermarks = [w for w in (author.watermark, previous.watermark if previous else None) if w is not None]
         return Snapshot(

@@ -27,6 +27,7 @@ from paimon_core.commit.read_set import Reads
 from paimon_core.commit.retry import tries
 from paimon_core.commit.snapshot_chain import in_chain
 from paimon_core.commit.snapshot_history import describe, newest_first
+from paimon_core.commit.vector_switch import VectorSwitch
 from paimon_core.errors import CommitConflict, CommitStateUnknown, CorruptTable, PaimonError, SnapshotNotFound
 from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.metadata.context import TableContext
@@ -61,7 +62,7 @@ def commit_changes(
     overwrite: Overwrite | None = None,
     *,
     fresh: bool = False,
-    reads: Reads | None = None,
+    reads: Reads | VectorSwitch | None = None,
     checked_until: Snapshot | None = None,
 ) -> tuple[Snapshot, ...]:
     """Commit the changes one after the other and return their snapshots; () when there is nothing to change.

@@ -229,7 +229,7 @@ def _makes_stale(base: Base, entries: Sequence[ManifestEntry]) -> bool:
 def _refuse_unsupported(base: Base, there: Sequence[IndexEntry]) -> None:
     enabled = base.context.options["deletion-vectors.enabled"]
     for entry in there:
-        known = (enabled and entry.file.vectors is not None) or (
+        known = (entry.file.vectors is not None and (enabled or not entry.file.vectors)) or (
             base.context.has_dynamic_buckets and entry.file.index_type == HASH
         )
         foreign = base.context.is_keyed and not known

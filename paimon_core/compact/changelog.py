@@ -8,7 +8,7 @@ two such compactions, or one and an overwrite, delete the same files, and the la
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Protocol
 
@@ -167,12 +167,14 @@ class Lookup:
         For rewrites, the single-record rule does not apply.
         """
         context, key = self.reader.context, _key(self.reader)
+        # A file that is upgraded keeps its expired rows: the older rows of their keys are marked too.
+        reader = replace(self.reader, keep=None) if self.vectored and move is Move.READ else self.reader
         if move is Move.READ and not self.writes_changelog:
-            for pieces in self.reader.windows(section.runs, context.schema.file_key_fields, key):
+            for pieces in reader.windows(section.runs, context.schema.file_key_fields, key):
                 self.higher.find(pa.concat_tables(pieces).select(key))
             return
         comparison = _comparison(context.schema, context.options, merges_single_rows=move is Move.REWRITE)
-        for pieces in _windows(self.reader, section):
+        for pieces in _windows(reader, section):
             rows, groups = _arranged(self.reader, pieces)
             found = self.higher.find(_without_state(self.reader, rows, groups)[0])
             if found and self.merges_found:

@@ -14,17 +14,16 @@ _CROSS_PARTITION = "a primary key without the partition keys (cross-partition up
 
 
 def against_vectors(options: TableOptions) -> list[str]:
-    """Return the options that tables with a primary key and deletion vectors cannot have, or not here.
+    """Return the options that tables with a primary key and deletion vectors cannot have; Java refuses them too.
 
-    A compaction drops expired records of the levels that it reads, and would not find those in higher levels to mark.
+    First-row never deletes an older row. A full-compaction changelog compares the last level before and after, but rows
+    of the last level that are marked have been replaced by rows of lower levels already.
     """
     found = []
     if options["merge-engine"] == "first-row":
         found.append("merge-engine=first-row")
     if options["changelog-producer"] == "full-compaction":
         found.append("changelog-producer=full-compaction")
-    if options["record-level.expire-time"] is not None:
-        found.append("record-level.expire-time")
     return found
 
 

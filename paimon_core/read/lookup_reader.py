@@ -11,7 +11,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections import deque
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -41,7 +41,10 @@ class LookupReader:
         fields: Sequence[DataField],
         marks: Marks | None = None,
     ) -> None:
-        """Create a reader; the positions of all rows that it finds are added to ``marks``."""
+        """Create a reader; the positions of all rows that it finds are added to ``marks``.
+
+        These include the rows that ``reader.keep`` filters out, which ``find`` does not return.
+        """
         levels = sorted({f.level for f in files})
         self._runs = [
             _Run(reader, [f for f in files if f.level == level], fields, marks, beside=len(levels)) for level in levels
@@ -89,7 +92,9 @@ class _Run:
     ) -> None:
         schema = reader.context.schema
         order = key_order([f.type for f in schema.key_fields])
-        self._reader = reader
+        # Rows that the reader would filter out are marked too: they are still visible in their file.
+        self._reader = reader if marks is None else replace(reader, keep=None)
+        self._keep = reader.keep
         self._beside = beside
         self._marks = marks
         self._fields = tuple(fields)
@@ -135,8 +140,8 @@ class _Run:
             read_to = self._key_at(batch, len(batch) - 1)
             above = self._first_above(keys, read_to, start)
             hits = places(keys.slice(start, above - start), batch, keys.column_names) >= 0
-            if hits.any():
-                found.append(self._found(batch.filter(pa.array(hits)), unit.file))
+            if hits.any() and len(rows := self._found(batch.filter(pa.array(hits)), unit.file)):
+                found.append(rows)
             self._waiting = batch if read_to > last else None
             start = above
             if start == len(keys):
@@ -149,6 +154,7 @@ class _Run:
         if self._marks is not None:
             self._marks.setdefault(file.file_name, []).append(np.asarray(rows[_POSITION]))
             rows = rows.drop_columns([_POSITION])
+            rows = rows if self._keep is None else self._keep(rows)
         return pa.Table.from_batches([with_level(rows, file.level)])
 
     def _holds_any(self, unit: _Unit, keys: pa.Table) -> bool:

@@ -23,6 +23,7 @@ from paimon_core.metadata.index_manifest import IndexEntry
 from paimon_core.metadata.latest_snapshot import read_latest
 from paimon_core.metadata.manifest import ManifestEntry
 from paimon_core.metadata.snapshot import Snapshot
+from paimon_core.metadata.table_identity import refreshed
 from paimon_core.predicate import Predicate
 from paimon_core.scan.partitions import matching_partitions
 from paimon_core.storage.paths import POSTPONE_BUCKET
@@ -93,14 +94,19 @@ def compact(
     """Plan and run compactions, and return the last snapshot; None when there was nothing to do.
 
     Buckets that keep ``num-sorted-run.stop-trigger`` runs or more are compacted again. Raises CommitConflict when
-    concurrent commits conflicted in every bucket. Without ``written``, the rows of the postpone bucket are first given
-    their buckets, in a commit of their own.
+    concurrent commits conflicted in every bucket. When ``deletion-vectors.enabled`` has changed since the handle was
+    opened, the compactions are planned again with the latest schema. Without ``written``, the rows of the postpone
+    bucket are first given their buckets, in a commit of their own.
     """
     done = spread_postponed(context, request, where) if context.is_postponed and written is None else None
     while tasks := plan(context, full=full, where=where, written=written):
         try:
             done = run(context, request, tasks, work)
-        except CommitConflict:
+        except CommitConflict as error:
+            if "switched" in error.facts and refreshed(context).schema.id > context.schema.id:
+                context = refreshed(context)
+                request = replace(request, context=context)
+                continue
             if done is None:
                 raise
             return done

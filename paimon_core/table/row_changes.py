@@ -3,6 +3,10 @@
 In an append table with ``deletion-vectors.enabled``, the rows are marked in deletion vectors; otherwise the files that
 contain such rows are rewritten without them. Files without such rows are kept. Memory: one batch of rows per processor,
 the positions of the matching rows of a bucket, and for an update the buffer of the writer.
+
+With a primary key, the predicate applies to the merged rows of all levels. Reads of a table with deletion vectors may
+leave level 0 out: then a row that no read shows yet can be deleted, a visible row that has been replaced in level 0 is
+not, and readers see the change after the next compaction.
 """
 
 from __future__ import annotations

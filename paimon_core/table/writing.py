@@ -179,10 +179,10 @@ class TableWrites(TableView):
         buckets, the other rows of these files then count as written last. ``where`` on partition columns alone deletes
         whole partitions.
 
-        Deletes exactly the rows that match in the snapshot before this commit. When a concurrent commit changes
-        partitions that may contain such rows between the read and the commit, or compacts their files, the delete is
-        retried, up to ``commit.max-retries`` times. Raises CommitConflict when that happened every time; nothing is
-        deleted then.
+        Deletes exactly the rows that match in the snapshot before this commit, with level 0 merged even where reads
+        leave it out. When a concurrent commit changes partitions that may contain such rows between the read and the
+        commit, or compacts their files, the delete is retried, up to ``commit.max-retries`` times. Raises
+        CommitConflict when that happened every time; nothing is deleted then.
         """
         self._check_latest("delete")
         if not isinstance(where, Predicate):

@@ -55,6 +55,9 @@ def test_a_table_with_a_primary_key(seed):
     ordered = engine == "deduplicate" and chance.random() < 0.3
     if ordered:
         options["sequence.field"] = "v"
+    grouped = engine == "partial-update" and chance.random() < 0.5
+    if grouped:
+        options["fields.v.sequence-group"] = "w"
     table = a_catalog().create_table("db.t", SCHEMA, primary_key=["k"], options=options)
     model: dict[int, tuple] = {}
 
@@ -63,6 +66,8 @@ def test_a_table_with_a_primary_key(seed):
             return new
         if engine == "deduplicate":
             return old
+        if grouped:
+            return new if new[0] >= old[0] else old
         v = old[0] + new[0] if engine == "aggregation" else new[0]
         return v, old[1] if new[1] is None else new[1]
 

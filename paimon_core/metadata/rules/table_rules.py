@@ -185,7 +185,7 @@ def _check_vectors(context: TableContext) -> None:
         )
     others = [k for k in values if k.startswith(("deletion-vectors.", "deletion-vector."))]
     if others and not options["deletion-vectors.enabled"]:
-        needing = [k for k in others if k != "deletion-vectors.enabled"]
+        needing = [k for k in others if k not in ("deletion-vectors.enabled", "deletion-vectors.modifiable")]
         if needing:
             raise InvalidRequest(f"option {needing[0]} needs deletion-vectors.enabled = true", option=needing[0])
     if options["deletion-vectors.merge-on-read"] and not context.is_keyed:

@@ -188,7 +188,12 @@ OPTIONS: tuple[Option, ...] = (
         stops=Stops.READS,
         shared=True,
     ),
-    carried("deletion-vectors.modifiable", BOOLEAN, "false", "deletion-vectors.enabled may be changed"),
+    obeyed(
+        "deletion-vectors.modifiable",
+        BOOLEAN,
+        "false",
+        "deletion-vectors.enabled may be changed in a table with snapshots, once it is compacted fully",
+    ),
     obeyed(
         "deletion-vector.index-file.target-size",
         SIZE,

@@ -5,6 +5,7 @@ import pytest
 
 import paimon_core as paimon
 from paimon_core import col
+from paimon_core.metadata import clock
 
 SCHEMA = pa.schema([("k", pa.int64()), ("v", pa.int64())])
 LAST = {"merge-engine": "deduplicate"}
@@ -115,3 +116,34 @@ def test_the_changelog_of_lookups_describes_the_changes(warehouse):
         (5, 2, "+U"),
         (9000, 2, "+I"),
     ]
+
+
+@pytest.mark.parametrize(
+    "options", [{}, ENGINES["sum"], {"changelog-producer": "lookup"}], ids=["keys", "sum", "lookup"]
+)
+def test_expired_rows_of_higher_levels_are_marked_when_their_key_is_written_again(warehouse, monkeypatch, options):
+    schema = pa.schema([("k", pa.int64()), ("v", pa.int64()), ("t", pa.int64())])
+    expiry = {"record-level.expire-time": "2 h", "record-level.time-field": "t"}
+    catalog = paimon.open_catalog(warehouse)
+    catalog.create_database("db")
+    options = {"bucket": "1", "deletion-vectors.enabled": "true", "num-levels": "4"} | expiry | options
+    if "merge-engine" in options:
+        options["fields.t.aggregate-function"] = "max"
+    table = catalog.create_table("db.t", schema, primary_key=["k"], options=options)
+
+    def write(at, keys, value):
+        monkeypatch.setattr(clock, "now_millis", lambda given=None: at * 1000 if given is None else given)
+        keys = list(keys)
+        table.write(pa.table({"k": keys, "v": [value] * len(keys), "t": [at] * len(keys)}, schema=schema))
+
+    write(0, range(3000), 1)
+    last = table.latest_snapshot().id
+    write(10_000, [7, 8], 2)
+    assert content(table) == dict.fromkeys(range(3000), 1) | {7: 2, 8: 2}  # a sum starts again after an expired row
+    assert list(vectors(table).values()) == [2]
+    if "changelog-producer" in options:
+        found = table.changes(after=last).read_all().to_pylist()
+        assert [(r["k"], r["v"], r["rowkind"]) for r in found] == [(7, 2, "+I"), (8, 2, "+I")]
+    table.compact(full=True)
+    assert content(table) == {7: 2, 8: 2}
+    assert not table.maintenance.check(deep=True).findings

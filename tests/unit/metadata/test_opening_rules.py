@@ -9,7 +9,7 @@ CROSS = "a primary key without the partition keys (cross-partition upsert)"
 TTL = "cross-partition-upsert.index-ttl"
 VECTORS = {"deletion-vectors.enabled": "true"}
 ENABLED = "deletion-vectors.enabled=true"
-EXPIRE = "record-level.expire-time"
+PRODUCER = "changelog-producer"
 
 
 def schema(primary_key, **options):
@@ -31,7 +31,12 @@ def schema(primary_key, **options):
         (["k"], {"bucket": "2", **VECTORS}, ()),
         ([], VECTORS, ()),
         (["k"], {"bucket": "2", "merge-engine": "first-row", **VECTORS}, (f"merge-engine=first-row with {ENABLED}",)),
-        (["k"], {"bucket": "2", EXPIRE: "1 d", **VECTORS}, (f"{EXPIRE} with {ENABLED}",)),
+        (
+            ["k"],
+            {"bucket": "2", PRODUCER: "full-compaction", **VECTORS},
+            (f"{PRODUCER}=full-compaction with {ENABLED}",),
+        ),
+        (["k"], {"bucket": "2", "record-level.expire-time": "1 d", **VECTORS}, ()),
     ],
 )
 def test_a_table_that_can_be_opened_but_not_written_names_why(primary_key, options, unwritable):

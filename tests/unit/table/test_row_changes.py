@@ -124,15 +124,16 @@ def test_vectors_live_as_long_as_the_snapshots_that_need_them(warehouse):
     assert (content(table), table.latest_snapshot().index_manifest) == ({}, None)
 
 
-def test_compaction_rewrites_files_of_which_much_is_deleted(warehouse):
-    table = make(warehouse, **VECTORS)
+@pytest.mark.parametrize(("options", "most"), [({}, 2), ({"compaction.delete-ratio-threshold": "0.5"}, 5)])
+def test_compaction_rewrites_files_of_which_much_is_deleted(warehouse, options, most):
+    table = make(warehouse, **VECTORS, **options)
     table.write(rows(*range(10)))
-    table.delete(col("k") < 2)
+    table.delete(col("k") < most)
     assert table.compact() is None
-    table.delete(col("k") == 2)
+    table.delete(col("k") == most)
     assert table.compact().index_manifest is None
-    assert sorted(k for _, k in content(table)) == list(range(3, 10))
-    assert table.latest_snapshot().total_record_count == 7
+    assert sorted(k for _, k in content(table)) == list(range(most + 1, 10))
+    assert table.latest_snapshot().total_record_count == 9 - most
 
 
 @pytest.mark.parametrize(
@@ -149,26 +150,32 @@ def test_rows_with_a_primary_key_are_updated_by_key(warehouse, options):
         table.update(col("k") > 1, {"k": 5})
 
 
+def test_changes_by_predicate_apply_to_rows_that_only_a_hidden_level_0_contains(warehouse):
+    table = make(warehouse, keyed=True, bucket="1", **VECTORS)
+    table.write(rows(1, 2, 3, 5))
+    table.compact()
+    table.write(rows(2, 4, 5, v="hidden"))
+    assert content(table) == {("a", k): f"x{k}" for k in (1, 2, 3, 5)}
+    assert table.delete(col("v") == "x2") is None  # the visible row of key 2 has been replaced
+    table.delete(col("v") == "hidden4")
+    table.delete(col("v") == "hidden5")
+    table.update(col("v") == "hidden2", {"v": "updated"})
+    assert content(table) == {("a", k): f"x{k}" for k in (1, 2, 3, 5)}
+    table.compact()
+    assert content(table) == {("a", 1): "x1", ("a", 2): "updated", ("a", 3): "x3"}
+
+
 @pytest.mark.parametrize(
     "options",
     [
         {"merge-engine": "first-row"},
         {"changelog-producer": "full-compaction"},
-        {"record-level.expire-time": "1 d", "record-level.time-field": "k"},
     ],
     ids=list,
 )
 def test_options_that_exclude_vectors_are_refused_with_a_primary_key(warehouse, options):
     with pytest.raises(paimon.InvalidRequest, match=r"cannot be used with deletion-vectors\.enabled"):
         make(warehouse, keyed=True, bucket="1", **VECTORS, **options)
-
-
-def test_vectors_are_not_switched_on_in_a_table_with_a_primary_key_and_rows(warehouse):
-    table = make(warehouse, keyed=True, bucket="1")
-    table.write(rows(1))
-    table = table.alter("SET ('deletion-vectors.modifiable' = 'true')")
-    with pytest.raises(paimon.InvalidRequest, match=r"deletion-vectors\.enabled"):
-        table.alter("SET ('deletion-vectors.enabled' = 'true')")
 
 
 @pytest.mark.parametrize(

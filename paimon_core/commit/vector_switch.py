@@ -1,0 +1,85 @@
+"""Vector switch: when ``deletion-vectors.enabled`` may change in a table with snapshots (format 12.2).
+
+With deletion vectors, readers of a table with a primary key take the files above level 0 as they are: no key may be
+visible in two of them. The compactions of a handle without vectors would break that, and so would one that was planned
+before. So the switch is two steps: the new schema, then a snapshot without changes, whose base must fulfil the
+condition. A compaction of a handle with the other value either is part of that base, or reads the new schema after its
+own base, and conflicts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from paimon_core.commit.base import Base
+from paimon_core.commit.indexes import IndexChange, IndexStep
+from paimon_core.errors import CommitConflict
+from paimon_core.metadata.context import TableContext
+from paimon_core.metadata.manifest import FileKind
+from paimon_core.metadata.snapshot import CommitKind
+from paimon_core.schema import TableSchema
+
+OPTION = "deletion-vectors.enabled"
+
+
+def has_vectors(schema: TableSchema) -> bool:
+    """Whether a schema enables deletion vectors."""
+    return schema.options.get(OPTION, "").strip().lower() == "true"
+
+
+@dataclass(frozen=True, slots=True)
+class VectorSwitch:
+    """A change of the option to ``enabled``."""
+
+    enabled: bool
+    merges_level_0: bool
+    """Whether reads merge level 0 after the change; otherwise they leave it out until it is compacted."""
+
+    def problem(self, base: Base, *, later: bool = False) -> str | None:
+        """Return why the table cannot be switched in the state ``base``; None when it can.
+
+        ``later``: level 0 may have rows, because they were written after the new schema.
+        """
+        if not self.enabled:
+            held = [e for e in base.indexes if e.file.vectors]
+            return f"index file {held[0].file.file_name} deletes rows, which Java would show again" if held else None
+        if not base.context.is_keyed:
+            return None
+        levels: dict[tuple[bytes, int], set[int]] = {}
+        for entry in base.live(lambda partition: True):
+            if entry.bucket >= 0:
+                levels.setdefault((entry.partition, entry.bucket), set()).add(entry.file.level)
+        for place, found in levels.items():
+            path = base.context.bucket_path(*place)
+            if len(found - {0}) > 1:
+                return f"{path} has files of several levels, in which a key could be visible twice"
+            if 0 in found and not (later or self.merges_level_0):
+                return f"{path} has rows in level 0, which reads would leave out"
+        return None
+
+    def check(self, base: Base) -> None:
+        """Raise CommitConflict when the table cannot be switched in the state that the second step builds on."""
+        if problem := self.problem(base, later=True):
+            raise CommitConflict(
+                f"table {base.context.name}: option {OPTION} was not changed: after another commit {problem}: "
+                "compact the table fully and repeat the change",
+                table=base.context.name,
+                option=OPTION,
+            )
+
+
+def check_mode(context: TableContext, latest: TableSchema, kind: CommitKind, indexes: Sequence[IndexStep]) -> None:
+    """Raise CommitConflict for a change that was computed with another value of the option than the table has now.
+
+    Only compactions of tables with a primary key, and changes that add deletion vectors, depend on it.
+    """
+    if latest is context.schema or has_vectors(latest) == has_vectors(context.schema):
+        return
+    adds = (s for s in indexes if isinstance(s, IndexChange) and s.kind is FileKind.ADD)
+    if (context.is_keyed and kind is CommitKind.COMPACT) or any(s.entry.file.vectors for s in adds):
+        raise CommitConflict(
+            f"table {context.name}: option {OPTION} has changed since this handle was opened: open the table again",
+            table=context.name,
+            switched=True,
+        )
