@@ -133,7 +133,9 @@ def _dynamic(draw: random.Random, of: Layout) -> None:
     if draw.random() < 0.25:
         of.options["dynamic-bucket.max-buckets"] = draw.choice(["3", "5"])
         of.places = False  # of full buckets, Java chooses at random
-    if draw.random() < 0.3:
+    if {"ignore-delete", "ignore-update-before"} & of.options.keys():
+        of.places = False  # Java also assigns buckets to the keys of rows that it then ignores
+    if draw.random() < 0.3 and of.options["merge-engine"] != "first-row":
         _with_vectors(draw, of)
 
 
@@ -147,6 +149,7 @@ def _cross(draw: random.Random, of: Layout) -> None:
         of.options = {"file.format": of.options["file.format"]}
     if of.options["merge-engine"] == "deduplicate":
         of.kinds = ("+I", "+U", "-D")
+        of.places = False  # which buckets have room depends on when the keys that leave them are counted out
     of.options |= {"bucket": "-1", "dynamic-bucket.target-row-num": draw.choice(["3", "8", "50"])}
 
 
@@ -158,8 +161,6 @@ def _vectors(draw: random.Random, of: Layout) -> None:
     of.options["target-file-size"] = draw.choice(["128 mb", "1 kb"])
     if draw.random() < 0.3:
         of.options["changelog-producer"] = draw.choice(["lookup", "input"])
-    if draw.random() < 0.3:
-        of.options["deletion-vectors.merge-on-read"] = "true"
 
 
 def _postpone(draw: random.Random, of: Layout) -> None:
