@@ -29,6 +29,8 @@ class Buckets:
             return
         with self._run.collector.guarding("I12", location):
             for entry in found:
+                if entry.bucket < 0:  # waiting rows are in order of arrival, and the file states its first and last key
+                    continue
                 self._run.collector.check("I12")
                 if self._order(entry.file.min_key) > self._order(entry.file.max_key):
                     self._find(

@@ -1,6 +1,7 @@
 """Any number of histories: ``python -m tests.differential --seeds 0:1000 [--engine NAME] [--producer NAME]``.
 
-With ``--alterations`` each history alters its table (20 steps), and both sides write and read the same files.
+With ``--alterations`` each history alters its table (20 steps), and both sides write and read the same files. With
+``--layouts`` the tables have dynamic buckets, deletion vectors, file indexes or appends.
 """
 
 from __future__ import annotations
@@ -8,15 +9,16 @@ from __future__ import annotations
 import argparse
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from pathlib import Path
 
 from tests.differential.evolution import evolution
 from tests.differential.histories import ENGINES, history
+from tests.differential.layouts import LAYOUTS, layout_history
 from tests.differential.play import differences
 from tests.differential.play_evolution import evolution_differences
+from tests.differential.play_layouts import layout_differences
 from tests.support.oracle import Oracle
 
 CHUNK = 25
@@ -30,6 +32,8 @@ def main() -> int:
     parser.add_argument("--engine", choices=list(ENGINES), help="only this merge engine")
     parser.add_argument("--producer", choices=["none", "input", "lookup", "full-compaction"], help="with a changelog")
     parser.add_argument("--alterations", action="store_true", help="histories of alterations")
+    parser.add_argument("--layouts", action="store_true", help="histories of bucket modes, vectors and indexes")
+    parser.add_argument("--layout", choices=list(LAYOUTS), help="only this kind of table")
     parser.add_argument("--stop", type=int, default=3, help="stop after this many differences")
     asked = parser.parse_args()
     first, end = map(int, asked.seeds.split(":"))
@@ -41,8 +45,8 @@ def main() -> int:
             seeds = range(low, min(low + CHUNK, end))
             with tempfile.TemporaryDirectory(dir=MEMORY if MEMORY.is_dir() else None) as warehouse:
                 for text in (
-                    _altered(seeds, oracle, warehouse)
-                    if asked.alterations
+                    _each(_play_of(asked), seeds, oracle, warehouse)
+                    if asked.alterations or asked.layouts or asked.layout
                     else differences([history(seed, asked.engine, asked.producer) for seed in seeds], oracle, warehouse)
                 ):
                     found += 1
@@ -57,17 +61,26 @@ def main() -> int:
     return min(found, 1)
 
 
-def _altered(seeds: range, oracle: Oracle, warehouse: str) -> Iterator[str]:
+Play = Callable[[int, Oracle, str], str | None]
+
+
+def _play_of(asked: argparse.Namespace) -> Play:
+    if asked.alterations:
+        return lambda seed, oracle, warehouse: evolution_differences(evolution(seed), oracle, warehouse)
+    return lambda seed, oracle, warehouse: layout_differences(layout_history(seed, asked.layout), oracle, warehouse)
+
+
+def _each(play: Play, seeds: range, oracle: Oracle, warehouse: str) -> Iterator[str]:
     """Two histories at a time: one is played here while Java plays the other."""
+
+    def difference(seed: int) -> str | None:
+        try:
+            return play(seed, oracle, warehouse)
+        except Exception as error:
+            return f"seed {seed} failed: {error!r}"
+
     with ThreadPoolExecutor(2) as pool:
-        yield from filter(None, pool.map(partial(_difference_of, oracle, warehouse), seeds))
-
-
-def _difference_of(oracle: Oracle, warehouse: str, seed: int) -> str | None:
-    try:
-        return evolution_differences(evolution(seed), oracle, warehouse)
-    except Exception as error:
-        return f"{evolution(seed)}\n  failed: {error!r}"
+        yield from filter(None, pool.map(difference, seeds))
 
 
 raise SystemExit(main())

@@ -47,11 +47,11 @@ def _here(one: History, catalog: Any) -> list[Any]:
     states: list[Any] = []
     for step in one.steps:
         _play(one, table, step)
-        states.append(_canonical(json_rows(table.scan().to_arrow(), table.schema.fields), one, kinds=False))
+        states.append(canonical(json_rows(table.scan().to_arrow(), table.schema.fields), one, kinds=False))
     if "changelog-producer" in one.options:
         changes = table.changes().read_all()
         rows = json_rows(changes, table.schema.fields, changes["rowkind"].to_pylist())
-        states.append(_canonical(rows, one))
+        states.append(canonical(rows, one))
     return states
 
 
@@ -62,25 +62,27 @@ def rows_after(one: History, catalog: Any, database: str, compaction: Callable[[
         instead = compaction(step) if isinstance(step, str) else step
         if instead is not None:
             _play(one, table, instead)
-    return _canonical(json_rows(table.scan().to_arrow(), table.schema.fields), one, kinds=False)
+    return canonical(json_rows(table.scan().to_arrow(), table.schema.fields), one, kinds=False)
 
 
 def _table(one: History, catalog: Any, database: str) -> Any:
-    fields = [pa.field(n, parse_type(_type(t)).to_arrow(), nullable=n not in one.key) for n, t in one.columns]
+    schema, types = field_types(one)
     return catalog.create_table(
-        f"{database}.h{one.seed}",
-        pa.schema(fields),
-        primary_key=one.key,
-        options=one.options,
-        types={n: t for n, t in one.columns if t not in _NESTED},
+        f"{database}.h{one.seed}", schema, primary_key=one.key, options=one.options, types=types
     )
+
+
+def field_types(one: History) -> tuple[pa.Schema, dict[str, str]]:
+    """Return the columns, and the types of those that Arrow does not tell."""
+    fields = [pa.field(n, parse_type(_type(t)).to_arrow(), nullable=n not in one.key) for n, t in one.columns]
+    return pa.schema(fields), {n: t for n, t in one.columns if t not in _NESTED}
 
 
 def _play(one: History, table: Any, step: Any) -> None:
     if isinstance(step, str):
         table.compact(full=step == "full")
     else:
-        table.write(_arrow(step, one), kinds=[row[0] for row in step])
+        table.write(arrow_of(step, one), kinds=[row[0] for row in step])
 
 
 def _in_java(histories: Sequence[History], oracle: Oracle, warehouse: str) -> dict[int, list[Any]]:
@@ -111,7 +113,7 @@ def _in_java(histories: Sequence[History], oracle: Oracle, warehouse: str) -> di
     for seed, at in marks:
         result = results[at]
         rows = result["rows"] if "rows" in result else [row for plan in result["plans"] for row in plan]
-        states[seed].append(_canonical(rows, by_seed[seed], kinds="plans" in result))
+        states[seed].append(canonical(rows, by_seed[seed], kinds="plans" in result))
     return states
 
 
@@ -119,7 +121,7 @@ def _type(text: str) -> Any:
     return _NESTED.get(text, text)
 
 
-def _canonical(rows: Sequence[Sequence[Any]], one: History, *, kinds: bool = True) -> Rows:
+def canonical(rows: Sequence[Sequence[Any]], one: History, *, kinds: bool = True) -> Rows:
     """Rows as texts that compare: sorted, sets and maps in an order of their own; without ``kinds`` those are dropped.
 
     A reader may give +I where another gives +U.
@@ -135,7 +137,7 @@ def _canonical(rows: Sequence[Sequence[Any]], one: History, *, kinds: bool = Tru
     return sorted(out)
 
 
-def _arrow(rows: Sequence[Sequence[Any]], one: History) -> pa.Table:
+def arrow_of(rows: Sequence[Sequence[Any]], one: History) -> pa.Table:
     columns = {}
     for at, (name, text) in enumerate(one.columns):
         kind = parse_type(_type(text)).to_arrow()

@@ -12,8 +12,9 @@ from pyarrow import orc
 import paimon_core as paimon
 from paimon_core.datafile.orc.metadata_checks import check_metadata
 from paimon_core.errors import UnsupportedFeature
+from paimon_core.types import parse_type
 from tests.interop.test_java_both_ways import agree
-from tests.support.java_rows import json_rows
+from tests.support.java_rows import arrow_rows, json_rows
 
 SCHEMA = pa.schema([("k", pa.int32()), ("v", pa.string())])
 FORMATS = ["orc", "avro"]
@@ -147,3 +148,29 @@ def test_a_table_of_an_old_schema_version_is_of_orc(oracle, warehouse):
     assert formats(table) == {0: {"orc"}}
     rows = pa.table([[1, 2], ["a", "b"]], schema=SCHEMA)
     agree(oracle, warehouse, table, rows)
+
+
+REPEATED = {
+    "DECIMAL(20, 2)": ["1.00", "-12345.00", "7.50"],
+    "DECIMAL(10, 2)": ["1.00", "-12345.00", "7.50"],
+    "SMALLINT": [1, -5, 300],
+    "BIGINT": [1, -5, 2**40],
+    "STRING": ["a", "ü", ""],
+    "BYTES": ["61", "ff00"],
+    "DATE": ["1969-12-31", "2024-01-15"],
+    "TIMESTAMP(6)": ["1960-02-29T00:00:00.001", "2024-01-15T10:30"],
+    "DOUBLE": [0.5, -2.0],
+}
+
+
+@pytest.mark.parametrize("kind", ["parquet", *FORMATS])
+def test_a_filter_of_java_finds_values_that_repeat_in_our_files(oracle, warehouse, kind):
+    types = {f"c{at}": text for at, text in enumerate(REPEATED)}
+    columns = pa.schema([(name, parse_type(text).to_arrow()) for name, text in types.items()])
+    table = new_catalog(warehouse).create_table("db.t", columns, types=types, options={"file.format": kind})
+    data = [["+I", *(values[row % len(values)] for values in REPEATED.values())] for row in range(30)]
+    table.write(arrow_rows(data, table.schema.fields))
+    filters = [(n, v) for n, t in types.items() for v in REPEATED[t]]
+    steps = [{"op": "dump", "table": "db.t", "projection": [n], "filter": [[n, "=", v]]} for n, v in filters]
+    found = [(*f, r["count"]) for f, r in zip(filters, oracle.run(warehouse, steps), strict=True)]
+    assert found == [(n, v, 30 // len(REPEATED[types[n]])) for n, v in filters]

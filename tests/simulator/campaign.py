@@ -8,9 +8,9 @@ import time
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 
-from tests.simulator import metadata, real
+from tests.simulator import indexed, metadata, real
 
-PLAY = {"metadata": metadata.play, "real": real.play}
+PLAY = {"metadata": metadata.play, "real": real.play, "indexed": indexed.play}
 PROCESSES = 2
 CHUNK = 50
 

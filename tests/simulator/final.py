@@ -31,6 +31,7 @@ def check_end(history: History) -> None:
         if history.world.seed % 2 == 0:
             check_garbage(history, table)
         check_fsck(history, table)
+        history.check_more(table)
     except PaimonError as error:
         history.oracle.fail("the end", f"I6: {type(error).__name__}: {error}")
 
@@ -43,7 +44,7 @@ def check_liveness(history: History) -> None:
         def do(table: Table, begin: Any) -> None:
             history.survivor_write(actor)(table, begin, actor.name, 1)
 
-        history.job(actor, do, tries=1)
+        history.job(actor, do, tries=history.SURVIVOR_TRIES)
         done.append(actor)
 
     actors = [history.world.spawn(f"survivor {n}", commit_once) for n in range(WRITERS)]

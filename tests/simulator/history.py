@@ -54,6 +54,8 @@ class History(ABC):
     WRITERS: ClassVar[int] = 3
     COMPACTORS: ClassVar[int] = 2
     READERS: ClassVar[int] = 2
+    SURVIVOR_TRIES: ClassVar[int] = 1
+    """How often a writer may try at the end, when nothing fails."""
 
     def __post_init__(self) -> None:
         world, draw = self.world, self.world.draw
@@ -112,6 +114,9 @@ class History(ABC):
     @abstractmethod
     def read(self, table: Table, begin: Begin) -> None:
         """Read a snapshot, and fail unless its content is right or the error says that it has expired."""
+
+    def check_more(self, table: Table) -> None:  # noqa: B027 - most kinds have no more
+        """Check what only some kinds of histories have; called last, without faults."""
 
     # -- processes
 

@@ -416,18 +416,21 @@ class Oracle:
             self.fail(call, f"I20: the changelog of snapshot {snapshot.id} is {sorted(found)}, not {sorted(wanted)}")
         return frozenset(paths)
 
-    def data_path(self, entry: ManifestEntry) -> str:
+    def data_path(self, entry: ManifestEntry, name: str = "") -> str:
+        """Return the path of the data file, or of another file beside it."""
         partition = self.context.partition_path(entry.partition)
-        return self.context.paths.data_file(partition, entry.bucket, entry.file.file_name)
+        return self.context.paths.data_file(partition, entry.bucket, name or entry.file.file_name)
 
     def _needs(self, snapshot: Snapshot, files: dict[Any, ManifestEntry]) -> frozenset[str]:
         manifest = self.context.paths.manifest
-        out = {self.data_path(e) for e in files.values()}
+        out = {self.data_path(e, name) for e in files.values() for name in (e.file.file_name, *e.file.extra_files)}
         for name in (snapshot.base_manifest_list, snapshot.delta_manifest_list):
             out.add(manifest(name))
             out |= {manifest(m.file_name) for m in self.context.manifests.read_list(name)}
         if snapshot.index_manifest is not None:
             out.add(manifest(snapshot.index_manifest))
+            indexes = self.context.manifests.read_indexes(snapshot.index_manifest)
+            out |= {self.context.paths.index(i.file.file_name) for i in indexes}
         return frozenset(out)
 
     def _check_there(self, call: Any, paths: Iterable[str], what: str) -> None:

@@ -56,10 +56,6 @@ def put(state: Rows, rows: list[tuple[str, Row]]) -> Rows:
     return frozenset((p, k, v) for (p, k), v in now.items())
 
 
-def replace_partition(state: Rows, rows: list[tuple[str, Row]], partition: str) -> Rows:
-    return put(frozenset(r for r in state if r[0] != partition), rows)
-
-
 class RowOracle(Oracle):
     """An oracle that reads every snapshot when it is created."""
 
@@ -127,6 +123,14 @@ class RealHistory(History):
 
     # -- writes
 
+    def put(self, state: Rows, rows: list[tuple[str, Row]]) -> Rows:
+        """Return the state after upserts and deletes by key."""
+        return put(state, rows)
+
+    def kinds(self, rows: list[tuple[str, Row]]) -> Any:
+        """Return the kinds of the rows."""
+        return pa.array([kind for kind, _ in rows], pa.string())
+
     def draw_rows(self, actor: Actor, partition: str) -> list[tuple[str, Row]]:
         draw = self.world.draw
         first = 0 if self.flavour.shares_keys else 100 * sum(map(ord, actor.name.rstrip("'")))
@@ -156,16 +160,16 @@ class RealHistory(History):
         return lambda t, b, user, identifier: self.write(t, b, user, identifier, rows)
 
     def write(self, table: Table, begin: Begin, user: str, identifier: int | None, rows: list[tuple[str, Row]]) -> None:
-        call = begin("append", user=user, identifier=identifier, apply=lambda state: put(state, rows))
-        self.finish(call, table.write(_arrow(rows), _kinds(rows), user=user, identifier=identifier))
+        call = begin("append", user=user, identifier=identifier, apply=lambda state: self.put(state, rows))
+        self.finish(call, table.write(_arrow(rows), self.kinds(rows), user=user, identifier=identifier))
 
     def prepared(self, table: Table, begin: Begin, user: str, identifier: int, rows: list[tuple[str, Row]]) -> None:
         """Prepare rows, wait, and publish them on the latest snapshot."""
-        call = begin("append", user=user, identifier=identifier, apply=lambda state: put(state, rows))
+        call = begin("append", user=user, identifier=identifier, apply=lambda state: self.put(state, rows))
         landed = table.committed(user, identifier)
         if landed is None:
             try:
-                made = table.prepare(_arrow(rows), _kinds(rows), user=user, identifier=identifier)
+                made = table.prepare(_arrow(rows), self.kinds(rows), user=user, identifier=identifier)
             except InvalidRequest as error:
                 if "already" not in str(error):
                     raise
@@ -178,9 +182,9 @@ class RealHistory(History):
 
     def messages(self, table: Table, begin: Begin, user: str, identifier: int, rows: list[tuple[str, Row]]) -> None:
         """Write rows, and commit their messages some time later."""
-        call = begin("append", user=user, identifier=identifier, apply=lambda state: put(state, rows))
+        call = begin("append", user=user, identifier=identifier, apply=lambda state: self.put(state, rows))
         with table.writer() as writer:
-            writer.write(_arrow(rows), _kinds(rows))
+            writer.write(_arrow(rows), self.kinds(rows))
             messages = writer.flush()
         self.rest()
         self.finish(call, table.commit(messages, user=user, identifier=identifier))
@@ -198,7 +202,7 @@ class RealHistory(History):
             "overwrite",
             user=user,
             identifier=identifier,
-            apply=lambda state: replace_partition(state, rows, partition),
+            apply=lambda state: self.put(frozenset(r for r in state if r[0] != partition), rows),
         )
         where = col("p") == partition
         self.finish(call, table.overwrite(_arrow(rows), where, user=user, identifier=identifier))
@@ -249,10 +253,6 @@ class RealHistory(History):
 
 def _arrow(rows: list[tuple[str, Row]]) -> pa.Table:
     return pa.table([[row[i] for _, row in rows] for i in range(3)], schema=SCHEMA)
-
-
-def _kinds(rows: list[tuple[str, Row]]) -> pa.Array:
-    return pa.array([kind for kind, _ in rows], pa.string())
 
 
 def play(seed: int, *, keep: bool = False, flavour: Flavour = MIXED, calm: str | None = None) -> RealHistory:

@@ -111,8 +111,11 @@ def _takes_delta(dtype: DataType) -> bool:
 
 
 def _takes_dictionary(dtype: DataType) -> bool:
-    """Whether a column may use a dictionary: texts and small integers often repeat, floats rarely."""
-    return dtype.root in _DICTIONARY_ROOTS or (dtype.root is TypeRoot.DECIMAL and dtype.precision > INTEGER_DECIMAL)
+    """Whether a column may use a dictionary: texts and small integers often repeat, floats rarely.
+
+    Decimals that are stored as bytes never do: Java's filters for equal values find no row in their dictionaries.
+    """
+    return dtype.root in _DICTIONARY_ROOTS
 
 
 def _repeats(column: pa.ChunkedArray) -> bool:

@@ -38,7 +38,7 @@ def content(table):
 
 def test_waiting_rows_are_in_order_of_arrival_and_invisible(tmp_path):
     table = table_with(tmp_path, **WAITING)
-    table.write(rows(2, 1, 2), kinds=pa.array(["+I", "-D", "+U"]))
+    table.write(rows(2, 2, 1), kinds=pa.array(["+I", "+U", "-D"]))
     [(bucket, total, file)] = live(table)
     assert (bucket, total, file.level, file.row_count, file.delete_row_count) == (-2, -2, 0, 3, 1)
     assert (file.min_sequence_number, file.max_sequence_number, file.value_stats_cols) == (-1, -1, ())
