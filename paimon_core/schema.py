@@ -34,7 +34,10 @@ _ID_END = 1 << 19
 """The ids that a new table may take over; ids times 1024 must stay below the ids of elements, keys and values."""
 SEQUENCE_NUMBER = "_SEQUENCE_NUMBER"
 VALUE_KIND = "_VALUE_KIND"
-RESERVED_NAMES = frozenset({SEQUENCE_NUMBER, VALUE_KIND, "_LEVEL", "rowkind", "_ROW_ID"})
+ROW_ID = "_ROW_ID"
+TRACKING_NAMES = (ROW_ID, SEQUENCE_NUMBER)
+"""The columns that a table with row tracking has in addition, in the order of its files (format 17)."""
+RESERVED_NAMES = frozenset({SEQUENCE_NUMBER, VALUE_KIND, "_LEVEL", "rowkind", ROW_ID})
 CURRENT_VERSION = 3
 _LAST_LOCK = threading.Lock()
 _last_millis = [0]
@@ -105,6 +108,8 @@ class DataField:
 
 SEQUENCE_FIELD = DataField(2147483646, SEQUENCE_NUMBER, BIGINT.with_nullable(False))
 KIND_FIELD = DataField(2147483645, VALUE_KIND, TINYINT.with_nullable(False))
+ROW_ID_FIELD = DataField(2147483642, ROW_ID, BIGINT.with_nullable(False))
+TRACKING_IDS = frozenset({ROW_ID_FIELD.id, SEQUENCE_FIELD.id})
 
 
 @dataclass(frozen=True)
@@ -138,6 +143,24 @@ class TableSchema:
                     f"the table has no column {name!r}; the columns are {listed(self.names)}", column=name
                 )
         return tuple(self.by_name[name] for name in names)
+
+    def tracked(self, *, id_nullable: bool = False, sequence_nullable: bool = False) -> TableSchema:
+        """Return the schema of an append table with the columns ``TRACKING_NAMES`` at the end."""
+        row_id = replace(ROW_ID_FIELD, type=ROW_ID_FIELD.type.with_nullable(id_nullable))
+        sequence = replace(SEQUENCE_FIELD, type=SEQUENCE_FIELD.type.with_nullable(sequence_nullable))
+        return replace(self, fields=(*self.untracked.fields, row_id, sequence))
+
+    @property
+    def untracked(self) -> TableSchema:
+        """The schema without the columns ``TRACKING_NAMES``: as its file states it."""
+        if not self.is_tracked:
+            return self
+        return replace(self, fields=tuple(f for f in self.fields if f.id not in TRACKING_IDS))
+
+    @property
+    def is_tracked(self) -> bool:
+        """Whether the schema has the columns ``TRACKING_NAMES``."""
+        return bool(self.fields) and self.fields[-1].id == SEQUENCE_FIELD.id
 
     @property
     def partition_fields(self) -> tuple[DataField, ...]:

@@ -18,6 +18,7 @@ from paimon_core.commit.manifest_merge import ManifestMerge
 from paimon_core.commit.numbering import Numbering
 from paimon_core.commit.overwrite import Matches, Overwrite
 from paimon_core.commit.read_set import Reads
+from paimon_core.commit.row_ids import with_row_ids
 from paimon_core.commit.strict_mode import check_strict
 from paimon_core.commit.vector_switch import VectorSwitch, check_mode
 from paimon_core.errors import CommitConflict, TableNotFound
@@ -67,6 +68,10 @@ class Assembly:
         indexes = next_indexes(base, change.indexes, entries, self._replaced_partitions(change))
         entries = self.numbering.number(entries, change.flushes, base, replaces=self.overwrite is not None)
         options = self.context.options
+        next_row_id = (base.snapshot.next_row_id if base.snapshot else None) or 0
+        if self.context.tracks_rows:
+            by_partition = options["row-tracking.partition-group-on-commit"]
+            entries, next_row_id = with_row_ids(entries, base.id + 1, next_row_id, by_partition=by_partition)
         if options["manifest.delete-file-drop-stats"]:
             entries = [_without_stats(e) if e.kind is FileKind.DELETE else e for e in entries]
         merge = ManifestMerge(
@@ -85,7 +90,7 @@ class Assembly:
         if indexes is not None:
             index_manifest = draft.index_manifest(indexes) if indexes else None
         lists = (*base_list, *delta_list, *changelog_list)
-        return self._snapshot(change, base.snapshot, entries, changelog, lists, index_manifest)
+        return self._snapshot(change, base.snapshot, entries, changelog, lists, index_manifest, next_row_id)
 
     def _complete(self, change: Change, base: Base) -> tuple[Sequence[ManifestEntry], Sequence[ManifestEntry]]:
         """Return the entries and the changelog entries of the change on this base.
@@ -130,6 +135,7 @@ class Assembly:
         changelog: Sequence[ManifestEntry],
         lists: tuple[str, int, str, int, str | None, int | None],
         index_manifest: str | None,
+        next_row_id: int,
     ) -> Snapshot:
         """Return the snapshot to publish (format 3.1); its time and watermark are never below those of ``previous``."""
         author = self.author
@@ -159,7 +165,7 @@ class Assembly:
             watermark=max(watermarks, default=None),
             statistics=_statistics(self.context.name, change, previous, schema.id),
             properties=author.properties,
-            next_row_id=(previous.next_row_id if previous else None) or 0,
+            next_row_id=next_row_id,
             uuid=str(uuid.uuid4()),
             writer_version=writer_version(),
             operation=None if change.kind is CommitKind.COMPACT else author.operation,

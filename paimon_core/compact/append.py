@@ -164,9 +164,10 @@ def rewrite_files(
 ) -> list[DataFile]:
     """Write the live rows of some files of one bucket, in order or sorted by ``sort``, to new files; return these.
 
-    Their sequence numbers stay within the range of ``files``. When this fails, the new files are deleted.
+    Their sequence numbers stay within the range of ``files``. With row tracking, each row keeps its id and its sequence
+    number. When this fails, the new files are deleted.
     """
-    context = reader.context
+    context = reader.context.with_kept_ids()
     if not files:
         return []
     first, last = min(f.min_sequence_number for f in files), max(f.max_sequence_number for f in files)
@@ -176,6 +177,8 @@ def rewrite_files(
         stored = (pa.Table.from_batches([batch]) for file in files for batch in reader.file(file, fields))
         for rows in stored if sort is None else sort(stored):
             writer.write(rows)
+        if context.tracks_rows:
+            return writer.close()
         return [
             replace(
                 f,

@@ -39,6 +39,8 @@ class FileLayout:
         """The positions of the nested columns that have NOT NULL members."""
         key = schema.key_fields
         self.key_fields = self.fields[: len(key)]
+        self.tracked = not key and schema.is_tracked
+        """Whether the rows have their ids and sequence numbers in the file (format 17)."""
         of_keys, of_values = key_modes(schema, options, plan), value_modes(schema, options, plan)
         self.key_stats = StatsEncoder(self.key_fields, of_keys)
         self.value_stats = ValueStats(schema.fields, of_values, dense=options["metadata.stats-dense-store"])

@@ -227,6 +227,8 @@ class _OpenFile:
                 values = numbers.to_numpy()
                 self._sequences += (int(values.min()), int(values.max()))
             self._delete_count += sum(int(np.count_nonzero(c.to_numpy() & 1)) for c in columns[at + 1].chunks)
+        elif layout.tracked:
+            self._sequences += filter(None, pc.min_max(columns[-1]).as_py().values())
         self.row_count += len(rows)
 
     def finish(self, first_sequence: int) -> DataFile:
@@ -249,7 +251,11 @@ class _OpenFile:
             creation_time_millis=_local_millis(),
             delete_row_count=self._delete_count,
             file_source=layout.plan.source,
-            **self._keyed_members(bounds) if layout.key_fields else self._append_members(first_sequence),
+            **self._keyed_members(bounds)
+            if layout.key_fields
+            else self._tracked_members()
+            if layout.tracked
+            else self._append_members(first_sequence),
         )
 
     def discard(self) -> None:
@@ -272,6 +278,14 @@ class _OpenFile:
     def _append_members(self, first_sequence: int) -> dict[str, Any]:
         last = first_sequence + self.row_count - 1
         return {"min_sequence_number": first_sequence, "max_sequence_number": last}
+
+    def _tracked_members(self) -> dict[str, Any]:
+        """Return 0 for a number that the commit replaces by its snapshot id, as rows without one get it (format 17)."""
+        return {
+            "min_sequence_number": min(self._sequences, default=0),
+            "max_sequence_number": 0 if self._null_counts[-1] else max(self._sequences, default=0),
+            "write_cols": tuple(self._layout.names),
+        }
 
     @contextlib.contextmanager
     def _storage_errors(self) -> Iterator[None]:

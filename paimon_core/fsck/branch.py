@@ -14,6 +14,7 @@ from paimon_core.fsck.hints import check_hints, check_unknown_files
 from paimon_core.fsck.indexes import check_indexes
 from paimon_core.fsck.live_files import LiveFiles
 from paimon_core.fsck.references import check_changelogs, check_consumers, check_tags
+from paimon_core.fsck.row_ids import check_row_ids
 from paimon_core.fsck.schemas import check_schema_of, check_schemas
 from paimon_core.fsck.snapshot_chain import Step, steps_of
 from paimon_core.fsck.unique_keys import check_unique_keys
@@ -42,6 +43,8 @@ def check_branch(run: CheckRun) -> None:
     if last is not None:
         with run.collector.guarding("I15", last.location):
             check_hash_indexes(run, last.files, last.snapshot, last.location)
+        with run.collector.guarding("I36", last.location):
+            check_row_ids(run, last.files, last.snapshot, last.location)
     if run.deep and last is not None:
         with run.collector.guarding("I10", last.location):
             replay.finish()

@@ -19,7 +19,7 @@ from paimon_core.fsck.finding_collector import Location
 from paimon_core.lsm.key_order import key_order
 from paimon_core.lsm.order_codes import order_codes
 from paimon_core.metadata.manifest import ManifestEntry
-from paimon_core.schema import KIND_FIELD, SEQUENCE_FIELD, DataField, TableSchema
+from paimon_core.schema import KIND_FIELD, ROW_ID, SEQUENCE_FIELD, DataField, TableSchema
 
 BATCH_ROWS = 1 << 16
 
@@ -39,9 +39,11 @@ def check_rows(run: CheckRun, entry: ManifestEntry, path: str, location: Locatio
 
 def _read(run: CheckRun, entry: ManifestEntry, path: str, location: Location, changelog: bool) -> None:
     context, file = run.context, entry.file
-    if file.write_cols is not None:
-        raise UnsupportedFeature("files that contain only some columns")
     schema = context.schemas.read(file.schema_id)
+    if file.write_cols is not None:
+        if ROW_ID not in file.write_cols or context.options["data-evolution.enabled"]:
+            raise UnsupportedFeature("files that contain only some columns")
+        schema = schema.tracked(id_nullable=True, sequence_nullable=True)
     check = _RowCheck(run, entry, schema, path, location, changelog)
     for batch in read_batches(
         context.storage,

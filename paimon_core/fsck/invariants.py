@@ -77,6 +77,7 @@ INVARIANTS = {
         ("I33", _H, "every commit ends"),
         ("I34", _H, "no secret is written anywhere"),
         ("I35", _Q, "every path is inside of the table"),
+        ("I36", _Q, "with row tracking, every row has an id of its own below the next id (ids in files: deep)"),
     )
 }
 """All invariants, by number, in order."""

@@ -201,6 +201,22 @@ class TableContext:
         """Whether a key may move to another partition (format 11.2); the buckets are dynamic, without hash indexes."""
         return self.has_dynamic_buckets and self.schema.is_cross_partition
 
+    @property
+    def tracks_rows(self) -> bool:
+        """Whether the rows of the table have ids (option row-tracking.enabled)."""
+        return bool(self.options["row-tracking.enabled"]) and not self.is_keyed
+
+    def tracked(self) -> TableContext:
+        """Return the table with the ids and sequence numbers of its rows as columns, if it has these."""
+        return replace(self, schema=self.schema.tracked()) if self.tracks_rows else self
+
+    def with_kept_ids(self) -> TableContext:
+        """Return the table for writes of rows that have an id; its files contain ids and sequence numbers (format 17).
+
+        A sequence number that is null stands for the snapshot that the commit creates. Unchanged without row tracking.
+        """
+        return replace(self, schema=self.schema.tracked(sequence_nullable=True)) if self.tracks_rows else self
+
     def with_buckets(self, count: int) -> TableContext:
         """Return the same table with ``count`` fixed buckets, as a partition of a postponed table has them."""
         return replace(self, options=replace(self.options, values={**self.options.values, "bucket": count}))

@@ -35,7 +35,7 @@ from paimon_core.storage.paths import MAIN
 def check_same_table(context: TableContext, otherwise: Callable[[], object] | None = None) -> None:
     """Raise TableNotFound when the table was dropped or re-created; ``otherwise`` is called first."""
     forget_directories(context.storage)
-    if not context.schemas.holds(context.schema):
+    if not context.schemas.holds(context.schema.untracked):
         if otherwise is not None:
             otherwise()
         raise _dropped_error(context)

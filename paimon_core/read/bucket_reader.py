@@ -26,6 +26,7 @@ from paimon_core.lsm.sorted_run import SortedRun
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.data_file import DataFile
 from paimon_core.metadata.live_vectors import Vectors
+from paimon_core.read.row_tracking import Tracked
 from paimon_core.read.unsorted_file import naming_unsorted_file
 from paimon_core.schema import DataField
 
@@ -83,11 +84,13 @@ class BucketReader:
         returned as dictionaries. ``position``: the name of an additional column with the position of each row.
         """
         context = self.context
+        tracked = Tracked.of(file, fields, self.path(file), position) if context.tracks_rows else None
+        file_schema = context.schemas.read(file.schema_id)
         batches = read_batches(
             context.storage,
             self.path(file),
             file=file,
-            file_schema=context.schemas.read(file.schema_id),
+            file_schema=file_schema if tracked is None else tracked.schema_of(file_schema),
             read_fields=fields,
             batch_rows=_rows_of_run(fields),
             batch_bytes=min(_BATCH_BYTES, WINDOW_BYTES // beside),
@@ -96,8 +99,10 @@ class BucketReader:
             use_threads=self.threads,
             encoded=encoded,
             deleted=self.deleted(file),
-            position=position,
+            position=position if tracked is None else tracked.position,
         )
+        if tracked is not None:
+            batches = map(tracked.filled, batches)
         if self.keep is None:
             yield from batches
         else:

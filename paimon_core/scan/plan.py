@@ -23,7 +23,7 @@ from paimon_core.options import COMBINING_ENGINES, TableOptions
 from paimon_core.predicate import Predicate
 from paimon_core.scan.prune import PartitionPruner, Pruners, Schemas, ValuePruner
 from paimon_core.scan.split import Packed, Packing, Split, pack_append, pack_keyed
-from paimon_core.schema import TableSchema
+from paimon_core.schema import ROW_ID, TableSchema
 from paimon_core.storage.paths import POSTPONE_BUCKET
 
 
@@ -275,7 +275,7 @@ def refuse_unread(entry: ManifestEntry, root: str) -> None:
         raise UnsupportedFeature(
             f"file {entry.file.file_name} lies outside of {root}: not supported", file=entry.file.file_name
         )
-    if entry.file.write_cols is not None:
+    if entry.file.write_cols is not None and ROW_ID not in entry.file.write_cols:
         raise UnsupportedFeature(
             f"file {entry.file.file_name} of {root} holds only some columns: not supported", file=entry.file.file_name
         )

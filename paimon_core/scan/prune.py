@@ -22,7 +22,7 @@ from paimon_core.metadata.recorded_bounds import recorded_bounds
 from paimon_core.options import TableOptions
 from paimon_core.predicate import BoundPredicate, Predicate
 from paimon_core.scan.index_filter import IndexFilter
-from paimon_core.schema import DataField, TableSchema
+from paimon_core.schema import ROW_ID, SEQUENCE_NUMBER, DataField, TableSchema
 from paimon_core.types import BINARY_ROOTS, STRING_ROOTS, DataType, TypeRoot
 
 MAX_HASHED_KEYS = 10_000
@@ -228,6 +228,7 @@ class ValuePruner:
     key: StatsRow
     index: IndexFilter | None = None
     covers: dict[tuple[int, tuple[str, ...] | None], _Cover] = field(default_factory=dict)
+    """By schema id, and the columns that have statistics."""
 
     @staticmethod
     def of(
@@ -240,6 +241,8 @@ class ValuePruner:
     def keeps(self, partition: bytes, file: DataFile) -> bool:
         """Whether a row of the file may match, by its statistics and by the indexes in its manifest entry."""
         bounds = self._value_bounds(file)
+        if self.schema.is_tracked:
+            bounds.update(tracked_bounds(file))
         bounds.update(self.key.bounds(file.key_stats, file.file_name))
         bounds.update(self.partition.constant(partition, file.row_count, file.file_name))
         if not self.where.may_match(bounds, file.row_count):
@@ -247,11 +250,12 @@ class ValuePruner:
         return self.index is None or self.index.may_match(file)
 
     def _value_bounds(self, file: DataFile) -> Bounds:
-        identity = (file.schema_id, file.value_stats_cols)
+        names = file.write_cols if file.value_stats_cols is None else file.value_stats_cols
+        identity = (file.schema_id, names)
         cover = self.covers.get(identity)
         if cover is None:
             old = self.schema if file.schema_id == self.schema.id else self.schemas(file.schema_id)
-            cover = self.covers[identity] = _cover(self.schema, old, file.value_stats_cols, self.where.columns)
+            cover = self.covers[identity] = _cover(self.schema, old, names, self.where.columns)
         out = cover.row.bounds(file.value_stats, file.file_name)
         for name in cover.absent:
             out[name] = (None, None, file.row_count)
@@ -270,11 +274,13 @@ class _Cover:
 
 def _cover(schema: TableSchema, old: TableSchema, names: tuple[str, ...] | None, columns: frozenset[str]) -> _Cover:
     covered: tuple[DataField, ...] = ()
+    old = old.untracked
+    by_name = old.by_name if names is None or ROW_ID not in names else old.tracked().by_name
     if names is None:
         covered = old.fields
-    elif all(name in old.by_name for name in names):
-        covered = tuple(old.by_name[name] for name in names)
-    asked = {f.id: f for f in schema.fields if f.name in columns}
+    elif all(name in by_name for name in names):
+        covered = tuple(by_name[name] for name in names)
+    asked = {f.id: f for f in schema.untracked.fields if f.name in columns}
     known = {f.id for f in old.fields}
     wanted = tuple(
         (at, asked[f.id].name, f.type)
@@ -283,6 +289,14 @@ def _cover(schema: TableSchema, old: TableSchema, names: tuple[str, ...] | None,
     )
     row = StatsRow(len(covered), wanted, row_decoder(tuple(f.type for f in covered)))
     return _Cover(row, tuple(f.name for f in asked.values() if f.id not in known))
+
+
+def tracked_bounds(file: DataFile) -> Bounds:
+    """Return the bounds of the columns of row tracking; the ids of a file that contains them are not known here."""
+    out: Bounds = {SEQUENCE_NUMBER: (file.min_sequence_number, file.max_sequence_number, 0)}
+    if file.first_row_id is not None and ROW_ID not in (file.write_cols or ()):
+        out[ROW_ID] = (file.first_row_id, file.first_row_id + file.row_count - 1, 0)
+    return out
 
 
 def _same_type(a: DataType, b: DataType) -> bool:

@@ -22,6 +22,7 @@ from paimon_core.read.split_reader import read_split
 from paimon_core.scan.changelog_plan import changed_snapshots
 from paimon_core.scan.plan import ScanPlan, plan_scan
 from paimon_core.scan.split import Split
+from paimon_core.schema import TRACKING_NAMES
 
 if TYPE_CHECKING:
     import pandas
@@ -189,6 +190,8 @@ def new_scan(
     if limit is not None and (not isinstance(limit, int) or isinstance(limit, bool) or limit < 0):
         raise InvalidRequest(f"limit must be a whole number of rows from 0, not {limit!r}", limit=limit)
     names = tuple(columns) if columns is not None else tuple(context.schema.names)
+    if not set(TRACKING_NAMES).isdisjoint((*names, *(where.columns if where is not None else ()))):
+        context = context.tracked()
     if not names:
         raise InvalidRequest("columns must name at least one column")
     for name in names:

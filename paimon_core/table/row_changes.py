@@ -1,8 +1,9 @@
 """Row changes: the commit messages that delete or update the rows that match a predicate.
 
 In an append table with ``deletion-vectors.enabled``, the rows are marked in deletion vectors; otherwise the files that
-contain such rows are rewritten without them. Files without such rows are kept. Memory: one batch of rows per processor,
-the positions of the matching rows of a bucket, and for an update the buffer of the writer.
+contain such rows are rewritten without them. Files without such rows are kept. With row tracking, rows keep their ids,
+and updated rows get the sequence number of the commit. Memory: one batch of rows per processor, the positions of the
+matching rows of a bucket, and for an update the buffer of the writer.
 
 With a primary key, the predicate applies to the merged rows of all levels. Reads of a table with deletion vectors may
 leave level 0 out: then a row that no read shows yet can be deleted, a visible row that has been replaced in level 0 is
@@ -34,6 +35,7 @@ from paimon_core.read.bucket_reader import BucketReader
 from paimon_core.read.live_keys import live_keys
 from paimon_core.read.split_reader import read_split
 from paimon_core.scan.plan import ScanPlan
+from paimon_core.schema import SEQUENCE_NUMBER
 from paimon_core.write.table_writer import TableWriter
 
 Assignments = Mapping[str, Any]
@@ -67,7 +69,8 @@ def changed_rows(
     with context.manifests.reading(plan.snapshot):
         indexes = index_files_by_bucket(context.manifests.read_indexes(plan.snapshot.index_manifest))
     messages: list[CommitMessage] = []
-    with TableWriter(context) as writer:
+    context = context.tracked()
+    with TableWriter(context.with_kept_ids()) as writer:
 
         def change(bucket: _Bucket) -> None:
             found = {f.file_name: rows for f in bucket.files if len(rows := _matching(context, bucket, f, where))}
@@ -174,7 +177,14 @@ def _write_updated(
         for batch in bucket.reader.file(file, context.schema.fields):
             rows = pa.Table.from_batches([batch]).filter(expression)
             if len(rows):
-                writer.write(assigned(rows, assignments))
+                rows = assigned(rows, assignments)
+                writer.write(_changed_now(rows) if context.tracks_rows else rows)
+
+
+def _changed_now(rows: pa.Table) -> pa.Table:
+    """Return rows that keep their ids, and get the sequence number of the commit."""
+    at = rows.schema.get_field_index(SEQUENCE_NUMBER)
+    return rows.set_column(at, SEQUENCE_NUMBER, pa.nulls(len(rows), pa.int64()))
 
 
 def check_takes_effect(context: TableContext) -> None:

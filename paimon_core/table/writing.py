@@ -246,7 +246,7 @@ class TableWrites(TableView):
             if any(f.schema_id > context.schema.id for f in plan.files):
                 table = replace(self, context=refreshed(self.context))
                 continue
-            reads = Reads(plan.snapshot, partitions_with_matches(context, where))
+            reads = Reads(plan.snapshot, partitions_with_matches(scan.context, where))
             try:
                 messages = change(context, plan, where)
                 return table.complete(replace(request, context=context), messages, reads=reads)

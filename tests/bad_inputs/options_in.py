@@ -183,7 +183,10 @@ TABLES: dict[str, Case] = {
     "deletion vectors that are not enabled": option(
         "deletion-vectors.bitmap64", "true", "deletion-vectors.enabled = true"
     ),
-    "row tracking": append_option("row-tracking.enabled", "true", "row-tracking.enabled"),
+    "row tracking with a key": option("row-tracking.enabled", "true", "row-tracking.enabled", "without a primary key"),
+    "row tracking with buckets": append_option(
+        "row-tracking.enabled", "true", "row-tracking.enabled", "bucket = -1", bucket="2", **{"bucket-key": "k"}
+    ),
     "an external path over http": append_option("data-file.external-paths", "http://h/x", "data-file.external-paths"),
     "an external path on the disk": append_option(
         "data-file.external-paths", "file:///etc", "data-file.external-paths"

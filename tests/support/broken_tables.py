@@ -105,14 +105,15 @@ def one_append() -> TableContext:
     return context
 
 
-def real_table(rows: int = 20, *, key: bool = True, **options: str) -> Table:
+def real_table(rows: int = 20, *, key: bool = True, **options: str | None) -> Table:
     """Return a table (k int key, v string) with one snapshot, two buckets and no compaction or expiry."""
     catalog = paimon.open_catalog(f"memory://broken-{next(_numbers)}")
     catalog.create_database("db")
     schema = pa.schema([("k", pa.int32()), ("v", pa.string())])
     keys = {"primary_key": ["k"]} if key else {}
     options = {"bucket": "2", "write-only": "true", **({} if key else {"bucket-key": "k"}), **options}
-    table = catalog.create_table("db.t", schema, **keys, options=options)
+    known = {name: value for name, value in options.items() if value is not None}
+    table = catalog.create_table("db.t", schema, **keys, options=known)
     table.write(some_rows(range(rows)))
     return table
 
@@ -559,6 +560,29 @@ def nulls_that_are_none() -> TableContext:
 
 def deletes_that_are_none() -> TableContext:
     return changed_record(of_file(delete_row_count=1))
+
+
+def _with_row_ids() -> Table:
+    return real_table(key=False, **{"bucket": "-1", "bucket-key": None, "row-tracking.enabled": "true"})
+
+
+def a_row_id_beyond_the_last() -> TableContext:
+    context = _with_row_ids().context
+    rewrite(context, 1, next_row_id=19)
+    return context
+
+
+def row_ids_of_two_files() -> TableContext:
+    """The second file contains the ids 21 to 39, and the first one has them from 2 on."""
+    table = _with_row_ids()
+    table.write(some_rows(range(30, 50)))
+    table.delete(paimon.col("k") == 30)
+    context = table.context
+    entries = context.manifests.entries_of(context.snapshots.read(3))
+    context.storage.delete([context.paths.snapshot(snapshot_id) for snapshot_id in (2, 3)])
+    context.storage.overwrite(context.paths.hint("LATEST"), b"1")
+    rewrite(context, 1, next_row_id=40)
+    return record(context, *(of_file(first_row_id=2)(e) if e.file.write_cols is None else e for e in entries))
 
 
 def a_changelog_that_is_not_told() -> TableContext:

@@ -27,6 +27,7 @@ def check_table(context: TableContext) -> None:
     _check_file_names(context)
     _check_use(context)
     _check_vectors(context)
+    _check_row_tracking(context)
     check_engine_options(context)
     check_producer_options(context)
     check_record_expiry(context)
@@ -68,6 +69,23 @@ def _check_buckets(context: TableContext) -> None:
         )
     if len(set(keys)) < len(keys):
         raise InvalidRequest(f"option bucket-key = {','.join(keys)!r} names a column twice", option="bucket-key")
+
+
+def _check_row_tracking(context: TableContext) -> None:
+    """Check that a table with row tracking has neither a primary key nor fixed buckets."""
+    if not context.options["row-tracking.enabled"]:
+        return
+    if context.is_keyed:
+        raise InvalidRequest(
+            f"table {context.name}: option row-tracking.enabled = true is for tables without a primary key",
+            option="row-tracking.enabled",
+        )
+    if context.options["bucket"] != -1:
+        raise InvalidRequest(
+            f"table {context.name}: option row-tracking.enabled = true needs bucket = -1, not "
+            f"{context.options['bucket']}",
+            option="row-tracking.enabled",
+        )
 
 
 def _check_partitions(context: TableContext) -> None:

@@ -88,7 +88,7 @@ OPTIONS: tuple[Option, ...] = (
         "10 s",
         "pause between two checks whether the rows are compacted or indexed",
     ),
-    carried(
+    obeyed(
         "row-tracking.partition-group-on-commit",
         BOOLEAN,
         "true",

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
-from paimon_core.options.option import BOOLEAN, DOUBLE, ENUM, INTEGER, LONG, SIZE, TEXT, Option, Stops, carried, refused
+from paimon_core.options.option import (
+    BOOLEAN,
+    DOUBLE,
+    ENUM,
+    INTEGER,
+    LONG,
+    SIZE,
+    TEXT,
+    Option,
+    Stops,
+    carried,
+    obeyed,
+    refused,
+)
 
 OPTIONS: tuple[Option, ...] = (
     refused("chain-table.enabled", BOOLEAN, "false", "partitions are read from a chain of snapshot and delta branches"),
     carried("chain-table.chain-partition-keys", TEXT, "", "partition keys of the chain; default: all"),
     carried("chain-table.streaming.merge-snapshot", BOOLEAN, "false", "a streaming read starts with the merged chain"),
     carried("chain-table.split.key-range-enabled", BOOLEAN, "true", "the splits of a chain are cut by key"),
-    refused(
-        "row-tracking.enabled",
-        BOOLEAN,
-        "false",
-        "rows of an append table have ids",
-        stops=Stops.WRITES,
-        immutable=True,
-    ),
+    obeyed("row-tracking.enabled", BOOLEAN, "false", "rows of an append table have ids", immutable=True, shared=True),
     refused(
         "data-evolution.enabled", BOOLEAN, "false", "columns of rows with ids may be in different files", immutable=True
     ),

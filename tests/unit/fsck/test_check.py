@@ -60,6 +60,7 @@ QUICK = [
     ("I31", broken.a_watermark_that_went_back),
     ("I35", broken.a_name_that_leaves_the_table),
     ("I35", broken.a_data_file_elsewhere),
+    ("I36", broken.a_row_id_beyond_the_last),
 ]
 DEEP = [
     ("I6", broken.rows_that_do_not_decode),
@@ -76,6 +77,7 @@ DEEP = [
     ("I19", broken.statistics_that_lie),
     ("I19", broken.nulls_that_are_none),
     ("I20", broken.a_changelog_that_is_not_told),
+    ("I36", broken.row_ids_of_two_files),
 ]
 
 
@@ -104,7 +106,7 @@ def test_a_fault_in_rows_is_found_and_is_the_only_one(invariant, plant):
 def test_every_invariant_that_fsck_checks_has_a_fault():
     checked = {n for n, invariant in INVARIANTS.items() if invariant.when is not When.HISTORY}
     assert checked - {invariant for invariant, _ in (*QUICK, *DEEP)} == {"I29"}  # it has its own tests
-    assert list(INVARIANTS) == [f"I{n}" for n in range(1, 36)]
+    assert list(INVARIANTS) == [f"I{n}" for n in range(1, 37)]
 
 
 def test_a_finding_names_the_place():

@@ -9,7 +9,7 @@ import pytest
 import paimon_core as paimon
 
 SCHEMA = pa.schema([("k", pa.int32()), ("v", pa.string())])
-IGNORED = {"my.custom.key": "secret", "sort-engine": "min-heap", "row-tracking.enabled": "false"}
+IGNORED = {"my.custom.key": "secret", "sort-engine": "min-heap", "chain-table.enabled": "false"}
 
 
 @pytest.fixture
@@ -46,7 +46,7 @@ def test_the_use_of_each_option_is_shown_and_the_table_is_written(catalog):
         "write-only": "obeyed",
         "my.custom.key": "foreign",
         "sort-engine": "ignored",
-        "row-tracking.enabled": "idle",
+        "chain-table.enabled": "idle",
     }
     for value in ("a", "b"):
         table.write(pa.table({"k": pa.array([1], pa.int32()), "v": [value]}, schema=table.schema.arrow))

@@ -58,7 +58,6 @@ def test_defaults_and_values():
         ("fields.a.aggregate-function", "count"),
         ("fields.a.distinct", "often"),
         ("fields.a.sequence-group", "b,,c"),
-        ("row-tracking.enabled", "true"),
         ("snapshot.no-such-option", "1"),
         ("sort-engine", "bubble"),
         ("scan.mode", "incremental"),
@@ -101,7 +100,6 @@ def test_an_existing_table_that_would_read_differently_is_refused(key, value):
         ("manifest.format", "orc"),
         ("data-file.prefix", "part."),
         ("file.compression", "lzo"),
-        ("row-tracking.enabled", "true"),
         ("data-file.external-paths", "file:///x"),
         ("metadata.iceberg.storage", "table-location"),
         ("commit.callbacks", "com.example.Callback"),
@@ -169,7 +167,7 @@ def test_an_unsupported_choice_of_the_snapshot_stops_reads_only(key, value):
 @pytest.mark.parametrize(
     ("key", "value"),
     [
-        ("row-tracking.enabled", "FALSE"),
+        ("chain-table.enabled", "FALSE"),
         ("incremental-between", ""),
         ("manifest.format", "avro"),
         ("commit.callbacks", ""),

@@ -1,0 +1,51 @@
+"""Row ids: the ids and sequence numbers that a commit gives to the rows of its files (format 17).
+
+They depend on the snapshot that the commit follows, so each attempt computes them again. Two commits never give the
+same id, and the rows of the later commit have the higher numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from paimon_core.metadata.data_file import DataFile, FileSource
+from paimon_core.metadata.manifest import FileKind, ManifestEntry
+from paimon_core.schema import ROW_ID
+
+
+def with_row_ids(
+    entries: Sequence[ManifestEntry], snapshot_id: int, next_row_id: int, *, by_partition: bool
+) -> tuple[list[ManifestEntry], int]:
+    """Return the entries with the ids of their rows, from ``next_row_id`` on, and the next id after them.
+
+    Files of new rows get the id of their first row; files that contain ids keep these. Sequence numbers of 0 become
+    ``snapshot_id``. ``by_partition``: the ids of a partition are numbered without gaps.
+    """
+    if by_partition:
+        places = {partition: at for at, partition in enumerate(dict.fromkeys(e.partition for e in entries))}
+        entries = sorted(entries, key=lambda e: places[e.partition])
+    out = []
+    for entry in entries:
+        if entry.kind is FileKind.ADD:
+            file = _numbered(entry.file, snapshot_id)
+            if _is_new(file):
+                file = replace(file, first_row_id=next_row_id)
+                next_row_id += file.row_count
+            entry = replace(entry, file=file)
+        out.append(entry)
+    return out, next_row_id
+
+
+def _is_new(file: DataFile) -> bool:
+    """Whether the rows of a file have no ids yet."""
+    kept = file.write_cols is not None and ROW_ID in file.write_cols
+    return file.file_source is not FileSource.COMPACT and file.first_row_id is None and not kept
+
+
+def _numbered(file: DataFile, snapshot_id: int) -> DataFile:
+    if file.min_sequence_number == 0:
+        return replace(file, min_sequence_number=snapshot_id, max_sequence_number=snapshot_id)
+    if file.max_sequence_number == 0:
+        return replace(file, max_sequence_number=snapshot_id)
+    return file

@@ -1,0 +1,58 @@
+"""Row tracking: the ids and sequence numbers of the rows of a data file (format 17).
+
+A file whose rows were never rewritten has no such columns. The id of a row is then that of the file's first row plus
+its position, and its sequence number is the largest of the file. The same holds for a null where the columns exist.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from paimon_core.errors import CorruptTable
+from paimon_core.metadata.data_file import DataFile
+from paimon_core.schema import ROW_ID, SEQUENCE_NUMBER, TRACKING_IDS, DataField, TableSchema
+
+_POSITION = "\x00row"
+
+
+@dataclass(frozen=True, slots=True)
+class Tracked:
+    """Computes the columns of row tracking in the batches of one file."""
+
+    file: DataFile
+    path: str
+    position: str
+    """The name of the column with the position of each row in the file."""
+    keeps_position: bool
+
+    @staticmethod
+    def of(file: DataFile, fields: Sequence[DataField], path: str, position: str | None) -> Tracked | None:
+        """Return None when ``fields`` have none of these columns; ``position``: as the caller of the read asks for."""
+        if TRACKING_IDS.isdisjoint(f.id for f in fields):
+            return None
+        return Tracked(file, path, position or _POSITION, position is not None)
+
+    def schema_of(self, schema: TableSchema) -> TableSchema:
+        """Return the schema by which the file is read: the columns may be missing, and any value may be null."""
+        return schema.tracked(id_nullable=True, sequence_nullable=True)
+
+    def filled(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Return the batch with all ids and numbers; raises CorruptTable for a row that has no id."""
+        for name in (ROW_ID, SEQUENCE_NUMBER):
+            at = batch.schema.get_field_index(name)
+            if at >= 0 and batch.column(at).null_count:
+                default = pa.scalar(self.file.max_sequence_number) if name == SEQUENCE_NUMBER else self._ids(batch)
+                batch = batch.set_column(at, batch.schema.field(at), pc.coalesce(batch.column(at), default))
+        return batch if self.keeps_position else batch.drop_columns([self.position])
+
+    def _ids(self, batch: pa.RecordBatch) -> pa.Array:
+        if self.file.first_row_id is None:
+            raise CorruptTable(
+                f"data file {self.path} has rows without an id: neither its manifest entry nor the rows have one",
+                path=self.path,
+            )
+        return pc.add(batch.column(self.position), pa.scalar(self.file.first_row_id, pa.int64()))
