@@ -71,9 +71,9 @@ class TableMerges(TableWrites):
         request = CommitRequest.of(self.context, user, None, properties)
         clauses = clauses_of(when_matched, when_not_matched, when_not_matched_by_source)
         rows = MergeSource.read(self.context, source, on, clauses)
-        clauses.check(self.context, rows.rows.column_names, rows.on)
         if self.context.is_keyed:
             _check_by_key(self.context, clauses, rows.on)
+        clauses.check(self.context, rows.rows.column_names, rows.on)
         where = None if clauses.not_matched_by_source else rows.may_match(self.context)
 
         def change(context: TableContext, plan: ScanPlan, where: Predicate | None) -> list[CommitMessage]:
