@@ -187,26 +187,32 @@ def merged_rows(merge: Merge, plan: ScanPlan, where: Predicate | None) -> list[C
 
     When this fails, the files that it has written are deleted. Raises SnapshotNotFound and CorruptTable as reads do.
     """
-    context, buckets = merge.context, []
-    if plan.snapshot is not None:
-        with context.manifests.reading(plan.snapshot):
-            indexes = index_files_by_bucket(context.manifests.read_indexes(plan.snapshot.index_manifest))
-        buckets = changed_buckets(context, plan, indexes)
+    if plan.snapshot is None:
+        return _merged_rows(merge, [], where)
+    context = merge.context
+    with context.manifests.reading(plan.snapshot):
+        indexes = index_files_by_bucket(context.manifests.read_indexes(plan.snapshot.index_manifest))
+        return _merged_rows(merge, changed_buckets(context, plan, indexes), where)
+
+
+def _merged_rows(merge: Merge, buckets: Sequence[ChangedBucket], where: Predicate | None) -> list[CommitMessage]:
+    context = merge.context
     merge.prepare()
     index = IndexFilter.of(where, context.schema, context.options, context.schemas.read)
-    found = run_parallel(lambda b: _found(merge, b, index), buckets)
+    places = list(zip(buckets, run_parallel(lambda b: _found(merge, b, index), buckets), strict=True))
     messages: list[CommitMessage] = []
     with TableWriter(context) as writer:
 
-        def delete(bucket: tuple[ChangedBucket, Mapping[str, Changes]]) -> None:
-            if bucket[1]:
-                messages.append(without(context, bucket[0], {name: c.at for name, c in bucket[1].items()}))
+        def delete(place: tuple[ChangedBucket, Mapping[str, Changes]]) -> None:
+            bucket, changed = place
+            if changed:
+                messages.append(without(context, bucket, {name: c.at for name, c in changed.items()}))
 
         try:
-            for bucket, changed in zip(buckets, found, strict=True):
+            for bucket, changed in places:
                 _write_updated(merge, bucket, changed, writer)
             merge.write_inserts(writer)
-            run_parallel(delete, list(zip(buckets, found, strict=True)))
+            run_parallel(delete, places)
             messages += writer.flush()
         except BaseException:
             abort(messages, context)

@@ -63,7 +63,7 @@ def changed_rows(
     with context.manifests.reading(plan.snapshot):
         indexes = index_files_by_bucket(context.manifests.read_indexes(plan.snapshot.index_manifest))
     messages: list[CommitMessage] = []
-    with TableWriter(context) as writer:
+    with context.manifests.reading(plan.snapshot), TableWriter(context) as writer:
 
         def change(bucket: ChangedBucket) -> None:
             found = {f.file_name: rows for f in bucket.files if len(rows := _matching(context, bucket, f, where))}

@@ -7,7 +7,7 @@ import pytest
 import paimon_core as paimon
 from paimon_core import Delete, Insert, Update, col
 from paimon_core.read.bucket_reader import BucketReader
-from paimon_core.table import merging
+from paimon_core.table import merging, writing
 from tests.unit.table.test_row_changes import SCHEMA, VECTORS, WAYS, content, make, rows
 
 KEYED = {
@@ -73,13 +73,14 @@ def test_rows_are_updated_deleted_and_inserted(warehouse, options):
 @pytest.mark.parametrize(
     "options", [{}, VECTORS, {"keyed": True, "bucket": "1"}], ids=["rewritten", "vectors", "keyed"]
 )
-@pytest.mark.parametrize("rival", ["write", "delete", "compaction"])
+@pytest.mark.parametrize("rival", ["write", "write elsewhere", "delete", "compaction"])
 def test_a_commit_in_between_is_neither_lost_nor_undone(warehouse, monkeypatch, options, rival):
     table = make(warehouse, **options)
     table.write(rows(1, 2, 3))
     table.write(rows(4, 5, 6))
     rivals = {
         "write": lambda: table.write(rows(7, v="x")),
+        "write elsewhere": lambda: table.write(rows(7, p="b")),
         "delete": lambda: table.delete(col("k") == 4),
         "compaction": lambda: table.compact(full=True),
     }
@@ -97,12 +98,70 @@ def test_a_commit_in_between_is_neither_lost_nor_undone(warehouse, monkeypatch, 
     monkeypatch.setattr(merging, name, with_rival)
     join = Update({"v": lambda old, new: pc.binary_join_element_wise(old["v"], new["v"], "")})
     table.merge(rows(1, 4, 7, v="y"), ["p", "k"], when_matched=join)
-    assert len(tries) == (1 if rival == "compaction" and "keyed" in options else 2)
+    harmless = rival == "write elsewhere" or (rival == "compaction" and "keyed" in options)
+    assert len(tries) == (1 if harmless else 2)
     expected = {1: "x1y1", 2: "x2", 3: "x3", 4: "x4y4", 5: "x5", 6: "x6", 7: "y7"}
-    expected |= {"write": {7: "x7y7"}, "delete": {4: "y4"}, "compaction": {}}[rival]
-    assert content(table) == {("a", k): v for k, v in expected.items()}
+    expected |= {"write": {7: "x7y7"}, "delete": {4: "y4"}}.get(rival, {})
+    elsewhere = {("b", 7): "x7"} if rival == "write elsewhere" else {}
+    assert content(table) == {("a", k): v for k, v in expected.items()} | elsewhere
     assert not [f for f in table.maintenance.check(deep=True).findings if f.invariant != "I29"]
     assert not [f for f in table.maintenance.check().findings if f.invariant == "I29"]
+
+
+@pytest.mark.parametrize("options", [{}, {"keyed": True, "bucket": "1"}], ids=["append", "keyed"])
+def test_of_two_merges_only_one_inserts_a_key(warehouse, monkeypatch, options):
+    table = make(warehouse, **options)
+    waiting = ["y"]
+    real = merging.MergeSource.read
+
+    def read(*arguments):
+        found = real(*arguments)
+        if waiting:
+            rival = rows(1, 2, v=waiting.pop())
+            monkeypatch.setattr(merging.Merge, "write_inserts", between(lambda: table.merge(rival, ["p", "k"])))
+        return found
+
+    def between(merge):
+        write = merging.Merge.write_inserts
+
+        def written(self, writer):
+            monkeypatch.setattr(merging.Merge, "write_inserts", write)
+            merge()
+            write(self, writer)
+
+        return written
+
+    monkeypatch.setattr(merging.MergeSource, "read", read)
+    assert table.merge(rows(1, 3), ["p", "k"], when_matched=None).id == 2
+    assert content(table) == {("a", 1): "y1", ("a", 2): "y2", ("a", 3): "x3"}
+    assert table.scan().count() == 3
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "change"),
+    [
+        (writing, "changed_rows", lambda table: table.delete(col("k") == 2)),
+        (merging, "merged_rows", lambda table: table.merge(rows(2), ["k"], when_matched=Delete())),
+    ],
+    ids=["delete", "merge"],
+)
+def test_files_that_expire_during_the_read_are_read_again(warehouse, monkeypatch, module, name, change):
+    table = make(warehouse)
+    table.write(rows(1, 2, 3))
+    table.write(rows(4, 5))
+    waiting = [1]
+    real = getattr(module, name)
+
+    def late(*arguments):
+        if waiting:
+            waiting.pop()
+            table.compact(full=True)
+            table.expire_snapshots(keep_last=1, keep_max=1)
+        return real(*arguments)
+
+    monkeypatch.setattr(module, name, late)
+    change(table)
+    assert keys(table) == [1, 3, 4, 5]
 
 
 @pytest.mark.parametrize("options", [{}, {"keyed": True, "bucket": "1"}], ids=["append", "keyed"])
