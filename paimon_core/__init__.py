@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from paimon_core.predicate import Predicate, col
     from paimon_core.scan.split import Split
     from paimon_core.schema import DataField, TableSchema
+    from paimon_core.table.merge_clauses import Delete, Insert, Update
     from paimon_core.table.prepared import Prepared
     from paimon_core.table.query import Scan
     from paimon_core.table.table import Table
@@ -72,11 +73,13 @@ __all__ = [
     "DataField",
     "DataType",
     "DatabaseNotFound",
+    "Delete",
     "ExpireReport",
     "FilesystemCatalog",
     "Group",
     "GroupVersion",
     "Identifier",
+    "Insert",
     "InvalidOption",
     "InvalidRequest",
     "NotFound",
@@ -100,6 +103,7 @@ __all__ = [
     "Tag",
     "TagNotFound",
     "UnsupportedFeature",
+    "Update",
     "Variant",
     "col",
     "open_catalog",
@@ -143,6 +147,7 @@ _NAMES_OF = {
     "predicate": ("Predicate", "col"),
     "scan.split": ("Split",),
     "schema": ("DataField", "TableSchema"),
+    "table.merge_clauses": ("Delete", "Insert", "Update"),
     "table.prepared": ("Prepared",),
     "table.query": ("Scan",),
     "table.table": ("Table",),

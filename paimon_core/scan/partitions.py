@@ -14,10 +14,10 @@ from paimon_core.predicate import Predicate, parse_where
 from paimon_core.scan.prune import PartitionPruner
 
 
-def partitions_with_matches(context: TableContext, where: Predicate) -> Callable[[bytes], bool]:
+def partitions_with_matches(context: TableContext, where: Predicate | None) -> Callable[[bytes], bool]:
     """Return a test of serialized partitions: False where no row can match ``where``, which may use any column."""
     fields = context.schema.partition_fields
-    pruner = PartitionPruner.of(where.bind(context.schema.fields), fields)
+    pruner = None if where is None else PartitionPruner.of(where.bind(context.schema.fields), fields)
     return (lambda partition: True) if pruner is None else pruner.keeps
 
 

@@ -40,11 +40,11 @@ from paimon_core.write.table_writer import TableWriter
 
 Assignments = Mapping[str, Any]
 """New values by column: a value, or a function of the old rows (an Arrow table) that returns a column."""
-_POSITION = "\x00position"
+POSITION = "\x00position"
 
 
 @dataclass(frozen=True)
-class _Bucket:
+class ChangedBucket:
     """The files of one bucket that may contain matching rows."""
 
     partition: bytes
@@ -70,15 +70,15 @@ def changed_rows(
         indexes = index_files_by_bucket(context.manifests.read_indexes(plan.snapshot.index_manifest))
     messages: list[CommitMessage] = []
     context = context.tracked()
-    with TableWriter(context.with_kept_ids()) as writer:
+    with context.manifests.reading(plan.snapshot), TableWriter(context.with_kept_ids()) as writer:
 
-        def change(bucket: _Bucket) -> None:
+        def change(bucket: ChangedBucket) -> None:
             found = {f.file_name: rows for f in bucket.files if len(rows := _matching(context, bucket, f, where))}
             if found:
-                messages.append(_without(context, bucket, found))
+                messages.append(without(context, bucket, found))
 
         try:
-            buckets = _buckets(context, plan, indexes)
+            buckets = changed_buckets(context, plan, indexes)
             if assignments is not None:
                 for bucket in buckets:
                     _write_updated(context, bucket, where, assignments, writer)
@@ -90,7 +90,11 @@ def changed_rows(
     return messages
 
 
-def _buckets(context: TableContext, plan: ScanPlan, indexes: Mapping[tuple[bytes, int], Indexes]) -> list[_Bucket]:
+def changed_buckets(
+    context: TableContext, plan: ScanPlan, indexes: Mapping[tuple[bytes, int], Indexes]
+) -> list[ChangedBucket]:
+    """Return the files of the plan by bucket, with the files of deletion vectors of each."""
+
     def place(split: Any) -> tuple[bytes, int, int]:
         return split.partition, split.bucket, split.total_buckets
 
@@ -98,22 +102,22 @@ def _buckets(context: TableContext, plan: ScanPlan, indexes: Mapping[tuple[bytes
     for at, group in groupby(sorted(plan.splits, key=place), place):
         there = indexes.get(at[:2], ())
         reader = BucketReader(context, *at[:2], threads=False, vectors=vectors_in(there))
-        found.append(_Bucket(*at, tuple(f for s in group for f in s.files), there, reader))
+        found.append(ChangedBucket(*at, tuple(f for s in group for f in s.files), there, reader))
     return found
 
 
-def _matching(context: TableContext, bucket: _Bucket, file: DataFile, where: Predicate) -> Positions:
+def _matching(context: TableContext, bucket: ChangedBucket, file: DataFile, where: Predicate) -> Positions:
     """Return the positions of the rows of a file that match and are not deleted yet."""
     expression = where.bind(context.schema.fields).to_arrow()
     fields = context.schema.select(sorted(where.columns))
     found = [np.zeros(0, np.int64)]
-    for batch in bucket.reader.file(file, fields, position=_POSITION):
+    for batch in bucket.reader.file(file, fields, position=POSITION):
         rows = pa.Table.from_batches([batch]).filter(expression)
-        found.append(np.asarray(rows[_POSITION].to_numpy()))
+        found.append(np.asarray(rows[POSITION].to_numpy()))
     return np.concatenate(found)
 
 
-def _without(context: TableContext, bucket: _Bucket, found: Mapping[str, Positions]) -> CommitMessage:
+def without(context: TableContext, bucket: ChangedBucket, found: Mapping[str, Positions]) -> CommitMessage:
     """Return the message that deletes these positions of the bucket's files."""
     files = [f for f in bucket.files if f.file_name in found]
     positions = {}
@@ -167,7 +171,7 @@ def updated_by_key(
 
 def _write_updated(
     context: TableContext,
-    bucket: _Bucket,
+    bucket: ChangedBucket,
     where: Predicate,
     assignments: Assignments,
     writer: TableWriter,

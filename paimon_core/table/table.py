@@ -31,14 +31,14 @@ from paimon_core.table.branches import Branches
 from paimon_core.table.commit_request import CommitRequest
 from paimon_core.table.expiry import requested_retentions
 from paimon_core.table.maintenance import Maintenance
+from paimon_core.table.merging import TableMerges
 from paimon_core.table.tags import Tags, rollback_target
-from paimon_core.table.writing import TableWrites
 
 _LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class Table(TableWrites):
+class Table(TableMerges):
     """One table at its latest snapshot, to read, write and maintain; pinned to a snapshot it can only be read.
 
     >>> orders = catalog.table("shop.orders")  # doctest: +SKIP

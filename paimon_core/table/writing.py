@@ -230,8 +230,8 @@ class TableWrites(TableView):
     def _change_rows(
         self,
         request: CommitRequest,
-        where: Predicate,
-        change: Callable[[TableContext, ScanPlan, Predicate], list[CommitMessage]],
+        where: Predicate | None,
+        change: Callable[[TableContext, ScanPlan, Any], list[CommitMessage]],
     ) -> Snapshot | None:
         """Commit what ``change`` computes from the latest snapshot; repeat it when a concurrent commit changed that.
 

@@ -24,6 +24,7 @@ def make(warehouse, **options):
     catalog = paimon.open_catalog(warehouse)
     catalog.create_database("db", ignore_if_exists=True)
     keyed = {"primary_key": ["p", "k"]} if options.pop("keyed", False) else {}
+    keyed |= {"primary_key": ["k"]} if options.pop("cross", False) else {}
     return catalog.create_table("db.t", SCHEMA, partition_by=["p"], options=FAST | options, **keyed)
 
 
