@@ -61,6 +61,15 @@ def parser() -> argparse.ArgumentParser:
         write_commands.rewrite_file_index,
     )
     indexes.add_argument("--every", action="store_true", help="also files that have these indexes")
+    rescale = _add(found, "rescale", "rewrite partitions into another number of buckets", write_commands.rescale)
+    rescale.add_argument("--buckets", type=int, metavar="N", help="default: option bucket, which alter changes")
+    rescale.add_argument(
+        "--partition",
+        action="append",
+        type=partition,
+        metavar="KEY=VALUE,...",
+        help="only this partition; may be repeated (default: all partitions)",
+    )
     _add(found, "compact-manifests", "rewrite the manifests into fewer, larger ones", write_commands.compact_manifests)
     _add(found, "repair-hints", "correct the hint files LATEST and EARLIEST", write_commands.repair_hints)
     done = _add(found, "mark-done", "mark partitions as complete", write_commands.mark_done)
