@@ -45,22 +45,7 @@ def parser() -> argparse.ArgumentParser:
     target.add_argument("--tag")
     target.add_argument("--time", type=moment)
     target.add_argument("--watermark", type=int)
-    compact = _add(
-        found, "compact", "merge the sorted runs of a table, or combine its small files", write_commands.compact
-    )
-    extent = compact.add_mutually_exclusive_group()
-    extent.add_argument("--full", action="store_true", help="always compact, into one sorted run for each bucket")
-    extent.add_argument(
-        "--order-by", metavar="COLUMN,...", help="sort all rows of each partition of an append table without buckets"
-    )
-    compact.add_argument("--strategy", metavar="order|zorder|hilbert", help="how --order-by sorts (default: order)")
-    indexes = _add(
-        found,
-        "rewrite-file-index",
-        "give existing data files the indexes of the options file-index.<kind>.columns",
-        write_commands.rewrite_file_index,
-    )
-    indexes.add_argument("--every", action="store_true", help="also files that have these indexes")
+    _add_rewrites(found)
     _add(found, "compact-manifests", "rewrite the manifests into fewer, larger ones", write_commands.compact_manifests)
     _add(found, "repair-hints", "correct the hint files LATEST and EARLIEST", write_commands.repair_hints)
     done = _add(found, "mark-done", "mark partitions as complete", write_commands.mark_done)
@@ -102,6 +87,34 @@ def _group(found: _Commands, name: str, text: str) -> _Commands:
 def _rollback(table: Any, args: argparse.Namespace) -> Any:
     return table.maintenance.plan_rollback(
         snapshot=args.snapshot, tag=args.tag, time=args.time, watermark=args.watermark
+    )
+
+
+def _add_rewrites(found: _Commands) -> None:
+    compact = _add(
+        found, "compact", "merge the sorted runs of a table, or combine its small files", write_commands.compact
+    )
+    extent = compact.add_mutually_exclusive_group()
+    extent.add_argument("--full", action="store_true", help="always compact, into one sorted run for each bucket")
+    extent.add_argument(
+        "--order-by", metavar="COLUMN,...", help="sort all rows of each partition of an append table without buckets"
+    )
+    compact.add_argument("--strategy", metavar="order|zorder|hilbert", help="how --order-by sorts (default: order)")
+    indexes = _add(
+        found,
+        "rewrite-file-index",
+        "give existing data files the indexes of the options file-index.<kind>.columns",
+        write_commands.rewrite_file_index,
+    )
+    indexes.add_argument("--every", action="store_true", help="also files that have these indexes")
+    rescale = _add(found, "rescale", "rewrite partitions into another number of buckets", write_commands.rescale)
+    rescale.add_argument("--buckets", type=int, metavar="N", help="default: option bucket, which alter changes")
+    rescale.add_argument(
+        "--partition",
+        action="append",
+        type=partition,
+        metavar="KEY=VALUE,...",
+        help="only this partition; may be repeated (default: all partitions)",
     )
 
 

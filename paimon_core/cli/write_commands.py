@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import operator
+from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -10,6 +12,7 @@ import pyarrow as pa
 from paimon_core.cli.catalogs import table_of
 from paimon_core.cli.output import Output, sentence
 from paimon_core.errors import InvalidRequest
+from paimon_core.predicate import col
 
 if TYPE_CHECKING:
     from paimon_core.catalog.catalog import Catalog
@@ -77,6 +80,15 @@ def compact(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:
 def rewrite_file_index(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:
     """Give existing data files the indexes that the table's options name."""
     return _committed(out, table_of(catalog, args).rewrite_file_index(every=args.every))
+
+
+def rescale(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:
+    """Rewrite partitions into another number of buckets."""
+    table, where = table_of(catalog, args), None
+    for spec in args.partition or ():
+        one = reduce(operator.and_, (col(k) == _value(table, k, v) for k, v in spec.items()))
+        where = one if where is None else where | one
+    return _committed(out, table.rescale(args.buckets, where))
 
 
 def compact_manifests(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:

@@ -124,7 +124,7 @@ class Assembly:
         return [
             ManifestEntry(FileKind.DELETE, e.partition, e.bucket, e.total_buckets, e.file)
             for e in base.live(matches, added if overwrite.matches is None else None)
-            if e.bucket >= 0 or self.context.is_postponed
+            if e.bucket >= 0 or (overwrite.waiting and self.context.is_postponed)
         ]
 
     def _snapshot(

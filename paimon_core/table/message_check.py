@@ -86,7 +86,6 @@ def _bucket_directory(message: CommitMessage, context: TableContext) -> str:
         directory = context.paths.bucket(context.partition_path(message.partition), message.bucket)
     except CorruptTable as error:
         raise InvalidRequest(f"the partition of a commit message does not fit table {context.name}: {error}") from error
-    highest = MAX_DYNAMIC_BUCKETS if context.has_dynamic_buckets else max(1, buckets)
     if context.is_postponed:
         postponed = message.bucket == message.total_buckets == POSTPONE_BUCKET
         if not postponed and not 0 <= message.bucket < message.total_buckets:
@@ -96,14 +95,18 @@ def _bucket_directory(message: CommitMessage, context: TableContext) -> str:
                 bucket=message.bucket,
             )
         return directory
-    if not 0 <= message.bucket < highest or not isinstance(message.total_buckets, int):
+    if not isinstance(message.total_buckets, int) or (message.total_buckets > 0) != (buckets > 0):
         raise InvalidRequest(
-            f"a commit message has bucket {message.bucket}, but table {context.name} has bucket = {buckets}",
+            f"a commit message states {message.total_buckets!r:.40} buckets, but table {context.name} has "
+            f"bucket = {buckets}",
             bucket=message.bucket,
         )
-    if (message.total_buckets > 0) != (buckets > 0):
+    # A partition may have another number of buckets than the option; the commit compares it with that of the message.
+    highest = MAX_DYNAMIC_BUCKETS if context.has_dynamic_buckets else max(1, message.total_buckets)
+    if not 0 <= message.bucket < highest:
         raise InvalidRequest(
-            f"a commit message states {message.total_buckets} buckets, but table {context.name} has bucket = {buckets}",
+            f"a commit message has bucket {message.bucket} of {message.total_buckets}, but table {context.name} has "
+            f"bucket = {buckets}",
             bucket=message.bucket,
         )
     return directory

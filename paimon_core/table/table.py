@@ -32,6 +32,7 @@ from paimon_core.table.commit_request import CommitRequest
 from paimon_core.table.expiry import requested_retentions
 from paimon_core.table.maintenance import Maintenance
 from paimon_core.table.merging import TableMerges
+from paimon_core.table.rescale import rescale
 from paimon_core.table.tags import Tags, rollback_target
 
 _LOG = logging.getLogger(__name__)
@@ -135,6 +136,33 @@ class Table(TableMerges):
         request = CommitRequest.of(self.context, user, None, properties)
         tasks = compaction.plan_sorted(self.context, SortOrder.of(self.context, order_by, strategy), where)
         return compaction.run(self.context, request, tasks, work) if tasks else None
+
+    def rescale(
+        self,
+        buckets: int | None = None,
+        where: Predicate | None = None,
+        *,
+        user: str | None = None,
+        properties: Mapping[str, str] | None = None,
+    ) -> Snapshot | None:
+        """Rewrite partitions into another number of fixed ``buckets`` (default: option ``bucket``) in one commit.
+
+        ``where`` is on partition columns; partitions that have that number are skipped. No row changes. As in Java, the
+        option ``bucket`` stays as it is, and a partition with another number of buckets can be read and compacted but
+        not written: so alter the option first, to the number that is to be written. Rows that wait in the postpone
+        bucket (``bucket = -2``) stay there. Returns None when there was nothing to do.
+
+        When another commit changes one of these partitions between the read and the commit, the rescale starts again,
+        up to ``commit.max-retries`` times; a compaction that changes no row does not matter. A commit of rows that were
+        written for the number of buckets before fails after the rescale. Raises CommitConflict when each try was
+        outdated, nothing is changed then, and InvalidRequest for a table without fixed buckets. Memory: about
+        ``write-buffer-size`` and what a compaction needs; other rows of a partition with a primary key wait on local
+        disk.
+        """
+        self._check_latest("rescale")
+        request = CommitRequest.of(self.context, user, None, properties)
+        snapshot, written = rescale(request, buckets, where)
+        return None if snapshot is None else self.settle(snapshot, written)
 
     def rewrite_file_index(
         self,

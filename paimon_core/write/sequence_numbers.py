@@ -44,7 +44,7 @@ class SequenceNumbers:
             raise InvalidRequest(
                 f"table {context.name} has bucket = {context.options['bucket']}, but its partition "
                 f"{context.partition_path(partition)!r} was written with {self._bucket_counts[partition]} "
-                "buckets: overwrite that partition first",
+                "buckets: rescale or overwrite that partition first",
                 table=context.name,
             )
         return max(self._existing.get(key, -1) + 1 + self._lane_start, self._next.get(key, 0))

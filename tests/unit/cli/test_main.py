@@ -293,6 +293,9 @@ def test_commands_that_remove_nothing(run, table):
     assert run("rewrite-file-index", "db.t")[1] == "nothing to do\n"
     assert run("alter", "db.t", "SET ('file-index.bitmap.columns' = 'k')")[0] == 0
     assert run("rewrite-file-index", "db.t", "--every")[1].endswith(" (COMPACT)\n")
+    assert run("rescale", "db.t", "--partition", "day=7", "--buckets", "3")[1] == "nothing to do\n"
+    assert run("rescale", "db.t", "--partition", "day=1", "--partition", "day=7", "--buckets", "3")[0] == 0
+    assert {e.total_buckets for e in table.context.manifests.entries_of(table.latest_snapshot())} == {3}
     assert run("mark-done", "db.t", "day=1")[1].endswith("day=1/_SUCCESS\n")
     assert run("remove-missing", "db.t")[0] == 0
 
