@@ -231,15 +231,16 @@ class TableWriter:
     def _writer(self, partition: bytes, bucket: int) -> BucketWriter:
         key = (partition, bucket)
         if key not in self._buckets:
-            place = (self._context, partition, bucket, self._sequences.first(partition, bucket))
-            self._buckets[key] = (
-                PostponeWriter(self._context, partition)
-                if bucket == POSTPONE_BUCKET
-                else KeyedBucketWriter(*place, self._space, self._engine, changelog=not self._ignore_existing)
-                if self._context.is_keyed
-                else AppendBucketWriter(*place)
-            )
+            self._buckets[key] = self._new_writer(partition, bucket)
         return self._buckets[key]
+
+    def _new_writer(self, partition: bytes, bucket: int) -> BucketWriter:
+        if bucket == POSTPONE_BUCKET:
+            return PostponeWriter(self._context, partition)
+        place = (self._context, partition, bucket, self._sequences.first(partition, bucket))
+        if self._context.is_keyed:
+            return KeyedBucketWriter(*place, self._space, self._engine, changelog=not self._ignore_existing)
+        return AppendBucketWriter(*place)
 
     def flush(self) -> list[CommitMessage]:
         """Finish all files and return one message per bucket that gained files. The writer may then be used again.

@@ -191,13 +191,6 @@ class TableSpec(Model):
         if self.source is None and not self.key:
             raise Mistake("a table needs a primary_key or a natural_key")
 
-        if self.primary_key and self.options.get("bucket", "1").strip() in ("-1", "-2"):
-            raise Mistake(
-                "a table with a primary key needs bucket = N: loads cannot assign dynamic or postponed buckets",
-                "options",
-                "bucket",
-            )
-
     def _check_mode(self) -> None:
         mode, key = self.write_mode, ("mode",) if self.mode is not None else ()
         if mode in ("upsert", "changes") and self.source is not None and not self.primary_key:
