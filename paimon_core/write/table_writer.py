@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 from types import TracebackType
-from typing import Any, TypeVar, cast
+from typing import Any, Self, TypeVar, cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -327,7 +327,7 @@ class TableWriter:
             self._failed = True
             raise
 
-    def __enter__(self) -> TableWriter:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(

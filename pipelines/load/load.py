@@ -61,8 +61,9 @@ def load_table(
     replaced by it. ``run_key`` identifies a run whose repetitions must load once
     only. Promises under concurrency: of two loads at the same time, the second loads what the first left; a load sees
     its source at one moment, and other writers of the table never make it lose or repeat rows. A load that assigned
-    keys to dynamic buckets while another commit did so is written again, at most 3 times in all: CommitConflict. Raises PipelineError for
-    a wrong request, AuditFailed when too many rows are rejected or a blocking check fails (nothing is published then).
+    keys to dynamic buckets while another commit did so is written again, at most 3 times in all, then CommitConflict.
+    Raises PipelineError for a wrong request, AuditFailed when too many rows are rejected or a blocking check fails
+    (nothing is published then).
     """
     started = time.monotonic()
     spec = settings.table(name)

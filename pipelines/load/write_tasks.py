@@ -190,10 +190,10 @@ class _Writing:
                 if len(rejected):
                     reject_writer.write(rejected)
                     examples += [_sentence(row) for row in rejected.slice(0, EXAMPLES - len(examples)).to_pylist()]
-            found = writer.finish() if isinstance(writer, StagingWriter) else Staged(tuple(writer.flush()))
+            written = writer.finish() if isinstance(writer, StagingWriter) else Staged(tuple(writer.flush()))
             rejects = [m.to_bytes() for m in reject_writer.flush()]
-            rows_written = writer.rows_received if self.is_keyed else row_count(found.messages)
-            return _Answer(found.to_bytes(), rejects, rows_read, rows_written, examples, list(ignored))
+            rows_written = writer.rows_received if self.is_keyed else row_count(written.messages)
+            return _Answer(written.to_bytes(), rejects, rows_read, rows_written, examples, list(ignored))
 
     def _writer(self, lane: int) -> TableWriter:
         context = self.target.open()

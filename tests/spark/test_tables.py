@@ -175,7 +175,7 @@ def test_rows_are_staged_where_their_places_depend_on_all_of_them(
         assert compact_spark(spark, table).commit_kind == "COMPACT"
     found = table.scan().to_arrow()
     assert len(found) == 150
-    values = {k: v for k, v in zip(found["k"].to_pylist(), found["v"].to_pylist(), strict=True)}
+    values = dict(zip(found["k"].to_pylist(), found["v"].to_pylist(), strict=True))
     assert values == {k: k + 1000.0 if k >= 50 else float(k) for k in range(150)}
     if name == "cross":
         assert set(table.scan(where=col("k") >= 50).to_arrow()["p"].to_pylist()) == {"new"}

@@ -10,6 +10,7 @@ import pytest
 from paimon_core.errors import CommitConflict
 from paimon_core.spark import compactor
 from paimon_core.table.table import Table
+from pipelines.lake import SettingsError
 from pipelines.load import load as loading
 from pipelines.load.content_version import content_version
 from pipelines.maintenance import compact
@@ -86,7 +87,7 @@ def test_a_load_whose_keys_another_writer_added_meanwhile_is_written_again(
 
     monkeypatch.setattr(loading, "commit_load", after_another)
     others = 3
-    with pytest.raises(CommitConflict, match="3 tries lost against other writers .* changed the hash indexes of p=p0"):
+    with pytest.raises(CommitConflict, match=r"3 tries lost against other writers .* changed the hash indexes of p=p0"):
         lake.load("shop.orders")
     assert len(lake.rows("shop.orders")) == 3
     others, added = 1, []
@@ -97,3 +98,41 @@ def test_a_load_whose_keys_another_writer_added_meanwhile_is_written_again(
     assert table.maintenance.check(deep=True).findings == ()
     live = {e.file.file_name for e in table.context.manifests.entries_of(table.latest_snapshot())}
     assert {f.name for f in lake.folder.glob("warehouse/shop.db/orders/p=*/*/*")} == live
+
+
+def test_a_check_cannot_block_rows_that_wait(dry_lake: SmallLake) -> None:
+    checks = "    checks: [{type: not_null, columns: [v], block: true}]\n"
+    dry_lake.declare("shop.orders", TABLE.replace("OPTIONS", MODES["waiting"]) + checks)
+    with pytest.raises(SettingsError, match=r"checks\[0\].block: has no effect: .* visible only after a compaction"):
+        _ = dry_lake.settings
+
+
+QUERY = """
+    columns: {p: STRING, id: BIGINT, v: STRING NOT NULL}
+    primary_key: KEY
+    partition_by: [p]
+    options: {bucket: -1, dynamic-bucket.target-row-num: 5}
+    source:
+      type: sql
+      inputs: [shop.orders]
+      query: |
+        SELECT if(r.id = 0, p, concat(p, 'x')) AS p, o.id AS id, if(o.id = 7, NULL, concat(o.v, r.id)) AS v, r.id AS at
+        FROM shop.orders o CROSS JOIN range(3) r
+    mode: upsert
+    order_by: [at]
+    rejects: {max_share: 0.5}
+"""
+
+
+def test_a_query_into_dynamic_buckets_and_one_whose_keys_change_partition(lake: SmallLake) -> None:
+    declared(lake, "bucket: 2").load("shop.orders")
+    for name, key in (("shop.by_part", "[p, id]"), ("shop.by_id", "[id]")):
+        lake.declare(name, QUERY.replace("KEY", key))
+        details = lake.load(name).details
+        assert (details["rows_read"], details["rows_rejected"]) == (90, 3)
+        assert lake.table(name).maintenance.check(deep=True).findings == ()
+    last = {(f"{p}x", n, f"{v}2") for p, n, v in EXPECTED if n != 7}
+    assert set(lake.rows("shop.by_id")) == last
+    assert set(lake.rows("shop.by_part")) == last | {(p, n, f"{v}0") for p, n, v in EXPECTED if n != 7}
+    assert len(lake.table("shop.by_part").inspect.buckets()) == 12
+    assert not list(lake.folder.rglob("bucket-postpone/*.*"))
