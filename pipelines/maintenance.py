@@ -1,7 +1,7 @@
 """Maintenance: compact and tag one table.
 
-Neither changes what a reader of the latest snapshot sees, with two exceptions: a compaction makes rows of a first-row
-table visible, and it writes changelogs where the table's option requires that.
+Neither changes what a reader of the latest snapshot sees, with three exceptions: a compaction makes rows of a first-row
+table and rows of the postpone bucket visible, and it writes changelogs where the table's option requires that.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from paimon_core.errors import TagNotFound
 from paimon_core.predicate import Predicate
 from paimon_core.schema import DataField
 from paimon_core.spark import compact_spark
+from paimon_core.table.compaction import waiting_files
 from paimon_core.table.table import Table
 from paimon_core.types import TypeRoot
 from pipelines.lake import Settings
@@ -39,6 +40,7 @@ def compact(
 ) -> StepResult:
     """Merge sorted runs with Spark where the table's options require it; ``full``: every bucket into one run.
 
+    Rows that wait in the postpone bucket are given their buckets first. The counts are those before that.
     ``partitions`` limits it to these values of the partition column; ``dry_run`` only reports what would be done.
     """
     started = time.monotonic()
@@ -46,19 +48,27 @@ def compact(
     where = _of_partitions(table, partitions)
     before = state_of(table)
     tasks = table.plan_compaction(full=full, where=where)
-    planned = {
+    waiting = waiting_files(table.context, where)
+    planned: dict[str, str | int | float] = {
         "buckets": len(tasks),
         "input_files": sum(len(task.unit.files) for task in tasks),
         "input_bytes": sum(task.input_bytes for task in tasks),
     }
-    plan = f"{planned['input_files']} files of {planned['buckets']} buckets"
-    if dry_run or not tasks:
-        note = f"would merge {plan}" if tasks else "nothing to merge"
+    steps = []
+    if waiting:
+        planned["waiting_files"] = len(waiting)
+        steps.append(("spread", f"{len(waiting)} waiting files"))
+    if tasks or waiting:
+        steps.append(("merge", f"{planned['input_files']} files of {planned['buckets']} buckets"))
+    if dry_run or not steps:
+        note = "would " + " and ".join(map(" ".join, steps)) if steps else "nothing to merge"
         return result_of("compact", table, before, started, details=planned, note=note)
     properties = {"pipeline.step": "compact", **plain(properties)}
     snapshot = compact_spark(spark(), table, full=full, where=where, properties=properties)
     commits = commits_of(table, snapshot.commit_user, before.snapshot_id) if snapshot is not None else []
-    return result_of("compact", table, before, started, commits=commits, details=planned, note=f"merged {plan}")
+    done = {"spread": "spread", "merge": "merged"}
+    note = " and ".join(f"{done[verb]} {what}" for verb, what in steps)
+    return result_of("compact", table, before, started, commits=commits, details=planned, note=note)
 
 
 def tag(settings: Settings, name: str, tag_name: str) -> StepResult:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 import paimon_core as paimon
+from paimon_core.table.compaction import waiting_files
 from paimon_core.table.table import Table
 from paimon_core.types import parse_type
 from pipelines.column_types import type_object
@@ -131,9 +132,12 @@ def result_of(
 def is_awaited(table: Table) -> bool:
     """Whether readers need a compaction that is due, determined only from the manifests.
 
-    Readers need it for the rows of a first-row table, and for changelogs that compactions write.
+    Readers need it for the rows of a first-row table, for changelogs that compactions write, and for rows that wait in
+    the postpone bucket.
     """
     options = table.options
+    if waiting_files(table.context):
+        return True
     waits = options["merge-engine"] == "first-row" or options["changelog-producer"] in ("lookup", "full-compaction")
     return waits and bool(table.plan_compaction())
 

@@ -8,6 +8,10 @@ Columns are not pruned automatically: pass the option ``columns``. ``pushFilters
 Spark 4.3.0, pushed filters also apply to other reads of the same DataFrame, which gives wrong results. Rows are not
 shuffled by bucket before they are written. So there are more and smaller files than with ``write_spark``, and when one
 write contains several rows of a key, any of them may be the last.
+
+A Python data source has no stage between the tasks that write and the commit. Rows whose buckets depend on all rows of
+the job (dynamic buckets, fixed buckets of a postponed table) are therefore staged by the tasks, and written to their
+buckets by the process that commits, alone. That suits small writes: ``write_spark`` does it in tasks.
 """
 
 from __future__ import annotations
@@ -28,17 +32,18 @@ from pyspark.sql.types import StructType
 
 from paimon_core.arrow import gather
 from paimon_core.catalog.open import open_catalog
-from paimon_core.errors import InvalidOption, UnsupportedFeature
-from paimon_core.metadata.commit_message import CommitMessage
+from paimon_core.errors import InvalidOption
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.microseconds import in_microseconds
 from paimon_core.read.split_reader import read_split
 from paimon_core.scan.split import Split
 from paimon_core.spark.merged_schema import MERGE_OPTIONS, merge_rules, merged_for, parsed_bool
-from paimon_core.spark.reference import TableReference, refuse_postponed
+from paimon_core.spark.placement import in_this_process, place
+from paimon_core.spark.reference import TableReference
 from paimon_core.spark.types import arrow_schema, spark_schema, to_spark
 from paimon_core.table.commit_request import CommitRequest
 from paimon_core.table.table import Table
+from paimon_core.write.staging import Staged, StagingWriter, is_staged, rows_wait
 from paimon_core.write.table_writer import TableWriter
 
 _READ_OPTIONS = frozenset({"warehouse", "path", "columns", "snapshot", "tag", "timestampsinmicros"})
@@ -140,9 +145,9 @@ class PaimonReader(DataSourceReader):
 
 @dataclass
 class Messages(WriterCommitMessage):
-    """The serialized commit messages of one task."""
+    """The serialized commit messages of one task (``Staged``)."""
 
-    messages: list[bytes]
+    messages: bytes
 
 
 class PaimonWriter(DataSourceArrowWriter):
@@ -150,13 +155,6 @@ class PaimonWriter(DataSourceArrowWriter):
 
     def __init__(self, table: Table, kinds: str | None, overwrite: bool) -> None:
         table.context.options.check_writable(table.name)
-        if table.context.has_dynamic_buckets:
-            raise UnsupportedFeature(
-                f"table {table.name} has dynamic buckets (bucket = -1), which Spark's writer of this source cannot "
-                "assign: use write_spark",
-                table=table.name,
-            )
-        refuse_postponed(table.context)
         self._reference = TableReference.of(table.context)
         self._kinds = kinds
         self._overwrite = overwrite
@@ -165,17 +163,29 @@ class PaimonWriter(DataSourceArrowWriter):
         """Write the files of one task and return their messages; deletes the files when it fails."""
         task = TaskContext.get()
         lane = 0 if task is None else task.partitionId()
-        with TableWriter(self._reference.open(), ignore_existing=self._overwrite, lane=lane) as writer:
+        context = self._reference.open()
+        staging = StagingWriter(context) if _is_placed_at_commit(context) else None
+        with staging or TableWriter(context, ignore_existing=self._overwrite, lane=lane) as writer:
             for rows in gather(iterator):
                 writer.write(rows, self._kinds)
-            return Messages([m.to_bytes() for m in writer.flush()])
+            found = staging.finish() if staging else Staged(tuple(writer.flush()))
+            return Messages(found.to_bytes())
 
     def commit(self, messages: Sequence[WriterCommitMessage | None]) -> None:
-        """Commit the messages of all tasks in one commit."""
+        """Commit the messages of all tasks in one commit; staged rows are written to their buckets before."""
         table = Table(self._reference.open())
-        found = [CommitMessage.from_bytes(b) for m in messages if isinstance(m, Messages) for b in m.messages]
+        written = [Staged.from_bytes(m.messages) for m in messages if isinstance(m, Messages)]
+        if _is_placed_at_commit(table.context):
+            found = place(table.context, written, in_this_process, overwrites=self._overwrite)
+        else:
+            found = [message for one in written for message in one.messages]
         request = CommitRequest.of(table.context, None, None, None)
         table.complete(request, found, table.overwrite_spec() if self._overwrite else None)
 
     def abort(self, messages: Sequence[WriterCommitMessage | None]) -> None:
         """Keep the files: Spark also calls this when ``commit`` raises after the commit has succeeded."""
+
+
+def _is_placed_at_commit(context: TableContext) -> bool:
+    """Whether the tasks stage their rows; rows that wait for a compaction stay where they are."""
+    return is_staged(context) and not rows_wait(context)

@@ -69,11 +69,16 @@ def assign_keys(df: DataFrame, table: Table, *, overwrites: bool) -> KeyAssignme
     collected: dict[bytes, list[np.ndarray]] = {}
     for row in df.select(*[f"`{name}`" for name in names]).mapInArrow(hashes, _COLUMNS).collect():
         collected.setdefault(bytes(row[0]), []).append(np.frombuffer(row[1], np.int32))
+    found = {partition: np.unique(np.concatenate(parts)) for partition, parts in collected.items()}
+    return assignment_of(context, found, overwrites=overwrites)
+
+
+def assignment_of(context: TableContext, hashes: Mapping[bytes, np.ndarray], *, overwrites: bool) -> KeyAssignment:
+    """Assign all keys of a job; ``hashes``: those of each partition, distinct and sorted, int32[n]."""
     assigner = BucketAssigner(context, ignore_existing=overwrites)
-    for partition in sorted(collected):
-        values = np.unique(np.concatenate(collected[partition]))
-        assigner.assign(np.zeros(len(values), np.int64), [partition], values)
-    assignments = {partition: assigner.assignment(partition) for partition in collected}
+    for partition in sorted(hashes):
+        assigner.assign(np.zeros(len(hashes[partition]), np.int64), [partition], hashes[partition])
+    assignments = {partition: assigner.assignment(partition) for partition in hashes}
     updates = assigner.write_indexes()
     messages = tuple(
         CommitMessage(
@@ -86,4 +91,4 @@ def assign_keys(df: DataFrame, table: Table, *, overwrites: bool) -> KeyAssignme
         )
         for (partition, bucket), update in updates.items()
     )
-    return KeyAssignment({p: assigner.index_files(p) for p in collected}, assignments, messages)
+    return KeyAssignment({p: assigner.index_files(p) for p in hashes}, assignments, messages)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from paimon_core.errors import UnsupportedFeature
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.stores.snapshot_store import Publisher
 from paimon_core.schema import TableSchema
@@ -47,14 +46,4 @@ class TableReference:
             branch=self.branch,
             publisher=self.publisher,
             dynamic=self.dynamic,
-        )
-
-
-def refuse_postponed(context: TableContext) -> None:
-    """Raise UnsupportedFeature for a table with a postpone bucket, which jobs of several tasks cannot write."""
-    if context.is_postponed:
-        raise UnsupportedFeature(
-            f"table {context.name} has bucket = -2 (postpone bucket), which Spark cannot write here: use Table.write",
-            table=context.name,
-            option="bucket",
         )

@@ -3,12 +3,16 @@
 A retried or speculative task writes files with new names, and only the messages that Spark returns are committed, so
 each row is committed exactly once. A task that fails deletes its own files; files of other tasks that had finished stay
 as orphans.
+
+Rows of a table with a postpone bucket or with cross-partition upsert are staged in files, and then placed: by tasks
+that follow the numbers of buckets that the driver chose, or by one task that looks up the keys (``placement``).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -18,19 +22,22 @@ from pyspark.sql.types import IntegerType, StructField, StructType
 
 from paimon_core.arrow import gather
 from paimon_core.commit.overwrite import Overwrite
-from paimon_core.errors import InvalidRequest, SchemaMismatch, UnsupportedFeature
+from paimon_core.errors import InvalidRequest, SchemaMismatch
 from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.predicate import Predicate
 from paimon_core.spark.bucket_expression import bucket_expression
 from paimon_core.spark.key_assignment import KeyAssignment, assign_keys
 from paimon_core.spark.merged_schema import merged_for
-from paimon_core.spark.reference import TableReference, refuse_postponed
+from paimon_core.spark.placement import place
+from paimon_core.spark.reference import TableReference
+from paimon_core.spark.tasks import collect_tasks
 from paimon_core.table.commit_request import CommitRequest
 from paimon_core.table.merged_write import MergeSchema
 from paimon_core.table.table import Table
-from paimon_core.write.bucketing import assign_buckets, assigned_buckets, valid_keys
+from paimon_core.write.bucketing import assign_buckets, assigned_buckets, key_hashes, valid_keys
 from paimon_core.write.default_values import conform_with_defaults
+from paimon_core.write.staging import Staged, StagingWriter, is_staged
 from paimon_core.write.table_writer import TableWriter
 
 _ROUTE = "__paimon_route"
@@ -91,13 +98,8 @@ def write_messages(
 ) -> list[CommitMessage]:
     """Write files for the rows of ``df`` on the workers; return the messages, whose commit makes the rows visible."""
     _check_columns(df, table, kinds, order_by)
-    refuse_postponed(table.context)
-    if table.context.is_cross_partition:
-        raise UnsupportedFeature(
-            f"table {table.name} has bucket = -1 and a primary key without the partition keys (cross-partition "
-            "upsert), which Spark jobs cannot write: use Table.write",
-            table=table.name,
-        )
+    if table.context.is_postponed or table.context.is_cross_partition:
+        return _stage_tasks(df, table, kinds, order_by, overwrites, tasks)
     if not table.context.has_dynamic_buckets:
         return _write_tasks(df, table, kinds, order_by, overwrites, tasks, None)
     cached = not df.is_cached
@@ -139,6 +141,24 @@ def _write_tasks(
     return [CommitMessage.from_bytes(bytes(r["message"])) for r in rows.mapInArrow(work, "message binary").collect()]
 
 
+def _stage_tasks(
+    df: DataFrame, table: Table, kinds: str | None, order_by: Sequence[str], overwrites: bool, tasks: int | None
+) -> list[CommitMessage]:
+    """Stage the rows in tasks, each with all rows of its keys, and place them; return the messages."""
+    rows, dropped = routed_rows(df, table, kinds=kinds, order_by=order_by, tasks=tasks)
+    reference = TableReference.of(table.context)
+
+    def work(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        with StagingWriter(reference.open()) as writer:
+            for rows in gather(batches):
+                writer.write(rows.drop_columns(dropped), kinds)
+            staged = writer.finish().to_bytes()
+        yield pa.record_batch([pa.array([staged], pa.binary())], names=["staged"])
+
+    staged = [Staged.from_bytes(bytes(row["staged"])) for row in rows.mapInArrow(work, "staged binary").collect()]
+    return place(table.context, staged, partial(collect_tasks, df.sparkSession), overwrites=overwrites)
+
+
 def routed_rows(
     df: DataFrame,
     table: Table,
@@ -150,16 +170,11 @@ def routed_rows(
 ) -> tuple[DataFrame, list[str]]:
     """Return the rows of ``df`` so that each bucket is in one task, ordered, and the columns that are not written.
 
-    ``keys``: the buckets of all keys, for a table with dynamic buckets. A row with a null in a key is in some task.
-    Raises as ``write_messages`` for columns that do not fit, UnsupportedFeature for dynamic buckets without ``keys``.
+    ``keys``: the buckets of all keys, for a table with dynamic buckets. Without them, and with a postpone bucket, all
+    rows of each key are in one task. A row with a null in a key is in some task.
+    Raises as ``write_messages`` for columns that do not fit.
     """
     _check_columns(df, table, kinds, order_by)
-    refuse_postponed(table.context)
-    if table.context.has_dynamic_buckets and keys is None:
-        raise UnsupportedFeature(
-            f"table {table.name} has dynamic buckets (bucket = -1), which this job cannot write: use write_spark",
-            table=table.name,
-        )
     dropped = [c for c in order_by if c not in table.schema.by_name and c != kinds]
     rows = _routed(df, table, tasks or int(df.sparkSession.conf.get("spark.sql.shuffle.partitions") or 1), keys)
     if order_by:
@@ -190,26 +205,29 @@ def _check_columns(df: DataFrame, table: Table, kinds: str | None, order_by: Seq
 def _routed(df: DataFrame, table: Table, tasks: int, keys: KeyAssignment | None) -> DataFrame:
     """Repartition the rows so that each (partition, bucket) is in one task; without buckets, rows are not moved."""
     context = table.context
-    fields = context.schema.select(context.bucket_keys)
+    fields, buckets = context.schema.select(context.bucket_keys), context.options["bucket"]
     partition = [F.col(f"`{k}`") for k in context.schema.partition_keys]
     spread = F.hash(*partition) if partition else F.lit(0)
     if keys is not None:
         return _routed_by_index(df, table, spread, tasks, keys)
+    if is_staged(context):
+        fields, buckets, spread = context.schema.select(context.schema.trimmed_primary_keys), tasks, F.lit(0)
     if not fields:
         return df.withColumn(_ROUTE, F.lit(0))
-    buckets = context.options["bucket"]
     is_default = context.options["bucket-function.type"] == "default"
     expression = bucket_expression(fields, buckets) if is_default else None
     if expression is not None:
         route = F.coalesce(F.pmod(spread + F.expr(expression), F.lit(tasks)).cast("int"), F.lit(0))
         return df.withColumn(_ROUTE, route).repartitionById(tasks, _ROUTE)
-    return _routed_by_arrow(df, table, spread, tasks)
+    return _routed_by_arrow(df, table, spread, tasks, [field.name for field in fields])
 
 
-def _routed_by_arrow(df: DataFrame, table: Table, spread: object, tasks: int) -> DataFrame:
-    """Repartition as ``_routed`` when there is no SQL expression: computes the bucket on Arrow batches in Python."""
+def _routed_by_arrow(df: DataFrame, table: Table, spread: object, tasks: int, keys: list[str]) -> DataFrame:
+    """Repartition as ``_routed`` when there is no SQL expression: computes the bucket on Arrow batches in Python.
+
+    ``keys``: the columns whose hash selects the bucket, or the task where writers do not select buckets.
+    """
     reference = TableReference.of(table.context)
-    keys = list(table.context.bucket_keys)
 
     def bucket(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         context = reference.open()
@@ -221,7 +239,10 @@ def _routed_by_arrow(df: DataFrame, table: Table, spread: object, tasks: int) ->
                     valid &= np.asarray(batch[field.name].is_valid().to_numpy(zero_copy_only=False))
             buckets = np.zeros(len(batch), np.int32)  # the writer refuses the others
             key_rows = conform_with_defaults(batch.select(keys).filter(pa.array(valid)), fields)
-            buckets[valid] = assign_buckets(key_rows, context)
+            if is_staged(context):
+                buckets[valid] = key_hashes(key_rows, context)
+            else:
+                buckets[valid] = assign_buckets(key_rows, context)
             yield batch.append_column(_BUCKET, pa.array(buckets))
 
     schema = StructType([*df.schema.fields, StructField(_BUCKET, IntegerType())])

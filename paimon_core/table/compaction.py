@@ -125,10 +125,24 @@ def spread_postponed(context: TableContext, request: CommitRequest, where: Predi
     to the postpone bucket meanwhile stay there. Raises CommitConflict, and moves nothing, when a concurrent commit has
     removed one of the files or given a partition another number of buckets.
     """
-    _, entries, _ = read_latest(context.snapshots, partial(_state, context))
-    matches = None if where is None else matching_partitions(context, where)
-    messages = spread_messages(context, [e for e in entries if matches is None or matches(e.partition)])
+    messages = spread_messages(context, _in_partitions(context, where))
     return request.commit_own(messages) if messages else None
+
+
+def waiting_files(context: TableContext, where: Predicate | None = None) -> list[ManifestEntry]:
+    """Return the files of the postpone bucket in the latest snapshot, whose rows wait for a compaction."""
+    if not context.is_postponed:
+        return []
+    return [entry for entry in _in_partitions(context, where) if entry.bucket == POSTPONE_BUCKET]
+
+
+def _in_partitions(context: TableContext, where: Predicate | None) -> list[ManifestEntry]:
+    """Return the live files of the partitions that match."""
+    _, entries, _ = read_latest(context.snapshots, partial(_state, context))
+    if where is None:
+        return entries
+    matches = matching_partitions(context, where)
+    return [entry for entry in entries if matches(entry.partition)]
 
 
 def run(

@@ -46,16 +46,22 @@ class FixedWriter(Protocol):
         """Delete the files that ``flush`` has not returned."""
 
 
+def writer_name() -> str:
+    """Return a new name of a writer, which is the part of its file names that is the same in all of them."""
+    return f"-u-{uuid.uuid4()}-s-{random.randrange(2**31)}-w-"
+
+
 class PostponeWriter:
     """Streams the rows of one partition into files of the postpone bucket as they arrive.
 
     The file names start with the name of the writer, by which Java keeps the files of one writer in order.
     """
 
-    def __init__(self, context: TableContext, partition: bytes) -> None:
+    def __init__(self, context: TableContext, partition: bytes, name: str | None = None) -> None:
+        """``name``: that of the writer, as ``writer_name`` returns it."""
         self._context = context
         self._partition = partition
-        self._names = FileNames(f"-u-{uuid.uuid4()}-s-{random.randrange(2**31)}-w-{uuid.uuid4()}")
+        self._names = FileNames(f"{name or writer_name()}{uuid.uuid4()}")
         self._writer: RollingWriter | None = None
         self._done: list[RollingWriter] = []
         self._files: list[DataFile] = []

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 from types import TracebackType
-from typing import Any, TypeVar, cast
+from typing import Any, Self, TypeVar, cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -231,15 +231,16 @@ class TableWriter:
     def _writer(self, partition: bytes, bucket: int) -> BucketWriter:
         key = (partition, bucket)
         if key not in self._buckets:
-            place = (self._context, partition, bucket, self._sequences.first(partition, bucket))
-            self._buckets[key] = (
-                PostponeWriter(self._context, partition)
-                if bucket == POSTPONE_BUCKET
-                else KeyedBucketWriter(*place, self._space, self._engine, changelog=not self._ignore_existing)
-                if self._context.is_keyed
-                else AppendBucketWriter(*place)
-            )
+            self._buckets[key] = self._new_writer(partition, bucket)
         return self._buckets[key]
+
+    def _new_writer(self, partition: bytes, bucket: int) -> BucketWriter:
+        if bucket == POSTPONE_BUCKET:
+            return PostponeWriter(self._context, partition)
+        place = (self._context, partition, bucket, self._sequences.first(partition, bucket))
+        if self._context.is_keyed:
+            return KeyedBucketWriter(*place, self._space, self._engine, changelog=not self._ignore_existing)
+        return AppendBucketWriter(*place)
 
     def flush(self) -> list[CommitMessage]:
         """Finish all files and return one message per bucket that gained files. The writer may then be used again.
@@ -326,7 +327,7 @@ class TableWriter:
             self._failed = True
             raise
 
-    def __enter__(self) -> TableWriter:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(

@@ -171,6 +171,7 @@ class TableSpec(Model):
         self._check_mode()
         self._check_schedule()
         self._check_effects()
+        self._check_waiting()
         labels = [check.label for check in self.checks]
         for number, label in enumerate(labels):
             if label in labels[:number]:
@@ -190,13 +191,6 @@ class TableSpec(Model):
             raise Mistake("a table has either a primary_key or a natural_key", "natural_key")
         if self.source is None and not self.key:
             raise Mistake("a table needs a primary_key or a natural_key")
-
-        if self.primary_key and self.options.get("bucket", "1").strip() in ("-1", "-2"):
-            raise Mistake(
-                "a table with a primary key needs bucket = N: loads cannot assign dynamic or postponed buckets",
-                "options",
-                "bucket",
-            )
 
     def _check_mode(self) -> None:
         mode, key = self.write_mode, ("mode",) if self.mode is not None else ()
@@ -259,6 +253,21 @@ class TableSpec(Model):
             raise Mistake("needs a source: it says how loads write", key)
         if isinstance(self.source, SqlSource) and self.source.read == "partition" and self.partitions is None:
             raise Mistake("partition needs partitions, which divide the loads", "source", "read")
+
+    def _check_waiting(self) -> None:
+        """Refuse checks that block a load whose rows no reader sees before a compaction."""
+        options = {name: text.strip().lower() for name, text in self.options.items()}
+        if options.get("bucket") != "-2" or options.get("postpone.batch-write-fixed-bucket", "true") == "true":
+            return
+        for number, check in enumerate(self.checks):
+            if check.block and self.source is not None:
+                raise Mistake(
+                    "has no effect: with postpone.batch-write-fixed-bucket = false, the rows of a load are visible "
+                    "only after a compaction",
+                    "checks",
+                    number,
+                    "block",
+                )
 
     def _check_schedule(self) -> None:
         if self.schedule is None:

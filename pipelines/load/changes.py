@@ -60,6 +60,11 @@ def _check(table: Table, after: Position, until: Snapshot) -> None:
         return
     if table.schema.primary_keys and (options["merge-engine"] != "deduplicate" or options["sequence.field"]):
         raise InvalidRequest(f"{name} merges the rows that are written; it needs the option changelog-producer")
+    if table.context.is_postponed:
+        raise InvalidRequest(
+            f"{name} has bucket = -2: its rows change when a compaction spreads them; it needs the option "
+            "changelog-producer"
+        )
     for number in range(after[0] + 1, until.id + 1):
         if snapshots.read(number).commit_kind is CommitKind.OVERWRITE:
             raise InvalidRequest(f"snapshot {number} is an overwrite, which does not say what it replaced")

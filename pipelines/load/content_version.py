@@ -8,10 +8,11 @@ from paimon_core.table.table import Table
 def content_version(table: Table) -> str:
     """Return id and time of the newest snapshot that changed what a reader sees.
 
-    Compactions count only for a first-row table, whose rows become visible when they are compacted; appends of no rows
-    do not count. Of a table that is pinned to a snapshot, later ones do not count either.
+    Compactions count only for a first-row table and one with a postpone bucket, whose rows become visible when they are
+    compacted; appends of no rows do not count. Of a table that is pinned to a snapshot, later ones do not count either.
     """
-    unseen = ("ANALYZE",) if table.options["merge-engine"] == "first-row" else ("COMPACT", "ANALYZE")
+    shown_later = table.options["merge-engine"] == "first-row" or table.context.is_postponed
+    unseen = ("ANALYZE",) if shown_later else ("COMPACT", "ANALYZE")
     snapshots = table.inspect.snapshots()
     names = ("snapshot_id", "commit_kind", "delta_record_count", "commit_time")
     rows = list(zip(*(snapshots[name].to_pylist() for name in names), strict=True))

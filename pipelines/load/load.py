@@ -17,6 +17,7 @@ from paimon_core.errors import CommitConflict, InvalidRequest
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.table.table import Table
 from paimon_core.table.view import TableView
+from paimon_core.write.staging import is_staged
 from pipelines.audited import Audit
 from pipelines.checks.context import CheckContext, load_records
 from pipelines.checks.run import run_checks
@@ -59,8 +60,10 @@ def load_table(
     What was loaded before is left out. With ``reload`` everything is read again, and a table that is appended to is
     replaced by it. ``run_key`` identifies a run whose repetitions must load once
     only. Promises under concurrency: of two loads at the same time, the second loads what the first left; a load sees
-    its source at one moment, and other writers of the table never make it lose or repeat rows. Raises PipelineError for
-    a wrong request, AuditFailed when too many rows are rejected or a blocking check fails (nothing is published then).
+    its source at one moment, and other writers of the table never make it lose or repeat rows. A load that assigned
+    keys to dynamic buckets while another commit did so is written again, at most 3 times in all, then CommitConflict.
+    Raises PipelineError for a wrong request, AuditFailed when too many rows are rejected or a blocking check fails
+    (nothing is published then).
     """
     started = time.monotonic()
     spec = settings.table(name)
@@ -74,6 +77,7 @@ def load_table(
             f"{name} {found[0]}: `python -m pipelines apply` alters the table, or change the declaration back"
         )
     before = state_of(table)
+    refused: CommitConflict | None = None
     for _ in range(_TRIES):
         rejects = open_rejects(settings, spec)
         snapshots = table.inspect.snapshots()
@@ -90,6 +94,11 @@ def load_table(
             snapshot, written, findings = _load(step, plan, properties)
         except NumberTaken:
             continue
+        except CommitConflict as error:
+            if not is_staged(table.context):
+                raise
+            refused = error  # another writer has added keys or buckets: the load is written again
+            continue
         if written.rejects:
             publish_rejects(table, rejects)
         _mark(step, again=True)
@@ -101,7 +110,10 @@ def load_table(
             counts["ignored_columns"] = some(written.ignored_columns)
         result = result_of("load", table, before, started, commits=[snapshot.id], details={**plan.details, **counts})
         return replace(result, findings=findings, column_lineage=written.lineage, skipped=tuple(plan.left_out))
-    raise CommitConflict(f"{name}: {_TRIES} tries lost against other loads of this table: load it again later")
+    raise CommitConflict(
+        f"{name}: {_TRIES} tries lost against other writers of this table: load it again later"
+        + (f"; the last time, {refused}" if refused else "")
+    )
 
 
 def _mark(step: LoadStep, *, again: bool) -> None:
@@ -147,6 +159,8 @@ def _load(
         snapshot = commit_load(step.table, written.messages, LoadCommit(step.number, said, plan.replace, audit))
     except (AuditFailed, CommitConflict, NumberTaken, InvalidRequest) as error:
         abort(written.rejects, step.rejects.context)
+        if isinstance(error, CommitConflict):
+            abort(written.messages, step.table.context)
         if isinstance(error, InvalidRequest) and plan.replace is not None:
             rule = "a load replaces the partitions of its files or of its run, and all of its rows must belong to them"
             raise PipelineError(f"{spec.name}: {error}; {rule}") from None

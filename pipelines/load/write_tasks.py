@@ -3,12 +3,16 @@
 Task n reads part n of the source and writes in lane n: of rows with the same key, that of the later part wins. Only
 small values pass through Spark: the parts, and in return commit messages and counts. A task that is retried writes new
 files; only the messages that Spark returns are committed.
+
+Where tasks cannot choose buckets independently (dynamic buckets, the postpone bucket), they stage their rows, and tasks
+of a second stage place them (``paimon_core.spark.placement``).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -18,9 +22,12 @@ from paimon_core.arrow import gather
 from paimon_core.commit.abort import abort
 from paimon_core.errors import SchemaMismatch
 from paimon_core.metadata.commit_message import CommitMessage
+from paimon_core.spark.placement import place
 from paimon_core.spark.reference import TableReference
 from paimon_core.spark.tasks import collect_tasks
 from paimon_core.table.table import Table
+from paimon_core.write.postpone import writer_name
+from paimon_core.write.staging import Staged, StagingWriter, is_staged
 from paimon_core.write.table_writer import TableWriter
 from pipelines.protocol import PipelineError
 from pipelines.sources.files.rejects import Parsed
@@ -67,7 +74,8 @@ def row_count(messages: Sequence[CommitMessage]) -> int:
 class _Answer:
     """What one task returns; ``error`` is a sentence for the user, and then the task has written nothing."""
 
-    messages: list[bytes] = field(default_factory=list)
+    rows: bytes = b""
+    """The messages of the new files of the table, and the hashes of their keys where they are staged."""
     rejects: list[bytes] = field(default_factory=list)
     rows_read: int = 0
     rows_written: int = 0
@@ -110,7 +118,7 @@ def write_parts(
         return write(int.from_bytes(payload[:4], "big"), read(payload[4:])).to_bytes()
 
     payloads = [lane.to_bytes(4, "big") + part for lane, part in enumerate(parts)]
-    return _collected(collect_tasks(spark, payloads, work), table, rejects)
+    return _placed(_collected(collect_tasks(spark, payloads, work), table, rejects), spark, table, rejects, overwrites)
 
 
 def write_frame(
@@ -130,7 +138,8 @@ def write_frame(
         yield pa.record_batch([pa.array([answer.to_bytes()], pa.binary())], ["answer"])
 
     answers = frame.mapInArrow(work, "answer binary").collect()
-    return _collected([bytes(row["answer"]) for row in answers], table, rejects)
+    found = _collected([bytes(row["answer"]) for row in answers], table, rejects)
+    return _placed(found, frame.sparkSession, table, rejects, overwrites)
 
 
 @dataclass(frozen=True)
@@ -142,12 +151,19 @@ class _Writing:
     is_keyed: bool
     kinds: str | None
     overwrites: bool
+    staging: str | None = None
+    """The name of the writer in the names of staged files; None where tasks write to buckets."""
 
     @staticmethod
     def of(table: Table, rejects: Table, kinds: str | None, overwrites: bool) -> _Writing:
         context = table.context
         return _Writing(
-            TableReference.of(context), TableReference.of(rejects.context), context.is_keyed, kinds, overwrites
+            TableReference.of(context),
+            TableReference.of(rejects.context),
+            context.is_keyed,
+            kinds,
+            overwrites,
+            writer_name() if is_staged(context) else None,
         )
 
     def __call__(self, lane: int, found: Iterator[Parsed]) -> _Answer:
@@ -159,7 +175,7 @@ class _Writing:
 
     def _answer(self, lane: int, found: Iterator[Parsed]) -> _Answer:
         with (
-            TableWriter(self.target.open(), ignore_existing=self.overwrites, lane=lane) as writer,
+            self._writer(lane) as writer,
             TableWriter(self.reject_target.open()) as reject_writer,
         ):
             rows_read = 0
@@ -174,18 +190,39 @@ class _Writing:
                 if len(rejected):
                     reject_writer.write(rejected)
                     examples += [_sentence(row) for row in rejected.slice(0, EXAMPLES - len(examples)).to_pylist()]
-            flushed = writer.flush()
-            messages = [m.to_bytes() for m in flushed]
+            written = writer.finish() if isinstance(writer, StagingWriter) else Staged(tuple(writer.flush()))
             rejects = [m.to_bytes() for m in reject_writer.flush()]
-            rows_written = writer.rows_received if self.is_keyed else row_count(flushed)
-            return _Answer(messages, rejects, rows_read, rows_written, examples, list(ignored))
+            rows_written = writer.rows_received if self.is_keyed else row_count(written.messages)
+            return _Answer(written.to_bytes(), rejects, rows_read, rows_written, examples, list(ignored))
+
+    def _writer(self, lane: int) -> TableWriter:
+        context = self.target.open()
+        if self.staging is not None:
+            return StagingWriter(context, name=self.staging)
+        return TableWriter(context, ignore_existing=self.overwrites, lane=lane)
 
 
-def _collected(encoded: Sequence[bytes], table: Table, rejects: Table) -> Written:
+def _placed(
+    found: tuple[Written, list[Staged]], spark: SparkSession, table: Table, rejects: Table, overwrites: bool
+) -> Written:
+    """Return what was written, after staged rows were written to their buckets."""
+    written, staged = found
+    if not is_staged(table.context):
+        return written
+    try:
+        messages = place(table.context, staged, partial(collect_tasks, spark), overwrites=overwrites)
+    except BaseException:
+        abort(written.rejects, rejects.context)
+        raise
+    return replace(written, messages=tuple(messages))
+
+
+def _collected(encoded: Sequence[bytes], table: Table, rejects: Table) -> tuple[Written, list[Staged]]:
     """Return the answers of all tasks as one; raises the PipelineError of a task, and deletes what the others wrote."""
     answers = [_Answer.from_bytes(answer) for answer in encoded]
+    found = [Staged.from_bytes(answer.rows) for answer in answers if answer.error is None]
     written = Written(
-        tuple(CommitMessage.from_bytes(m) for answer in answers for m in answer.messages),
+        tuple(message for one in found for message in one.messages),
         tuple(CommitMessage.from_bytes(m) for answer in answers for m in answer.rejects),
         sum(answer.rows_read for answer in answers),
         sum(answer.rows_written for answer in answers),
@@ -197,7 +234,7 @@ def _collected(encoded: Sequence[bytes], table: Table, rejects: Table) -> Writte
             abort(written.messages, table.context)
             abort(written.rejects, rejects.context)
             raise PipelineError(f"{table.name}: {answer.error}")
-    return written
+    return written, found
 
 
 def _sentence(reject: Mapping[str, Any]) -> str:
@@ -208,7 +245,7 @@ def _sentence(reject: Mapping[str, Any]) -> str:
 
 _ANSWER = pa.schema(
     [
-        ("messages", pa.list_(pa.binary())),
+        ("rows", pa.binary()),
         ("rejects", pa.list_(pa.binary())),
         ("rows_read", pa.int64()),
         ("rows_written", pa.int64()),

@@ -39,6 +39,40 @@ def test_write_and_read(spark, warehouse, table):
     assert load(spark, warehouse).where("v = 'v2'").collect()[0].k == 2
 
 
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("dynamic", {"bucket": "-1", "dynamic-bucket.target-row-num": "10"}),
+        ("cross", {"bucket": "-1"}),
+        ("fixed", {"bucket": "-2"}),
+        ("waiting", {"bucket": "-2", "postpone.batch-write-fixed-bucket": "false"}),
+    ],
+)
+def test_every_bucket_mode(spark, warehouse, tmp_path, name, options):
+    spark.dataSource.register(PaimonDataSource)
+    catalog = paimon.open_catalog(warehouse)
+    catalog.create_database("db")
+    schema = pa.schema([("p", pa.int64()), ("k", pa.int64()), ("v", pa.string())])
+    key = ["k"] if name == "cross" else ["p", "k"]
+    table = catalog.create_table("db.t", schema, primary_key=key, partition_by=["p"], options=options)
+
+    def save(first, last, value, mode="append"):
+        frame = spark.range(first, last, 1, 3).selectExpr("id % 2 p", "id k", f"'{value}' v")
+        frame.write.format("paimon").option("warehouse", warehouse).mode(mode).save("db.t")
+
+    save(0, 60, "a")
+    save(30, 90, "b")
+    if name == "waiting":
+        assert table.scan().count() == 0
+        table.compact()
+    assert sorted(r["v"] for r in table.scan(["k", "v"]).to_arrow().to_pylist()) == ["a"] * 30 + ["b"] * 60
+    if name in ("dynamic", "fixed"):
+        save(0, 10, "c", mode="overwrite")
+        assert table.scan().count() == 10
+        assert not list(tmp_path.rglob("bucket-postpone/*.*"))
+    assert table.maintenance.check(deep=True).findings == ()
+
+
 def test_a_write_merges_the_columns_of_its_data(spark, warehouse, table):
     def write(sql, **options):
         frame = spark.sql(sql)

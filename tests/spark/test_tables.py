@@ -9,7 +9,7 @@ from pyspark.sql import functions as F
 
 import paimon_core as paimon
 from paimon_core import col
-from paimon_core.spark import PaimonDataSource, compact_spark, read_spark, write_spark
+from paimon_core.spark import PaimonDataSource, compact_spark, placement, read_spark, write_spark
 
 SCHEMA = pa.schema(
     [("p", pa.string()), ("k", pa.int64()), ("v", pa.float64()), ("d", pa.decimal128(9, 2)), ("t", pa.timestamp("us"))]
@@ -148,6 +148,39 @@ def test_dynamic_buckets_have_one_assigner_a_job(spark, warehouse, tmp_path):
     with pytest.raises(Exception, match="NOT NULL"):
         write_spark(frame(spark, range(500, 520), 0).withColumn("k", F.expr("if(k = 505, null, k)")), table, tasks=1)
     assert sorted(tmp_path.rglob("index-*")) == before
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "primary_key"),
+    [
+        ("fixed", {"bucket": "-2", "postpone.target-row-num-per-bucket": "20"}, ["p", "k"]),
+        ("waiting", {"bucket": "-2", "postpone.batch-write-fixed-bucket": "false"}, ["p", "k"]),
+        ("cross", {"bucket": "-1", "dynamic-bucket.target-row-num": "20"}, ["k"]),
+    ],
+)
+def test_rows_are_staged_where_their_places_depend_on_all_of_them(
+    spark, warehouse, tmp_path, monkeypatch, name, options, primary_key
+):
+    monkeypatch.setattr(placement, "GROUP_BYTES", 1)
+    table = catalog_in(warehouse).create_table(
+        "db.t", SCHEMA, primary_key=primary_key, partition_by=["p"], options={"write-only": "true"} | options
+    )
+    rows = (
+        frame(spark, range(100), 0).union(frame(spark, range(50, 150), 1000)).withColumn("at", F.col("v") - F.col("k"))
+    )
+    moved = rows.withColumn("p", F.expr("if(at = 0, 'old', 'new')"))
+    write_spark(moved if name == "cross" else rows, table, order_by=["at"])
+    if name == "waiting":
+        assert table.scan().count() == 0
+        assert compact_spark(spark, table).commit_kind == "COMPACT"
+    found = table.scan().to_arrow()
+    assert len(found) == 150
+    values = dict(zip(found["k"].to_pylist(), found["v"].to_pylist(), strict=True))
+    assert values == {k: k + 1000.0 if k >= 50 else float(k) for k in range(150)}
+    if name == "cross":
+        assert set(table.scan(where=col("k") >= 50).to_arrow()["p"].to_pylist()) == {"new"}
+    assert table.maintenance.check(deep=True).findings == ()
+    assert bool(list(tmp_path.rglob("bucket-postpone/*.*"))) == (name == "waiting")
 
 
 @pytest.mark.parametrize("key", ["d", "t", "v"])

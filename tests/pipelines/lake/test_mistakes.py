@@ -360,11 +360,6 @@ MISTAKES = [
     ),
     (
         "options: {bucket: 2}",
-        "options: {bucket: -1}",
-        ":7: options.bucket: a table with a primary key needs bucket = N: loads cannot assign dynamic or postponed buckets",
-    ),
-    (
-        "options: {bucket: 2}",
         "options: {bucket: 2, primary-key: id}",
         ":7: options.primary-key: option 'primary-key' = 'id' is not supported: argument primary_key sets it",
     ),

@@ -10,7 +10,6 @@ import pytest
 import paimon_core as paimon
 from paimon_core import col
 from paimon_core.errors import CommitConflict, InvalidOption, InvalidRequest, UnsupportedFeature
-from paimon_core.spark.reference import refuse_postponed
 from paimon_core.table import compaction
 
 SCHEMA = pa.schema([pa.field("p", pa.int32(), False), pa.field("k", pa.int64(), False), ("v", pa.string())])
@@ -165,8 +164,6 @@ def test_what_is_refused(tmp_path):
         table.delete(col("k") == 1)
     with pytest.raises(InvalidOption, match="merge-on-read"):
         table.with_options({"postpone.merge-on-read": "true"})
-    with pytest.raises(UnsupportedFeature, match="Spark cannot write"):
-        refuse_postponed(table.context)
     catalog = paimon.open_catalog(str(tmp_path))
     with pytest.raises(InvalidRequest, match="needs a primary key"):
         catalog.create_table("db.u", SCHEMA, options={"bucket": "-2"})

@@ -1,0 +1,126 @@
+"""Placement: gives the staged rows of a job their buckets (``write.staging``), in tasks that each write some files.
+
+This process decides, so a job has one assigner of dynamic buckets, and one number of buckets for each new partition.
+The tasks only obey, so Spark may repeat them. With cross-partition upsert a single task places all rows, because a key
+may be in any partition.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+
+import numpy as np
+
+from paimon_core.metadata.commit_message import CommitMessage
+from paimon_core.metadata.context import TableContext
+from paimon_core.metadata.data_file import DataFile
+from paimon_core.read.live_keys import live_keys
+from paimon_core.spark.key_assignment import KeyAssignment, assignment_of
+from paimon_core.spark.reference import TableReference
+from paimon_core.write.postpone import abort_files, bucket_counts, spread
+from paimon_core.write.staging import Staged, rows_wait, waiting_in_order
+from paimon_core.write.table_writer import TableWriter
+
+Run = Callable[[Sequence[bytes], Callable[[bytes], bytes]], list[bytes]]
+"""Calls a function for each payload, in tasks or in this process, and returns the answers in their order."""
+GROUP_BYTES = 64 << 20
+"""The bytes of staged files from which a job has one more task that places them."""
+MOST_GROUPS = 16
+"""The largest number of these tasks: each adds a sorted run to the buckets."""
+
+
+def in_this_process(payloads: Sequence[bytes], work: Callable[[bytes], bytes]) -> list[bytes]:
+    """Call ``work`` for one payload after the other."""
+    return [work(payload) for payload in payloads]
+
+
+def place(context: TableContext, staged: Sequence[Staged], run: Run, *, overwrites: bool) -> list[CommitMessage]:
+    """Return the messages that make the staged rows visible; the rows of later values count as later.
+
+    The staged files are deleted, also on an error, unless their rows wait for a compaction. Raises as
+    ``BucketAssigner.assign`` and ``TableWriter`` do. A commit of the result conflicts when another commit has added
+    keys to dynamic buckets since, or has given a new partition another number of buckets.
+    """
+    messages = [message for one in staged for message in one.messages]
+    if rows_wait(context):
+        return waiting_in_order(messages)
+    try:
+        return _placed(context, staged, run, overwrites)
+    finally:
+        abort_files(messages, context)
+
+
+def _placed(context: TableContext, staged: Sequence[Staged], run: Run, overwrites: bool) -> list[CommitMessage]:
+    groups = _groups(staged, 1 if context.is_cross_partition else MOST_GROUPS)
+    if not groups:
+        return []
+    keys, counts = None, dict[bytes, int]()
+    if context.is_postponed:
+        counts = bucket_counts(context, _files([m for group in groups for m in group]), limited=True)
+    elif not context.is_cross_partition:
+        keys = assignment_of(context, _joined_hashes(staged), overwrites=overwrites)
+    reference = TableReference.of(context)
+    parts = [Staged(tuple(group)).to_bytes() for group in groups]
+
+    def work(payload: bytes) -> bytes:
+        lane = int.from_bytes(payload, "big")
+        files = _files(Staged.from_bytes(parts[lane]).messages)
+        return Staged(tuple(_spread(reference.open(), files, counts, keys, lane, overwrites))).to_bytes()
+
+    try:
+        answers = run([lane.to_bytes(4, "big") for lane in range(len(parts))], work)
+    except BaseException:
+        if keys is not None:
+            keys.discard(context)
+        raise
+    found = [message for answer in answers for message in Staged.from_bytes(answer).messages]
+    return [*found, *(() if keys is None else keys.messages)]
+
+
+def _spread(
+    context: TableContext,
+    files: Mapping[bytes, Sequence[DataFile]],
+    counts: Mapping[bytes, int],
+    keys: KeyAssignment | None,
+    lane: int,
+    overwrites: bool,
+) -> list[CommitMessage]:
+    """Write the rows of the files to their buckets; ``counts``: the numbers of fixed buckets of a postponed table."""
+    writer = partial(
+        TableWriter,
+        ignore_existing=overwrites,
+        lane=lane,
+        assigner=None if keys is None else keys.assigner(context),
+        live_keys=live_keys,
+    )
+    counts = counts or dict.fromkeys(files, context.options["bucket"])
+    return spread(context, files, counts, writer)
+
+
+def _groups(staged: Sequence[Staged], most: int) -> list[list[CommitMessage]]:
+    """Return the messages in at most ``most`` groups of about equal bytes, in their order."""
+    sizes = [sum(f.file_size for m in one.messages for f in m.new_files) for one in staged]
+    target = max(GROUP_BYTES, -(-sum(sizes) // most))
+    groups: dict[int, list[CommitMessage]] = {}
+    before = 0
+    for one, size in zip(staged, sizes, strict=True):
+        if one.messages:
+            groups.setdefault(min(most - 1, before // target), []).extend(one.messages)
+        before += size
+    return list(groups.values())
+
+
+def _files(messages: Sequence[CommitMessage]) -> dict[bytes, list[DataFile]]:
+    files: dict[bytes, list[DataFile]] = {}
+    for message in messages:
+        files.setdefault(message.partition, []).extend(message.new_files)
+    return files
+
+
+def _joined_hashes(staged: Sequence[Staged]) -> dict[bytes, np.ndarray]:
+    found: dict[bytes, list[np.ndarray]] = {}
+    for one in staged:
+        for partition, hashes in one.hashes.items():
+            found.setdefault(partition, []).append(hashes)
+    return {partition: np.unique(np.concatenate(parts)) for partition, parts in found.items()}

@@ -1,0 +1,124 @@
+"""Staging: rows of a job whose places are decided only when all of them are known (format 11.1 to 11.3).
+
+Each task streams its rows to files of the postpone bucket, in order of arrival. Then one process decides the buckets:
+it assigns the keys of dynamic buckets, or chooses the number of buckets of each partition. Writers then spread the rows
+of these files, which are not committed, except where rows wait in the postpone bucket for a compaction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import pyarrow as pa
+
+from paimon_core.codec.binary_row import encode_rows
+from paimon_core.metadata.column_stats import EMPTY_ROW
+from paimon_core.metadata.commit_message import CommitMessage
+from paimon_core.metadata.context import TableContext
+from paimon_core.storage.paths import POSTPONE_BUCKET
+from paimon_core.write.bucket_writer import BucketWriter
+from paimon_core.write.bucketing import hashes_by_partition
+from paimon_core.write.postpone import PostponeWriter, writer_name
+from paimon_core.write.table_writer import TableWriter
+
+_SCHEMA = pa.schema(
+    [("messages", pa.list_(pa.binary())), ("partitions", pa.list_(pa.binary())), ("hashes", pa.list_(pa.binary()))]
+)
+
+
+def is_staged(context: TableContext) -> bool:
+    """Whether writers of several tasks cannot place their rows independently."""
+    return context.has_dynamic_buckets or context.is_postponed
+
+
+def rows_wait(context: TableContext) -> bool:
+    """Whether new rows stay in the postpone bucket until a compaction."""
+    return context.is_postponed and not context.options["postpone.batch-write-fixed-bucket"]
+
+
+@dataclass(frozen=True)
+class Staged:
+    """What one task has written: messages of the postpone bucket, and the hashes of the keys of dynamic buckets."""
+
+    messages: tuple[CommitMessage, ...] = ()
+    hashes: Mapping[bytes, np.ndarray] = field(default_factory=dict)
+    """The distinct hashes of the keys in each partition, int32[n], sorted."""
+
+    def to_bytes(self) -> bytes:
+        """Return the value as an Arrow stream of one row."""
+        columns = [
+            [m.to_bytes() for m in self.messages],
+            list(self.hashes),
+            [h.tobytes() for h in self.hashes.values()],
+        ]
+        row = pa.record_batch([pa.array([c], f.type) for c, f in zip(columns, _SCHEMA, strict=True)], schema=_SCHEMA)
+        stream = pa.BufferOutputStream()
+        with pa.ipc.new_stream(stream, _SCHEMA) as writer:
+            writer.write_batch(row)
+        data: bytes = stream.getvalue().to_pybytes()
+        return data
+
+    @staticmethod
+    def from_bytes(data: bytes) -> Staged:
+        """Return the value that ``to_bytes`` encoded."""
+        (row,) = pa.ipc.open_stream(data).read_all().to_pylist()
+        return Staged(
+            tuple(CommitMessage.from_bytes(m) for m in row["messages"]),
+            {p: np.frombuffer(h, np.int32) for p, h in zip(row["partitions"], row["hashes"], strict=True)},
+        )
+
+
+class StagingWriter(TableWriter):
+    """Writes the rows of one task to files of the postpone bucket; ``finish`` returns what it has written."""
+
+    def __init__(self, context: TableContext, *, name: str | None = None) -> None:
+        """``name``: that of the writer in file names; tasks whose rows have an order share it."""
+        self._target, self._name = context, name or writer_name()
+        self._hashes: dict[bytes, list[np.ndarray]] = {}
+        values = {**context.options.values, "bucket": POSTPONE_BUCKET, "postpone.batch-write-fixed-bucket": False}
+        super().__init__(replace(context, options=replace(context.options, values=values)))
+
+    def finish(self) -> Staged:
+        """Close all files; afterwards ``abort`` does not delete them."""
+        hashes = {p: np.unique(np.concatenate(parts)) for p, parts in self._hashes.items()}
+        self._hashes.clear()
+        return Staged(tuple(self.flush()), hashes)
+
+    def _buffer(self, rows: pa.Table) -> None:
+        """Add conformed rows. With cross-partition upsert all are in one stream, because a key may change partition."""
+        if not self._target.is_cross_partition:
+            if self._target.has_dynamic_buckets:
+                for partition, values in hashes_by_partition(rows, self._context):
+                    self._hashes.setdefault(partition, []).append(np.unique(values))
+            super()._buffer(rows)
+            return
+        self._make_room(rows.nbytes)
+        self._writer(_no_partition(self._context), POSTPONE_BUCKET).write(rows)
+        self.rows_received += len(rows)
+        self._make_room(0)
+
+    def _new_writer(self, partition: bytes, bucket: int) -> BucketWriter:
+        return PostponeWriter(self._context, partition, self._name)
+
+
+def waiting_in_order(messages: Sequence[CommitMessage]) -> list[CommitMessage]:
+    """Return the messages with times of creation in the order of the messages, in which a compaction reads the files.
+
+    The times of a job with n files are up to n milliseconds late.
+    """
+    found, last = [], 0
+    for message in messages:
+        files = []
+        for file in message.new_files:
+            last = max(last + 1, file.creation_time_millis or 0)
+            files.append(replace(file, creation_time_millis=last))
+        found.append(replace(message, new_files=tuple(files)))
+    return found
+
+
+def _no_partition(context: TableContext) -> bytes:
+    """Return the partition whose values are all null, for files that have rows of any partition."""
+    types = [f.type for f in context.schema.partition_fields]
+    return encode_rows([pa.nulls(1, t.to_arrow()) for t in types], types)[0] if types else EMPTY_ROW
