@@ -54,6 +54,8 @@ def opened_options(
         refused += [f"{option} with {_CROSS_PARTITION}" for option in against_cross_partition(options)]
     if options["bucket"] == -2 and not schema.primary_keys:
         refused.append("bucket=-2 without a primary key")
+    if schema.primary_keys and options["clustering.incremental"]:
+        refused.append("clustering.incremental=true with a primary key")
     hashed = options["bucket"] > 0 or (options["bucket"] == -2 and schema.primary_keys)
     keys = (options["bucket-key"] or schema.trimmed_primary_keys) if hashed else ()
     function = options["bucket-function.type"]

@@ -79,7 +79,7 @@ OPTIONS: tuple[Option, ...] = (
         "an overwrite replaces only the partitions in the new data",
         stops=Stops.READS,
     ),
-    carried("bucket-append-ordered", BOOLEAN, "true", "append tables keep the order of the rows in a bucket"),
+    obeyed("bucket-append-ordered", BOOLEAN, "true", "append tables keep the order of the rows in a bucket"),
     refused(
         "type",
         ENUM,
