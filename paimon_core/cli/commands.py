@@ -54,6 +54,13 @@ def parser() -> argparse.ArgumentParser:
         "--order-by", metavar="COLUMN,...", help="sort all rows of each partition of an append table without buckets"
     )
     compact.add_argument("--strategy", metavar="order|zorder|hilbert", help="how --order-by sorts (default: order)")
+    compact.add_argument(
+        "--where",
+        action="append",
+        type=partition,
+        metavar="KEY=VALUE,...",
+        help="only these partitions (the option may be repeated)",
+    )
     indexes = _add(
         found,
         "rewrite-file-index",

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping
+from functools import reduce
+from operator import and_, or_
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -10,6 +13,7 @@ import pyarrow as pa
 from paimon_core.cli.catalogs import table_of
 from paimon_core.cli.output import Output, sentence
 from paimon_core.errors import InvalidRequest
+from paimon_core.predicate import Predicate, col
 
 if TYPE_CHECKING:
     from paimon_core.catalog.catalog import Catalog
@@ -67,11 +71,12 @@ def fast_forward(catalog: Catalog, args: argparse.Namespace, out: Output) -> int
 def compact(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:
     """Compact a table: merge sorted runs, combine small files, or sort the rows of an append table."""
     table = table_of(catalog, args)
+    where = reduce(or_, [_in_partition(table, spec) for spec in args.where]) if args.where else None
     if args.order_by is not None:
-        return _committed(out, table.sort_compact(args.order_by.split(","), args.strategy or "order"))
+        return _committed(out, table.sort_compact(args.order_by.split(","), args.strategy or "order", where))
     if args.strategy is not None:
         raise InvalidRequest("--strategy needs --order-by")
-    return _committed(out, table.compact(full=args.full))
+    return _committed(out, table.compact(args.full, where))
 
 
 def rewrite_file_index(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:
@@ -97,6 +102,12 @@ def mark_done(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:
     files = table.maintenance.mark_done(*({k: _value(table, k, v) for k, v in spec.items()} for spec in args.partition))
     out.say("\n".join(files), list(files))
     return 0
+
+
+def _in_partition(table: Table, spec: Mapping[str, str]) -> Predicate:
+    """Return the filter for the partitions with these values; the name of the default partition stands for null."""
+    default = table.context.options["partition.default-name"]
+    return reduce(and_, [col(k).is_null() if v == default else col(k) == _value(table, k, v) for k, v in spec.items()])
 
 
 def _value(table: Table, column: str, text: str) -> Any:
