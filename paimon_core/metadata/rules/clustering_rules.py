@@ -15,11 +15,11 @@ def check_clustering(context: TableContext) -> None:
     if not options[_SWITCH]:
         return
     if context.is_keyed:
-        raise _refused(context, _SWITCH, "cannot be used with a primary key")
+        raise _refused(_SWITCH, "cannot be used with a primary key")
     if context.has_buckets and options["bucket-append-ordered"]:
-        raise _refused(context, "bucket-append-ordered", f"must be false for {_SWITCH} with bucket = N")
+        raise _refused("bucket-append-ordered", f"must be false for {_SWITCH} with bucket = N")
     if context.has_buckets and options["deletion-vectors.enabled"]:
-        raise _refused(context, "deletion-vectors.enabled", f"cannot be used with {_SWITCH} and bucket = N")
+        raise _refused("deletion-vectors.enabled", f"cannot be used with {_SWITCH} and bucket = N")
     _check_columns(context)
 
 
@@ -27,7 +27,7 @@ def _check_columns(context: TableContext) -> None:
     option, schema = "clustering.columns", context.schema
     columns: tuple[str, ...] = context.options[option]
     if not columns:
-        raise _refused(context, option, f"must name a column for {_SWITCH}")
+        raise _refused(option, f"must name a column for {_SWITCH}")
     for name in columns:
         if name not in schema.by_name:
             problem = "is no column"
@@ -39,10 +39,10 @@ def _check_columns(context: TableContext) -> None:
             problem = "occurs twice"
         else:
             continue
-        raise _refused(context, option, f"names {name!r}, which {problem}")
+        raise _refused(option, f"names {name!r}, which {problem}")
     if context.options["clustering.strategy"] == "hilbert" and len(columns) == 1:
-        raise _refused(context, option, "needs at least two columns for clustering.strategy = hilbert")
+        raise _refused(option, "needs at least two columns for clustering.strategy = hilbert")
 
 
-def _refused(context: TableContext, option: str, rule: str) -> InvalidRequest:
-    return InvalidRequest(f"table {context.name}: option {option} {rule}", option=option)
+def _refused(option: str, rule: str) -> InvalidRequest:
+    return InvalidRequest(f"option {option} {rule}", option=option)
