@@ -109,13 +109,14 @@ def _add_rewrites(found: _Commands) -> None:
     indexes.add_argument("--every", action="store_true", help="also files that have these indexes")
     rescale = _add(found, "rescale", "rewrite partitions into another number of buckets", write_commands.rescale)
     rescale.add_argument("--buckets", type=int, metavar="N", help="default: option bucket, which alter changes")
-    rescale.add_argument(
-        "--partition",
-        action="append",
-        type=partition,
-        metavar="KEY=VALUE,...",
-        help="only this partition; may be repeated (default: all partitions)",
-    )
+    for command in (compact, rescale):
+        command.add_argument(
+            "--partition",
+            action="append",
+            type=partition,
+            metavar="KEY=VALUE,...",
+            help="only this partition; may be repeated (default: all partitions)",
+        )
 
 
 def _add_tags(found: _Commands) -> None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import operator
+from collections.abc import Mapping, Sequence
 from functools import reduce
+from operator import and_, or_
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -12,7 +13,7 @@ import pyarrow as pa
 from paimon_core.cli.catalogs import table_of
 from paimon_core.cli.output import Output, sentence
 from paimon_core.errors import InvalidRequest
-from paimon_core.predicate import col
+from paimon_core.predicate import Predicate, col
 
 if TYPE_CHECKING:
     from paimon_core.catalog.catalog import Catalog
@@ -70,11 +71,12 @@ def fast_forward(catalog: Catalog, args: argparse.Namespace, out: Output) -> int
 def compact(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:
     """Compact a table: merge sorted runs, combine small files, or sort the rows of an append table."""
     table = table_of(catalog, args)
+    where = _in_partitions(table, args.partition)
     if args.order_by is not None:
-        return _committed(out, table.sort_compact(args.order_by.split(","), args.strategy or "order"))
+        return _committed(out, table.sort_compact(args.order_by.split(","), args.strategy or "order", where))
     if args.strategy is not None:
         raise InvalidRequest("--strategy needs --order-by")
-    return _committed(out, table.compact(full=args.full))
+    return _committed(out, table.compact(args.full, where))
 
 
 def rewrite_file_index(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:
@@ -84,11 +86,8 @@ def rewrite_file_index(catalog: Catalog, args: argparse.Namespace, out: Output) 
 
 def rescale(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:
     """Rewrite partitions into another number of buckets."""
-    table, where = table_of(catalog, args), None
-    for spec in args.partition or ():
-        one = reduce(operator.and_, (col(k) == _value(table, k, v) for k, v in spec.items()))
-        where = one if where is None else where | one
-    return _committed(out, table.rescale(args.buckets, where))
+    table = table_of(catalog, args)
+    return _committed(out, table.rescale(args.buckets, _in_partitions(table, args.partition)))
 
 
 def compact_manifests(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:
@@ -109,6 +108,16 @@ def mark_done(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:
     files = table.maintenance.mark_done(*({k: _value(table, k, v) for k, v in spec.items()} for spec in args.partition))
     out.say("\n".join(files), list(files))
     return 0
+
+
+def _in_partitions(table: Table, specs: Sequence[Mapping[str, str]] | None) -> Predicate | None:
+    """Return the filter for some partitions, None for all; the name of the default partition stands for null."""
+    default = table.context.options["partition.default-name"]
+
+    def condition(column: str, text: str) -> Predicate:
+        return col(column).is_null() if text == default else col(column) == _value(table, column, text)
+
+    return reduce(or_, [reduce(and_, [condition(*item) for item in spec.items()]) for spec in specs]) if specs else None
 
 
 def _value(table: Table, column: str, text: str) -> Any:

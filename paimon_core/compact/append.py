@@ -151,7 +151,7 @@ def rewrite_append(
     sort = None if unit.sort is None else external_sort(context, unit.sort)
     try:
         for group in unit.groups:
-            after += rewrite_files(reader, group, FileSource.COMPACT, sort)
+            after += rewrite_files(reader, group, FileSource.COMPACT, sort, unit.output_level)
     except BaseException:
         written = CommitMessage(partition, bucket, context.options["bucket"], compact_after=tuple(after))
         abort([written], context)
@@ -160,9 +160,9 @@ def rewrite_append(
 
 
 def rewrite_files(
-    reader: BucketReader, files: Sequence[DataFile], source: FileSource, sort: Sort | None = None
+    reader: BucketReader, files: Sequence[DataFile], source: FileSource, sort: Sort | None = None, level: int = 0
 ) -> list[DataFile]:
-    """Write the live rows of some files of one bucket, in order or sorted by ``sort``, to new files; return these.
+    """Write the live rows of some files of one bucket, in order or sorted by ``sort``, to new files of a level.
 
     Their sequence numbers stay within the range of ``files``. With row tracking, each row keeps its id and its sequence
     number. When this fails, the new files are deleted.
@@ -182,6 +182,7 @@ def rewrite_files(
         return [
             replace(
                 f,
+                level=level,
                 min_sequence_number=min(f.min_sequence_number, last),
                 max_sequence_number=min(f.max_sequence_number, last),
             )

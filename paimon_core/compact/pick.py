@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from enum import Enum
 
@@ -51,7 +51,7 @@ def pick_tasks(
     small files are looked at, unless all are compacted. Raises UnsupportedFeature for a file with an external path or
     with extra files other than file indexes.
     """
-    buckets = _by_bucket(context, entries)
+    buckets = by_bucket(context, entries)
     now = clock.now_millis(now_millis)
     index_files = index_files_by_bucket(indexes)
     tasks = []
@@ -68,7 +68,7 @@ def pick_tasks(
         if unit is not None:
             higher = _higher(context, of_bucket, unit)
             tasks.append(CompactionTask(*place, of_bucket[0].total_buckets, unit, higher=higher, indexes=there))
-    return sorted(tasks, key=lambda t: (-t.input_bytes, t.partition, t.bucket))
+    return largest_first(tasks)
 
 
 def sort_tasks(
@@ -86,14 +86,23 @@ def sort_tasks(
         )
     index_files = index_files_by_bucket(indexes)
     tasks = []
-    for place, of_bucket in _by_bucket(context, entries).items():
+    for place, of_bucket in by_bucket(context, entries).items():
         files = sorted((e.file for e in of_bucket), key=lambda f: (f.min_sequence_number, f.file_name))
         unit = AppendUnit((tuple(files),), order)
         tasks.append(CompactionTask(*place, of_bucket[0].total_buckets, unit, indexes=index_files.get(place, ())))
+    return largest_first(tasks)
+
+
+def largest_first(tasks: Iterable[CompactionTask]) -> list[CompactionTask]:
+    """Return the tasks by their input bytes, descending, so that the last ones to run are short."""
     return sorted(tasks, key=lambda t: (-t.input_bytes, t.partition, t.bucket))
 
 
-def _by_bucket(context: TableContext, entries: Sequence[ManifestEntry]) -> dict[tuple[bytes, int], list[ManifestEntry]]:
+def by_bucket(context: TableContext, entries: Sequence[ManifestEntry]) -> dict[tuple[bytes, int], list[ManifestEntry]]:
+    """Return the entries by partition and bucket; raises UnsupportedFeature for files that compaction cannot rewrite.
+
+    These are files with an external path or with extra files other than file indexes.
+    """
     context.options.check_writable(context.name)
     buckets: dict[tuple[bytes, int], list[ManifestEntry]] = {}
     for entry in entries:

@@ -12,7 +12,7 @@ from paimon_core.metadata.index_manifest import IndexFile, index_from_plain, ind
 from paimon_core.metadata.member_types import checked
 from paimon_core.metadata.versioned_json import pack, unpacked
 
-TASK_VERSION = 4
+TASK_VERSION = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +22,8 @@ class AppendUnit:
     groups: tuple[tuple[DataFile, ...], ...]
     sort: SortOrder | None = None
     """The order in which the rows of a group are written; None: that of the files and of the rows in them."""
+    output_level: int = 0
+    """The level of the new files, above 0 for incremental clustering."""
 
     @property
     def files(self) -> tuple[DataFile, ...]:
@@ -62,6 +64,7 @@ class CompactionTask:
             out["groups"] = [[to_plain(f) for f in group] for group in self.unit.groups]
             sort = self.unit.sort
             out["sort"] = None if sort is None else [sort.strategy, *sort.columns]
+            out["output_level"] = self.unit.output_level
         else:
             out["unit"] = {
                 "output_level": self.unit.output_level,
@@ -86,7 +89,7 @@ class CompactionTask:
                 groups = tuple(tuple(map(from_plain, group)) for group in value["groups"])
                 sort = value["sort"]
                 order = None if sort is None else checked(SortOrder(tuple(sort[1:]), sort[0]))
-                append = checked(AppendUnit(groups, order))
+                append = checked(AppendUnit(groups, order, value["output_level"]))
                 return checked(CompactionTask(*place, append, value["of_full_table"], indexes=indexes))
             unit = value["unit"]
             files = tuple(map(from_plain, unit.pop("files")))

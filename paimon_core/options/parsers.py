@@ -150,6 +150,11 @@ def parse_names(text: str) -> tuple[str, ...]:
     return names
 
 
+def parse_some_names(text: str) -> tuple[str, ...]:
+    """Parse a comma-separated list of column names; a blank text has none."""
+    return parse_names(text) if text.strip() else ()
+
+
 def parse_file_name(text: str) -> str:
     """Parse the name of a file or directory, without slashes."""
     if not re.fullmatch(r"[^/\\\x00-\x1f]+", text) or not text.strip() or text in (".", ".."):

@@ -1,6 +1,6 @@
 """Paimon tables in Spark: functions that read, write, compact and clean up a Table, and ``format("paimon")``."""
 
-from paimon_core.spark.compactor import compact_spark
+from paimon_core.spark.compactor import compact_spark, sort_compact_spark
 from paimon_core.spark.datasource import PaimonDataSource
 from paimon_core.spark.reader import read_spark
 from paimon_core.spark.removal import apply_spark, plan_orphan_removal_spark
@@ -12,5 +12,6 @@ __all__ = [
     "compact_spark",
     "plan_orphan_removal_spark",
     "read_spark",
+    "sort_compact_spark",
     "write_spark",
 ]

@@ -37,6 +37,27 @@ def compact_spark(
     return table.compact(full, where, user=user, properties=properties, work=work)
 
 
+def sort_compact_spark(
+    spark: SparkSession,
+    table: Table,
+    order_by: Sequence[str],
+    strategy: str = "order",
+    *,
+    where: Predicate | None = None,
+    user: str | None = None,
+    properties: Mapping[str, str] | None = None,
+) -> Snapshot | None:
+    """Sort the rows of an append table as ``table.sort_compact``, with one Spark task per partition.
+
+    Returns the snapshot, or None when there was nothing to sort.
+    """
+
+    def work(context: TableContext, tasks: Sequence[CompactionTask]) -> list[CommitMessage]:
+        return _messages(spark, context, tasks)
+
+    return table.sort_compact(order_by, strategy, where, user=user, properties=properties, work=work)
+
+
 def _messages(spark: SparkSession, context: TableContext, tasks: Sequence[CompactionTask]) -> list[CommitMessage]:
     reference = TableReference.of(context)
 

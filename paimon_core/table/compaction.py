@@ -8,6 +8,7 @@ from dataclasses import replace
 from functools import partial
 
 from paimon_core.commit.abort import abort
+from paimon_core.compact.clustering import cluster_tasks, is_clustered
 from paimon_core.compact.compactor import run_tasks
 from paimon_core.compact.pick import Extent, pick_tasks, sort_tasks
 from paimon_core.compact.postpone import spread_messages
@@ -46,12 +47,21 @@ def plan(
 
     When ``full-compaction.delta-commits`` makes a full compaction due, all buckets that are not one run at the last
     level are compacted fully. Otherwise the strategy picks among all buckets, or among those in ``written`` and those
-    whose level 0 is overdue. ``where`` is on partition columns.
+    whose level 0 is overdue. ``where`` is on partition columns. Tables with ``clustering.incremental`` are clustered.
     """
     latest, entries, indexes = read_latest(context.snapshots, partial(_state, context))
     entries = [e for e in entries if e.bucket != POSTPONE_BUCKET]
-    if where is not None:
-        matches = matching_partitions(context, where)
+    matches = None if where is None else matching_partitions(context, where)
+    if is_clustered(context):
+        # As in Java, a write to a table without buckets starts no compaction.
+        if written is not None and not context.has_buckets:
+            return []
+        full = full or full_is_due(context, latest)
+        if written is not None and not full:
+            entries = [e for e in entries if (e.partition, e.bucket) in written]
+        tasks = cluster_tasks(context, entries, indexes, full=full, matches=matches)
+        return [replace(task, of_full_table=full and where is None) for task in tasks]
+    if matches is not None:
         entries = [e for e in entries if matches(e.partition)]
     if full or full_is_due(context, latest):
         tasks = pick_tasks(context, entries, Extent.REWRITTEN if full else Extent.SETTLED, indexes=indexes)
@@ -64,7 +74,17 @@ def plan(
 
 
 def plan_sorted(context: TableContext, order: SortOrder, where: Predicate | None = None) -> list[CompactionTask]:
-    """Return the compactions that sort the rows of each partition, largest first; ``where`` is on partition columns."""
+    """Return the compactions that sort the rows of each partition, largest first; ``where`` is on partition columns.
+
+    Raises InvalidRequest for a table with ``clustering.incremental``: its files would lose their levels.
+    """
+    if is_clustered(context):
+        raise InvalidRequest(
+            f"table {context.name} has option clustering.incremental: its compaction sorts rows by clustering.columns, "
+            "and no other order can be given",
+            table=context.name,
+            option="clustering.incremental",
+        )
     _, entries, indexes = read_latest(context.snapshots, partial(_state, context))
     if where is not None:
         matches = matching_partitions(context, where)

@@ -119,7 +119,7 @@ class Table(TableMerges):
         properties: Mapping[str, str] | None = None,
         work: compaction.Work = run_tasks,
     ) -> Snapshot | None:
-        """Sort the rows of each partition of an append table without buckets, so that filters skip more files.
+        """Sort all rows of each partition of an append table without buckets, so that filters skip more files.
 
         ``strategy``: "order" compares the columns one after the other, "zorder" and "hilbert" (two columns or more)
         keep rows together that are near in all columns. ``where`` is on partition columns. No row changes: it is a

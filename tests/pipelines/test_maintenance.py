@@ -100,3 +100,16 @@ def test_a_tag_is_created_once(dry_lake: SmallLake) -> None:
     table.write(pa.table({"month": ["2024-01"], "id": [1], "text": ["d"]}))
     again = tag(dry_lake.settings, NAME, "eod")
     assert (again.details["tagged_snapshot"], again.note) == (3, "eod exists already, on snapshot 3")
+
+
+def test_a_compaction_clusters_an_append_table_that_declares_it(lake: SmallLake) -> None:
+    clustered = 'clustering.incremental: "true", clustering.columns: "id"'
+    options = f'options: {{{clustered}, num-sorted-run.compaction-trigger: "2"}}'
+    lake.declare(NAME, f"columns: {{month: STRING, id: BIGINT}}\npartition_by: month\nnatural_key: id\n{options}")
+    table = lake.create(NAME)
+    for ids in ([5, 1, 3], [4, 2, 0]):
+        table.write(pa.table({"month": ["2024-01"] * 3, "id": ids}))
+    done = compact(lake.spark, lake.settings, NAME)
+    assert {level: size.files for level, size in done.levels_after.items()} == {2: 1}
+    assert table.scan().to_arrow()["id"].to_pylist() == list(range(6))
+    assert compact(lake.spark, lake.settings, NAME).note == "nothing to merge"

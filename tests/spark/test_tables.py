@@ -9,7 +9,7 @@ from pyspark.sql import functions as F
 
 import paimon_core as paimon
 from paimon_core import col
-from paimon_core.spark import PaimonDataSource, compact_spark, placement, read_spark, write_spark
+from paimon_core.spark import PaimonDataSource, compact_spark, placement, read_spark, sort_compact_spark, write_spark
 
 SCHEMA = pa.schema(
     [("p", pa.string()), ("k", pa.int64()), ("v", pa.float64()), ("d", pa.decimal128(9, 2)), ("t", pa.timestamp("us"))]
@@ -368,3 +368,11 @@ def test_deletion_vectors(spark, warehouse, key):
     compact_spark(spark, table, full=True)
     assert not any(s.vectors for s in table.scan().splits())
     assert sorted(r.k for r in read_spark(spark, table).select("k").collect()) == list(range(7, 3000))
+
+
+def test_append_tables_are_sorted_in_tasks(spark, warehouse):
+    table = catalog_in(warehouse).create_table("db.t", SCHEMA, partition_by=["p"], options={"write-only": "true"})
+    write_spark(frame(spark, [5, 3, 1, 4, 2, 0], 0).repartition(2), table)
+    assert sort_compact_spark(spark, table, ["k"], where=col("p") == "p1").commit_kind == "COMPACT"
+    assert table.scan(where=col("p") == "p1").to_arrow()["k"].to_pylist() == [1, 3, 5]
+    assert sort_compact_spark(spark, table, ["k", "v"], "zorder", where=col("p") == "none") is None

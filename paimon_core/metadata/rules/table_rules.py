@@ -10,6 +10,7 @@ from paimon_core.metadata.automatic_tag_names import check_tag_options
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.opening_rules import against_cross_partition, against_vectors
 from paimon_core.metadata.partition_time import check_partition_expiry
+from paimon_core.metadata.rules.clustering_rules import check_clustering
 from paimon_core.metadata.rules.engine_rules import check_engine_options
 from paimon_core.metadata.rules.producer_rules import check_producer_options
 from paimon_core.metadata.time_field import check_record_expiry
@@ -34,6 +35,7 @@ def check_table(context: TableContext) -> None:
     check_tag_options(context.options)
     check_partition_expiry(context)
     _check_compaction(context)
+    check_clustering(context)
     scan_position(context.options)
     indexed_fields(context.options.file_indexes, context.schema.by_name)
 

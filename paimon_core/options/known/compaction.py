@@ -16,7 +16,7 @@ from paimon_core.options.option import (
     obeyed,
     refused,
 )
-from paimon_core.options.parsers import parse_fraction, whole
+from paimon_core.options.parsers import one_of, parse_fraction, parse_some_names, whole
 
 OPTIONS: tuple[Option, ...] = (
     obeyed(
@@ -149,42 +149,48 @@ OPTIONS: tuple[Option, ...] = (
     carried(
         "sort-compaction.local-sample.magnification", INTEGER, "1000", "sample size of a sorting compaction, per task"
     ),
-    refused(
-        "clustering.incremental",
-        BOOLEAN,
-        "false",
-        "compaction of an append table sorts its rows by clustering.columns",
-        stops=Stops.WRITES,
+    obeyed(
+        "clustering.incremental", BOOLEAN, "false", "compaction of an append table sorts rows by clustering.columns"
     ),
-    carried("clustering.columns", TEXT, "", "columns by which rows are sorted", older=("sink.clustering.by-columns",)),
-    carried(
+    obeyed(
+        "clustering.columns",
+        TEXT,
+        "",
+        "columns by which clustering.incremental sorts rows",
+        parse_some_names,
+        older=("sink.clustering.by-columns",),
+        is_columns=True,
+    ),
+    obeyed(
         "clustering.strategy",
         TEXT,
         "auto",
-        "order of the rows: order, zorder, hilbert or auto",
+        "order of the rows: order, zorder, hilbert, or auto (by the number of columns: 1, up to 4, more)",
+        one_of("auto", "order", "zorder", "hilbert"),
         older=("sink.clustering.strategy",),
     ),
-    carried(
+    obeyed(
         "clustering.history-partition.limit",
         INTEGER,
         "5",
-        "maximum number of older partitions that one clustering sorts fully",
+        "maximum number of older partitions that one clustering of other partitions sorts fully",
+        whole(0),
     ),
-    carried(
+    obeyed(
         "clustering.history-partition.idle-to-full-sort",
         DURATION,
         "",
-        "time without writes until a partition is sorted fully",
+        "time without new files after which a clustering of other partitions sorts a partition fully",
     ),
     carried(
         "clustering.incremental.optimize-write", BOOLEAN, "false", "writes sort rows before incremental clustering"
     ),
-    carried(
+    obeyed(
         "clustering.incremental.mode",
         ENUM,
         "global-sort",
-        "whether incremental clustering sorts all files together or each task its own",
-        ("global-sort", "local-sort"),
+        "whether incremental clustering sorts all files together or as many as one split has",
+        values=("global-sort", "local-sort"),
     ),
     refused(
         "pk-clustering-override",

@@ -79,12 +79,7 @@ OPTIONS: tuple[Option, ...] = (
         "an overwrite replaces only the partitions in the new data",
         stops=Stops.READS,
     ),
-    obeyed(
-        "bucket-append-ordered",
-        BOOLEAN,
-        "true",
-        "append tables keep the order of the rows in a bucket; here they always do",
-    ),
+    obeyed("bucket-append-ordered", BOOLEAN, "true", "append tables keep the order of the rows in a bucket"),
     refused(
         "type",
         ENUM,

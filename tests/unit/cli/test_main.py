@@ -281,9 +281,12 @@ def test_alter(run, table):
 
 
 def test_commands_that_remove_nothing(run, table):
-    assert run("compact", "db.t", "--full")[1] == "snapshot 5 (COMPACT)\n"
+    assert run("compact", "db.t", "--full", "--partition", "day=9")[1] == "nothing to do\n"
+    both = ("--partition", "day=__DEFAULT_PARTITION__", "--partition", "day=1")
+    assert run("compact", "db.t", "--full", *both)[1] == "snapshot 5 (COMPACT)\n"
     assert run("compact", "db.t", "--full")[1] == "nothing to do\n"
     assert "only an append table without buckets can be sorted" in run("compact", "db.t", "--order-by", "k")[2]
+    assert "where uses 'k', which is not a partition column" in run("compact", "db.t", "--partition", "k=1")[2]
     assert "--strategy needs --order-by" in run("compact", "db.t", "--strategy", "zorder")[2]
     assert run("compact-manifests", "db.t")[0] == 0
     table.context.snapshots.write_latest_hint(1)

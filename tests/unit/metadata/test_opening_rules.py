@@ -30,6 +30,12 @@ def schema(primary_key, **options):
         ([], {"bucket": "-1"}, ()),
         (["k"], {"bucket": "2", **VECTORS}, ()),
         ([], VECTORS, ()),
+        (
+            ["k", "p"],
+            {"clustering.incremental": "true"},
+            ("clustering.incremental=true with a primary key",),
+        ),
+        ([], {"clustering.incremental": "true", "clustering.columns": "k"}, ()),
         (["k"], {"bucket": "2", "merge-engine": "first-row", **VECTORS}, (f"merge-engine=first-row with {ENABLED}",)),
         (
             ["k"],
