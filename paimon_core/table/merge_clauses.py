@@ -93,7 +93,12 @@ class Clauses:
             if clause.where is not None:
                 clause.where.bind(context.schema.fields)
             if isinstance(clause, Update):
-                check_assignments(context, set_of(clause, context, source, on))
+                values = set_of(clause, context, source, on)
+                if clause.set is None and not values:
+                    raise InvalidRequest(
+                        "the source has only the columns on, so that an Update sets nothing: pass when_matched=None"
+                    )
+                check_assignments(context, values)
         for values in self._values():
             _check_values(context, values, source)
         for clause in self.not_matched_by_source:

@@ -200,6 +200,7 @@ def test_at_most_one_row_of_the_source_changes_a_row(warehouse, options):
         ({"source": 5}, paimon.InvalidRequest, "data must export an Arrow stream"),
         ({"when_matched": Insert()}, paimon.InvalidRequest, "when_matched takes Update or Delete"),
         ({"when_not_matched": "all"}, paimon.InvalidRequest, "when_not_matched takes Insert"),
+        ({"source": [{"p": "a", "k": 1}]}, paimon.InvalidRequest, "only the columns on"),
         ({"when_matched": Update({"z": 1})}, paimon.SchemaMismatch, "no column 'z' to update"),
         ({"when_matched": Update({"v": col("z")})}, paimon.SchemaMismatch, "the source has no column 'z'"),
         ({"when_matched": Update({"v": 5})}, paimon.SchemaMismatch, "'v' cannot be set to 5"),
