@@ -15,6 +15,7 @@ import pyarrow as pa
 from paimon_core.errors import InvalidRequest, SchemaMismatch, listed
 from paimon_core.metadata.context import TableContext
 from paimon_core.predicate import Column, Predicate, parse_where
+from paimon_core.schema import DataField
 from paimon_core.table.row_changes import assigned, check_assignments
 
 Values = Mapping[str, Any]
@@ -87,13 +88,26 @@ class Clauses:
             if values is not None:
                 yield values
 
-    def check(self, context: TableContext, source: Sequence[str], on: Sequence[str]) -> None:
-        """Raise InvalidRequest or SchemaMismatch, which name the column, when a clause does not fit the table."""
+    def check(
+        self, context: TableContext, source: Sequence[str], fields: Sequence[DataField], on: Sequence[str]
+    ) -> None:
+        """Raise InvalidRequest or SchemaMismatch, which name the column, when a clause does not fit the table.
+
+        ``source``: the columns of the source; ``fields``: those that conditions may use.
+        """
+        for condition in (c.source_where for c in (*self.changes, *self.not_matched)):
+            if condition is not None:
+                condition.bind(fields)
         for clause in self.changes:
             if clause.where is not None:
                 clause.where.bind(context.schema.fields)
             if isinstance(clause, Update):
-                check_assignments(context, set_of(clause, context, source, on))
+                values = set_of(clause, context, source, on)
+                if clause.set is None and not values:
+                    raise InvalidRequest(
+                        "the source has only the columns on, so that an Update sets nothing: pass when_matched=None"
+                    )
+                check_assignments(context, values)
         for values in self._values():
             _check_values(context, values, source)
         for clause in self.not_matched_by_source:
@@ -152,6 +166,9 @@ def _checked(name: str, value: Any, kinds: tuple[type, ...]) -> tuple[Any, ...]:
     for clause in clauses:
         parse_where(clause.source_where)
         parse_where(getattr(clause, "where", None))
+        values = values_of(clause)
+        if values is not None and (not isinstance(values, Mapping) or not values):
+            raise InvalidRequest(f"{name}: an {type(clause).__name__} takes columns with values, not {values!r:.60}")
     return tuple(clauses)
 
 

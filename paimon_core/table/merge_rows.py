@@ -88,17 +88,17 @@ class Merge:
         numbers = self.source.numbers(rows)
         self._matched[numbers[numbers >= 0]] = True
         flags = [selected(rows, c.where, self.context.schema.fields) for c in self.clauses.changes]
-        step = max(1, _PAIRS // self.source.most_rows_of_a_key)
-        parts = [self._matched_changes(rows, numbers, flags, at, step) for at in range(0, len(rows), step)]
+        step, known = max(1, _PAIRS // self.source.most_rows_of_a_key), np.flatnonzero(numbers >= 0)
+        slices = (known[start : start + step] for start in range(0, len(known), step))
+        parts = [self._matched_changes(rows, numbers, flags, some) for some in slices]
         if self.clauses.not_matched_by_source:
             parts.append(self._unmatched_changes(numbers, flags))
         return Changes.joined(parts)
 
-    def _matched_changes(
-        self, rows: pa.Table, numbers: Numbers, flags: Sequence[Flags], start: int, count: int
-    ) -> Changes:
-        at, source = self.source.pairs(numbers[start : start + count])
-        at = at + start
+    def _matched_changes(self, rows: pa.Table, numbers: Numbers, flags: Sequence[Flags], some: Numbers) -> Changes:
+        """Return the changes of some of the rows, which have keys of the source."""
+        places, source = self.source.pairs(numbers[some])
+        at = some[places]
         clause = np.full(len(at), -1, np.int64)
         for number in reversed(range(len(self.clauses.matched))):
             clause[flags[number][at] & self._source_flags[number][source]] = number

@@ -135,14 +135,12 @@ class MergeSource:
     def pairs(self, numbers: Numbers) -> tuple[Numbers, Numbers]:
         """Return the pairs of rows with equal keys: places in ``numbers``, ascending, and rows of the source."""
         order, starts, counts = self._groups
-        known = np.flatnonzero(numbers >= 0)
-        groups = numbers[known]
         if self.most_rows_of_a_key == 1:
-            return known, order[starts[groups]]
-        times = counts[groups]
+            return np.arange(len(numbers)), order[starts[numbers]]
+        times = counts[numbers]
         ends = np.cumsum(times)
-        offsets = np.arange(len(groups) and int(ends[-1])) - np.repeat(ends - times, times)
-        return np.repeat(known, times), order[np.repeat(starts[groups], times) + offsets]
+        offsets = np.arange(len(numbers) and int(ends[-1])) - np.repeat(ends - times, times)
+        return np.repeat(np.arange(len(numbers)), times), order[np.repeat(starts[numbers], times) + offsets]
 
     def selected(self, where: Predicate | None) -> Flags:
         """Return for each row of the source whether a condition on its columns is true."""

@@ -73,7 +73,7 @@ class TableMerges(TableWrites):
         rows = MergeSource.read(self.context, source, on, clauses)
         if self.context.is_keyed:
             _check_by_key(self.context, clauses, rows.on)
-        clauses.check(self.context, rows.rows.column_names, rows.on)
+        clauses.check(self.context, rows.rows.column_names, rows.fields, rows.on)
         where = None if clauses.not_matched_by_source else rows.may_match(self.context)
 
         def change(context: TableContext, plan: ScanPlan, where: Predicate | None) -> list[CommitMessage]:

@@ -38,7 +38,7 @@ def test_the_python_of_the_readme_runs_without_extras(tmp_path):
         [
             BARE,
             *plain,
-            "assert orders.scan().to_arrow().to_pylist() == [dict(day='mon', id=1, price=7.0)]",
+            "assert orders.scan().to_arrow().to_pylist() == [dict(day='mon', id=1, price=6.5)]",
         ]
     )
     assert len(plain) == len(blocks("python")) - 1

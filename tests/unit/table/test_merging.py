@@ -7,7 +7,7 @@ import pytest
 import paimon_core as paimon
 from paimon_core import Delete, Insert, Update, col
 from paimon_core.read.bucket_reader import BucketReader
-from paimon_core.table import merging, writing
+from paimon_core.table import merge_rows, merging, writing
 from tests.unit.table.test_row_changes import SCHEMA, VECTORS, WAYS, content, make, rows
 
 KEYED = {
@@ -108,9 +108,13 @@ def test_a_commit_in_between_is_neither_lost_nor_undone(warehouse, monkeypatch, 
     assert not [f for f in table.maintenance.check().findings if f.invariant == "I29"]
 
 
-@pytest.mark.parametrize("options", [{}, {"keyed": True, "bucket": "1"}], ids=["append", "keyed"])
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"keyed": True, "bucket": "1"}, {"keyed": True, "bucket": "-1"}, {"cross": True, "bucket": "-1"}],
+    ids=["append", "keyed", "dynamic", "cross-partition"],
+)
 def test_of_two_merges_only_one_inserts_a_key(warehouse, monkeypatch, options):
-    table = make(warehouse, **options)
+    table, on = make(warehouse, **options), ["k"] if "cross" in options else ["p", "k"]
     waiting = ["y"]
     real = merging.MergeSource.read
 
@@ -118,7 +122,7 @@ def test_of_two_merges_only_one_inserts_a_key(warehouse, monkeypatch, options):
         found = real(*arguments)
         if waiting:
             rival = rows(1, 2, v=waiting.pop())
-            monkeypatch.setattr(merging.Merge, "write_inserts", between(lambda: table.merge(rival, ["p", "k"])))
+            monkeypatch.setattr(merging.Merge, "write_inserts", between(lambda: table.merge(rival, on)))
         return found
 
     def between(merge):
@@ -132,7 +136,7 @@ def test_of_two_merges_only_one_inserts_a_key(warehouse, monkeypatch, options):
         return written
 
     monkeypatch.setattr(merging.MergeSource, "read", read)
-    assert table.merge(rows(1, 3), ["p", "k"], when_matched=None).id == 2
+    assert table.merge(rows(1, 3), on, when_matched=None).id == 2
     assert content(table) == {("a", 1): "y1", ("a", 2): "y2", ("a", 3): "x3"}
     assert table.scan().count() == 3
 
@@ -165,7 +169,8 @@ def test_files_that_expire_during_the_read_are_read_again(warehouse, monkeypatch
 
 
 @pytest.mark.parametrize("options", [{}, {"keyed": True, "bucket": "1"}], ids=["append", "keyed"])
-def test_at_most_one_row_of_the_source_changes_a_row(warehouse, options):
+def test_at_most_one_row_of_the_source_changes_a_row(warehouse, monkeypatch, options):
+    monkeypatch.setattr(merge_rows, "_PAIRS", 3)
     table = make(warehouse, **options)
     table.write(rows(1, 2, 3))
     before = table.latest_snapshot()
@@ -200,6 +205,10 @@ def test_at_most_one_row_of_the_source_changes_a_row(warehouse, options):
         ({"source": 5}, paimon.InvalidRequest, "data must export an Arrow stream"),
         ({"when_matched": Insert()}, paimon.InvalidRequest, "when_matched takes Update or Delete"),
         ({"when_not_matched": "all"}, paimon.InvalidRequest, "when_not_matched takes Insert"),
+        ({"source": [{"p": "a", "k": 1}]}, paimon.InvalidRequest, "only the columns on"),
+        ({"when_matched": Update(["v"])}, paimon.InvalidRequest, "an Update takes columns with values"),
+        ({"when_not_matched": Insert({})}, paimon.InvalidRequest, "an Insert takes columns with values"),
+        ({"when_not_matched": Insert(source_where=col("v") == 1)}, paimon.SchemaMismatch, "'v'.*int 1"),
         ({"when_matched": Update({"z": 1})}, paimon.SchemaMismatch, "no column 'z' to update"),
         ({"when_matched": Update({"v": col("z")})}, paimon.SchemaMismatch, "the source has no column 'z'"),
         ({"when_matched": Update({"v": 5})}, paimon.SchemaMismatch, "'v' cannot be set to 5"),
