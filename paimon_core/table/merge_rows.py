@@ -27,7 +27,7 @@ from paimon_core.scan.index_filter import IndexFilter
 from paimon_core.scan.plan import ScanPlan
 from paimon_core.table.merge_clauses import Clauses, Delete, Update, Values, as_functions, set_of
 from paimon_core.table.merge_source import Flags, MergeSource, Numbers, selected
-from paimon_core.table.row_changes import POSITION, ChangedBucket, assigned, changed_buckets, without
+from paimon_core.table.row_changes import POSITION, ChangedBucket, assigned, changed_buckets, changed_now, without
 from paimon_core.write.table_writer import TableWriter
 
 _BATCH_BYTES = 16 << 20
@@ -192,7 +192,7 @@ def merged_rows(merge: Merge, plan: ScanPlan, where: Predicate | None) -> list[C
     context = merge.context
     with context.manifests.reading(plan.snapshot):
         indexes = index_files_by_bucket(context.manifests.read_indexes(plan.snapshot.index_manifest))
-        return _merged_rows(merge, changed_buckets(context, plan, indexes), where)
+        return _merged_rows(merge, changed_buckets(context.tracked(), plan, indexes), where)
 
 
 def _merged_rows(merge: Merge, buckets: Sequence[ChangedBucket], where: Predicate | None) -> list[CommitMessage]:
@@ -201,19 +201,22 @@ def _merged_rows(merge: Merge, buckets: Sequence[ChangedBucket], where: Predicat
     index = IndexFilter.of(where, context.schema, context.options, context.schemas.read)
     places = list(zip(buckets, run_parallel(lambda b: _found(merge, b, index), buckets), strict=True))
     messages: list[CommitMessage] = []
-    with TableWriter(context) as writer:
+    updates = TableWriter(context.with_kept_ids())
+    inserts = TableWriter(context) if context.tracks_rows else updates
+    with updates, inserts:
 
         def delete(place: tuple[ChangedBucket, Mapping[str, Changes]]) -> None:
             bucket, changed = place
             if changed:
-                messages.append(without(context, bucket, {name: c.at for name, c in changed.items()}))
+                messages.append(without(context.tracked(), bucket, {name: c.at for name, c in changed.items()}))
 
         try:
             for bucket, changed in places:
-                _write_updated(merge, bucket, changed, writer)
-            merge.write_inserts(writer)
+                _write_updated(merge, bucket, changed, updates)
+            merge.write_inserts(inserts)
             run_parallel(delete, places)
-            messages += writer.flush()
+            messages += updates.flush()
+            messages += inserts.flush() if inserts is not updates else []
         except BaseException:
             abort(messages, context)
             raise
@@ -249,7 +252,8 @@ def _write_updated(merge: Merge, bucket: ChangedBucket, changed: Mapping[str, Ch
             if not len(changes.at):
                 continue
             for rows in _old_rows(merge, bucket, file, values, changes.at):
-                writer.write(merge.updated(rows, values, changes.source[start : start + len(rows)]))
+                new = merge.updated(rows, values, changes.source[start : start + len(rows)])
+                writer.write(changed_now(new) if merge.context.tracks_rows else new)
                 start += len(rows)
 
 
@@ -257,7 +261,7 @@ def _old_rows(
     merge: Merge, bucket: ChangedBucket, file: DataFile, values: Values, positions: Numbers
 ) -> Iterator[pa.Table]:
     """Yield some rows of a file, in order; columns that are replaced whatever they contain are null."""
-    schema = merge.context.schema
+    schema = merge.context.tracked().schema
     computed = any(callable(value) for value in values.values())
     fields = [f for f in schema.fields if computed or f.name not in values]
     if not fields:

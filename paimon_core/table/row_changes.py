@@ -182,10 +182,10 @@ def _write_updated(
             rows = pa.Table.from_batches([batch]).filter(expression)
             if len(rows):
                 rows = assigned(rows, assignments)
-                writer.write(_changed_now(rows) if context.tracks_rows else rows)
+                writer.write(changed_now(rows) if context.tracks_rows else rows)
 
 
-def _changed_now(rows: pa.Table) -> pa.Table:
+def changed_now(rows: pa.Table) -> pa.Table:
     """Return rows that keep their ids, and get the sequence number of the commit."""
     at = rows.schema.get_field_index(SEQUENCE_NUMBER)
     return rows.set_column(at, SEQUENCE_NUMBER, pa.nulls(len(rows), pa.int64()))

@@ -379,3 +379,20 @@ def test_changes_that_would_wait_in_the_postpone_bucket_are_refused(warehouse):
     ):
         with pytest.raises(paimon.UnsupportedFeature, match=r"postpone\.batch-write-fixed-bucket = false"):
             change()
+
+
+@pytest.mark.parametrize("options", [{}, {"deletion-vectors.enabled": "true"}])
+def test_with_row_tracking_changed_rows_keep_their_ids_and_new_rows_get_one(warehouse, options):
+    catalog = paimon.open_catalog(warehouse)
+    catalog.create_database("db")
+    schema = pa.schema([("k", pa.int64()), ("v", pa.string())])
+    table = catalog.create_table("db.tracked", schema, options={"row-tracking.enabled": "true", **options})
+    table.write(pa.table({"k": [1, 2, 3], "v": ["a", "b", "c"]}, schema=schema))
+    table.merge(pa.table({"k": [2, 9], "v": ["new", "new"]}, schema=schema), on=["k"])
+    rows = table.scan(columns=["k", "v", "_ROW_ID", "_SEQUENCE_NUMBER"]).to_arrow()
+    assert sorted(zip(*(column.to_pylist() for column in rows.columns), strict=True)) == [
+        (1, "a", 0, 1),
+        (2, "new", 1, 2),
+        (3, "c", 2, 1),
+        (9, "new", 3, 2),
+    ]
