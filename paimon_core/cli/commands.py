@@ -45,22 +45,7 @@ def parser() -> argparse.ArgumentParser:
     target.add_argument("--tag")
     target.add_argument("--time", type=moment)
     target.add_argument("--watermark", type=int)
-    compact = _add(
-        found, "compact", "merge the sorted runs of a table, or combine its small files", write_commands.compact
-    )
-    extent = compact.add_mutually_exclusive_group()
-    extent.add_argument("--full", action="store_true", help="always compact, into one sorted run for each bucket")
-    extent.add_argument(
-        "--order-by", metavar="COLUMN,...", help="sort all rows of each partition of an append table without buckets"
-    )
-    compact.add_argument("--strategy", metavar="order|zorder|hilbert", help="how --order-by sorts (default: order)")
-    compact.add_argument(
-        "--where",
-        action="append",
-        type=partition,
-        metavar="KEY=VALUE,...",
-        help="only these partitions (the option may be repeated)",
-    )
+    _add_compact(found)
     indexes = _add(
         found,
         "rewrite-file-index",
@@ -153,6 +138,25 @@ def _add_branches(found: _Commands) -> None:
     forward.add_argument("name")
     delete = _planned(branches, "delete", "delete a branch", lambda t, a: t.maintenance.plan_branch_deletion(a.name))
     delete.add_argument("name")
+
+
+def _add_compact(found: _Commands) -> None:
+    compact = _add(
+        found, "compact", "merge the sorted runs of a table, or combine its small files", write_commands.compact
+    )
+    extent = compact.add_mutually_exclusive_group()
+    extent.add_argument("--full", action="store_true", help="always compact, into one sorted run for each bucket")
+    extent.add_argument(
+        "--order-by", metavar="COLUMN,...", help="sort all rows of each partition of an append table without buckets"
+    )
+    compact.add_argument("--strategy", metavar="order|zorder|hilbert", help="how --order-by sorts (default: order)")
+    compact.add_argument(
+        "--where",
+        action="append",
+        type=partition,
+        metavar="KEY=VALUE,...",
+        help="only these partitions (the option may be repeated)",
+    )
 
 
 def _add_expiry(found: _Commands) -> None:
