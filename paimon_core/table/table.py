@@ -106,8 +106,8 @@ class Table(TableWrites):
 
         With ``clustering.incremental``, the rows of the runs that are merged are sorted by ``clustering.columns``, and
         with ``where`` also partitions outside of it that had no new files for
-        ``clustering.history-partition.idle-to-full-sort``. Raises InvalidRequest and SchemaMismatch for columns by
-        which rows cannot be sorted.
+        ``clustering.history-partition.idle-to-full-sort``. Raises InvalidRequest for columns by which rows
+        cannot be sorted.
         """
         self._check_latest("compact")
         request = CommitRequest.of(self.context, user, None, properties)
