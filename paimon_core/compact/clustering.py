@@ -24,6 +24,7 @@ from paimon_core.metadata.index_manifest import IndexEntry
 from paimon_core.metadata.live_vectors import Vectors
 from paimon_core.metadata.local_time import epoch_millis
 from paimon_core.metadata.manifest import ManifestEntry
+from paimon_core.metadata.rules.clustering_rules import check_clustering
 from paimon_core.options import TableOptions
 from paimon_core.options.names import current_names
 from paimon_core.scan.split import Packing
@@ -38,7 +39,11 @@ def is_clustered(context: TableContext) -> bool:
 
 
 def clustering_order(context: TableContext) -> SortOrder:
-    """Return the order that the options of a clustered table name; raises InvalidRequest and SchemaMismatch."""
+    """Return the order that the options of a clustered table name.
+
+    Raises InvalidRequest, which names the option, also for columns that Java accepted when it created the table.
+    """
+    check_clustering(context)
     columns, strategy = context.options["clustering.columns"], context.options["clustering.strategy"]
     if strategy == "auto":
         strategy = "order" if len(columns) == 1 else "zorder" if len(columns) < 5 else "hilbert"
@@ -94,7 +99,7 @@ def cluster_tasks(
 
     ``matches`` selects partitions; then up to ``clustering.history-partition.limit`` others are clustered fully, those
     that are without new files for ``clustering.history-partition.idle-to-full-sort``, the oldest first.
-    Raises UnsupportedFeature as ``pick_tasks`` does, and InvalidRequest or SchemaMismatch for ``clustering.columns``.
+    Raises UnsupportedFeature as ``pick_tasks`` does, and InvalidRequest for ``clustering.columns``.
     """
     order, count = clustering_order(context), num_levels(context.options)
     places = by_bucket(context, entries)

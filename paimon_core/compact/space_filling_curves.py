@@ -31,11 +31,13 @@ _UNITS_PER_MILLI = {"ms": 1, "us": 1_000, "ns": 1_000_000}
 def z_order(columns: Sequence[pa.Array], types: Sequence[DataType], text_bytes: int) -> pa.Array:
     """Return the z-order keys, which interleave the bits of the columns; of texts, the first ``text_bytes`` count."""
     parts = [_z_bytes(column, kind, text_bytes) for column, kind in zip(columns, types, strict=True)]
-    bits = np.concatenate([np.unpackbits(part, axis=1) for part in parts], axis=1)
-    starts = np.cumsum([0, *(8 * part.shape[1] for part in parts)])
-    longest = max(part.shape[1] for part in parts)
-    order = [s + bit for bit in range(8 * longest) for s, p in zip(starts, parts, strict=False) if bit < 8 * p.shape[1]]
-    return _fixed(np.packbits(bits[:, order], axis=1))
+    bits = [np.unpackbits(part, axis=1) for part in parts]
+    sections, start = [], 0  # a column whose value is shorter than others does not take part in the last bits
+    for end in sorted({part.shape[1] for part in bits}):
+        taking = [part[:, start:end] for part in bits if part.shape[1] >= end]
+        sections.append(np.stack(taking, axis=2).reshape(len(bits[0]), len(taking) * (end - start)))
+        start = end
+    return _fixed(np.packbits(sections[0] if len(sections) == 1 else np.concatenate(sections, axis=1), axis=1))
 
 
 def hilbert(columns: Sequence[pa.Array], types: Sequence[DataType]) -> pa.Array:

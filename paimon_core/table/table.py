@@ -104,6 +104,11 @@ class Table(TableMerges):
         ``num-sorted-run.stop-trigger`` runs or more are compacted again. Raises CommitConflict when concurrent commits
         conflicted in every bucket; the files of this compaction are then deleted. ``work`` runs the tasks; the default
         runs them in this process, as many at once as there are processors.
+
+        With ``clustering.incremental``, the rows of the runs that are merged are sorted by ``clustering.columns``, and
+        with ``where`` also partitions outside of it that had no new files for
+        ``clustering.history-partition.idle-to-full-sort``. Raises InvalidRequest for columns by which rows
+        cannot be sorted.
         """
         self._check_latest("compact")
         request = CommitRequest.of(self.context, user, None, properties)

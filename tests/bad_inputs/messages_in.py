@@ -88,8 +88,8 @@ CASES: Cases = {
     "a compaction task that is empty": parsed(CompactionTask, b"{}", "compaction task"),
     "a compaction task of other types": parsed(
         CompactionTask,
-        b'{"version": 4, "partition": {"b": ""}, "bucket": 0, "total_buckets": 1, "of_full_table": 7, "groups": [], '
-        b'"sort": null, "indexes": []}',
+        b'{"version": 5, "partition": {"b": ""}, "bucket": 0, "total_buckets": 1, "of_full_table": 7, "groups": [], '
+        b'"sort": null, "output_level": 0, "indexes": []}',
         "compaction task",
         "of_full_table is 7",
     ),

@@ -1,11 +1,14 @@
 """Picks of incremental clustering: the runs, the level of the output, and partitions that have become old."""
 
+from dataclasses import replace
+
 import pyarrow as pa
 import pytest
 
 import paimon_core as paimon
 from paimon_core import col
 from paimon_core.compact.clustering import cluster_tasks, clustering_levels, clustering_order, pick_cluster
+from paimon_core.errors import InvalidRequest
 from paimon_core.metadata.data_file import DataFile
 from paimon_core.metadata.index_manifest import VectorRange
 from paimon_core.metadata.latest_snapshot import latest_entries
@@ -82,7 +85,14 @@ def test_the_strategy_depends_on_the_number_of_columns(warehouse, count, strateg
     catalog = paimon.open_catalog(warehouse)
     catalog.create_database("db")
     names = [f"c{n}" for n in range(count)]
-    options = {"clustering.columns": " , ".join(names), "clustering.strategy": strategy}
+    options = {
+        "clustering.incremental": "true",
+        "clustering.columns": " , ".join(names),
+        "clustering.strategy": strategy,
+    }
     table = catalog.create_table("db.t", pa.schema([(name, pa.int64()) for name in names]), options=options)
     order = clustering_order(table.context)
     assert (order.columns, order.strategy) == (tuple(names), expected)
+    without = replace(table.context, options=TableOptions.parse(options | {"clustering.columns": "c0,nope"}))
+    with pytest.raises(InvalidRequest, match=r"option clustering\.columns names 'nope', which is no column"):
+        clustering_order(without)

@@ -146,3 +146,11 @@ def test_another_sort_of_a_clustered_table_is_refused(warehouse):
     table.write(rows([1]))
     with pytest.raises(InvalidRequest, match=r"option clustering\.incremental: its compaction sorts rows"):
         table.sort_compact(["d"])
+
+
+def test_writes_cluster_the_bucket_to_which_they_wrote(warehouse):
+    table = make(warehouse, **{"bucket": "1", "bucket-key": "k", "bucket-append-ordered": "false"})
+    for some in ([3, 1], [2, 0], [5, 4]):
+        table.write(rows(some))
+    assert (keys(table), levels(table)) == ([0, 1, 2, 3, 4, 5], [3])
+    assert not table.maintenance.check(deep=True).findings
