@@ -81,7 +81,9 @@ def _committed(
     for left in reversed(range(_TRIES)):
         try:
             return commit(messages)
-        except CommitConflict:
+        except CommitConflict as error:
+            if "committed" in error.facts:
+                raise
             if messages is not part.messages:
                 abort(messages, table.context)
             if not left or not is_staged(table.context):

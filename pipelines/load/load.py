@@ -157,7 +157,7 @@ def _load(
         snapshot = commit_load(step.table, written.messages, LoadCommit(step.number, said, plan.replace, audit))
     except (AuditFailed, CommitConflict, NumberTaken, InvalidRequest) as error:
         abort(written.rejects, step.rejects.context)
-        if isinstance(error, CommitConflict):
+        if isinstance(error, CommitConflict) and "committed" not in error.facts:
             abort(written.messages, step.table.context)
             if is_staged(step.table.context):
                 raise NumberTaken from error
