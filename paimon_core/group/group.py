@@ -30,11 +30,10 @@ from paimon_core.errors import (
     NotFound,
     PaimonError,
     TagNotFound,
-    UnsupportedFeature,
 )
 from paimon_core.group.record import GroupVersion, Intent, Mode, Part
 from paimon_core.group.store import GroupStore
-from paimon_core.group.table_commit import commit_part, is_part_committed, user_of
+from paimon_core.group.table_commit import check_buckets, commit_part, is_part_committed, user_of
 from paimon_core.limits import TEXT_BYTES, check_limit
 from paimon_core.metadata import clock
 from paimon_core.metadata.commit_message import CommitMessage
@@ -238,6 +237,7 @@ class Group:
                     group=self.name,
                     table=name,
                 )
+        check_buckets(table, messages, mode, self.name)
         return Part(mode, tuple(messages), schema=(table.schema.id, table.schema.time_millis))
 
     def _decide(self, request: Intent) -> GroupVersion:
@@ -272,27 +272,9 @@ class Group:
                 raise InvalidRequest(f"{other} and {name} are the same table: give its messages once", table=name)
 
     def _refuse_committed(self, request: Intent) -> None:
-        """Raise InvalidRequest when a table has or had files of the messages, UnsupportedFeature for dynamic buckets.
-
-        Such a publish could never succeed, and would block the group: keys that were assigned to dynamic buckets cannot
-        be committed after another commit has assigned keys.
-        """
+        """Raise InvalidRequest when a table has or had files of the messages: such a publish would block the group."""
         for name, part in request.parts.items():
-            if any(m.assignment is not None for m in part.messages):
-                raise UnsupportedFeature(
-                    f"group {self.name}: table {name} has dynamic buckets (bucket = -1), which a group "
-                    "cannot publish: use bucket = N",
-                    group=self.name,
-                    table=name,
-                )
             context = self.catalog.table(name).context
-            if context.is_postponed:
-                raise UnsupportedFeature(
-                    f"group {self.name}: table {name} has bucket = -2 (postpone bucket), which a group cannot publish: "
-                    "use bucket = N",
-                    group=self.name,
-                    table=name,
-                )
             entries = [e for change in changes_of(part.messages) for e in change.entries]
             added = partial(_added_before, context, entries)
             for entry in read_latest(context.snapshots, added):

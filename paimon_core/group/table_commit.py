@@ -2,15 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from paimon_core.commit.abort import abort
 from paimon_core.commit.overwrite import Overwrite
-from paimon_core.errors import AlreadyExists, SnapshotNotFound, TableNotFound, TagNotFound
+from paimon_core.errors import (
+    AlreadyExists,
+    CommitConflict,
+    InvalidRequest,
+    SnapshotNotFound,
+    TableNotFound,
+    TagNotFound,
+    UnsupportedFeature,
+)
 from paimon_core.group.record import Intent, Member, Mode, Part
 from paimon_core.maintain.tags.operations import create_tag
+from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.metadata.table_identity import table_to_change
+from paimon_core.storage.paths import POSTPONE_BUCKET
 from paimon_core.table.commit_request import CommitRequest
 from paimon_core.table.table import Table
+from paimon_core.write.staging import is_staged, written_again
 
+_TRIES = 5
 _OVERWRITES = {
     Mode.APPEND: None,
     Mode.OVERWRITE_PARTITIONS: Overwrite(),
@@ -38,17 +54,70 @@ def commit_part(table: Table, part: Part, intent: Intent, group: str) -> Member:
         return Member(_tagged_before(table, tag, part, intent, group).id, tag)
     except TagNotFound:
         properties = {**intent.properties, "group.name": group, "group.version": str(intent.number)}
-        snapshot = table.commit(
-            part.messages,
+        commit = partial(
+            table.commit,
             user=user_of(group),
             identifier=intent.number,
             properties=properties,
             overwrite=_OVERWRITES[part.mode],
         )
+        snapshot = _committed(table, part, commit)
     snapshot = snapshot or table.latest_snapshot()
     if snapshot is None:
         raise SnapshotNotFound(f"table {table.name} has no snapshot for group {group}: publish rows", table=table.name)
     return Member(_tag(table, tag, snapshot).id, tag)
+
+
+def _committed(
+    table: Table, part: Part, commit: Callable[[Sequence[CommitMessage]], Snapshot | None]
+) -> Snapshot | None:
+    """Commit the messages of a part. The files of the intent stay, as other processes may read them.
+
+    When another commit has since added keys to dynamic buckets, or chosen the number of buckets of a new partition, the
+    rows are written again to buckets that fit, so that the publish can go on. Raises CommitConflict when that happened
+    in every try.
+    """
+    messages: Sequence[CommitMessage] = part.messages
+    for left in reversed(range(_TRIES)):
+        try:
+            return commit(messages)
+        except CommitConflict as error:
+            if "committed" in error.facts:
+                raise
+            if messages is not part.messages:
+                abort(messages, table.context)
+            if not left or not is_staged(table.context):
+                raise
+        messages = written_again(table.context, part.messages, overwrites=part.mode is not Mode.APPEND)
+    raise AssertionError
+
+
+def check_buckets(table: Table, messages: Sequence[CommitMessage], mode: Mode, group: str) -> None:
+    """Refuse messages that no process could commit later, or whose rows would not be visible in the version."""
+    if table.context.is_cross_partition:
+        raise UnsupportedFeature(
+            f"group {group}: table {table.name} has bucket = -1 and a primary key without the partition keys "
+            "(cross-partition upsert), which a group cannot publish: another commit may move its keys before",
+            group=group,
+            table=table.name,
+        )
+    for message in messages:
+        if message.bucket == POSTPONE_BUCKET:
+            raise UnsupportedFeature(
+                f"group {group}: rows of table {table.name} are in the postpone bucket, where the version would "
+                "not show them: write with postpone.batch-write-fixed-bucket = true",
+                group=group,
+                table=table.name,
+            )
+        if table.context.has_dynamic_buckets and (
+            message.assignment is None or (mode is not Mode.APPEND and message.assignment.base)
+        ):
+            raise InvalidRequest(
+                f"group {group}: table {table.name} has dynamic buckets: write with a writer of this table, and "
+                "rows of an overwrite with one that has ignore_existing=True, in one flush",
+                group=group,
+                table=table.name,
+            )
 
 
 def is_part_committed(table: Table, part: Part, intent: Intent, group: str) -> bool:

@@ -163,7 +163,9 @@ def spread(
         for count, places in sorted(by_count.items()):
             writer = writer_of(context.with_buckets(count))
             try:
-                for rows in (rows for place in places for file in files[place] for rows in _rows(context, place, file)):
+                for rows in (
+                    rows for place in places for file in files[place] for rows in file_rows(context, place, file)
+                ):
                     writer.write_conformed(rows)
                 messages += writer.flush()
             except BaseException:
@@ -193,8 +195,9 @@ def to_fixed_buckets(
         abort_files(staged, context)
 
 
-def _rows(context: TableContext, place: bytes, file: DataFile) -> Iterator[pa.Table]:
-    path = context.paths.data_file(context.partition_path(place), POSTPONE_BUCKET, file.file_name)
+def file_rows(context: TableContext, place: bytes, file: DataFile, bucket: int = POSTPONE_BUCKET) -> Iterator[pa.Table]:
+    """Yield the rows of a file with the table's columns and ``_VALUE_KIND``, as a TableWriter takes them again."""
+    path = context.paths.data_file(context.partition_path(place), bucket, file.file_name)
     batches = read_batches(
         context.storage,
         path,

@@ -20,7 +20,7 @@ from paimon_core.metadata.context import TableContext
 from paimon_core.storage.paths import POSTPONE_BUCKET
 from paimon_core.write.bucket_writer import BucketWriter
 from paimon_core.write.bucketing import hashes_by_partition
-from paimon_core.write.postpone import PostponeWriter, writer_name
+from paimon_core.write.postpone import PostponeWriter, file_rows, writer_name
 from paimon_core.write.table_writer import TableWriter
 
 _SCHEMA = pa.schema(
@@ -116,6 +116,20 @@ def waiting_in_order(messages: Sequence[CommitMessage]) -> list[CommitMessage]:
             files.append(replace(file, creation_time_millis=last))
         found.append(replace(message, new_files=tuple(files)))
     return found
+
+
+def written_again(context: TableContext, messages: Sequence[CommitMessage], *, overwrites: bool) -> list[CommitMessage]:
+    """Write the rows of the messages to new files, in buckets that fit the latest snapshot; return the new messages.
+
+    For messages of level-0 files whose keys or numbers of buckets conflict with a commit that came first. Their own
+    files stay. Another commit may come first again. Raises CorruptTable for a file that is missing.
+    """
+    with TableWriter(context, ignore_existing=overwrites) as writer:
+        for message in messages:
+            for file in message.new_files:
+                for rows in file_rows(context, message.partition, file, message.bucket):
+                    writer.write_conformed(rows)
+        return writer.flush()
 
 
 def _no_partition(context: TableContext) -> bytes:

@@ -25,7 +25,7 @@ from pipelines.protocol import PipelineError
 
 
 class NumberTaken(Exception):
-    """Another load has committed this number: nothing was published."""
+    """Another load has committed this number, or another commit has used its buckets: nothing was published."""
 
 
 @dataclass(frozen=True)

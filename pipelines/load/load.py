@@ -72,12 +72,9 @@ def load_table(
     if reload and keys is not None and spec.write_mode == "append":
         raise PipelineError(f"{name}: reload of some partitions would append their rows again; reload the whole table")
     table = open_table(settings, name, create=True)
-    if found := column_differences(spec, table):
-        raise PipelineError(
-            f"{name} {found[0]}: `python -m pipelines apply` alters the table, or change the declaration back"
-        )
+    _check_columns(spec, table)
     before = state_of(table)
-    refused: CommitConflict | None = None
+    refused: BaseException | None = None
     for _ in range(_TRIES):
         rejects = open_rejects(settings, spec)
         snapshots = table.inspect.snapshots()
@@ -92,12 +89,8 @@ def load_table(
             return result_of("load", table, before, started, skipped=tuple(plan))
         try:
             snapshot, written, findings = _load(step, plan, properties)
-        except NumberTaken:
-            continue
-        except CommitConflict as error:
-            if not is_staged(table.context):
-                raise
-            refused = error  # another writer has added keys or buckets: the load is written again
+        except NumberTaken as taken:
+            refused = taken.__cause__
             continue
         if written.rejects:
             publish_rejects(table, rejects)
@@ -110,10 +103,15 @@ def load_table(
             counts["ignored_columns"] = some(written.ignored_columns)
         result = result_of("load", table, before, started, commits=[snapshot.id], details={**plan.details, **counts})
         return replace(result, findings=findings, column_lineage=written.lineage, skipped=tuple(plan.left_out))
-    raise CommitConflict(
-        f"{name}: {_TRIES} tries lost against other writers of this table: load it again later"
-        + (f"; the last time, {refused}" if refused else "")
-    )
+    why = "" if refused is None else f": {refused}"
+    raise CommitConflict(f"{name}: {_TRIES} tries lost against other writers of this table: load it again later{why}")
+
+
+def _check_columns(spec: TableSpec, table: Table) -> None:
+    if found := column_differences(spec, table):
+        raise PipelineError(
+            f"{spec.name} {found[0]}: `python -m pipelines apply` alters the table, or change the declaration back"
+        )
 
 
 def _mark(step: LoadStep, *, again: bool) -> None:
@@ -159,8 +157,10 @@ def _load(
         snapshot = commit_load(step.table, written.messages, LoadCommit(step.number, said, plan.replace, audit))
     except (AuditFailed, CommitConflict, NumberTaken, InvalidRequest) as error:
         abort(written.rejects, step.rejects.context)
-        if isinstance(error, CommitConflict):
+        if isinstance(error, CommitConflict) and "committed" not in error.facts:
             abort(written.messages, step.table.context)
+            if is_staged(step.table.context):
+                raise NumberTaken from error
         if isinstance(error, InvalidRequest) and plan.replace is not None:
             rule = "a load replaces the partitions of its files or of its run, and all of its rows must belong to them"
             raise PipelineError(f"{spec.name}: {error}; {rule}") from None

@@ -8,12 +8,15 @@ from typing import Any
 import pytest
 
 from paimon_core.errors import CommitConflict
+from paimon_core.metadata.commit_message import position_of
 from paimon_core.spark import compactor
 from paimon_core.table.table import Table
 from pipelines.lake import SettingsError
 from pipelines.load import load as loading
+from pipelines.load.changes import changed_rows
 from pipelines.load.content_version import content_version
 from pipelines.maintenance import compact
+from pipelines.protocol import PipelineError
 from pipelines.tables import is_awaited
 from tests.support.lakes import SmallLake
 from tests.support.tasks import in_this_process
@@ -62,7 +65,10 @@ def test_later_files_win_and_no_key_is_in_two_buckets(in_parts: SmallLake, mode:
         planned = compact(lake.spark, lake.settings, "shop.orders", dry_run=True)
         assert planned.note == "would spread 4 waiting files and merge 0 files of 0 buckets"
         compact(lake.spark, lake.settings, "shop.orders")
-        assert content_version(lake.table("shop.orders")) != before
+        table = lake.table("shop.orders")
+        assert content_version(table) != before
+        with pytest.raises(PipelineError, match="bucket = -2: its rows change when a compaction spreads them"):
+            changed_rows(lake.spark(), table, position_of(table.context.snapshots.read(1)), deletes=True)
     assert lake.rows("shop.orders") == EXPECTED
     lake.file("in/3.csv", "p,id,v\n" + "".join(f"p{n % 2},{n},c\n" for n in range(40)))
     lake.load("shop.orders")

@@ -18,6 +18,7 @@ from paimon_core.errors import (
     StorageError,
     UnsupportedFeature,
 )
+from paimon_core.group import table_commit
 from paimon_core.group.group import Group
 from paimon_core.group.record import Intent, Mode, Part
 from paimon_core.storage.fsspec_storage import FsspecStorage
@@ -87,12 +88,57 @@ def test_a_table_that_a_publish_leaves_alone_keeps_its_snapshot(catalog):
     assert group.table("db.b").scan(["v"]).to_arrow()["v"].to_pylist() == [1, 1]
 
 
-def test_dynamic_buckets_are_refused_before_the_intent_exists(catalog):
+BUCKETS = {
+    "dynamic": {"bucket": "-1", "dynamic-bucket.target-row-num": "2", "merge-engine": "aggregation"}
+    | {"fields.v.aggregate-function": "sum"},
+    "postponed": {"bucket": "-2", "postpone.target-row-num-per-bucket": "2", "merge-engine": "aggregation"}
+    | {"fields.v.aggregate-function": "sum"},
+}
+
+
+@pytest.mark.parametrize("mode", BUCKETS)
+def test_rows_whose_buckets_another_commit_took_are_written_again_by_whoever_finishes(catalog, monkeypatch, mode):
     schema = pa.schema([("k", pa.int64()), ("v", pa.int64())])
-    catalog.create_table("db.dynamic", schema, primary_key=["k"], options={"bucket": "-1"})
+    table = catalog.create_table("db.b2", schema, primary_key=["k"], options=BUCKETS[mode])
+
+    def publish(group, value):
+        return group.publish(parts(catalog, value, ["db.a", "db.b2"]))
+
+    group, commits = catalog.group("g"), []
+    commit = table_commit.commit_part
+
+    def after_another(part_table, *args):
+        commits.append(part_table.name)
+        if part_table.name == "db.b2":
+            table.write(pa.table({"k": [2, 3, 4 + len(commits), 9, 10], "v": [1] * 5}, schema))
+        if len(commits) == 2:
+            raise Died
+        return commit(part_table, *args)
+
+    monkeypatch.setattr("paimon_core.group.group.commit_part", after_another)
+    with pytest.raises(Died):
+        publish(group, 10)
+    assert group.recover().number == 1
+    assert publish(group, 100).number == 2
+    found = {r["k"]: r["v"] for r in group.table("db.b2").scan().to_arrow().to_pylist()}
+    assert (found[1], found[2], found[3]) == (110, 113, 3)
+    assert {r["k"]: r["v"] for r in group.table("db.b2", 1).scan().to_arrow().to_pylist()}[2] == 12
+    assert not table.maintenance.check(deep=True).errors  # the files of the intent are not referenced
+
+
+@pytest.mark.parametrize(
+    ("options", "key", "said"),
+    [
+        ({"bucket": "-1"}, ["k"], "cross-partition upsert"),
+        ({"bucket": "-2", "postpone.batch-write-fixed-bucket": "false"}, ["k", "v"], "in the postpone bucket"),
+    ],
+)
+def test_what_a_version_could_not_show_is_refused_before_the_intent_exists(catalog, options, key, said):
+    schema = pa.schema([("k", pa.int64()), ("v", pa.int64())])
+    catalog.create_table("db.c", schema, primary_key=key, partition_by=["v"], options=options)
     group = catalog.group("g")
-    with pytest.raises(UnsupportedFeature, match=r"db\.dynamic has dynamic buckets"):
-        group.publish(parts(catalog, 1, ["db.a", "db.dynamic"]))
+    with pytest.raises(UnsupportedFeature, match=said):
+        group.publish(parts(catalog, 1, ["db.a", "db.c"]))
     assert group.publish(parts(catalog, 1)).number == 1
 
 
