@@ -54,6 +54,8 @@ def test_on_and_off_again(warehouse):
     assert content(table) == expected
     assert content(table, before) == dict.fromkeys(range(3000), 1) | {7: 2}
     assert not table.maintenance.check(deep=True).findings
+    with pytest.raises(paimon.InvalidRequest, match=f"rolled back to snapshot {before}.*level 0"):
+        table.rollback(snapshot=before)
 
     with pytest.raises(paimon.InvalidOption, match=r"index-\S+ deletes rows, which Java would show again"):
         table.alter(OFF)
