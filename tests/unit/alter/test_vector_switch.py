@@ -101,4 +101,6 @@ def test_a_compaction_that_was_planned_before_the_switch_is_refused_after_it(war
     table.compact()  # also by the older handle, with the new schema
     assert content(newer) == dict.fromkeys(range(3000), 1) | {7: 2}
     assert has_vectors(newer)
+    table.write(rows([8, 9], 3))
+    assert content(newer) == dict.fromkeys(range(3000), 1) | {7: 2, 8: 3, 9: 3}
     assert not newer.maintenance.check(deep=True).findings
