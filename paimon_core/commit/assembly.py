@@ -27,6 +27,7 @@ from paimon_core.metadata.column_stats import EMPTY_STATS
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.manifest import FileKind, ManifestEntry
 from paimon_core.metadata.snapshot import CommitKind, Snapshot
+from paimon_core.schema import TableSchema
 from paimon_core.version import version
 
 
@@ -57,6 +58,10 @@ class Assembly:
         entries, changelog = self._complete(change, base)
         if not (entries or changelog or change.indexes or change.records_nothing or self.author.counts):
             return None
+        schema = self.context.schemas.latest()  # after the base: see commit.vector_switch
+        if schema is None:
+            raise TableNotFound(f"table {self.context.name} has no schema any more", table=self.context.name)
+        check_mode(self.context, schema, change.kind, change.indexes)
         if self.reads is not None:
             self.reads.check(base)
         touched = {e.partition for e in entries} | {step.partition for step in change.indexes}
@@ -90,7 +95,7 @@ class Assembly:
         if indexes is not None:
             index_manifest = draft.index_manifest(indexes) if indexes else None
         lists = (*base_list, *delta_list, *changelog_list)
-        return self._snapshot(change, base.snapshot, entries, changelog, lists, index_manifest, next_row_id)
+        return self._snapshot(change, schema, base.snapshot, entries, changelog, lists, index_manifest, next_row_id)
 
     def _complete(self, change: Change, base: Base) -> tuple[Sequence[ManifestEntry], Sequence[ManifestEntry]]:
         """Return the entries and the changelog entries of the change on this base.
@@ -130,6 +135,7 @@ class Assembly:
     def _snapshot(
         self,
         change: Change,
+        schema: TableSchema,
         previous: Snapshot | None,
         entries: Sequence[ManifestEntry],
         changelog: Sequence[ManifestEntry],
@@ -139,10 +145,6 @@ class Assembly:
     ) -> Snapshot:
         """Return the snapshot to publish (format 3.1); its time and watermark are never below those of ``previous``."""
         author = self.author
-        schema = self.context.schemas.latest()
-        if schema is None:
-            raise TableNotFound(f"table {self.context.name} has no schema any more", table=self.context.name)
-        check_mode(self.context, schema, change.kind, change.indexes)
         delta = sum(e.file.row_count if e.kind is FileKind.ADD else -e.file.row_count for e in entries)
         watermarks = [w for w in (author.watermark, previous.watermark if previous else None) if w is not None]
         return Snapshot(

@@ -81,7 +81,7 @@ def next_indexes(
     _check_assigned(base, changes, entries)
     if not there and not changes:
         return None
-    _refuse_unsupported(base, there)
+    _refuse_unsupported(base, there, entries)
     left = {_identity(e): e for e in there if replaced is None or not replaced(e.partition)}
     assignments = _Assignments(base, replaced)
     assignments.add(left.values())
@@ -226,8 +226,9 @@ def _makes_stale(base: Base, entries: Sequence[ManifestEntry]) -> bool:
     return bool(entries) and (no_vectors or any(e.kind is FileKind.DELETE for e in entries))
 
 
-def _refuse_unsupported(base: Base, there: Sequence[IndexEntry]) -> None:
-    enabled = base.context.options["deletion-vectors.enabled"]
+def _refuse_unsupported(base: Base, there: Sequence[IndexEntry], entries: Sequence[ManifestEntry]) -> None:
+    # New files make no vector stale: a handle from before vectors were enabled may add them.
+    enabled = base.context.options["deletion-vectors.enabled"] or all(e.kind is FileKind.ADD for e in entries)
     for entry in there:
         known = (entry.file.vectors is not None and (enabled or not entry.file.vectors)) or (
             base.context.has_dynamic_buckets and entry.file.index_type == HASH

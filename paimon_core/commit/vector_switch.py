@@ -14,10 +14,10 @@ from dataclasses import dataclass
 
 from paimon_core.commit.base import Base
 from paimon_core.commit.indexes import IndexChange, IndexStep
-from paimon_core.errors import CommitConflict
+from paimon_core.errors import CommitConflict, InvalidRequest
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.manifest import FileKind
-from paimon_core.metadata.snapshot import CommitKind
+from paimon_core.metadata.snapshot import CommitKind, Snapshot
 from paimon_core.schema import TableSchema
 
 OPTION = "deletion-vectors.enabled"
@@ -82,4 +82,20 @@ def check_mode(context: TableContext, latest: TableSchema, kind: CommitKind, ind
             f"table {context.name}: option {OPTION} has changed since this handle was opened: open the table again",
             table=context.name,
             switched=True,
+        )
+
+
+def check_rollback(context: TableContext, to: Snapshot) -> None:
+    """Raise InvalidRequest when the option changed after the snapshot ``to`` and could not change in that state."""
+    latest = context.schemas.latest()
+    if latest is None or has_vectors(latest) == has_vectors(context.schemas.read(to.schema_id)):
+        return
+    now = context.reopened(latest)
+    switch = VectorSwitch(has_vectors(latest), now.options["deletion-vectors.merge-on-read"])
+    if problem := switch.problem(Base(now, to)):
+        raise InvalidRequest(
+            f"table {context.name}: it cannot be rolled back to snapshot {to.id}, because option {OPTION} has changed "
+            f"since and in that snapshot {problem}: change the option back first",
+            table=context.name,
+            snapshot=to.id,
         )

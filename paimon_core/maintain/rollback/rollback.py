@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import contextlib
 
+from paimon_core.commit.vector_switch import check_rollback
 from paimon_core.errors import CommitConflict, PlanOutdated, SnapshotNotFound, TagNotFound
 from paimon_core.maintain.planning.plan import Plan
 from paimon_core.maintain.planning.table_state import TableState
@@ -40,6 +41,7 @@ def plan_rollback(context: TableContext, to: Snapshot) -> Plan:
     Raises SnapshotNotFound when the table has no such snapshot, neither by id nor in a tag.
     """
     state = TableState.of(context)
+    check_rollback(context, to)
     restores = _restores(context, to)
     ids = context.snapshots.ids()
     subjects = [f"snapshot {i}" for i in reversed(ids) if i > to.id]
@@ -67,9 +69,10 @@ def rollback(context: TableContext, to: Snapshot) -> Snapshot:
 
     Later commits reuse the deleted ids. Raises SnapshotNotFound when the table does not have the snapshot;
     CommitConflict when concurrent expiries or commits keep changing the table; UnsupportedFeature when the catalog
-    owns the history.
+    owns the history; InvalidRequest as ``check_rollback`` does.
     """
     context.snapshots.refuse_if_catalog_owns_history("roll back")
+    check_rollback(context, to)
     restores = _restores(context, to)
     guard = _guard(context, to)
     if restores:

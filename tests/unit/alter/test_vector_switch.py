@@ -6,6 +6,7 @@ import pytest
 import paimon_core as paimon
 from paimon_core import col
 from paimon_core.alter import alter_table
+from paimon_core.commit import assembly
 
 SCHEMA = pa.schema([("k", pa.int64()), ("v", pa.int64())])
 ENABLED = "deletion-vectors.enabled"
@@ -54,6 +55,8 @@ def test_on_and_off_again(warehouse):
     assert content(table) == expected
     assert content(table, before) == dict.fromkeys(range(3000), 1) | {7: 2}
     assert not table.maintenance.check(deep=True).findings
+    with pytest.raises(paimon.InvalidRequest, match=f"rolled back to snapshot {before}.*level 0"):
+        table.rollback(snapshot=before)
 
     with pytest.raises(paimon.InvalidOption, match=r"index-\S+ deletes rows, which Java would show again"):
         table.alter(OFF)
@@ -99,4 +102,25 @@ def test_a_compaction_that_was_planned_before_the_switch_is_refused_after_it(war
     table.compact()  # also by the older handle, with the new schema
     assert content(newer) == dict.fromkeys(range(3000), 1) | {7: 2}
     assert has_vectors(newer)
+    table.write(rows([8, 9], 3))
+    assert content(newer) == dict.fromkeys(range(3000), 1) | {7: 2, 8: 3, 9: 3}
     assert not newer.maintenance.check(deep=True).findings
+
+
+def test_a_compaction_that_read_the_schema_before_the_switch_loses_the_race(warehouse, monkeypatch):
+    table = make(warehouse, **{"compaction.force-up-level-0": "true", "commit.min-retry-wait": "1 ms"})
+    table.write(rows(range(3000), 1))
+    table.compact(full=True)
+    table.with_options({"write-only": True}).write(rows([7], 2))
+    messages = [table.run_compaction(task) for task in table.plan_compaction()]
+    checked = assembly.check_mode
+
+    def then_switches(*arguments):
+        checked(*arguments)
+        monkeypatch.undo()
+        table.alter(ON[:-1] + ", 'deletion-vectors.merge-on-read' = 'true')")  # so level 0 may have rows
+
+    monkeypatch.setattr(assembly, "check_mode", then_switches)
+    with pytest.raises(paimon.CommitConflict, match=r"deletion-vectors\.enabled has changed since"):
+        table.commit(messages)
+    assert content(table.refresh()) == dict.fromkeys(range(3000), 1) | {7: 2}
