@@ -79,7 +79,7 @@ OPTIONS: tuple[Option, ...] = (
         "an overwrite replaces only the partitions in the new data",
         stops=Stops.READS,
     ),
-    obeyed(
+    carried(
         "bucket-append-ordered",
         BOOLEAN,
         "true",
