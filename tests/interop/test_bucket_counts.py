@@ -86,7 +86,7 @@ def test_partitions_that_java_and_we_rescaled(oracle, warehouse):
     assert all(totals(table) == counts for table in tables.values())
     before = agree(oracle, warehouse, tables)
 
-    # Neither side writes rows for another number (Java notices it in a bucket that has files); a compaction keeps the number.
+    # Neither side writes rows for another number (Java notices it in a bucket that has files). A compaction keeps it.
     rows = [(1, key, 1) for key in KEYS]
     refused = oracle.run(warehouse, [written(name, rows) for name in TABLES], allow_errors=True)
     assert [name for name, step in zip(TABLES, refused, strict=True) if "error" not in step] == []
