@@ -16,14 +16,12 @@ SUM = {"merge-engine": "aggregation", "fields.n.aggregate-function": "sum", "fie
 GROUPS = {"merge-engine": "partial-update", "fields.n.sequence-group": "v"}
 KEYED = {
     "deduplicate": {},
-    "sequence": {"sequence.field": "n"},
     "aggregation": SUM,
     "partial-update": GROUPS,
     "first-row": {"merge-engine": "first-row"},
     "vectors": VECTORS,
     "aggregation with vectors": VECTORS | SUM,
-    "changelog": {"changelog-producer": "lookup"},
-    "orc": {"file.format": "orc", "bucket-function.type": "mod"},
+    "orc": {"file.format": "orc", "bucket-function.type": "mod", "sequence.field": "n"},
 }
 APPEND = {
     "ordered": {},
