@@ -10,11 +10,9 @@ Memory is that of one bucket reader and of ``write-buffer-size``; more rows of a
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import pairwise
-from typing import Any
 
 import pyarrow as pa
 
@@ -25,7 +23,7 @@ from paimon_core.commit.retry import tries
 from paimon_core.deletionvectors.bucket_vectors import Indexes, index_files_by_bucket, vectors_in
 from paimon_core.errors import CommitConflict, CorruptTable, InvalidRequest, ReadOutdated
 from paimon_core.lsm.key_order import key_order
-from paimon_core.lsm.levels import num_levels
+from paimon_core.lsm.levels import Levels, num_levels
 from paimon_core.lsm.merge_order import MergeOrder
 from paimon_core.lsm.sections import intervals
 from paimon_core.metadata.commit_message import CommitMessage
@@ -40,6 +38,7 @@ from paimon_core.read.bucket_reader import BucketReader
 from paimon_core.scan.partitions import matching_partitions
 from paimon_core.scan.plan import refuse_unread
 from paimon_core.schema import VALUE_KIND
+from paimon_core.table import compaction
 from paimon_core.table.commit_request import CommitRequest
 from paimon_core.write.table_writer import TableWriter
 
@@ -79,11 +78,17 @@ def rescale(
             continue
         reads = Reads(latest, partitions.__contains__)
         try:
+            if _awaits_changelog(context, partitions):
+                _compact(replace(request, context=context), where, partitions)
+                continue
             messages = _rewritten(context, count, partitions)
             target = Overwrite(partitions.__contains__, waiting=False)
             snapshot = replace(request, context=context).commit_own(messages, target, reads=reads)
             return snapshot, {(m.partition, m.bucket) for m in messages}
-        except ReadOutdated as error:
+        except CommitConflict as error:
+            own = not isinstance(error, ReadOutdated)
+            if own and ("attempts" in error.facts or context.snapshots.latest() == latest):
+                raise
             outdated = error
         except CorruptTable as error:  # another commit replaced the files, and an expiry deleted them
             if not is_missing(error) or context.snapshots.latest() == latest:
@@ -151,6 +156,27 @@ def _total(context: TableContext, partition: bytes, by_bucket: Mapping[int, Sequ
     return totals[0]
 
 
+def _awaits_changelog(context: TableContext, partitions: _Partitions) -> bool:
+    """Whether a later compaction would write changes to the changelog that an overwrite would lose (format 10)."""
+    producer = context.options["changelog-producer"]
+    if producer not in ("lookup", "full-compaction"):
+        return False
+    return any(
+        file.level == 0 or (producer == "full-compaction" and file.level < levels.max_level)
+        for buckets in partitions.values()
+        for levels in (Levels.of(bucket.files, num_levels(context.options)) for bucket in buckets)
+        for file in levels.files
+    )
+
+
+def _compact(request: CommitRequest, where: Predicate | None, partitions: _Partitions) -> None:
+    """Compact these partitions fully; raises CommitConflict as ``compaction.run``."""
+    tasks = compaction.plan(request.context, full=True, where=where)
+    some = [replace(task, of_full_table=False) for task in tasks if task.partition in partitions]
+    if some:
+        compaction.run(request.context, request, some)
+
+
 def _rewritten(context: TableContext, count: int, partitions: _Partitions) -> list[CommitMessage]:
     """Write the rows to ``count`` buckets, partition by partition; when this fails, no new file remains."""
     messages: list[CommitMessage] = []
@@ -165,7 +191,7 @@ def _rewritten(context: TableContext, count: int, partitions: _Partitions) -> li
                     reader = BucketReader(context, place, bucket.bucket, vectors=vectors)
                     for rows in _rows(reader, bucket.files):
                         writer.write_conformed(rows)
-                messages += map(_settled(context), writer.flush())
+                messages += [_settled(context, message) for message in writer.flush()]
     except BaseException:
         abort(messages, context)
         raise
@@ -192,16 +218,9 @@ def _rows(reader: BucketReader, files: Sequence[DataFile]) -> Iterator[pa.Table]
         )
 
 
-def _settled(context: TableContext) -> Callable[[CommitMessage], CommitMessage]:
-    """Return the function that moves the new files of a message to the last level, as they are one sorted run."""
-    order: Any = key_order([f.type for f in context.schema.key_fields]) if context.is_keyed else None
+def _settled(context: TableContext, message: CommitMessage) -> CommitMessage:
+    """Return the message with the new files at the last level: the files of one flush are one sorted run."""
+    if not context.is_keyed:
+        return message
     last = num_levels(context.options) - 1
-
-    def settled(message: CommitMessage) -> CommitMessage:
-        if order is None:
-            return message
-        files = sorted(message.new_files, key=lambda f: order(f.min_key))
-        assert all(order(a.max_key) < order(b.min_key) for a, b in pairwise(files)), "one flush is one sorted run"
-        return replace(message, new_files=tuple(f.upgraded(last) for f in files))
-
-    return settled
+    return replace(message, new_files=tuple(f.upgraded(last) for f in message.new_files))

@@ -155,7 +155,8 @@ class Table(TableMerges):
         ``where`` is on partition columns; partitions that have that number are skipped. No row changes. As in Java, the
         option ``bucket`` stays as it is, and a partition with another number of buckets can be read and compacted but
         not written: so alter the option first, to the number that is to be written. Rows that wait in the postpone
-        bucket (``bucket = -2``) stay there. Returns None when there was nothing to do.
+        bucket (``bucket = -2``) stay there. Changes that wait for a compaction to be in the changelog (producers lookup
+        and full-compaction) are compacted first, in a commit of their own. Returns None when there was nothing to do.
 
         When another commit changes one of these partitions between the read and the commit, the rescale starts again,
         up to ``commit.max-retries`` times; a compaction that changes no row does not matter. A commit of rows that were

@@ -5,6 +5,7 @@ import decimal
 
 import pyarrow as pa
 import pytest
+from pyspark.errors import PythonException
 from pyspark.sql import functions as F
 
 import paimon_core as paimon
@@ -376,3 +377,21 @@ def test_append_tables_are_sorted_in_tasks(spark, warehouse):
     assert sort_compact_spark(spark, table, ["k"], where=col("p") == "p1").commit_kind == "COMPACT"
     assert table.scan(where=col("p") == "p1").to_arrow()["k"].to_pylist() == [1, 3, 5]
     assert sort_compact_spark(spark, table, ["k", "v"], "zorder", where=col("p") == "none") is None
+
+
+def test_partitions_with_another_number_of_buckets(spark, warehouse):
+    table = keyed(warehouse)
+    write_spark(frame(spark, range(40), 0), table)
+    write_spark(frame(spark, range(20), 1), table)
+    table = table.alter("SET ('bucket' = '3')")
+    with pytest.raises(PythonException, match="was written with 2 buckets: rescale or overwrite"):
+        write_spark(frame(spark, range(40, 60), 0), table)
+    compact_spark(spark, table, full=True)
+    write_spark(frame(spark, range(0, 40, 2), 5), table, overwrite="dynamic")
+    before = table.scan().to_arrow()
+    table.rescale(where=col("p") == "p1")
+    write_spark(frame(spark, [1, 41], 7), table)
+    counts = {e.total_buckets for e in table.context.manifests.entries_of(table.latest_snapshot())}
+    assert (counts, table.scan().count()) == ({3}, len(before) + 1)
+    assert [row.k for row in read_spark(spark, table).filter("k = 5").collect()] == [5]
+    same_rows(read_spark(spark, table).toArrow(), table.scan().to_arrow())

@@ -5,7 +5,7 @@ import pytest
 
 import paimon_core as paimon
 from paimon_core import col
-from paimon_core.errors import CommitConflict, InvalidRequest
+from paimon_core.errors import CommitConflict, CorruptTable, InvalidRequest
 from paimon_core.table import rescale as rescale_module
 from paimon_core.write.spill import SpillSpace
 
@@ -16,14 +16,12 @@ SUM = {"merge-engine": "aggregation", "fields.n.aggregate-function": "sum", "fie
 GROUPS = {"merge-engine": "partial-update", "fields.n.sequence-group": "v"}
 KEYED = {
     "deduplicate": {},
-    "sequence": {"sequence.field": "n"},
     "aggregation": SUM,
     "partial-update": GROUPS,
     "first-row": {"merge-engine": "first-row"},
     "vectors": VECTORS,
     "aggregation with vectors": VECTORS | SUM,
-    "changelog": {"changelog-producer": "lookup"},
-    "orc": {"file.format": "orc", "bucket-function.type": "mod"},
+    "orc": {"file.format": "orc", "bucket-function.type": "mod", "sequence.field": "n"},
 }
 APPEND = {
     "ordered": {},
@@ -141,11 +139,13 @@ def test_memory_stays_bounded_and_a_bucket_gets_one_sorted_run(warehouse, monkey
     assert not table.maintenance.check().findings
 
 
-def meanwhile(monkeypatch, rival):
-    """Run ``rival`` once, after the first rescale has read and written its rows."""
+def meanwhile(monkeypatch, rival, *, before=False):
+    """Run ``rival`` once, after the first rescale has read and written its rows, or before it reads them."""
     waiting, real = [rival], rescale_module._rewritten
 
     def rewritten(*arguments):
+        if before and waiting:
+            waiting.pop()()
         messages = real(*arguments)
         while waiting:
             waiting.pop()()
@@ -185,6 +185,39 @@ def test_a_commit_in_between_is_neither_lost_nor_undone(warehouse, monkeypatch, 
         for f in table.at(snapshot=s).inspect.files().to_pylist()
     }
     assert listed <= live
+
+
+def test_files_that_expire_in_between_are_read_again(warehouse, monkeypatch):
+    table = make(warehouse)
+    table.write(rows([1, 2, 3]))
+
+    def replaced():
+        table.overwrite(rows([6, 7]))
+        table.expire_snapshots(keep_last=1, keep_max=1)
+
+    meanwhile(monkeypatch, replaced, before=True)
+    table.rescale(3)
+    assert (totals(table), [r[1] for r in content(table)]) == ({"p=a": 3}, [6, 7])
+    damaged = table.scan().plan.files[0]
+    bucket = next(f["bucket"] for f in table.inspect.files().to_pylist() if f["file_name"] == damaged.file_name)
+    table.context.storage.delete([table.context.paths.data_file("p=a", bucket, damaged.file_name)])
+    with pytest.raises(CorruptTable, match=damaged.file_name):
+        table.rescale(4)
+
+
+@pytest.mark.parametrize("producer", ["input", "lookup", "full-compaction"])
+def test_the_changelog_has_each_change_once(warehouse, producer):
+    table = make(warehouse, **{"changelog-producer": producer})
+    first = table.write(rows([1, 2]))
+    table.compact(full=True)
+    table.write(rows([2, 3], 2))
+    table.rescale(3)
+    table = table.alter("SET ('bucket' = '3')")
+    table.write(rows([4], p="b"))
+    table.compact(full=True)
+    changes = table.changes(first.id - 1, table.latest_snapshot().id).read_all().to_pylist()
+    added = [(r["k"], r["n"]) for r in changes if r["rowkind"] in ("+I", "+U")]
+    assert sorted(added) == [(1, 1), (2, 1), (2, 2), (3, 2), (4, 1)]
 
 
 def test_rows_written_for_the_number_before_are_refused_at_the_commit(warehouse):
