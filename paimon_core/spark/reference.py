@@ -9,6 +9,7 @@ from paimon_core.errors import UnsupportedFeature
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.stores.snapshot_store import Publisher
 from paimon_core.schema import TableSchema
+from paimon_core.storage.external_roots import NO_ROOTS, ExternalRoots
 from paimon_core.storage.storage import Storage
 
 
@@ -23,6 +24,7 @@ class TableReference:
     branch: str
     publisher: Publisher | None
     dynamic: Mapping[str, str | None]
+    roots: ExternalRoots = NO_ROOTS
 
     @staticmethod
     def of(context: TableContext) -> TableReference:
@@ -35,6 +37,7 @@ class TableReference:
             context.branch,
             context.snapshots.publisher,
             context.dynamic,
+            context.paths.external,
         )
 
     def open(self) -> TableContext:
@@ -47,6 +50,7 @@ class TableReference:
             branch=self.branch,
             publisher=self.publisher,
             dynamic=self.dynamic,
+            roots=self.roots,
         )
 
 
