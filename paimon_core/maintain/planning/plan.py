@@ -73,7 +73,8 @@ class Plan:
         """Check that the plan may be applied to this table.
 
         Plans are untrusted input: raises InvalidRequest for a plan of another operation, table or branch, and for a
-        path outside of the table and of the allowed roots. Raises PlanOutdated when the table has changed (``TableState.check``).
+        path outside of the table and of the allowed roots. Raises PlanOutdated when the table has changed
+        (``TableState.check``).
         """
         if (self.operation, self.table, self.branch) != (operation, context.name, context.branch):
             raise InvalidRequest(
