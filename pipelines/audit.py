@@ -6,9 +6,8 @@ import dataclasses
 from collections.abc import Callable, Collection
 from datetime import UTC, datetime
 
-import pyarrow.compute as pc
-
 from paimon_core.errors import CorruptTable
+from paimon_core.metadata.latest_snapshot import latest_entries
 from pipelines.checks import CheckContext, Finding, load_records, run_check, run_checks
 from pipelines.lake import Settings, TableSpec
 from pipelines.lake.checks import RowCountCheck, UniqueCheck
@@ -29,20 +28,15 @@ def audit_keys(settings: Settings, name: str) -> Finding:
 
 def audit_files(settings: Settings, name: str) -> Finding:
     """Check that every data file of the latest snapshot exists with the size that the snapshot records."""
-    table = open_table(settings, name)
-    live = table.inspect.files()
-    storage, paths = table.context.storage, table.context.paths
-    buckets = live.select(["partition", "bucket"]).group_by(["partition", "bucket"]).aggregate([]).to_pylist()
-    sizes = {i.path: i.size for b in buckets for i in storage.list(paths.bucket(b["partition"], b["bucket"]))}
-    columns = [live[c].to_pylist() for c in ("partition", "bucket", "file_name", "file_size_in_bytes")]
-    wrong = [
-        file
-        for partition, bucket, file, size in zip(*columns, strict=True)
-        if sizes.get(paths.data_file(partition, bucket, file)) != size
-    ]
-    size = pc.sum(live["file_size_in_bytes"]).as_py() or 0
+    context = open_table(settings, name).context
+    entries = latest_entries(context)
+    files = {context.file_path(e.partition, e.bucket, e.file): e.file for e in entries}
+    directories = {path.rpartition("/")[0] for path in files}
+    sizes = {i.path: i.size for directory in directories for i in context.storage.list(directory)}
+    wrong = [file.file_name for path, file in files.items() if sizes.get(path) != file.file_size]
+    size = sum(file.file_size for file in files.values())
     missing = f"; missing or of another size: {', '.join(wrong[:3])}" if wrong else ""
-    return Finding("files", name, len(wrong), f"{live.num_rows} files, {size:,} bytes{missing}")
+    return Finding("files", name, len(wrong), f"{len(files)} files, {size:,} bytes{missing}")
 
 
 def audit_fsck(settings: Settings, name: str) -> Finding:

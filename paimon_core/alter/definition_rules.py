@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from paimon_core.datafile.defaults import check_default
+from paimon_core.datafile.external_places import ExternalPlaces
 from paimon_core.datafile.format_rules import check_formats
 from paimon_core.errors import InvalidRequest
 from paimon_core.lsm.engines.engine_choice import merge_engine
@@ -57,6 +58,10 @@ def _check_defaults(context: TableContext) -> None:
         check_default(column.name, column.type, column.default)
 
 
+def _check_external_places(context: TableContext) -> None:
+    ExternalPlaces.of(context.options, context.paths.external)
+
+
 _CHECKS: tuple[Callable[[TableContext], object], ...] = (
     lambda context: check_columns(context.schema),
     lambda context: context.schema.to_json(),
@@ -64,4 +69,5 @@ _CHECKS: tuple[Callable[[TableContext], object], ...] = (
     check_table,
     lambda context: check_formats(context.schema, context.options),
     lambda context: merge_engine(context.schema, context.options),
+    _check_external_places,
 )

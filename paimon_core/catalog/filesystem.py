@@ -13,6 +13,7 @@ from paimon_core.catalog.warehouse_tables import TableLocations, has_schema, no_
 from paimon_core.errors import AlreadyExists, InvalidRequest, UnsupportedFeature
 from paimon_core.group.group import Group
 from paimon_core.schema import TableSchema
+from paimon_core.storage.external_roots import NO_ROOTS, ExternalRoots
 from paimon_core.storage.paths import DATABASE_SUFFIX, database_path, table_path
 from paimon_core.storage.storage import Storage
 from paimon_core.table.table import Table
@@ -24,10 +25,12 @@ class FilesystemCatalog(Catalog):
 
     storage: Storage
     warehouse: str
+    roots: ExternalRoots = NO_ROOTS
+    """The directories in which data files outside of the tables may be."""
     _places: TableLocations = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "_places", TableLocations(self.storage, self.warehouse))
+        object.__setattr__(self, "_places", TableLocations(self.storage, self.warehouse, self.roots))
 
     # -- databases
 

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from paimon_core.catalog.catalog import Catalog
 from paimon_core.catalog.filesystem import FilesystemCatalog
 from paimon_core.catalog.kinds import FILESYSTEM, REST, SQL
 from paimon_core.catalog.options import parse_catalog_options
 from paimon_core.errors import InvalidRequest, UnsupportedFeature
+from paimon_core.storage.external_roots import ExternalRoots
 from paimon_core.storage.open import open_storage
+from paimon_core.storage.rooted_storage import rooted
 
 
 def open_catalog(
@@ -21,13 +23,16 @@ def open_catalog(
     uri: str | None = None,
     options: Mapping[str, str] | None = None,
     storage: Mapping[str, str] | None = None,
+    allowed_roots: Sequence[str | os.PathLike[str]] | None = None,
 ) -> Catalog:
     """Open the catalog of a warehouse, a local path or a URL; its directory need not exist yet.
 
     ``type`` selects where the names of the tables are stored: ``filesystem`` (directories), ``sql`` (a database with
     the SQLAlchemy URI ``uri``, shared with Paimon's JDBC catalog) or ``rest`` (a server at ``uri``, for which
     ``warehouse`` is a name). ``options`` are catalog options under Paimon's names (``catalog.options``), ``storage``
-    the options of the store. Raises UnsupportedFeature, InvalidOption and InvalidRequest, which name the argument.
+    the options of the store. ``allowed_roots`` are the directories, paths or URLs in the same kind of store, in which
+    tables may have data files outside of their own directories (option ``data-file.external-paths``); the default is
+    none. Raises UnsupportedFeature, InvalidOption and InvalidRequest, which name the argument.
     """
     if not isinstance(warehouse, str | os.PathLike) or not os.fspath(warehouse):
         raise InvalidRequest(f"warehouse must be a path or URL, not {warehouse!r:.60}")
@@ -37,16 +42,20 @@ def open_catalog(
         raise InvalidRequest(f"a catalog of type {type} {'needs a' if uri is None else 'must have no'} uri")
     place = os.fspath(warehouse)
     if type == REST:
+        if allowed_roots:
+            raise UnsupportedFeature("allowed_roots is not supported by catalogs of type rest")
         with _installed(REST):
             from paimon_core.catalog.rest import RestCatalog
         return RestCatalog.open(place, str(uri), options, storage)
     store, root = open_storage(place, storage)
+    roots = ExternalRoots.of(allowed_roots, store)
+    store = rooted(store, roots)
     if type == SQL:
         with _installed(SQL):
             from paimon_core.catalog.sql import SqlCatalog
-        return SqlCatalog.open(store, root, place if "://" in place else root, str(uri), options)
+        return SqlCatalog.open(store, root, place if "://" in place else root, str(uri), options, roots)
     parse_catalog_options(options, (), FILESYSTEM)
-    return FilesystemCatalog(store, root)
+    return FilesystemCatalog(store, root, roots)
 
 
 @contextlib.contextmanager

@@ -31,6 +31,7 @@ from paimon_core.group.group import Group
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.stores.snapshot_store import Publisher
 from paimon_core.schema import TableSchema
+from paimon_core.storage.external_roots import NO_ROOTS, ExternalRoots
 from paimon_core.storage.fsspec_storage import confined
 from paimon_core.storage.paths import database_path, identifier
 from paimon_core.storage.storage import Storage
@@ -48,14 +49,21 @@ class SqlCatalog(Catalog):
     names: SqlNames
     lock: SqlLock = field(repr=False)
     commits_locked: bool
+    roots: ExternalRoots = NO_ROOTS
+    """The directories in which data files outside of the tables may be."""
     _places: TableLocations = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "_places", TableLocations(self.storage, self.warehouse))
+        object.__setattr__(self, "_places", TableLocations(self.storage, self.warehouse, self.roots))
 
     @staticmethod
     def open(
-        storage: Storage, warehouse: str, location: str, uri: str, options: Mapping[str, str] | None = None
+        storage: Storage,
+        warehouse: str,
+        location: str,
+        uri: str,
+        options: Mapping[str, str] | None = None,
+        roots: ExternalRoots | None = None,
     ) -> SqlCatalog:
         """Connect to the database and create the tables of the catalog that are missing.
 
@@ -69,7 +77,13 @@ class SqlCatalog(Catalog):
         lock = SqlLock(connection, names.key, values["lock-acquire-timeout"], values["lock-check-max-sleep"])
         enabled = values["lock.enabled"]
         return SqlCatalog(
-            storage, warehouse, location, names, lock, not storage.is_local if enabled is None else enabled
+            storage,
+            warehouse,
+            location,
+            names,
+            lock,
+            not storage.is_local if enabled is None else enabled,
+            roots or NO_ROOTS,
         )
 
     @property

@@ -13,6 +13,7 @@ from paimon_core.metadata.stores.manifest_store import ManifestCache
 from paimon_core.metadata.stores.schema_store import SchemaPublisher, SchemaStore
 from paimon_core.metadata.stores.snapshot_store import Publisher
 from paimon_core.schema import TableSchema
+from paimon_core.storage.external_roots import NO_ROOTS, ExternalRoots
 from paimon_core.storage.fsspec_storage import confined
 from paimon_core.storage.paths import MAIN, TablePaths, table_path
 from paimon_core.storage.storage import Storage
@@ -25,6 +26,8 @@ class TableLocations:
 
     storage: Storage
     warehouse: str
+    roots: ExternalRoots = NO_ROOTS
+    """The directories in which data files outside of the tables may be."""
     manifests: ManifestCache = field(default_factory=ManifestCache, repr=False, compare=False)
 
     def root(self, name: Identifier) -> str:
@@ -59,6 +62,7 @@ class TableLocations:
             self.manifests,
             publisher=publisher,
             schema_publisher=schema_publisher,
+            roots=self.roots,
         )
 
     def open(

@@ -45,6 +45,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="option of the catalog or the store; secrets are read from the environment, for example s3.secret-key "
         f"from ${variable('s3.secret-key')}",
     )
+    place.add_argument(
+        "--allowed-root",
+        action="append",
+        default=[],
+        metavar="URL",
+        help="directory in which tables may have data files outside of their own directories; may be repeated",
+    )
 
 
 def open_catalog_of(args: argparse.Namespace, environment: Mapping[str, str] = os.environ) -> Catalog:
@@ -74,7 +81,9 @@ def open_catalog_of(args: argparse.Namespace, environment: Mapping[str, str] = o
     options = {name: value for name, value in given.items() if name not in _STORAGE}
     if kind != REST:
         options.pop("token", None)
-    return open_catalog(warehouse, type=kind, uri=uri, options=options or None, storage=storage or None)
+    return open_catalog(
+        warehouse, type=kind, uri=uri, options=options or None, storage=storage or None, allowed_roots=args.allowed_root
+    )
 
 
 def _given(texts: list[str]) -> dict[str, str]:

@@ -38,9 +38,8 @@ def abort_changelog(messages: Sequence[CommitMessage], context: TableContext) ->
 def _paths(
     files: Sequence[DataFile], message: CommitMessage, context: TableContext, kept: Collection[str] = ()
 ) -> list[str]:
-    partition = context.partition_path(message.partition)
-    names = [name for f in files for name in (f.file_name, *f.extra_files) if name not in kept]
-    return [context.paths.data_file(partition, message.bucket, name) for name in names]
+    names = [(f, name) for f in files for name in (f.file_name, *f.extra_files) if name not in kept]
+    return [context.file_path(message.partition, message.bucket, f, name) for f, name in names]
 
 
 def _delete(paths: Sequence[str], context: TableContext) -> None:

@@ -173,7 +173,7 @@ def renumber(context: TableContext, flush: Flush, file: DataFile, shift: int) ->
     try:
         for batch in read_batches(
             context.storage,
-            context.paths.data_file(context.partition_path(flush.partition), flush.bucket, file.file_name),
+            context.file_path(flush.partition, flush.bucket, file),
             file=file,
             file_schema=schema,
             read_fields=schema.file_fields,

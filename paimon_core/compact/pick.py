@@ -48,8 +48,8 @@ def pick_tasks(
 
     ``overdue``: the (partition, bucket)s whose level 0 has waited too long under gentle compaction (format 8.3).
     ``indexes``: the table's index files. In an append table without buckets, at most ``compaction.file-num-limit``
-    small files are looked at, unless all are compacted. Raises UnsupportedFeature for a file with an external path or
-    with extra files other than file indexes.
+    small files are looked at, unless all are compacted. Raises UnsupportedFeature for a file with extra
+    files other than file indexes.
     """
     buckets = by_bucket(context, entries)
     now = clock.now_millis(now_millis)
@@ -106,10 +106,10 @@ def by_bucket(context: TableContext, entries: Sequence[ManifestEntry]) -> dict[t
     context.options.check_writable(context.name)
     buckets: dict[tuple[bytes, int], list[ManifestEntry]] = {}
     for entry in entries:
-        if entry.file.external_path or entry.file.extra_files != entry.file.index_files:
+        if entry.file.extra_files != entry.file.index_files:
             raise UnsupportedFeature(
-                f"table {context.name}: file {entry.file.file_name} has an external path or extra files, "
-                "which compaction does not carry over",
+                f"table {context.name}: file {entry.file.file_name} has extra files, which compaction does not carry "
+                "over",
                 table=context.name,
             )
         buckets.setdefault((entry.partition, entry.bucket), []).append(entry)

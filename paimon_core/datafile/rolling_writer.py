@@ -18,6 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from paimon_core.datafile.external_places import ExternalPlaces
 from paimon_core.datafile.file_layout import FileLayout
 from paimon_core.datafile.formats import create_file
 from paimon_core.datafile.nested_arrays import without_hidden_nulls
@@ -57,12 +58,14 @@ class RollingWriter:
         bucket: int,
         first_sequence: int = 0,
         names: FileNames | None = None,
+        external: ExternalPlaces | None = None,
     ) -> None:
         self.partition = partition
         self.bucket = bucket
         self._storage = storage
         self._paths = paths
         self._partition_path = partition_path
+        self._external = external
         self._plan = layout.plan
         self._layout = layout
         self._target_bytes = layout.target_bytes
@@ -140,14 +143,25 @@ class RollingWriter:
         self._pending_rows = len(rest)
         if self._open is None:
             name = self._file_names.next(self._plan.prefix, self._plan.suffix)
-            path = self._paths.data_file(self._partition_path, self.bucket, name)
+            external = None if self._external is None else self._external.next(self._relative, name)
+            path = self._path(name, name, external)
             self._created.append(path)
             small = self._is_closing and not len(rest) and group.nbytes <= _SMALL_BYTES
-            self._open = _OpenFile(self._storage, path, name, self._layout, group, in_memory=small)
+            self._open = _OpenFile(self._storage, path, name, external, self._layout, group, in_memory=small)
         self._open.write(group)
         self._file_bytes_per_row = self._open.written_bytes / self._open.row_count
         if self._open.written_bytes >= self._target_bytes or self._open.row_count == self._plan.row_limit:
             self._finish_file()
+
+    @property
+    def _relative(self) -> str:
+        return self._paths.relative_bucket(self._partition_path, self.bucket)
+
+    def _path(self, name: str, data_file: str, external: str | None) -> str:
+        """Return the path of the file ``name`` beside a data file, which is at a path in the table or ``external``."""
+        if external is not None:
+            return self._paths.external_file(external, data_file, name)
+        return self._paths.data_file(self._partition_path, self.bucket, name)
 
     def _finish_file(self) -> None:
         if self._open is not None:
@@ -165,7 +179,7 @@ class RollingWriter:
         if len(data) <= self._layout.options["file-index.in-manifest-threshold"]:
             return replace(file, embedded_index=data)
         name = index_file_name(file.file_name)
-        path = self._paths.data_file(self._partition_path, self.bucket, name)
+        path = self._path(name, file.file_name, file.external_path)
         self._created.append(path)
         self._storage.write(path, data)
         return replace(file, extra_files=(name,))
@@ -175,11 +189,20 @@ class _OpenFile:
     """A file that is being written, and the values of its manifest entry."""
 
     def __init__(
-        self, storage: Storage, path: str, name: str, layout: FileLayout, first_rows: pa.Table, *, in_memory: bool
+        self,
+        storage: Storage,
+        path: str,
+        name: str,
+        external: str | None,
+        layout: FileLayout,
+        first_rows: pa.Table,
+        *,
+        in_memory: bool,
     ) -> None:
         self.row_count = 0
         self._path = path
         self._name = name
+        self._external = external
         self._layout = layout
         self._null_counts = [0] * len(layout.fields)
         self._has_nan = [False] * len(layout.fields)
@@ -251,6 +274,7 @@ class _OpenFile:
             creation_time_millis=_local_millis(),
             delete_row_count=self._delete_count,
             file_source=layout.plan.source,
+            external_path=self._external,
             **self._keyed_members(bounds)
             if layout.key_fields
             else self._tracked_members()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import cast
 
+from paimon_core.datafile.external_places import ExternalPlaces
 from paimon_core.datafile.file_layout import FileLayout
 from paimon_core.datafile.file_plan import FilePlan
 from paimon_core.datafile.format_rules import fits_avro
@@ -28,6 +29,7 @@ def rolling_writer(
     or compaction into this level.
 
     Changelog files always have the source APPEND. ``names`` generates the file names; the default is a new generator.
+    Raises InvalidRequest for a table whose new files belong outside of the allowed roots.
     """
     return RollingWriter(
         context.storage,
@@ -40,6 +42,7 @@ def rolling_writer(
         bucket=bucket,
         first_sequence=first_sequence,
         names=names,
+        external=ExternalPlaces.of(context.options, context.paths.external),
     )
 
 

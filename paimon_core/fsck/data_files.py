@@ -42,16 +42,17 @@ def _check_file(run: CheckRun, entry: ManifestEntry, location: Location, visit: 
     context, file = run.context, entry.file
     if file.external_path is not None:
         _check_external(run, file.external_path, location)
-        return
+        if context.paths.external.find(file.external_path) is None:
+            run.collector.skip("I6", "some files are at external paths outside of allowed_roots, which are not checked")
+            return
     names = (file.file_name, *file.extra_files)
     plain = [run.plain(name, location) for name in names]
     if not all(plain):
         return
-    partition = context.partition_path(entry.partition)
-    for extra in file.extra_files:
-        run.data[extra] = 0
-        run.has_file(context.paths.data_file(partition, entry.bucket, extra), location)
-    path = context.paths.data_file(partition, entry.bucket, file.file_name)
+    path, *extras = context.file_paths(entry.partition, entry.bucket, file)
+    for extra in extras:
+        run.data[extra.rpartition("/")[2]] = 0
+        run.has_file(extra, location)
     if not run.has_file(path, location, file.file_size):
         run.broken.add(file.file_name)
     elif visit is not None:
@@ -59,14 +60,11 @@ def _check_file(run: CheckRun, entry: ManifestEntry, location: Location, visit: 
 
 
 def _check_external(run: CheckRun, path: str, location: Location) -> None:
-    """Check that a file outside of the table is below a path that the table allows; the file itself is not checked."""
-    allowed = run.context.schema.options.get("data-file.external-paths", "")
-    places = [place.strip().rstrip("/") + "/" for place in allowed.split(",") if place.strip()]
+    """Check that a file outside of the table is below an allowed root, or a path of the table's options."""
     run.collector.check("I35")
-    if ".." in path.split("/") or not any(path.startswith(place) for place in places):
+    named = any(path.startswith(f"{place}/") for place in run.context.options["data-file.external-paths"])
+    if (".." in path.split("/") or not named) and run.context.paths.external.find(path) is None:
         run.collector.find("I35", location, f"{location.holder}: file {path:.120} is outside of the table", path=path)
-    else:
-        run.collector.skip("I6", "some files are at external paths, which are not checked")
 
 
 def _check_record(run: CheckRun, entry: ManifestEntry, location: Location) -> None:

@@ -34,7 +34,7 @@ class IndexCheck:
         if data is None:
             if not file.index_files:
                 return None
-            source = context.paths.data_file(context.partition_path(entry.partition), entry.bucket, file.index_files[0])
+            source = context.file_path(entry.partition, entry.bucket, file, file.index_files[0])
             try:
                 data = context.storage.read(source)
             except FileNotFoundError:

@@ -73,7 +73,7 @@ def bucket_rows(
     schema = context.schema
     found = list(entries)
     for entry in found:
-        refuse_unread(entry, context.paths.root)
+        refuse_unread(entry, context.paths)
     files = [e.file for e in found]
     unique = hides_level_0(schema, context.options)
     if unique:

@@ -113,7 +113,7 @@ def _rewritten(
         return replace(file, extra_files=others, embedded_index=data)
     # A random name: an older snapshot or another call may use any name that is derived from the file's.
     name = index_file_name(f"{file.file_name}-{uuid.uuid4().hex}")
-    context.storage.write(reader.path_of(name), data)
+    context.storage.write(reader.path_of(file, name), data)
     return replace(file, extra_files=(*others, name), embedded_index=None)
 
 
@@ -121,7 +121,7 @@ def _held(context: TableContext, reader: BucketReader, file: DataFile) -> bytes 
     """Return the bytes of the file's present index; None without one."""
     if file.embedded_index is not None or not file.index_files:
         return file.embedded_index
-    path = reader.path_of(file.index_files[0])
+    path = reader.path_of(file, file.index_files[0])
     try:
         return context.storage.read(path)
     except FileNotFoundError:

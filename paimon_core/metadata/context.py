@@ -10,6 +10,7 @@ from typing import Any
 from paimon_core.codec.binary_row import decode_row
 from paimon_core.codec.partition_text import partition_values
 from paimon_core.errors import CorruptTable
+from paimon_core.metadata.data_file import DataFile
 from paimon_core.metadata.log_ignored_options import log_ignored_options
 from paimon_core.metadata.opening_rules import opened_options
 from paimon_core.metadata.stores.branch_store import BranchStore
@@ -21,6 +22,7 @@ from paimon_core.metadata.stores.snapshot_store import Publisher, SnapshotStore
 from paimon_core.metadata.stores.tag_store import TagStore
 from paimon_core.options import TableOptions
 from paimon_core.schema import TableSchema
+from paimon_core.storage.external_roots import NO_ROOTS, ExternalRoots
 from paimon_core.storage.fsspec_storage import confined
 from paimon_core.storage.paths import MAIN, TablePaths, bucket_directory, partition_path
 from paimon_core.storage.storage import Storage
@@ -60,16 +62,19 @@ class TableContext:
         publisher: Publisher | None = None,
         schema_publisher: SchemaPublisher | None = None,
         dynamic: Mapping[str, str | None] | None = None,
+        roots: ExternalRoots | None = None,
     ) -> TableContext:
         """Return the context of the table ``name`` at ``root`` with its current schema.
 
         ``cache`` is shared between tables. ``branch`` is the branch to read and write. ``publisher`` creates the
-        snapshots, see ``SnapshotStore``, and ``schema_publisher`` the later schemas. Raises UnsupportedFeature for an
-        option that could change what a read returns.
+        snapshots, see ``SnapshotStore``, and ``schema_publisher`` the later schemas. ``roots`` are the directories
+        outside of the table in which its files may be. Raises UnsupportedFeature for an option that could change what
+        a read returns.
         """
         options = opened_options(schema, dynamic or {}, table=name)
-        paths = TablePaths(root, branch, options["data-file.path-directory"])
-        storage = confined(storage, root)
+        roots = roots or NO_ROOTS
+        paths = TablePaths(root, branch, options["data-file.path-directory"], roots)
+        storage = confined(storage, root, roots.paths)
         log_ignored_options(name, root, options)
         types = [f.type for f in schema.partition_fields]
         return TableContext(
@@ -124,13 +129,13 @@ class TableContext:
             raise self.branches.not_found(branch)
         base = self.name.partition("$")[0]
         name = base if branch == MAIN else f"{base}$branch_{branch}"
-        return replace(self, name=name, paths=TablePaths(self.paths.root, branch)).reopened(schema)
+        return replace(self, name=name, paths=replace(self.paths, branch=branch)).reopened(schema)
 
     def beside(self, branch: str) -> TableContext:
         """Return a branch, also an incomplete one, with this schema: to inspect its files, not to read rows."""
         if branch == self.branch:
             return self
-        return replace(self, paths=TablePaths(self.paths.root, branch)).reopened(self.schema)
+        return replace(self, paths=replace(self.paths, branch=branch)).reopened(self.schema)
 
     def reopened(self, schema: TableSchema) -> TableContext:
         """Return a new context of the same table and branch with ``schema``; it shares the manifest cache."""
@@ -144,7 +149,23 @@ class TableContext:
             publisher=self.snapshots.publisher,
             schema_publisher=self.schemas.publisher,
             dynamic=self.dynamic,
+            roots=self.paths.external,
         )
+
+    def file_path(self, partition: bytes, bucket: int, file: DataFile, name: str | None = None) -> str:
+        """Return the path of a data file, or of the file ``name`` beside it (format 1.4).
+
+        Raises InvalidRequest for a file outside of the table that is not below the allowed roots, CorruptTable for a
+        name that is not a plain one.
+        """
+        name = file.file_name if name is None else name
+        if file.external_path is not None:
+            return self.paths.external_file(file.external_path, file.file_name, name)
+        return self.paths.data_file(self.partition_path(partition), bucket, name)
+
+    def file_paths(self, partition: bytes, bucket: int, file: DataFile) -> list[str]:
+        """Return the paths of a data file and of its extra files; raises as ``file_path`` does."""
+        return [self.file_path(partition, bucket, file, name) for name in (file.file_name, *file.extra_files)]
 
     def bucket_path(self, partition: bytes, bucket: int) -> str:
         """Return the directory of a bucket below the root, such as ``day=1/bucket-0`` (format 1.2, 1.3)."""

@@ -37,6 +37,7 @@ _TIMES = {
     )
     for unit in units.split()
 } | {"": 1.0}
+_URL = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*):(?://(?P<authority>[^/]*))?(?P<path>/[^?#\x00-\x1f]*)")
 _AMOUNT = re.compile(r"^\s*+(\d++)\s*+([a-z]*+)\s*+$", re.IGNORECASE)
 
 
@@ -181,6 +182,28 @@ def parse_directory(text: str) -> str:
     if path and (not all(map(_is_plain, parts)) or parts[0] in _OWN_DIRECTORIES or len(path.encode()) > NAME_BYTES):
         raise ValueError("a relative path of plain names, the first none of the table's own directories")
     return path
+
+
+def parse_locations(text: str) -> tuple[str, ...]:
+    """Parse a comma-separated list of URLs of directories; each is returned in Java's form, such as ``file:/x``."""
+    return tuple(_location(part.strip()) for part in text.split(",")) if text.strip() else ()
+
+
+def _location(url: str) -> str:
+    found = _URL.fullmatch(url)
+    parts = [] if found is None else [part for part in found["path"].split("/") if part]
+    if found is None or {".", ".."} & set(parts):
+        raise ValueError("a comma list of URLs of directories with a scheme, such as s3://bucket/path, without '..'")
+    authority = f"//{found['authority']}" if found["authority"] else ""
+    return "/".join((f"{found['scheme']}:{authority}", *parts))
+
+
+def parse_weights(text: str) -> tuple[int, ...]:
+    """Parse a comma-separated list of positive whole numbers."""
+    parts = [part.strip() for part in text.split(",")] if text.strip() else []
+    if not all(re.fullmatch(r"[0-9]{1,9}", part) and int(part) for part in parts):
+        raise ValueError("a comma list of whole numbers above 0")
+    return tuple(map(int, parts))
 
 
 def _is_plain(name: str) -> bool:

@@ -59,12 +59,11 @@ class BucketReader:
 
     def path(self, file: DataFile) -> str:
         """Return the path of a data file of the bucket."""
-        return self.path_of(file.file_name)
+        return self.path_of(file, file.file_name)
 
-    def path_of(self, name: str) -> str:
-        """Return the path of the file ``name`` in the directory of the bucket."""
-        context = self.context
-        return context.paths.data_file(context.partition_path(self.partition), self.bucket, name)
+    def path_of(self, file: DataFile, name: str) -> str:
+        """Return the path of the file ``name`` in the directory of a data file."""
+        return self.context.file_path(self.partition, self.bucket, file, name)
 
     def file(
         self,

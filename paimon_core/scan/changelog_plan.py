@@ -104,7 +104,7 @@ def changed_files(context: TableContext, snapshot: Snapshot) -> Iterator[Changed
         return context.partition_path(entry.partition), entry.bucket
 
     for entry in sorted(entries, key=place):
-        refuse_unread(entry, context.paths.root)
+        refuse_unread(entry, context.paths)
         yield ChangedFile(entry.partition, entry.bucket, entry.file)
 
 

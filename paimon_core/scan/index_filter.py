@@ -53,11 +53,11 @@ class IndexFilter:
         rows = self._rows(self._embedded(file, file.embedded_index), file)
         return rows is None or bool(rows.any())
 
-    def rows(self, file: DataFile, storage: Storage, path: Callable[[str], str]) -> Mask | None:
+    def rows(self, file: DataFile, storage: Storage, path: Callable[[DataFile, str], str]) -> Mask | None:
         """Return which rows of the file may match, by any of its indexes; None: all of them, or not known.
 
-        ``path`` returns the path of a file beside it. Raises CorruptTable naming the path of an index that is missing
-        or does not decode, StorageError when the store fails.
+        ``path`` returns the path of a file beside a data file. Raises CorruptTable naming the path of an index that is
+        missing or does not decode, StorageError when the store fails.
         """
         if file.embedded_index is not None:
             return self._rows(self._embedded(file, file.embedded_index), file)
@@ -65,7 +65,7 @@ class IndexFilter:
             return None
         if len(file.index_files) > 1:
             raise CorruptTable(f"data file {file.file_name} has the index files {', '.join(file.index_files)}, not one")
-        source = path(file.index_files[0])
+        source = path(file, file.index_files[0])
         with index_read_errors(source), storage.open_input(source) as opened:
             index = FileIndex.parse(lambda at, size: opened.read_at(size, at), opened.size(), source)
             return self._rows(index, file)

@@ -24,7 +24,7 @@ from paimon_core.predicate import Predicate
 from paimon_core.scan.prune import PartitionPruner, Pruners, Schemas, ValuePruner
 from paimon_core.scan.split import Packed, Packing, Split, pack_append, pack_keyed
 from paimon_core.schema import ROW_ID, TableSchema
-from paimon_core.storage.paths import POSTPONE_BUCKET
+from paimon_core.storage.paths import POSTPONE_BUCKET, TablePaths
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,19 +265,18 @@ def _live(
         found = manifests.read_manifest(manifest.file_name, manifest.file_size)
         entries += found if partition is None else partition.select(found, manifests.paths.manifest(manifest.file_name))
     for entry in live_entries(entries):
-        refuse_unread(entry, manifests.paths.root)
+        refuse_unread(entry, manifests.paths)
         yield entry
 
 
-def refuse_unread(entry: ManifestEntry, root: str) -> None:
-    """Raise UnsupportedFeature for a file of the table at ``root`` that this library cannot read."""
+def refuse_unread(entry: ManifestEntry, paths: TablePaths) -> None:
+    """Raise UnsupportedFeature for a file that cannot be read, InvalidRequest for one outside of the allowed roots."""
     if entry.file.external_path is not None:
-        raise UnsupportedFeature(
-            f"file {entry.file.file_name} lies outside of {root}: not supported", file=entry.file.file_name
-        )
+        paths.external.resolve(entry.file.external_path, entry.file.file_name)
     if entry.file.write_cols is not None and ROW_ID not in entry.file.write_cols:
         raise UnsupportedFeature(
-            f"file {entry.file.file_name} of {root} holds only some columns: not supported", file=entry.file.file_name
+            f"file {entry.file.file_name} of {paths.root} holds only some columns: not supported",
+            file=entry.file.file_name,
         )
 
 

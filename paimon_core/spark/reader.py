@@ -106,11 +106,7 @@ def _native(
     where: Predicate | None,
 ) -> DataFrame:
     context = table.context
-    paths = [
-        context.paths.data_file(context.partition_path(s.partition), s.bucket, f.file_name)
-        for s in splits
-        for f in s.files
-    ]
+    paths = [context.file_path(s.partition, s.bucket, f) for s in splits for f in s.files]
     if isinstance(context.storage, FsspecStorage):
         for path in paths:  # refuse symbolic links, which Spark would follow
             context.storage.check_file(path)

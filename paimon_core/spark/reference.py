@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.stores.snapshot_store import Publisher
 from paimon_core.schema import TableSchema
+from paimon_core.storage.external_roots import NO_ROOTS, ExternalRoots
 from paimon_core.storage.storage import Storage
 
 
@@ -22,6 +23,7 @@ class TableReference:
     branch: str
     publisher: Publisher | None
     dynamic: Mapping[str, str | None]
+    roots: ExternalRoots = NO_ROOTS
 
     @staticmethod
     def of(context: TableContext) -> TableReference:
@@ -34,6 +36,7 @@ class TableReference:
             context.branch,
             context.snapshots.publisher,
             context.dynamic,
+            context.paths.external,
         )
 
     def open(self) -> TableContext:
@@ -46,4 +49,5 @@ class TableReference:
             branch=self.branch,
             publisher=self.publisher,
             dynamic=self.dynamic,
+            roots=self.roots,
         )

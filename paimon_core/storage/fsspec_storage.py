@@ -222,13 +222,16 @@ class FsspecStorage(Storage):
             self.bounds.check_entry(path)
 
 
-def confined(storage: Storage, root: str) -> Storage:
-    """Return the storage for files below ``root``; on the local disk it follows no symbolic link there (``Bounds``)."""
+def confined(storage: Storage, root: str, others: tuple[str, ...] = ()) -> Storage:
+    """Return the storage for files below ``root`` and ``others``; on the local disk it follows no symbolic link there.
+
+    See ``Bounds``.
+    """
     if not isinstance(storage, FsspecStorage) or not storage.is_local:
         return storage
-    if storage.bounds is not None and storage.bounds.root == root:
+    if storage.bounds is not None and (storage.bounds.root, storage.bounds.others) == (root, others):
         return storage
-    return replace(storage, bounds=Bounds(root))
+    return replace(storage, bounds=Bounds(root, others))
 
 
 def forget_directories(storage: Storage) -> None:

@@ -110,6 +110,11 @@ def open_storage(url: str, options: Mapping[str, str] | None = None) -> tuple[St
     return FsspecStorage(LOCAL), root
 
 
+def has_scheme(url: str) -> bool:
+    """Whether the text begins with a scheme, such as ``file:/``."""
+    return _SCHEME.match(url) is not None
+
+
 def _expanded(path: str) -> str:
     """Replace ``~`` or ``~user`` at the start by the home directory; raises InvalidRequest when there is none."""
     expanded = os.path.expanduser(path)

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from paimon_core.errors import CorruptTable, InvalidRequest
 from paimon_core.limits import COMPONENT_BYTES, NAME_BYTES, PARTITION_PATH_BYTES, check_limit
+from paimon_core.storage.external_roots import NO_ROOTS, ExternalRoots
 
 DATABASE_SUFFIX = ".db"
 POSTPONE_BUCKET = -2
@@ -129,6 +130,8 @@ class TablePaths:
     branch: str = MAIN
     data_directory: str = ""
     """The directory of the data files below the root (option data-file.path-directory); "": the root itself."""
+    external: ExternalRoots = NO_ROOTS
+    """The directories in which data files outside of the table may be."""
 
     @property
     def data_root(self) -> str:
@@ -271,12 +274,22 @@ class TablePaths:
 
     def bucket(self, partition: str, bucket: int) -> str:
         """Return the directory of a bucket; ``partition`` comes from ``partition_path``."""
-        middle = f"{partition}/" if partition else ""
-        return f"{self.data_root}/{middle}{bucket_directory(bucket)}"
+        return f"{self.root}/{self.relative_bucket(partition, bucket)}"
+
+    def relative_bucket(self, partition: str, bucket: int) -> str:
+        """Return the directory of a bucket below the root, or below an external path."""
+        return "/".join(filter(None, (self.data_directory, partition, bucket_directory(bucket))))
 
     def data_file(self, partition: str, bucket: int, name: str) -> str:
-        """Return the path of a data file, or of an extra file of one."""
+        """Return the path of a data file in the table, or of an extra file of one."""
         return f"{self.bucket(partition, bucket)}/{component(name)}"
+
+    def external_file(self, external: str, data_file: str, name: str) -> str:
+        """Return the path of the file ``name`` beside ``data_file``, which is recorded at the path ``external``.
+
+        Raises InvalidRequest for a file that is not below the allowed roots.
+        """
+        return self.external.resolve(external, component(data_file)).rpartition("/")[0] + "/" + component(name)
 
     def success_file(self, partition: str) -> str:
         """Return the file that marks a partition as complete; ``partition`` comes from ``partition_path``."""

@@ -1,4 +1,4 @@
-"""Bounds: below the root directory of a table on the local disk no symbolic link is followed.
+"""Bounds: below the root directory of a table on the local disk no symbolic link is followed; nor below other roots.
 
 The root itself and its parents may be links, since a user gave that path. Below the root, reading, writing, listing or
 deleting through a link to a directory is refused, and so is reading a link to a file. Deleting or moving a link acts on
@@ -17,13 +17,15 @@ from paimon_core.errors import CorruptTable, StorageError
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """The root directory and the directories below it that were checked; only the root is pickled."""
+    """The root directories and the directories below them that were checked; only the roots are pickled."""
 
     root: str
+    others: tuple[str, ...] = ()
+    """Directories outside of the root to which the same applies: those of external data files."""
     _plain: set[str] = field(default_factory=set, compare=False, repr=False)
 
-    def __reduce__(self) -> tuple[type[Bounds], tuple[str]]:
-        return Bounds, (self.root,)
+    def __reduce__(self) -> tuple[type[Bounds], tuple[str, tuple[str, ...]]]:
+        return Bounds, (self.root, self.others)
 
     def check_entry(self, path: str) -> None:
         """Raise CorruptTable when a directory between the root and ``path`` is a link."""
@@ -34,7 +36,7 @@ class Bounds:
 
         Costs one lstat for each directory.
         """
-        if not directory.startswith(self.root + "/"):
+        if not any(directory.startswith(root + "/") for root in (self.root, *self.others)):
             return
         self.check_directory(os.path.dirname(directory))
         try:

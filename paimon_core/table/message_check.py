@@ -6,7 +6,7 @@ committed file, so messages that this process did not just write are checked aga
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from paimon_core.codec.binary_row import decode_row
@@ -30,7 +30,7 @@ def check_messages(messages: Sequence[Any], context: TableContext) -> None:
         raise InvalidRequest(f"commit takes a list of commit messages, not {messages!r:.80}")
     schema_ids = frozenset(context.schemas.ids()) if messages else frozenset()
     for message in messages:
-        directory = _bucket_directory(message, context)
+        _check_place(message, context)
         changelog = (*message.changelog_files, *message.compact_changelog)
         _check_changelog(message, context)
         added = (*message.new_files, *message.compact_after, *changelog)
@@ -38,21 +38,31 @@ def check_messages(messages: Sequence[Any], context: TableContext) -> None:
             _check_file(file, context, schema_ids)
         # Files that a compaction only moves to another level exist, because they are files of the table.
         kept = {name for f in message.compact_before for name in (f.file_name, *f.extra_files)}
-        wanted: dict[str, int | None] = {f.file_name: f.file_size for f in added if f.file_name not in kept}
-        wanted |= dict.fromkeys(name for f in added for name in f.extra_files if name not in kept)
-        found = {i.name: i.size for i in context.storage.list(directory)} if wanted else {}
+        wanted: dict[str, dict[str, int | None]] = {}
+        for file in added:
+            for path in context.file_paths(message.partition, message.bucket, file):
+                directory, _, name = path.rpartition("/")
+                if name not in kept:
+                    wanted.setdefault(directory, {})[name] = file.file_size if name == file.file_name else None
         _check_indexes(message, context)
-        for name, size in wanted.items():
-            if name not in found or size not in (None, found[name]):
-                renumbered = any(other.startswith(f"{stem_of(name)}-") for other in found)
-                why = _COMMITTED_BEFORE if renumbered else "it was deleted, or written to another table"
-                raise CommitConflict(
-                    f"table {context.name}: file {name} of the commit is not in {directory}"
-                    + (f" with its {size} bytes: " if size is not None else ": ")
-                    + why,
-                    table=context.name,
-                    file=name,
-                )
+        for directory, files in wanted.items():
+            _check_existing(directory, files, context)
+
+
+def _check_existing(directory: str, wanted: Mapping[str, int | None], context: TableContext) -> None:
+    """Raise CommitConflict for a file that the directory does not contain with its size; None: with any size."""
+    found = {i.name: i.size for i in context.storage.list(directory)}
+    for name, size in wanted.items():
+        if name not in found or size not in (None, found[name]):
+            renumbered = any(other.startswith(f"{stem_of(name)}-") for other in found)
+            why = _COMMITTED_BEFORE if renumbered else "it was deleted, or written to another table"
+            raise CommitConflict(
+                f"table {context.name}: file {name} of the commit is not in {directory}"
+                + (f" with its {size} bytes: " if size is not None else ": ")
+                + why,
+                table=context.name,
+                file=name,
+            )
 
 
 def _check_indexes(message: CommitMessage, context: TableContext) -> None:
@@ -79,11 +89,12 @@ def _check_indexes(message: CommitMessage, context: TableContext) -> None:
             )
 
 
-def _bucket_directory(message: CommitMessage, context: TableContext) -> str:
+def _check_place(message: CommitMessage, context: TableContext) -> None:
+    """Raise InvalidRequest for a partition or bucket that the table cannot have."""
     buckets = context.options["bucket"]
     try:
         decode_row(message.partition, [f.type for f in context.schema.partition_fields])
-        directory = context.paths.bucket(context.partition_path(message.partition), message.bucket)
+        context.partition_path(message.partition)
     except CorruptTable as error:
         raise InvalidRequest(f"the partition of a commit message does not fit table {context.name}: {error}") from error
     if context.is_postponed:
@@ -94,7 +105,7 @@ def _bucket_directory(message: CommitMessage, context: TableContext) -> str:
                 "with bucket = -2 cannot have",
                 bucket=message.bucket,
             )
-        return directory
+        return
     if not isinstance(message.total_buckets, int) or (message.total_buckets > 0) != (buckets > 0):
         raise InvalidRequest(
             f"a commit message states {message.total_buckets!r:.40} buckets, but table {context.name} has "
@@ -109,7 +120,6 @@ def _bucket_directory(message: CommitMessage, context: TableContext) -> str:
             f"bucket = {buckets}",
             bucket=message.bucket,
         )
-    return directory
 
 
 def _check_changelog(message: CommitMessage, context: TableContext) -> None:
@@ -139,8 +149,8 @@ def _check_file(file: DataFile, context: TableContext, schema_ids: frozenset[int
         problem = f"{file.row_count} rows in {file.file_size} bytes"
     elif not 0 <= file.level < 100:
         problem = f"level {file.level}"
-    elif file.external_path is not None:
-        problem = "an external path"
+    elif file.external_path is not None and context.paths.external.find(file.external_path) is None:
+        problem = f"the external path {file.external_path}, which is not below one of allowed_roots"
     elif file.schema_id not in schema_ids:
         problem = f"schema {file.schema_id}, which table {context.name} does not have"
     else:

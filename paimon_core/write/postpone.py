@@ -197,7 +197,7 @@ def to_fixed_buckets(
 
 def file_rows(context: TableContext, place: bytes, file: DataFile, bucket: int = POSTPONE_BUCKET) -> Iterator[pa.Table]:
     """Yield the rows of a file with the table's columns and ``_VALUE_KIND``, as a TableWriter takes them again."""
-    path = context.paths.data_file(context.partition_path(place), bucket, file.file_name)
+    path = context.file_path(place, bucket, file)
     batches = read_batches(
         context.storage,
         path,
@@ -216,10 +216,10 @@ def _read_fields(context: TableContext) -> list[DataField]:
 def abort_files(messages: Sequence[CommitMessage], context: TableContext) -> None:
     """Delete the new files and changelog files of messages that will not be committed; storage errors are ignored."""
     paths = [
-        context.paths.data_file(context.partition_path(m.partition), m.bucket, name)
+        path
         for m in messages
         for f in (*m.new_files, *m.changelog_files)
-        for name in (f.file_name, *f.extra_files)
+        for path in context.file_paths(m.partition, m.bucket, f)
     ]
     with suppress(OSError):
         context.storage.delete(paths)

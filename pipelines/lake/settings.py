@@ -56,6 +56,8 @@ class EnvironmentSettings(Model):
     storage: Texts = Field(default={}, repr=False)
     """Options of an object store (docs/storage.md). They are never stored; only Spark tasks receive them, and print
     ``***`` instead. Without credentials here, each machine uses its own."""
+    allowed_roots: tuple[str, ...] = ()
+    """Directories or URLs in which tables may have data files outside of the lake (``data-file.external-paths``)."""
     landing_directory: str = ""
     """The directory of the files that ``source.fetch`` brings, which all workers can read; default:
     ``<warehouse>/landing`` on local disk."""

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 
 import paimon_core as paimon
 from paimon_core.codec.avro_file import read_avro, write_avro
-from paimon_core.errors import CorruptTable, PaimonError, UnsupportedFeature
+from paimon_core.errors import CorruptTable, InvalidRequest, PaimonError, UnsupportedFeature
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.manifest_file import MANIFEST_SCHEMA
 from paimon_core.metadata.stores.schema_store import SchemaStore
@@ -191,7 +191,7 @@ DAMAGE: dict[str, tuple[Callable[[TableContext], Any], type[PaimonError], str]] 
     "another size of a manifest": (recorded_manifest_size, CorruptTable, "manifest-.*are recorded"),
     "a file name with a path": (entry(of_file(file_name="../../x")), CorruptTable, "not a plain name"),
     "a file name that is ..": (entry(of_file(file_name="..")), CorruptTable, "not a plain name"),
-    "a file elsewhere": (entry(of_file(external_path="http://host/x")), UnsupportedFeature, "lies outside"),
+    "a file elsewhere": (entry(of_file(external_path="http://host/x")), InvalidRequest, "http://host/x.*allowed_roots"),
     "a newer entry": (other_manifest_version, UnsupportedFeature, "manifest-.*version 99"),
     "a data file that is missing": (missing_data, CorruptTable, "data file .* is missing"),
     "an empty data file": (data_bytes(lambda d: b""), CorruptTable, "data file .* has 0 bytes"),

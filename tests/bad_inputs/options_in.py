@@ -18,6 +18,9 @@ def option(key: str, value: Any, *says: str, error: type[Exception] = InvalidReq
     return case(lambda lake: lake.create(KEYED, primary_key=["k"], options=options), error, *says)
 
 
+ROUND_ROBIN = {"data-file__external-paths__strategy": "round-robin"}
+
+
 def append_option(key: str, value: str, *says: str, **others: str) -> Case:
     """A table without a key."""
     options = {**{k.replace("__", "."): v for k, v in others.items()}, key: value}
@@ -187,10 +190,20 @@ TABLES: dict[str, Case] = {
     "row tracking with buckets": append_option(
         "row-tracking.enabled", "true", "row-tracking.enabled", "bucket = -1", bucket="2", **{"bucket-key": "k"}
     ),
-    "an external path over http": append_option("data-file.external-paths", "http://h/x", "data-file.external-paths"),
-    "an external path on the disk": append_option(
-        "data-file.external-paths", "file:///etc", "data-file.external-paths"
+    "an external path over http": append_option(
+        "data-file.external-paths",
+        "http://h/x",
+        "data-file.external-paths = http://h/x: the path must be one of allowed_roots",
+        **ROUND_ROBIN,
     ),
+    "an external path on the disk": append_option(
+        "data-file.external-paths", "file:///etc", "file:/etc: the path must be .* allowed_roots", **ROUND_ROBIN
+    ),
+    "an external path that goes up": append_option("data-file.external-paths", "file:///x/../y", "without '..'"),
+    "external paths of no file system": append_option(
+        "data-file.external-paths", "file:///x", "specific-fs", **{"data-file__external-paths__strategy": "specific-fs"}
+    ),
+    "weights that are no numbers": append_option("data-file.external-paths.weights", "1,x", "whole numbers"),
     "a relative external path": append_option("data-file.external-paths", "x/y", "data-file.external-paths"),
     "a secret as an option of a table": append_option(
         "fs.s3.secret.key", SECRET, "fs.s3.secret.key", "stored in the table"

@@ -251,8 +251,7 @@ def _files(context: TableContext, entries: Sequence[ManifestEntry]) -> list[Plan
 
 
 def _paths(context: TableContext, entry: ManifestEntry) -> list[str]:
-    partition, file = context.partition_path(entry.partition), entry.file
-    return [context.paths.data_file(partition, entry.bucket, name) for name in (file.file_name, *file.extra_files)]
+    return context.file_paths(entry.partition, entry.bucket, entry.file)
 
 
 def _description(context: TableContext, partition: bytes) -> str:

@@ -73,7 +73,8 @@ class Plan:
         """Check that the plan may be applied to this table.
 
         Plans are untrusted input: raises InvalidRequest for a plan of another operation, table or branch, and for a
-        path outside of the table. Raises PlanOutdated when the table has changed (``TableState.check``).
+        path outside of the table and of the allowed roots. Raises PlanOutdated when the table has changed
+        (``TableState.check``).
         """
         if (self.operation, self.table, self.branch) != (operation, context.name, context.branch):
             raise InvalidRequest(
@@ -82,13 +83,13 @@ class Plan:
                 table=context.name,
             )
         self.state.check(context, expiry_harms=expiry_harms)
-        root = f"{context.paths.root}/"
+        roots = [f"{root}/" for root in (context.paths.root, *context.paths.external.paths)]
         for file in self.files:
-            parts = file.path.removeprefix(root).split("/")
-            if not file.path.startswith(root) or not {"", ".", ".."}.isdisjoint(parts):
+            root = next(filter(file.path.startswith, roots), None)
+            if root is None or not {"", ".", ".."}.isdisjoint(file.path.removeprefix(root).split("/")):
                 raise InvalidRequest(
                     f"a plan to {operation} for table {context.name} lists {file.path!r:.200}, which is not in the "
-                    "directory of the table",
+                    "directory of the table or below an allowed root",
                     table=context.name,
                     path=file.path,
                 )

@@ -68,13 +68,11 @@ class RemovableFiles:
     # -- collect candidates
 
     def add_file(self, entry: ManifestEntry) -> None:
-        """Add a data file and its extra files; a file at an external path is ignored and so never deleted."""
+        """Add a data file and its extra files; files at other external paths than allowed are left out."""
         file = entry.file
-        if file.external_path is not None:
+        if file.external_path is not None and self.context.paths.external.find(file.external_path) is None:
             return
-        partition = self.context.partition_path(entry.partition)
-        names = (file.file_name, *file.extra_files)
-        paths = [self.context.paths.data_file(partition, entry.bucket, name) for name in names]
+        paths = self.context.file_paths(entry.partition, entry.bucket, file)
         self.data[file.file_name] = {path: 0 if i else file.file_size for i, path in enumerate(paths)}
         self.partitions.add(entry.partition)
 

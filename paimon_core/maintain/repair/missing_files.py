@@ -43,8 +43,8 @@ class MissingReport:
 def plan_missing_removal(context: TableContext) -> Plan:
     """Find the live files of the latest snapshot that do not exist; changes nothing.
 
-    Files at an external path and files in quarantine are protected. Raises CorruptTable for a manifest that cannot be
-    read.
+    Files at external paths outside of the allowed roots and files in quarantine are protected. Raises CorruptTable for
+    a manifest that cannot be read.
     """
     state = TableState.of(context)
     waiting = {f.path: q.id for q in quarantines(context) for f in q.files}
@@ -53,12 +53,14 @@ def plan_missing_removal(context: TableContext) -> Plan:
     rows = 0
     entries = latest_entries(context)
     protected += [
-        Protected(f"file {e.file.file_name}", f"its external path {e.file.external_path}, which is not checked")
+        Protected(
+            f"file {e.file.file_name}", f"its external path {e.file.external_path}, which is not in allowed_roots"
+        )
         for e in entries
-        if e.file.external_path is not None
+        if _is_elsewhere(context, e)
     ]
     for path, entry in _missing(context, entries):
-        relative = context.paths.relative(path)
+        relative = path if entry.file.external_path is not None else context.paths.relative(path)
         if relative in waiting:
             protected.append(Protected(f"file {relative}", f"quarantine {waiting[relative]}: undo it"))
             continue
@@ -108,18 +110,23 @@ def apply_missing_removal(context: TableContext, plan: Plan, *, user: str | None
 def _missing(
     context: TableContext, entries: Iterable[ManifestEntry], among: Collection[str] | None = None
 ) -> list[tuple[str, ManifestEntry]]:
-    """Return path and entry of each file that does not exist: found by listing the bucket, then checked on its own."""
-    by_bucket: dict[tuple[bytes, int], list[ManifestEntry]] = defaultdict(list)
+    """Return path and entry of each file that does not exist: by its directory's list, then checked on its own."""
+    by_directory: dict[str, dict[str, ManifestEntry]] = defaultdict(dict)
     for entry in entries:
-        if entry.file.external_path is None:
-            by_bucket[entry.partition, entry.bucket].append(entry)
+        if not _is_elsewhere(context, entry):
+            path = context.file_path(entry.partition, entry.bucket, entry.file)
+            by_directory[path.rpartition("/")[0]][path] = entry
     missing = []
-    for (partition, bucket), inside in by_bucket.items():
-        directory = context.partition_path(partition)
-        paths = {context.paths.data_file(directory, bucket, e.file.file_name): e for e in inside}
+    for directory, paths in by_directory.items():
         wanted = paths.keys() if among is None else paths.keys() & set(among)
         if not wanted:
             continue
-        listed = {e.path for e in context.storage.list(context.paths.bucket(directory, bucket))}
+        listed = {e.path for e in context.storage.list(directory)}
         missing += [(p, paths[p]) for p in sorted(wanted - listed) if not context.storage.exists(p)]
     return missing
+
+
+def _is_elsewhere(context: TableContext, entry: ManifestEntry) -> bool:
+    """Whether a file is neither in the table nor below an allowed root."""
+    external = entry.file.external_path
+    return external is not None and context.paths.external.find(external) is None

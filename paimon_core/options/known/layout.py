@@ -21,8 +21,10 @@ from paimon_core.options.parsers import (
     parse_bucket,
     parse_directory,
     parse_file_name,
+    parse_locations,
     parse_max_buckets,
     parse_names,
+    parse_weights,
     whole,
 )
 
@@ -126,28 +128,34 @@ OPTIONS: tuple[Option, ...] = (
         shared=True,
         immutable=True,
     ),
-    refused(
+    obeyed(
         "data-file.external-paths",
         TEXT,
         "",
-        "directories outside of the table for data files",
-        stops=Stops.WRITES,
+        "URLs of directories outside of the table for data files, in the catalog's allowed_roots",
+        parse_locations,
+        value=(),
     ),
-    carried(
+    obeyed(
         "data-file.external-paths.strategy",
         ENUM,
         "none",
         "how a writer selects one of the external paths",
-        ("none", "specific-fs", "round-robin", "entropy-inject", "weight-robin"),
+        values=("none", "specific-fs", "round-robin", "entropy-inject", "weight-robin"),
     ),
-    carried(
+    obeyed(
         "data-file.external-paths.specific-fs",
         TEXT,
         "",
         "file system of the external path, under the strategy specific-fs",
     ),
-    carried(
-        "data-file.external-paths.weights", TEXT, "", "weights of the external paths, under the strategy weight-robin"
+    obeyed(
+        "data-file.external-paths.weights",
+        TEXT,
+        "",
+        "weights of the external paths, under the strategy weight-robin",
+        parse_weights,
+        value=(),
     ),
     refused(
         "index-file-in-data-file-dir",

@@ -77,8 +77,8 @@ def test_the_last_full_compaction():
 
 def test_files_that_compaction_would_not_carry_over_are_refused():
     context = fake_table()
-    with pytest.raises(UnsupportedFeature, match="external path"):
-        pick_tasks(context, entries(context, 0, external_path="s3://x/y"))
+    with pytest.raises(UnsupportedFeature, match="extra files"):
+        pick_tasks(context, entries(context, 0, extra_files=("x",)))
 
 
 def test_the_small_files_that_one_compaction_looks_at_are_limited(warehouse):

@@ -100,7 +100,7 @@ def test_an_existing_table_that_would_read_differently_is_refused(key, value):
         ("manifest.format", "orc"),
         ("data-file.prefix", "part."),
         ("file.compression", "lzo"),
-        ("data-file.external-paths", "file:///x"),
+        ("data-file.external-paths", "x/y"),
         ("metadata.iceberg.storage", "table-location"),
         ("commit.callbacks", "com.example.Callback"),
         ("write.sequence-number-init-mode", "snapshot"),

@@ -116,7 +116,7 @@ def test_files_come_by_partition_and_bucket_then_as_they_were_written():
 def test_a_file_outside_of_the_table_is_refused():
     context = fake_table()
     append(context, dataclasses.replace(fake_file(context), external_path="s3://elsewhere/x"))
-    with pytest.raises(UnsupportedFeature, match="lies outside"):
+    with pytest.raises(InvalidRequest, match="s3://elsewhere/x, outside of the table"):
         names(context, 1)
 
 
