@@ -58,6 +58,8 @@ def opened_options(
         refused.append(
             "row-tracking.enabled=true with " + ("a primary key" if schema.primary_keys else "fixed buckets")
         )
+    if options["data-evolution.enabled"]:
+        refused.append("data-evolution.enabled=true")
     hashed = options["bucket"] > 0 or (options["bucket"] == -2 and schema.primary_keys)
     keys = (options["bucket-key"] or schema.trimmed_primary_keys) if hashed else ()
     function = options["bucket-function.type"]

@@ -22,6 +22,7 @@ from paimon_core.metadata.recorded_bounds import recorded_bounds
 from paimon_core.options import TableOptions
 from paimon_core.predicate import BoundPredicate, Predicate
 from paimon_core.scan.index_filter import IndexFilter
+from paimon_core.scan.row_ranges import column_ids
 from paimon_core.schema import ROW_ID, SEQUENCE_NUMBER, DataField, TableSchema
 from paimon_core.types import BINARY_ROOTS, STRING_ROOTS, DataType, TypeRoot
 
@@ -248,6 +249,25 @@ class ValuePruner:
         if not self.where.may_match(bounds, file.row_count):
             return False
         return self.index is None or self.index.may_match(file)
+
+    def keeps_range(self, partition: bytes, files: Sequence[DataFile]) -> bool:
+        """Whether a row whose columns are in these files, the newest first, may match.
+
+        Only the newest file that contains a column states something about it.
+        """
+        if len(files) == 1:
+            return self.keeps(partition, files[0])
+        newest = files[0]
+        bounds = tracked_bounds(newest) if self.schema.is_tracked else {}
+        asked = {f.id: f.name for f in self.schema.untracked.fields if f.name in self.where.columns}
+        for file in files:
+            known = self._value_bounds(file)
+            for number in column_ids(file, self.schemas(file.schema_id)).intersection(asked):
+                name = asked.pop(number)
+                if name in known:
+                    bounds[name] = known[name]
+        bounds.update(self.partition.constant(partition, newest.row_count, newest.file_name))
+        return self.where.may_match(bounds, newest.row_count)
 
     def _value_bounds(self, file: DataFile) -> Bounds:
         names = file.write_cols if file.value_stats_cols is None else file.value_stats_cols
