@@ -134,6 +134,7 @@ public class PaimonOracle {
             case "statistics": CommitSteps.statistics(table(s), out); break;
             case "analyze": CommitSteps.analyze(table(s), s.get("statistics")); break;
             case "deleteRows": case "pack": VectorSteps.run(s, out); break;
+            case "setColumns": case "packColumns": case "update": TrackingSteps.run(s, out); break;
             case "leave": case "orphans": case "compactManifests": OrphanSteps.run(s, out); break;
             case "fastForward": table(s).fastForward(s.get("name").asText()); break;
             case "rollback":
