@@ -30,7 +30,8 @@ def read_group(
     Raises CorruptTable for a broken file, and for a NOT NULL column that no file contains.
     """
     deleted = reader.deleted(anchor(group))
-    reader = replace(reader, positions={} if deleted is None else dict.fromkeys((f.file_name for f in group), deleted))
+    positions = {} if deleted is None else dict.fromkeys((f.file_name for f in group), deleted)
+    reader = replace(reader, vectors={}, positions=positions)
     sources = [
         reader.file(file, wanted, beside=len(group))
         for file, wanted in _chosen(reader, group, fields).items()

@@ -312,9 +312,15 @@ def _cover(schema: TableSchema, old: TableSchema, names: tuple[str, ...] | None,
 
 
 def tracked_bounds(file: DataFile) -> Bounds:
-    """Return the bounds of the columns of row tracking; the ids of a file that contains them are not known here."""
-    out: Bounds = {SEQUENCE_NUMBER: (file.min_sequence_number, file.max_sequence_number, 0)}
-    if file.first_row_id is not None and ROW_ID not in (file.write_cols or ()):
+    """Return the bounds of the columns of row tracking, which are known for files without these columns.
+
+    For other files, Java 1.4 records sequence numbers that are not those of the rows.
+    """
+    columns = file.write_cols or ()
+    out: Bounds = {}
+    if SEQUENCE_NUMBER not in columns:
+        out[SEQUENCE_NUMBER] = (file.max_sequence_number, file.max_sequence_number, 0)
+    if file.first_row_id is not None and ROW_ID not in columns:
         out[ROW_ID] = (file.first_row_id, file.first_row_id + file.row_count - 1, 0)
     return out
 
