@@ -82,7 +82,9 @@ def test_rows_have_the_same_ids_after_commits_of_both_sides(oracle, warehouse, o
         found = sorted_rows(table, columns=TRACKED)
         assert found == sorted(r[1:] for r in oracle.dump(warehouse, "db.t$row_tracking")), number
         early = [r for r in found if r[4] <= 2 and r[3] != 3]
-        assert sorted_rows(table, columns=TRACKED, where=(col("_SEQUENCE_NUMBER") <= 2) & (col("_ROW_ID") != 3)) == early
+        assert (
+            sorted_rows(table, columns=TRACKED, where=(col("_SEQUENCE_NUMBER") <= 2) & (col("_ROW_ID") != 3)) == early
+        )
         now = {r[0]: r[3] for r in found}
         assert all(ids.get(k, i) == i for k, i in now.items()), number
         ids |= now
