@@ -41,7 +41,7 @@ def _read(run: CheckRun, entry: ManifestEntry, path: str, location: Location, ch
     context, file = run.context, entry.file
     schema = context.schemas.read(file.schema_id)
     if file.write_cols is not None:
-        if ROW_ID not in file.write_cols or context.options["data-evolution.enabled"]:
+        if ROW_ID not in file.write_cols or context.evolves:
             raise UnsupportedFeature("files that contain only some columns")
         schema = schema.tracked(id_nullable=True, sequence_nullable=True)
     check = _RowCheck(run, entry, schema, path, location, changelog)

@@ -22,6 +22,7 @@ from paimon_core.metadata.manifest import ManifestEntry
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.read.split_reader import read_split
 from paimon_core.scan.plan import hides_level_0, refuse_unread
+from paimon_core.scan.row_ranges import pack_ranges
 from paimon_core.scan.split import Packed, Packing, Split, pack_append, pack_keyed
 from paimon_core.schema import DataField
 from paimon_core.types import NESTED_ROOTS, parse_type
@@ -73,7 +74,7 @@ def bucket_rows(
     schema = context.schema
     found = list(entries)
     for entry in found:
-        refuse_unread(entry, context.paths)
+        refuse_unread(entry, context.paths, evolves=context.evolves)
     files = [e.file for e in found]
     unique = hides_level_0(schema, context.options)
     if unique:
@@ -88,6 +89,8 @@ def bucket_rows(
 
 def _packed(context: TableContext, files: list[DataFile], *, unique: bool) -> list[Packed]:
     packing = Packing(context.options["source.split.target-size"], context.options["source.split.open-file-cost"])
+    if context.evolves:
+        return pack_ranges(files, packing)
     if not context.is_keyed or (unique and all(f.delete_row_count == 0 for f in files)):
         return pack_append(files, packing)
     return pack_keyed(files, key_order([f.type for f in context.schema.key_fields]), packing)

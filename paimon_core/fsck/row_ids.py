@@ -44,9 +44,9 @@ def check_row_ids(run: CheckRun, files: LiveFiles, snapshot: Snapshot, location:
     for at, (first, end, file, _) in enumerate(ranges):
         if first < 0 or end > following:
             _find(run, location, f"{file.file_name} has ids up to {end - 1}, and the next id is {following}")
-        if at and first < ranges[at - 1][1] and not run.context.options["data-evolution.enabled"]:
+        if at and first < ranges[at - 1][1] and not run.context.evolves:
             _find(run, location, f"{file.file_name} and {ranges[at - 1][2].file_name} have ids from {first} on")
-    if run.deep:
+    if run.deep and not run.context.evolves:
         whole = [(first, end) for first, end, _, deleted in ranges if not deleted]
         for problem in _problems(np.sort(np.concatenate(read)), whole, following):
             _find(run, location, problem)

@@ -227,6 +227,11 @@ class TableContext:
         """Whether the rows of the table have ids (option row-tracking.enabled)."""
         return bool(self.options["row-tracking.enabled"]) and not self.is_keyed
 
+    @property
+    def evolves(self) -> bool:
+        """Whether the columns of a row may be in several files (option data-evolution.enabled)."""
+        return bool(self.options["data-evolution.enabled"]) and not self.is_keyed
+
     def tracked(self) -> TableContext:
         """Return the table with the ids and sequence numbers of its rows as columns, if it has these."""
         return replace(self, schema=self.schema.tracked()) if self.tracks_rows else self

@@ -59,6 +59,8 @@ def opened_options(
         )
     if schema.primary_keys and options["clustering.incremental"]:
         refused.append("clustering.incremental=true with a primary key")
+    if options["data-evolution.enabled"]:
+        refused.append("data-evolution.enabled=true")
     hashed = options["bucket"] > 0 or (options["bucket"] == -2 and schema.primary_keys)
     keys = (options["bucket-key"] or schema.trimmed_primary_keys) if hashed else ()
     function = options["bucket-function.type"]

@@ -83,7 +83,9 @@ class BucketReader:
         returned as dictionaries. ``position``: the name of an additional column with the position of each row.
         """
         context = self.context
-        tracked = Tracked.of(file, fields, self.path(file), position) if context.tracks_rows else None
+        tracked = None
+        if context.tracks_rows:
+            tracked = Tracked.of(file, fields, self.path(file), position, evolves=context.evolves)
         file_schema = context.schemas.read(file.schema_id)
         batches = read_batches(
             context.storage,

@@ -28,13 +28,17 @@ class Tracked:
     position: str
     """The name of the column with the position of each row in the file."""
     keeps_position: bool
+    evolves: bool
+    """Whether the table has data evolution: ids in the file may then be older than those of its manifest entry."""
 
     @staticmethod
-    def of(file: DataFile, fields: Sequence[DataField], path: str, position: str | None) -> Tracked | None:
+    def of(
+        file: DataFile, fields: Sequence[DataField], path: str, position: str | None, *, evolves: bool
+    ) -> Tracked | None:
         """Return None when ``fields`` have none of these columns; ``position``: as the caller of the read asks for."""
         if TRACKING_IDS.isdisjoint(f.id for f in fields):
             return None
-        return Tracked(file, path, position or _POSITION, position is not None)
+        return Tracked(file, path, position or _POSITION, position is not None, evolves)
 
     def schema_of(self, schema: TableSchema) -> TableSchema:
         """Return the schema by which the file is read: the columns may be missing, and any value may be null."""
@@ -44,9 +48,14 @@ class Tracked:
         """Return the batch with all ids and numbers; raises CorruptTable for a row that has no id."""
         for name in (ROW_ID, SEQUENCE_NUMBER):
             at = batch.schema.get_field_index(name)
-            if at >= 0 and batch.column(at).null_count:
-                default = pa.scalar(self.file.max_sequence_number) if name == SEQUENCE_NUMBER else self._ids(batch)
-                batch = batch.set_column(at, batch.schema.field(at), pc.coalesce(batch.column(at), default))
+            if at < 0:
+                continue
+            column, field = batch.column(at), batch.schema.field(at)
+            if name == ROW_ID and self.evolves:
+                batch = batch.set_column(at, field, self._ids(batch))
+            elif column.null_count:
+                default = self._ids(batch) if name == ROW_ID else pa.scalar(self.file.max_sequence_number)
+                batch = batch.set_column(at, field, pc.coalesce(column, default))
         return batch if self.keeps_position else batch.drop_columns([self.position])
 
     def _ids(self, batch: pa.RecordBatch) -> pa.Array:

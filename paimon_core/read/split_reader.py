@@ -19,6 +19,7 @@ from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.table_identity import check_same_table
 from paimon_core.predicate import Predicate
 from paimon_core.read.bucket_reader import BucketReader
+from paimon_core.read.column_groups import read_group
 from paimon_core.scan.index_filter import IndexFilter
 from paimon_core.scan.split import Split
 from paimon_core.schema import KIND_FIELD, SEQUENCE_FIELD, DataField
@@ -75,6 +76,10 @@ def _rows(
             for batch in reader.file(file, fields, rows=some):
                 rows = pa.Table.from_batches([batch])
                 yield rows if keep is None else keep.kept(rows)
+        return
+    if reader.context.evolves:
+        for runs in split.sections:
+            yield from read_group(reader, tuple(run.files[0] for run in runs), fields, keep)
         return
     for runs in split.sections:
         yield from _merged(reader, runs, fields, keep)

@@ -22,6 +22,7 @@ from paimon_core.metadata.stores.manifest_store import ManifestStore
 from paimon_core.options import COMBINING_ENGINES, TableOptions
 from paimon_core.predicate import Predicate
 from paimon_core.scan.prune import PartitionPruner, Pruners, Schemas, ValuePruner
+from paimon_core.scan.row_ranges import pack_ranges
 from paimon_core.scan.split import Packed, Packing, Split, pack_append, pack_keyed
 from paimon_core.schema import ROW_ID, TableSchema
 from paimon_core.storage.paths import POSTPONE_BUCKET, TablePaths
@@ -94,8 +95,9 @@ class ScanPlan:
             + (f"; left out: {', '.join(pruned)}" if pruned else ""),
             f"  read raw   {_amount(raw)}",
         ]
-        if self.schema.primary_keys:
+        if self.schema.primary_keys or merged:
             lines.append(f"  merge      {_amount(merged)}" + (f", up to {depth} sorted runs at once" if merged else ""))
+        if self.schema.primary_keys:
             lines.append(f"  levels     {_levels(self.files)}")
         return "\n".join(lines)
 
@@ -148,11 +150,12 @@ def plan_scan(
     pruners = Pruners.of(where, schema, options, schemas)
     engine = options["merge-engine"] if schema.primary_keys else None
     unique = hides_level_0(schema, options)
+    evolves = bool(options["data-evolution.enabled"]) and not schema.primary_keys
     if snapshot is None:
         return ScanPlan(None, schema, where, (), ScanCounts())
     with manifests.reading(snapshot):
         vectors = _read_vectors(manifests, snapshot)
-        found = _read_files(manifests, snapshot, pruners, buckets, level_0=not unique)
+        found = _read_files(manifests, snapshot, pruners, buckets, level_0=not unique, evolves=evolves)
     order = key_order([f.type for f in schema.key_fields]) if schema.primary_keys else None
     packing = Packing(options["source.split.target-size"], options["source.split.open-file-cost"])
     combines = engine in COMBINING_ENGINES
@@ -170,7 +173,11 @@ def plan_scan(
             vectors_of(files, vectors.get((partition, bucket), {})),
         )
         for (partition, bucket), entries in found.buckets.items()
-        for files, layout in _pack(entries, order, packing, pruners.value, combines=combines, unique=unique)
+        for files, layout in (
+            _pack_ranges(entries, packing, pruners.value)
+            if evolves
+            else _pack(entries, order, packing, pruners.value, combines=combines, unique=unique)
+        )
     )
     selected = sum(len(s.files) for s in splits)
     in_buckets = sum(map(len, found.buckets.values()))
@@ -205,8 +212,12 @@ def _read_files(
     buckets: Collection[int] | None,
     *,
     level_0: bool,
+    evolves: bool,
 ) -> _Found:
-    """Read the entries of the files that are not pruned; without ``level_0``, files of level 0 are left out."""
+    """Read the entries of the files that are not pruned; without ``level_0``, files of level 0 are left out.
+
+    ``evolves``: a file may contain only some of the columns.
+    """
     listed = manifests.manifests_of(snapshot)
     partition, hashed, key = pruners.partition, pruners.bucket, pruners.key
     in_partitions = [m for m in listed if partition is None or partition.keeps_manifest(m)]
@@ -214,7 +225,7 @@ def _read_files(
     by_bucket = max(_count(in_partitions) - _count(opened), 0)
     by_key = kept = waiting = 0
     grouped: dict[tuple[bytes, int], list[ManifestEntry]] = {}
-    for entry in _live(manifests, opened, partition):
+    for entry in _live(manifests, opened, partition, evolves=evolves):
         # Rows in the postpone bucket are not read until a compaction moves them to other buckets (format 11.3).
         if (
             entry.bucket == POSTPONE_BUCKET
@@ -254,7 +265,11 @@ def _holds_bucket(manifest: ManifestFile, buckets: Collection[int]) -> bool:
 
 
 def _live(
-    manifests: ManifestStore, opened: Iterable[ManifestFile], partition: PartitionPruner | None
+    manifests: ManifestStore,
+    opened: Iterable[ManifestFile],
+    partition: PartitionPruner | None,
+    *,
+    evolves: bool,
 ) -> Iterator[ManifestEntry]:
     """Yield the live files in the wanted partitions: added by a manifest and deleted by none; the oldest first.
 
@@ -265,15 +280,23 @@ def _live(
         found = manifests.read_manifest(manifest.file_name, manifest.file_size)
         entries += found if partition is None else partition.select(found, manifests.paths.manifest(manifest.file_name))
     for entry in live_entries(entries):
-        refuse_unread(entry, manifests.paths)
+        refuse_unread(entry, manifests.paths, evolves=evolves)
         yield entry
 
 
-def refuse_unread(entry: ManifestEntry, paths: TablePaths) -> None:
-    """Raise UnsupportedFeature for a file that cannot be read, InvalidRequest for one outside of the allowed roots."""
+def refuse_unread(entry: ManifestEntry, paths: TablePaths, *, evolves: bool = False) -> None:
+    """Raise UnsupportedFeature for a file that cannot be read, InvalidRequest for one outside of the allowed roots.
+
+    ``evolves``: the caller reads each column from the file that contains it (``row_ranges``).
+    """
+    if entry.file.file_name.endswith(".blob") or ".vector." in entry.file.file_name:
+        what = "large objects" if entry.file.file_name.endswith(".blob") else "vectors"
+        raise UnsupportedFeature(
+            f"file {entry.file.file_name} of {paths.root} contains {what}: not supported", file=entry.file.file_name
+        )
     if entry.file.external_path is not None:
         paths.external.resolve(entry.file.external_path, entry.file.file_name)
-    if entry.file.write_cols is not None and ROW_ID not in entry.file.write_cols:
+    if not evolves and entry.file.write_cols is not None and ROW_ID not in entry.file.write_cols:
         raise UnsupportedFeature(
             f"file {entry.file.file_name} of {paths.root} holds only some columns: not supported",
             file=entry.file.file_name,
@@ -295,6 +318,12 @@ def _pack(
     if order is None or (unique and all(f.delete_row_count == 0 for f in files)):
         return pack_append([f for f in files if may_match is None or may_match(f)], packing)
     return pack_keyed(files, order, packing, may_match, combines=combines)
+
+
+def _pack_ranges(entries: Sequence[ManifestEntry], packing: Packing, value: ValuePruner | None) -> list[Packed]:
+    """Return the splits of one bucket of a table with data evolution."""
+    may_match = None if value is None else partial(value.keeps_range, entries[0].partition)
+    return pack_ranges([e.file for e in entries], packing, may_match)
 
 
 def _read_vectors(manifests: ManifestStore, snapshot: Snapshot) -> dict[tuple[bytes, int], Vectors]:

@@ -22,6 +22,7 @@ from paimon_core.metadata.recorded_bounds import recorded_bounds
 from paimon_core.options import TableOptions
 from paimon_core.predicate import BoundPredicate, Predicate
 from paimon_core.scan.index_filter import IndexFilter
+from paimon_core.scan.row_ranges import column_ids
 from paimon_core.schema import ROW_ID, SEQUENCE_NUMBER, DataField, TableSchema
 from paimon_core.types import BINARY_ROOTS, STRING_ROOTS, DataType, TypeRoot
 
@@ -249,6 +250,25 @@ class ValuePruner:
             return False
         return self.index is None or self.index.may_match(file)
 
+    def keeps_range(self, partition: bytes, files: Sequence[DataFile]) -> bool:
+        """Whether a row whose columns are in these files, the newest first, may match.
+
+        Only the newest file that contains a column states something about it.
+        """
+        if len(files) == 1:
+            return self.keeps(partition, files[0])
+        newest = files[0]
+        bounds = tracked_bounds(newest) if self.schema.is_tracked else {}
+        asked = {f.id: f.name for f in self.schema.untracked.fields if f.name in self.where.columns}
+        for file in files:
+            known = self._value_bounds(file)
+            for number in column_ids(file, self.schemas(file.schema_id)).intersection(asked):
+                name = asked.pop(number)
+                if name in known:
+                    bounds[name] = known[name]
+        bounds.update(self.partition.constant(partition, newest.row_count, newest.file_name))
+        return self.where.may_match(bounds, newest.row_count)
+
     def _value_bounds(self, file: DataFile) -> Bounds:
         names = file.write_cols if file.value_stats_cols is None else file.value_stats_cols
         identity = (file.schema_id, names)
@@ -292,9 +312,15 @@ def _cover(schema: TableSchema, old: TableSchema, names: tuple[str, ...] | None,
 
 
 def tracked_bounds(file: DataFile) -> Bounds:
-    """Return the bounds of the columns of row tracking; the ids of a file that contains them are not known here."""
-    out: Bounds = {SEQUENCE_NUMBER: (file.min_sequence_number, file.max_sequence_number, 0)}
-    if file.first_row_id is not None and ROW_ID not in (file.write_cols or ()):
+    """Return the bounds of the columns of row tracking, which are known for files without these columns.
+
+    For other files, Java 1.4 records sequence numbers that are not those of the rows.
+    """
+    columns = file.write_cols or ()
+    out: Bounds = {}
+    if SEQUENCE_NUMBER not in columns:
+        out[SEQUENCE_NUMBER] = (file.max_sequence_number, file.max_sequence_number, 0)
+    if file.first_row_id is not None and ROW_ID not in columns:
         out[ROW_ID] = (file.first_row_id, file.first_row_id + file.row_count - 1, 0)
     return out
 

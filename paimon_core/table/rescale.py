@@ -152,7 +152,7 @@ def _total(context: TableContext, partition: bytes, by_bucket: Mapping[int, Sequ
             table=context.name,
         )
     for entry in entries:
-        refuse_unread(entry, context.paths.root)
+        refuse_unread(entry, context.paths)
     return totals[0]
 
 

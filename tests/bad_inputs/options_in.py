@@ -186,6 +186,7 @@ TABLES: dict[str, Case] = {
     "deletion vectors that are not enabled": option(
         "deletion-vectors.bitmap64", "true", "deletion-vectors.enabled = true"
     ),
+    "data evolution": append_option("data-evolution.enabled", "true", "data-evolution.enabled", "reads only"),
     "row tracking with a key": option("row-tracking.enabled", "true", "row-tracking.enabled", "without a primary key"),
     "row tracking with buckets": append_option(
         "row-tracking.enabled", "true", "row-tracking.enabled", "bucket = -1", bucket="2", **{"bucket-key": "k"}

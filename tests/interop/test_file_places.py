@@ -11,7 +11,6 @@ import pyarrow.parquet as pq
 import pytest
 
 import paimon_core as paimon
-from paimon_core.errors import UnsupportedFeature
 from tests.interop.test_java_both_ways import agree
 
 PLACED = {"data-file.path-directory": "files/data", "data-file.prefix": "part-"}
@@ -73,19 +72,6 @@ def test_both_sides_write_compact_and_clean_up(oracle, warehouse, options):
     table.maintenance.apply(plan)
     assert not orphan.exists()
     agree(oracle, warehouse, table, as_table(table, expected))
-
-
-def test_a_table_with_row_tracking_is_read_and_not_written(oracle, warehouse):
-    fields, options = [{"name": "k", "type": "INT"}], {"bucket": "-1", "row-tracking.enabled": "true"}
-    steps = [{"op": "create", "table": "db.t", "fields": fields, "options": options}]
-    steps += [{"op": "write", "table": "db.t", "rows": [["+I", n], ["+I", n + 10]]} for n in range(6)]
-    oracle.run(warehouse, [*steps, {"op": "pack", "table": "db.t"}])
-    table = paimon.open_catalog(warehouse).table("db.t")
-    assert sorted(table.scan().to_arrow()["k"].to_pylist()) == [*range(6), *range(10, 16)]
-    assert table.maintenance.check(deep=True).errors == ()
-    for change in (lambda: table.write([{"k": 1}]), lambda: table.compact(full=True)):
-        with pytest.raises(UnsupportedFeature, match=r"row-tracking\.enabled"):
-            change()
 
 
 def as_table(table, expected):

@@ -135,6 +135,7 @@ public class PaimonOracle {
             case "analyze": CommitSteps.analyze(table(s), s.get("statistics")); break;
             case "deleteRows": case "pack": VectorSteps.run(s, out); break;
             case "cluster": ClusterSteps.run(s, out); break;
+            case "setColumns": case "packColumns": case "update": TrackingSteps.run(s, out); break;
             case "leave": case "orphans": case "compactManifests": OrphanSteps.run(s, out); break;
             case "fastForward": table(s).fastForward(s.get("name").asText()); break;
             case "rollback":

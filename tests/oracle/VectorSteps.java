@@ -61,6 +61,7 @@ final class VectorSteps {
     static List<CommitMessage> pack(FileStoreTable t) throws Exception {
         List<CommitMessage> messages = new ArrayList<>();
         BaseAppendFileStoreWrite w = (BaseAppendFileStoreWrite) ((AppendOnlyFileStoreTable) t).store().newWrite("oracle");
+        if (t.coreOptions().rowTrackingEnabled()) w.withWriteType(SpecialFields.rowTypeWithRowTracking(t.rowType()));
         for (AppendCompactTask task : new AppendCompactCoordinator(t, false).run()) messages.add(task.doCompact(t, w));
         w.close();
         return messages;

@@ -75,6 +75,11 @@ def _check_buckets(context: TableContext) -> None:
 
 def _check_row_tracking(context: TableContext) -> None:
     """Check that a table with row tracking has neither a primary key nor fixed buckets."""
+    if context.options["data-evolution.enabled"]:
+        raise UnsupportedFeature(
+            f"table {context.name}: option data-evolution.enabled = true is supported for reads only",
+            option="data-evolution.enabled",
+        )
     if not context.options["row-tracking.enabled"]:
         return
     if context.is_keyed:

@@ -23,8 +23,13 @@ OPTIONS: tuple[Option, ...] = (
     carried("chain-table.streaming.merge-snapshot", BOOLEAN, "false", "a streaming read starts with the merged chain"),
     carried("chain-table.split.key-range-enabled", BOOLEAN, "true", "the splits of a chain are cut by key"),
     obeyed("row-tracking.enabled", BOOLEAN, "false", "rows of an append table have ids", immutable=True, shared=True),
-    refused(
-        "data-evolution.enabled", BOOLEAN, "false", "columns of rows with ids may be in different files", immutable=True
+    obeyed(
+        "data-evolution.enabled",
+        BOOLEAN,
+        "false",
+        "columns of rows with ids may be in different files; such tables are read and not written",
+        immutable=True,
+        shared=True,
     ),
     carried(
         "data-evolution.reassign.skip-contiguous-row-count",

@@ -79,7 +79,6 @@ def test_a_new_table_accepts_no_option_that_is_not_supported(key, value):
     [
         ("merge-engine", "last-row"),
         ("fields.a.aggregate-function", "count"),
-        ("data-evolution.enabled", "true"),
         ("file.format", "lance"),
         ("scan.bucket", "1"),
         ("read.changelog", "true"),

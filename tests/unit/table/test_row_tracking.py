@@ -1,6 +1,8 @@
 """Row tracking: the ids and sequence numbers of rows through appends, rewrites, overwrites, rollbacks and branches."""
 
 import dataclasses
+import itertools
+import random
 
 import pyarrow as pa
 import pytest
@@ -56,6 +58,33 @@ def test_rows_keep_their_ids(warehouse, options, way):
     assert tracked(table) == {1: (2, 1), 2: (1, 4), 7: (6, table.latest_snapshot().id)}
     assert table.scan().to_arrow().column_names == ["p", "k", "v"]
     assert table.maintenance.check(deep=True).is_clean, table.maintenance.check(deep=True).text()
+
+
+@pytest.mark.parametrize(("seed", "options"), [(1, {}), (2, VECTORS)], ids=["rewritten", "vectors"])
+def test_random_histories_give_the_ids_of_a_model(warehouse, options, seed):
+    chance = random.Random(seed)
+    table = make(warehouse, **options)
+    expected, keys, next_id = {}, itertools.count(), 0
+    for _ in range(25):
+        some = set(chance.sample(sorted(expected), min(len(expected), chance.randint(1, 4))))
+        step = chance.choice(["write", "write", "write", "update", "delete", "compact", "sort", "overwrite"])
+        if step in ("write", "overwrite"):
+            new = [next(keys) for _ in range(chance.randint(1, 6))]
+            number = (table.write if step == "write" else table.overwrite)(rows(*new)).id
+            expected = ({} if step == "overwrite" else expected) | {k: (next_id + n, number) for n, k in enumerate(new)}
+            next_id += len(new)
+        elif step == "update" and some:
+            number = table.update(col("k").is_in(some), {"v": f"new{len(expected)}"}).id
+            expected |= {k: (expected[k][0], number) for k in some}
+        elif step == "delete" and some:
+            table.delete(col("_ROW_ID").is_in([expected.pop(k)[0] for k in some]))
+        elif step == "compact":
+            table.compact(full=True)
+        elif step == "sort":
+            table.sort_compact(["v"])
+        assert tracked(table) == expected, step
+    assert table.latest_snapshot().next_row_id == next_id
+    assert table.maintenance.check(deep=True).is_clean
 
 
 def test_two_writers_at_once_give_different_ids(warehouse, monkeypatch):
