@@ -271,7 +271,7 @@ MUTANTS = (
     Mutant("a handle accepts any table of its name", _any_table_of_that_name, dropping.play, "table gives"),
     Mutant("a snapshot that expires during a read is an error", _no_second_read_of_the_latest, _calm_files, "I33"),
     Mutant("fsck runs only once", _single_run_of_fsck, _calm, "I35"),
-    Mutant("keys are assigned from old hash indexes", _keys_of_other_indexes, _dynamic),
+    Mutant("keys are assigned from old hash indexes", _keys_of_other_indexes, _dynamic, "I1"),
     Mutant("a compaction does not see what was deleted since it read", _no_check_of_vectors, _append, "I10"),
     Mutant(
         "rows that a compaction marks are not added to older marks", _marks_replace_older_ones, _keyed_vectors, "I1"
