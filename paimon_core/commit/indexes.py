@@ -101,7 +101,7 @@ def next_indexes(
     added = {e.file.file_name for e in entries if e.kind is FileKind.ADD}
     removed = {e.file.file_name for e in entries if e.kind is FileKind.DELETE} - added
     _check_vectors(base, left.values(), removed)
-    _check_live(base, [s.entry for s in changes if isinstance(s, IndexChange) and s.kind is FileKind.ADD])
+    _check_live(base, [s.entry for s in changes if isinstance(s, IndexChange) and s.kind is FileKind.ADD], there)
     kept = list(left.values())
     return None if kept == there else kept
 
@@ -260,16 +260,23 @@ def _check_vectors(base: Base, left: Iterable[IndexEntry], removed: set[str]) ->
                 _raise_conflict(base, f"file {vector.data_file} would have two deletion vectors")
 
 
-def _check_live(base: Base, new: Sequence[IndexEntry]) -> None:
-    """Check that each new vector belongs to a file of the base."""
+def _check_live(base: Base, new: Sequence[IndexEntry], there: Sequence[IndexEntry]) -> None:
+    """Check that each new vector belongs to a file of the base, or is one of the base that deletes no more rows.
+
+    Java leaves vectors of files that its full compactions rewrote; they have no effect.
+    """
     if not new:
         return
     partitions = {e.partition for e in new}
     live = {(e.partition, e.bucket, e.file.file_name) for e in base.live(partitions.__contains__, partitions)}
+    known = {(e.partition, e.bucket, v.data_file): v.cardinality for e in there for v in e.file.vectors or ()}
     for entry in new:
-        for name in entry.file.data_files:
-            if (entry.partition, entry.bucket, name) not in live:
-                _raise_conflict(base, f"file {name} is no longer in the table, but the commit deletes rows of it")
+        for vector in entry.file.vectors or ():
+            place = (entry.partition, entry.bucket, vector.data_file)
+            if place not in live and (vector.cardinality is None or known.get(place) != vector.cardinality):
+                _raise_conflict(
+                    base, f"file {vector.data_file} is no longer in the table, but the commit deletes rows of it"
+                )
 
 
 def _identity(entry: IndexEntry) -> tuple[bytes, int, str]:

@@ -76,8 +76,16 @@ def read_vector(context: TableContext, index_name: str, vector: VectorRange, row
     with index_read_errors(path), context.storage.open_input(path) as source:
         if source.read(1) != _VERSION:
             raise UnsupportedFeature(f"{path} is not a deletion vector file of version 1", path=path)
-        source.seek(min(vector.offset, source.size()))
-        head = source.read(LENGTH_BYTES + vector.length + CRC_BYTES)
+        left = source.size() - vector.offset
+        if vector.offset < 1 or not 0 <= vector.length <= left:
+            raise CorruptTable(
+                f"{path} has {source.size()} bytes, but the deletion vector of {vector.data_file} is recorded at "
+                f"{vector.offset} with {vector.length} bytes",
+                path=path,
+                file=vector.data_file,
+            )
+        source.seek(vector.offset)
+        head = source.read(min(LENGTH_BYTES + vector.length + CRC_BYTES, left))
     length = int.from_bytes(head[:LENGTH_BYTES], "big")
     positions, wide = decode_vector(head[: LENGTH_BYTES + length + CRC_BYTES], path)
     stated = vector.length - LENGTH_BYTES - CRC_BYTES if wide else vector.length

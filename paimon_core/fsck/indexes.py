@@ -5,6 +5,7 @@ from __future__ import annotations
 from paimon_core.deletionvectors.index_file import read_vector
 from paimon_core.errors import PaimonError
 from paimon_core.fsck.check_context import CheckRun
+from paimon_core.fsck.finding import Level
 from paimon_core.fsck.finding_collector import Location
 from paimon_core.fsck.live_files import LiveFiles
 from paimon_core.metadata.index_manifest import IndexEntry, IndexFile, decode_indexes
@@ -48,11 +49,11 @@ def _check_vectors(
     for vector in entry.file.vectors or ():
         name, count = vector.data_file, vector.cardinality
         run.collector.check("I16")
-        problem = None
+        problem, level = None, Level.ERROR
         if name in seen:
             problem = f"has two of them, in {seen[name]} and in {entry.file.file_name}"
         elif name not in live:
-            problem = "is not live in its bucket"
+            problem, level = "is not live in its bucket", Level.WARNING  # Java's full compactions leave such vectors
         elif count is not None and not 0 < count <= live[name].row_count:
             problem = f"has {live[name].row_count} rows, {count} of them deleted"
         elif run.deep and readable and (entry.file.file_name, vector.offset) not in run.vectors:
@@ -64,4 +65,6 @@ def _check_vectors(
                 problem = f"cannot be read with it: {error}"
         seen[name] = entry.file.file_name
         if problem is not None:
-            run.collector.find("I16", location, f"{location.holder}: deletion vector for {name}: the file {problem}")
+            run.collector.find(
+                "I16", location, f"{location.holder}: deletion vector for {name}: the file {problem}", level=level
+            )

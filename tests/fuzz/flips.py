@@ -11,21 +11,39 @@ import argparse
 import random
 import sys
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import paimon_core as paimon
 from paimon_core.datafile.reader import read_batches
+from paimon_core.deletionvectors.index_file import read_vector
 from paimon_core.errors import PaimonError
 from paimon_core.fsck.check import check_root
+from paimon_core.hashindex.index_file import read_hashes
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.data_file import DataFile
 from tests.support import broken_tables as broken
 from tests.support.broken_tables import real_table, some_rows
 
 PAGE = 4096
+BESIDE = {"file-index.in-manifest-threshold": "0 b"}
 METADATA = ("snapshot", "schema", "tag", "hint", "list", "manifest")
 ROWS = ("data", "changelog")
+INDEXES = {
+    "vectors": {"deletion-vectors.enabled": "true"},
+    "vectors64": {"deletion-vectors.enabled": "true", "deletion-vectors.bitmap64": "true"},
+    "hash": {"bucket": "-1", "dynamic-bucket.target-row-num": "1500"},
+    "bloom-filter": {
+        "file-index.bloom-filter.columns": "k,v",
+        "file-index.bloom-filter.k.items": "4000",
+        "file-index.bloom-filter.v.items": "4000",
+    },
+    "bitmap": {"file-index.bitmap.columns": "k,v"},
+    "bsi": {"file-index.bsi.columns": "k"},
+    "range-bitmap": {"file-index.range-bitmap.columns": "k,v"},
+    "index-manifest": {"deletion-vectors.enabled": "true", "bucket": "-1"},
+}
+"""Options of a table for each kind of index file; file indexes are beside the files."""
 FORMATS = {
     "parquet": {},
     "parquet-none": {"file.format": "parquet", "file.compression": "none"},
@@ -74,7 +92,8 @@ def table_with_history(rows: int, **options: str) -> paimon.Table:
     """A table with several snapshots, a changelog, a delete, a compaction and a tag."""
     made = real_table(rows, **{"changelog-producer": "lookup", "write-only": "false", **options})
     made.tags.create("t")
-    made.delete(paimon.col("k") < 20)
+    if options.get("bucket") != "-1":  # hashes of deleted keys stay, and no read shows whether they are right
+        made.delete(paimon.col("k") < 20)
     made.write(some_rows(range(50, 90), "w"))
     made.compact(full=True)
     return made
@@ -86,6 +105,8 @@ def paths_of(context: TableContext, kind: str) -> list[str]:
         files = [p for p in walk if p.endswith((".parquet", ".orc", ".avro"))]
         return [p for p in files if ("/changelog-" in p) == (kind == "changelog")]
     return {
+        **{name: [p for p in walk if "/index/index-" in p or p.endswith(".index")] for name in INDEXES},
+        "index-manifest": [p for p in walk if "/manifest/index-manifest-" in p],
         "snapshot": [p for p in walk if "/snapshot/snapshot-" in p],
         "schema": [p for p in walk if "/schema/" in p],
         "tag": [p for p in walk if "/tag/" in p],
@@ -140,17 +161,48 @@ def decoded(context: TableContext, kind: str, path: str, entries: dict[str, Data
             return bare.snapshots.latest_id()
         case "list":
             return bare.manifests.read_list(name)
+        case "index-manifest":
+            return bare.manifests.read_indexes(name)
+        case "vectors" | "vectors64" | "hash":
+            return index_contents(bare, name)
+        case "bloom-filter" | "bitmap" | "bsi" | "range-bitmap":
+            return filtered(bare)
     return bare.manifests.read_manifest(name)
 
 
-def outcome(context: TableContext, intact: object, read: Callable[[], object], whole: object) -> str:
-    """Return ``found``: a reader or fsck reports it; ``harmless``: every read is unchanged; else ``silent``."""
+def index_contents(context: TableContext, name: str) -> object:
+    """Return what an index file has according to each snapshot that references it."""
+    found: list[object] = []
+    for snapshot in map(context.snapshots.read, context.snapshots.ids()):
+        for entry in context.manifests.read_indexes(snapshot.index_manifest):
+            if entry.file.file_name == name and entry.file.vectors is None:
+                found.append(read_hashes(context, entry.file).tolist())
+            elif entry.file.file_name == name:
+                found += [read_vector(context, name, v).tolist() for v in entry.file.vectors or ()]
+    return found
+
+
+def filtered(context: TableContext) -> object:
+    """Return the rows that filters find, most of which one file has."""
+    table, col = paimon.Table(context), paimon.col
+    some = [col("k") == k for k in (0, 21, 55, 70, 777, 3999)]
+    some += [col("v") == f"w{k}" for k in (50, 77)] + [col("v") == "v3000", (col("k") > 60) & (col("k") < 64)]
+    return [sorted(r["k"] for r in table.scan(where=where).to_arrow().to_pylist()) for where in some]
+
+
+def outcome(
+    context: TableContext, intact: object, read: Callable[[], object], whole: object, *, is_read: bool = True
+) -> str:
+    """Return ``found``: a reader or fsck reports it; ``harmless``: every read is unchanged; else ``silent``.
+
+    ``is_read``: whether reads of all rows use the file.
+    """
     try:
         if read() == intact:
             return "harmless"
         if not check_root("db.t", context.storage, context.paths.root).is_clean:
             return "found"
-        if everything(context) == whole:
+        if is_read and everything(context) == whole:
             return "harmless"
         return "silent" if check_root("db.t", context.storage, context.paths.root, deep=True).is_clean else "found"
     except PaimonError:
@@ -163,12 +215,15 @@ def measure(table: paimon.Table, kind: str, mutations: int, seed: int = 19) -> O
     paths, found = paths_of(context, kind), Outcomes()
     entries, whole = data_files(context), everything(context)
     intact = {p: (context.storage.read(p), decoded(context, kind, p, entries)) for p in paths}
+    is_read = kind not in INDEXES or kind.startswith("vectors") or kind == "index-manifest"
     for _ in range(mutations):
         path = chance.choice(paths)
         data, before = intact[path]
         bad = damaged(data, chance)
         context.storage.overwrite(path, bad)
-        result = outcome(context, before, lambda path=path: decoded(context, kind, path, entries), whole)
+        result = outcome(
+            context, before, lambda path=path: decoded(context, kind, path, entries), whole, is_read=is_read
+        )
         context.storage.overwrite(path, data)
         found.counts[result] += 1
         if result == "silent":
@@ -184,16 +239,25 @@ def campaign(mutations: int, seed: int, only: str = "") -> bool:
         ("metadata", f"manifest.compression={codec}", {"manifest.compression": codec}) for codec in MANIFEST_CODECS
     ]
     cases += [("rows", name, options) for name, options in FORMATS.items()]
+    cases += [("index", name, options | BESIDE) for name, options in INDEXES.items()]
     for group, name, options in cases:
-        kinds = ROWS if group == "rows" else METADATA if "zstd" in name else ("list", "manifest")
+        kinds: Sequence[str] = (
+            (name,)
+            if group == "index"
+            else ROWS
+            if group == "rows"
+            else METADATA
+            if "zstd" in name
+            else ("list", "manifest")
+        )
         table = None
         for kind in kinds:
             if not f"{kind} {name}".startswith(only):
                 continue
-            table = table or table_with_history(4000 if group == "rows" else 40, **options)
+            table = table or table_with_history(40 if group == "metadata" else 4000, **options)
             found = measure(table, kind, mutations, seed)
             counts = found.counts
-            good &= counts["silent"] == 0 if group == "metadata" else 1 - found.detected <= MOST_SILENT
+            good &= counts["silent"] == 0 if group != "rows" else 1 - found.detected <= MOST_SILENT
             sys.stdout.write(
                 f"{kind:9} {name:30} found {counts['found']:6} harmless {counts['harmless']:6} silent "
                 f"{counts['silent']:4} detected {found.detected:.2%}\n"

@@ -11,6 +11,7 @@ import org.apache.paimon.data.*;
 import org.apache.paimon.data.variant.*;
 import org.apache.paimon.disk.IOManager;
 import org.apache.paimon.index.*;
+import org.apache.paimon.manifest.ManifestEntry;
 import org.apache.paimon.options.Options;
 import org.apache.paimon.predicate.*;
 import org.apache.paimon.reader.RecordReader;
@@ -305,11 +306,10 @@ public class PaimonOracle {
         Set<List<Object>> seen = new LinkedHashSet<>();
         try (BatchTableWrite w = wb.newWrite(); BatchTableCommit c = wb.newCommit()) {
             w.withIOManager(IOManager.create(spill.toString()));
-            for (Split sp : t.newReadBuilder().newScan().plan().splits()) {
-                DataSplit d = (DataSplit) sp;
-                if (seen.add(Arrays.asList(d.partition(), d.bucket())))
-                    w.compact(d.partition(), d.bucket(), s.path("full").asBoolean(true));
-            }
+            // Of the files, because scans leave out buckets of which all rows are hidden in level 0.
+            for (ManifestEntry e : t.store().newScan().plan().files())
+                if (e.bucket() >= 0 && seen.add(Arrays.asList(e.partition(), e.bucket())))
+                    w.compact(e.partition(), e.bucket(), s.path("full").asBoolean(true));
             c.commit(w.prepareCommit());
         }
         return latest(t);

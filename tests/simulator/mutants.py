@@ -13,7 +13,8 @@ from functools import partial
 from typing import Any
 
 from paimon_core.catalog import filesystem
-from paimon_core.commit import assembly, base, committer, numbering, publish, read_set
+from paimon_core.commit import assembly, base, committer, indexes, numbering, publish, read_set
+from paimon_core.compact import compactor
 from paimon_core.errors import CommitStateUnknown
 from paimon_core.fsck import check
 from paimon_core.maintain import roots
@@ -24,7 +25,7 @@ from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.metadata.stores import schema_store, snapshot_store, tag_store
 from paimon_core.table.commit_request import CommitRequest
 from paimon_core.write.table_writer import TableWriter
-from tests.simulator import dropping, exhaustive, metadata, real
+from tests.simulator import dropping, exhaustive, indexed, metadata, real
 from tests.simulator.history import CHECKED, EXPIRING
 from tests.simulator.store import SimStorage
 
@@ -223,6 +224,18 @@ def _ignore_incomplete_drops() -> list[Patch]:
     return [(filesystem, "is_interrupted_drop", lambda storage, root: False)]
 
 
+def _keys_of_other_indexes() -> list[Patch]:
+    return [(indexes._Assignments, "check", lambda self, keys: None)]
+
+
+def _no_check_of_vectors() -> list[Patch]:
+    return [(indexes, "_check_vectors", lambda base, left, removed: None)]
+
+
+def _marks_replace_older_ones() -> list[Patch]:
+    return [(compactor, "merged", lambda first, second: second)]
+
+
 def _drop(seed: int) -> Any:
     """Run a drop with one fault, which depends on the seed."""
     operation = next(op for op in exhaustive.OPERATIONS if op.name == "drop table")
@@ -233,6 +246,9 @@ def _drop(seed: int) -> Any:
 _own_keys = partial(real.play, flavour=real.OWN_KEYS)
 _upserts = partial(real.play, flavour=real.UPSERTS)
 _deletes = partial(real.play, flavour=real.DELETES)
+_keyed_vectors = partial(indexed.play, layout=indexed.VECTORS)
+_dynamic = partial(indexed.play, layout=indexed.DYNAMIC)
+_append = partial(indexed.play, layout=indexed.APPEND)
 _calm = partial(metadata.play, calm=CHECKED)
 _calm_files = partial(real.play, flavour=real.OWN_KEYS, calm=EXPIRING)
 
@@ -255,5 +271,10 @@ MUTANTS = (
     Mutant("a handle accepts any table of its name", _any_table_of_that_name, dropping.play, "table gives"),
     Mutant("a snapshot that expires during a read is an error", _no_second_read_of_the_latest, _calm_files, "I33"),
     Mutant("fsck runs only once", _single_run_of_fsck, _calm, "I35"),
+    Mutant("keys are assigned from old hash indexes", _keys_of_other_indexes, _dynamic, "I1"),
+    Mutant("a compaction does not see what was deleted since it read", _no_check_of_vectors, _append, "I10"),
+    Mutant(
+        "rows that a compaction marks are not added to older marks", _marks_replace_older_ones, _keyed_vectors, "I1"
+    ),
     Mutant("an incompletely dropped table does not exist", _ignore_incomplete_drops, _drop, "I37"),
 )

@@ -7,6 +7,7 @@ value deletes exactly the rows that match right before its snapshot.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -23,7 +24,7 @@ from tests.simulator.oracle import Call, Oracle, Version
 from tests.simulator.world import Actor, Chances, World, simulated
 
 SCHEMA = pa.schema([("p", pa.string()), ("k", pa.int32()), ("v", pa.int64())])
-Row = tuple[str, int, int]
+Row = tuple[Any, ...]
 Rows = frozenset[Row]
 
 
@@ -73,9 +74,10 @@ class RowOracle(Oracle):
 
 
 def rows_of(table: Table, snapshot: int | None = None) -> Rows:
+    """Return the rows; the second of equal rows has the number 1 at its end, the third 2, and so on."""
     rows = (table if snapshot is None else table.at(snapshot=snapshot)).scan().to_arrow().to_pylist()
-    out = frozenset((r["p"], r["k"], r["v"]) for r in rows)
-    return out if len(out) == len(rows) else out | {("twice", len(rows), len(out))}
+    counts = Counter((r["p"], r["k"], r["v"]) for r in rows)
+    return frozenset((*row, n) if n else row for row, count in counts.items() for n in range(count))
 
 
 INDEXES = {"file-index.bitmap.columns": "v", "file-index.in-manifest-threshold": "0 b"}
@@ -207,12 +209,13 @@ class RealHistory(History):
         where = col("p") == partition
         self.finish(call, table.overwrite(_arrow(rows), where, user=user, identifier=identifier))
 
-    def delete(self, table: Table, begin: Begin, user: str, most: int) -> None:
-        """Delete the rows whose v is at most ``most``."""
-        apply = lambda state: frozenset(row for row in state if row[2] > most)  # noqa: E731
+    def delete(self, table: Table, begin: Begin, user: str, most: int, above: int = 0) -> None:
+        """Delete the rows whose v is at most ``most`` and more than ``above``."""
+        apply = lambda state: frozenset(row for row in state if not above < row[2] <= most)  # noqa: E731
         call = begin("delete", user=user, apply=apply)
         first = self.oracle.latest()
-        snapshot = table.delete(col("v") <= most, user=user)
+        where = (col("v") <= most) & (col("v") > above) if above else col("v") <= most
+        snapshot = table.delete(where, user=user)
         if snapshot is not None:
             self.finish(call, snapshot)
             return
@@ -220,7 +223,7 @@ class RealHistory(History):
         seen = [v for v in self.oracle.chains.get(MAIN, ()) if first is None or v.snapshot.id >= first.snapshot.id]
         alone = call.rollbacks == self.oracle.rollbacks and not self.oracle.rollback_runs
         if alone and first is not None and all(apply(v.state) != v.state for v in seen):
-            self.oracle.fail(call, f"I10: deleted nothing, but rows with v <= {most} were there all the time")
+            self.oracle.fail(call, f"I10: deleted nothing, but rows with {above} < v <= {most} were there all the time")
 
     def finish(self, call: Call, snapshot: Any) -> None:
         self.oracle.acknowledged(call, [] if snapshot is None else [snapshot])

@@ -10,6 +10,7 @@ from pyspark.sql import functions as F
 
 import paimon_core as paimon
 from paimon_core import col
+from paimon_core.errors import CommitConflict
 from paimon_core.spark import PaimonDataSource, compact_spark, placement, read_spark, sort_compact_spark, write_spark
 
 SCHEMA = pa.schema(
@@ -133,7 +134,7 @@ def test_overwrites(spark, warehouse):
     assert sorted(table.scan().to_arrow()["k"].to_pylist()) == [2, 3]
 
 
-def test_dynamic_buckets_have_one_assigner_a_job(spark, warehouse, tmp_path):
+def test_dynamic_buckets_have_one_assigner_a_job(spark, warehouse, tmp_path, monkeypatch):
     table = keyed(warehouse, **{"bucket": "-1", "dynamic-bucket.target-row-num": "20"})
     write_spark(frame(spark, range(100), 0), table)
     table.write(table.scan(where=col("k") < 10).to_arrow())
@@ -145,6 +146,17 @@ def test_dynamic_buckets_have_one_assigner_a_job(spark, warehouse, tmp_path):
     assert sorted(b["bucket"] for b in table.inspect.buckets().to_pylist() if b["partition"] == "p=p1") == [0, 1]
     assert table.scan(where=col("p") == "p1").count() == 30
     assert not table.maintenance.check(deep=True).findings
+    complete = type(table).complete
+
+    def late(self, *given, **named):
+        monkeypatch.undo()
+        table.write(frame(spark, [901, 902], 0).toArrow())
+        return complete(self, *given, **named)
+
+    monkeypatch.setattr(type(table), "complete", late)
+    with pytest.raises(CommitConflict, match="changed the hash indexes"):
+        write_spark(frame(spark, range(900, 910), 0), table)
+    assert table.scan(where=col("k") >= 900).count() == 2
     before = sorted(tmp_path.rglob("index-*"))
     with pytest.raises(Exception, match="NOT NULL"):
         write_spark(frame(spark, range(500, 520), 0).withColumn("k", F.expr("if(k = 505, null, k)")), table, tasks=1)

@@ -1,11 +1,15 @@
 """Deletion vectors of tables with a primary key: which rows compactions of level 0 mark, and who wins."""
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
 import paimon_core as paimon
 from paimon_core import col
+from paimon_core.deletionvectors.index_file import read_vector, write_vectors
 from paimon_core.metadata import clock
+from paimon_core.metadata.index_manifest import IndexEntry
+from tests.support.broken_tables import rewrite
 
 SCHEMA = pa.schema([("k", pa.int64()), ("v", pa.int64())])
 LAST = {"merge-engine": "deduplicate"}
@@ -147,3 +151,21 @@ def test_expired_rows_of_higher_levels_are_marked_when_their_key_is_written_agai
     table.compact(full=True)
     assert content(table) == {7: 2, 8: 2}
     assert not table.maintenance.check(deep=True).findings
+
+
+def test_a_vector_of_a_file_that_is_gone_does_not_stop_compactions(warehouse):
+    """Java leaves it when a full compaction rewrites a file with a vector."""
+    table = make(warehouse)
+    table.write(rows(range(3000), 9))
+    latest = table.write(rows([7], 5))
+    context = table.context
+    (entry,) = context.manifests.read_indexes(latest.index_manifest or table.latest_snapshot().index_manifest)
+    ((name, vector),) = [(v.data_file, v) for v in entry.file.vectors]
+    positions = {name: read_vector(context, entry.file.file_name, vector), "data-gone.parquet": np.array([0])}
+    both = write_vectors(context, positions, single=True)
+    manifest = context.manifests.write_indexes([IndexEntry(entry.partition, entry.bucket, f) for f in both])
+    rewrite(context, table.latest_snapshot().id, index_manifest=manifest)
+    table = table.refresh()
+    table.write(rows([8], 6))
+    assert content(table) == dict.fromkeys(range(3000), 9) | {7: 5, 8: 6}
+    assert {f.level for f in table.maintenance.check(deep=True).findings if f.invariant == "I16"} == {"warning"}

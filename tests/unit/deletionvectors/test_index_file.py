@@ -59,7 +59,10 @@ def test_a_write_that_fails_leaves_no_index_file():
         (VectorRange("a", 1, 22, 5), 29, "a deletion vector of 30 bytes states a payload of 30"),
         (VectorRange("a", 1, 31, 5), 29, "has 30 bytes, but 31 are recorded"),
         (VectorRange("a", 3, 30, 5), 29, "states a payload"),
-        (VectorRange("a", 900, 30, 5), 29, "only 0 bytes"),
+        (VectorRange("a", 900, 30, 5), 29, "has 39 bytes, but the deletion vector of a is recorded at 900 with 30"),
+        (VectorRange("a", 1, 2**40, 5), 29, f"is recorded at 1 with {2**40} bytes"),
+        (VectorRange("a", 1, -100, 5), 29, "is recorded at 1 with -100 bytes"),
+        (VectorRange("a", -1, 30, 5), 29, "is recorded at -1 with 30 bytes"),
     ],
 )
 def test_a_vector_that_does_not_fit_is_corruption_of_its_index_file(vector, rows, problem):

@@ -5,7 +5,7 @@ Each kind of file is damaged a hundred times or more. `python -m tests.fuzz.flip
 
 import pytest
 
-from tests.fuzz.flips import FORMATS, METADATA, MOST_SILENT, measure, table_with_history
+from tests.fuzz.flips import BESIDE, FORMATS, INDEXES, METADATA, MOST_SILENT, measure, table_with_history
 
 MUTATIONS = 500
 """For kinds of files of which a small share may be silent."""
@@ -33,3 +33,10 @@ def test_damage_to_data_files_is_found(name, kind):
     assert sum(found.counts.values()) == mutations
     assert found.counts["silent"] <= MOST_SILENT * mutations, found.silent
     assert found.counts["found"] > 0
+
+
+@pytest.mark.parametrize("kind", INDEXES)
+def test_damage_to_indexes_is_found_or_harmless(kind):
+    found = measure(table_with_history(1000, **INDEXES[kind], **BESIDE), kind, FEWER // 4)
+    assert sum(found.counts.values()) == FEWER // 4
+    assert found.silent == []

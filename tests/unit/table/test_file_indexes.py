@@ -19,6 +19,7 @@ from paimon_core.options import Use
 SCHEMA = pa.schema([("k", pa.int64()), ("a", pa.string()), ("b", pa.int32())])
 BLOOM = {"file-index.bloom-filter.columns": "a", "file-index.bloom-filter.a.items": "100"}
 BITMAP = {"file-index.bitmap.columns": "a"}
+BSI = {"file-index.bsi.columns": "k"}
 BESIDE = {"file-index.in-manifest-threshold": "0 b"}
 
 
@@ -52,23 +53,24 @@ def opened(table, where, monkeypatch):
     return sorted(found["k"].to_pylist()), [n for n in names if not n.startswith(("manifest", "snapshot", "schema"))]
 
 
-@pytest.mark.parametrize("index", [BLOOM, BITMAP, {"file-index.range-bitmap.columns": "a"}])
+@pytest.mark.parametrize("index", [BLOOM, BITMAP, {"file-index.range-bitmap.columns": "a"}, BSI])
 @pytest.mark.parametrize("beside", [False, True])
 def test_a_filtered_read_opens_only_the_files_that_can_match(catalog, index, beside, monkeypatch):
     table = create(catalog, index | (BESIDE if beside else {"file-index.in-manifest-threshold": "1 mb"}))
     for n in range(4):
-        # Each file has the same minimum and maximum, so that statistics cannot tell the files apart.
+        # The value is between the minimum and the maximum of each file, so that statistics cannot tell them apart.
         table.write(pa.table([[n, 8, 9], [f"m{n}", "a", "z"], [0, 0, 0]], schema=SCHEMA))
+    where = col("k") == 3 if index is BSI else col("a") == "m3"
     files = [e.file for e in entries_of(table)]
     assert all(bool(f.extra_files) == beside and (f.embedded_index is None) == beside for f in files)
-    found, names = opened(table, col("a") == "m3", monkeypatch)
+    found, names = opened(table, where, monkeypatch)
     assert found == [3]
     assert len([n for n in names if n.endswith(".parquet")]) == 1
     assert len([n for n in names if n.endswith(".index")]) == (4 if beside else 0)
     if not beside:
-        assert len(table.scan(where=col("a") == "m3").plan.files) == 1
+        assert len(table.scan(where=where).plan.files) == 1
     table = catalog.table("db.t").alter(SetOption("file-index.read.enabled", "false"))
-    found, names = opened(table, col("a") == "m3", monkeypatch)
+    found, names = opened(table, where, monkeypatch)
     assert (found, len(names)) == ([3], 4)
 
 
