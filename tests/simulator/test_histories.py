@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.simulator import metadata, real
+from tests.simulator import indexed, metadata, real
 from tests.simulator.campaign import Tally, many, some
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -30,7 +30,7 @@ def check(kind: str, count: int) -> Tally:
     return tally
 
 
-@pytest.mark.parametrize(("kind", "count"), [("metadata", 300), ("real", 30)])
+@pytest.mark.parametrize(("kind", "count"), [("metadata", 300), ("real", 30), ("indexed", 24)])
 def test_some_histories(kind, count):
     check(kind, count)
 
@@ -47,7 +47,12 @@ def test_histories_with_real_files():
     check("real", REAL_HISTORIES)
 
 
-@pytest.mark.parametrize("play", [metadata.play, real.play])
+@pytest.mark.long
+def test_histories_with_table_indexes():
+    check("indexed", REAL_HISTORIES // 2)
+
+
+@pytest.mark.parametrize("play", [metadata.play, real.play, indexed.play])
 def test_a_seed_gives_the_same_history_again(play):
     for seed in range(5):
         first, second = play(seed).world, play(seed).world

@@ -223,7 +223,6 @@ def test_at_most_one_row_of_the_source_changes_a_row(warehouse, monkeypatch, opt
         ({"when_not_matched_by_source": Delete(source_where=col("v") == "")}, paimon.InvalidRequest, "source_where"),
         ({"on": ["k"]}, paimon.InvalidRequest, r"on must be \['p', 'k'\], not \['k'\]"),
     ],
-    ids=str,
 )
 def test_what_does_not_fit_is_refused_and_changes_nothing(warehouse, call, error, problem):
     table = make(warehouse, keyed=True, bucket="1")
