@@ -19,7 +19,10 @@ from __future__ import annotations
 
 import contextlib
 
-from paimon_core.errors import CommitConflict, PlanOutdated, SnapshotNotFound, TagNotFound
+from paimon_core.commit.base import Base
+from paimon_core.commit.vector_switch import OPTION as VECTORS
+from paimon_core.commit.vector_switch import VectorSwitch, has_vectors
+from paimon_core.errors import CommitConflict, InvalidRequest, PlanOutdated, SnapshotNotFound, TagNotFound
 from paimon_core.maintain.planning.plan import Plan
 from paimon_core.maintain.planning.table_state import TableState
 from paimon_core.maintain.rollback.rollback_guard import GUARD
@@ -37,10 +40,12 @@ _ROUNDS = 5
 def plan_rollback(context: TableContext, to: Snapshot) -> Plan:
     """Plan a rollback to a live or tagged snapshot: lists the snapshots, changelogs and tags to delete.
 
-    Raises SnapshotNotFound when the table has no such snapshot, neither by id nor in a tag.
+    Raises SnapshotNotFound when the table has no such snapshot, neither by id nor in a tag, and InvalidRequest when
+    deletion vectors were switched since and the snapshot would be read wrongly.
     """
     state = TableState.of(context)
     restores = _restores(context, to)
+    _check_vectors(context, to)
     ids = context.snapshots.ids()
     subjects = [f"snapshot {i}" for i in reversed(ids) if i > to.id]
     subjects += [f"changelog {i}" for i in reversed(context.changelogs.ids()) if i > to.id]
@@ -66,11 +71,12 @@ def rollback(context: TableContext, to: Snapshot) -> Snapshot:
     """Roll back to ``to`` and return it: deletes newer snapshots and changelogs, and the tags on newer snapshots.
 
     Later commits reuse the deleted ids. Raises SnapshotNotFound when the table does not have the snapshot;
-    CommitConflict when concurrent expiries or commits keep changing the table; UnsupportedFeature when the catalog
-    owns the history.
+    InvalidRequest when deletion vectors were switched since and the snapshot would be read wrongly; CommitConflict when
+    concurrent expiries or commits keep changing the table; UnsupportedFeature when the catalog owns the history.
     """
     context.snapshots.refuse_if_catalog_owns_history("roll back")
     restores = _restores(context, to)
+    _check_vectors(context, to)
     guard = _guard(context, to)
     if restores:
         _recreate(context, to)
@@ -112,6 +118,23 @@ def _restores(context: TableContext, to: Snapshot) -> bool:
         snapshot=to.id,
         table=context.name,
     )
+
+
+def _check_vectors(context: TableContext, to: Snapshot) -> None:
+    """Check that the target fits the latest schema, which stays: ``deletion-vectors.enabled`` may differ (12.2)."""
+    latest = context.schemas.latest() or context.schema
+    if has_vectors(latest) == has_vectors(context.schemas.read(to.schema_id)):
+        return
+    now = context.reopened(latest)
+    switch = VectorSwitch(has_vectors(latest), now.options["deletion-vectors.merge-on-read"])
+    if problem := switch.problem(Base(now, to)):
+        raise InvalidRequest(
+            f"table {context.name} cannot be rolled back to snapshot {to.id}: option {VECTORS} has changed since, and in "
+            f"that snapshot {problem}: change the option back before",
+            table=context.name,
+            snapshot=to.id,
+            option=VECTORS,
+        )
 
 
 def _guard(context: TableContext, to: Snapshot) -> str:
