@@ -129,8 +129,8 @@ def _check_vectors(context: TableContext, to: Snapshot) -> None:
     switch = VectorSwitch(has_vectors(latest), now.options["deletion-vectors.merge-on-read"])
     if problem := switch.problem(Base(now, to)):
         raise InvalidRequest(
-            f"table {context.name} cannot be rolled back to snapshot {to.id}: option {VECTORS} has changed since, and in "
-            f"that snapshot {problem}: change the option back before",
+            f"table {context.name} cannot be rolled back to snapshot {to.id}: option {VECTORS} has changed since, and "
+            f"in that snapshot {problem}: change the option back before",
             table=context.name,
             snapshot=to.id,
             option=VECTORS,
