@@ -219,10 +219,8 @@ class TableWrites(TableView):
         check_assignments(self.context, set)
         request = CommitRequest.of(self.context, user, None, properties)
         if self.context.is_keyed and (engine := self.options["merge-engine"]) != "deduplicate":
-            raise InvalidRequest(
-                f"table {self.name} has merge-engine = {engine}: an update would not replace its rows",
-                table=self.name,
-            )
+            problem = f"table {self.name} has merge-engine = {engine}: an update would not replace its rows"
+            raise InvalidRequest(problem, table=self.name)
 
         def change(context: TableContext, plan: ScanPlan, where: Predicate) -> list[CommitMessage]:
             check_assignments(context, set)  # the table may have been altered since
