@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from paimon_core.errors import InvalidOption
 from paimon_core.options import TableOptions
+from paimon_core.options.file_index_options import is_file_index_option, renamed_file_index
 from paimon_core.options.known.columns import SEQUENCE_GROUP
 from paimon_core.options.names import current_names
 from paimon_core.options.registry import column_option, current_name, option_of
@@ -75,6 +76,9 @@ def renamed_options(options: Mapping[str, str], column: str, name: str) -> dict[
             is_group = what == SEQUENCE_GROUP
             renamed = name if columns == column else _renamed(columns, column, name) if is_group else columns
             out[f"fields.{renamed}.{what}"] = _renamed(value, column, name) if is_group else value
+        elif is_file_index_option(key):
+            key, value = renamed_file_index(key, value, column, name)
+            out[key] = value
         else:
             out[key] = _renamed(value, column, name) if _is_columns(key) else value
     return out

@@ -90,6 +90,21 @@ def parse_file_indexes(texts: Mapping[str, str]) -> tuple[IndexedColumn, ...]:
     return tuple(out)
 
 
+def renamed_file_index(key: str, text: str, column: str, name: str) -> tuple[str, str]:
+    """Return an option for which ``is_file_index_option`` is true after ``column`` was renamed to ``name``."""
+
+    def renamed(indexed: str) -> str:
+        found, map_key = _split(indexed)
+        return indexed if found != column else name if map_key is None else f"{name}[{map_key}]"
+
+    kind, of, *rest = key.removeprefix(FILE_INDEX_PREFIX).split(".")
+    if rest:
+        return f"{FILE_INDEX_PREFIX}{kind}.{renamed(of)}.{rest[0]}", text
+    names = [part.strip() for part in text.split(",")]
+    changed = [renamed(part) for part in names]
+    return key, text if changed == names else ",".join(changed)
+
+
 def _split(name: str) -> tuple[str, str | None]:
     column, bracket, key = name.partition("[")
     return (column, key[:-1]) if bracket and key.endswith("]") else (name, None)

@@ -77,7 +77,10 @@ class TableMerges(TableWrites):
         where = None if clauses.not_matched_by_source else rows.may_match(self.context)
 
         def change(context: TableContext, plan: ScanPlan, where: Predicate | None) -> list[CommitMessage]:
-            fitting = rows if context is self.context else MergeSource.read(context, rows.rows, on, clauses)
+            fitting = rows
+            if context is not self.context:  # the table was altered since
+                fitting = MergeSource.read(context, rows.rows, on, clauses)
+                clauses.check(context, fitting.rows.column_names, fitting.fields, fitting.on)
             merge = Merge(context, fitting, clauses)
             return (merged_by_key if context.is_keyed else merged_rows)(merge, plan, where)
 

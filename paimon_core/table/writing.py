@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, Self
 
 from paimon_core.commit.overwrite import Overwrite
@@ -209,23 +208,25 @@ class TableWrites(TableView):
 
         ``set`` maps columns to values, or to functions that get the matching rows as an Arrow table with all columns
         and return the new column. With a primary key, its columns cannot be set, and merge-engine must be deduplicate:
-        the new rows replace the old ones by key. In an append table, the old rows are deleted as by ``delete`` and the
-        new rows are added. Promises about concurrent commits and raises as ``delete`` does, and SchemaMismatch for a
-        value that does not fit its column.
+        the new rows replace the old ones by key; with ``sequence.field`` an old row with a higher value stays, as after
+        ``write``. In an append table, the old rows are deleted as by ``delete`` and the new rows are added. Promises
+        about concurrent commits and raises as ``delete`` does, and SchemaMismatch for a value that does not fit its
+        column, and for a column that the latest schema does not have.
         """
         self._check_latest("update")
         if not isinstance(where, Predicate):
             raise InvalidRequest(f"update needs a predicate such as col('x') == 1, not {where!r:.60}")
         check_assignments(self.context, set)
         request = CommitRequest.of(self.context, user, None, properties)
-        if not self.context.is_keyed:
-            return self._change_rows(request, where, partial(changed_rows, assignments=set))
-        if (engine := self.options["merge-engine"]) != "deduplicate":
-            raise InvalidRequest(
-                f"table {self.name} has merge-engine = {engine}: an update would not replace its rows",
-                table=self.name,
-            )
-        return self._change_rows(request, where, partial(updated_by_key, assignments=set))
+        if self.context.is_keyed and (engine := self.options["merge-engine"]) != "deduplicate":
+            problem = f"table {self.name} has merge-engine = {engine}: an update would not replace its rows"
+            raise InvalidRequest(problem, table=self.name)
+
+        def change(context: TableContext, plan: ScanPlan, where: Predicate) -> list[CommitMessage]:
+            check_assignments(context, set)  # the table may have been altered since
+            return (updated_by_key if context.is_keyed else changed_rows)(context, plan, where, assignments=set)
+
+        return self._change_rows(request, where, change)
 
     def _change_rows(
         self,

@@ -161,6 +161,8 @@ def test_a_renamed_column_is_renamed_in_keys_and_options():
         "fields.price.aggregate-function": "sum",
         "fields.price,id.sequence-group": "address, price",
         "fields.lines.nested-key": "price",
+        "file-index.bloom-filter.columns": "day, price,price[x]",
+        "file-index.bloom-filter.price.fpp": "0.01",
         "owner": "price",
     }
     new = evolve(replace(TABLE, options=options), [RenameColumn("price", "cost"), RenameColumn("id", "key")])
@@ -171,6 +173,8 @@ def test_a_renamed_column_is_renamed_in_keys_and_options():
         "fields.cost.aggregate-function": "sum",
         "fields.cost,key.sequence-group": "address,cost",
         "fields.lines.nested-key": "price",
+        "file-index.bloom-filter.columns": "day,cost,cost[x]",
+        "file-index.bloom-filter.cost.fpp": "0.01",
         "owner": "price",
     }
 

@@ -124,3 +124,30 @@ def test_a_compaction_that_read_the_schema_before_the_switch_loses_the_race(ware
     with pytest.raises(paimon.CommitConflict, match=r"deletion-vectors\.enabled has changed since"):
         table.commit(messages)
     assert content(table.refresh()) == dict.fromkeys(range(3000), 1) | {7: 2}
+
+
+def test_no_rollback_past_a_switch_that_the_rows_do_not_fit(warehouse):
+    table = make(warehouse, **{"write-only": "true"})
+    table.write(rows(range(3000), 1))
+    table.compact(full=True)
+    on_one_level = table.latest_snapshot().id
+    table.write(rows([7], 2))
+    two_levels = table.latest_snapshot().id
+    table.compact(full=True)
+    table = table.alter(ON)
+    with pytest.raises(
+        paimon.InvalidRequest, match=r"snapshot 3, because option deletion-vectors.enabled .* rows in level 0"
+    ):
+        table.rollback(snapshot=two_levels)
+    with pytest.raises(paimon.InvalidRequest, match="cannot be rolled back"):
+        table.maintenance.plan_rollback(snapshot=two_levels)
+    assert content(table) == dict.fromkeys(range(3000), 1) | {7: 2}
+    table.write(rows([8], 3))
+    table.compact()
+    with_vectors = table.latest_snapshot().id
+    table.compact(full=True)
+    table = table.alter(OFF)
+    with pytest.raises(paimon.InvalidRequest, match="which Java would show again: change the option back"):
+        table.rollback(snapshot=with_vectors)
+    table.rollback(snapshot=on_one_level)
+    assert content(table) == dict.fromkeys(range(3000), 1)

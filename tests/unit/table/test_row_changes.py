@@ -204,3 +204,20 @@ def test_a_handle_with_an_older_schema_loses_no_column(warehouse, options):
         (1, "new", 10),
         (2, "x2", 20),
     ]
+
+
+@pytest.mark.parametrize("options", [{}, {"keyed": True, "bucket": "1"}], ids=["append", "keyed"])
+def test_a_column_that_was_renamed_since_is_named(warehouse, options):
+    table = make(warehouse, **options)
+    newer = table.alter("RENAME COLUMN v TO w")
+    newer.write(rows(1).rename_columns(["p", "k", "w"]))
+    on = ["p", "k"]
+    clauses = [paimon.Delete(where=col("v") == "x"), paimon.Update(set={"v": col("v")})]
+    for attempt in (
+        lambda: table.update(col("k") == 1, {"v": "new"}),
+        lambda: table.update(col("k") == 1, {"v": lambda old: old["v"]}),
+        lambda: table.merge(rows(1, v="new"), on, when_matched=clauses, when_not_matched=None),
+    ):
+        with pytest.raises(paimon.SchemaMismatch, match=r"column 'v'.*(to update|columns are)"):
+            attempt()
+    assert newer.scan().to_arrow().to_pylist() == [{"p": "a", "k": 1, "w": "x1"}]
