@@ -28,7 +28,7 @@ from paimon_core import col
 
 FILE_ROWS = 1_000_000
 ONE_IN = 100
-REPEATS = 7
+REPEATS = 15
 BLOOM = {"file-index.bloom-filter.columns": "k", "file-index.bloom-filter.k.items": "20000"}
 POINT_TABLES: dict[str, dict[str, str]] = {
     "without an index": {},
@@ -68,13 +68,19 @@ def point_queries(folder: str, files: int, file_rows: int, java: JavaSide | None
     for number, (name, options) in enumerate(POINT_TABLES.items()):
         filled(paimon_core.open_catalog(folder), f"db.p{number}", batches, options)
 
-        def query(name: str = f"db.p{number}") -> pa.Table:
-            return paimon_core.open_catalog(folder).table(name).scan(where=col("k") == key).to_arrow()
+        catalog = paimon_core.open_catalog(folder)
+
+        def query(catalog: paimon_core.Catalog = catalog, name: str = f"db.p{number}") -> pa.Table:
+            return catalog.table(name).scan(where=col("k") == key).to_arrow()
 
         assert len(query()) == 1
         ours = median(spent(query) for _ in range(REPEATS))
-        theirs = "" if java is None else f"{median(java.seconds('point', folder, f'p{number}', key, REPEATS)[2:]):9.4f}"
-        splits = paimon_core.open_catalog(folder).table(f"db.p{number}").scan(where=col("k") == key).splits()
+        theirs = (
+            ""
+            if java is None
+            else f"{median(java.seconds('point', folder, f'p{number}', key, 2 * REPEATS)[REPEATS:]):9.4f}"
+        )
+        splits = catalog.table(f"db.p{number}").scan(where=col("k") == key).splits()
         print(f"  {name:30}{ours:9.4f}{theirs}{sum(len(split.files) for split in splits):6}", flush=True)
 
 

@@ -31,7 +31,7 @@ import org.apache.paimon.types.DataTypes;
  * compact WAREHOUSE TABLE [TABLE ...]           full compaction of every bucket; copies of one table warm the JVM
  * many    WAREHOUSE TABLE PARTITIONS COMMITS    a partitioned table: a row a (partition, bucket) a commit
  * plan    WAREHOUSE TABLE REPEATS               scan planning alone
- * point   WAREHOUSE TABLE KEY REPEATS           reads the rows whose first column is KEY, with a new catalog's table
+ * point   WAREHOUSE TABLE KEY REPEATS           reads the rows whose first column is KEY
  * assign  WAREHOUSE TABLE KEYS BATCH            finds the buckets of keys, first all new, then all known
  * -serve                                        runs such commands, one a line of standard input with tabs between
  *                                               the words, in this one JVM; each ends with a line {"done":true}
@@ -99,16 +99,18 @@ public class PaimonBench {
         catalog.close();
     }
 
+    /** Seconds of processor time of all threads. */
     static void point(Table t, long key) throws Exception {
-        ThreadMXBean clock = ManagementFactory.getThreadMXBean();
-        long t0 = clock.getCurrentThreadCpuTime();
+        com.sun.management.OperatingSystemMXBean clock =
+                (com.sun.management.OperatingSystemMXBean) ManagementFactory.getOperatingSystemMXBean();
+        long t0 = clock.getProcessCpuTime();
         ReadBuilder rb = t.newReadBuilder().withFilter(new PredicateBuilder(t.rowType()).equal(0, key));
         long[] rows = {0};
         for (Split split : rb.newScan().plan().splits())
             try (RecordReader<InternalRow> r = rb.newRead().executeFilter().createReader(split)) {
                 r.forEachRemaining(row -> rows[0]++);
             }
-        report("point", rows[0], (clock.getCurrentThreadCpuTime() - t0) / 1e9, "");
+        report("point", rows[0], (clock.getProcessCpuTime() - t0) / 1e9, "");
     }
 
     /** Finds the bucket of n keys, first new, then known; seconds of this thread's processor time, without creating rows. */
