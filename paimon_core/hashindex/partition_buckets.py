@@ -44,6 +44,15 @@ class BucketLimits:
         return BucketLimits(options["dynamic-bucket.target-row-num"], limit, groups, is_strict=most == -1)
 
 
+def check_bucket(bucket: int) -> None:
+    """Raise CorruptTable for a bucket that no table with dynamic buckets has."""
+    if not 0 <= bucket < MAX_DYNAMIC_BUCKETS:
+        raise CorruptTable(
+            f"bucket {bucket} is not one of the {MAX_DYNAMIC_BUCKETS} that a partition with dynamic buckets can have",
+            bucket=bucket,
+        )
+
+
 @dataclass(eq=False)
 class PartitionBuckets:
     """The bucket of every known hash of one partition; uses 8 bytes per key."""
@@ -60,8 +69,10 @@ class PartitionBuckets:
     def of(cls, limits: BucketLimits, start: int, known: Mapping[int, Hashes]) -> Self:
         """Return the state of a partition whose buckets have the ``known`` distinct hashes.
 
-        Raises CorruptTable when a hash is in two buckets.
+        Raises CorruptTable when a hash is in two buckets, and as ``check_bucket``.
         """
+        for bucket in known:
+            check_bucket(bucket)
         parts = [(h.astype(np.int64) << _SHIFT) | bucket for bucket, h in known.items()]
         packed = np.sort(np.concatenate(parts)) if parts else np.empty(0, np.int64)
         twice = np.flatnonzero(np.diff(packed >> _SHIFT) == 0)

@@ -134,6 +134,13 @@ class Merge:
             if isinstance(clause, Update)
         ]
 
+    @cached_property
+    def step(self) -> int:
+        """The number of rows to update at once, so that their rows of the source are not much more than a batch."""
+        rows = self.source.rows
+        size: int = rows.nbytes
+        return max(1, min(_PAIRS, _BATCH_BYTES * len(rows) // max(1, size)))
+
     def updated(self, rows: pa.Table, values: Values, source_rows: Numbers) -> pa.Table:
         """Return some rows of the table with new values from their rows of the source, if they have any."""
         if len(source_rows) and source_rows[0] < 0:
@@ -260,19 +267,26 @@ def _write_updated(merge: Merge, bucket: ChangedBucket, changed: Mapping[str, Ch
 def _old_rows(
     merge: Merge, bucket: ChangedBucket, file: DataFile, values: Values, positions: Numbers
 ) -> Iterator[pa.Table]:
-    """Yield some rows of a file, in order; columns that are replaced whatever they contain are null."""
+    """Yield some rows of a file, in order, at most ``merge.step`` at once.
+
+    Columns that are replaced whatever they contain are null.
+    """
     schema = merge.context.tracked().schema
     computed = any(callable(value) for value in values.values())
     fields = [f for f in schema.fields if computed or f.name not in values]
     if not fields:
-        yield pa.table([pa.nulls(len(positions), f.arrow.type) for f in schema.fields], names=schema.names)
+        for start in range(0, len(positions), merge.step):
+            count = min(merge.step, len(positions) - start)
+            yield pa.table([pa.nulls(count, f.arrow.type) for f in schema.fields], names=schema.names)
         return
     wanted = np.zeros(file.row_count, np.bool_)
     wanted[positions] = True
-    for rows in gather(bucket.reader.file(file, fields, rows=wanted), _BATCH_BYTES):
-        held = {f.name for f in fields}
-        columns = [rows[f.name] if f.name in held else pa.nulls(len(rows), f.arrow.type) for f in schema.fields]
-        yield pa.table(columns, names=schema.names)
+    held = {f.name for f in fields}
+    for some in gather(bucket.reader.file(file, fields, rows=wanted), _BATCH_BYTES):
+        for start in range(0, len(some), merge.step):
+            rows = some.slice(start, merge.step)
+            columns = [rows[f.name] if f.name in held else pa.nulls(len(rows), f.arrow.type) for f in schema.fields]
+            yield pa.table(columns, names=schema.names)
 
 
 # -- tables with a primary key -----------------------------------------------------------------------------------------

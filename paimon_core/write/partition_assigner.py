@@ -22,7 +22,7 @@ from paimon_core.arrow import one_nan
 from paimon_core.codec.binary_row import decode_row, to_array
 from paimon_core.errors import CorruptTable, UnsupportedFeature
 from paimon_core.hashindex.key_index import KeyIndex, image_hashes, key_images
-from paimon_core.hashindex.partition_buckets import BucketLimits, PartitionBuckets
+from paimon_core.hashindex.partition_buckets import BucketLimits, PartitionBuckets, check_bucket
 from paimon_core.metadata.commit_message import Assignment, Position, position_of
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.latest_snapshot import read_latest
@@ -202,6 +202,7 @@ class PartitionAssigner:
         images: list[pa.Array] = []
         places: list[_Ints] = []
         for partition, bucket, keys in self._live_keys(self._context, latest):
+            self._check_bucket(partition, bucket, latest)
             code = self._code(partition)
             keys = one_nan(keys, [f.name for f in fields])
             images.append(key_images([keys[f.name] for f in fields], [f.type for f in fields]))
@@ -211,6 +212,13 @@ class PartitionAssigner:
             index.put(pa.concat_arrays(images), np.concatenate(places))
             self._check_distinct(index, latest)
         return index
+
+    def _check_bucket(self, partition: bytes, bucket: int, latest: Snapshot) -> None:
+        try:
+            check_bucket(bucket)
+        except CorruptTable as error:
+            place = self._context.bucket_path(partition, bucket)
+            raise CorruptTable(f"snapshot {latest.id} of table {self._context.name}: {place}: {error}") from error
 
     def _check_distinct(self, index: KeyIndex, latest: Snapshot) -> None:
         if (repeated := index.repeated()) is None:

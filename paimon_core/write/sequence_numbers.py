@@ -70,6 +70,7 @@ class SequenceNumbers:
     def clear(self) -> None:
         """Forget what was read, so that the next rows are numbered after the then latest snapshot."""
         self._existing.clear()
+        self._bucket_counts.clear()
         self._positions.clear()
 
     @property

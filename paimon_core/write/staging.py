@@ -95,7 +95,7 @@ class StagingWriter(TableWriter):
             super()._buffer(rows)
             return
         self._make_room(rows.nbytes)
-        self._writer(_no_partition(self._context), POSTPONE_BUCKET).write(rows)
+        self._run_on_each([self._writer(_no_partition(self._context), POSTPONE_BUCKET)], lambda w: w.write(rows))
         self.rows_received += len(rows)
         self._make_room(0)
 

@@ -200,7 +200,7 @@ class TableWriter:
             self._sequences.read({part.partition for part in parts})
             for part in parts:
                 self._writer(part.partition, part.bucket)
-            if self._context.is_keyed:  # only buffers rows, so threads would not help
+            if self._context.is_keyed and not self._context.is_postponed:  # only buffers rows: threads would not help
                 for part in parts:
                     self._add(part)
             else:
@@ -290,9 +290,17 @@ class TableWriter:
         self._sequences.clear()
         self._close_space()
         if self._context.is_postponed and self._context.options["postpone.batch-write-fixed-bucket"]:
-            fixed = partial(TableWriter, ignore_existing=self._ignore_existing, lane=self._lane)
-            return to_fixed_buckets(self._context, messages, self._fixed_counts, fixed)
+            return self._to_fixed_buckets(messages)
         return messages
+
+    def _to_fixed_buckets(self, staged: Sequence[CommitMessage]) -> list[CommitMessage]:
+        """Return messages of the same rows in fixed buckets; the files of the postpone bucket are deleted."""
+        fixed = partial(TableWriter, ignore_existing=self._ignore_existing, lane=self._lane)
+        try:
+            return to_fixed_buckets(self._context, staged, self._fixed_counts, fixed)
+        except BaseException:
+            self._failed = True  # the rows are in no file any more
+            raise
 
     def write_conformed(self, rows: pa.Table) -> None:
         """Add rows with exactly the table's columns and ``_VALUE_KIND``, which were conformed and checked before."""

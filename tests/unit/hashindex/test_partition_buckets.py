@@ -63,3 +63,9 @@ def test_the_maximum_ends_new_buckets_and_without_one_too_many_keys_are_refused(
 def test_a_hash_in_two_buckets_is_corrupt():
     with pytest.raises(CorruptTable, match="key hash -4 is in the hash indexes of two buckets: 1 and 5"):
         PartitionBuckets.of(LIMITS, 0, {5: hashes(-4, 3), 1: hashes(-4)})
+
+
+@pytest.mark.parametrize("bucket", [-1, 32767, 65536])
+def test_a_bucket_beyond_the_largest_is_corrupt(bucket):
+    with pytest.raises(CorruptTable, match=f"bucket {bucket} is not one of the 32767"):
+        PartitionBuckets.of(LIMITS, 0, {bucket: hashes(4)})

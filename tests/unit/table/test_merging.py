@@ -8,6 +8,7 @@ import paimon_core as paimon
 from paimon_core import Delete, Insert, Update, col
 from paimon_core.read.bucket_reader import BucketReader
 from paimon_core.table import merge_rows, merging, writing
+from paimon_core.write.table_writer import TableWriter
 from tests.unit.table.test_row_changes import SCHEMA, VECTORS, WAYS, content, make, rows
 
 KEYED = {
@@ -312,6 +313,22 @@ def test_files_whose_index_excludes_a_match_are_not_opened(warehouse, opened, si
     table.merge([{"v": "m2", "k": 77}], ["v"])
     assert len(set(opened)) == 1
     assert content(table, where=col("k") == 77) == {("a", 77): "m2"}
+
+
+@pytest.mark.parametrize("column", ["k", "p"])
+def test_the_batches_of_an_update_are_bounded_by_the_rows_of_the_source(warehouse, monkeypatch, column):
+    table = make(warehouse)
+    table.write(rows(*range(100)))
+    monkeypatch.setattr(merge_rows, "_BATCH_BYTES", 2000)
+    sizes, write = [], TableWriter.write
+    monkeypatch.setattr(TableWriter, "write", lambda self, data: sizes.append(data.nbytes) or write(self, data))
+    source = pa.table({"p": ["a"] * 100, "k": range(100), "v": ["long " * 20] * 100}).slice(
+        0, 100 if column == "k" else 1
+    )
+    values = {"v": col("v")} if column == "k" else {"p": col("p"), "k": col("k"), "v": col("v")}
+    table.merge(source, [column], when_matched=Update(values), when_not_matched=None)
+    assert sum(sizes) > 10_000
+    assert max(sizes) < 4000
 
 
 def test_a_handle_with_an_older_schema_loses_no_column(warehouse):

@@ -158,6 +158,18 @@ def test_a_key_in_two_partitions_is_found_and_stops_writes():
     assert read(table) == [("a", 1, 0), ("b", 2, 1)]
 
 
+def test_a_bucket_that_no_partition_can_have_is_refused():
+    table = a_table()
+    table.write(arrow(("a", 1, 0)))
+    (split,) = table.scan().plan.splits
+    keys = pa.table({"k": [1]})
+    with (
+        TableWriter(table.context, live_keys=lambda *_: iter([(split.partition, 70000, keys)])) as writer,
+        pytest.raises(CorruptTable, match=r"p=a/bucket-70000: bucket 70000 is not one of the 32767"),
+    ):
+        writer.write(arrow(("b", 1, 1)))
+
+
 def test_a_writer_that_cannot_read_the_keys_is_refused():
     with pytest.raises(UnsupportedFeature, match="cross-partition upsert"):
         TableWriter(a_table().context)

@@ -8,7 +8,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import paimon_core as paimon
-from paimon_core.errors import InvalidRequest
+from paimon_core.datafile.rolling_writer import RollingWriter
+from paimon_core.errors import InvalidRequest, StorageError
 from paimon_core.write import table_writer
 from paimon_core.write.bucketing import split_by_bucket
 from paimon_core.write.spill import SpillSpace
@@ -224,3 +225,40 @@ def test_small_and_large_buckets_are_finished_in_one_flush(create):
         sorted(pq.read_table(f)["k"].to_pylist()) for f in files
     ]
     assert len(files) == 8
+
+
+@pytest.mark.parametrize("fails_in", ["write", "flush"])
+def test_a_postponed_writer_that_lost_rows_cannot_be_flushed(create, monkeypatch, fails_in):
+    table, write = create(bucket="-2"), RollingWriter.write
+
+    def full(writer, data):
+        if (writer.bucket < 0) == (fails_in == "write"):
+            raise StorageError("the store is full")
+        write(writer, data)
+
+    with table.writer() as writer:
+        writer.write(rows((1, 1, "before")))
+        monkeypatch.setattr(RollingWriter, "write", full)
+        with pytest.raises(StorageError, match="full"):
+            writer.write(rows((2, 2, "lost"))) if fails_in == "write" else writer.flush()
+        monkeypatch.undo()
+        with pytest.raises(InvalidRequest, match="write all rows again"):
+            writer.flush()
+        writer.abort()
+        writer.write(rows((3, 3, "again")))
+        table.commit(writer.flush())
+    assert table.scan().to_arrow()["k"].to_pylist() == [3]
+
+
+def test_a_partition_that_was_emptied_may_get_another_number_of_buckets(create):
+    table = create()
+    table.write(rows((1, 1, "old")))
+    with table.writer() as writer:
+        table.rescale(2)
+        with pytest.raises(InvalidRequest, match="was written with 2 buckets"):
+            writer.write(rows((2, 2, "new")))
+        writer.abort()
+        table.overwrite(SCHEMA.empty_table())
+        writer.write(rows((2, 2, "new")))
+        table.commit(writer.flush())
+    assert table.scan().to_arrow()["k"].to_pylist() == [2]
