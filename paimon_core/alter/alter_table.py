@@ -12,7 +12,7 @@ from paimon_core.alter.readable import check_readable
 from paimon_core.alter.vector_switch import confirm_switch, vector_switch
 from paimon_core.commit.retry import tries
 from paimon_core.commit.vector_switch import OPTION, VectorSwitch
-from paimon_core.errors import CommitConflict, TableNotFound
+from paimon_core.errors import CommitConflict, CommitStateUnknown, PaimonError, StorageError, TableNotFound
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.table_identity import check_same_table, table_to_change
 from paimon_core.schema import TableSchema
@@ -32,7 +32,7 @@ def alter_table(
 
     Raises InvalidRequest and InvalidOption for changes that break a rule, TableNotFound when the table was dropped or
     re-created, CommitConflict when concurrent writers were first at every attempt (nothing was changed in these cases),
-    CommitStateUnknown.
+    CommitStateUnknown, also when the second step of a switch of deletion vectors failed.
     """
     for _ in tries(context.options):
         table_to_change(context)
@@ -66,20 +66,32 @@ def _settled(context: TableContext, before: TableSchema, switch: VectorSwitch | 
         return context
     try:
         confirm_switch(context, switch)
-    except CommitConflict:
-        _take_back(context, before)
+    except CommitConflict as error:
+        if not _take_back(context, before):
+            raise _unconfirmed(context, error) from error
         raise
+    except (StorageError, CommitStateUnknown) as error:
+        raise _unconfirmed(context, error) from error
     return context
 
 
-def _take_back(context: TableContext, before: TableSchema) -> None:
-    """Give the option of deletion vectors its former value in a new schema."""
+def _unconfirmed(context: TableContext, error: PaimonError) -> CommitStateUnknown:
+    return CommitStateUnknown(
+        f"table {context.name}: option {OPTION} has its new value, but whether the files allow it was not confirmed: "
+        f"check the table with fsck --deep, or change the option back ({error})",
+        table=context.name,
+        option=OPTION,
+    )
+
+
+def _take_back(context: TableContext, before: TableSchema) -> bool:
+    """Give the option of deletion vectors its former value in a new schema; False when others were always first."""
     value = before.options.get(OPTION)
     undo = RemoveOption(OPTION) if value is None else SetOption(OPTION, value)
     for _ in tries(context.options):
         latest = context.schemas.latest()
         if latest is None:
-            return
+            return True
         new = evolve(latest, [undo], has_snapshots=False, table=context.name)
         publisher = context.schemas.publisher
         publish = (
@@ -88,4 +100,5 @@ def _take_back(context: TableContext, before: TableSchema) -> None:
             else partial(publisher.publish, context.schemas, changes=[undo])
         )
         if new is latest or publish(new):
-            return
+            return True
+    return False

@@ -46,7 +46,10 @@ class PlacedRows:
 
 
 class PartitionAssigner:
-    """Assigns the rows of one table to partitions and buckets; its memory is that of a KeyIndex of all keys."""
+    """Assigns the rows of one table to partitions and buckets; uses the memory of a KeyIndex of all keys.
+
+    While it reads the keys of the table, it also holds their images outside of the index.
+    """
 
     def __init__(self, context: TableContext, live_keys: LiveKeys | None, *, ignore_existing: bool = False) -> None:
         """Create an assigner; with ``ignore_existing``, for an overwrite of all partitions, all keys are new.

@@ -88,6 +88,24 @@ def test_another_writer_compacts_before_the_switch_is_complete(warehouse, monkey
     assert content(table) == dict.fromkeys(range(3000), 1) | {7: 2}
 
 
+@pytest.mark.parametrize("fails", ["the second step", "taking it back"])
+def test_a_switch_that_is_not_confirmed_is_told(warehouse, monkeypatch, fails):
+    table = make(warehouse, **{"commit.max-retries": "1"})
+    table.write(rows(range(10), 1))
+    table.compact(full=True)
+
+    def confirm(*arguments):
+        if fails == "the second step":
+            raise paimon.StorageError("no connection")
+        monkeypatch.setattr(type(table.context.schemas), "publish", lambda *_: False)
+        raise paimon.CommitConflict("not changed")
+
+    monkeypatch.setattr(alter_table, "confirm_switch", confirm)
+    with pytest.raises(paimon.CommitStateUnknown, match=r"new value, but whether .* change the option back \(no"):
+        table.alter(ON)
+    assert table.refresh().schema.options[ENABLED] == "true"
+
+
 def test_a_compaction_that_was_planned_before_the_switch_is_refused_after_it(warehouse):
     table = make(warehouse, **{"compaction.force-up-level-0": "true"})
     table.write(rows(range(3000), 1))
