@@ -15,7 +15,7 @@ from paimon_core.compact.postpone import spread_messages
 from paimon_core.compact.recent_compactions import full_is_due, marked, overdue_buckets
 from paimon_core.compact.sort_order import SortOrder
 from paimon_core.compact.task import CompactionTask
-from paimon_core.errors import CommitConflict, InvalidRequest, TableNotFound
+from paimon_core.errors import CommitConflict, InvalidRequest, PaimonError, TableNotFound
 from paimon_core.lsm.compaction.strategy import stop_trigger
 from paimon_core.lsm.compaction.universal import CompactionUnit
 from paimon_core.metadata.commit_message import CommitMessage
@@ -196,15 +196,17 @@ def commit_buckets(request: CommitRequest, messages: Sequence[CommitMessage]) ->
 def _commit_separately(
     request: CommitRequest, messages: Sequence[CommitMessage], refused: CommitConflict
 ) -> Snapshot | None:
-    last = None
+    made: list[Snapshot] = []
     for position, message in enumerate(messages):
         try:
-            last = request.commit_own([message]) or last
+            made += filter(None, [request.commit_own([message])])
         except CommitConflict as error:
             _LOG.info("table %s: bucket %d was not compacted: %s", request.context.name, message.bucket, error)
-        except BaseException:
+        except BaseException as error:
             abort(messages[position + 1 :], request.context)
+            if made and isinstance(error, PaimonError):
+                error.facts["committed"] = [*(s.id for s in made), *error.facts.get("committed", ())]
             raise
-    if last is None:
+    if not made:
         raise refused
-    return last
+    return made[-1]

@@ -149,7 +149,8 @@ def _named(table: Table) -> set[str]:
                 with contextlib.suppress(CorruptTable):  # a changelog that has expired
                     for manifest in context.manifests.read_list(name) if name else ():
                         names |= {name or "", manifest.file_name}
-                        names |= {e.file.file_name for e in context.manifests.read_manifest(manifest.file_name)}
+                        files = [e.file for e in context.manifests.read_manifest(manifest.file_name)]
+                        names |= {n for file in files for n in (file.file_name, *file.extra_files)}
     return names
 
 

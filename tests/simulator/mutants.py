@@ -24,7 +24,7 @@ from paimon_core.maintain.references import used_files
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.metadata.stores import schema_store, snapshot_store, tag_store
 from paimon_core.table.commit_request import CommitRequest
-from paimon_core.write.table_writer import TableWriter
+from paimon_core.write.sequence_numbers import SequenceNumbers
 from tests.simulator import dropping, exhaustive, indexed, metadata, real
 from tests.simulator.history import CHECKED, EXPIRING
 from tests.simulator.store import SimStorage
@@ -150,7 +150,7 @@ def _changelog_dropped_on_retry() -> list[Patch]:
 
 
 def _sequences_from_zero() -> list[Patch]:
-    return [(TableWriter, "_first_sequence", lambda self, partition, bucket: 0)]
+    return [(SequenceNumbers, "first", lambda self, partition, bucket: 0)]
 
 
 def _expirer_ignores_tags() -> list[Patch]:

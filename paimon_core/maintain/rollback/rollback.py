@@ -3,13 +3,14 @@
 Only snapshot, changelog and tag files are deleted; data files of the deleted snapshots become orphans. The steps:
 
 1. Create a guard tag on the target. Either a concurrent expiry finds the tag, or the rollback finds that the target
-   has expired and stops before any change.
+   has expired and stops before any change. A second write of the tag records that the target existed.
 2. Re-create the target's snapshot file if it had expired, write LATEST, and delete newer snapshots, newest first.
 3. Check that the target exists, and re-create its file when a concurrent expiry deleted it.
 4. Delete the guard tag.
 
 The table is complete at every moment, and has a snapshot after a concurrent rollback and expiry, whichever ends last.
-An interrupted rollback is completed by repeating it; until then, for at most a day, the guard tag protects the target.
+An interrupted rollback is completed by repeating it; until then, for at most two days, the guard tag protects the
+target.
 
 A concurrent commit is deleted with the other newer snapshots. A writer whose base snapshot was deleted notices this
 and retries.
@@ -28,10 +29,12 @@ from paimon_core.maintain.tags.operations import check_live_or_tagged
 from paimon_core.maintain.tags.success_files import delete_success_file_of_tag
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.snapshot import Snapshot
-from paimon_core.metadata.stores.tag_store import new_tag
+from paimon_core.metadata.stores.tag_store import Tag, new_tag
 
 OPERATION = "rollback"
 _GUARD_MILLIS = 86_400_000
+_CONFIRMED_MILLIS = 2 * _GUARD_MILLIS
+"""The lifetime of a guard tag after a check that the target existed when the tag did; it distinguishes these tags."""
 _ROUNDS = 5
 
 
@@ -73,7 +76,11 @@ def rollback(context: TableContext, to: Snapshot) -> Snapshot:
     """
     context.snapshots.refuse_if_catalog_owns_history("roll back")
     check_rollback(context, to)
-    restores = _restores(context, to)
+    try:
+        restores = _restores(context, to)
+    except SnapshotNotFound:
+        _drop_guard(context, to)
+        raise
     guard = _guard(context, to)
     if restores:
         _recreate(context, to)
@@ -107,7 +114,7 @@ def _restores(context: TableContext, to: Snapshot) -> bool:
     if to.id in ids and context.snapshots.is_live(to):
         return False
     absent = to.id not in ids and (not ids or to.id < ids[-1])
-    if absent and any(t.snapshot == to for t in context.tags.list()):
+    if absent and any(t.snapshot == to and _proves_files(t) for t in context.tags.list()):
         return True
     raise SnapshotNotFound(
         f"table {context.name} has no snapshot {to.id} of user {to.commit_user} to roll back to"
@@ -120,17 +127,32 @@ def _restores(context: TableContext, to: Snapshot) -> bool:
 def _guard(context: TableContext, to: Snapshot) -> str:
     """Create the guard tag on the target, or replace that of an interrupted rollback, and return its name."""
     name = f"{GUARD}{to.id}"
-    interrupted = any(t.name == name and t.snapshot == to for t in context.tags.list())
-    context.tags.put(new_tag(name, to, _GUARD_MILLIS))
-    if interrupted:
+    found = [t for t in context.tags.list() if t.name == name and t.snapshot == to]
+    if any(map(_proves_files, found)):
+        context.tags.put(new_tag(name, to, _CONFIRMED_MILLIS))
         return name  # after an interrupted rollback, the guard may be the only reference to the target
+    context.tags.put(new_tag(name, to, _GUARD_MILLIS))
     try:
         check_live_or_tagged(context, to, name)
     except SnapshotNotFound:
         with contextlib.suppress(TagNotFound):
             context.tags.delete(name)
         raise
+    context.tags.put(new_tag(name, to, _CONFIRMED_MILLIS))
     return name
+
+
+def _drop_guard(context: TableContext, to: Snapshot) -> None:
+    """Delete a guard that an interrupted rollback created after its target had expired."""
+    for tag in context.tags.list():
+        if tag.name == f"{GUARD}{to.id}" and tag.snapshot == to and not _proves_files(tag):
+            with contextlib.suppress(TagNotFound):
+                context.tags.delete(tag.name)
+
+
+def _proves_files(tag: Tag) -> bool:
+    """Whether the files of the tag's snapshot exist: a guard may have been created after an expiry deleted them."""
+    return not tag.name.startswith(GUARD) or tag.retained_millis == _CONFIRMED_MILLIS
 
 
 def _recreate(context: TableContext, to: Snapshot) -> None:

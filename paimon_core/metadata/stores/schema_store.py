@@ -64,7 +64,9 @@ class SchemaStore:
             try:
                 data = self.storage.read(path)
             except FileNotFoundError:
-                raise CorruptTable(f"schema {schema_id} is missing: {path}", path=path, schema=schema_id) from None
+                raise CorruptTable(
+                    f"schema {schema_id} is missing: {path}", path=path, schema=schema_id, missing=True
+                ) from None
             self._read[schema_id] = _parse(data, path, schema_id)
         return self._read[schema_id]
 

@@ -185,7 +185,7 @@ def test_the_hint_latest_is_written_before_snapshots_are_deleted():
     storage = FaultyStorage(context.storage)
     rollback(reopened(context, storage), s[2])
     moves = [(verb, path.rsplit("/", 1)[1]) for verb, path in storage.calls if verb in ("overwrite", "delete")]
-    assert moves[1:4] == [("overwrite", "LATEST"), ("delete", "snapshot-5"), ("delete", "snapshot-4")]
+    assert moves[2:5] == [("overwrite", "LATEST"), ("delete", "snapshot-5"), ("delete", "snapshot-4")]
 
 
 def test_a_restored_snapshot_is_complete_also_after_the_next_expiry():
@@ -258,3 +258,18 @@ def test_a_rollback_of_a_branch_does_not_change_main():
     append(branch)
     rollback(branch, s[1])
     assert (branch.snapshots.ids(), len(context.snapshots.ids())) == ([2], 5)
+
+
+def test_a_guard_that_was_created_after_its_target_expired_does_not_bring_it_back():
+    """The rollback was paused, an expiry removed the target and its files, and the delete of the guard failed."""
+    context, s = five()
+    storage = FaultyStorage(context.storage)
+    storage.before("overwrite", "tag-", lambda: expire_all(context))
+    storage.on("delete", "tag-", Outcome.DIE_BEFORE)
+    with pytest.raises(Died):
+        rollback(reopened(context, storage), s[2])
+    assert [t.name for t in context.tags.list()] == ["paimon-core-rollback-3"]
+    with pytest.raises(SnapshotNotFound, match="no snapshot 3"):
+        rollback(context, s[2])
+    assert (context.snapshots.ids(), context.tags.list()) == ([5], [])
+    check_whole(context)
