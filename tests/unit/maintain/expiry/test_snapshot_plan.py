@@ -9,7 +9,7 @@ import pytest
 from paimon_core.codec.avro_file import write_avro
 from paimon_core.commit.committer import commit
 from paimon_core.errors import CorruptTable, InvalidRequest, PlanOutdated, UnsupportedFeature
-from paimon_core.maintain.branches.operations import create_branch
+from paimon_core.maintain.branches.operations import create_branch, delete_branch
 from paimon_core.maintain.expiry.snapshots import apply_snapshot_expiry, plan_snapshot_expiry
 from paimon_core.maintain.planning.plan import Plan, PlannedFile
 from paimon_core.maintain.rollback.rollback import rollback
@@ -239,6 +239,17 @@ def test_a_branch_without_schema_stops_the_expiry():
     with pytest.raises(CorruptTable, match="half"):
         expire_all(context)
     assert files_on_storage(context) == before
+
+
+def test_a_branch_that_is_deleted_during_the_expiry_protects_nothing():
+    context, (a, _, _, _) = compacted()
+    branch = branch_at(context, 1)
+    branch.schemas.publish(dataclasses.replace(branch.schema, id=1))
+    storage = FaultyStorage(context.storage)
+    storage.before("read", "branch-b/schema/schema-0", lambda: delete_branch(context, "b"))
+    expire_all(reopened(context, storage))
+    assert a not in data_files(context)
+    assert_whole_and_clean(context)
 
 
 def test_a_branch_created_during_the_expiry_protects_its_files():
