@@ -10,10 +10,10 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
-from paimon_core.commit.abort import abort
 from paimon_core.compact.external_sort import Sort, external_sort
 from paimon_core.compact.task import AppendUnit
 from paimon_core.datafile.table_files import rolling_writer
+from paimon_core.metadata.abort import abort
 from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.data_file import DataFile, FileSource

@@ -12,7 +12,6 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 
-from paimon_core.commit.abort import abort
 from paimon_core.compact.append import rewrite_append
 from paimon_core.compact.changelog import ChangelogProducer, Move, changelog_producer
 from paimon_core.compact.record_expiry import RecordExpiry
@@ -28,6 +27,7 @@ from paimon_core.lsm.compaction.universal import CompactionUnit
 from paimon_core.lsm.key_order import key_order
 from paimon_core.lsm.merge import adds
 from paimon_core.lsm.merge_order import MergeOrder
+from paimon_core.metadata.abort import abort
 from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.data_file import DataFile, FileSource

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from paimon_core.commit.abort import abort
 from paimon_core.commit.overwrite import Overwrite
 from paimon_core.errors import (
     AlreadyExists,
@@ -18,6 +17,7 @@ from paimon_core.errors import (
 )
 from paimon_core.group.record import Intent, Member, Mode, Part
 from paimon_core.maintain.tags.operations import create_tag
+from paimon_core.metadata.abort import abort
 from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.metadata.table_identity import table_to_change

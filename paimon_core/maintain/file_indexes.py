@@ -12,11 +12,11 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
-from paimon_core.commit.abort import abort
 from paimon_core.errors import CorruptTable
 from paimon_core.fileindex.builder import IndexBuilder, IndexedField, indexed_fields
 from paimon_core.fileindex.container import FileIndex
 from paimon_core.fileindex.keys import supports
+from paimon_core.metadata.abort import abort
 from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.data_file import DataFile, index_file_name

@@ -107,8 +107,11 @@ class TableContext:
         """Return the same table, of which reads merge level 0 (option deletion-vectors.merge-on-read)."""
         if not self.options["deletion-vectors.enabled"]:
             return self
-        values = {**self.options.values, "deletion-vectors.merge-on-read": True}
-        return replace(self, options=replace(self.options, values=values))
+        return self.with_values({"deletion-vectors.merge-on-read": True})
+
+    def with_values(self, values: Mapping[str, Any]) -> TableContext:
+        """Return the same table with these parsed values of some options in place of the table's."""
+        return replace(self, options=replace(self.options, values={**self.options.values, **values}))
 
     @property
     def branch(self) -> str:
@@ -245,7 +248,7 @@ class TableContext:
 
     def with_buckets(self, count: int) -> TableContext:
         """Return the same table with ``count`` fixed buckets, as a partition of a postponed table has them."""
-        return replace(self, options=replace(self.options, values={**self.options.values, "bucket": count}))
+        return self.with_values({"bucket": count})
 
     @property
     def has_buckets(self) -> bool:

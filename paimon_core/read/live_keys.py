@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 import pyarrow as pa
 
@@ -20,8 +19,7 @@ def live_keys(context: TableContext, snapshot: Snapshot) -> Iterator[tuple[bytes
     """
     context = context.merging_level_0()
     if context.options["merge-engine"] == "first-row":  # its reads leave out level 0
-        values = {**context.options.values, "merge-engine": "deduplicate"}
-        context = replace(context, options=replace(context.options, values=values))
+        context = context.with_values({"merge-engine": "deduplicate"})
     plan = plan_scan(
         snapshot=snapshot,
         schema=context.schema,

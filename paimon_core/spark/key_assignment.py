@@ -16,7 +16,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from paimon_core.arrow import gather
-from paimon_core.commit.abort import abort
+from paimon_core.metadata.abort import abort
 from paimon_core.metadata.commit_message import Assignment, CommitMessage
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.index_manifest import IndexFile

@@ -12,13 +12,14 @@ from functools import partial
 
 import numpy as np
 
+from paimon_core.metadata.abort import abort
 from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.data_file import DataFile
 from paimon_core.read.live_keys import live_keys
 from paimon_core.spark.key_assignment import KeyAssignment, assignment_of
 from paimon_core.spark.reference import TableReference
-from paimon_core.write.postpone import abort_files, bucket_counts, spread
+from paimon_core.write.postpone import bucket_counts, spread
 from paimon_core.write.staging import Staged, rows_wait, waiting_in_order
 from paimon_core.write.table_writer import TableWriter
 
@@ -48,7 +49,7 @@ def place(context: TableContext, staged: Sequence[Staged], run: Run, *, overwrit
     try:
         return _placed(context, staged, run, overwrites)
     finally:
-        abort_files(messages, context)
+        abort(messages, context)
 
 
 def _placed(context: TableContext, staged: Sequence[Staged], run: Run, overwrites: bool) -> list[CommitMessage]:

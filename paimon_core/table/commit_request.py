@@ -8,7 +8,6 @@ import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from paimon_core.commit.abort import abort, abort_changelog
 from paimon_core.commit.author import Author
 from paimon_core.commit.changes import changes_of
 from paimon_core.commit.committer import commit_changes
@@ -18,6 +17,7 @@ from paimon_core.commit.snapshot_chain import in_chain
 from paimon_core.commit.snapshot_history import newest_first
 from paimon_core.errors import CommitConflict, InvalidRequest, TableNotFound
 from paimon_core.limits import PROPERTIES_BYTES, USER_BYTES, check_limit
+from paimon_core.metadata.abort import abort, abort_changelog
 from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.snapshot import BASE, BATCH_IDENTIFIER, Snapshot

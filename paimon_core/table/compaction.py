@@ -7,7 +7,6 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from functools import partial
 
-from paimon_core.commit.abort import abort
 from paimon_core.compact.clustering import cluster_tasks, is_clustered
 from paimon_core.compact.compactor import run_tasks
 from paimon_core.compact.pick import Extent, pick_tasks, sort_tasks
@@ -18,6 +17,7 @@ from paimon_core.compact.task import CompactionTask
 from paimon_core.errors import CommitConflict, InvalidRequest, PaimonError, TableNotFound
 from paimon_core.lsm.compaction.strategy import stop_trigger
 from paimon_core.lsm.compaction.universal import CompactionUnit
+from paimon_core.metadata.abort import abort
 from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.index_manifest import IndexEntry

@@ -13,9 +13,9 @@ import numpy as np
 import pyarrow as pa
 
 from paimon_core.arrow import gather
-from paimon_core.commit.abort import abort
 from paimon_core.deletionvectors.bucket_vectors import index_files_by_bucket
 from paimon_core.errors import InvalidRequest
+from paimon_core.metadata.abort import abort
 from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.data_file import DataFile

@@ -18,8 +18,8 @@ from paimon_core.alter.alter_table import alter_table
 from paimon_core.alter.changes import SchemaChange
 from paimon_core.alter.merge_schema import merged_changes
 from paimon_core.arrow import Convert, merged_table
-from paimon_core.commit.abort import abort
 from paimon_core.errors import InvalidRequest, SchemaMismatch, UnsupportedFeature
+from paimon_core.metadata.abort import abort
 from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.metadata.context import TableContext
 from paimon_core.options import TableOptions

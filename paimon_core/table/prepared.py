@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from paimon_core.commit.abort import abort, abort_changelog
 from paimon_core.commit.assembly import Assembly, time_after
 from paimon_core.commit.base import Base
 from paimon_core.commit.changes import changes_of
@@ -29,6 +28,7 @@ from paimon_core.errors import (
     TableNotFound,
 )
 from paimon_core.maintain.references.used_files import references
+from paimon_core.metadata.abort import abort, abort_changelog
 from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.latest_snapshot import read_latest

@@ -16,7 +16,6 @@ from functools import partial
 
 import pyarrow as pa
 
-from paimon_core.commit.abort import abort
 from paimon_core.commit.overwrite import Overwrite
 from paimon_core.commit.read_set import Reads
 from paimon_core.commit.retry import tries
@@ -26,6 +25,7 @@ from paimon_core.lsm.key_order import key_order
 from paimon_core.lsm.levels import Levels, num_levels
 from paimon_core.lsm.merge_order import MergeOrder
 from paimon_core.lsm.sections import intervals
+from paimon_core.metadata.abort import abort
 from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.data_file import DataFile
@@ -182,9 +182,8 @@ def _rewritten(context: TableContext, count: int, partitions: _Partitions) -> li
     messages: list[CommitMessage] = []
     # Only one flush for each bucket gives files with disjoint keys, so the rows wait on disk whatever the options say.
     spills = {"write-buffer-spillable": True, "write-buffer-spill.max-disk-size": sys.maxsize, "bucket": count}
-    target = replace(context, options=replace(context.options, values={**context.options.values, **spills}))
     try:
-        with TableWriter(target, ignore_existing=True) as writer:
+        with TableWriter(context.with_values(spills), ignore_existing=True) as writer:
             for place, buckets in partitions.items():
                 for bucket in buckets:
                     vectors = vectors_in(bucket.indexes)

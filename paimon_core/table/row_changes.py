@@ -21,11 +21,11 @@ import numpy as np
 import pyarrow as pa
 
 from paimon_core.codec.arrays import Positions
-from paimon_core.commit.abort import abort
 from paimon_core.compact.append import rewrite_files
 from paimon_core.deletionvectors.bucket_vectors import Indexes, index_files_by_bucket, replace_vectors, vectors_in
 from paimon_core.deletionvectors.index_file import merged
 from paimon_core.errors import InvalidRequest, SchemaMismatch, UnsupportedFeature
+from paimon_core.metadata.abort import abort
 from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.data_file import DataFile, FileSource
@@ -66,11 +66,10 @@ def changed_rows(
     """
     if plan.snapshot is None:
         return []
-    with context.manifests.reading(plan.snapshot):
-        indexes = index_files_by_bucket(context.manifests.read_indexes(plan.snapshot.index_manifest))
     messages: list[CommitMessage] = []
     context = context.tracked()
     with context.manifests.reading(plan.snapshot), TableWriter(context.with_kept_ids()) as writer:
+        indexes = index_files_by_bucket(context.manifests.read_indexes(plan.snapshot.index_manifest))
 
         def change(bucket: ChangedBucket) -> None:
             found = {f.file_name: rows for f in bucket.files if len(rows := _matching(context, bucket, f, where))}

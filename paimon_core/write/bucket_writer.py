@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol, cast
@@ -175,15 +176,10 @@ class KeyedBucketWriter:
         return writer
 
 
-class AppendBucketWriter:
-    """Streams the rows of an append bucket into files as they arrive."""
+class StreamWriter(ABC):
+    """Writes rows to files as they arrive, without a sort."""
 
-    def __init__(self, context: TableContext, partition: bytes, bucket: int, first_sequence: int) -> None:
-        self._context = context
-        self._partition = partition
-        self._bucket = bucket
-        self._restarts = context.options["bucket"] < 1
-        self._next_sequence = first_sequence
+    def __init__(self) -> None:
         self._writer: RollingWriter | None = None
         self._done: list[RollingWriter] = []
         self._files: list[DataFile] = []
@@ -193,18 +189,15 @@ class AppendBucketWriter:
         """Bytes of the rows that are not written as a row group yet."""
         return 0 if self._writer is None else self._writer.buffered_bytes
 
+    @abstractmethod
+    def _open(self) -> RollingWriter:
+        """Return the writer of the next files."""
+
     def write(self, rows: pa.Table) -> None:
         """Write rows to the open file."""
         if self._writer is None:
-            self._writer = rolling_writer(
-                self._context,
-                self._partition,
-                self._bucket,
-                level=0,
-                first_sequence=self._next_sequence,
-            )
+            self._writer = self._open()
         self._writer.write(rows)
-        self._next_sequence += 0 if self._restarts else len(rows)
 
     def flush(self) -> None:
         """Write the buffered rows as a row group."""
@@ -230,3 +223,21 @@ class AppendBucketWriter:
             writer.abort()
         self._done.clear()
         self._writer, self._files = None, []
+
+
+class AppendBucketWriter(StreamWriter):
+    """Streams the rows of an append bucket into files."""
+
+    def __init__(self, context: TableContext, partition: bytes, bucket: int, first_sequence: int) -> None:
+        super().__init__()
+        self._place = (context, partition, bucket)
+        self._restarts = context.options["bucket"] < 1
+        self._next_sequence = first_sequence
+
+    def _open(self) -> RollingWriter:
+        return rolling_writer(*self._place, level=0, first_sequence=self._next_sequence)
+
+    def write(self, rows: pa.Table) -> None:
+        """Write rows to the open file; those of a bucket are numbered."""
+        super().write(rows)
+        self._next_sequence += 0 if self._restarts else len(rows)

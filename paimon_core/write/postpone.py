@@ -10,7 +10,6 @@ import random
 import uuid
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from typing import Protocol
 
 import numpy as np
@@ -20,6 +19,7 @@ from paimon_core.datafile.reader import read_batches
 from paimon_core.datafile.rolling_writer import RollingWriter
 from paimon_core.datafile.table_files import rolling_writer
 from paimon_core.errors import CorruptTable
+from paimon_core.metadata.abort import abort
 from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.data_file import DataFile
@@ -27,7 +27,7 @@ from paimon_core.metadata.latest_snapshot import latest_entries
 from paimon_core.metadata.manifest import ManifestEntry
 from paimon_core.schema import VALUE_KIND, DataField
 from paimon_core.storage.paths import POSTPONE_BUCKET, FileNames
-from paimon_core.write.bucket_writer import BucketFiles, file_columns
+from paimon_core.write.bucket_writer import StreamWriter, file_columns
 
 UNNUMBERED = -1
 """The sequence number of rows in the postpone bucket. DO NOT CHANGE, on disk."""
@@ -51,7 +51,7 @@ def writer_name() -> str:
     return f"-u-{uuid.uuid4()}-s-{random.randrange(2**31)}-w-"
 
 
-class PostponeWriter:
+class PostponeWriter(StreamWriter):
     """Streams the rows of one partition into files of the postpone bucket as they arrive.
 
     The file names start with the name of the writer, by which Java keeps the files of one writer in order.
@@ -59,51 +59,20 @@ class PostponeWriter:
 
     def __init__(self, context: TableContext, partition: bytes, name: str | None = None) -> None:
         """``name``: that of the writer, as ``writer_name`` returns it."""
+        super().__init__()
         self._context = context
         self._partition = partition
         self._names = FileNames(f"{name or writer_name()}{uuid.uuid4()}")
-        self._writer: RollingWriter | None = None
-        self._done: list[RollingWriter] = []
-        self._files: list[DataFile] = []
 
-    @property
-    def buffered_bytes(self) -> int:
-        """Bytes of the rows that are not written as a block yet."""
-        return 0 if self._writer is None else self._writer.buffered_bytes
+    def _open(self) -> RollingWriter:
+        place = (self._context, self._partition, POSTPONE_BUCKET)
+        return rolling_writer(*place, level=0, names=self._names)
 
     def write(self, rows: pa.Table) -> None:
         """Add the table's columns and ``_VALUE_KIND``, in order of arrival."""
-        if self._writer is None:
-            place = (self._context, self._partition, POSTPONE_BUCKET)
-            self._writer = rolling_writer(*place, level=0, names=self._names)
         names, sources = file_columns(self._context)
         unnumbered = pa.chunked_array([pa.array(np.full(len(rows), UNNUMBERED, np.int64))])
-        self._writer.write(pa.Table.from_arrays([unnumbered if s is None else rows[s] for s in sources], names=names))
-
-    def flush(self) -> None:
-        """Write the buffered rows as a block of the open file."""
-        if self._writer is not None:
-            self._writer.flush()
-
-    def finish(self) -> None:
-        """Close the open file."""
-        if self._writer is not None:
-            self._done.append(self._writer)
-            self._files += self._writer.close()
-            self._writer = None
-
-    def take_files(self) -> BucketFiles:
-        """Return the closed files; ``abort`` no longer deletes them."""
-        files, self._files = self._files, []
-        self._done.clear()
-        return BucketFiles(tuple(files))
-
-    def abort(self) -> None:
-        """Delete the files that ``take_files`` has not returned."""
-        for writer in [*self._done, *([self._writer] if self._writer else [])]:
-            writer.abort()
-        self._done.clear()
-        self._writer, self._files = None, []
+        super().write(pa.Table.from_arrays([unnumbered if s is None else rows[s] for s in sources], names=names))
 
 
 def bucket_counts(
@@ -172,7 +141,7 @@ def spread(
                 writer.abort()
                 raise
     except BaseException:
-        abort_files(messages, context)
+        abort(messages, context)
         raise
     return messages
 
@@ -192,7 +161,7 @@ def to_fixed_buckets(
         counts |= bucket_counts(context, files, limited=True) | counts
         return spread(context, files, counts, writer_of)
     finally:
-        abort_files(staged, context)
+        abort(staged, context)
 
 
 def file_rows(context: TableContext, place: bytes, file: DataFile, bucket: int = POSTPONE_BUCKET) -> Iterator[pa.Table]:
@@ -211,15 +180,3 @@ def file_rows(context: TableContext, place: bytes, file: DataFile, bucket: int =
 def _read_fields(context: TableContext) -> list[DataField]:
     kind = next(f for f in context.schema.file_fields if f.name == VALUE_KIND)
     return [*context.schema.fields, kind]
-
-
-def abort_files(messages: Sequence[CommitMessage], context: TableContext) -> None:
-    """Delete the new files and changelog files of messages that will not be committed; storage errors are ignored."""
-    paths = [
-        path
-        for m in messages
-        for f in (*m.new_files, *m.changelog_files)
-        for path in context.file_paths(m.partition, m.bucket, f)
-    ]
-    with suppress(OSError):
-        context.storage.delete(paths)

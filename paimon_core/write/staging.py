@@ -77,8 +77,8 @@ class StagingWriter(TableWriter):
         """``name``: that of the writer in file names; tasks whose rows have an order share it."""
         self._target, self._name = context, name or writer_name()
         self._hashes: dict[bytes, list[np.ndarray]] = {}
-        values = {**context.options.values, "bucket": POSTPONE_BUCKET, "postpone.batch-write-fixed-bucket": False}
-        super().__init__(replace(context, options=replace(context.options, values=values)))
+        waits = {"bucket": POSTPONE_BUCKET, "postpone.batch-write-fixed-bucket": False}
+        super().__init__(context.with_values(waits))
 
     def finish(self) -> Staged:
         """Close all files; afterwards ``abort`` does not delete them."""

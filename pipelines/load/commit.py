@@ -10,9 +10,9 @@ import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from paimon_core.commit.abort import abort
 from paimon_core.commit.overwrite import Overwrite
 from paimon_core.errors import InvalidRequest
+from paimon_core.metadata.abort import abort
 from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.table.commit_request import CommitRequest

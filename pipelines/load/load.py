@@ -12,8 +12,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from paimon_core.commit.abort import abort
 from paimon_core.errors import CommitConflict, InvalidRequest
+from paimon_core.metadata.abort import abort
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.table.table import Table
 from paimon_core.table.view import TableView

@@ -13,8 +13,8 @@ import hashlib
 import json
 from collections.abc import Sequence
 
-from paimon_core.commit.abort import abort
 from paimon_core.errors import InvalidRequest
+from paimon_core.metadata.abort import abort
 from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.table.table import Table
 from pipelines.lake import Settings, TableSpec

@@ -19,8 +19,8 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from paimon_core.arrow import gather
-from paimon_core.commit.abort import abort
 from paimon_core.errors import SchemaMismatch
+from paimon_core.metadata.abort import abort
 from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.spark.placement import place
 from paimon_core.spark.reference import TableReference

@@ -11,8 +11,8 @@ import pytest
 
 import paimon_core as paimon
 from paimon_core.cli.main import main
-from paimon_core.commit.abort import abort
 from paimon_core.errors import InvalidRequest
+from paimon_core.metadata.abort import abort
 from paimon_core.spark.reference import TableReference
 
 OPTIONS = {

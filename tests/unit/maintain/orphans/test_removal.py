@@ -7,7 +7,6 @@ import os
 
 import pytest
 
-from paimon_core.commit.abort import abort
 from paimon_core.commit.committer import commit
 from paimon_core.errors import CommitConflict, CorruptTable, InvalidRequest, PlanOutdated
 from paimon_core.maintain.candidate_files import NO_NAME_OF_PAIMON
@@ -15,6 +14,7 @@ from paimon_core.maintain.orphans.removal import DAY_MILLIS, NO_SNAPSHOT, apply_
 from paimon_core.maintain.planning.plan import Plan
 from paimon_core.maintain.rollback.rollback import rollback
 from paimon_core.maintain.tags.operations import create_tag
+from paimon_core.metadata.abort import abort
 from paimon_core.storage.fsspec_storage import FsspecStorage
 from paimon_core.table.message_check import check_messages
 from tests.support.fake_tables import append, compacted, expire_all, fake_file, fake_table, message
