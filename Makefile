@@ -14,7 +14,7 @@ export PYSPARK_PYTHON := $(CURDIR)/$(BIN)/python
 export PYSPARK_DRIVER_PYTHON := $(PYSPARK_PYTHON)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-java setup-run demo ui test test-long check lint types layers format docs bench bench-commits bench-indexes clean
+.PHONY: help setup setup-java setup-run demo ui test test-long check lint types layers format docs bench bench-commits bench-planning bench-indexes bench-reads clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -65,9 +65,15 @@ bench: setup ## time writes, reads, compactions, plans and commits, compared wit
 bench-commits: setup ## time commits on long histories and many files, and expiry, compared with Java Paimon
 	@$(BIN)/python -m benchmarks.commits $(ARGS)
 
+bench-planning: setup ## measure plans and one-row commits on tables of 100 to 300,000 files, compared with Java Paimon
+	@$(BIN)/python -m benchmarks.planning $(ARGS)
+
 bench-indexes: setup ## time the choice of buckets, queries of a key and deletes, compared with Java Paimon
 	@$(BIN)/python -m benchmarks.bucket_assignment
 	@$(BIN)/python -m benchmarks.indexes
+
+bench-reads: setup ## time queries, counts, extremes and limits, compared with Java Paimon and pypaimon
+	@$(BIN)/python -m benchmarks.reads $(ARGS)
 
 clean: ## delete the lake and all caches, but not .venv
 	@rm -rf lake .dagster spark-warehouse metastore_db derby.log build dist *.egg-info

@@ -15,7 +15,6 @@ import warnings
 from collections.abc import Sequence
 from datetime import date
 from pathlib import Path
-from urllib.parse import unquote
 
 import dagster as dg
 
@@ -83,10 +82,8 @@ def compact_by_hand(demo: Demo) -> None:
         table = open_table(demo.settings, name)
         keys = table.schema.partition_fields
         if len(keys) == 1 and keys[0].type.root in STRING_ROOTS:
-            texts = [
-                unquote(p.partition("=")[2].rstrip("/")) for p in table.inspect.partitions()["partition"].to_pylist()
-            ]
-            named[name] = [text for text in texts if text != table.options["partition.default-name"]]
+            texts = [next(iter(p.values())) for p in table.inspect.partitions()["partition_values"].to_pylist()]
+            named[name] = [text for text in texts if text]
             most[name] = table.inspect.files().num_rows
     name = max((name for name in named if named[name]), key=lambda name: most[name], default="")
     if name:

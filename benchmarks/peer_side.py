@@ -2,6 +2,7 @@
 
 ``peer_side.py rust|pypaimon WAREHOUSE TABLE ROWS BATCHES KEYS REPEATS`` writes the batches of the workload to an empty
 table, one commit each, then reads all columns. It prints one JSON object with the seconds of each and the rows read.
+``peer_side.py LIBRARY WAREHOUSE TABLE plan`` prints the processor seconds of three plans of the table.
 """
 
 import json
@@ -46,6 +47,15 @@ def read(table):
     return reader.to_arrow(splits).num_rows
 
 
+def plan(library, warehouse, name):
+    seconds = []
+    for _ in range(3):
+        start = time.process_time()
+        assert open_table(library, warehouse, name).new_read_builder().new_scan().plan().splits()
+        seconds.append(time.process_time() - start)
+    print("ANSWER" + json.dumps({"plan": seconds}))
+
+
 def main(library, warehouse, name, *numbers):
     rows, batches, keys, repeats = map(int, numbers)
     table = open_table(library, warehouse, name)
@@ -59,4 +69,4 @@ def main(library, warehouse, name, *numbers):
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    plan(*sys.argv[1:-1]) if sys.argv[-1] == "plan" else main(*sys.argv[1:])

@@ -1,19 +1,14 @@
-"""Other Python libraries that write and read these tables, each in its own environment, created with uv."""
+"""Other Python libraries that write and read these tables, each in the environment in which tests run it."""
 
 from __future__ import annotations
 
 import json
-import os
-import shutil
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
-REQUIREMENTS = {
-    "rust": ["pypaimon-rust==0.4.0", "pyarrow>=19", "numpy>=2"],
-    "pypaimon": ["pypaimon==2.1.0", "pyarrow==19.0.1", "numpy>=2"],
-}
+from tests.support.pypaimon_env import Pypaimon, PypaimonRust
+
 NAMES = {"rust": "pypaimon-rust 0.4", "pypaimon": "pypaimon 2.1"}
 _SCRIPT = Path(__file__).with_name("peer_side.py")
 _SECONDS = 3600
@@ -21,7 +16,18 @@ _SECONDS = 3600
 
 def run_peer(library: str, warehouse: str, table: str, *numbers: int) -> dict[str, Any]:
     """Return the seconds of each ``write`` and ``read``, and the ``rows`` read; raises RuntimeError with the cause."""
-    command = [_python(library), "-W", "ignore", str(_SCRIPT), library, warehouse, table, *map(str, numbers)]
+    return _answer(library, warehouse, table, *map(str, numbers))
+
+
+def time_plan(library: str, warehouse: str, table: str) -> list[float]:
+    """Return the processor seconds of three plans of the whole table by one process, the first with a new catalog."""
+    seconds: list[float] = _answer(library, warehouse, table, "plan")["plan"]
+    return seconds
+
+
+def _answer(library: str, *arguments: str) -> dict[str, Any]:
+    python = (PypaimonRust() if library == "rust" else Pypaimon()).python
+    command = [python, "-W", "ignore", str(_SCRIPT), library, *arguments]
     done = subprocess.run(command, capture_output=True, text=True, timeout=_SECONDS, check=False)
     if done.returncode:
         raise RuntimeError(f"{NAMES[library]} failed: {done.stderr[-800:]}")
@@ -30,21 +36,13 @@ def run_peer(library: str, warehouse: str, table: str, *numbers: int) -> dict[st
     return found
 
 
-def _python(library: str) -> str:
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    folder = cache / f"paimon-peer-{library}-py{sys.version_info.major}.{sys.version_info.minor}"
-    python = folder / "bin" / "python"
-    wanted = "\n".join(REQUIREMENTS[library])
-    complete = folder / "complete"
-    if not complete.exists() or complete.read_text() != wanted:
-        uv = shutil.which("uv") or str(Path(sys.executable).with_name("uv"))
-        shutil.rmtree(folder, ignore_errors=True)
-        for arguments in (
-            ["venv", "-q", "--python", sys.executable, str(folder)],
-            ["pip", "install", "-q", "--python", str(python), *REQUIREMENTS[library]],
-        ):
-            done = subprocess.run([uv, *arguments], capture_output=True, text=True, check=False)
-            if done.returncode:
-                raise RuntimeError(f"{NAMES[library]} cannot be installed: {done.stderr[-400:]}")
-        complete.write_text(wanted)
-    return str(python)
+def run_queries(warehouse: str, queries: list[list[Any]]) -> list[dict[str, Any]]:
+    """Return the rows, checksums and seconds of queries by pypaimon; raises RuntimeError with the cause."""
+    script = Path(__file__).with_name("peer_queries.py")
+    command = [Pypaimon().python, "-W", "ignore", str(script), warehouse]
+    lines = "".join(json.dumps(query) + "\n" for query in queries)
+    done = subprocess.run(command, input=lines, capture_output=True, text=True, timeout=_SECONDS, check=False)
+    if done.returncode:
+        raise RuntimeError(f"{NAMES['pypaimon']} failed: {done.stderr[-800:]}")
+    answers = [line for line in done.stdout.splitlines() if line.startswith("ANSWER")]
+    return [json.loads(line.removeprefix("ANSWER")) for line in answers]

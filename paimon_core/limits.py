@@ -66,6 +66,9 @@ FILTER_COMPARISONS = 1 << 14
 FILTER_DEPTH = 32
 """Levels of nested ``&`` and ``|`` in a filter."""
 
+FILTER_TEXT_LENGTH = 16 << 20
+"""Characters of the text of a filter."""
+
 
 def check_limit(what: str, found: int, limit: int, unit: str) -> None:
     """Raise InvalidRequest, which names ``what`` and both numbers, when ``found`` exceeds ``limit``."""

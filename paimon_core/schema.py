@@ -163,6 +163,13 @@ class TableSchema:
         return bool(self.fields) and self.fields[-1].id == SEQUENCE_FIELD.id
 
     @property
+    def without_row_state(self) -> TableSchema:
+        """The schema without sequence number and kind, which a read of a primary-key table may have as columns."""
+        if not self.primary_keys or not {SEQUENCE_NUMBER, VALUE_KIND} & self.by_name.keys():
+            return self
+        return replace(self, fields=tuple(f for f in self.fields if f not in (SEQUENCE_FIELD, KIND_FIELD)))
+
+    @property
     def partition_fields(self) -> tuple[DataField, ...]:
         """The partition columns, in partition key order."""
         return self.select(self.partition_keys)

@@ -10,8 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from paimon_core import errors
+from paimon_core.catalog.system_tables import CATALOG_TABLES
 from paimon_core.options.option import Kind, Option, Support
 from paimon_core.options.registry import OPTIONS, PREFIXES, SUBJECTS
+from paimon_core.table.system.columns import fields_of
+from paimon_core.table.system.metadata_tables import METADATA_TABLES
 from pipelines.lake import json_schema
 from pipelines.sources.files import formats
 
@@ -117,6 +120,23 @@ def errors_page() -> str:
     )
 
 
+def system_tables_page() -> str:
+    """The page of all system tables with their columns; what is above the mark is written by hand."""
+    by_hand = (DOCS / "system-tables.md").read_text().partition(MARK)[0]
+    lines: list[str] = []
+    for name, one in METADATA_TABLES.items():
+        own = fields_of(one.own) if one.own else ()
+        rows = [(f"`{f.name}`", f"`{f.type}`", "") for f in fields_of(one.java)]
+        rows += [(f"`{f.name}`", f"`{f.type}`", "only here") for f in own]
+        if one.partitioned:
+            rows.append(("`partition_values`", "`ROW` of the partition columns", "only here, of partitioned tables"))
+        lines += ["", f"## ${name}", "", *table(("column", "type", ""), rows)]
+    for name, (columns, _) in CATALOG_TABLES.items():
+        rows = [(f"`{f.name}`", f"`{f.type}`") for f in fields_of(columns)]
+        lines += ["", f"## sys.{name}", "", *table(("column", "type"), rows)]
+    return by_hand + MARK + "\n".join(lines) + "\n"
+
+
 def declarations_page() -> str:
     """The page of all keys of a lake's files; what is above the mark is written by hand."""
     by_hand = (DOCS / "declarations.md").read_text().partition(MARK)[0]
@@ -193,6 +213,7 @@ def pages() -> dict[Path, str]:
         DOCS / "options.md": options_page(),
         DOCS / "errors.md": errors_page(),
         DOCS / "declarations.md": declarations_page(),
+        DOCS / "system-tables.md": system_tables_page(),
         **schemas,
     }
 

@@ -7,9 +7,11 @@ from typing import Any, Protocol
 
 from paimon_core.catalog.definition import Definition
 from paimon_core.catalog.identifier import Identifier
+from paimon_core.catalog.system_tables import catalog_table
 from paimon_core.group.group import Group
 from paimon_core.options import OptionValue, option_texts
 from paimon_core.schema import TableSchema
+from paimon_core.table.system.system_table import SystemTable
 from paimon_core.table.table import Table
 
 
@@ -50,6 +52,19 @@ class Catalog(Protocol):
         Raises DatabaseNotFound, TableNotFound, BranchNotFound, and UnsupportedFeature naming the option, type or
         feature that this library cannot read correctly.
         """
+
+    @property
+    def options(self) -> Mapping[str, str]:
+        """The options with which the catalog was opened, without secrets."""
+        return getattr(self, "given", {})
+
+    def system_table(self, name: str) -> SystemTable:
+        """Return a system table to read: ``database.table$files``, ``database.table$branch_x$files``, ``sys.tables``.
+
+        docs/system-tables.md lists them. Raises NotFound, which lists the names, and the errors of ``table``.
+        """
+        text, kind = Identifier.split_system(name)
+        return catalog_table(self, kind) if text is None else self.table(text).system_table(kind)
 
     def create_table(
         self,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from paimon_core.catalog.catalog import Catalog
@@ -27,6 +28,8 @@ class FilesystemCatalog(Catalog):
     warehouse: str
     roots: ExternalRoots = NO_ROOTS
     """The directories in which data files outside of the tables may be."""
+    given: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
+    """The options with which the catalog was opened, without secrets."""
     _places: TableLocations = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:

@@ -8,6 +8,7 @@ from paimon_core.errors import InvalidRequest, UnsupportedFeature
 from paimon_core.storage.paths import MAIN, identifier
 
 _BRANCH = "branch_"
+SYSTEM_DATABASE = "sys"
 
 
 @dataclass(frozen=True)
@@ -34,8 +35,8 @@ class Identifier:
             return Identifier(database, table)
         if not suffix.startswith(_BRANCH) or "$" in suffix:
             raise UnsupportedFeature(
-                f"{text!r} names a system table: use table.inspect of {database}.{table}; after '$' only "
-                "'branch_<name>' is supported",
+                f"{text!r} names a system table: use catalog.system_table, or table.system of {database}.{table}; here "
+                "only 'branch_<name>' may follow '$'",
                 name=text,
             )
         branch = suffix.removeprefix(_BRANCH)
@@ -48,6 +49,27 @@ class Identifier:
         if found.branch != MAIN:
             raise InvalidRequest(f"cannot {verb} {text!r}: it names a branch, not a table", name=text)
         return found
+
+    @staticmethod
+    def is_system(text: object) -> bool:
+        """Whether ``text`` names a system table: ``db.table$files``, ``db.table$branch_x$files``, ``sys.tables``."""
+        if not isinstance(text, str):
+            return False
+        last = text.rpartition("$")[2]
+        return text.lower().startswith(f"{SYSTEM_DATABASE}.") or ("$" in text and not last.startswith(_BRANCH))
+
+    @staticmethod
+    def split_system(text: str) -> tuple[str | None, str]:
+        """Return the table of a system table, None for one of the catalog, and the name of the system table.
+
+        Raises InvalidRequest for another text.
+        """
+        if not Identifier.is_system(text):
+            raise InvalidRequest(f"{text!r:.80} is not a system table, such as 'database.table$files'", name=text)
+        if "$" not in text:
+            return None, text.partition(".")[2]
+        table, _, kind = text.rpartition("$")
+        return table, kind
 
     @property
     def object_name(self) -> str:

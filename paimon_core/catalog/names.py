@@ -9,11 +9,10 @@ import re
 import unicodedata
 from collections.abc import Iterable
 
-from paimon_core.catalog.identifier import Identifier
+from paimon_core.catalog.identifier import SYSTEM_DATABASE, Identifier
 from paimon_core.errors import AlreadyExists, InvalidRequest
 from paimon_core.storage.paths import identifier
 
-SYSTEM_DATABASE = "sys"
 _RESERVED = re.compile(r"(con|prn|aux|nul|com[0-9¹²³]|lpt[0-9¹²³])", re.IGNORECASE)
 _MARKS = frozenset('<>:"|?*')
 

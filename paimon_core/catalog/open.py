@@ -5,11 +5,13 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from paimon_core.catalog.catalog import Catalog
 from paimon_core.catalog.filesystem import FilesystemCatalog
 from paimon_core.catalog.kinds import FILESYSTEM, REST, SQL
 from paimon_core.catalog.options import parse_catalog_options
+from paimon_core.catalog.system_tables import shown_options
 from paimon_core.errors import InvalidRequest, UnsupportedFeature
 from paimon_core.storage.external_roots import ExternalRoots
 from paimon_core.storage.open import open_storage
@@ -46,16 +48,26 @@ def open_catalog(
             raise UnsupportedFeature("allowed_roots is not supported by catalogs of type rest")
         with _installed(REST):
             from paimon_core.catalog.rest import RestCatalog
-        return RestCatalog.open(place, str(uri), options, storage)
+        opened = RestCatalog.open(place, str(uri), options, storage)
+        return replace(opened, given=_shown(place, type, uri, options, storage))
     store, root = open_storage(place, storage)
     roots = ExternalRoots.of(allowed_roots, store)
     store = rooted(store, roots)
     if type == SQL:
         with _installed(SQL):
             from paimon_core.catalog.sql import SqlCatalog
-        return SqlCatalog.open(store, root, place if "://" in place else root, str(uri), options, roots)
+        named = SqlCatalog.open(store, root, place if "://" in place else root, str(uri), options, roots)
+        return replace(named, given=_shown(place, type, uri, options, storage))
     parse_catalog_options(options, (), FILESYSTEM)
-    return FilesystemCatalog(store, root, roots)
+    return FilesystemCatalog(store, root, roots, _shown(place, type, uri, options, storage))
+
+
+def _shown(
+    warehouse: str, type: str, uri: str | None, options: Mapping[str, str] | None, storage: Mapping[str, str] | None
+) -> dict[str, str]:
+    """Return what the catalog was opened with under Paimon's names, without secrets."""
+    named = {"warehouse": warehouse, "metastore": "jdbc" if type == SQL else type}
+    return shown_options({**(storage or {}), **(options or {}), **named, **({} if uri is None else {"uri": uri})})
 
 
 @contextlib.contextmanager

@@ -31,7 +31,7 @@ from paimon_core.errors import (
 from paimon_core.group.group import Group
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.snapshot import Snapshot
-from paimon_core.metadata.stores.manifest_store import ManifestCache
+from paimon_core.metadata.stores.manifest_cache import ManifestCache
 from paimon_core.metadata.stores.schema_store import SchemaStore
 from paimon_core.options import TableOptions
 from paimon_core.schema import TableSchema
@@ -52,6 +52,8 @@ class RestCatalog(Catalog):
     store: TableStore = field(repr=False)
     defaults: Mapping[str, str] = field(repr=False)
     """The options that the server sets for every new table."""
+    given: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
+    """The options with which the catalog was opened, without secrets."""
     _manifests: ManifestCache = field(default_factory=ManifestCache, repr=False, compare=False)
 
     @staticmethod

@@ -51,6 +51,8 @@ class SqlCatalog(Catalog):
     commits_locked: bool
     roots: ExternalRoots = NO_ROOTS
     """The directories in which data files outside of the tables may be."""
+    given: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
+    """The options with which the catalog was opened, without secrets."""
     _places: TableLocations = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:

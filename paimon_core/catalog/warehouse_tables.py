@@ -9,7 +9,7 @@ from paimon_core.catalog.identifier import Identifier
 from paimon_core.errors import CorruptTable, DatabaseNotFound, InvalidRequest, TableNotFound, listed
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.stores.branch_store import BranchStore
-from paimon_core.metadata.stores.manifest_store import ManifestCache
+from paimon_core.metadata.stores.manifest_cache import ManifestCache
 from paimon_core.metadata.stores.schema_store import SchemaPublisher, SchemaStore
 from paimon_core.metadata.stores.snapshot_store import Publisher
 from paimon_core.schema import TableSchema

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from paimon_core.cli import option_commands, plan_commands, read_commands, write_commands
+from paimon_core.cli import option_commands, plan_commands, read_commands, show_command, write_commands
 from paimon_core.cli.arguments import Parser, add_plan_arguments, duration, moment, partition
 from paimon_core.cli.catalogs import add_arguments
 from paimon_core.cli.plan_commands import Command, Planner
@@ -23,6 +23,11 @@ def parser() -> argparse.ArgumentParser:
     tables = _add(found, "tables", "list the tables of the warehouse", read_commands.tables, table=False)
     tables.add_argument("database", nargs="?", help="list only the tables of this database")
     _add(found, "snapshots", "list the snapshots of a table", read_commands.snapshots)
+    show = _add(found, "show", "print a system table, such as db.t$files or sys.tables", show_command.show, table=False)
+    show.add_argument("table", metavar="DATABASE.TABLE$NAME")
+    show.add_argument("--columns", type=lambda text: text.split(","), metavar="COLUMN,...", help="only these columns")
+    show.add_argument("--limit", type=int, metavar="N", help="at most so many rows")
+    _add_where(show, 'only the rows that match, such as "level = 0 and bucket < 4"')
     check = _add(
         found, "fsck", "check the invariants of a table and all of its branches", read_commands.fsck, branch=False
     )
@@ -110,13 +115,20 @@ def _add_rewrites(found: _Commands) -> None:
     rescale = _add(found, "rescale", "rewrite partitions into another number of buckets", write_commands.rescale)
     rescale.add_argument("--buckets", type=int, metavar="N", help="default: option bucket, which alter changes")
     for command in (compact, rescale):
-        command.add_argument(
+        which = command.add_mutually_exclusive_group()
+        which.add_argument(
             "--partition",
             action="append",
             type=partition,
             metavar="KEY=VALUE,...",
             help="only this partition; may be repeated (default: all partitions)",
         )
+        _add_where(which, "only the partitions that match, such as \"dt >= '2026-05-01'\"")
+    _add_where(indexes, "only the partitions that match, such as \"dt >= '2026-05-01'\"")
+
+
+def _add_where(command: Any, text: str) -> None:
+    command.add_argument("--where", metavar="FILTER", help=text)
 
 
 def _add_tags(found: _Commands) -> None:

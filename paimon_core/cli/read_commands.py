@@ -36,7 +36,7 @@ def snapshots(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:
         (
             s["snapshot_id"],
             s["commit_kind"],
-            s["commit_time"].isoformat(timespec="seconds"),
+            s["commit_time_utc"].isoformat(timespec="seconds"),
             s["total_record_count"],
             s["delta_record_count"],
             s["commit_user"],

@@ -13,7 +13,7 @@ import pyarrow as pa
 from paimon_core.cli.catalogs import table_of
 from paimon_core.cli.output import Output, sentence
 from paimon_core.errors import InvalidRequest
-from paimon_core.predicate import Predicate, col
+from paimon_core.predicate import Predicate, Where, col
 
 if TYPE_CHECKING:
     from paimon_core.catalog.catalog import Catalog
@@ -71,7 +71,7 @@ def fast_forward(catalog: Catalog, args: argparse.Namespace, out: Output) -> int
 def compact(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:
     """Compact a table: merge sorted runs, combine small files, or sort the rows of an append table."""
     table = table_of(catalog, args)
-    where = _in_partitions(table, args.partition)
+    where = _in_partitions(table, args)
     if args.order_by is not None:
         return _committed(out, table.sort_compact(args.order_by.split(","), args.strategy or "order", where))
     if args.strategy is not None:
@@ -81,13 +81,13 @@ def compact(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:
 
 def rewrite_file_index(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:
     """Give existing data files the indexes that the table's options name."""
-    return _committed(out, table_of(catalog, args).rewrite_file_index(every=args.every))
+    return _committed(out, table_of(catalog, args).rewrite_file_index(args.where, every=args.every))
 
 
 def rescale(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:
     """Rewrite partitions into another number of buckets."""
     table = table_of(catalog, args)
-    return _committed(out, table.rescale(args.buckets, _in_partitions(table, args.partition)))
+    return _committed(out, table.rescale(args.buckets, _in_partitions(table, args)))
 
 
 def compact_manifests(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:
@@ -110,8 +110,11 @@ def mark_done(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:
     return 0
 
 
-def _in_partitions(table: Table, specs: Sequence[Mapping[str, str]] | None) -> Predicate | None:
+def _in_partitions(table: Table, args: argparse.Namespace) -> Where | None:
     """Return the filter for some partitions, None for all; the name of the default partition stands for null."""
+    if args.where is not None:
+        return str(args.where)
+    specs: Sequence[Mapping[str, str]] | None = args.partition
     default = table.context.options["partition.default-name"]
 
     def condition(column: str, text: str) -> Predicate:

@@ -16,7 +16,7 @@ import io
 import json
 import os
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
@@ -166,26 +166,55 @@ def _most_values(packed: int) -> int:
     return max(AVRO_VALUES, VALUES_PER_BYTE * packed)
 
 
-def read_avro(data: bytes, path: str) -> list[dict[str, Any]]:
+def read_avro(data: bytes, path: str, holding: Collection[bytes] | None = None) -> list[dict[str, Any]]:
     """Return the records of a container file; ``path`` is used in error messages.
 
-    Raises CorruptTable for a file that does not decode, UnsupportedFeature for an unsupported codec.
+    ``holding``: only the blocks that contain one of these texts are decoded. Raises CorruptTable for a file that does
+    not decode, UnsupportedFeature for an unsupported codec.
     """
     with decoding(path):
         reader = AvroReader(io.BytesIO(data), len(data))
         array = array_schema(reader.schema)
-        budget = max(MANIFEST_BYTES, AVRO_RATIO * len(data))
         values, unpacked, nests = _most_values(len(data)), 0, repeats_records(array["items"])
         records: list[dict[str, Any]] = []
-        while (block := reader.next_block(budget)) is not None:
-            budget -= len(block.data)
+        for block in _blocks(reader):
             unpacked += len(block.data)
-            if len(records) + block.count > most_entries(len(data)):
-                raise ValueError(f"it states more than {most_entries(len(data))} records in {len(data)} bytes")
-            if nests or unpacked > max(AVRO_UNCOUNTED_BYTES, VALUES_RATIO * len(data)):
+            if nests or unpacked > _most_uncounted(len(data)):
                 values -= count_values(array["items"], block.data, block.count, values)
+            if holding is not None and not any(text in block.data for text in holding):
+                continue
             records += block.records(array)
         return records
+
+
+def read_blocks(data: bytes, path: str) -> tuple[bytes, list[AvroBlock]] | None:
+    """Return the schema (JSON) and the unpacked blocks of a container file.
+
+    Returns None for a file whose values ``read_avro`` counts before it decodes them. Raises the errors of ``read_avro``
+    for a file that has no such blocks; the records in them are not checked.
+    """
+    with decoding(path):
+        reader = AvroReader(io.BytesIO(data), len(data))
+        if repeats_records(array_schema(reader.schema)["items"]):
+            return None
+        blocks = list(_blocks(reader))
+        return None if sum(len(b.data) for b in blocks) > _most_uncounted(len(data)) else (reader.schema, blocks)
+
+
+def _blocks(reader: AvroReader) -> Iterator[AvroBlock]:
+    """Yield the blocks of a manifest within the limits."""
+    budget, stated = max(MANIFEST_BYTES, AVRO_RATIO * reader.size), 0
+    while (block := reader.next_block(budget)) is not None:
+        budget -= len(block.data)
+        stated += block.count
+        if stated > most_entries(reader.size):
+            raise ValueError(f"it states more than {most_entries(reader.size)} records in {reader.size} bytes")
+        yield block
+
+
+def _most_uncounted(size: int) -> int:
+    """Return the unpacked bytes up to which the values of a manifest of ``size`` bytes are not counted."""
+    return max(AVRO_UNCOUNTED_BYTES, VALUES_RATIO * size)
 
 
 def unpacked_blocks(data: bytes, path: str) -> list[bytes]:
@@ -194,13 +223,7 @@ def unpacked_blocks(data: bytes, path: str) -> list[bytes]:
     The records are not decoded, so invalid records raise no error.
     """
     with decoding(path):
-        reader = AvroReader(io.BytesIO(data), len(data))
-        budget = max(MANIFEST_BYTES, AVRO_RATIO * len(data))
-        blocks: list[bytes] = []
-        while (block := reader.next_block(budget)) is not None:
-            budget -= len(block.data)
-            blocks.append(block.data)
-        return blocks
+        return [block.data for block in _blocks(AvroReader(io.BytesIO(data), len(data)))]
 
 
 @contextlib.contextmanager

@@ -7,6 +7,7 @@ option is not used for reading.
 from __future__ import annotations
 
 import io
+from collections.abc import Collection
 from typing import Any
 
 import pyarrow as pa
@@ -18,22 +19,29 @@ from paimon_core.errors import CorruptTable
 _PARQUET, _ORC = b"PAR1", b"ORC"
 
 
-def read_records(data: bytes, path: str) -> list[dict[str, Any]]:
+def read_records(data: bytes, path: str, holding: Collection[bytes] | None = None) -> list[dict[str, Any]]:
     """Return the records of a manifest, a manifest list or an index manifest; ``path`` is used in error messages.
+
+    ``holding``: records that contain none of these bytes, as Avro encodes them, may be left out.
 
     Raises CorruptTable for a file that does not decode, UnsupportedFeature for an unsupported Avro codec.
     """
-    if not data.startswith((_PARQUET, _ORC)):
-        return avro_file.read_avro(data, path)
+    if is_avro(data):
+        return avro_file.read_avro(data, path, holding)
     try:
         return _read_columns(data)
     except (pa.ArrowException, OSError, ValueError, OverflowError) as error:
         raise CorruptTable(f"{path} does not decode: {error}", path=path) from error
 
 
+def is_avro(data: bytes) -> bool:
+    """Whether a manifest is an Avro file, complete or not, and no file of another format."""
+    return not data.startswith((_PARQUET, _ORC))
+
+
 def unpacked_blocks(data: bytes, path: str) -> list[bytes]:
     """Return bytes that contain every text of the records, to search for names; raises as ``read_records`` does."""
-    if not data.startswith((_PARQUET, _ORC)):
+    if is_avro(data):
         return avro_file.unpacked_blocks(data, path)
     return [repr(record).encode() for record in read_records(data, path)]
 

@@ -86,6 +86,7 @@ class Assembly:
             target_bytes=options["manifest.target-file-size"],
             min_count=options["manifest.merge-min-count"],
             full_bytes=options["manifest.full-compaction-threshold-size"],
+            partition_types=self.context.manifests.partition_types,
         )
         base_list = draft.manifest_list(merge.merge(base.manifests))
         delta_list = draft.manifest_list(draft.manifests(entries) if entries else [])

@@ -41,6 +41,10 @@ class Base:
         """Return the entries of a manifest."""
         return self.context.manifests.read_manifest(manifest.file_name, manifest.file_size)
 
+    def read_holding(self, manifest: ManifestFile, partitions: Collection[bytes]) -> list[ManifestEntry]:
+        """Return the entries of a manifest; those of other partitions may be left out."""
+        return self.context.manifests.read_holding(manifest, partitions)
+
     def live(self, matches: Callable[[bytes], bool], among: Collection[bytes] | None = None) -> list[ManifestEntry]:
         """Return the live entries of the partitions for which ``matches`` is true.
 
@@ -50,7 +54,7 @@ class Base:
             entry
             for manifest in self.manifests
             if among is None or self.may_hold(manifest, among)
-            for entry in self.read(manifest)
+            for entry in (self.read(manifest) if among is None else self.read_holding(manifest, among))
             if matches(entry.partition)
         )
         return [e for e in merge_entries(entries) if e.kind is FileKind.ADD]

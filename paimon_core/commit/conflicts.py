@@ -129,7 +129,7 @@ def _newest_of_each_partition(base: Base, entries: Sequence[ManifestEntry]) -> I
     for manifest in reversed(base.manifests):
         if not base.may_hold(manifest, wanted):
             continue
-        for entry in reversed(base.read(manifest)):
+        for entry in reversed(base.read_holding(manifest, wanted)):
             if entry.partition not in wanted or entry.total_buckets <= 0:
                 continue
             if entry.kind is FileKind.DELETE:

@@ -66,6 +66,7 @@ def _compacted(base: Base, latest: Snapshot, draft: Draft, user: str, now_millis
         target_bytes=base.context.options["manifest.target-file-size"],
         min_count=1,
         full_bytes=1,
+        partition_types=base.context.manifests.partition_types,
     )
     merged = merge.merge(base.manifests)
     if {m.file_name for m in merged} == {m.file_name for m in base.manifests}:

@@ -66,8 +66,9 @@ def overdue_buckets(
     else:
         if left:
             return frozenset()
+    partitions = {partition for partition, _ in waiting.values()}
     try:
-        old = {e.file.file_name for e in context.manifests.entries_of(then) if e.file.level == 0}
+        old = {e.file.file_name for e in context.manifests.entries_of(then, partitions) if e.file.level == 0}
     except SnapshotNotFound:  # it expired concurrently: the next commit checks again
         return frozenset()
     return frozenset(place for name, place in waiting.items() if name in old)

@@ -50,15 +50,24 @@ class ChosenRows:
 
     def select(self, batch: pa.RecordBatch, start: int) -> pa.RecordBatch:
         """Return the chosen rows of a batch, of which the first has the number ``start``."""
-        count = len(batch)
-        if self.position is not None:
-            batch = batch.append_column(self.position, pa.array(self._positions(np.arange(start, start + count))))
-        if self.live is not None:
-            return batch.filter(pa.array(self.live[start : start + count]))
-        if self.deleted is None:
+        live = self.live_rows(start, len(batch))
+        batch = self.with_position(batch, start)
+        return batch if live is None else batch.filter(pa.array(live))
+
+    def with_position(self, batch: pa.RecordBatch, start: int) -> pa.RecordBatch:
+        """Append the column ``position``, if any, to a batch, of which the first row has the number ``start``."""
+        if self.position is None:
             return batch
+        return batch.append_column(self.position, pa.array(self._positions(np.arange(start, start + len(batch)))))
+
+    def live_rows(self, start: int, count: int) -> Mask | None:
+        """Return which of ``count`` rows from the number ``start`` on to return; None: all of them."""
+        if self.live is not None:
+            return self.live[start : start + count]
+        if self.deleted is None:
+            return None
         first, last = np.searchsorted(self.deleted, [start, start + count])
-        return batch if first == last else batch.filter(pa.array(~_mask(self.deleted[first:last] - start, count)))
+        return None if first == last else ~_mask(self.deleted[first:last] - start, count)
 
     def _positions(self, numbers: Positions) -> Positions:
         """Return the positions in the file of the rows with these numbers."""

@@ -8,11 +8,12 @@ and only one of them is decoded.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
 from paimon_core.datafile.casts import Cast, check_cast
+from paimon_core.datafile.members import with_members_of
 from paimon_core.datafile.stored_types import from_stored, is_dictionary_of, is_stored_as
 from paimon_core.errors import CorruptTable, UnsupportedFeature
 from paimon_core.schema import KEY_FIELD_ID_START, KEY_PREFIX, DataField, TableSchema
@@ -29,6 +30,13 @@ class Source:
     stored: DataType
     """The type of the column in the file's schema."""
     cast: Cast | None
+
+    def with_chosen_members(self) -> Source:
+        """Return the source for a file of which only the wanted fields of a ROW are decoded."""
+        stored = with_members_of(self.stored, self.wanted.type)
+        if stored is self.stored or stored == self.stored:
+            return self
+        return replace(self, stored=stored, cast=check_cast(stored, self.wanted.type, self.wanted.name))
 
     def convert(self, array: pa.Array, path: str, *, encoded: bool = False) -> pa.Array:
         """Convert the decoded column to the wanted type; with ``encoded`` a dictionary array may stay one.
@@ -62,16 +70,18 @@ class Source:
 
 
 def match_columns(
-    file_schema: TableSchema, read_fields: Sequence[DataField], found: pa.Schema, path: str
+    file_schema: TableSchema, read_fields: Sequence[DataField], found: pa.Schema, path: str, *, members: bool = False
 ) -> tuple[Source, ...]:
     """Return the source of each of ``read_fields`` in a file of ``file_schema`` that has the columns ``found``.
 
-    Raises UnsupportedFeature, which names column and types, for an unsupported cast, CorruptTable for a file that lacks
-    a NOT NULL column of its schema or has a column whose type does not match the schema.
+    ``members``: of a ROW only the wanted fields are decoded. Raises UnsupportedFeature, which names column and types,
+    for an unsupported cast, CorruptTable for a file that lacks a NOT NULL column of its schema or has a column whose
+    type does not match the schema.
     """
     by_id = {f.id: f for f in file_schema.file_fields}
     wanted_ids = {f.id for f in read_fields}
-    return tuple(_source(f, by_id, wanted_ids, found, path) for f in read_fields)
+    sources = tuple(_source(f, by_id, wanted_ids, found, path) for f in read_fields)
+    return tuple(s.with_chosen_members() for s in sources) if members else sources
 
 
 def _source(

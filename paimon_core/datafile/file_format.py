@@ -6,10 +6,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from paimon_core.datafile.statistics import Bounds
 from paimon_core.types import DataType
@@ -18,6 +17,8 @@ LEAST_BATCH_ROWS = 1 << 12
 """The minimum of rows in a batch; smaller batches cost more time than they save memory."""
 
 Arrays = Mapping[str, pa.Array]
+ColumnRange = tuple[Any, Any, int | None]
+"""Minimum and maximum (storage values that bound all non-null values) and null count of a column; None: unknown."""
 
 
 def counted_batches(rows: int, batch_rows: int) -> Iterator[tuple[int, Arrays]]:
@@ -27,6 +28,10 @@ def counted_batches(rows: int, batch_rows: int) -> Iterator[tuple[int, Arrays]]:
 
 class FileInput(Protocol):
     """An open file. For bytes that do not decode, methods raise the errors of the format's decoder."""
+
+    @property
+    def reads_members(self) -> bool:
+        """Whether ``batches`` decodes only the fields of a ROW that the wanted type has."""
 
     @property
     def schema(self) -> pa.Schema:
@@ -43,8 +48,11 @@ class FileInput(Protocol):
     def rows_of(self, size: int, columns: Collection[str]) -> int:
         """Return about how many rows of ``columns`` take ``size`` bytes in memory; at least LEAST_BATCH_ROWS."""
 
-    def matching(self, filters: pc.Expression) -> list[int] | None:
-        """Return the row groups that may contain rows for which ``filters`` is true; None: all, or unknown."""
+    def bounds(self, column: str, dtype: DataType) -> Sequence[ColumnRange]:
+        """Return what is known of a column in each row group; () for a format without statistics of row groups.
+
+        ``dtype`` is the type whose Arrow type the column has in the file.
+        """
 
     def batches(
         self,

@@ -7,17 +7,21 @@ The file is untrusted: if its row count differs from its manifest entry, Corrupt
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
+import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from paimon_core.codec.arrays import Mask, Positions
 from paimon_core.datafile.chosen_rows import ChosenRows
+from paimon_core.datafile.decoding import Decoding, batch_of
 from paimon_core.datafile.evolution import Source, match_columns
-from paimon_core.datafile.formats import open_file
+from paimon_core.datafile.formats import format_of, open_file
+from paimon_core.datafile.matching_rows import groups_that_may_match, matching_batches
+from paimon_core.datafile.read_counts import ReadCounts
 from paimon_core.errors import CorruptTable, PaimonError, StorageError
 from paimon_core.metadata.data_file import DataFile
+from paimon_core.predicate import BoundPredicate
 from paimon_core.schema import DataField, TableSchema
 from paimon_core.storage.storage import Storage
 
@@ -31,7 +35,7 @@ def read_batches(
     read_fields: Sequence[DataField],
     batch_rows: int = 65536,
     batch_bytes: int | None = None,
-    filters: pc.Expression | None = None,
+    where: BoundPredicate | None = None,
     row_groups: list[int] | None = None,
     rows: Mask | None = None,
     use_threads: bool = True,
@@ -39,16 +43,18 @@ def read_batches(
     encoded: Collection[str] = (),
     deleted: Positions | None = None,
     position: str | None = None,
+    counts: ReadCounts | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """Yield the rows of the file at ``path``, whose manifest entry is ``file``, as batches of ``read_fields``.
 
     ``file_schema`` is the schema that the file was written with. ``batch_bytes`` limits the bytes of a batch in memory,
-    as estimated before reading. ``filters`` is an expression over the names of ``read_fields``; rows for which it is
-    not true are left out. ``row_groups``: only these are read, if the format has row groups. ``rows``: the rows of the
-    file to return, instead of ``row_groups``; row groups without any of them are not decoded. ``encoded``: text columns
-    that may be returned as dictionary arrays, in all batches of a file or in none. ``deleted``: the sorted positions in
-    the file of rows to leave out, all of them below its row count. ``position``: the name of an additional column with
-    the position of each row in the file. Raises CorruptTable for a file that is missing or does not match its entry and
+    as estimated before reading. ``where`` tests columns of ``read_fields``; rows for which it is not true are left out,
+    and the other columns are decoded only where rows are left (``matching_rows``). ``row_groups``: only these are read,
+    if the format has row groups. ``rows``: the rows of the file to return, instead of ``row_groups``; row groups
+    without any of them are not decoded. ``encoded``: text columns that may be returned as dictionary arrays, in all
+    batches of a file or in none. ``deleted``: the sorted positions in the file of rows to leave out, all of them below
+    its row count. ``position``: the name of an additional column with the position of each row in the file. ``counts``
+    is told what is opened and decoded. Raises CorruptTable for a file that is missing or does not match its entry and
     schema, UnsupportedFeature for an unsupported cast, StorageError when the store fails.
     """
     with opened(storage, path) as source:
@@ -56,32 +62,49 @@ def read_batches(
         held = open_file(source, path, file_schema.options)
         if held.row_count is not None:
             _expect(path, "rows", held.row_count, file.row_count)
-        columns = match_columns(file_schema, read_fields, held.schema, path)
+        columns = match_columns(file_schema, read_fields, held.schema, path, members=held.reads_members)
         wanted = {c.column: c.stored for c in columns if c.column is not None}
-        if rows is None and row_groups is None and filters is not None:
-            row_groups = held.matching(filters) if all(_is_as_stored(c, held.schema) for c in columns) else None
-        chosen = ChosenRows.of(held.row_group_rows if wanted else (), row_groups, rows, deleted, position)
+        sizes = held.row_group_rows if wanted else ()
+        if where is not None:
+            rows, row_groups = _narrowed(rows, row_groups, sizes, groups_that_may_match(held, columns, where))
+        chosen = ChosenRows.of(sizes, row_groups, rows, deleted, position)
+        _count_file(counts, held.row_group_rows, chosen)
+        if chosen.groups == [] and sizes:
+            return
         schema = pa.schema([f.arrow for f in read_fields])
+        some = batch_rows if batch_bytes is None else min(batch_rows, held.rows_of(batch_bytes, wanted))
+        decoding = Decoding(held, path, some, use_threads, verify_checksums, encoded, counts)
         decoded = 0
-        for count, arrays in held.batches(
-            wanted,
-            chosen.groups,
-            batch_rows=batch_rows if batch_bytes is None else min(batch_rows, held.rows_of(batch_bytes, wanted)),
-            use_threads=use_threads,
-            verify_checksums=verify_checksums,
-        ):
+        for count, batch in _chosen_batches(decoding, columns, schema, chosen, where):
             decoded += count
-            converted = [_column(c, arrays, count, path, encoded) for c in columns]
-            batch = pa.RecordBatch.from_arrays(converted, schema=_with_types(schema, converted) if encoded else schema)
-            batch = chosen.select(batch, decoded - count)
-            if filters is not None:
-                batch = _filtered(batch, filters)
-            if len(batch):
+            if counts is not None:
+                counts.rows_decoded += count
+            if batch is not None and len(batch):
                 yield batch
         if chosen.groups is None:
             _expect(path, "rows in its body", decoded, file.row_count)
         elif wanted and chosen.group_rows:
             _expect(path, "rows in the row groups that were read", decoded, chosen.row_count)
+
+
+def file_may_match(
+    storage: Storage,
+    path: str,
+    file: DataFile,
+    file_schema: TableSchema,
+    fields: Sequence[DataField],
+    where: BoundPredicate,
+) -> bool:
+    """Whether a row group of the file may contain a row that ``where``, over ``fields``, selects; raises CorruptTable.
+
+    True for a file in a format without row groups, which is not opened.
+    """
+    if format_of(path) != "parquet":
+        return True
+    with opened(storage, path) as source:
+        _expect(path, "bytes", source.size(), file.file_size)
+        held = open_file(source, path, file_schema.options)
+        return groups_that_may_match(held, match_columns(file_schema, fields, held.schema, path), where) != []
 
 
 @contextlib.contextmanager
@@ -105,34 +128,37 @@ def _expect(path: str, what: str, found: int, expected: int) -> None:
         raise CorruptTable(f"data file {path} has {found} {what}, not {expected}", path=path)
 
 
-def _column(source: Source, arrays: Mapping[str, pa.Array], rows: int, path: str, encoded: Collection[str]) -> pa.Array:
-    if source.column is None:
-        return pa.nulls(rows, source.wanted.type.to_arrow())
-    return source.convert(arrays[source.column], path, encoded=source.wanted.name in encoded)
+def _chosen_batches(
+    decoding: Decoding, columns: Sequence[Source], schema: pa.Schema, chosen: ChosenRows, where: BoundPredicate | None
+) -> Iterator[tuple[int, pa.RecordBatch | None]]:
+    """Yield the number of rows decoded, and batches of the chosen ones among them that ``where`` selects."""
+    if where is not None:
+        yield from matching_batches(decoding, columns, schema, chosen, where)
+        return
+    number = 0
+    for count, arrays in decoding.arrays(columns, chosen.groups):
+        yield count, chosen.select(batch_of(schema, arrays), number)
+        number += count
 
 
-def _with_types(schema: pa.Schema, arrays: Sequence[pa.Array]) -> pa.Schema:
-    """Return the schema with the types of ``arrays``."""
-    return pa.schema([f.with_type(a.type) for f, a in zip(schema, arrays, strict=True)])
+def _narrowed(
+    rows: Mask | None, row_groups: list[int] | None, sizes: Sequence[int], kept: list[int] | None
+) -> tuple[Mask | None, list[int] | None]:
+    """Return the rows or the row groups to read when only the row groups ``kept`` may contain a wanted row."""
+    if kept is None or len(kept) == len(sizes) or not sizes:
+        return rows, row_groups
+    if rows is None:
+        return None, kept if row_groups is None else [at for at in row_groups if at in set(kept)]
+    if sum(sizes) != len(rows):
+        return rows, None
+    return rows & np.repeat(np.isin(np.arange(len(sizes)), kept), sizes), None
 
 
-# -- filters -----------------------------------------------------------------------------------------------------------
-
-
-def _is_as_stored(source: Source, found: pa.Schema) -> bool:
-    """Whether an expression can be applied to the file's own column, whose statistics then prune row groups."""
-    if source.column != source.wanted.name or source.cast is not None:
-        return False
-    return bool(found.field(source.column).type == source.wanted.type.to_arrow())
-
-
-def _filtered(batch: pa.RecordBatch, filters: pc.Expression) -> pa.RecordBatch:
-    """Return the matching rows in order; Arrow guarantees the order only without threads."""
-    import pyarrow.acero as acero
-
-    steps = [
-        acero.Declaration("table_source", acero.TableSourceNodeOptions(pa.Table.from_batches([batch]))),
-        acero.Declaration("filter", acero.FilterNodeOptions(filters)),
-    ]
-    kept = acero.Declaration.from_sequence(steps).to_table(use_threads=False).combine_chunks()
-    return kept.to_batches()[0] if len(kept) else batch.slice(0, 0)
+def _count_file(counts: ReadCounts | None, sizes: Sequence[int], chosen: ChosenRows) -> None:
+    if counts is None:
+        return
+    read = len(sizes) if chosen.groups is None else len(chosen.groups)
+    counts.files_opened += 1
+    counts.files_skipped += bool(sizes) and not read
+    counts.row_groups += len(sizes)
+    counts.row_groups_read += read

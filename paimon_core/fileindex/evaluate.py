@@ -58,8 +58,7 @@ class _Evaluation:
             return self._all(where)
         if isinstance(where, BoundOr):
             return self._any(where)
-        assert isinstance(where, BoundTest)
-        return self._test(where)
+        return self._test(where) if isinstance(where, BoundTest) else None
 
     def _all(self, where: BoundAnd) -> Mask | None:
         out = None

@@ -21,7 +21,8 @@ from paimon_core.metadata.live_vectors import Vectors, vectors_by_bucket, vector
 from paimon_core.metadata.manifest import ManifestEntry
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.read.split_reader import read_split
-from paimon_core.scan.plan import hides_level_0, refuse_unread
+from paimon_core.scan.live_files import refuse_unread
+from paimon_core.scan.plan import hides_level_0
 from paimon_core.scan.row_ranges import pack_ranges
 from paimon_core.scan.split import Packed, Packing, Split, pack_append, pack_keyed
 from paimon_core.schema import DataField

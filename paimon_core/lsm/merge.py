@@ -13,7 +13,6 @@ from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from paimon_core.lsm.engines.engine import MergeEngine
 from paimon_core.lsm.gather import Positions, Rows, decoded, joined, scratch, take_rows, with_contiguous
@@ -22,25 +21,27 @@ from paimon_core.lsm.key_windows import not_ascending, windows
 from paimon_core.lsm.lookup import LEVEL, without_older_states
 from paimon_core.lsm.merge_order import MergeOrder, is_add, sequence_numbers
 from paimon_core.lsm.order_codes import Codes, pack, parts
+from paimon_core.predicate import BoundPredicate
+from paimon_core.predicate.row_mask import row_mask
 from paimon_core.schema import VALUE_KIND
 
 
 @dataclass(frozen=True, slots=True)
 class RowFilter:
-    """The merged rows to keep: those for which ``expression``, over ``columns``, is true."""
+    """The merged rows to keep: those for which ``where`` is true."""
 
-    expression: pc.Expression
-    columns: tuple[str, ...]
+    where: BoundPredicate
 
     def kept(self, rows: pa.Table) -> pa.Table:
         """Return those of the merged rows that are kept, in order."""
-        return rows.filter(self.expression)
+        return rows.filter(self.where.mask(rows))
 
     def positions(self, rows: pa.Table, positions: Rows) -> Rows:
-        """Return those of ``positions`` whose rows are kept, in order; only their ``columns`` are gathered."""
-        row = "".join(("_", *self.columns))  # longer than each of the names, so equal to none
-        tested = take_rows(rows, positions, self.columns).append_column(row, pa.array(positions))
-        return np.asarray(tested.filter(self.expression)[row].to_numpy())
+        """Return those of ``positions`` whose rows are kept, in order; only the tested columns are gathered."""
+        columns = sorted(self.where.columns)
+        if not columns:
+            return positions if self.where.may_match({}, len(rows)) else positions[:0]
+        return np.asarray(positions[row_mask(self.where, take_rows(rows, positions, columns))])
 
 
 def merge_runs(

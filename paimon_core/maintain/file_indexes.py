@@ -23,13 +23,13 @@ from paimon_core.metadata.data_file import DataFile, index_file_name
 from paimon_core.metadata.latest_snapshot import latest_entries
 from paimon_core.metadata.manifest import ManifestEntry
 from paimon_core.parallel_work import run_parallel
-from paimon_core.predicate import Predicate
+from paimon_core.predicate import Where
 from paimon_core.read.bucket_reader import BucketReader
 from paimon_core.scan.partitions import matching_partitions
 from paimon_core.schema import TableSchema
 
 
-def rewrite_indexes(context: TableContext, where: Predicate | None, *, every: bool) -> list[CommitMessage]:
+def rewrite_indexes(context: TableContext, where: Where | None, *, every: bool) -> list[CommitMessage]:
     """Write the indexes and return a message for each bucket with a changed file.
 
     ``where`` selects partitions. Without ``every``, files that have an index for all that the options name are skipped.

@@ -16,7 +16,8 @@ from paimon_core.metadata.opening_rules import opened_options
 from paimon_core.metadata.stores.branch_store import BranchStore
 from paimon_core.metadata.stores.changelog_store import ChangelogStore
 from paimon_core.metadata.stores.consumer_store import ConsumerStore
-from paimon_core.metadata.stores.manifest_store import ManifestCache, ManifestStore
+from paimon_core.metadata.stores.manifest_cache import ManifestCache
+from paimon_core.metadata.stores.manifest_store import ManifestStore
 from paimon_core.metadata.stores.schema_store import SchemaPublisher, SchemaStore
 from paimon_core.metadata.stores.snapshot_store import Publisher, SnapshotStore
 from paimon_core.metadata.stores.tag_store import TagStore

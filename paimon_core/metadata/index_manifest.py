@@ -20,6 +20,7 @@ HASH = "HASH"
 DELETION_VECTORS = "DELETION_VECTORS"
 """The index type of deletion vectors. DO NOT CHANGE, on disk."""
 _ADD = 0
+_ROW_RANGE = ("_ROW_RANGE_START", "_ROW_RANGE_END", "_INDEX_FIELD_ID")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +51,8 @@ class IndexFile:
     external_path: str | None = None
     is_global: bool = False
     """Whether it is a global index, which this library does not write."""
+    row_range: tuple[int, int, int] | None = None
+    """The first and last row of a global index, and the id of its column."""
 
     @property
     def data_files(self) -> list[str]:
@@ -177,8 +180,18 @@ def _entry(record: Mapping[str, Any], path: str) -> IndexEntry:
             vectors,
             external,
             record.get("_GLOBAL_INDEX") is not None or kind not in (HASH, DELETION_VECTORS),
+            _row_range(record.get("_GLOBAL_INDEX"), path),
         ),
     )
+
+
+def _row_range(item: Any, path: str) -> tuple[int, int, int] | None:
+    if item is None:
+        return None
+    if not isinstance(item, Mapping):
+        raise CorruptTable(f"{path}: a global index has the range {item!r:.80}", path=path)
+    start, end, column = (_value(item, name, int, path) for name in _ROW_RANGE)
+    return start, end, column
 
 
 def _range(item: Any, path: str) -> VectorRange:

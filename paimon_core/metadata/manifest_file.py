@@ -7,10 +7,7 @@ the declared types; otherwise CorruptTable (UnsupportedFeature for another versi
 
 from __future__ import annotations
 
-import contextlib
-import gc
-import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable
 from itertools import chain
 from types import NoneType
 from typing import Any
@@ -20,6 +17,7 @@ from paimon_core.codec.record_file import read_records
 from paimon_core.errors import CorruptTable, UnsupportedFeature
 from paimon_core.metadata.column_stats import ColumnStats
 from paimon_core.metadata.data_file import DataFile, FileSource
+from paimon_core.metadata.gc_pause import gc_paused
 from paimon_core.metadata.manifest import FileKind, ManifestEntry, ManifestFile
 from paimon_core.options.similar_names import refuse_misspelled
 
@@ -207,14 +205,14 @@ _KINDS = {kind.value: kind for kind in FileKind}
 _SOURCES: dict[int | None, FileSource | None] = {None: None, **{source.value: source for source in FileSource}}
 
 
-def decode_entries(data: bytes, path: str) -> list[ManifestEntry]:
-    """Return the entries of a manifest, in order; ``path`` names it in errors."""
-    with _gc_paused():
-        return _entries(data, path)
+def decode_entries(data: bytes, path: str, holding: Collection[bytes] | None = None) -> list[ManifestEntry]:
+    """Return the entries of a manifest, in order; those that contain none of the texts ``holding`` may be left out."""
+    with gc_paused():
+        return _entries(data, path, holding)
 
 
-def _entries(data: bytes, path: str) -> list[ManifestEntry]:
-    top = _Records(read_records(data, path), path)
+def _entries(data: bytes, path: str, holding: Collection[bytes] | None) -> list[ManifestEntry]:
+    top = _Records(read_records(data, path, holding), path)
     top.check_version()
     files = _Records(top.column("_FILE", _OBJECT), path)
     data_files = map(
@@ -274,31 +272,6 @@ def decode_list(data: bytes, path: str) -> list[ManifestFile]:
             top.column("_MAX_ROW_ID", _NUMBER_OR_NULL),
         )
     )
-
-
-@contextlib.contextmanager
-def _gc_paused() -> Iterator[None]:
-    """Disable garbage collection: the records contain no cycles, and scanning them repeatedly would cost most time."""
-    with _GcPauses.lock:
-        if not _GcPauses.open:
-            _GcPauses.was_enabled = gc.isenabled()
-            gc.disable()
-        _GcPauses.open += 1
-    try:
-        yield
-    finally:
-        with _GcPauses.lock:
-            _GcPauses.open -= 1
-            if not _GcPauses.open and _GcPauses.was_enabled:
-                gc.enable()
-
-
-class _GcPauses:
-    """The decodings in progress in all threads; the last one to end enables garbage collection again."""
-
-    lock = threading.Lock()
-    open = 0
-    was_enabled = True
 
 
 class _Records:

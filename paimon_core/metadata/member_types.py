@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import types
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from functools import cache
 from typing import Any, TypeVar, get_args, get_origin, get_type_hints
@@ -37,6 +37,8 @@ def _fits(value: Any, hint: Any) -> bool:
         if len(kinds) == 2 and kinds[1] is Ellipsis:
             return all(_fits(one, kinds[0]) for one in value)
         return len(value) == len(kinds) and all(map(_fits, value, kinds))
+    if get_origin(hint) is Sequence:
+        return isinstance(value, Sequence) and all(_fits(one, get_args(hint)[0]) for one in value)
     if get_origin(hint) is Mapping:
         kind, member = get_args(hint)
         return isinstance(value, Mapping) and all(_fits(k, kind) and _fits(v, member) for k, v in value.items())

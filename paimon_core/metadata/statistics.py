@@ -60,11 +60,15 @@ class Statistics:
             members["mergedRecordCount"] = self.row_count
         if self.size_bytes is not None:
             members["mergedRecordSize"] = self.size_bytes
-        members["colStats"] = {
+        members["colStats"] = self.column_members()
+        return metadata_text(json.dumps(members, indent=2, ensure_ascii=False), "a statistics file")
+
+    def column_members(self) -> dict[str, dict[str, Any]]:
+        """Return the JSON members of the columns, by column; None values are left out."""
+        return {
             name: {member: v for attribute, member in _MEMBERS if (v := getattr(column, attribute)) is not None}
             for name, column in self.columns.items()
         }
-        return metadata_text(json.dumps(members, indent=2, ensure_ascii=False), "a statistics file")
 
     @staticmethod
     def read(storage: Storage, path: str) -> Statistics:

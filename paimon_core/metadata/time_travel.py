@@ -12,9 +12,9 @@ import re
 from collections.abc import Callable
 from typing import Any, NoReturn
 
-from paimon_core.errors import InvalidRequest, SnapshotNotFound, TagNotFound
+from paimon_core.errors import InvalidRequest, SnapshotNotFound, TagNotFound, UnsupportedFeature
 from paimon_core.metadata.context import TableContext
-from paimon_core.metadata.snapshot import Snapshot
+from paimon_core.metadata.snapshot import CommitKind, Snapshot
 from paimon_core.metadata.stores.snapshot_store import SnapshotStore
 
 _NONE = -(2**63)
@@ -87,8 +87,32 @@ def _by_option(context: TableContext, option: str, value: Any) -> Snapshot:
             return from_watermark(context, value)
         case "scan.version":
             return by_version(context, value)
+        case "scan.mode":
+            return latest_compaction(context)
         case _:
             return context.snapshots.as_of(value)
+
+
+def latest_compaction(context: TableContext) -> Snapshot:
+    """Return the latest snapshot of a compaction, else the latest one (``scan.mode`` = compacted-full).
+
+    Raises SnapshotNotFound without snapshots, UnsupportedFeature where Java looks for a full compaction.
+    """
+    options = context.options
+    if options["changelog-producer"] == "full-compaction" or options["full-compaction.delta-commits"] is not None:
+        raise UnsupportedFeature(
+            f"table {context.name}: scan.mode = compacted-full is not supported with full-compaction.delta-commits or "
+            "changelog-producer = full-compaction",
+            table=context.name,
+            option="scan.mode",
+        )
+
+    def last(snapshots: SnapshotStore) -> Snapshot | None:
+        ids = snapshots.ids()
+        found = (s for s in map(snapshots.read, reversed(ids)) if s.commit_kind is CommitKind.COMPACT)
+        return next(found, None) or (snapshots.read(ids[-1]) if ids else None)
+
+    return _with_retries(context, last) or _raise_not_found(context, "to read")
 
 
 def from_time(context: TableContext, millis: int) -> Snapshot:

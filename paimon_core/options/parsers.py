@@ -226,6 +226,32 @@ def parse_local_time(text: str) -> int:
         raise ValueError("a local time such as '2024-01-31 12:00:00'") from None
 
 
+def parse_word_or_none(text: str) -> str | None:
+    """Return the text without spaces at its ends; None when nothing is left."""
+    return text.strip() or None
+
+
+def parse_pair(text: str) -> tuple[str, str] | None:
+    """Parse two words that a comma separates; None for a blank text."""
+    parts = [part.strip() for part in text.split(",")]
+    if not text.strip():
+        return None
+    if len(parts) != 2 or not all(parts):
+        raise ValueError("two snapshot ids or tags, separated by a comma")
+    return parts[0], parts[1]
+
+
+def parse_times(text: str) -> tuple[int, int] | None:
+    """Parse two epoch milliseconds or local times that a comma separates; None for a blank text."""
+    try:
+        pair = parse_pair(text)
+        if pair is None or all(re.fullmatch(r"-?[0-9]{1,18}", part) for part in pair):
+            return pair and (int(pair[0]), int(pair[1]))
+        return parse_local_time(pair[0]), parse_local_time(pair[1])
+    except ValueError:
+        raise ValueError("two epoch milliseconds or local times, separated by a comma") from None
+
+
 def parse_stats_mode(text: str) -> str:
     """Parse a statistics mode of columns: none, counts, full or truncate(n) (format 4.5)."""
     if not re.fullmatch(r"none|counts|full|truncate\([1-9]\d*\)", text.strip().lower()):

@@ -10,17 +10,22 @@ from paimon_core.options.table_options import TableOptions
 _TIMES = ("scan.timestamp", "scan.timestamp-millis")
 _SNAPSHOTS = ("scan.snapshot-id", "scan.tag-name", "scan.watermark", "scan.version")
 _MODE = "scan.mode"
+COMPACTED = "compacted-full"
+"""The value of ``scan.mode`` under which reads use the last snapshot of a compaction."""
+INCREMENTAL = ("incremental-between", "incremental-between-timestamp", "incremental-to-auto-tag")
+"""The options under which reads return changes."""
 _OF_MODE = {"from-timestamp": _TIMES, "from-snapshot": _SNAPSHOTS, "from-snapshot-full": ("scan.snapshot-id",)}
-POSITIONS = (_MODE, *_TIMES, *_SNAPSHOTS)
-"""The options that select a snapshot."""
+_OF_MODE["incremental"] = INCREMENTAL
+POSITIONS = (_MODE, *_TIMES, *_SNAPSHOTS, *INCREMENTAL)
+"""The options that select what reads return: a snapshot, or the changes between two."""
 
 
 def scan_position(options: TableOptions) -> tuple[str, Any] | None:
-    """Return the option that selects the snapshot of reads, and its value; None when reads use the latest snapshot.
+    """Return the option that selects what reads return, and its value; None when reads use the latest snapshot.
 
     Raises InvalidOption when several options select one, or ``scan.mode`` does not fit to the others, as in Java.
     """
-    given = [key for key in (*_TIMES, *_SNAPSHOTS) if options[key] is not None]
+    given = [key for key in POSITIONS[1:] if options[key] is not None]
     if len(given) > 1:
         raise InvalidOption(f"options {given[0]} and {given[1]} exclude each other: set one of them", option=given[1])
     mode = options[_MODE]
@@ -29,4 +34,6 @@ def scan_position(options: TableOptions) -> tuple[str, Any] | None:
         raise InvalidOption(f"option {given[0]} does not apply under {_MODE} = {mode}", option=given[0])
     if allowed and not given:
         raise InvalidOption(f"option {_MODE} = {mode} needs {' or '.join(allowed)}", option=_MODE)
+    if mode == COMPACTED:
+        return _MODE, mode
     return (given[0], options[given[0]]) if given else None

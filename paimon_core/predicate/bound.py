@@ -8,58 +8,27 @@ NaN equals NaN and is greater than all other numbers, -0.0 equals 0.0. ``may_mat
 
 from __future__ import annotations
 
-import math
-from bisect import bisect_left
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from functools import reduce
 from operator import and_, or_
-from typing import Any
+from typing import Any, TypeAlias
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from paimon_core.errors import SchemaMismatch
-from paimon_core.predicate.literal import Literal, storage_value
+from paimon_core.predicate.bound_column import BoundColumn
+from paimon_core.predicate.kernels import FLOATS, pair_passes, passes
+from paimon_core.predicate.op import Op
+from paimon_core.predicate.statistics import Stats, pair_may_pass, value_may_pass
 from paimon_core.schema import DataField
-from paimon_core.types import BINARY_ROOTS, STRING_ROOTS, TypeRoot
 
-Stats = Mapping[str, tuple[Any, Any, int | None]]
-"""By column: minimum and maximum (storage values that bound all non-null values) and null count; None: unknown."""
+__all__ = ["BoundAnd", "BoundConstant", "BoundNested", "BoundOr", "BoundPair", "BoundPredicate", "BoundTest", "Op"]
 
-
-class Op(StrEnum):
-    """The operator of a comparison; the value is its text."""
-
-    EQ = "=="
-    NE = "!="
-    LT = "<"
-    LE = "<="
-    GT = ">"
-    GE = ">="
-    IN = "in"
-    NOT_IN = "not in"
-    STARTS = "starts with"
-    NOT_STARTS = "does not start with"
-    IS_NULL = "is null"
-    NOT_NULL = "is not null"
-
-    @property
-    def negated(self) -> Op:
-        """The operator that is true where this one is false; both are unknown for the same rows."""
-        return _NEGATED[self]
-
-
-_OPPOSITES = (
-    (Op.EQ, Op.NE),
-    (Op.LT, Op.GE),
-    (Op.GT, Op.LE),
-    (Op.IN, Op.NOT_IN),
-    (Op.STARTS, Op.NOT_STARTS),
-    (Op.IS_NULL, Op.NOT_NULL),
-)
-_NEGATED = {a: b for pair in _OPPOSITES for a, b in (pair, pair[::-1])}
+Rows: TypeAlias = pa.Table | pa.RecordBatch
+Truth: TypeAlias = pa.BooleanArray | pa.ChunkedArray
+"""True for the selected rows, False or null for other rows."""
 
 
 class BoundPredicate:
@@ -70,6 +39,14 @@ class BoundPredicate:
     @property
     def columns(self) -> frozenset[str]:
         """The names of the columns that the predicate reads."""
+        raise NotImplementedError
+
+    def mask(self, rows: Rows) -> Truth:
+        """Return True for exactly the selected rows, and False or null for other rows.
+
+        It is evaluated column by column and costs a fraction of ``Table.filter(to_arrow())`` on few rows. Do not negate
+        it: a test in it may be false where its meaning is unknown.
+        """
         raise NotImplementedError
 
     def to_arrow(self) -> pc.Expression:
@@ -134,6 +111,10 @@ class BoundAnd(BoundPredicate):
         """The columns of all parts."""
         return frozenset().union(*(p.columns for p in self.parts))
 
+    def mask(self, rows: Rows) -> Truth:
+        """Return the truths of the parts, joined by Kleene's and."""
+        return reduce(pc.and_kleene, (p.mask(rows) for p in self.parts))
+
     def to_arrow(self) -> pc.Expression:
         """Return the parts, joined by Kleene's and."""
         return _joined(and_, [p.to_arrow() for p in self.parts])
@@ -165,6 +146,10 @@ class BoundOr(BoundPredicate):
     def columns(self) -> frozenset[str]:
         """The columns of all parts."""
         return frozenset().union(*(p.columns for p in self.parts))
+
+    def mask(self, rows: Rows) -> Truth:
+        """Return the truths of the parts, joined by Kleene's or."""
+        return reduce(pc.or_kleene, (p.mask(rows) for p in self.parts))
 
     def to_arrow(self) -> pc.Expression:
         """Return the parts, joined by Kleene's or."""
@@ -198,27 +183,13 @@ class BoundTest(BoundPredicate):
         """The column of the test."""
         return frozenset((self.field.name,))
 
-    @property
-    def _is_float(self) -> bool:
-        return self.field.type.root in (TypeRoot.FLOAT, TypeRoot.DOUBLE)
+    def mask(self, rows: Rows) -> Truth:
+        """Return the truth of the test for each row."""
+        return passes(self.op, self.values, self.field.type, BoundColumn(self.field.name, self.field).of(rows))
 
     def to_arrow(self) -> pc.Expression:
         """Return the test, with NaN and zeros ordered as the module docstring defines."""
-        column = pc.field(self.field.name)
-        if self.op is Op.IS_NULL:
-            return column.is_null()
-        if self.op is Op.NOT_NULL:
-            return column.is_valid()
-        if self._is_float:
-            return _float_to_arrow(column, self.op, self.values, self.field.type.to_arrow())
-        arrow = self.field.type.to_arrow()
-        if self.op in (Op.STARTS, Op.NOT_STARTS):
-            starts = pc.starts_with(column, pattern=self.values[0])
-            return starts if self.op is Op.STARTS else ~starts
-        if self.op in (Op.IN, Op.NOT_IN):
-            inside = column.isin(pa.array(self.values, arrow))
-            return inside if self.op is Op.IN else column.is_valid() & ~inside
-        return _COMPARE[self.op](column, pa.scalar(self.values[0], arrow))
+        return passes(self.op, self.values, self.field.type, pc.field(self.field.name))
 
     def may_match(self, stats: Stats, row_count: int) -> bool:
         """Whether a value within the bounds can pass the test."""
@@ -229,100 +200,100 @@ class BoundTest(BoundPredicate):
             return False
         if self.op is Op.NOT_NULL or low is None or high is None:
             return True
-        if self._is_float:
-            return _floats_may_match(self.op, self.values, low, high)
-        return _RANGE_TESTS[self.op](low, high, self.values)
+        return value_may_pass(self.op, self.values, low, high, is_float=self.field.type.root in FLOATS)
 
     def equality_values(self, column: str) -> tuple[Any, ...] | None:
         """Return the values of == and IN on that column, otherwise None."""
-        if column != self.field.name or self.op not in (Op.EQ, Op.IN) or self._is_float:
+        if column != self.field.name or self.op not in (Op.EQ, Op.IN) or self.field.type.root in FLOATS:
             return None
         return self.values
 
 
-_COMPARE: dict[Op, Callable[[Any, Any], Any]] = {
-    Op.EQ: lambda a, b: a == b,
-    Op.NE: lambda a, b: a != b,
-    Op.LT: lambda a, b: a < b,
-    Op.LE: lambda a, b: a <= b,
-    Op.GT: lambda a, b: a > b,
-    Op.GE: lambda a, b: a >= b,
-}
+@dataclass(frozen=True, slots=True)
+class BoundNested(BoundPredicate):
+    """A test of a field of a ROW or of the value of a key of a MAP, which have no statistics and no indexes."""
+
+    op: Op
+    column: BoundColumn
+    values: tuple[Any, ...] = ()
+
+    @property
+    def columns(self) -> frozenset[str]:
+        """The column that contains the field."""
+        return frozenset((self.column.root,))
+
+    def mask(self, rows: Rows) -> Truth:
+        """Return the truth of the test for each row."""
+        return passes(self.op, self.values, self.column.field.type, self.column.of(rows))
+
+    def to_arrow(self) -> pc.Expression:
+        """Return the test on the field."""
+        return passes(self.op, self.values, self.column.field.type, self.column.to_arrow())
+
+    def may_match(self, stats: Stats, row_count: int) -> bool:
+        """Whether the column has a value, inside of which nothing is known."""
+        _, _, nulls = stats.get(self.column.root, (None, None, None))
+        return self.op is Op.IS_NULL or nulls is None or nulls < row_count
 
 
-def _float_to_arrow(column: pc.Expression, op: Op, values: Sequence[float], arrow: pa.DataType) -> pc.Expression:
-    nan = pc.is_nan(column)
-    if op in (Op.IN, Op.NOT_IN):
-        # Arrow compares bits: a zero is listed with both signs, and NaN is tested with is_nan.
-        bits = [v for v in values if not math.isnan(v) and v != 0] + [0.0, -0.0] * any(v == 0 for v in values)
-        inside = column.isin(pa.array(bits, arrow))
-        if any(map(math.isnan, values)):
-            inside = inside | nan
-        return inside if op is Op.IN else column.is_valid() & ~inside
-    value = values[0]
-    if math.isnan(value):
-        match op:
-            case Op.EQ | Op.GE:
-                return nan
-            case Op.NE | Op.LT:
-                return ~nan
-            case Op.LE:
-                return column.is_valid()
-        return nan & ~nan
-    test = _COMPARE[op](column, pa.scalar(value, arrow))
-    return test | nan if op in (Op.GT, Op.GE, Op.NE) else test
+@dataclass(frozen=True, slots=True)
+class BoundPair(BoundPredicate):
+    """A comparison of two columns, whose values are cast to one type that contains those of both."""
+
+    op: Op
+    left: BoundColumn
+    right: BoundColumn
+    common: pa.DataType
+
+    @property
+    def columns(self) -> frozenset[str]:
+        """The two columns."""
+        return frozenset((self.left.root, self.right.root))
+
+    def mask(self, rows: Rows) -> Truth:
+        """Return the truth of the comparison for each row."""
+        return pair_passes(self.op, self.left.of(rows), self.right.of(rows), self.common)
+
+    def to_arrow(self) -> pc.Expression:
+        """Return the comparison of the casts."""
+        return pair_passes(self.op, self.left.to_arrow(), self.right.to_arrow(), self.common)
+
+    def may_match(self, stats: Stats, row_count: int) -> bool:
+        """Whether values within the bounds of both columns can pass; bounds of floats do not cover NaN."""
+        bounds = []
+        for column in (self.left, self.right):
+            low, high, nulls = stats.get(column.root, (None, None, None))
+            if nulls is not None and nulls >= row_count:
+                return False
+            bounds.append((low, high) if not column.steps else (None, None))
+        if pa.types.is_floating(self.common) or any(bound is None for pair in bounds for bound in pair):
+            return True
+        return pair_may_pass(self.op, bounds[0], bounds[1])
 
 
-def _floats_may_match(op: Op, values: Sequence[float], low: float, high: float) -> bool:
-    if math.isnan(low) or math.isnan(high) or any(map(math.isnan, values)):
-        return True
-    if op in (Op.EQ, Op.LT, Op.LE, Op.IN):
-        return _RANGE_TESTS[op](low, high, values)
-    return True  # a NaN, which no bounds cover, passes the other tests
+@dataclass(frozen=True, slots=True)
+class BoundConstant(BoundPredicate):
+    """True or false for all rows; binding removes constants inside other predicates."""
 
+    value: bool
 
-def _some_inside(low: Any, high: Any, values: Sequence[Any]) -> bool:
-    at = bisect_left(values, low)
-    return at < len(values) and values[at] <= high
+    @property
+    def columns(self) -> frozenset[str]:
+        """No column."""
+        return frozenset()
 
+    def mask(self, rows: Rows) -> Truth:
+        """Return the value for each row."""
+        return pa.array(np.full(rows.num_rows, self.value))
 
-_RANGE_TESTS: dict[Op, Callable[[Any, Any, Sequence[Any]], bool]] = {
-    Op.EQ: lambda low, high, v: low <= v[0] <= high,
-    Op.NE: lambda low, high, v: not low == v[0] == high,
-    Op.LT: lambda low, high, v: low < v[0],
-    Op.LE: lambda low, high, v: low <= v[0],
-    Op.GT: lambda low, high, v: high > v[0],
-    Op.GE: lambda low, high, v: high >= v[0],
-    Op.IN: _some_inside,
-    Op.NOT_IN: lambda low, high, v: not (low == high and _some_inside(low, high, v)),
-    # Code points have the same order as their UTF-8 bytes, so text is compared directly.
-    Op.STARTS: lambda low, high, v: low[: len(v[0])] <= v[0] <= high,
-    Op.NOT_STARTS: lambda low, high, v: not (low.startswith(v[0]) and high.startswith(v[0])),
-}
+    def to_arrow(self) -> pc.Expression:
+        """Return the value."""
+        return pc.scalar(self.value)
 
+    def may_match(self, stats: Stats, row_count: int) -> bool:
+        """Whether the value is true."""
+        return self.value
 
-def bind_test(op: Op, field: DataField, literals: Sequence[Literal]) -> BoundPredicate:
-    """Return the test with literals converted to ``field``; raises SchemaMismatch naming the column.
-
-    A comparison with an inexact literal is replaced by an equivalent one with the next storage value below.
-    """
-    if op in (Op.STARTS, Op.NOT_STARTS) and field.type.root not in STRING_ROOTS | BINARY_ROOTS:
-        raise SchemaMismatch(
-            f"column {field.name!r} is {field.type}: only text and binary columns support startswith", column=field.name
-        )
-    bound = [storage_value(v, field) for v in literals]
-    if op in (Op.IN, Op.NOT_IN):
-        exact = {value for value, equal in bound if equal}
-        nans = sorted(v for v in exact if v != v)[:1]
-        return BoundTest(op, field, (*sorted(v for v in exact if v == v), *nans))
-    if not bound or bound[0][1]:
-        return BoundTest(op, field, tuple(value for value, _ in bound))
-    floor = bound[0][0]
-    match op:
-        case Op.EQ:
-            return BoundTest(Op.IN, field)
-        case Op.NE:
-            return BoundTest(Op.NOT_NULL, field)
-        case Op.LT | Op.LE:
-            return BoundTest(Op.LE, field, (floor,))
-    return BoundTest(Op.GT, field, (floor,))
+    def equality_values(self, column: str) -> tuple[Any, ...] | None:
+        """Return no values when no row is selected, otherwise None."""
+        return None if self.value else ()

@@ -65,7 +65,11 @@ def storage_value(value: Literal, field: DataField) -> tuple[Any, bool]:
             return value, True
         if root in _INTEGER_BITS and isinstance(value, int) and not isinstance(value, bool):
             return _in_range(value, _INTEGER_BITS[root]), True
+        if root in _INTEGER_BITS and isinstance(value, Decimal):
+            return _whole(value, _INTEGER_BITS[root])
         if root in (TypeRoot.FLOAT, TypeRoot.DOUBLE) and isinstance(value, int | float) and not isinstance(value, bool):
+            return _float(value, narrow=root is TypeRoot.FLOAT), True
+        if root in (TypeRoot.FLOAT, TypeRoot.DOUBLE) and isinstance(value, Decimal) and value.is_finite():
             return _float(value, narrow=root is TypeRoot.FLOAT), True
         if root is TypeRoot.DECIMAL and isinstance(value, int | Decimal) and not isinstance(value, bool):
             return _decimal(Decimal(value), kind.precision, kind.scale)
@@ -102,8 +106,18 @@ def _in_range(value: int, bits: int) -> int:
     return value
 
 
-def _float(value: float, *, narrow: bool) -> float:
+def _whole(value: Decimal, bits: int) -> tuple[int, bool]:
+    """Return the greatest integer that is not above ``value``, and whether both are equal."""
+    if not value.is_finite() or value.adjusted() > 20:
+        raise ValueError("is outside its range")
+    floor = math.floor(value)
+    return _in_range(floor, bits), floor == value
+
+
+def _float(value: float | Decimal, *, narrow: bool) -> float:
     wide = float(value)
+    if math.isinf(wide) and isinstance(value, Decimal):
+        raise OverflowError("is outside its range")
     if not narrow:
         return wide
     with np.errstate(over="ignore"):

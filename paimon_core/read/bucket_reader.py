@@ -14,6 +14,7 @@ from itertools import chain
 import pyarrow as pa
 
 from paimon_core.codec.arrays import Mask, Positions
+from paimon_core.datafile.read_counts import ReadCounts
 from paimon_core.datafile.reader import read_batches
 from paimon_core.deletionvectors.index_file import read_vector
 from paimon_core.lsm.engines.engine import MergeEngine
@@ -26,6 +27,7 @@ from paimon_core.lsm.sorted_run import SortedRun
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.data_file import DataFile
 from paimon_core.metadata.live_vectors import Vectors
+from paimon_core.predicate import BoundPredicate
 from paimon_core.read.row_tracking import Tracked
 from paimon_core.read.unsorted_file import naming_unsorted_file
 from paimon_core.schema import DataField
@@ -51,11 +53,15 @@ class BucketReader:
     """The deletion vectors of the files to read, whose rows are left out."""
     positions: Mapping[str, Positions] = field(default_factory=dict)
     """The rows to leave out by file, instead of those of its deletion vector."""
+    counts: ReadCounts | None = None
+    """Is told what is opened and decoded."""
+    batch_rows: int | None = None
+    """The largest number of rows to decode at once, for callers that need only a few."""
 
     @cached_property
     def engine(self) -> MergeEngine:
         """The table's merge engine, created once: for a wide table that takes longer than to merge a small section."""
-        return merge_engine(self.context.schema, self.context.options)
+        return merge_engine(self.context.schema.without_row_state, self.context.options)
 
     def path(self, file: DataFile) -> str:
         """Return the path of a data file of the bucket."""
@@ -75,12 +81,14 @@ class BucketReader:
         beside: int = 1,
         encoded: Collection[str] = (),
         position: str | None = None,
+        where: BoundPredicate | None = None,
     ) -> Iterator[pa.RecordBatch]:
         """Yield the rows of one data file as ``fields``, whatever schema it was written with (format 2.4).
 
         ``row_groups``: the only row groups to read. ``rows``: the only rows to read, one bool per row. ``beside``: the
         number of files read at the same time, which share the bytes of a window. ``encoded``: text columns that may be
         returned as dictionaries. ``position``: the name of an additional column with the position of each row.
+        ``where``: a filter on stored columns of ``fields``, not those of row tracking, which are computed.
         """
         context = self.context
         tracked = None
@@ -93,7 +101,7 @@ class BucketReader:
             file=file,
             file_schema=file_schema if tracked is None else tracked.schema_of(file_schema),
             read_fields=fields,
-            batch_rows=_rows_of_run(fields),
+            batch_rows=min(_rows_of_run(fields), self.batch_rows or WINDOW_ROWS * _NARROW),
             batch_bytes=min(_BATCH_BYTES, WINDOW_BYTES // beside),
             row_groups=row_groups,
             rows=rows,
@@ -101,6 +109,8 @@ class BucketReader:
             encoded=encoded,
             deleted=self.deleted(file),
             position=position if tracked is None else tracked.position,
+            where=where,
+            counts=self.counts,
         )
         if tracked is not None:
             batches = map(tracked.filled, batches)
@@ -124,15 +134,21 @@ class BucketReader:
         levels: bool = False,
         beside: int = 1,
         encoded: Collection[str] = (),
+        where: BoundPredicate | None = None,
     ) -> Iterator[pa.RecordBatch]:
         """Yield the rows of one sorted run: its files in order, each opened when it is reached.
 
         ``levels``: append the column ``LEVEL`` with the level of each row's file. ``beside``: the number of runs read
-        at the same time. ``encoded``: text columns that may be returned as dictionaries.
+        at the same time. ``encoded``: text columns that may be returned as dictionaries. ``where``: as in
+        ``file``.
         """
         if levels:
-            return (with_level(batch, f.level) for f in run.files for batch in self.file(f, fields, beside=beside))
-        return chain.from_iterable(self.file(f, fields, beside=beside, encoded=encoded) for f in run.files)
+            return (
+                with_level(batch, f.level)
+                for f in run.files
+                for batch in self.file(f, fields, beside=beside, where=where)
+            )
+        return chain.from_iterable(self.file(f, fields, beside=beside, encoded=encoded, where=where) for f in run.files)
 
     def windows(
         self, runs: Sequence[SortedRun], fields: Sequence[DataField], key: Sequence[str]
@@ -158,25 +174,27 @@ class BucketReader:
         drop_deletes: bool,
         columns: Sequence[str] | None = None,
         keep: RowFilter | None = None,
+        below: BoundPredicate | None = None,
     ) -> Iterator[pa.Table]:
         """Yield one row per key, sorted by key, with ``columns`` (default: all of ``fields``).
 
         ``runs`` are ordered from the oldest. ``fields`` contain all columns that the merge needs: the engine's inputs,
         the key, sequence number and row kind if there is an ``order`` (None: the runs are in sequence), and the row
-        kind if ``drop_deletes``. ``keep``: filters the merged rows. Raises CorruptTable that names the file
-        when the keys of a run do not ascend.
+        kind if ``drop_deletes``. ``keep``: filters the merged rows. ``below``: a filter on key columns,
+        applied before the merge: all rows of a key pass it or none. Raises CorruptTable that names the file when the
+        keys of a run do not ascend.
         """
         levels = len(runs) > 1 and holds_states(self.context.options)
         encoded: set[str] = set()
         if len(runs) > 1 and self.engine.keeps_last and self.keep is None and not levels:
             encoded = {f.name for f in fields}.difference(key, order.sequence_fields if order else ())
         merged = merge_runs(
-            [self.run(run, fields, levels=levels, beside=len(runs), encoded=encoded) for run in runs],
+            [self.run(run, fields, levels=levels, beside=len(runs), encoded=encoded, where=below) for run in runs],
             key=key,
             order=order,
             engine=self.engine,
             drop_deletes=drop_deletes,
-            window_rows=_rows_of_run(fields),
+            window_rows=min(_rows_of_run(fields), self.batch_rows or WINDOW_ROWS * _NARROW),
             columns=[f.name for f in fields] if columns is None else columns,
             keep=keep,
         )

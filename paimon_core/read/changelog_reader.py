@@ -37,12 +37,13 @@ def read_changes(
         check_same_table(context)
         with context.manifests.reading(snapshot):
             for changed in changed_files(context, snapshot):
-                yield from _rows(context, changed, columns, where)
+                yield from read_changed_file(context, changed, columns, where)
 
 
-def _rows(
+def read_changed_file(
     context: TableContext, changed: ChangedFile, columns: Sequence[str], where: Predicate | None
 ) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of one file that match ``where``, as ``changes_schema``; raises CorruptTable."""
     schema = context.schema
     needed = list(dict.fromkeys([*columns, *(sorted(where.columns) if where is not None else ())]))
     fields = [*schema.select(needed), *([KIND_FIELD] if context.is_keyed else [])]
@@ -55,7 +56,7 @@ def _rows(
         file_schema=context.schemas.read(changed.file.schema_id),
         read_fields=fields,
         batch_rows=WINDOW_ROWS,
-        filters=where.bind(schema.fields).to_arrow() if where is not None else None,
+        where=where.bind(schema.fields) if where is not None else None,
     ):
         kinds = _kind_texts(batch[KIND_FIELD.name], path) if context.is_keyed else _insert_kinds(len(batch))
         yield pa.RecordBatch.from_arrays([kinds, *(batch[name] for name in columns)], schema=result)

@@ -11,18 +11,29 @@ from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
 
+from paimon_core.datafile.read_counts import ReadCounts
 from paimon_core.errors import CorruptTable, SnapshotNotFound
+from paimon_core.lsm.engines.engine import MergeEngine
+from paimon_core.lsm.engines.engine_choice import merge_engine
 from paimon_core.lsm.merge import RowFilter
 from paimon_core.lsm.merge_order import MergeOrder
 from paimon_core.lsm.sorted_run import SortedRun, in_sequence
 from paimon_core.metadata.context import TableContext
+from paimon_core.metadata.data_file import DataFile
 from paimon_core.metadata.table_identity import check_same_table
 from paimon_core.predicate import Predicate
 from paimon_core.read.bucket_reader import BucketReader
 from paimon_core.read.column_groups import read_group
+from paimon_core.read.pushdown import Pushdown, pushdown
+from paimon_core.read.section_filter import section_may_match
 from paimon_core.scan.index_filter import IndexFilter
 from paimon_core.scan.split import Split
 from paimon_core.schema import KIND_FIELD, SEQUENCE_FIELD, DataField
+
+_STEP_ROWS = 1 << 16
+_LEAST_MERGED = 1 << 12
+"""The fewest rows of a sorted run to merge at once."""
+_ROW = "\x00row"
 
 
 def read_split(
@@ -32,83 +43,141 @@ def read_split(
     where: Predicate | None = None,
     *,
     threads: bool = True,
+    most: int | None = None,
+    counts: ReadCounts | None = None,
+    position: str | None = None,
 ) -> Iterator[pa.Table]:
     """Yield the rows of ``split`` that match ``where``, with exactly ``columns`` in order and without deleted rows.
 
-    ``threads``: decode columns in parallel; pass False when several splits are read at the same time. Raises
-    SnapshotNotFound when the snapshot has expired or was rolled back since the split was planned, TableNotFound when
-    the table was dropped, CorruptTable for broken files.
+    ``threads``: decode columns in parallel; pass False when several splits are read at the same time. ``most``: the
+    caller needs only this many rows, so that fewer are decoded at once; more may be returned.
+    ``counts``: is told what is opened and decoded. Columns of the partition come from the split, not from its files;
+    for these alone, no file of a raw split is opened. ``position``: the name of an additional column with the position
+    of each row of a raw split in its file. Raises SnapshotNotFound when the snapshot has expired or was
+    rolled back since the split was planned, TableNotFound when the table was dropped, CorruptTable for broken files.
     """
-    needed = list(dict.fromkeys([*columns, *(sorted(where.columns) if where is not None else ())]))
-    keep = None
-    if where is not None:
-        keep = RowFilter(where.bind(context.schema.fields).to_arrow(), tuple(sorted(where.columns)))
-    try:
-        reader = BucketReader(context, split.partition, split.bucket, threads, vectors=split.vectors)
-        index = IndexFilter.of(where, context.schema, context.options, context.schemas.read) if split.raw else None
-        for table in _rows(reader, split, context.schema.select(needed), keep, index):
+    with naming_expired_snapshot(context, split):
+        pushed = pushdown(context, split, columns, where)
+        if not pushed.matches:
+            return
+        few = None if most is None or where is not None else max(1 if split.raw else _LEAST_MERGED, most)
+        reader = BucketReader(
+            context, split.partition, split.bucket, threads, vectors=split.vectors, counts=counts, batch_rows=few
+        )
+        for table in _rows(reader, split, pushed, position):
             if len(table):
-                yield table.select(list(columns))
+                if counts is not None:
+                    counts.rows_returned += len(table)
+                yield pushed.completed(table).select([*columns, *(() if position is None else (position,))])
+
+
+@contextlib.contextmanager
+def naming_expired_snapshot(context: TableContext, split: Split) -> Iterator[None]:
+    """Wrap reads of a split: raise SnapshotNotFound when a file is missing because the split's snapshot is gone."""
+    try:
+        yield
     except CorruptTable as error:
         if not error.facts.get("missing"):
             raise
         check_same_table(context)
         if not _is_referenced(context, split):
             raise SnapshotNotFound(
-                f"snapshot {split.snapshot_id} of {context.name} expired or was rolled back while it was read: {error}",
+                f"snapshot {split.snapshot_id} of {context.name} expired or was rolled back while it was read, or the "
+                f"split is of another table: {error}",
                 snapshot=split.snapshot_id,
             ) from error
         raise
 
 
-def _rows(
-    reader: BucketReader,
-    split: Split,
-    fields: Sequence[DataField],
-    keep: RowFilter | None,
-    index: IndexFilter | None,
-) -> Iterator[pa.Table]:
+def _rows(reader: BucketReader, split: Split, pushed: Pushdown, position: str | None) -> Iterator[pa.Table]:
+    """Yield the rows with the columns of ``pushed.fields``, and maybe others."""
+    context = reader.context
+    keep = None if pushed.result is None else RowFilter(pushed.result)
     if split.raw:
+        index = IndexFilter.of(pushed.where, context.schema, context.options, context.schemas.read)
         for file in split.files:
-            some = None if index is None else index.rows(file, reader.context.storage, reader.path_of)
-            if some is not None and not some.any():
+            if not pushed.fields and position is None:
+                yield from _counted(reader, file)
                 continue
-            for batch in reader.file(file, fields, rows=some):
+            some = None if index is None else index.rows(file, context.storage, reader.path_of)
+            if some is not None and not some.any():
+                _skipped(reader)
+                continue
+            for batch in reader.file(file, pushed.fields, rows=some, where=pushed.decoding, position=position):
                 rows = pa.Table.from_batches([batch])
                 yield rows if keep is None else keep.kept(rows)
-        return
-    if reader.context.evolves:
+    elif context.evolves:
+        fields = pushed.fields or context.schema.fields[:1]
         for runs in split.sections:
             yield from read_group(reader, tuple(run.files[0] for run in runs), fields, keep)
-        return
-    for runs in split.sections:
-        yield from _merged(reader, runs, fields, keep)
+    else:
+        for runs in split.sections:
+            if keep is None or section_may_match(reader, runs, keep.where):
+                yield from _merged(reader, runs, pushed, keep)
+
+
+def _counted(reader: BucketReader, file: DataFile) -> Iterator[pa.Table]:
+    """Yield rows of one column of no meaning, as many as the file has live rows; the file is not opened."""
+    deleted = reader.deleted(file)
+    rows = file.row_count - (0 if deleted is None else len(deleted))
+    for start in range(0, rows, _STEP_ROWS):
+        yield pa.table({_ROW: pa.nulls(min(_STEP_ROWS, rows - start))})
+
+
+def _skipped(reader: BucketReader) -> None:
+    if reader.counts is not None:
+        reader.counts.files_skipped += 1
 
 
 def _merged(
-    reader: BucketReader, runs: Sequence[SortedRun], fields: Sequence[DataField], keep: RowFilter | None
+    reader: BucketReader, runs: Sequence[SortedRun], pushed: Pushdown, keep: RowFilter | None
 ) -> Iterator[pa.Table]:
     """Yield the merged rows of a section; decodes only the columns that the merge needs."""
     schema = reader.context.schema
+    fields = pushed.fields or schema.key_fields[:1]
     order = MergeOrder.of(reader.context.options)
     ordered = None if order.sequence_fields else in_sequence(runs)
-    deletes = any(f.delete_row_count != 0 for run in runs for f in run.files)
-    # The key columns are stored twice in a file; the copy among the table's columns serves the merge and the result.
-    inputs = schema.select(reader.engine.inputs([f.name for f in fields]))
-    decoded = dict.fromkeys([*schema.key_fields, *schema.select(order.sequence_fields), *inputs])
-    if ordered is None:
-        decoded[SEQUENCE_FIELD] = None
-    if ordered is None or deletes:
-        decoded[KIND_FIELD] = None
+    decoded = _inputs(reader.context, reader.engine, runs, fields)
+    deletes = _has_deletes(runs)
     yield from reader.section(
         ordered or runs,
-        tuple(decoded),
+        decoded,
         key=schema.trimmed_primary_keys,
         order=None if ordered else order,
         drop_deletes=deletes,
         columns=[f.name for f in fields],
         keep=keep,
+        below=pushed.decoding,
     )
+
+
+def merge_fields(context: TableContext, split: Split, fields: Sequence[DataField]) -> tuple[DataField, ...]:
+    """Return the columns that a merge of a split decodes for a result of ``fields``."""
+    engine = merge_engine(context.schema, context.options)
+    wanted = fields or context.schema.key_fields[:1]
+    return tuple(dict.fromkeys(f for runs in split.sections for f in _inputs(context, engine, runs, wanted)))
+
+
+def _inputs(
+    context: TableContext, engine: MergeEngine, runs: Sequence[SortedRun], fields: Sequence[DataField]
+) -> tuple[DataField, ...]:
+    """Return the columns that the merge of a section decodes.
+
+    The key columns are stored twice in a file; the copy among the table's columns serves the merge and the result.
+    """
+    schema, order = context.schema, MergeOrder.of(context.options)
+    inputs = schema.select(engine.inputs([f.name for f in fields]))
+    decoded = dict.fromkeys([*schema.key_fields, *schema.select(order.sequence_fields), *inputs])
+    is_ordered = not order.sequence_fields and in_sequence(runs) is not None
+    if not is_ordered:
+        decoded[SEQUENCE_FIELD] = None
+    if not is_ordered or _has_deletes(runs):
+        decoded[KIND_FIELD] = None
+    return tuple(decoded)
+
+
+def _has_deletes(runs: Sequence[SortedRun]) -> bool:
+    return any(f.delete_row_count != 0 for run in runs for f in run.files)
 
 
 def _is_referenced(context: TableContext, split: Split) -> bool:

@@ -16,7 +16,7 @@ from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.data_file import DataFile
 from paimon_core.metadata.manifest import FileKind, ManifestEntry
 from paimon_core.metadata.snapshot import CommitKind, Snapshot
-from paimon_core.scan.plan import refuse_unread
+from paimon_core.scan.live_files import refuse_unread
 
 _UNSUPPORTED = ("streaming-read-overwrite", "streaming-read-append-overwrite")
 """Options under which the deltas of overwrites are changes, too."""
@@ -29,6 +29,7 @@ class ChangedFile:
     partition: bytes
     bucket: int
     file: DataFile
+    total_buckets: int = -1
 
 
 def changed_snapshots(context: TableContext, after: int | None, until: int | None, last: int | None) -> range:
@@ -82,13 +83,23 @@ def changed_snapshot(context: TableContext, snapshot_id: int) -> Snapshot:
         raise
 
 
-def changed_files(context: TableContext, snapshot: Snapshot) -> Iterator[ChangedFile]:
+def changed_files(
+    context: TableContext, snapshot: Snapshot, *, changelog: bool | None = None, overwrites: bool = False
+) -> Iterator[ChangedFile]:
     """Yield the files of the changed rows, by partition directory and bucket, then in the order of writing.
+
+    ``changelog``: whether they are its changelog files or the files that it added; None: as the table's options and
+    the kind of the snapshot decide; then ``overwrites``: the files that an overwrite added count as changes.
 
     In this order, the rows of one key come in the order of their changes. Raises UnsupportedFeature for files that this
     library cannot read, SnapshotNotFound when the snapshot expires during the call, CorruptTable.
     """
-    name, size = _list_of(context, snapshot)
+    if changelog is None:
+        name, size = _list_of(context, snapshot, overwrites)
+    elif changelog:
+        name, size = snapshot.changelog_manifest_list, snapshot.changelog_manifest_list_size
+    else:
+        name, size = snapshot.delta_manifest_list, snapshot.delta_manifest_list_size
     if name is None:
         return
     with context.manifests.reading(snapshot):
@@ -105,10 +116,12 @@ def changed_files(context: TableContext, snapshot: Snapshot) -> Iterator[Changed
 
     for entry in sorted(entries, key=place):
         refuse_unread(entry, context.paths)
-        yield ChangedFile(entry.partition, entry.bucket, entry.file)
+        yield ChangedFile(entry.partition, entry.bucket, entry.file, entry.total_buckets)
 
 
-def _list_of(context: TableContext, snapshot: Snapshot) -> tuple[str | None, int | None]:
+def _list_of(context: TableContext, snapshot: Snapshot, overwrites: bool) -> tuple[str | None, int | None]:
+    if overwrites and snapshot.commit_kind is CommitKind.OVERWRITE:
+        return snapshot.delta_manifest_list, snapshot.delta_manifest_list_size
     if context.is_keyed and context.options["changelog-producer"] != "none":
         return snapshot.changelog_manifest_list, snapshot.changelog_manifest_list_size
     if snapshot.commit_kind is CommitKind.APPEND:

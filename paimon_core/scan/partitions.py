@@ -6,11 +6,12 @@ from collections.abc import Callable
 from functools import cache
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from paimon_core.codec.binary_row import decode_row, to_array
 from paimon_core.errors import InvalidRequest
 from paimon_core.metadata.context import TableContext
-from paimon_core.predicate import Predicate, parse_where
+from paimon_core.predicate import Predicate, Where, parse_where
 from paimon_core.scan.prune import PartitionPruner
 
 
@@ -21,21 +22,25 @@ def partitions_with_matches(context: TableContext, where: Predicate | None) -> C
     return (lambda partition: True) if pruner is None else pruner.keeps
 
 
-def matching_partitions(context: TableContext, where: Predicate) -> Callable[[bytes], bool]:
+def matching_partitions(context: TableContext, where: Where) -> Callable[[bytes], bool]:
     """Return a test of serialized partitions: whether ``where`` is true for the partition's values.
 
     Raises InvalidRequest when ``where`` uses other columns, SchemaMismatch for literals that do not fit.
     """
     keys = context.schema.partition_keys
-    parse_where(where)
-    expression = where.bind(context.schema.fields).to_arrow()
-    for column in sorted(where.columns):
+    predicate = parse_where(where, context.schema.fields)
+    if predicate is None:
+        raise InvalidRequest(f"table {context.name}: where selects partitions and cannot be None")
+    bound = predicate.bind(context.schema.fields)
+    for column in sorted(predicate.columns):
         if column not in keys:
             known = ", ".join(keys) or "none"
             raise InvalidRequest(
                 f"table {context.name}: where uses {column!r}, which is not a partition column (those are: {known})",
                 column=column,
             )
+    if not bound.columns:
+        return lambda partition: bound.may_match({}, 1)
     fields = context.schema.partition_fields
     types = [f.type for f in fields]
 
@@ -44,6 +49,6 @@ def matching_partitions(context: TableContext, where: Predicate) -> Callable[[by
         values = decode_row(partition, types)
         columns = [to_array([value], kind) for value, kind in zip(values, types, strict=True)]
         row = pa.Table.from_arrays(columns, names=[f.name for f in fields])
-        return len(row.filter(expression)) == 1
+        return bool(pc.fill_null(bound.mask(row), False)[0].as_py())
 
     return matches

@@ -12,12 +12,13 @@ from itertools import product
 from math import prod
 from typing import Any
 
-from paimon_core.codec.binary_row import row_decoder, to_array
+from paimon_core.codec.binary_row import encode_row, row_decoder, to_array
 from paimon_core.codec.bucket_function import buckets_of, function_problem
 from paimon_core.errors import CorruptTable
 from paimon_core.metadata.column_stats import ColumnStats
 from paimon_core.metadata.data_file import DataFile
-from paimon_core.metadata.manifest import ManifestEntry, ManifestFile
+from paimon_core.metadata.entry_columns import Entries
+from paimon_core.metadata.manifest import ManifestFile
 from paimon_core.metadata.recorded_bounds import recorded_bounds
 from paimon_core.options import TableOptions
 from paimon_core.predicate import BoundPredicate, Predicate
@@ -117,25 +118,41 @@ class PartitionPruner:
     where: BoundPredicate
     """A filter that uses only partition columns."""
     row: StatsRow
+    columns: tuple[str, ...]
+    """All partition columns."""
     known: dict[bytes, bool] = field(default_factory=dict)
 
     @staticmethod
     def of(where: BoundPredicate, fields: Sequence[DataField]) -> PartitionPruner | None:
         """Return None when no required part of the filter uses the partition ``fields`` alone."""
-        part = where.only([f.name for f in fields])
-        return None if part is None else PartitionPruner(part, StatsRow.of(fields, part.columns))
+        names = tuple(f.name for f in fields)
+        part = where.only(names)
+        return None if part is None else PartitionPruner(part, StatsRow.of(fields, part.columns), names)
 
     def keeps_manifest(self, manifest: ManifestFile) -> bool:
         """Whether an entry of the manifest may be in a partition that the filter selects."""
         entries = manifest.num_added_files + manifest.num_deleted_files
         return self.where.may_match(self.row.bounds(manifest.partition_stats, manifest.file_name), entries)
 
-    def select(self, entries: Sequence[ManifestEntry], manifest: str) -> list[ManifestEntry]:
+    def texts(self, types: Sequence[DataType]) -> tuple[bytes, ...] | None:
+        """Return bytes of which every partition that the filter selects contains one; None when they are not known.
+
+        ``types``: those of all partition columns. A single text is searched for itself, because it may be stored in a
+        slot or behind it; other partitions as whole rows.
+        """
+        columns = [self.where.equality_values(name) for name in self.columns]
+        known = [values for values in columns if values is not None]
+        if len(known) < len(columns) or prod(map(len, known)) > MAX_HASHED_KEYS:
+            return None
+        if len(types) == 1 and types[0].root in STRING_ROOTS:
+            return tuple(value.encode() for value in known[0])
+        return tuple(encode_row(values, types) for values in product(*known))
+
+    def select(self, entries: Entries, manifest: str) -> Entries:
         """Return the entries whose partitions may contain selected rows; ``manifest`` is their file, for errors."""
-        for entry in entries:
-            if entry.partition not in self.known:
-                self.keeps(entry.partition, manifest)
-        return [e for e in entries if self.known[e.partition]]
+        if isinstance(entries, tuple):
+            return tuple(e for e in entries if self.keeps(e.partition, manifest))
+        return entries.of_partitions(lambda partition: self.keeps(partition, manifest))
 
     def keeps(self, partition: bytes, found_in: str = "a commit") -> bool:
         """Whether the partition may contain selected rows; ``found_in`` names its source in errors."""
@@ -171,15 +188,15 @@ class BucketPruner:
             return None
         return BucketPruner(keys, known, schema, schemas, function)
 
-    def keeps(self, entry: ManifestEntry) -> bool:
-        """Whether the entry's bucket may contain one of the keys; entries may have different numbers of buckets."""
-        if entry.total_buckets < 1 or not self._hashes_alike(entry.file.schema_id):
+    def keeps(self, bucket: int, total_buckets: int, schema_id: int) -> bool:
+        """Whether a file of a bucket may contain one of the keys; files may have different numbers of buckets."""
+        if total_buckets < 1 or not self._hashes_alike(schema_id):
             return True
-        allowed = self.buckets.get(entry.total_buckets)
+        allowed = self.buckets.get(total_buckets)
         if allowed is None:
-            allowed = self._allowed(entry.total_buckets)
-            self.buckets[entry.total_buckets] = allowed
-        return entry.bucket in allowed
+            allowed = self._allowed(total_buckets)
+            self.buckets[total_buckets] = allowed
+        return bucket in allowed
 
     def _allowed(self, total: int) -> frozenset[int]:
         rows = list(product(*self.values))
@@ -228,7 +245,7 @@ class ValuePruner:
     partition: StatsRow
     key: StatsRow
     index: IndexFilter | None = None
-    covers: dict[tuple[int, tuple[str, ...] | None], _Cover] = field(default_factory=dict)
+    covers: dict[tuple[int, tuple[str, ...] | None], Cover] = field(default_factory=dict)
     """By schema id, and the columns that have statistics."""
 
     @staticmethod
@@ -241,14 +258,18 @@ class ValuePruner:
 
     def keeps(self, partition: bytes, file: DataFile) -> bool:
         """Whether a row of the file may match, by its statistics and by the indexes in its manifest entry."""
+        if not self.where.may_match(self.bounds(partition, file), file.row_count):
+            return False
+        return self.index is None or self.index.may_match(file)
+
+    def bounds(self, partition: bytes, file: DataFile) -> Bounds:
+        """Return what the manifest entry of a file states about the columns of the filter."""
         bounds = self._value_bounds(file)
         if self.schema.is_tracked:
             bounds.update(tracked_bounds(file))
         bounds.update(self.key.bounds(file.key_stats, file.file_name))
         bounds.update(self.partition.constant(partition, file.row_count, file.file_name))
-        if not self.where.may_match(bounds, file.row_count):
-            return False
-        return self.index is None or self.index.may_match(file)
+        return bounds
 
     def keeps_range(self, partition: bytes, files: Sequence[DataFile]) -> bool:
         """Whether a row whose columns are in these files, the newest first, may match.
@@ -269,13 +290,16 @@ class ValuePruner:
         bounds.update(self.partition.constant(partition, newest.row_count, newest.file_name))
         return self.where.may_match(bounds, newest.row_count)
 
-    def _value_bounds(self, file: DataFile) -> Bounds:
-        names = file.write_cols if file.value_stats_cols is None else file.value_stats_cols
-        identity = (file.schema_id, names)
-        cover = self.covers.get(identity)
+    def cover(self, schema_id: int, names: tuple[str, ...] | None) -> Cover:
+        """Return what the value statistics of files of a schema state; ``names``: the columns that have statistics."""
+        cover = self.covers.get((schema_id, names))
         if cover is None:
-            old = self.schema if file.schema_id == self.schema.id else self.schemas(file.schema_id)
-            cover = self.covers[identity] = _cover(self.schema, old, names, self.where.columns)
+            old = self.schema if schema_id == self.schema.id else self.schemas(schema_id)
+            cover = self.covers[schema_id, names] = _cover(self.schema, old, names, self.where.columns)
+        return cover
+
+    def _value_bounds(self, file: DataFile) -> Bounds:
+        cover = self.cover(file.schema_id, file.write_cols if file.value_stats_cols is None else file.value_stats_cols)
         out = cover.row.bounds(file.value_stats, file.file_name)
         for name in cover.absent:
             out[name] = (None, None, file.row_count)
@@ -283,7 +307,7 @@ class ValuePruner:
 
 
 @dataclass(frozen=True, slots=True)
-class _Cover:
+class Cover:
     """Maps the value statistics of the files of one schema to the columns of a filter (format 2.4)."""
 
     row: StatsRow
@@ -292,7 +316,7 @@ class _Cover:
     """The current names of columns that the schema did not have yet: all their values are null."""
 
 
-def _cover(schema: TableSchema, old: TableSchema, names: tuple[str, ...] | None, columns: frozenset[str]) -> _Cover:
+def _cover(schema: TableSchema, old: TableSchema, names: tuple[str, ...] | None, columns: frozenset[str]) -> Cover:
     covered: tuple[DataField, ...] = ()
     old = old.untracked
     by_name = old.by_name if names is None or ROW_ID not in names else old.tracked().by_name
@@ -308,7 +332,7 @@ def _cover(schema: TableSchema, old: TableSchema, names: tuple[str, ...] | None,
         if f.id in asked and _keeps_bounds(f.type, asked[f.id].type)
     )
     row = StatsRow(len(covered), wanted, row_decoder(tuple(f.type for f in covered)))
-    return _Cover(row, tuple(f.name for f in asked.values() if f.id not in known))
+    return Cover(row, tuple(f.name for f in asked.values() if f.id not in known))
 
 
 def tracked_bounds(file: DataFile) -> Bounds:

@@ -18,6 +18,7 @@ from paimon_core.metadata.data_file import DataFile, bytes_from_plain, bytes_to_
 from paimon_core.metadata.live_vectors import Vectors, vectors_from_plain, vectors_to_plain
 from paimon_core.metadata.member_types import checked
 from paimon_core.metadata.versioned_json import pack, unpacked
+from paimon_core.scan.lazy_files import LazyFiles
 
 SPLIT_VERSION = 2
 Layout = tuple[tuple[tuple[int, ...], ...], ...]
@@ -33,7 +34,8 @@ class Split:
     bucket: int
     total_buckets: int
     snapshot_id: int
-    files: tuple[DataFile, ...]
+    files: Sequence[DataFile]
+    """A tuple, or files of a plan that become values when they are read; both are equal if their files are."""
     raw: bool
     layout: Layout = ()
     """Sections of sorted runs of positions in ``files``; () for a raw split."""
@@ -57,7 +59,8 @@ class Split:
 
         A raw split returns exactly these rows unless ``is_counted`` is false.
         """
-        return sum(f.row_count for f in self.files) - sum(v.cardinality or 0 for _, v in self.vectors.values())
+        rows = self.files.row_count if isinstance(self.files, LazyFiles) else sum(f.row_count for f in self.files)
+        return rows - sum(v.cardinality or 0 for _, v in self.vectors.values())
 
     @property
     def is_counted(self) -> bool:
@@ -67,7 +70,7 @@ class Split:
     @property
     def size_bytes(self) -> int:
         """The size of the files."""
-        return sum(f.file_size for f in self.files)
+        return self.files.size_bytes if isinstance(self.files, LazyFiles) else sum(f.file_size for f in self.files)
 
     def to_bytes(self) -> bytes:
         """Return versioned JSON, to be sent to another process."""

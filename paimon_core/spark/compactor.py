@@ -11,7 +11,7 @@ from paimon_core.compact.task import CompactionTask
 from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.snapshot import Snapshot
-from paimon_core.predicate import Predicate
+from paimon_core.predicate import Where
 from paimon_core.spark.reference import TableReference
 from paimon_core.spark.tasks import collect_tasks
 from paimon_core.table.table import Table
@@ -22,7 +22,7 @@ def compact_spark(
     table: Table,
     *,
     full: bool = False,
-    where: Predicate | None = None,
+    where: Where | None = None,
     user: str | None = None,
     properties: Mapping[str, str] | None = None,
 ) -> Snapshot | None:
@@ -43,7 +43,7 @@ def sort_compact_spark(
     order_by: Sequence[str],
     strategy: str = "order",
     *,
-    where: Predicate | None = None,
+    where: Where | None = None,
     user: str | None = None,
     properties: Mapping[str, str] | None = None,
 ) -> Snapshot | None:

@@ -3,11 +3,15 @@
     spark.dataSource.register(PaimonDataSource)
     spark.read.format("paimon").option("warehouse", "lake").load("ods.flights")
     df.write.format("paimon").option("warehouse", "lake").mode("append").save("ods.flights")
+    spark.readStream.format("paimon").option("warehouse", "lake").load("ods.flights")
+    df.writeStream.format("paimon").option("warehouse", "lake").option("checkpointLocation", place).start("ods.flights")
 
 Columns are not pruned automatically: pass the option ``columns``. ``pushFilters`` is not overridden on purpose: in
 Spark 4.3.0, pushed filters also apply to other reads of the same DataFrame, which gives wrong results. Rows are not
 shuffled by bucket before they are written. So there are more and smaller files than with ``write_spark``, and when one
 write contains several rows of a key, any of them may be the last.
+
+System tables are read as ``load("db.table$files")`` and ``load("sys.tables")`` (docs/system-tables.md).
 
 A Python data source has no stage between the tasks that write and the commit. Rows whose buckets depend on all rows of
 the job (dynamic buckets, fixed buckets of a postponed table) are therefore staged by the tasks, and written to their
@@ -20,41 +24,53 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
-from pyspark import TaskContext
 from pyspark.sql.datasource import (
     DataSource,
     DataSourceArrowWriter,
     DataSourceReader,
+    DataSourceStreamArrowWriter,
+    DataSourceStreamReader,
     InputPartition,
     WriterCommitMessage,
 )
-from pyspark.sql.types import StructType
+from pyspark.sql.types import StringType, StructField, StructType
 
-from paimon_core.arrow import gather
+from paimon_core.catalog.identifier import Identifier
 from paimon_core.catalog.open import open_catalog
 from paimon_core.errors import InvalidOption
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.microseconds import in_microseconds
+from paimon_core.options.scan_position import POSITIONS
 from paimon_core.read.split_reader import read_split
 from paimon_core.scan.split import Split
 from paimon_core.spark.merged_schema import MERGE_OPTIONS, merge_rules, merged_for, parsed_bool
 from paimon_core.spark.placement import in_this_process, place
 from paimon_core.spark.reference import TableReference
+from paimon_core.spark.stream_sink import USER, PaimonStreamWriter, query_user
+from paimon_core.spark.stream_source import LIMITS, Limits, PaimonStreamReader
+from paimon_core.spark.system_reader import SystemReader
+from paimon_core.spark.task_writer import committed_messages, is_placed_at_commit, staged, write_task
 from paimon_core.spark.types import arrow_schema, spark_schema, to_spark
 from paimon_core.table.commit_request import CommitRequest
+from paimon_core.table.system.system_table import SystemTable
 from paimon_core.table.table import Table
-from paimon_core.write.staging import Staged, StagingWriter, is_staged, rows_wait
-from paimon_core.write.table_writer import TableWriter
 
 _READ_OPTIONS = frozenset({"warehouse", "path", "columns", "snapshot", "tag", "timestampsinmicros"})
 _WRITE_OPTIONS = frozenset({"warehouse", "path", "kinds"}) | MERGE_OPTIONS
+_OF_TABLE = frozenset({*POSITIONS, "consumer-id", "consumer.ignore-progress", "streaming-read-append-overwrite"})
+"""Options of a streaming read that are options of the table, too."""
+_CHANGELOG, _ON_OVERWRITE = "read.changelog", "on.overwrite"
+_STREAM_OPTIONS = frozenset({"warehouse", "path", "columns", _CHANGELOG, _ON_OVERWRITE, *LIMITS}) | _OF_TABLE
+_SINK_OPTIONS = frozenset({"warehouse", "path", "kinds", "checkpointlocation", "queryname", USER})
+_KIND = StructField("rowkind", StringType(), False)
 
 
 class PaimonDataSource(DataSource):
     """The data source ``paimon``.
 
     Options of reads: warehouse, columns, snapshot, tag, timestampsInMicros (as in ``read_spark``); of writes:
-    warehouse, kinds, and mergeSchema or write.merge-schema with its parts type-widening and explicit-cast.
+    warehouse, kinds, and mergeSchema or write.merge-schema with its parts type-widening and explicit-cast. Options of
+    streams are in docs/streams.md.
     """
 
     @classmethod
@@ -64,12 +80,22 @@ class PaimonDataSource(DataSource):
 
     def schema(self) -> StructType:
         """Return the schema of the columns that are read."""
+        if self._is_system():
+            system = self._system_table()
+            return spark_schema(system.scan(self._named(system.arrow_schema.names)).fields)
+        if any(option.lower() in _STREAM_OPTIONS - _READ_OPTIONS for option in self.options):
+            table = self._stream_table()
+            columns = spark_schema(table.schema.select(self._columns(table)))
+            return StructType([_KIND, *columns.fields]) if self._with_kinds() else columns
         table = self._table(_READ_OPTIONS).reading()
         seen = in_microseconds(table.context) if self._cuts() else table.context
         return spark_schema(seen.schema.select(self._columns(table)))
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """Return a reader of one snapshot."""
+        if self._is_system():
+            system = self._system_table()
+            return SystemReader(system, self._named(system.arrow_schema.names))
         table = self._table(_READ_OPTIONS).reading()
         return PaimonReader(table, self._columns(table), cuts=self._cuts())
 
@@ -78,12 +104,56 @@ class PaimonDataSource(DataSource):
 
         A write that merges schemas alters the table here, on the driver, before its tasks start.
         """
+        if self._is_system():
+            self._system_table().refuse("write")
         table, kinds = self._table(_WRITE_OPTIONS), self.options.get("kinds")
         rules = merge_rules(table, self.options)
         table = merged_for(table, schema, False if rules is None else rules, {kinds} if kinds else ())
         return PaimonWriter(table, kinds, overwrite)
 
-    def _table(self, allowed: frozenset[str]) -> Table:
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:
+        """Return a reader that follows the table."""
+        table = self._stream_table()
+        rule = self.options.get(_ON_OVERWRITE)
+        limits = Limits.of(self.options)
+        return PaimonStreamReader(table, self._columns(table), limits, kinds=self._with_kinds(), on_overwrite=rule)
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamArrowWriter:
+        """Return a writer that commits each batch once; ``overwrite``: a batch replaces the content."""
+        table = self._table(_SINK_OPTIONS)
+        kinds, user = self.options.get("kinds"), query_user(self.options, table.name)
+        merged_for(table, schema, False, {kinds} if kinds else ())
+        return PaimonStreamWriter(table, kinds, user, overwrite=overwrite)
+
+    def _stream_table(self) -> Table:
+        found = {key: value for key, value in self.options.items() if key.lower() in _OF_TABLE}
+        return self._table(_STREAM_OPTIONS).with_options(found)
+
+    def _with_kinds(self) -> bool:
+        return parsed_bool(_CHANGELOG, self.options.get(_CHANGELOG, "false"))
+
+    def _is_system(self) -> bool:
+        return Identifier.is_system(self.options.get("path"))
+
+    def _system_table(self) -> SystemTable:
+        """Return the system table ``db.table$name`` or ``sys.name`` that the path names."""
+        text, kind = Identifier.split_system(self.options["path"])
+        if text is not None:
+            return self._table(_READ_OPTIONS, text).system_table(kind)
+        self._check_options(_READ_OPTIONS)
+        return open_catalog(self.options["warehouse"]).system_table(self.options["path"])
+
+    def _table(self, allowed: frozenset[str], name: str | None = None) -> Table:
+        self._check_options(allowed)
+        table = open_catalog(self.options["warehouse"]).table(name or self.options["path"])
+        snapshot, tag = self.options.get("snapshot"), self.options.get("tag")
+        if snapshot is None and tag is None:
+            return table
+        if snapshot is not None and not snapshot.isdecimal():
+            raise InvalidOption(f"option snapshot = {snapshot!r} is not a snapshot id", option="snapshot")
+        return table.at(snapshot=None if snapshot is None else int(snapshot), tag=tag)
+
+    def _check_options(self, allowed: frozenset[str]) -> None:
         for option in self.options:
             if option.lower() not in allowed:
                 raise InvalidOption(
@@ -93,20 +163,16 @@ class PaimonDataSource(DataSource):
             if needed not in self.options:
                 word = "the table: .load('db.table')" if needed == "path" else "the option warehouse"
                 raise InvalidOption(f'format("paimon") needs {word}', option=needed)
-        table = open_catalog(self.options["warehouse"]).table(self.options["path"])
-        snapshot, tag = self.options.get("snapshot"), self.options.get("tag")
-        if snapshot is None and tag is None:
-            return table
-        if snapshot is not None and not snapshot.isdecimal():
-            raise InvalidOption(f"option snapshot = {snapshot!r} is not a snapshot id", option="snapshot")
-        return table.at(snapshot=None if snapshot is None else int(snapshot), tag=tag)
 
     def _cuts(self) -> bool:
         return parsed_bool("timestampsInMicros", self.options.get("timestampsInMicros", "false"))
 
     def _columns(self, table: Table) -> Sequence[str]:
+        return self._named(table.schema.names)
+
+    def _named(self, every: Sequence[str]) -> Sequence[str]:
         text = self.options.get("columns")
-        return [c.strip() for c in text.split(",")] if text else table.schema.names
+        return [c.strip() for c in text.split(",")] if text else every
 
 
 @dataclass
@@ -143,13 +209,6 @@ class PaimonReader(DataSourceReader):
                 yield from to_spark(table, self._schema).to_batches()
 
 
-@dataclass
-class Messages(WriterCommitMessage):
-    """The serialized commit messages of one task (``Staged``)."""
-
-    messages: bytes
-
-
 class PaimonWriter(DataSourceArrowWriter):
     """Writes files in the tasks and commits on the driver."""
 
@@ -161,31 +220,17 @@ class PaimonWriter(DataSourceArrowWriter):
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
         """Write the files of one task and return their messages; deletes the files when it fails."""
-        task = TaskContext.get()
-        lane = 0 if task is None else task.partitionId()
-        context = self._reference.open()
-        staging = StagingWriter(context) if _is_placed_at_commit(context) else None
-        with staging or TableWriter(context, ignore_existing=self._overwrite, lane=lane) as writer:
-            for rows in gather(iterator):
-                writer.write(rows, self._kinds)
-            found = staging.finish() if staging else Staged(tuple(writer.flush()))
-            return Messages(found.to_bytes())
+        return write_task(self._reference.open(), iterator, self._kinds, overwrite=self._overwrite)
 
     def commit(self, messages: Sequence[WriterCommitMessage | None]) -> None:
         """Commit the messages of all tasks in one commit; staged rows are written to their buckets before."""
         table = Table(self._reference.open())
-        written = [Staged.from_bytes(m.messages) for m in messages if isinstance(m, Messages)]
-        if _is_placed_at_commit(table.context):
-            found = place(table.context, written, in_this_process, overwrites=self._overwrite)
+        if is_placed_at_commit(table.context):
+            found = place(table.context, staged(messages), in_this_process, overwrites=self._overwrite)
         else:
-            found = [message for one in written for message in one.messages]
+            found = committed_messages(messages)
         request = CommitRequest.of(table.context, None, None, None)
         table.complete(request, found, table.overwrite_spec() if self._overwrite else None)
 
     def abort(self, messages: Sequence[WriterCommitMessage | None]) -> None:
         """Keep the files: Spark also calls this when ``commit`` raises after the commit has succeeded."""
-
-
-def _is_placed_at_commit(context: TableContext) -> bool:
-    """Whether the tasks stage their rows; rows that wait for a compaction stay where they are."""
-    return is_staged(context) and not rows_wait(context)

@@ -14,11 +14,11 @@ from pyspark.sql import DataFrame, SparkSession
 
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.microseconds import in_microseconds
-from paimon_core.predicate import Predicate
+from paimon_core.predicate import Predicate, Where
 from paimon_core.read.split_reader import read_split
 from paimon_core.scan.split import Split
 from paimon_core.schema import DataField
-from paimon_core.spark.filters import to_column
+from paimon_core.spark.filters import compares_types_natively, to_column
 from paimon_core.spark.reference import TableReference
 from paimon_core.spark.tasks import run_tasks
 from paimon_core.spark.types import arrow_schema, spark_schema, to_spark
@@ -35,7 +35,7 @@ def read_spark(
     spark: SparkSession,
     table: Table,
     columns: Sequence[str] | None = None,
-    where: Predicate | None = None,
+    where: Where | None = None,
     *,
     timestamps_in_micros: bool = False,
 ) -> DataFrame:
@@ -47,24 +47,28 @@ def read_spark(
     """
     table = table.reading()
     scan = table.scan(columns, where, timestamps_in_micros=timestamps_in_micros)
+    predicate = scan.where
     seen = in_microseconds if timestamps_in_micros else _unchanged
     fields = seen(table.context).schema.select(scan.columns)
     schema, arrow = spark_schema(fields), arrow_schema(fields)
-    needed = list(dict.fromkeys([*scan.columns, *(sorted(where.columns) if where is not None else ())]))
+    needed = list(dict.fromkeys([*scan.columns, *(sorted(predicate.columns) if predicate is not None else ())]))
     native: list[Split] = []
     merged: list[Split] = []
-    short = where is None or where.comparisons <= _NATIVE_COMPARISONS
+    short = predicate is None or (
+        predicate.comparisons <= _NATIVE_COMPARISONS
+        and compares_types_natively(predicate, spark_schema(table.schema.select(needed)))
+    )
     for split in scan.splits():
         (native if short and _is_native(split, table, table.schema.select(needed)) else merged).append(split)
     branches = []
     if native:
-        branches.append(_native(spark, native, table, scan.columns, needed, where))
+        branches.append(_native(spark, native, table, scan.columns, needed, predicate))
     if merged:
         reference = TableReference.of(table.context)
         names = list(scan.columns)
 
         def work(payload: bytes) -> Iterator[pa.RecordBatch]:
-            for rows in read_split(seen(reference.open()), Split.from_bytes(payload), names, where):
+            for rows in read_split(seen(reference.open()), Split.from_bytes(payload), names, predicate):
                 yield from to_spark(rows, arrow).to_batches()
 
         branches.append(run_tasks(spark, [s.to_bytes() for s in merged], work, schema))

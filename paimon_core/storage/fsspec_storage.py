@@ -93,7 +93,8 @@ class FsspecStorage(Storage):
         path = entry["name"]
         is_link = bool(entry.get("islink"))
         if entry["type"] == "directory" or (is_link and os.path.isdir(path)):
-            return FileInfo(path, True, is_link=is_link)
+            changed = entry.get("mtime") if self.is_local else None
+            return FileInfo(path, True, 0, int(changed * 1000) if changed else 0, is_link)
         modified = entry["mtime"] if self.is_local else entry["created"]
         if isinstance(modified, datetime.datetime):
             modified = modified.timestamp()

@@ -17,7 +17,10 @@ from paimon_core.errors import UnsupportedFeature
 
 @dataclass(frozen=True, slots=True)
 class FileInfo:
-    """One entry of a directory listing: size in bytes, time in epoch milliseconds (both 0 for directories)."""
+    """One entry of a directory listing: size in bytes, time in epoch milliseconds.
+
+    For a directory both are 0, except for the time on a local disk: that of the last change of its entries.
+    """
 
     path: str
     is_directory: bool

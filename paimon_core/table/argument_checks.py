@@ -9,7 +9,18 @@ from paimon_core.errors import InvalidRequest
 
 
 def epoch_millis(time: Any) -> int:
-    """Return a datetime (naive: local time) or epoch milliseconds as epoch milliseconds, else raise InvalidRequest."""
+    """Return a time as epoch milliseconds; raises InvalidRequest for anything else.
+
+    It is a datetime or a text in ISO format (naive: local time), a date (its first moment, local time), or epoch
+    milliseconds.
+    """
+    if isinstance(time, str):
+        try:
+            time = datetime.datetime.fromisoformat(time)
+        except ValueError:
+            raise InvalidRequest(f"time {time!r:.60} is not in ISO format, such as 2026-01-31T12:00:00+01:00") from None
+    if isinstance(time, datetime.date) and not isinstance(time, datetime.datetime):
+        time = datetime.datetime.combine(time, datetime.time())
     if isinstance(time, datetime.datetime):
         try:
             return int(time.timestamp() * 1000)
@@ -17,7 +28,7 @@ def epoch_millis(time: Any) -> int:
             raise InvalidRequest(f"time {time} cannot be converted to epoch milliseconds: {error}") from None
     if isinstance(time, int) and not isinstance(time, bool):
         return time
-    raise InvalidRequest(f"time must be a datetime or epoch milliseconds, not {time!r:.60}")
+    raise InvalidRequest(f"time must be a datetime, a date, ISO text or epoch milliseconds, not {time!r:.60}")
 
 
 def as_millis(name: str, value: object) -> int:

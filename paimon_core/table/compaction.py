@@ -25,7 +25,7 @@ from paimon_core.metadata.latest_snapshot import read_latest
 from paimon_core.metadata.manifest import ManifestEntry
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.metadata.table_identity import refreshed
-from paimon_core.predicate import Predicate
+from paimon_core.predicate import Where
 from paimon_core.scan.partitions import matching_partitions
 from paimon_core.storage.paths import POSTPONE_BUCKET
 from paimon_core.table.commit_request import CommitRequest
@@ -40,7 +40,7 @@ def plan(
     context: TableContext,
     *,
     full: bool = False,
-    where: Predicate | None = None,
+    where: Where | None = None,
     written: Collection[_Place] | None = None,
 ) -> list[CompactionTask]:
     """Return the compactions that the latest snapshot needs, largest first; ``full``: every bucket into one run.
@@ -73,7 +73,7 @@ def plan(
     return pick_tasks(context, entries, overdue=overdue, indexes=indexes)
 
 
-def plan_sorted(context: TableContext, order: SortOrder, where: Predicate | None = None) -> list[CompactionTask]:
+def plan_sorted(context: TableContext, order: SortOrder, where: Where | None = None) -> list[CompactionTask]:
     """Return the compactions that sort the rows of each partition, largest first; ``where`` is on partition columns.
 
     Raises InvalidRequest for a table with ``clustering.incremental``: its files would lose their levels.
@@ -107,7 +107,7 @@ def compact(
     request: CommitRequest,
     *,
     full: bool = False,
-    where: Predicate | None = None,
+    where: Where | None = None,
     written: Collection[_Place] | None = None,
     work: Work = run_tasks,
 ) -> Snapshot | None:
@@ -138,7 +138,7 @@ def compact(
     return done
 
 
-def spread_postponed(context: TableContext, request: CommitRequest, where: Predicate | None) -> Snapshot | None:
+def spread_postponed(context: TableContext, request: CommitRequest, where: Where | None) -> Snapshot | None:
     """Move the rows of the postpone bucket to fixed buckets in one COMPACT commit; None when it is empty.
 
     They count as later than all rows that other commits have written to fixed buckets until then. Rows that are added
@@ -149,14 +149,14 @@ def spread_postponed(context: TableContext, request: CommitRequest, where: Predi
     return request.commit_own(messages) if messages else None
 
 
-def waiting_files(context: TableContext, where: Predicate | None = None) -> list[ManifestEntry]:
+def waiting_files(context: TableContext, where: Where | None = None) -> list[ManifestEntry]:
     """Return the files of the postpone bucket in the latest snapshot, whose rows wait for a compaction."""
     if not context.is_postponed:
         return []
     return [entry for entry in _in_partitions(context, where) if entry.bucket == POSTPONE_BUCKET]
 
 
-def _in_partitions(context: TableContext, where: Predicate | None) -> list[ManifestEntry]:
+def _in_partitions(context: TableContext, where: Where | None) -> list[ManifestEntry]:
     """Return the live files of the partitions that match."""
     _, entries, _ = read_latest(context.snapshots, partial(_state, context))
     if where is None:

@@ -7,7 +7,7 @@ the clauses of one list, the first whose conditions are true for a row applies.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import pyarrow as pa
@@ -117,12 +117,13 @@ class Clauses:
                 raise InvalidRequest("rows that are not matched by the source have no columns for source_where")
 
 
-def clauses_of(matched: Any, not_matched: Any, not_matched_by_source: Any) -> Clauses:
+def clauses_of(context: TableContext, matched: Any, not_matched: Any, not_matched_by_source: Any) -> Clauses:
     """Return the clauses of the arguments of ``Table.merge``; raises InvalidRequest for values of another type."""
+    fields = context.schema.fields
     return Clauses(
-        _checked("when_matched", matched, (Update, Delete)),
-        _checked("when_not_matched", not_matched, (Insert,)),
-        _checked("when_not_matched_by_source", not_matched_by_source, (Update, Delete)),
+        _checked(fields, "when_matched", matched, (Update, Delete)),
+        _checked(fields, "when_not_matched", not_matched, (Insert,)),
+        _checked(fields, "when_not_matched_by_source", not_matched_by_source, (Update, Delete)),
     )
 
 
@@ -158,18 +159,21 @@ def _is_source(value: object) -> bool:
     return isinstance(value, Column)
 
 
-def _checked(name: str, value: Any, kinds: tuple[type, ...]) -> tuple[Any, ...]:
+def _checked(fields: Sequence[DataField], name: str, value: Any, kinds: tuple[type, ...]) -> tuple[Any, ...]:
     clauses = () if value is None else (value,) if isinstance(value, Update | Delete | Insert) else value
     if not isinstance(clauses, list | tuple) or any(not isinstance(c, kinds) for c in clauses):
         allowed = " or ".join(k.__name__ for k in kinds)
         raise InvalidRequest(f"{name} takes {allowed} values, not {value!r:.80}")
+    found = []
     for clause in clauses:
-        parse_where(clause.source_where)
-        parse_where(getattr(clause, "where", None))
+        conditions = {"source_where": parse_where(clause.source_where)}
+        if not isinstance(clause, Insert):
+            conditions["where"] = parse_where(clause.where, fields)
+        found.append(replace(clause, **conditions))
         values = values_of(clause)
         if values is not None and (not isinstance(values, Mapping) or not values):
             raise InvalidRequest(f"{name}: an {type(clause).__name__} takes columns with values, not {values!r:.60}")
-    return tuple(clauses)
+    return tuple(found)
 
 
 def _check_values(context: TableContext, values: Values, source: Sequence[str]) -> None:
@@ -177,6 +181,8 @@ def _check_values(context: TableContext, values: Values, source: Sequence[str]) 
     for column in check_names:
         raise SchemaMismatch(f"table {context.name} has no column {column!r:.80} to set", column=column)
     for value in values.values():
+        if isinstance(value, Column) and value.path:
+            raise InvalidRequest(f"{value!r}: a merge takes whole columns of the source; use a function for a part")
         if isinstance(value, Column) and value.name not in source:
             raise SchemaMismatch(
                 f"the source has no column {value.name!r}; the columns are {listed(source)}", column=value.name

@@ -27,7 +27,6 @@ from paimon_core.types import NESTED_ROOTS, TypeRoot, from_arrow
 
 Numbers = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
-_AT = "\x00at"
 _LISTED_KEYS = 10_000
 """The most values of a column for which files are tested one by one; for more values by the range of the values."""
 
@@ -161,10 +160,7 @@ def selected(rows: pa.Table, where: Predicate | None, fields: Sequence[DataField
     """Return for each row whether the condition is true."""
     if where is None:
         return np.ones(len(rows), np.bool_)
-    numbered = rows.select(sorted(where.columns)).append_column(_AT, pa.array(np.arange(len(rows))))
-    found = np.zeros(len(rows), np.bool_)
-    found[numbered.filter(where.bind(fields).to_arrow())[_AT].to_numpy()] = True
-    return found
+    return np.asarray(pc.fill_null(where.bind(fields).mask(rows), False), np.bool_)
 
 
 def _check_on(context: TableContext, on: Any) -> None:

@@ -23,7 +23,7 @@ Changing = Update | Delete
 _UPDATE, _INSERT = Update(), Insert()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class TableMerges(TableWrites):
     """A table that a source can be merged into."""
 
@@ -69,7 +69,7 @@ class TableMerges(TableWrites):
         """
         self._check_latest("merge into it")
         request = CommitRequest.of(self.context, user, None, properties)
-        clauses = clauses_of(when_matched, when_not_matched, when_not_matched_by_source)
+        clauses = clauses_of(self.context, when_matched, when_not_matched, when_not_matched_by_source)
         rows = MergeSource.read(self.context, source, on, clauses)
         if self.context.is_keyed:
             _check_by_key(self.context, clauses, rows.on)

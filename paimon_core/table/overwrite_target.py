@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from paimon_core.commit.overwrite import Overwrite
 from paimon_core.metadata.context import TableContext
-from paimon_core.predicate import Predicate
+from paimon_core.predicate import Where
 from paimon_core.scan.partitions import matching_partitions
 
 
-def overwrite_target(context: TableContext, where: Predicate | None = None) -> Overwrite:
+def overwrite_target(context: TableContext, where: Where | None = None) -> Overwrite:
     """Return what an overwrite replaces: the partitions that match, those of the data, or the whole table.
 
     Raises InvalidRequest when ``where`` uses other columns than partition columns.

@@ -33,10 +33,10 @@ from paimon_core.metadata.latest_snapshot import is_missing, read_latest
 from paimon_core.metadata.manifest import ManifestEntry
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.metadata.table_identity import refreshed
-from paimon_core.predicate import Predicate
+from paimon_core.predicate import Where
 from paimon_core.read.bucket_reader import BucketReader
+from paimon_core.scan.live_files import refuse_unread
 from paimon_core.scan.partitions import matching_partitions
-from paimon_core.scan.plan import refuse_unread
 from paimon_core.schema import VALUE_KIND
 from paimon_core.table import compaction
 from paimon_core.table.commit_request import CommitRequest
@@ -59,7 +59,7 @@ _Partitions = Mapping[bytes, Sequence[_Bucket]]
 
 
 def rescale(
-    request: CommitRequest, buckets: int | None = None, where: Predicate | None = None
+    request: CommitRequest, buckets: int | None = None, where: Where | None = None
 ) -> tuple[Snapshot | None, set[tuple[bytes, int]]]:
     """Rewrite the partitions into ``buckets`` buckets in one commit; return its snapshot and the new buckets.
 
@@ -118,7 +118,7 @@ def _count(context: TableContext, buckets: int | None) -> int:
 
 
 def _to_rescale(
-    context: TableContext, count: int, where: Predicate | None, latest: Snapshot | None
+    context: TableContext, count: int, where: Where | None, latest: Snapshot | None
 ) -> tuple[Snapshot | None, _Partitions]:
     """Return the partitions that match and have another number of buckets, with their live files."""
     matches = None if where is None else matching_partitions(context, where)
@@ -169,7 +169,7 @@ def _awaits_changelog(context: TableContext, partitions: _Partitions) -> bool:
     )
 
 
-def _compact(request: CommitRequest, where: Predicate | None, partitions: _Partitions) -> None:
+def _compact(request: CommitRequest, where: Where | None, partitions: _Partitions) -> None:
     """Compact these partitions fully; raises CommitConflict as ``compaction.run``."""
     tasks = compaction.plan(request.context, full=True, where=where)
     some = [replace(task, of_full_table=False) for task in tasks if task.partition in partitions]

@@ -107,11 +107,12 @@ def changed_buckets(
 
 def _matching(context: TableContext, bucket: ChangedBucket, file: DataFile, where: Predicate) -> Positions:
     """Return the positions of the rows of a file that match and are not deleted yet."""
-    expression = where.bind(context.schema.fields).to_arrow()
-    fields = context.schema.select(sorted(where.columns))
+    bound = where.bind(context.schema.fields)
+    fields = context.schema.select(sorted(bound.columns) or context.schema.names[:1])
     found = [np.zeros(0, np.int64)]
     for batch in bucket.reader.file(file, fields, position=POSITION):
-        rows = pa.Table.from_batches([batch]).filter(expression)
+        rows = pa.Table.from_batches([batch])
+        rows = rows.filter(bound.mask(rows))
         found.append(np.asarray(rows[POSITION].to_numpy()))
     return np.concatenate(found)
 
@@ -175,10 +176,11 @@ def _write_updated(
     assignments: Assignments,
     writer: TableWriter,
 ) -> None:
-    expression = where.bind(context.schema.fields).to_arrow()
+    bound = where.bind(context.schema.fields)
     for file in bucket.files:
         for batch in bucket.reader.file(file, context.schema.fields):
-            rows = pa.Table.from_batches([batch]).filter(expression)
+            rows = pa.Table.from_batches([batch])
+            rows = rows.filter(bound.mask(rows))
             if len(rows):
                 rows = assigned(rows, assignments)
                 writer.write(changed_now(rows) if context.tracks_rows else rows)

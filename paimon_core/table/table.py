@@ -25,7 +25,7 @@ from paimon_core.maintain.rollback.rollback import rollback
 from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.metadata.table_identity import same_table, table_to_change
-from paimon_core.predicate import Predicate
+from paimon_core.predicate import Where
 from paimon_core.table import compaction
 from paimon_core.table.branches import Branches
 from paimon_core.table.commit_request import CommitRequest
@@ -33,12 +33,14 @@ from paimon_core.table.expiry import requested_retentions
 from paimon_core.table.maintenance import Maintenance
 from paimon_core.table.merging import TableMerges
 from paimon_core.table.rescale import rescale
+from paimon_core.table.stream import TableStream
+from paimon_core.table.stream_start import Start, open_stream
 from paimon_core.table.tags import Tags, rollback_target
 
 _LOG = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Table(TableMerges):
     """One table at its latest snapshot, to read, write and maintain; pinned to a snapshot it can only be read.
 
@@ -68,9 +70,35 @@ class Table(TableMerges):
         values = [v for c in changes for v in (parse_changes(c) if isinstance(c, str) else [c])]
         return replace(self, context=alter_table(self.context, values))
 
+    # -- streams
+
+    def stream(
+        self,
+        start: Start = None,
+        *,
+        full: bool = False,
+        columns: Sequence[str] | None = None,
+        where: Where | None = None,
+        consumer: str | None = None,
+        on_overwrite: str | None = None,
+    ) -> TableStream:
+        """Return a stream that follows the table; ``poll`` or ``follow`` it (docs/streams.md).
+
+        ``start``: "full" (the content, then all changes), "latest" (only changes from now on), "earliest",
+        "compacted-full", a snapshot id (the changes from that one on; with ``full`` its content first), a datetime, or
+        a stored ``Position``. None: as options ``scan.*`` say, by default "full". ``consumer`` names the file in which
+        ``commit`` stores the progress; a stream of a known consumer continues there, whatever ``start`` is.
+        ``on_overwrite``: "changes" (default), "skip" (as Java), "added" or "fail". Rows have the columns of this
+        handle. Raises InvalidRequest, SchemaMismatch, SnapshotNotFound, UnsupportedFeature.
+        """
+        self._check_latest("be followed")
+        return open_stream(
+            self.context, start, full=full, columns=columns, where=where, consumer=consumer, on_overwrite=on_overwrite
+        )
+
     # -- maintenance
 
-    def plan_compaction(self, *, full: bool = False, where: Predicate | None = None) -> list[CompactionTask]:
+    def plan_compaction(self, *, full: bool = False, where: Where | None = None) -> list[CompactionTask]:
         """Return the compactions that the buckets need, largest first; ``where`` is on partition columns.
 
         When option ``full-compaction.delta-commits`` makes a full compaction due, these are all buckets that are not
@@ -89,7 +117,7 @@ class Table(TableMerges):
     def compact(
         self,
         full: bool = False,
-        where: Predicate | None = None,
+        where: Where | None = None,
         *,
         user: str | None = None,
         properties: Mapping[str, str] | None = None,
@@ -118,7 +146,7 @@ class Table(TableMerges):
         self,
         order_by: Sequence[str],
         strategy: str = "order",
-        where: Predicate | None = None,
+        where: Where | None = None,
         *,
         user: str | None = None,
         properties: Mapping[str, str] | None = None,
@@ -145,7 +173,7 @@ class Table(TableMerges):
     def rescale(
         self,
         buckets: int | None = None,
-        where: Predicate | None = None,
+        where: Where | None = None,
         *,
         user: str | None = None,
         properties: Mapping[str, str] | None = None,
@@ -172,7 +200,7 @@ class Table(TableMerges):
 
     def rewrite_file_index(
         self,
-        where: Predicate | None = None,
+        where: Where | None = None,
         *,
         every: bool = False,
         user: str | None = None,

@@ -5,11 +5,11 @@ from __future__ import annotations
 import datetime
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Self
+from typing import TYPE_CHECKING, Any, Self
 
 import pyarrow as pa
 
-from paimon_core.errors import InvalidRequest
+from paimon_core.errors import InvalidRequest, UnsupportedFeature
 from paimon_core.metadata import time_travel
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.latest_snapshot import read_latest
@@ -18,13 +18,25 @@ from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.metadata.statistics import Statistics
 from paimon_core.metadata.table_identity import check_same_table, refreshed, same_table, within_same_table
 from paimon_core.options import OptionValue, TableOptions
-from paimon_core.options.scan_position import scan_position
-from paimon_core.predicate import Predicate
+from paimon_core.options.scan_position import INCREMENTAL, scan_position
+from paimon_core.predicate import Where
+from paimon_core.scan.split import Split
 from paimon_core.schema import TableSchema
 from paimon_core.table.argument_checks import epoch_millis, whole
+from paimon_core.table.changes.changes import Changes, changes_between
+from paimon_core.table.changes.diff import Diff, diff_between
+from paimon_core.table.changes.incremental import incremental_scan
+from paimon_core.table.changes.versions import Bound
 from paimon_core.table.dynamic_options import selects_snapshot, with_dynamic_options
 from paimon_core.table.inspect import Inspect
-from paimon_core.table.query import Scan, changed_rows, new_scan
+from paimon_core.table.leases import Lease, LeaseTag, leases_of
+from paimon_core.table.query import Scan, new_scan
+from paimon_core.table.row_explanation import RowExplanation, explain, key_filter
+from paimon_core.table.system.system_table import SystemScan, SystemTable
+from paimon_core.table.system.tables import check_name, is_of_snapshot, system_table
+
+if TYPE_CHECKING:
+    import polars
 
 
 @dataclass(frozen=True)
@@ -82,23 +94,42 @@ class TableView:
     def scan(
         self,
         columns: Sequence[str] | None = None,
-        where: Predicate | None = None,
+        where: Where | None = None,
         limit: int | None = None,
         *,
         timestamps_in_micros: bool = False,
     ) -> Scan:
         """Describe a read, which runs later; raises SchemaMismatch for unknown columns or literals of a wrong type.
 
+        ``where`` is a predicate such as ``col("x") > 1``, a text such as ``"x > 1"``, or an Arrow expression.
+
         The read uses the pinned snapshot, else the one that options ``scan.*`` select (see ``reading``), with the
-        columns of that version, else the latest.
+        columns of that version, else the latest. Under the options ``incremental-*`` it returns rows that were added or
+        changed in the range that they select, as in Java; ``changes`` returns all changes.
 
         A TIMESTAMP of 7 to 9 digits is returned in nanoseconds, which cover the years 1677 to 2262; for other years the
         read raises UnsupportedFeature. With ``timestamps_in_micros`` such columns, except for keys and sequence fields,
         are cut to microseconds, also for ``where``, and all years are read.
         """
+        if self.pinned is None and (found := scan_position(self.options)) and found[0] in INCREMENTAL:
+            return incremental_scan(self.context, *found, columns, where, limit, micros=timestamps_in_micros)
         table = self.reading()
         context = in_microseconds(table.context) if timestamps_in_micros else table.context
         return new_scan(context, table._position(), columns, where, limit, pinned=table.pinned is not None)
+
+    def read_split(
+        self, split: Split | bytes, columns: Sequence[str] | None = None, where: Where | None = None
+    ) -> pa.RecordBatchReader:
+        """Return the rows of a split that another process has planned: ``scan(columns, where).read(split)``.
+
+        ``columns`` and ``where`` must be those of the scan that planned the split; a plan leaves out what its ``where``
+        does not select.
+        """
+        return self.scan(columns, where).read(split)
+
+    def to_polars_lazy(self) -> polars.LazyFrame:
+        """Return all rows as a polars LazyFrame: ``scan().to_lazy()``."""
+        return self.scan().to_lazy()
 
     def reading(self) -> Self:
         """Return the table as its reads use it: pinned when options ``scan.*`` select a snapshot, else unchanged.
@@ -112,6 +143,10 @@ class TableView:
         position = scan_position(self.options)
         if position is None:
             return self
+        if position[0] in INCREMENTAL:
+            raise UnsupportedFeature(
+                f"table {self.name} has option {position[0]}: only a scan returns changes", option=position[0]
+            )
         with within_same_table(self.context):
             found = time_travel.by_option(self.context, *position)
         return self._pinned(found)
@@ -129,38 +164,60 @@ class TableView:
 
     def changes(
         self,
-        after: int | None = None,
-        until: int | None = None,
+        start: Bound = None,
+        end: Bound = None,
         *,
         columns: Sequence[str] | None = None,
-        where: Predicate | None = None,
-    ) -> pa.RecordBatchReader:
-        """Return the rows changed by the snapshots from ``after`` (exclusive) to ``until`` (inclusive).
+        where: Where | None = None,
+        way: str = "auto",
+        with_commit: bool = False,
+    ) -> Changes:
+        """Return all changes from ``start`` (exclusive) to ``end`` (inclusive): rows with their kinds, as Arrow data.
 
-        ``after`` None: from the first snapshot ever; ``until`` None: the pinned snapshot, or the latest. The first
-        column is ``rowkind`` ("+I", "-U", "+U", "-D"), then follow ``columns``; ``where`` tests each row on its own.
-        Rows are ordered by snapshot, then by partition and bucket, and those of a key as they changed. With a
-        ``changelog-producer`` the rows come from its changelog files, otherwise they are the rows as written; an
-        overwrite has no rows for what it replaced. Raises SnapshotNotFound naming the first of these snapshots that
-        has expired (also during the read) or never existed, InvalidRequest, SchemaMismatch.
+        A bound is a snapshot id, the name of a tag or else a time in ISO format, a datetime (naive: local time), which
+        selects the snapshot that was the latest then, or a ``Snapshot``. ``start`` None or 0: from the beginning;
+        ``end`` None: the pinned snapshot, or the latest. Applied in order to the rows of ``start``, the changes give
+        those of ``end``: -D and -U remove a row, +I and +U add one; with a primary key they remove and set the row of
+        the key. The first column is ``rowkind``; ``with_commit`` adds ``_SNAPSHOT_ID`` and ``_COMMIT_TIME``. ``where``
+        tests each row on its own.
+
+        ``way`` "auto" takes the changelog where it is complete, else the delta where rows were only added, else the
+        difference of two versions, as for overwrites; then several snapshots may be told as one, except under
+        ``with_commit``. "changelog" and "delta" return the rows as they were written and the difference only for
+        overwrites; "diff" is one difference. ``explain`` says which way was taken, ``prove`` checks the result.
+
+        Raises SnapshotNotFound naming the snapshot that has expired (also during the read) or never existed,
+        InvalidRequest, SchemaMismatch.
         """
-        return changed_rows(self.context, self.pinned, after, until, columns, where)
+        return changes_between(
+            self.context, self.pinned, start, end, columns=columns, where=where, way=way, with_commit=with_commit
+        )
+
+    def diff(self, a: Bound, b: Bound, columns: Sequence[str] | None = None, where: Where | None = None) -> Diff:
+        """Return the difference of two versions, which are given as for ``changes``: what makes ``a`` equal to ``b``.
+
+        With a primary key, a changed row is -U with the row in ``a`` and +U with that in ``b``; without one, -D and +I
+        are the rows that one version has more often than the other, in whatever files they are. Only files that the
+        versions do not have in common are read, and those whose keys overlap with them. Raises as ``changes``.
+        """
+        return diff_between(self.context, a, b, columns, where)
 
     def at(
         self,
         *,
         snapshot: int | None = None,
         tag: str | None = None,
-        time: datetime.datetime | int | None = None,
+        time: datetime.date | str | int | None = None,
         watermark: int | None = None,
         version: str | int | None = None,
     ) -> Self:
         """Return this table pinned to one of its snapshots (format 15.4).
 
-        ``snapshot`` is an id. ``time``, a datetime (naive: local time) or epoch milliseconds, selects the snapshot
-        that was the latest then. ``watermark``, in epoch milliseconds, selects the first snapshot with a watermark at
-        or after it. ``version`` is a tag's name, else "watermark-<millis>", else an id. Raises SnapshotNotFound,
-        TagNotFound, and InvalidRequest unless exactly one argument is given.
+        ``snapshot`` is an id. ``time`` selects the snapshot that was the latest then: a datetime or a text in ISO
+        format (naive: local time), a date (its first moment, local time) or epoch milliseconds. ``watermark``, in epoch
+        milliseconds, selects the first snapshot with a watermark at or after it. ``version`` is a tag's name, else
+        "watermark-<millis>", else an id. Raises SnapshotNotFound, TagNotFound, and InvalidRequest unless exactly one
+        argument is given.
         """
         if sum(v is not None for v in (snapshot, tag, time, watermark, version)) != 1:
             raise InvalidRequest("at() takes exactly one of snapshot, tag, time, watermark and version")
@@ -183,6 +240,33 @@ class TableView:
         schema = self.context.schemas.read(found.schema_id)
         return replace(self, context=self.context.with_schema(schema), pinned=found)
 
+    def lease(self, keep_for: datetime.timedelta, *, holder: str = "") -> Lease[Self]:
+        """Protect the snapshot of a long read from expiry, at most for ``keep_for``; ``with`` returns the pinned table.
+
+        >>> with table.lease(timedelta(hours=2), holder="nightly") as leased:  # doctest: +SKIP
+        ...     leased.scan().to_arrow()
+
+        The snapshot is the pinned one, or the latest; if that expires meanwhile, a newer one. ``Lease.renew`` extends
+        the time, up to 7 days in all. The lease is a tag, which every expiry obeys. Raises SnapshotNotFound for a
+        pinned snapshot that has expired and for a table without snapshots, InvalidRequest.
+        """
+        return Lease(self.reading(), keep_for, holder)
+
+    def leases(self) -> list[LeaseTag]:
+        """Return the leases of the table, also those of other processes and engines."""
+        return leases_of(self.context)
+
+    def explain_row(self, key: Any) -> RowExplanation:
+        """Return every version of one row in the files of the snapshot, and the versions that decided each column.
+
+        ``key`` is a mapping by column of the primary key, or the value of a key of one column. Each version has its
+        file, level, row kind, sequence number and the snapshot and user that wrote it. Only files that may contain the
+        key are opened. Raises InvalidRequest for a table without primary key and for another key, SchemaMismatch for
+        a value of a wrong type, SnapshotNotFound.
+        """
+        values, where = key_filter(self.context, key)
+        return explain(self.scan(where=where), values)
+
     def with_options(self, options: Mapping[str, OptionValue]) -> Self:
         """Return this handle with other options, for reads, writes and compaction; nothing is stored.
 
@@ -200,6 +284,26 @@ class TableView:
     def inspect(self) -> Inspect:
         """Snapshots, files, manifests, partitions, buckets, options, schemas and tags as Arrow tables."""
         return Inspect(self.context, self.pinned)
+
+    def system_table(self, name: str) -> SystemTable:
+        """Return the system table ``name``, such as "files" or "audit_log" (docs/system-tables.md).
+
+        What belongs to a snapshot is that of the pinned snapshot, of the one that options ``scan.*`` select, or of the
+        latest. Raises NotFound, which lists the names, and the errors of ``reading``.
+        """
+        kind = check_name(name, self.name)
+        table = self.reading() if is_of_snapshot(kind) else self
+        return system_table(table.context, table.pinned, kind)
+
+    def system(
+        self,
+        name: str,
+        columns: Sequence[str] | None = None,
+        where: Where | None = None,
+        limit: int | None = None,
+    ) -> SystemScan:
+        """Describe a read of the system table ``name``: ``table.system("files", where=col("level") == 0)``."""
+        return self.system_table(name).scan(columns, where, limit)
 
     def branch(self, name: str) -> Self:
         """Return the table on branch ``name``, at the latest snapshot there; raises BranchNotFound."""

@@ -16,7 +16,7 @@ from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.rules.engine_rules import check_deletes
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.metadata.table_identity import refreshed
-from paimon_core.predicate import Predicate
+from paimon_core.predicate import Predicate, Where, parse_where, required_where
 from paimon_core.scan.partitions import partitions_with_matches
 from paimon_core.scan.plan import ScanPlan
 from paimon_core.table.after_commit import maintain
@@ -41,7 +41,7 @@ from paimon_core.write.table_writer import TableWriter
 _LOG = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class TableWrites(TableView):
     """A table that rows can be written to, at its latest snapshot."""
 
@@ -139,7 +139,7 @@ class TableWrites(TableView):
     def overwrite(
         self,
         data: Any,
-        where: Predicate | None = None,
+        where: Where | None = None,
         *,
         user: str | None = None,
         identifier: int | None = None,
@@ -163,12 +163,12 @@ class TableWrites(TableView):
             messages, table = writer.flush(), replace(self, context=writer.context)
             return table.complete(replace(request, context=table.context), messages, target)
 
-    def overwrite_spec(self, where: Predicate | None = None) -> Overwrite:
+    def overwrite_spec(self, where: Where | None = None) -> Overwrite:
         """Return what an overwrite replaces, for ``commit(messages, overwrite=...)``."""
         return overwrite_target(self.context, where)
 
     def delete(
-        self, where: Predicate, *, user: str | None = None, properties: Mapping[str, str] | None = None
+        self, where: Where, *, user: str | None = None, properties: Mapping[str, str] | None = None
     ) -> Snapshot | None:
         """Delete the rows that match; None when no row matches.
 
@@ -184,8 +184,7 @@ class TableWrites(TableView):
         CommitConflict when that happened every time; nothing is deleted then.
         """
         self._check_latest("delete")
-        if not isinstance(where, Predicate):
-            raise InvalidRequest(f"delete needs a predicate such as col('x') == 1, not {where!r:.60}")
+        where = required_where(where, self.context.tracked().schema.fields, "delete")
         request = CommitRequest.of(self.context, user, None, properties)
         if where.columns <= set(self.schema.partition_keys):
             return self.complete(request, [], self.overwrite_spec(where), operation="DELETE")
@@ -198,7 +197,7 @@ class TableWrites(TableView):
 
     def update(
         self,
-        where: Predicate,
+        where: Where,
         set: Assignments,
         *,
         user: str | None = None,
@@ -214,8 +213,7 @@ class TableWrites(TableView):
         column, and for a column that the latest schema does not have.
         """
         self._check_latest("update")
-        if not isinstance(where, Predicate):
-            raise InvalidRequest(f"update needs a predicate such as col('x') == 1, not {where!r:.60}")
+        where = required_where(where, self.context.tracked().schema.fields, "update")
         check_assignments(self.context, set)
         request = CommitRequest.of(self.context, user, None, properties)
         if self.context.is_keyed and (engine := self.options["merge-engine"]) != "deduplicate":
@@ -247,9 +245,9 @@ class TableWrites(TableView):
             if any(f.schema_id > context.schema.id for f in plan.files):
                 table = replace(self, context=refreshed(self.context))
                 continue
-            reads = Reads(plan.snapshot, partitions_with_matches(scan.context, where))
+            reads = Reads(plan.snapshot, partitions_with_matches(scan.context, scan.where))
             try:
-                messages = change(context, plan, where)
+                messages = change(context, plan, scan.where)
                 return table.complete(replace(request, context=context), messages, reads=reads)
             except (CommitConflict, SnapshotNotFound) as error:  # the snapshot was changed or expired since the read
                 own = isinstance(error, CommitConflict) and not isinstance(error, ReadOutdated)
@@ -283,7 +281,7 @@ class TableWrites(TableView):
         kinds: Any = None,
         *,
         overwrite: bool = False,
-        where: Predicate | None = None,
+        where: Where | None = None,
         user: str | None = None,
         identifier: int | None = None,
         properties: Mapping[str, str] | None = None,
@@ -302,6 +300,7 @@ class TableWrites(TableView):
             raise InvalidRequest("prepare takes where only with overwrite=True: where selects what is replaced")
         request = CommitRequest.of(self.context, user, identifier, properties, watermark)
         check_not_committed(request)
+        where = parse_where(where, self.schema.fields)
         if overwrite:
             self.overwrite_spec(where)
         if overwrite and kinds is not None:
@@ -316,7 +315,7 @@ class TableWrites(TableView):
         messages: Sequence[CommitMessage],
         *,
         overwrite: bool = False,
-        where: Predicate | None = None,
+        where: Where | None = None,
         user: str | None = None,
         identifier: int | None = None,
         properties: Mapping[str, str] | None = None,
@@ -326,6 +325,7 @@ class TableWrites(TableView):
         self._check_latest("prepare")
         request = CommitRequest.of(self.context, user, identifier, properties, watermark)
         check_messages(messages, self.context)
+        where = parse_where(where, self.schema.fields)
         return prepare(request, self._settle_on, messages, overwrites=overwrite, where=where)
 
     def prepared(self, data: bytes) -> Prepared:

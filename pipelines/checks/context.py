@@ -64,7 +64,7 @@ def newest_write(table: TableView) -> datetime | None:
     """Return the time of the newest snapshot that changed rows; None when there is none or all have expired."""
     changes = (s for s in _history(table) if s["commit_kind"] not in _WITHOUT_ROWS)
     # What a load's user commits without figures has no rows: it only carries the ledger on.
-    times = [s["commit_time"] for s in changes if s["commit_user"] != load_user(table.name) or _is_load(table, s)]
+    times = [s["commit_time_utc"] for s in changes if s["commit_user"] != load_user(table.name) or _is_load(table, s)]
     return times[-1] if times else None
 
 
@@ -84,7 +84,7 @@ def _history(table: TableView) -> list[dict[str, Any]]:
         "snapshot_id": pinned.id,
         "commit_user": pinned.commit_user,
         "commit_kind": str(pinned.commit_kind),
-        "commit_time": datetime.fromtimestamp(pinned.time_millis / 1000, UTC),
+        "commit_time_utc": datetime.fromtimestamp(pinned.time_millis / 1000, UTC),
         "properties": pinned.properties,
     }
     return [*(row for row in rows if row["snapshot_id"] < pinned.id), draft]
@@ -93,7 +93,7 @@ def _history(table: TableView) -> list[dict[str, Any]]:
 def _record(table: str, snapshot: Mapping[str, Any]) -> LoadRecord:
     read, written, rejected = (_figure(table, snapshot, name) for name in (ROWS_READ, ROWS_WRITTEN, ROWS_REJECTED))
     partitions = _figure(table, snapshot, PARTITION_COUNT) if PARTITION_COUNT in snapshot["properties"] else None
-    return LoadRecord(read, written, rejected, snapshot["snapshot_id"], snapshot["commit_time"], partitions)
+    return LoadRecord(read, written, rejected, snapshot["snapshot_id"], snapshot["commit_time_utc"], partitions)
 
 
 def _figure(table: str, snapshot: Mapping[str, Any], name: str) -> int:

@@ -73,6 +73,7 @@ def _check(table: Table, after: Position, until: Snapshot) -> None:
 def _read(spark: SparkSession, table: Table, after: int, until: int) -> DataFrame:
     """Read the changes in one task, which numbers them in their order."""
     reference = TableReference.of(table.context)
+    way = "delta" if table.options["changelog-producer"] == "none" else "changelog"
     fields = table.schema.fields
     arrow = arrow_schema(fields)
     more = [StructField(ROWKIND, StringType()), StructField(NUMBER, LongType())]
@@ -80,7 +81,7 @@ def _read(spark: SparkSession, table: Table, after: int, until: int) -> DataFram
 
     def work(_: bytes) -> Iterator[pa.RecordBatch]:
         read = 0
-        for batch in Table(reference.open()).changes(after, until):
+        for batch in Table(reference.open()).changes(after, until, way=way).to_batches():
             numbers = pa.array(np.arange(read, read + len(batch), dtype=np.int64))
             read += len(batch)
             for rows in to_spark(pa.table(batch.drop_columns([ROWKIND])), arrow).to_batches():

@@ -14,7 +14,7 @@ def content_version(table: Table) -> str:
     shown_later = table.options["merge-engine"] == "first-row" or table.context.is_postponed
     unseen = ("ANALYZE",) if shown_later else ("COMPACT", "ANALYZE")
     snapshots = table.inspect.snapshots()
-    names = ("snapshot_id", "commit_kind", "delta_record_count", "commit_time")
+    names = ("snapshot_id", "commit_kind", "delta_record_count", "commit_time_utc")
     rows = list(zip(*(snapshots[name].to_pylist() for name in names), strict=True))
     if table.pinned is not None:
         rows = [row for row in rows if row[0] <= table.pinned.id]

@@ -75,6 +75,7 @@ def test_the_names_of_paimon_core_spark():
     assert set(paimon_core.spark.__all__) == {
         "PaimonDataSource",
         "apply_spark",
+        "changes_spark",
         "compact_spark",
         "plan_orphan_removal_spark",
         "read_spark",
@@ -98,7 +99,7 @@ def test_every_public_name_is_there():
             assert hasattr(module, name), f"{module.__name__}.{name}"
 
 
-ENGINES = {"pyspark", "dagster", "polars", "pandas"}
+ENGINES = {"pyspark", "dagster", "polars", "pandas", "duckdb"}
 HEAVY = ENGINES | {
     "asyncio",
     "concurrent.futures",

@@ -20,7 +20,8 @@ BARE = """
 import sys
 
 class Bare:
-    extras = {"pandas", "polars", "pyspark", "datasketches", "sqlalchemy", "s3fs", "gcsfs", "adlfs", "dagster"}
+    extras = {"pandas", "polars", "duckdb", "pyspark", "datasketches", "sqlalchemy"}
+    extras |= {"s3fs", "gcsfs", "adlfs", "dagster"}
 
     @classmethod
     def find_spec(cls, name, path=None, target=None):

@@ -63,7 +63,7 @@ def test_a_lake_is_loaded_compacted_and_checked(
     counts = {name: table.scan().count() for name, table in tables.items()}
     assert counts == {"shop.orders": len(DAYS) * ORDERS_A_DAY, "shop.customers": 2, "dws.revenue": 4}
     files = tables["shop.orders"].inspect.files().to_pylist()
-    assert {file["level"] > 0 for file in files if file["partition"] == "month=2024-01"} == {True}
+    assert {file["level"] > 0 for file in files if file["partition"] == "{2024-01}"} == {True}
     assert "by hand: 2024-01, full" in said
     assert "2024-01-15 to 2024-02-14" in said
     assert "13 checks passed" in said

@@ -162,8 +162,8 @@ def test_compaction_by_hand_is_an_observation(run: Run, instance: dg.DagsterInst
     assert notes == ["would merge 2 files of 2 buckets", "merged 1 files of 1 buckets"]
     files = open_table(settings, ORDERS).inspect.files().to_pylist()
     assert sorted((f["partition"], f["level"] > 0) for f in files) == [
-        ("month=2024-01", False),
-        ("month=2024-02", True),
+        ("{2024-01}", False),
+        ("{2024-02}", True),
     ]
     assert data_version(instance, ORDERS) == "snapshot-1", "rows did not change"
 

@@ -44,7 +44,8 @@ def nested(levels: int) -> Any:
 
 SCANS: dict[str, Case] = {
     "an unknown column": scanned(SchemaMismatch, "no column 'zz'", "k, v", columns=["zz"]),
-    "a nested column": scanned(SchemaMismatch, "no column 'r.x'", table="wide", columns=["r.x"]),
+    "an unknown nested column": scanned(SchemaMismatch, "'r' has no field 'zz'", table="wide", columns=["r.zz"]),
+    "a nested column of a number": scanned(SchemaMismatch, "'k' is INT", columns=["k.x"]),
     "a column twice": scanned(InvalidRequest, "'k' twice", columns=["k", "k"]),
     "no columns": scanned(InvalidRequest, "at least one column", columns=[]),
     "columns that are text": scanned(InvalidRequest, "list of names", "'k'", columns="k"),
@@ -55,8 +56,8 @@ SCANS: dict[str, Case] = {
     "a limit that is a fraction": scanned(InvalidRequest, "limit", "1.5", limit=1.5),
     "a limit that is a bool": scanned(InvalidRequest, "limit", "True", limit=True),
     "a negative limit of 10,000 digits": scanned(InvalidRequest, "limit", limit=-(10**4000)),
-    "a filter that is text": scanned(InvalidRequest, "where", "predicate", where="k = 1; DROP TABLE t"),
-    "a filter that is code": scanned(InvalidRequest, "where", where="__import__('os').system('x')"),
+    "a filter with a second statement": scanned(InvalidRequest, "';'", "column 6", where="k = 1; DROP TABLE t"),
+    "a filter that is code": scanned(InvalidRequest, "no function __import__", where="__import__('os').system('x')"),
     "a filter that is a bool": scanned(InvalidRequest, "where", where=True),
     "a filter on an unknown column": filtered(lambda: col("zz") == 1, "'zz'", "columns are"),
     "a number compared with a text": filtered(lambda: col("i32") == "x", "'i32'", "INT", "'x'"),
@@ -69,8 +70,14 @@ SCANS: dict[str, Case] = {
         lambda: col("ts3") == datetime.datetime(2024, 1, 1, tzinfo=datetime.UTC), "'ts3'", "zone|UTC|00:00"
     ),
     "an ARRAY compared": filtered(lambda: col("arr") == [1], "'arr'|list", error=InvalidRequest),
-    "a column compared with a column": filtered(
-        lambda: col("i32") == col("i64"), "'i32'", "'i64'", error=InvalidRequest
+    "a column compared with one of another type": filtered(lambda: col("i32") == col("s"), "'i32'", "'s'", "STRING"),
+    "a field of a column without fields": filtered(lambda: col("i32", "x") == 1, "i32", "INT", "'x'"),
+    "a pattern with a loose escape": filtered(lambda: col("s").like("a\\b"), "escape", error=InvalidRequest),
+    "a text with 100,000 comparisons": scanned(
+        InvalidRequest, str(FILTER_COMPARISONS), where=" or ".join(f"k > {n}" for n in range(100_000))
+    ),
+    "a text with 10,000 levels": scanned(
+        InvalidRequest, str(FILTER_DEPTH), where="k = 1 and (k = 2 or (" * 5000 + "k = 3" + "))" * 5000
     ),
     "a column compared with None": filtered(lambda: col("i32") == None, "'i32'|None|null", error=InvalidRequest),  # noqa: E711
     "a list with None": filtered(lambda: col("i32").is_in([1, None]), "None|null", error=InvalidRequest),
@@ -132,12 +139,18 @@ POSITIONS: dict[str, Case] = {
         lambda lake: lake.table("keyed").at(snapshot=1).alter("DROP COLUMN v"), InvalidRequest, "pinned", "alter"
     ),
     "changes after a missing snapshot": case(
-        lambda lake: lake.table("keyed").changes(after=77), paimon.PaimonError, "77"
+        lambda lake: lake.table("keyed").changes(start=77), paimon.PaimonError, "77"
     ),
     "changes of the wrong order": case(
-        lambda lake: lake.table("keyed").changes(after=1, until=0), paimon.PaimonError, "0|1"
+        lambda lake: lake.table("keyed").changes(start=1, end=0), InvalidRequest, "start", "end"
     ),
-    "changes after a word": case(lambda lake: lake.table("keyed").changes(after="x"), InvalidRequest, "after", "'x'"),
+    "changes after a word": case(lambda lake: lake.table("keyed").changes(start="x"), InvalidRequest, "start", "'x'"),
+    "changes in an unknown way": case(
+        lambda lake: lake.table("keyed").changes(way="fast"), InvalidRequest, "way", "fast"
+    ),
+    "a changelog that no producer writes": case(
+        lambda lake: lake.table("append").changes(way="changelog"), InvalidRequest, "no changelog"
+    ),
     "a rollback to nothing": case(lambda lake: lake.table("keyed").rollback(), InvalidRequest, "exactly one"),
     "a rollback to a missing snapshot": case(
         lambda lake: lake.table("keyed").rollback(snapshot=9), SnapshotNotFound, "9"
@@ -248,8 +261,8 @@ MAINTENANCE: dict[str, Case] = {
     "an update of no column": case(
         lambda lake: lake.table("keyed").update(col("k") == 1, {"zz": 2}), InvalidRequest, "'zz'"
     ),
-    "a delete that is a text": case(
-        lambda lake: lake.table("keyed").delete("k = 1"), InvalidRequest, "predicate|where"
+    "a delete by half a text": case(
+        lambda lake: lake.table("keyed").delete("k = 1 or"), InvalidRequest, "the end of the text"
     ),
 }
 

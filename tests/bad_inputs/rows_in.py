@@ -199,7 +199,7 @@ COLUMNS: dict[str, Case] = {
         lambda lake: lake.table("days").overwrite([], where=col("v") == "a"), InvalidRequest, "'v'", "day"
     ),
     "an overwrite that is a text": case(
-        lambda lake: lake.table("days").overwrite([], where="day = 1"), InvalidRequest, "where", "day = 1"
+        lambda lake: lake.table("days").overwrite([], where="day = 1"), SchemaMismatch, "'day'", "column 1: .day = 1"
     ),
     "an overwrite of an unpartitioned table by a filter": case(
         lambda lake: lake.table("append").overwrite(ROWS, where=col("k") == 1), InvalidRequest, "'k'|partition"

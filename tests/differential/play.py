@@ -49,7 +49,7 @@ def _here(one: History, catalog: Any) -> list[Any]:
         _play(one, table, step)
         states.append(canonical(json_rows(table.scan().to_arrow(), table.schema.fields), one, kinds=False))
     if "changelog-producer" in one.options:
-        changes = table.changes().read_all()
+        changes = table.changes(way="changelog").to_arrow()
         rows = json_rows(changes, table.schema.fields, changes["rowkind"].to_pylist())
         states.append(canonical(rows, one))
     return states

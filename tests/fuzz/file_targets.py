@@ -10,13 +10,13 @@ from pathlib import Path
 from random import Random
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.orc as orc
 
 from paimon_core.codec.avro_file import read_avro
 from paimon_core.codec.record_file import read_records
 from paimon_core.datafile.row_groups import row_group_keys
 from paimon_core.errors import PaimonError
+from paimon_core.predicate import col
 from paimon_core.types import parse_type
 from pipelines.column_types import type_object
 from pipelines.lake.errors import SettingsError
@@ -65,7 +65,7 @@ def _reader(kind: str) -> Callable[[bytes], object]:
     def run(data: bytes) -> object:
         bucket = _bucket(kind)
         file = bucket.put_bytes(data, ROWS, f"f.{kind}")
-        bucket.read(file, bucket.schema.fields[:2], filters=pc.field("k") >= 3, use_threads=False)
+        bucket.read(file, bucket.schema.fields[:2], where=(col("k") >= 3).bind(bucket.schema.fields), use_threads=False)
         if kind == "parquet":
             row_group_keys(STORAGE, bucket.path(file), bucket.schema.fields[:1])
         return bucket.read(file, use_threads=False)

@@ -123,7 +123,7 @@ def everything(context: TableContext) -> object:
     table = paimon.Table(TableContext.of("db.t", context.storage, context.paths.root, schema))
     rows = [table.at(snapshot=i).scan().to_arrow() for i in table.context.snapshots.ids()]
     tags = [(t.name, table.at(tag=t.name).scan().to_arrow()) for t in table.tags.list()]
-    return [r.sort_by("k") for r in rows], [(n, r.sort_by("k")) for n, r in tags], table.changes().read_all()
+    return [r.sort_by("k") for r in rows], [(n, r.sort_by("k")) for n, r in tags], table.changes().to_arrow()
 
 
 def rows_of_file(context: TableContext, path: str, entries: dict[str, DataFile]) -> object:

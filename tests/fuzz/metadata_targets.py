@@ -17,8 +17,10 @@ from paimon_core.compact.task import AppendUnit, CompactionTask
 from paimon_core.errors import PaimonError
 from paimon_core.group.record import GroupVersion, Intent, Member, Mode, Part
 from paimon_core.maintain.planning.plan import Plan
+from paimon_core.metadata import entry_decoder
 from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.metadata.context import TableContext
+from paimon_core.metadata.entry_columns import values_of
 from paimon_core.metadata.index_names import index_file_names
 from paimon_core.metadata.manifest_file import decode_entries, decode_list, live_entries
 from paimon_core.metadata.statistics import Statistics
@@ -110,7 +112,9 @@ def _schema(data: bytes) -> object:
 
 
 def _manifest(data: bytes) -> object:
-    entries = decode_entries(data, "m")
+    with mock.patch.object(entry_decoder, "FEW_BYTES", 0):
+        entries = list(values_of(entry_decoder.decode_manifests([(data, "m")])[0]))
+    assert entries == decode_entries(data, "m")
     for entry in entries[:50]:
         for row in (entry.partition, entry.file.min_key, entry.file.max_key):
             with contextlib.suppress(PaimonError):

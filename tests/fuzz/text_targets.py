@@ -24,8 +24,7 @@ from paimon_core.errors import InvalidRequest, PaimonError
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.rules.table_rules import check_table
 from paimon_core.options import OPTIONS, TableOptions
-from paimon_core.predicate import col
-from paimon_core.predicate.tree import from_json
+from paimon_core.predicate import col, from_json, parse_where
 from paimon_core.schema import DataField, TableSchema
 from paimon_core.storage.fsspec_storage import FsspecStorage
 from paimon_core.types import Annotations, parse_columns, parse_type
@@ -157,6 +156,40 @@ def _predicates() -> list[bytes]:
     return [json.dumps(p.to_json()).encode() for p in found]
 
 
+def _where(data: bytes) -> object:
+    text = _text(data)
+    where = parse_where(text)
+    assert where is not None
+    assert str(parse_where(str(where))) == str(where)
+    return parse_where(text, _FIELDS)
+
+
+_WHERES = (
+    "id > 3 and s like 'n%' or not (d <= 1.50 and f <> -1e-3)",
+    "t between '2024-01-01' and timestamp '2024-02-01 00:00:00' and s is not null",
+    "s in ('a', 'it''s') and y = X'00ff' and not contains(s, 'x') or startswith(s, '')",
+    "r.a = id and `s` = \"s\" and s not like 'a!%' escape '!' and f = double 'nan' and true",
+)
+_WHERE_WORDS = (
+    "and",
+    "or",
+    "not",
+    "in (",
+    ")",
+    "(",
+    "like",
+    "between",
+    "is null",
+    "'",
+    "`",
+    "= 1",
+    "id",
+    "r.a",
+    "-",
+    "1e9",
+)
+
+
 def _changes(data: bytes) -> object:
     return evolve(_SCHEMA, parse_changes(_text(data)), table="db.t").to_json()
 
@@ -250,6 +283,7 @@ TARGETS = (
     Target("type-json", _type_json, _type_seeds, of_json),
     Target("options", _options, _option_seeds, of_json),
     Target("predicate", _predicate, _predicates, of_json),
+    Target("where", _where, lambda: [text.encode() for text in _WHERES], of_text(_WHERE_WORDS)),
     Target("alter", _changes, lambda: [t.encode() for t in _CHANGES], _of_words),
     Target(
         "arguments",

@@ -69,7 +69,7 @@ def test_the_rows(tmp_path, version, name):
 def test_a_tag_and_the_changes(tmp_path, version, name):
     table = opened(tmp_path, version, name)
     assert rows_of(table.at(tag="first")) == FIRST
-    changes = table.changes(1, columns=["id"]).read_all().to_pylist()
+    changes = table.changes(1, columns=["id"], way="delta").to_arrow().to_pylist()
     assert sorted((c["id"], c["rowkind"]) for c in changes) == [(1, "+U"), (2, "-D")]
 
 

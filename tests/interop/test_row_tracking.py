@@ -58,7 +58,7 @@ def test_rows_have_the_same_ids_after_commits_of_both_sides(oracle, warehouse, o
         if not vectors:
             return {"op": "update", "keys": [4, 5, 15], "value": "java"}
         files = ours("db.t").inspect.files().to_pylist()
-        (name,) = (f["file_name"] for f in files if f["partition"] == "p=b" and f["min_sequence_number"] == 2)
+        (name,) = (f["file_name"] for f in files if f["partition"] == "{b}" and f["min_sequence_number"] == 2)
         return {"op": "deleteRows", "files": {name: [0, 2]}}
 
     steps = [

@@ -17,6 +17,7 @@ import org.apache.paimon.table.FileStoreTable;
 import org.apache.paimon.table.Table;
 import org.apache.paimon.table.sink.*;
 import org.apache.paimon.table.source.*;
+import org.apache.paimon.types.DataType;
 import org.apache.paimon.types.DataTypes;
 
 /**
@@ -32,6 +33,7 @@ import org.apache.paimon.types.DataTypes;
  * many    WAREHOUSE TABLE PARTITIONS COMMITS    a partitioned table: a row a (partition, bucket) a commit
  * plan    WAREHOUSE TABLE REPEATS               scan planning alone
  * point   WAREHOUSE TABLE KEY REPEATS           reads the rows whose first column is KEY
+ * query   WAREHOUSE TABLE COLUMNS|* LOW|- HIGH LIMIT REPEATS   columns of the rows whose first column is in the range
  * assign  WAREHOUSE TABLE KEYS BATCH            finds the buckets of keys, first all new, then all known
  * -serve                                        runs such commands, one a line of standard input with tabs between
  *                                               the words, in this one JVM; each ends with a line {"done":true}
@@ -93,6 +95,7 @@ public class PaimonBench {
             case "more": more(catalog.getTable(id), Integer.parseInt(a[3]), Integer.parseInt(a[4])); break;
             case "expire": expire((FileStoreTable) catalog.getTable(id), Integer.parseInt(a[3])); break;
             case "point": for (int i = 0; i < Integer.parseInt(a[4]); i++) point(catalog.getTable(id), Long.parseLong(a[3])); break;
+            case "query": for (int i = 0; i < Integer.parseInt(a[7]); i++) query(catalog.getTable(id), a[3], a[4], a[5], Integer.parseInt(a[6])); break;
             case "assign": assign((FileStoreTable) catalog.getTable(id), Long.parseLong(a[3]), Integer.parseInt(a[4])); break;
             default: throw new IllegalArgumentException(a[0]);
         }
@@ -111,6 +114,47 @@ public class PaimonBench {
                 r.forEachRemaining(row -> rows[0]++);
             }
         report("point", rows[0], (clock.getProcessCpuTime() - t0) / 1e9, "");
+    }
+
+    /** Reads some columns of some rows; seconds of processor time of all threads. */
+    static void query(Table t, String columns, String low, String high, int limit) throws Exception {
+        com.sun.management.OperatingSystemMXBean clock =
+                (com.sun.management.OperatingSystemMXBean) ManagementFactory.getOperatingSystemMXBean();
+        long t0 = clock.getProcessCpuTime();
+        ReadBuilder rb = t.newReadBuilder();
+        if (!columns.equals("*")) rb.withProjection(t.rowType().getFieldIndices(Arrays.asList(columns.split(","))));
+        if (!low.equals("-")) {
+            PredicateBuilder is = new PredicateBuilder(t.rowType());
+            rb.withFilter(is.between(0, Long.parseLong(low), Long.parseLong(high)));
+        }
+        if (limit > 0) rb.withLimit(limit);
+        List<DataType> types = rb.readType().getFieldTypes();
+        long rows = 0, sum = 0;
+        for (Split split : rb.newScan().plan().splits()) {
+            if (limit > 0 && rows >= limit) break;
+            try (RecordReader<InternalRow> reader = rb.newRead().executeFilter().createReader(split)) {
+                RecordReader.RecordIterator<InternalRow> it;
+                while ((limit == 0 || rows < limit) && (it = reader.readBatch()) != null) {
+                    InternalRow r;
+                    while ((limit == 0 || rows < limit) && (r = it.next()) != null) {
+                        rows++;
+                        for (int i = 0; i < types.size(); i++) sum += r.isNullAt(i) ? 0 : part(r, i, types.get(i));
+                    }
+                    it.releaseBatch();
+                }
+            }
+        }
+        report("query", rows, (clock.getProcessCpuTime() - t0) / 1e9, String.format(Locale.ROOT, ",\"checksum\":%d", sum));
+    }
+
+    static long part(InternalRow r, int at, DataType type) {
+        switch (type.getTypeRoot()) {
+            case INTEGER: return r.getInt(at);
+            case BIGINT: return r.getLong(at);
+            case DOUBLE: return (long) r.getDouble(at);
+            case VARCHAR: return r.getString(at).getSizeInBytes();
+            default: return r.getTimestamp(at, 6).getMillisecond();
+        }
     }
 
     /** Finds the bucket of n keys, first new, then known; seconds of this thread's processor time, without creating rows. */

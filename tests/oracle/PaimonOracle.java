@@ -124,6 +124,7 @@ public class PaimonOracle {
             case "compact": out.put("snapshot", compact(s)); break;
             case "dump": dump(s, out); break;
             case "plan": plan(s, out); break;
+            case "like": like(s, out); break;
             case "stream": stream(s, out); break;
             case "tag": table(s).createTag(s.get("name").asText(), s.get("snapshot").asLong()); break;
             case "deleteTag": table(s).deleteTag(s.get("name").asText()); break;
@@ -339,8 +340,25 @@ public class PaimonOracle {
         return rb;
     }
 
+    /** For each pattern of LIKE, the values that match, or null where Java refuses the pattern. */
+    static void like(JsonNode s, ObjectNode out) {
+        ArrayNode found = out.putArray("found");
+        for (JsonNode pattern : s.get("patterns")) {
+            try {
+                ArrayNode matching = JSON.createArrayNode();
+                BinaryString p = BinaryString.fromString(pattern.asText());
+                for (JsonNode v : s.get("values"))
+                    if (Like.INSTANCE.test(DataTypes.STRING(), BinaryString.fromString(v.asText()), p))
+                        matching.add(v);
+                found.add(matching);
+            } catch (RuntimeException e) {
+                found.addNull();
+            }
+        }
+    }
+
     static Table source(JsonNode s) throws Exception {
-        if (s.get("table").asText().contains("$")) {
+        if (s.get("table").asText().contains("$") || s.get("table").asText().startsWith("sys.")) {
             Table t = catalog.getTable(Identifier.fromString(s.get("table").asText()));
             return s.has("options") ? t.copy(options(s.get("options"))) : t;
         }

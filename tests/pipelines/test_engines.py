@@ -49,18 +49,18 @@ def test_a_compactor_beside_write_only_loads_tells_the_changes(lake: SmallLake) 
         assert lake.load("shop.orders").commits == (number,)
     table = lake.table("shop.orders")
     assert str(table.schema.by_name["lines"].type) == "ARRAY<ROW<item STRING, price DECIMAL(9, 2)>>"
-    assert table.changes().read_all().num_rows == 0
+    assert table.changes(way="changelog").to_arrow().num_rows == 0
     assert is_awaited(table)
     assert compact(lake.spark, lake.settings, "shop.orders").commits == (3,)
     assert not is_awaited(table)
-    assert table.changes(columns=["total"]).read_all()["total"].to_pylist() == [20, 20, 20]
+    assert table.changes(columns=["total"], way="changelog").to_arrow()["total"].to_pylist() == [20, 20, 20]
 
     tag(lake.settings, "shop.orders", "kept")
     tagged = table.tags.read("kept").snapshot.id
     three_orders(lake, "in/c.jsonl")
     lake.load("shop.orders")
     compact(lake.spark, lake.settings, "shop.orders")
-    changed = table.changes(after=tagged, columns=["total"]).read_all()
+    changed = table.changes(start=tagged, columns=["total"], way="changelog").to_arrow()
     assert changed["rowkind"].to_pylist() == ["-U", "+U"] * 3
     assert changed["total"].to_pylist() == [20, 30] * 3
     assert table.scan(columns=["lines"]).to_arrow()["lines"].to_pylist()[1] == [{"item": "i1", "price": None}] * 3

@@ -34,7 +34,8 @@ def written(producer, batches, **options):
 
 
 def changes(table, *range_):
-    return [(r["rowkind"], r["k"], r["v"]) for r in table.changes(*range_).read_all().to_pylist()]
+    way = "delta" if table.options["changelog-producer"] == "none" else "changelog"
+    return [(r["rowkind"], r["k"], r["v"]) for r in table.changes(*range_, way=way).to_arrow().to_pylist()]
 
 
 def by_key(rows):

@@ -1,9 +1,6 @@
 """Predicates against a slow evaluator of three-valued logic, and statistics that must never prune a matching row."""
 
-import datetime as dt
 import itertools
-import math
-from decimal import Decimal
 
 import pyarrow as pa
 import pytest
@@ -11,58 +8,27 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from paimon_core.codec.binary_row import storage_values
-from paimon_core.predicate import col
-from paimon_core.schema import DataField
-from paimon_core.types import parse_type
+from paimon_core.predicate import from_json, parse_where
+from tests.support.predicate_model import BUILD, COLUMNS, FIELDS, PAIRS, PARTS, PATTERNS, build, evaluate
 
 patient = settings(deadline=None, max_examples=60)
 """The first filter of a process loads Arrow's engine; single comparisons are tried exhaustively below."""
-
-# Column: type, values of rows, literals (some of them between two values of the type).
-COLUMNS = {
-    "i": ("INT", [-1, 0, 1, 2], [-2, -1, 0, 1, 3]),
-    "f": ("DOUBLE", [-1.0, -0.0, 0.0, 1.5, math.inf, math.nan], [-0.0, 0.0, 1.5, math.nan, 2.0]),
-    "s": ("STRING", ["", "a", "ab", "b", "\U0001f600", "\uffff"], ["", "a", "aa", "abc", "\U0001f600"]),
-    "b": ("BYTES", [b"", b"\x00", b"\x7f", b"\xff\xff"], [b"", b"\x7f", b"\x80", b"\xff"]),
-    "d": ("DECIMAL(5, 2)", [Decimal("-1"), Decimal("0.01"), Decimal("1")], [Decimal("0.005"), Decimal("1"), 0]),
-    "ts": (
-        "TIMESTAMP(3)",
-        [dt.datetime(1969, 12, 31, 23, 59, 59, 999_000), dt.datetime(1970, 1, 1)],
-        [dt.datetime(1969, 12, 31, 23, 59, 59, 999_500), dt.datetime(1970, 1, 1)],
-    ),
-    "o": ("BOOLEAN", [False, True], [False, True]),
-}
-FIELDS = [DataField(at, name, parse_type(text)) for at, (name, (text, _, _)) in enumerate(COLUMNS.items())]
-
-
-def order(value):
-    """Sort key for the total order of floats: NaN last and equal to itself, zeros equal."""
-    return (math.isnan(value), 0.0 if math.isnan(value) else value) if isinstance(value, float) else value
-
-
-def compare(op, value, literal):
-    a, b = order(value), order(float(literal) if isinstance(value, float) else literal)
-    return {"==": a == b, "!=": a != b, "<": a < b, "<=": a <= b, ">": a > b, ">=": a >= b}[op]
-
-
-BUILD = {
-    "==": lambda c, v: c == v,
-    "!=": lambda c, v: c != v,
-    "<": lambda c, v: c < v,
-    "<=": lambda c, v: c <= v,
-    ">": lambda c, v: c > v,
-    ">=": lambda c, v: c >= v,
-}
 
 
 @st.composite
 def comparisons(draw):
     name = draw(st.sampled_from(sorted(COLUMNS)))
     literals = st.sampled_from(COLUMNS[name][2])
-    kinds = [*BUILD, "in", "null"] + ["starts"] * (name in "sb")
+    kinds = [*BUILD, "in", "null", "pair", "constant"] + PARTS * (name in "sb") + ["like"] * (name in ("s", "s9"))
     kind = draw(st.sampled_from(kinds))
     if kind == "null":
         return (kind, name, None)
+    if kind == "constant":
+        return (kind, draw(st.booleans()))
+    if kind == "pair":
+        return (kind, draw(st.sampled_from(sorted(BUILD))), *draw(st.permutations(draw(st.sampled_from(PAIRS)))))
+    if kind == "like":
+        return (kind, name, draw(st.sampled_from(PATTERNS)))
     return (kind, name, draw(st.lists(literals, max_size=3) if kind == "in" else literals))
 
 
@@ -80,56 +46,16 @@ ROWS = st.lists(
 )
 
 
-def build(tree):
-    match tree:
-        case ("not", inner):
-            return ~build(inner)
-        case ("and", left, right):
-            return build(left) & build(right)
-        case ("or", left, right):
-            return build(left) | build(right)
-        case ("null", name, _):
-            return col(name).is_null()
-        case ("in", name, values):
-            return col(name).is_in(values)
-        case ("starts", name, prefix):
-            return col(name).startswith(prefix)
-    op, name, value = tree
-    return BUILD[op](col(name), value)
-
-
-def evaluate(tree, row):
-    """Return True, False or None (unknown)."""
-    match tree:
-        case ("not", inner):
-            value = evaluate(inner, row)
-            return None if value is None else not value
-        case ("and", left, right):
-            values = {evaluate(left, row), evaluate(right, row)}
-            return False if False in values else None if None in values else True
-        case ("or", left, right):
-            values = {evaluate(left, row), evaluate(right, row)}
-            return True if True in values else None if None in values else False
-        case ("null", name, _):
-            return row[name] is None
-    op, name, literal = tree
-    value = row[name]
-    if value is None:
-        return None
-    if op == "in":
-        return any(compare("==", value, x) for x in literal)
-    if op == "starts":
-        return value.startswith(literal)
-    return compare(op, value, literal)
-
-
 def table_of(rows):
     return pa.table({f.name: pa.array([row[f.name] for row in rows], f.type.to_arrow()) for f in FIELDS})
 
 
 def matching(bound, rows):
-    numbered = table_of(rows).append_column("row", pa.array(range(len(rows)), pa.int64()))
-    return numbered.filter(bound.to_arrow())["row"].to_pylist()
+    table = table_of(rows)
+    numbered = table.append_column("row", pa.array(range(len(rows)), pa.int64()))
+    found = numbered.filter(bound.to_arrow())["row"].to_pylist()
+    assert numbered.filter(bound.mask(table))["row"].to_pylist() == found
+    return found
 
 
 @patient
@@ -156,6 +82,15 @@ def wider(value, up):
     if isinstance(value, bytes):
         return bytes([last + 1]) if last < 255 else None
     return chr(last + 1)
+
+
+@patient
+@given(FILTERS)
+def test_text_and_json_are_read_back_as_the_same_predicate(tree):
+    where = build(tree)
+    assert repr(parse_where(str(where))) == repr(where)
+    assert repr(parse_where(str(where), FIELDS)) == repr(where)
+    assert repr(from_json(where.to_json())) == repr(where)
 
 
 @patient
@@ -206,7 +141,9 @@ def every_comparison(name):
     trees += [("in", name, list(pair)) for pair in itertools.product(literals, repeat=2)]
     trees += [("in", name, []), ("null", name, None)]
     if name in "sb":
-        trees += [("starts", name, value) for value in literals]
+        trees += [(word, name, value) for value in literals for word in PARTS]
+    if name in ("s", "s9"):
+        trees += [("like", name, pattern) for pattern in PATTERNS]
     return [*trees, *(("not", tree) for tree in trees)]
 
 
@@ -229,6 +166,24 @@ def test_every_comparison_on_the_statistics_of_every_two_values(name):
             exact = (min(known, default=None), max(known, default=None), values.count(None))
             matches = any(evaluate(tree, {name: v}) is True for v in values)
             assert bound.may_match({name: exact}, 2) or not matches, (tree, values)
+
+
+@pytest.mark.parametrize("pair", PAIRS, ids="-".join)
+def test_every_pair_of_values_of_two_columns(pair):
+    left, right = pair
+    values = [[None, *COLUMNS[name][1]] for name in pair]
+    rows = [{**dict.fromkeys(COLUMNS), left: a, right: b} for a, b in itertools.product(*values)]
+    rows = [row for row in rows if left != right or row[left] == row[right]]
+    for op in BUILD:
+        for tree in (("pair", op, left, right), ("not", ("pair", op, left, right))):
+            bound = build(tree).bind(FIELDS)
+            wanted = [at for at, row in enumerate(rows) if evaluate(tree, row) is True]
+            assert matching(bound, rows) == wanted, tree
+            for at, row in enumerate(rows):
+                fields = [f for f in FIELDS if f.name in pair]
+                stored = {f.name: storage_values(table_of([row])[f.name], f.type)[0] for f in fields}
+                stats = {name: (v, v, int(v is None)) for name, v in stored.items() if v == v}
+                assert bound.may_match(stats, 1) or at not in wanted, (tree, row)
 
 
 def stored_values(name, field):

@@ -60,6 +60,8 @@ CALLS = {
     "filtered count": lambda t: t.scan(where=col("v") > 1).count(),
     "files": lambda t: t.inspect.files(),
     "manifests": lambda t: t.inspect.manifests(),
+    "system partitions": lambda t: t.system("partitions").to_arrow(),
+    "system audit_log": lambda t: t.system("audit_log").to_arrow(),
     "partitions": lambda t: t.maintenance.plan_partition_expiry(
         older_than=datetime.timedelta(days=1), strategy="update-time"
     ),

@@ -68,6 +68,8 @@ CALLS = {
     "inspect": lambda old, new: old.inspect.snapshots(),
     "inspect files": lambda old, new: old.inspect.files(),
     "inspect schemas": lambda old, new: old.inspect.schemas(),
+    "system files": lambda old, new: old.system("files").to_arrow(),
+    "system audit_log": lambda old, new: old.system("audit_log").to_arrow(),
     "inspect tags": lambda old, new: old.inspect.tags(),
     "branch": lambda old, new: old.branch("b1"),
     "refresh": lambda old, new: old.refresh(),
@@ -149,7 +151,7 @@ def test_what_was_begun_on_the_old_table_does_not_land_in_the_new_one(catalog):
     with pytest.raises(paimon.PaimonError):
         scan.to_arrow()
     for call in (
-        changes.read_all,
+        changes.to_arrow,
         maintenance.compact_manifests,
         lambda: tags.delete("t1"),
         draft.publish,

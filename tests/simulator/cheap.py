@@ -13,6 +13,7 @@ from typing import Any
 
 from paimon_core.errors import CorruptTable
 from paimon_core.metadata import manifest_file
+from paimon_core.metadata.entry_columns import Entries
 from paimon_core.metadata.manifest import ManifestEntry, ManifestFile
 from paimon_core.metadata.stores import manifest_store, schema_store, snapshot_store
 
@@ -43,6 +44,10 @@ decode_entries = _decode(ManifestEntry)
 decode_list = _decode(ManifestFile)
 
 
+def _decode_manifests(files: Sequence[tuple[bytes, str]], holding: object = None) -> list[Entries]:
+    return [tuple(decode_entries(data, path)) for data, path in files]
+
+
 def _unpacked(data: bytes, path: str) -> list[bytes]:
     """The names of the files in a manifest, which some code searches in its bytes."""
     return [e.file.file_name.encode() for e in decode_entries(data, path)]
@@ -69,6 +74,7 @@ def cheap_manifests() -> Iterator[None]:
         "encode_list": _encode,
         "decode_entries": decode_entries,
         "decode_list": decode_list,
+        "decode_manifests": _decode_manifests,
         "unpacked_blocks": _unpacked,
         "parse_snapshot": _once(snapshot_store.parse_snapshot),
         "_parse": _once(schema_store._parse),

@@ -100,6 +100,38 @@ def test_a_write_merges_the_columns_of_its_data(spark, warehouse, table):
         write("SELECT 3L k", mergeSchema="false", **merge)
 
 
+def test_system_tables(spark, warehouse, table):
+    for n in range(2):
+        table.write([{"k": k, "v": f"v{n}"} for k in range(10)])
+    table.compact(full=True)
+    table.write(pa.table({"k": [3], "v": [None]}, schema=table.arrow_schema), kinds=pa.array(["-D"]))
+    ids = paimon.open_catalog(warehouse).create_table("db.r", "x INT", options={"row-tracking.enabled": "true"})
+    ids.write([{"x": 7}])
+
+    def read(path, **options):
+        return spark.read.format("paimon").option("warehouse", warehouse).options(**options).load(path)
+
+    columns = ("file_name", "level", "creation_time", "write_cols")
+    files = table.system("files", columns).to_arrow().to_pylist()
+    found = read("db.t$files", columns=",".join(columns)).collect()
+    assert sorted(map(tuple, found)) == sorted(tuple(row.values()) for row in files)
+    assert read("db.t$snapshots", columns="snapshot_id").count() == 4
+    assert sorted(r.k for r in read("db.t$audit_log").where("rowkind = '-D'").collect()) == [3]
+    assert {(r.rowkind, tuple(r.v)) for r in read("db.t$binlog").where("array_contains(k, 1)").collect()} == {
+        ("+I", ("v1",))
+    }
+    assert sorted(r.k for r in read("db.t$ro").collect()) == list(range(10))
+    assert read("db.t$ro", snapshot="2").count() == 0
+    assert [tuple(r) for r in read("db.r$row_tracking").collect()] == [(7, 0, 1)]
+    assert sorted(r.table_name for r in read("sys.tables").collect()) == ["r", "t"]
+    assert read("db.t$tags").count() == 0
+    with pytest.raises(Exception, match="no system table 'nosuch'; its system tables are aggregation_fields"):
+        read("db.t$nosuch").count()
+    writer = spark.createDataFrame([(1,)], "k bigint").write.format("paimon").option("warehouse", warehouse)
+    with pytest.raises(Exception, match="can only be read"):
+        writer.mode("append").save("db.t$files")
+
+
 @pytest.mark.parametrize(
     ("options", "word"),
     [({"mergeschema": "true"}, "mergeschema"), ({"snapshot": "x"}, "snapshot"), ({"tag": "no"}, "tag")],

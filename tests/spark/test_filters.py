@@ -4,6 +4,7 @@ import datetime
 import decimal
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 import paimon_core as paimon
@@ -20,6 +21,9 @@ ROWS = pa.table(
         "s": ["", None, "a%", "ab", "é", "A"],
         "t": pa.array([None, *[datetime.datetime(2024, 1, d, 1, 2, 3) for d in range(1, 6)]], pa.timestamp("us")),
         "b": pa.array([datetime.date(2024, 1, d) for d in range(1, 7)]),
+        "x": pa.array([0.1, float("nan"), float("nan"), 2.0, 0.0, None]),
+        "r": pa.array([{"c.d": "a\nb"}, {"c.d": None}, None, {"c.d": "b"}, {"c.d": "a_b"}, {"c.d": "ab"}]),
+        "m": pa.array([{"k": 1}, {"j": 2}, None, {}, {"k": 3}, {"k": None}], pa.map_(pa.string(), pa.int32())),
     }
 )
 FILTERS = [
@@ -42,6 +46,14 @@ FILTERS = [
     ~col("s").startswith("a"),
     col("s") < "b",
     col("s").is_null() | (col("n") == 5),
+    col("s").endswith("b") | col("s").contains("%") | ~col("s").like("a%"),
+    col("s").like(r"a\%") | ~col("r", "c.d").like("a_b"),
+    col("g") <= col("x"),
+    ~(col("g") == col("x")) | (col("n") < col("d")),
+    (col("m", "k") > 1) | col("m")["k"].is_null(),
+    col("n") > D("2.5"),
+    "true and (n = 3 or `r`.`c.d` = 'a\nb')",
+    pc.match_like(pc.field("s"), "%") & (pc.field("n") >= 1),
     (col("t") > "2024-01-02 01:02:03") & col("g").is_not_null(),
     col("b").between("2024-01-02", datetime.date(2024, 1, 4)),
 ]

@@ -143,7 +143,7 @@ def test_dynamic_buckets_have_one_assigner_a_job(spark, warehouse, tmp_path, mon
     assert table.scan().count() == 135
     assert len(table.inspect.buckets()) == 8
     write_spark(frame(spark, range(1, 60, 2), 7), table, overwrite="dynamic")
-    assert sorted(b["bucket"] for b in table.inspect.buckets().to_pylist() if b["partition"] == "p=p1") == [0, 1]
+    assert sorted(b["bucket"] for b in table.inspect.buckets().to_pylist() if b["partition"] == "{p1}") == [0, 1]
     assert table.scan(where=col("p") == "p1").count() == 30
     assert not table.maintenance.check(deep=True).findings
     complete = type(table).complete

@@ -10,12 +10,12 @@ import sys
 from collections import Counter
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from paimon_core.datafile.row_groups import row_group_keys
 from paimon_core.errors import CorruptTable
 from paimon_core.metadata.data_file import DataFile
+from paimon_core.predicate import col
 from tests.support.data_files import STORAGE, Bucket, schema_of
 
 ROWS = 400
@@ -52,7 +52,7 @@ def seen(file: DataFile) -> tuple[pa.Table, pa.Table, object]:
     """Return everything that readers return for a file."""
     return (
         BUCKET.read(file, use_threads=False, batch_bytes=1 << 20),
-        BUCKET.read(file, BUCKET.schema.fields[:2], filters=pc.field("k") >= ROWS // 2),
+        BUCKET.read(file, BUCKET.schema.fields[:2], where=(col("k") >= ROWS // 2).bind(BUCKET.schema.fields)),
         row_group_keys(STORAGE, BUCKET.path(file), BUCKET.schema.fields[:1]),
     )
 

@@ -12,7 +12,6 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from paimon_core.codec.avro_file import AvroReader, AvroWriter, decoding
 from paimon_core.codec.avro_plain_schema import array_schema
@@ -25,7 +24,7 @@ from paimon_core.datafile.avro.avro_schema import (
     to_plain,
 )
 from paimon_core.datafile.column_bounds import ColumnBounds
-from paimon_core.datafile.file_format import LEAST_BATCH_ROWS, Arrays
+from paimon_core.datafile.file_format import LEAST_BATCH_ROWS, Arrays, ColumnRange
 from paimon_core.datafile.statistics import Bounds
 from paimon_core.limits import AVRO_BLOCK_BYTES, AVRO_RATIO, AVRO_RECORDS
 from paimon_core.schema import DataField
@@ -85,6 +84,7 @@ class AvroInput:
     """The FileInput for Avro; the row count is known only after reading."""
 
     row_count = None
+    reads_members = False
 
     def __init__(self, source: pa.NativeFile, path: str) -> None:
         self._path = path
@@ -103,9 +103,9 @@ class AvroInput:
         """Return LEAST_BATCH_ROWS: rows are always decoded in steps of ``_STEP_BYTES``, whatever the batch size."""
         return LEAST_BATCH_ROWS
 
-    def matching(self, filters: pc.Expression) -> list[int] | None:
-        """Return None: Avro files have no statistics."""
-        return None
+    def bounds(self, column: str, dtype: DataType) -> Sequence[ColumnRange]:
+        """Return (): Avro files have no statistics."""
+        return ()
 
     def batches(
         self,

@@ -15,7 +15,7 @@ import pyarrow.orc as orc
 
 from paimon_core.datafile.column_bounds import ColumnBounds
 from paimon_core.datafile.field_ids import numbered_schema
-from paimon_core.datafile.file_format import LEAST_BATCH_ROWS, Arrays, counted_batches
+from paimon_core.datafile.file_format import LEAST_BATCH_ROWS, Arrays, ColumnRange, counted_batches
 from paimon_core.datafile.nested_arrays import assembled, parts, whole
 from paimon_core.datafile.orc.file_checksum import ChecksumSink, verified
 from paimon_core.datafile.orc.metadata_checks import check_metadata
@@ -115,6 +115,8 @@ class OrcInput:
     When the file is opened, its checksum is verified or, for a file without one, its metadata is checked.
     """
 
+    reads_members = False
+
     def __init__(self, source: pa.NativeFile, path: str, *, legacy_ltz: bool) -> None:
         source, is_sealed = verified(source)
         if not is_sealed:
@@ -137,9 +139,9 @@ class OrcInput:
         row: int = max(8 * len(columns), self._row_bytes * len(columns) // max(1, len(self.schema)))
         return max(LEAST_BATCH_ROWS, size // max(1, row))
 
-    def matching(self, filters: pc.Expression) -> list[int] | None:
-        """Return None: Arrow does not expose the statistics of ORC files."""
-        return None
+    def bounds(self, column: str, dtype: DataType) -> Sequence[ColumnRange]:
+        """Return (): Arrow does not expose the statistics of ORC files."""
+        return ()
 
     def batches(
         self,

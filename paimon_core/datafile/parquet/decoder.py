@@ -12,11 +12,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from paimon_core.datafile.file_format import Arrays, counted_batches
+from paimon_core.datafile.members import leaf_paths
 from paimon_core.datafile.parquet.footer import has_int96, int96_as_bytes, repeating_texts
 from paimon_core.datafile.parquet.int96 import without_int96
 from paimon_core.datafile.parquet.optional_map_keys import as_maps, maps_as_lists
 from paimon_core.datafile.parquet.thrift import parse_struct
-from paimon_core.types import STRING_ROOTS, DataType
+from paimon_core.types import STRING_ROOTS, DataType, TypeRoot
 
 BUFFER_BYTES = 1 << 18
 """Bytes of a column chunk that are read at a time; bounds memory when many files are merged."""
@@ -57,7 +58,11 @@ def decode_columns(
         pre_buffer=False,
         page_checksum_verification=verify_checksums,
     )
-    for batch in file.iter_batches(batch_rows, row_groups, list(wanted), use_threads):
+    columns = list(wanted)
+    if any(dtype.root is TypeRoot.ROW for dtype in wanted.values()):
+        found = file.schema_arrow
+        columns = [path for name, dtype in wanted.items() for path in leaf_paths(name, found.field(name).type, dtype)]
+    for batch in file.iter_batches(batch_rows, row_groups, columns, use_threads):
         arrays = dict(zip(batch.schema.names, batch.columns, strict=True))
         if maps_are_lists:
             arrays = {name: as_maps(array, name) for name, array in arrays.items()}

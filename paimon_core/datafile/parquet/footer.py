@@ -36,6 +36,13 @@ _NULL_COUNT, _MAX_VALUE, _MIN_VALUE = 3, 5, 6
 
 def read_footer(source: pa.NativeFile) -> bytes:
     """Return the verified footer, a thrift struct, of an open Parquet file; one read unless the footer is long."""
+    raw, start = read_raw_footer(source)
+    check_raw_footer(raw, start)
+    return raw
+
+
+def read_raw_footer(source: pa.NativeFile) -> tuple[bytes, int]:
+    """Return the footer of an open Parquet file, not verified, and its position in the file."""
     size = source.size()
     start = max(0, size - _TAIL_BYTES)
     tail = source.read_at(size - start, start)
@@ -46,9 +53,13 @@ def read_footer(source: pa.NativeFile) -> bytes:
     if length > end - len(_MAGIC):
         raise ValueError(f"its footer of {length} bytes is longer than the file")
     raw = tail[-_END_BYTES - length : -_END_BYTES] if length <= end - start else source.read_at(length, end - length)
+    return bytes(raw), end - length
+
+
+def check_raw_footer(raw: bytes, start: int) -> None:
+    """Raise ValueError for an invalid footer; ``start`` is its position in the file."""
     is_sealed(raw)  # raises ValueError for a wrong checksum
-    check_footer(parse_struct(raw, whole=True), end - length)
-    return bytes(raw)
+    check_footer(parse_struct(raw, whole=True), start)
 
 
 def arrow_metadata(footer: bytes) -> pq.FileMetaData:

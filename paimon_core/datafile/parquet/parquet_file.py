@@ -7,16 +7,16 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from paimon_core.datafile.file_format import LEAST_BATCH_ROWS, Arrays
+from paimon_core.datafile.file_format import LEAST_BATCH_ROWS, Arrays, ColumnRange
+from paimon_core.datafile.parquet.checked_footer import read_checked
 from paimon_core.datafile.parquet.decoder import decode_columns
-from paimon_core.datafile.parquet.footer import bytes_as_int96, file_end, footer_of, read_footer
+from paimon_core.datafile.parquet.footer import bytes_as_int96, file_end, footer_of
 from paimon_core.datafile.parquet.footer_checksum import sealed
 from paimon_core.datafile.parquet.int96 import with_int96
-from paimon_core.datafile.parquet.optional_map_keys import open_metadata, with_maps
 from paimon_core.datafile.parquet.parquet_schema import ParquetShape
+from paimon_core.datafile.parquet.stored_bounds import stored_value
 from paimon_core.datafile.statistics import (
     Bounds,
     bounds_of_long_texts,
@@ -152,20 +152,19 @@ class _HoldingSink(io.RawIOBase):
 class ParquetInput:
     """The FileInput for Parquet."""
 
+    reads_members = True
+
     def __init__(self, source: pa.NativeFile) -> None:
         self._source = source
-        self._raw_footer = read_footer(source)
-        self._footer, self._maps_are_lists = open_metadata(self._raw_footer)
-        schema: pa.Schema = self._footer.schema.to_arrow_schema()
-        if self._maps_are_lists:
-            schema = pa.schema([f.with_type(with_maps(f.type)) for f in schema])
-        self.schema = schema
+        self._checked = read_checked(source)
+        self._footer = self._checked.metadata
+        self.schema = self._checked.schema
         self.row_count: int | None = self._footer.num_rows
 
     @property
     def row_group_rows(self) -> Sequence[int]:
         """The number of rows of each row group, as the footer states."""
-        return [self._footer.row_group(at).num_rows for at in range(self._footer.num_row_groups)]
+        return self._checked.row_groups
 
     def rows_of(self, size: int, columns: Collection[str]) -> int:
         """Estimate from the column sizes of the first row group; the sizes are too small for texts that repeat."""
@@ -179,14 +178,12 @@ class ParquetInput:
         row: int = sum(max(_VALUE_BYTES, stored.get(c, 0) // max(1, group.num_rows)) for c in columns)
         return max(LEAST_BATCH_ROWS, size // max(1, row))
 
-    def matching(self, filters: pc.Expression) -> list[int] | None:
-        """Prune row groups by the statistics in the footer; None when the file has fewer than two row groups."""
-        if self._footer.num_row_groups < 2 or self._maps_are_lists:
-            return None
-        import pyarrow.dataset as ds
-
-        fragment = ds.ParquetFileFormat().make_fragment(self._source)
-        return [group.id for group in fragment.subset(filter=filters).row_groups]
+    def bounds(self, column: str, dtype: DataType) -> Sequence[ColumnRange]:
+        """Return the statistics in the footer, as storage values."""
+        return [
+            (stored_value(low, dtype), stored_value(high, dtype), nulls)
+            for low, high, nulls in self._checked.bounds(column)
+        ]
 
     def batches(
         self,
@@ -201,11 +198,11 @@ class ParquetInput:
         return decode_columns(
             self._source,
             self._footer,
-            self._raw_footer,
+            self._checked.raw,
             wanted,
             row_groups,
             batch_rows=batch_rows,
             use_threads=use_threads,
             verify_checksums=verify_checksums,
-            maps_are_lists=self._maps_are_lists,
+            maps_are_lists=self._checked.maps_are_lists,
         )

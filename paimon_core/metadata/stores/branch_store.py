@@ -35,6 +35,19 @@ class BranchStore:
         found = self.storage.list(self.paths.branch_directory)
         return sorted(e.name.removeprefix(_PREFIX) for e in found if e.is_directory and e.name.startswith(_PREFIX))
 
+    def times(self) -> dict[str, int]:
+        """Return by branch when its directory was last changed, in epoch milliseconds.
+
+        A store that keeps no times of directories gives that of the branch's oldest schema file, or 0.
+        """
+        out = {}
+        for e in self.storage.list(self.paths.branch_directory):
+            if e.is_directory and e.name.startswith(_PREFIX):
+                schemas = [] if e.modified_millis else self.storage.list(f"{e.path}/schema")
+                times = [f.modified_millis for f in schemas if not f.is_directory]
+                out[e.name.removeprefix(_PREFIX)] = e.modified_millis or min(times, default=0)
+        return out
+
     def links(self) -> frozenset[str]:
         """Return the branches whose directory is a symbolic link; they can only be deleted, which removes the link."""
         found = self.storage.list(self.paths.branch_directory)

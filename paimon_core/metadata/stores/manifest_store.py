@@ -1,34 +1,38 @@
 """ManifestStore: writes and reads the manifests and manifest lists of one table (format 3.3, 4).
 
-Manifests never change, so those read last are cached: at most 64 manifests and 100,000 entries (about 140 MB). Every
-file gets a unique name, whatever thread or process writes it.
+Manifests never change, so those read last are cached as columns (``ManifestCache``). Every file gets a unique name,
+whatever thread or process writes it.
 """
 
 from __future__ import annotations
 
 import contextlib
 import math
-import threading
-from collections import Counter, OrderedDict
+from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
-from itertools import chain
 from typing import Any
 
 from paimon_core.codec.binary_row import decode_row, encode_row, row_decoder
 from paimon_core.codec.record_file import unpacked_blocks
 from paimon_core.errors import CorruptTable, SnapshotNotFound
 from paimon_core.metadata.column_stats import EMPTY_STATS, ColumnStats
+from paimon_core.metadata.entry_columns import Entries, EntryColumns, live, values_of
+from paimon_core.metadata.entry_decoder import decode_manifests
 from paimon_core.metadata.index_manifest import IndexEntry, decode_indexes, encode_indexes
 from paimon_core.metadata.manifest import FileKind, ManifestEntry, ManifestFile
-from paimon_core.metadata.manifest_file import decode_entries, decode_list, encode_entries, encode_list, live_entries
+from paimon_core.metadata.manifest_file import decode_list, encode_entries, encode_list
 from paimon_core.metadata.snapshot import Snapshot
+from paimon_core.metadata.stores.manifest_cache import ManifestCache
 from paimon_core.metadata.stores.snapshot_store import SnapshotStore
+from paimon_core.parallel_work import run_parallel
 from paimon_core.storage.paths import FileNames, TablePaths
 from paimon_core.storage.storage import Storage
 from paimon_core.types import DataType, TypeRoot
 
-KEPT_MANIFESTS = 64
-KEPT_ENTRIES = 100_000
+WHOLE_BYTES = 64 << 10
+"""The size of a manifest up to which it is always read whole."""
+MOST_TEXTS = 8
+"""The most texts that are searched for in the blocks of a manifest; a search for more takes longer than to decode."""
 
 
 class ManifestStore:
@@ -98,11 +102,54 @@ class ManifestStore:
 
         Raises CorruptTable naming the path when the file is missing, incomplete or not a manifest.
         """
-        entries = self.cache.find(self.paths.manifest(file_name))
-        if entries is None:
-            entries = decode_entries(self._read(file_name, size), self.paths.manifest(file_name))
-            self.cache.keep(self.paths.manifest(file_name), entries)
-        return list(entries)
+        return list(values_of(self._entries([(file_name, size)])[0]))
+
+    def read_columns(self, manifests: Sequence[ManifestFile], texts: Collection[bytes] | None = None) -> EntryColumns:
+        """Read the entries of manifests as columns, in order, as ``read_each`` does."""
+        return EntryColumns.concat(self.read_each(manifests, texts))
+
+    def read_each(self, manifests: Sequence[ManifestFile], texts: Collection[bytes] | None = None) -> list[Entries]:
+        """Read the entries of each manifest, as columns where these are many; several files are read at the same time.
+
+        ``texts``: entries whose serialized partition contains none of these texts may be left out. Of a large manifest
+        that is not cached, only the blocks that contain such a text are decoded then; when it has been read
+        a few times (``ManifestCache.reads_part``), it is read whole and cached. Raises the errors of ``read_manifest``.
+        """
+        partial = [texts is not None and self._reads_part(m, texts) for m in manifests]
+        whole = [(m.file_name, m.file_size) for m, part in zip(manifests, partial, strict=True) if not part]
+        parts = [(m.file_name, m.file_size) for m, part in zip(manifests, partial, strict=True) if part]
+        read, read_parts = iter(self._entries(whole)), iter(self._decoded(parts, texts))
+        return [next(read_parts if part else read) for part in partial]
+
+    def read_holding(self, manifest: ManifestFile, texts: Collection[bytes]) -> list[ManifestEntry]:
+        """Read the entries of one manifest whose partition contains a text, as ``read_columns`` does."""
+        (found,) = self.read_each([manifest], texts)
+        if isinstance(found, tuple):
+            return [e for e in found if any(text in e.partition for text in texts)]
+        return found.of_partitions(lambda partition: any(text in partition for text in texts)).entries()
+
+    def _reads_part(self, manifest: ManifestFile, texts: Collection[bytes]) -> bool:
+        return (
+            bool(self.partition_types)
+            and manifest.file_size > WHOLE_BYTES
+            and len(texts) <= MOST_TEXTS
+            and self.cache.reads_part(self.paths.manifest(manifest.file_name))
+        )
+
+    def _entries(self, files: Sequence[tuple[str, int | None]]) -> list[Entries]:
+        """Return the entries of each manifest, given names and sizes; from the cache, or read and cached."""
+        found = [self.cache.find(self.paths.manifest(name)) for name, _ in files]
+        missing = [file for file, entries in zip(files, found, strict=True) if entries is None]
+        read = self._decoded(missing, None)
+        for (name, _), entries in zip(missing, read, strict=True):
+            self.cache.keep(self.paths.manifest(name), entries)
+        others = iter(read)
+        return [next(others) if entries is None else entries for entries in found]
+
+    def _decoded(self, files: Sequence[tuple[str, int | None]], texts: Collection[bytes] | None) -> list[Entries]:
+        data = run_parallel(lambda file: self._read(*file), files)
+        paths = [self.paths.manifest(name) for name, _ in files]
+        return decode_manifests(list(zip(data, paths, strict=True)), texts)
 
     def blocks_of(self, manifest: ManifestFile) -> list[bytes]:
         """Return a manifest's uncompressed blocks, in which a file name is found faster than by decoding entries."""
@@ -134,9 +181,12 @@ class ManifestStore:
         during the read, CorruptTable when a file is missing or bad.
         """
         with self.reading(snapshot):
-            files = [f for f in self.manifests_of(snapshot) if among is None or self.may_hold(f, among)]
-            read = chain.from_iterable(self.read_manifest(f.file_name, f.file_size) for f in files)
-            return live_entries(read if among is None else (e for e in read if e.partition in among))
+            listed = self.manifests_of(snapshot)
+            found = self.read_each([f for f in listed if among is None or self.may_hold(f, among)], among)
+            columns = EntryColumns.concat(found)
+            if among is not None:
+                columns = columns.of_partitions(lambda partition: partition in among)
+            return columns.filter(live(columns)).entries()
 
     def read_indexes(self, name: str | None) -> list[IndexEntry]:
         """Read the entries of an index manifest (format 4.4), [] for None; raises the errors of ``read_manifest``."""
@@ -195,33 +245,6 @@ def _between(value: object, low: object, high: object) -> bool:
     if value is None or low is None or high is None:
         return True
     return not (value < low or value > high)  # type: ignore[operator]
-
-
-class ManifestCache:
-    """Cache of the manifests read last, by path, with two bounds; the tables of a catalog share it. Thread-safe."""
-
-    def __init__(self) -> None:
-        self._manifests: OrderedDict[str, list[ManifestEntry]] = OrderedDict()
-        self._entries = 0
-        self._lock = threading.Lock()
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return ManifestCache, ()
-
-    def find(self, path: str) -> list[ManifestEntry] | None:
-        """Return the entries of a cached manifest, or None."""
-        with self._lock:
-            if path in self._manifests:
-                self._manifests.move_to_end(path)
-            return self._manifests.get(path)
-
-    def keep(self, path: str, entries: list[ManifestEntry]) -> None:
-        """Cache the entries of a manifest, and drop the manifests that were used longest ago."""
-        with self._lock:
-            self._entries += len(entries) - len(self._manifests.pop(path, ()))
-            self._manifests[path] = entries
-            while len(self._manifests) > KEPT_MANIFESTS or self._entries > KEPT_ENTRIES:
-                self._entries -= len(self._manifests.popitem(last=False)[1])
 
 
 def describe(

@@ -15,7 +15,7 @@ from paimon_core.options.option import (
     obeyed,
     refused,
 )
-from paimon_core.options.parsers import parse_local_time, parse_word, whole
+from paimon_core.options.parsers import parse_local_time, parse_pair, parse_times, parse_word, parse_word_or_none, whole
 
 OPTIONS: tuple[Option, ...] = (
     obeyed(
@@ -37,7 +37,17 @@ OPTIONS: tuple[Option, ...] = (
             "from-snapshot-full",
             "incremental",
         ),
-        supported=("default", "latest-full", "full", "latest", "from-timestamp", "from-snapshot", "from-snapshot-full"),
+        supported=(
+            "default",
+            "latest-full",
+            "full",
+            "latest",
+            "compacted-full",
+            "from-timestamp",
+            "from-snapshot",
+            "from-snapshot-full",
+            "incremental",
+        ),
         stops=Stops.SCANS,
         older=("log.scan",),
     ),
@@ -117,40 +127,48 @@ OPTIONS: tuple[Option, ...] = (
         "internal mode of Java for streaming compactions",
         ("none", "compact-bucket-table", "file-monitor"),
     ),
-    refused(
+    obeyed(
         "incremental-between",
         TEXT,
         "",
-        "read the changes between two snapshots or tags: start (exclusive), end (inclusive)",
+        "reads return the changes between two snapshots or tags: start (exclusive), end (inclusive)",
+        parse_pair,
         stops=Stops.SCANS,
     ),
-    refused(
+    obeyed(
         "incremental-between-timestamp",
         TEXT,
         "",
-        "read the changes between two times: start (exclusive), end (inclusive)",
+        "reads return the changes between two times: start (exclusive), end (inclusive)",
+        parse_times,
         stops=Stops.SCANS,
     ),
-    refused(
+    obeyed(
         "incremental-to-auto-tag",
         TEXT,
         "",
-        "read the changes between the previous automatic tag and this one",
+        "reads return the changes between the previous automatic tag and this one",
+        parse_word_or_none,
         stops=Stops.SCANS,
     ),
-    carried(
+    obeyed(
         "incremental-between-scan-mode",
         ENUM,
         "auto",
         "what an incremental read returns: new files, changelog files, or the difference",
-        ("auto", "delta", "changelog", "diff"),
+        values=("auto", "delta", "changelog", "diff"),
+        stops=Stops.SCANS,
     ),
-    carried(
-        "incremental-between-tag-to-snapshot", BOOLEAN, "false", "tags of incremental-between stand for their snapshots"
+    obeyed(
+        "incremental-between-tag-to-snapshot",
+        BOOLEAN,
+        "false",
+        "tags of incremental-between stand for their snapshots",
+        stops=Stops.SCANS,
     ),
     refused("read.changelog", BOOLEAN, "false", "rows have a column with their kind"),
     refused("query-auth.enabled", BOOLEAN, "false", "the catalog decides which rows and columns a user reads"),
-    carried("scan.bounded.watermark", LONG, "", "watermark at which a streaming read ends"),
+    obeyed("scan.bounded.watermark", LONG, "", "watermark at which a streaming read ends", stops=Stops.NOTHING),
     carried("scan.manifest.parallelism", INTEGER, "", "number of threads that read manifests"),
     carried(
         "scan.ignore-corrupt-files", BOOLEAN, "false", "Java skips files that are damaged; this library raises an error"
@@ -166,34 +184,47 @@ OPTIONS: tuple[Option, ...] = (
         "",
         "retention of a temporary tag that protects the snapshot of a batch read",
     ),
-    carried(
+    obeyed(
         "continuous.discovery-interval",
         DURATION,
         "10 s",
         "pause between two searches of a streaming read for snapshots",
+        stops=Stops.NOTHING,
     ),
     carried(
         "streaming.read.snapshot.delay", DURATION, "", "how long a streaming read waits before it reads a snapshot"
     ),
-    carried("streaming-read-overwrite", BOOLEAN, "false", "streaming reads return the changes of overwrites"),
-    carried(
+    obeyed(
+        "streaming-read-overwrite",
+        BOOLEAN,
+        "false",
+        "streaming reads return the changes of overwrites of primary-key tables: streams are refused",
+        stops=Stops.NOTHING,
+    ),
+    obeyed(
         "streaming-read-append-overwrite",
         BOOLEAN,
         "false",
         "streaming reads return the new rows of overwrites of append tables",
+        stops=Stops.NOTHING,
     ),
-    carried("consumer-id", TEXT, "", "name under which a streaming read stores its position"),
-    carried(
+    obeyed("consumer-id", TEXT, "", "name under which a streaming read stores its position", stops=Stops.NOTHING),
+    obeyed(
         "consumer.mode",
         ENUM,
         "exactly-once",
-        "whether a consumer stores exact positions",
-        ("exactly-once", "at-least-once"),
+        "at-least-once: a stream stores the position of its consumer itself, when the next batch is asked for",
+        values=("exactly-once", "at-least-once"),
+        stops=Stops.NOTHING,
     ),
-    carried(
-        "consumer.ignore-progress", BOOLEAN, "false", "a new streaming job ignores the stored position of its consumer"
+    obeyed(
+        "consumer.ignore-progress",
+        BOOLEAN,
+        "false",
+        "a new streaming job ignores the stored position of its consumer",
+        stops=Stops.NOTHING,
     ),
-    carried(
+    obeyed(
         "table-read.sequence-number.enabled",
         BOOLEAN,
         "false",

@@ -163,8 +163,10 @@ def test_unique_reads_one_partition_at_a_time(warehouse: str, monkeypatch: pytes
 def test_files_without_a_violation_are_not_read(warehouse: str, monkeypatch: pytest.MonkeyPatch) -> None:
     table = create(warehouse, orders(amount=[1, 2]))
     read = []
-    original = Scan._tables
-    monkeypatch.setattr(Scan, "_tables", lambda self: (read.append(len(self.splits())), original(self))[1])
+    original = Scan._batches
+    monkeypatch.setattr(
+        Scan, "_batches", lambda self, **how: (read.append(len(self.splits())), original(self, **how))[1]
+    )
     assert found(table, {"type": "range", "column": "amount", "min": 0, "max": 9})[0] == 0
     assert found(table, {"type": "not_null", "columns": ["amount"]})[0] == 0
     assert read == [0, 0]

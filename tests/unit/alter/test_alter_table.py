@@ -149,7 +149,7 @@ def test_changes_of_before_are_read_with_the_columns_of_now(catalog):
     table.write([{"id": 1, "v": 7, "s": "a"}])
     table = table.alter("RENAME COLUMN v TO w, ALTER COLUMN w TYPE STRING, DROP COLUMN s, ADD COLUMN s INT")
     table.write([{"id": 1, "w": "x", "s": 2}])
-    assert table.changes().read_all().to_pylist() == [
+    assert table.changes().to_arrow().to_pylist() == [
         {"rowkind": "+I", "id": 1, "w": "7", "s": None},
         {"rowkind": "+I", "id": 1, "w": "x", "s": 2},
     ]
@@ -164,7 +164,7 @@ def test_changelogs_of_compactions_compare_rows_of_several_schemas(catalog, prod
     table = table.alter("RENAME COLUMN v TO w, ALTER COLUMN w TYPE BIGINT, ADD COLUMN n INT")
     table.write([{"id": 1, "w": 2**40, "s": "b", "n": 1}])
     table.compact(full=True)
-    first, before, after = table.changes().read_all().to_pylist()
+    first, before, after = table.changes().to_arrow().to_pylist()
     assert [r["rowkind"] for r in (first, before, after)] == ["+I", "-U", "+U"]
     assert (before["w"], before["n"], after["w"], after["n"]) == (7, None, 2**40, 1)
 

@@ -55,6 +55,21 @@ def run(table, lake, capsys, monkeypatch):
     return running
 
 
+def test_system_tables_are_shown(run):
+    code, printed, _ = run("show", "db.t$files", "--columns", "bucket,level,creation_time", "--json")
+    rows = json.loads(printed)
+    assert (code, [(r["bucket"], r["level"]) for r in rows]) == (0, [(0, 0)] * 4)
+    assert datetime.datetime.fromisoformat(rows[0]["creation_time"]).year > 2020
+    code, printed, _ = run("show", "sys.tables", "--columns", "table_name,table_type")
+    assert (code, printed.split()) == (0, ["table_name", "table_type", "t", "table"])
+    assert run("show", "db.t$audit_log", "--limit", "2", "--columns", "k")[1].split() == ["k", "0", "1"]
+    assert run("show", "db.t$audit_log", "--where", "k = 1", "--columns", "k")[1].split() == ["k", "1"]
+    assert run("show", "db.t$tags")[1] == "no rows\n"
+    code, _, error = run("show", "db.t$nosuch")
+    assert code == 2
+    assert "no system table 'nosuch'" in error
+
+
 def test_options_are_listed_and_explained_without_a_warehouse(run):
     code, printed, _ = run("options", "write-buffer", warehouse=False)
     assert code == 0
@@ -287,6 +302,8 @@ def test_commands_that_remove_nothing(run, table):
     assert run("compact", "db.t", "--full")[1] == "nothing to do\n"
     assert "only an append table without buckets can be sorted" in run("compact", "db.t", "--order-by", "k")[2]
     assert "where uses 'k', which is not a partition column" in run("compact", "db.t", "--partition", "k=1")[2]
+    assert run("compact", "db.t", "--full", "--where", "day = 9")[1] == "nothing to do\n"
+    assert "column 5" in run("rescale", "db.t", "--where", "day ~ 9")[2]
     assert "--strategy needs --order-by" in run("compact", "db.t", "--strategy", "zorder")[2]
     assert run("compact-manifests", "db.t")[0] == 0
     table.context.snapshots.write_latest_hint(1)

@@ -1,11 +1,14 @@
 """Manifest merge: the groups of format 4.7, and the same live files before and after."""
 
 import itertools
+from dataclasses import replace
 
+from paimon_core.codec.binary_row import encode_row
 from paimon_core.commit.manifest_merge import ManifestMerge
 from paimon_core.metadata.data_file import DataFile
 from paimon_core.metadata.manifest import FileKind, ManifestEntry, ManifestFile
 from paimon_core.metadata.manifest_file import live_entries
+from paimon_core.types import parse_type
 from tests.support.fake_tables import append, check_whole, fake_table, live
 
 
@@ -36,9 +39,9 @@ class Manifests:
         self.written.append([e.file.file_name for e in entries])
         return [self.new(*entries)]
 
-    def merge(self, files, *, target=100, count=4, full=1000):
+    def merge(self, files, *, target=100, count=4, full=1000, types=None):
         may_hold = lambda m, partitions: any(e.partition in partitions for e in self.held[m.file_name])  # noqa: E731
-        merged = ManifestMerge(self.open, self.write, may_hold, target, count, full).merge(files)
+        merged = ManifestMerge(self.open, self.write, may_hold, target, count, full, types).merge(files)
         assert self.live(merged) == self.live(files)
         return [m.file_name for m in merged]
 
@@ -58,6 +61,32 @@ def test_a_long_tail_becomes_one_in_the_order_of_its_entries():
     files = [m.new(entry(f"f{i}")) for i in range(4)]
     assert m.merge(files) == ["m4"]
     assert m.written == [["f0", "f1", "f2", "f3"]]
+
+
+def test_rewritten_entries_are_ordered_by_partition_and_bucket():
+    types = [parse_type("INT")]
+    m = Manifests()
+    places = [(300, 1), (2, 0), (None, 0), (300, 0), (2, 0)]
+    entries = [replace(entry(f"f{at}", partition=encode_row([p], types)), bucket=b) for at, (p, b) in enumerate(places)]
+    m.merge([m.new(e) for e in entries], types=types)
+    m.merge([m.new(e) for e in entries], full=1, types=types)
+    assert m.written == [["f2", "f1", "f4", "f3", "f0"]] * 2
+
+
+def test_manifests_larger_than_all_later_ones_together_stay():
+    m = Manifests()
+    files = [m.new(entry(name), size=size) for name, size in [("a", 50), ("b", 10), ("c", 3), ("d", 2), ("e", 1)]]
+    assert m.merge(files) == ["m0", "m1", "m5"]
+    assert m.written == [["c", "d", "e"]]
+
+
+def test_entries_are_rewritten_a_logarithmic_number_of_times():
+    m = Manifests()
+    files = []
+    for number in range(1000):
+        names = m.merge([*files, m.new(entry(f"f{number}"))], target=10**6, count=30, full=10**9)
+        files = [ManifestFile(name, len(m.held[name]), len(m.held[name]), 0) for name in names]
+    assert sum(map(len, m.written)) <= 1000 * 8
 
 
 def test_a_group_that_reaches_the_target_is_merged_and_a_large_one_is_kept():

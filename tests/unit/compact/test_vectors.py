@@ -114,7 +114,7 @@ def test_the_changelog_of_lookups_describes_the_changes(warehouse):
     table.write(rows(range(3000), 1))
     last = table.latest_snapshot().id
     table.write(rows([5, 9000], 2))
-    changes = table.changes(after=last).read_all().to_pylist()
+    changes = table.changes(start=last).to_arrow().to_pylist()
     assert sorted((r["k"], r["v"], r["rowkind"]) for r in changes) == [
         (5, 1, "-U"),
         (5, 2, "+U"),
@@ -146,7 +146,7 @@ def test_expired_rows_of_higher_levels_are_marked_when_their_key_is_written_agai
     assert content(table) == dict.fromkeys(range(3000), 1) | {7: 2, 8: 2}  # a sum starts again after an expired row
     assert list(vectors(table).values()) == [2]
     if "changelog-producer" in options:
-        found = table.changes(after=last).read_all().to_pylist()
+        found = table.changes(start=last, way="changelog").to_arrow().to_pylist()
         assert [(r["k"], r["v"], r["rowkind"]) for r in found] == [(7, 2, "+I"), (8, 2, "+I")]
     table.compact(full=True)
     assert content(table) == {7: 2, 8: 2}

@@ -3,13 +3,13 @@ from unittest.mock import Mock
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pytest
 
 from paimon_core.datafile import rolling_writer
 from paimon_core.datafile.parquet import decoder, footer, parquet_file
 from paimon_core.datafile.reader import read_batches
 from paimon_core.errors import CorruptTable, StorageError
+from paimon_core.predicate import col
 from paimon_core.schema import DataField
 from paimon_core.storage.fsspec_storage import FsspecStorage
 from paimon_core.types import STRING, parse_type
@@ -41,6 +41,10 @@ def batches(bucket, file, **settings):
             **settings,
         )
     )
+
+
+def bound(bucket, where):
+    return where.bind(bucket.schema.fields)
 
 
 def test_batches_come_in_order_and_size(bucket, numbers):
@@ -111,9 +115,9 @@ def test_an_added_column_is_null_and_may_be_the_only_one(bucket, numbers):
 
 
 def test_filters_keep_what_is_true_in_order(bucket, numbers):
-    where = (pc.field("n") >= 100) & (pc.field("s") == "s0")
-    assert bucket.read(numbers, filters=where)["n"].to_pylist() == list(range(102, 1000, 3))
-    assert batches(bucket, numbers, filters=pc.field("n") > 5000) == []
+    where = bound(bucket, (col("n") >= 100) & (col("s") == "s0"))
+    assert bucket.read(numbers, where=where)["n"].to_pylist() == list(range(102, 1000, 3))
+    assert batches(bucket, numbers, where=bound(bucket, col("n") > 5000)) == []
 
 
 def test_filters_leave_row_groups_out(bucket, monkeypatch):
@@ -122,9 +126,9 @@ def test_filters_leave_row_groups_out(bucket, monkeypatch):
     damaged = bytearray(STORAGE.read(bucket.path(file)))
     damaged[4:100] = bytes(96)
     STORAGE.overwrite(bucket.path(file), bytes(damaged))
-    assert bucket.read(file, filters=pc.field("n") >= 990)["n"].to_pylist() == list(range(990, 1000))
+    assert bucket.read(file, where=bound(bucket, col("n") >= 990))["n"].to_pylist() == list(range(990, 1000))
     with pytest.raises(CorruptTable):
-        bucket.read(file, filters=pc.field("n") >= 0)
+        bucket.read(file, where=bound(bucket, col("n") >= 0))
 
 
 def test_filters_on_a_cast_column_mean_the_cast_values(monkeypatch):
@@ -133,14 +137,14 @@ def test_filters_on_a_cast_column_mean_the_cast_values(monkeypatch):
     bucket = Bucket(schema_of({"s": "VARCHAR(10)"}))
     (file,) = bucket.write(bucket.table({"s": ["abc", "abd"]}))
     cut = retyped(bucket.schema, s="VARCHAR(2)")
-    assert bucket.read(file, cut, filters=pc.field("s") == "ab")["s"].to_pylist() == ["ab", "ab"]
+    assert bucket.read(file, cut, where=(col("s") == "ab").bind(cut))["s"].to_pylist() == ["ab", "ab"]
 
 
 def test_filters_on_a_renamed_column_mean_the_new_name(bucket, monkeypatch):
     monkeypatch.setattr(rolling_writer, "ROW_GROUP_ROWS", 100)
     (file,) = bucket.write(bucket.table({"n": range(300), "s": ["x"] * 300}))
     swapped = [replace(bucket.schema.by_name["n"], name="s"), replace(bucket.schema.by_name["s"], name="n")]
-    assert bucket.read(file, swapped, filters=pc.field("s") == 299).to_pylist() == [{"s": 299, "n": "x"}]
+    assert bucket.read(file, swapped, where=(col("s") == 299).bind(swapped)).to_pylist() == [{"s": 299, "n": "x"}]
 
 
 def test_a_missing_file_is_corruption_that_names_it(bucket, numbers):

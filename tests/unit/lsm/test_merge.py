@@ -1,6 +1,5 @@
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pytest
 
 from paimon_core.errors import CorruptTable
@@ -11,6 +10,9 @@ from paimon_core.lsm.gather import take_rows
 from paimon_core.lsm.key_groups import group, key_codes
 from paimon_core.lsm.merge import RowFilter, merge_runs, sorted_groups
 from paimon_core.lsm.merge_order import MergeOrder
+from paimon_core.predicate import col
+from paimon_core.schema import DataField
+from paimon_core.types import parse_type
 
 INSERT, BEFORE, AFTER, DELETE = 0, 1, 2, 3
 
@@ -39,6 +41,12 @@ def merged(*runs, drop_deletes=True, order=MergeOrder(), window_rows=2, engine=D
         **named,
     )
     return [tuple(row.values()) for table in tables for row in table.to_pylist()]
+
+
+def kept(where):
+    """Keep rows by a filter on one column."""
+    (name,) = where.columns
+    return RowFilter(where.bind([DataField(0, name, parse_type("STRING" if name == "v" else "BIGINT"))]))
 
 
 IGNORING = Deduplicate(ignore_delete=True)
@@ -115,16 +123,16 @@ def test_a_filter_sees_merged_rows_and_only_its_matches_are_gathered(monkeypatch
         return take_rows(rows, positions, columns)
 
     monkeypatch.setattr(merge, "take_rows", counted)
-    keep = RowFilter(pc.field("v") <= "c", ("v",))
+    keep = kept(col("v") <= "c")
     assert merged(OLD, NEW, columns=["_KEY_k", "v"], keep=keep, window_rows=9) == [(1, "a")]
     assert gathered == [(("v",), 3), (("_KEY_k", "v"), 1)]
 
 
 def test_a_filter_holds_for_every_engine_and_for_single_runs():
-    keep = RowFilter(pc.field("v") <= "c", ("v",))
+    keep = kept(col("v") <= "c")
     assert merged(OLD, NEW, columns=["v"], keep=keep, engine=IGNORING) == [("a",), ("b",)]
-    assert merged(NEW, OLD, columns=["v"], keep=RowFilter(pc.field("v") > "c", ("v",))) == [("d",), ("e",)]
-    assert merged(NEW, columns=["v"], keep=RowFilter(pc.field("v") > "d", ("v",))) == [("e",)]
+    assert merged(NEW, OLD, columns=["v"], keep=kept(col("v") > "c")) == [("d",), ("e",)]
+    assert merged(NEW, columns=["v"], keep=kept(col("v") > "d")) == [("e",)]
 
 
 def test_a_single_run_is_passed_on_in_its_batches():
@@ -171,7 +179,7 @@ def test_another_engine_is_another_rule_per_column():
 @pytest.mark.parametrize("name", ["_ROW_POSITION", "_", "__"])
 def test_a_column_of_any_name_may_be_filtered(name):
     rows = pa.table({"k": [1, 2, 3], name: [5, 6, 7]})
-    keep = RowFilter(pc.field(name) > 5, (name,))
+    keep = kept(col(name) > 5)
     assert keep.positions(rows, np.array([0, 2], np.uint32)).tolist() == [2]
 
 
@@ -181,7 +189,7 @@ def encoded(table):
 
 @pytest.mark.parametrize("old", [OLD, encoded(OLD)])
 @pytest.mark.parametrize("new", [NEW, encoded(NEW)])
-@pytest.mark.parametrize("keep", [None, RowFilter(pc.field("v") != "d", ("v",))])
+@pytest.mark.parametrize("keep", [None, kept(col("v") != "d")])
 def test_texts_may_come_as_dictionaries(old, new, keep):
     expected = [(1, 0, 0, "a"), (3, 4, 0, "d"), (4, 5, 2, "e")]
     assert merged(old, new, keep=keep) == [row for row in expected if keep is None or row[3] != "d"]

@@ -1,4 +1,5 @@
 from dataclasses import replace
+from datetime import date
 
 import pytest
 
@@ -6,8 +7,10 @@ from paimon_core.errors import CorruptTable, SchemaMismatch, SnapshotNotFound, U
 from paimon_core.metadata.column_stats import EMPTY_ROW
 from paimon_core.metadata.index_manifest import IndexEntry, IndexFile, VectorRange
 from paimon_core.metadata.manifest import FileKind
+from paimon_core.metadata.stores import manifest_store
 from paimon_core.options import TableOptions
 from paimon_core.predicate import col
+from paimon_core.scan.explain import explain_plan
 from paimon_core.scan.plan import plan_scan
 from paimon_core.scan.split import Split
 from tests.support.manifest_tables import MetadataTable, data_file, fields_of, names, schema_of
@@ -32,7 +35,7 @@ def test_no_snapshot_is_an_empty_plan():
         where=col("a") == 1,
     )
     assert (plan.splits, plan.files, plan.row_count) == ((), (), 0)
-    assert "no snapshot" in plan.explain()
+    assert "no snapshot" in str(explain_plan(plan))
 
 
 def test_a_filter_is_checked_before_anything_is_read():
@@ -308,38 +311,21 @@ def test_partition_bytes_that_do_not_decode_are_corruption_of_the_manifest():
         table.plan(col("day") == "2026-05-01", snapshot=snapshot)
 
 
-def test_explain_is_readable():
-    table = MetadataTable(KEYED)
-    table.commit(
-        table.entry(keyed("a", 0, 9)),
-        table.entry(keyed("b", 5, 15, 0)),
-        table.entry(keyed("c", 0, 9), bucket=1),
-        table.entry(keyed("d", 50, 90), bucket=1),
-    )
-    assert table.plan(col("k") < 20).explain() == "\n".join(
-        [
-            "scan of snapshot 7 (APPEND, 2023-11-14 22:13:20 UTC), schema 0",
-            "  where      k < 20",
-            "  manifests  1 of 1 read",
-            "  files      3 of 4 selected; left out: 1 by key range",
-            "  read raw   1 split of 1 file, 10 rows, 10.0 MiB",
-            "  merge      1 split of 2 files, 20 rows, 20.0 MiB, up to 2 sorted runs at once",
-            "  levels     L0: 1 file, L5: 2 files",
-        ]
-    )
-
-
-def test_explain_of_an_append_table_knows_no_merge():
-    table = MetadataTable(LOG)
-    table.commit(table.entry(data_file(LOG, "a")))
-    text = table.plan().explain()
-    assert "everything" in text
-    assert "merge" not in text
-    assert "levels" not in text
-
-
-@pytest.mark.parametrize(("size", "text"), [(1023, "1,023 bytes"), (1024, "1.0 KiB"), (1 << 20, "1.0 MiB")])
-def test_explain_counts_bytes_in_units_of_1024(size, text):
-    table = MetadataTable(LOG)
-    table.commit(table.entry(replace(data_file(LOG, "a"), file_size=size)))
-    assert f"1 split of 1 file, 10 rows, {text}" in table.plan().explain()
+@pytest.mark.parametrize(
+    ("sql", "values", "where"),
+    [
+        ("INT", [1, 256, None, 2**24], col("p") == 256),
+        ("STRING", ["a", "longer than a slot", None, "é"], col("p") == "longer than a slot"),
+        ("STRING", ["a", "longer than a slot", None, "é"], col("p").is_in(["a", "é"])),
+        ("DATE", [1, None, 256], col("p").is_null() | (col("p") == date(1970, 9, 14))),
+        ("DOUBLE", [0.0, -0.0, 1.0], col("p") == 0),
+    ],
+)
+def test_one_partition_of_a_large_manifest_is_found(monkeypatch, sql, values, where):
+    schema = schema_of(fields_of(p=sql, a="INT"), partition_by=["p"])
+    table = MetadataTable(schema)
+    table.commit(*(table.entry(data_file(schema, f"{v}{n}"), v) for n in range(300) for v in values))
+    whole = names(table.plan(where=where))
+    monkeypatch.setattr(manifest_store, "WHOLE_BYTES", 0)
+    assert names(table.plan(where=where)) == whole
+    assert 0 < len(whole) < 300 * len(values)

@@ -215,7 +215,7 @@ def test_the_changelog_has_each_change_once(warehouse, producer):
     table = table.alter("SET ('bucket' = '3')")
     table.write(rows([4], p="b"))
     table.compact(full=True)
-    changes = table.changes(first.id - 1, table.latest_snapshot().id).read_all().to_pylist()
+    changes = table.changes(first.id - 1, table.latest_snapshot().id).to_arrow().to_pylist()
     added = [(r["k"], r["n"]) for r in changes if r["rowkind"] in ("+I", "+U")]
     assert sorted(added) == [(1, 1), (2, 1), (2, 2), (3, 2), (4, 1)]
 

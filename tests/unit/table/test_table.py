@@ -66,7 +66,7 @@ def test_scans(keyed):
     assert keyed.scan(limit=0).to_arrow().num_rows == 0
     assert keyed.scan(limit=7).count() == 7
     assert keyed.scan().count() == 100
-    assert "snapshot 1" in scan.explain()
+    assert "snapshot 1" in str(scan.explain())
 
 
 def test_a_table_never_written_is_empty(keyed):
@@ -85,7 +85,7 @@ def test_time_travel(keyed):
     for n in range(1, 4):
         keyed.write(rows(("a", 1, float(n))))
     keyed.tags.create("two", 2)
-    times = keyed.inspect.snapshots()["commit_time"]
+    times = keyed.inspect.snapshots()["commit_time_utc"]
     assert content(keyed.at(snapshot=1)) == [("a", 1, 1.0)]
     assert content(keyed.at(tag="two")) == [("a", 1, 2.0)]
     assert content(keyed.at(time=times[2].as_py())) == [("a", 1, 3.0)]
@@ -506,7 +506,7 @@ def test_refresh(catalog, keyed):
 @pytest.mark.parametrize(
     ("call", "word"),
     [
-        (lambda t: t.at(time="2024-01-01"), "time"),
+        (lambda t: t.at(time="today"), "time"),
         (lambda t: t.at(time=1.5), "time"),
         (lambda t: t.at(snapshot="x"), "'x'"),
         (lambda t: t.at(snapshot=True), "True"),

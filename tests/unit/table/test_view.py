@@ -1,10 +1,11 @@
+import datetime
 from dataclasses import replace
 
 import pytest
 
 import paimon_core as paimon
 from paimon_core.alter import AddColumn, SetOption
-from paimon_core.errors import InvalidOption, SnapshotNotFound, UnsupportedFeature
+from paimon_core.errors import InvalidOption, InvalidRequest, SnapshotNotFound, UnsupportedFeature
 
 
 @pytest.fixture
@@ -65,7 +66,7 @@ def test_a_time_selects_the_snapshot_that_was_the_latest_then(table):
         ids(stored(table, scan__timestamp_millis="1"))
 
 
-@pytest.mark.parametrize("mode", ["incremental", "compacted-full", "latest-delta", "from-file-creation-time"])
+@pytest.mark.parametrize("mode", ["latest-delta", "from-creation-timestamp", "from-file-creation-time"])
 def test_a_scan_mode_that_is_not_supported_is_refused_by_reads(table, mode):
     table = stored(table, scan__mode=mode)
     with pytest.raises(UnsupportedFeature, match=r"table db\.t .*'scan\.mode'"):
@@ -75,8 +76,39 @@ def test_a_scan_mode_that_is_not_supported_is_refused_by_reads(table, mode):
     assert ids(table.with_options({"scan.snapshot-id": 2})) == [1, 2]
 
 
+def test_compacted_full_reads_the_last_compaction_or_else_the_latest(table):
+    mode = {"scan.mode": "compacted-full"}
+    assert ids(table.with_options(mode)) == [1, 2, 3]
+    table.compact(full=True)
+    table.write([{"id": 4, "note": None}])
+    assert ids(table.with_options(mode)) == [1, 2, 3]
+    table = stored(table, scan__mode="compacted-full")
+    assert ids(table) == [1, 2, 3]
+    with pytest.raises(UnsupportedFeature, match="compacted-full"):
+        ids(stored(table, full_compaction__delta_commits="2"))
+
+
+def test_times_may_be_texts_and_dates(table):
+    second = datetime.datetime.fromtimestamp(table.at(snapshot=2).pinned.time_millis / 1000)
+    for time in (second, second.isoformat(), second.astimezone(datetime.UTC).isoformat(sep=" ")):
+        assert table.at(time=time).pinned.id == 2
+    tomorrow = datetime.date.today() + datetime.timedelta(days=2)
+    assert table.at(time=tomorrow).pinned.id == 3
+    assert table.at(time=tomorrow.isoformat()).pinned.id == 3
+    with pytest.raises(SnapshotNotFound):
+        table.at(time=datetime.date(2001, 1, 1))
+    for wrong in ("yesterday", "2026-13-01", 1.5, True):
+        with pytest.raises(InvalidRequest, match="time"):
+            table.at(time=wrong)
+
+
 def test_scan_options_that_contradict_each_other_are_refused(table):
     with pytest.raises(InvalidOption, match="exclude each other"):
         table.alter("SET ('scan.snapshot-id' = 1, 'scan.tag-name' = 'one')")
     with pytest.raises(InvalidOption, match="exclude each other"):
         stored(table, scan__snapshot_id="1", scan__tag_name="one").scan()
+
+
+def test_a_table_is_shown_by_its_name_and_snapshot(table):
+    assert repr(table) == "Table(db.t)"
+    assert repr(table.at(snapshot=1)) == "Table(db.t at snapshot 1)"

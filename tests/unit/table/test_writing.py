@@ -109,7 +109,7 @@ def test_changes_and_compactions_pass_over_statistics(table):
     table.write(rows(1))
     table.analyze()
     table.write(rows(2))
-    assert table.changes().read_all()["k"].to_pylist() == [1, 2]
+    assert table.changes().to_arrow()["k"].to_pylist() == [1, 2]
     assert table.compact(full=True).statistics == table.at(snapshot=2).latest_snapshot().statistics
 
 

@@ -5,15 +5,17 @@ import uuid
 from dataclasses import replace
 from decimal import Decimal
 
+import numpy as np
 import pytest
 
 from paimon_core.codec.binary_row import decode_row, encode_row
 from paimon_core.errors import CorruptTable, SnapshotNotFound, StorageError
+from paimon_core.metadata import entry_decoder
 from paimon_core.metadata.column_stats import EMPTY_ROW, EMPTY_STATS
 from paimon_core.metadata.data_file import DataFile
 from paimon_core.metadata.manifest import FileKind, ManifestEntry, ManifestFile
 from paimon_core.metadata.snapshot import CommitKind, Snapshot
-from paimon_core.metadata.stores import manifest_store
+from paimon_core.metadata.stores import manifest_cache, manifest_store
 from paimon_core.metadata.stores.manifest_store import ManifestStore, describe, partition_stats
 from paimon_core.storage.fsspec_storage import FsspecStorage
 from paimon_core.storage.paths import TablePaths
@@ -131,8 +133,7 @@ def test_a_missing_manifest_of_an_expired_snapshot(store):
 
 
 def test_manifests_are_read_once_within_bounds(store, monkeypatch):
-    monkeypatch.setattr(manifest_store, "KEPT_MANIFESTS", 2)
-    monkeypatch.setattr(manifest_store, "KEPT_ENTRIES", 5)
+    monkeypatch.setattr(manifest_cache, "KEPT_BYTES", 5 * manifest_cache.VALUE_BYTES)
     reads = []
     real = FsspecStorage.read
     monkeypatch.setattr(
@@ -220,3 +221,48 @@ def test_a_not_null_column_has_a_range(store):
     row = encode_row(["a"], types)
     (file,) = keyed.write_manifests([replace(entry("f"), partition=row)], 1 << 20)
     assert file.partition_stats.min_values == file.partition_stats.max_values == row
+
+
+def test_a_large_manifest_is_read_in_part_until_it_is_cached(store, monkeypatch):
+    monkeypatch.setattr(manifest_store, "WHOLE_BYTES", 0)
+    monkeypatch.setattr(entry_decoder, "FEW_BYTES", 0)
+    store.partition_types = (parse_type("INT"),)
+    rows = [encode_row([p], store.partition_types) for p in range(4)]
+    entries = [entry(f"f{at}", partition=rows[at // 300]) for at in range(1200)]
+    (file,) = store.write_manifests(entries, 1 << 30)
+    wanted = [e for e in entries if e.partition == rows[2]]
+    monkeypatch.setattr(manifest_cache, "PARTIAL_READS", 4)
+    for _ in range(2):
+        assert store.read_holding(file, {rows[2]}) == wanted
+        assert len(store.read_columns([file], {rows[2]})) < 1000
+    assert store.cache.find(store.paths.manifest(file.file_name)) is None
+    assert store.read_holding(file, {rows[2]}) == wanted
+    assert store.cache.find(store.paths.manifest(file.file_name)).entries() == entries
+    assert store.cache.find(store.paths.manifest(file.file_name)).nbytes < len(entries) * manifest_cache.VALUE_BYTES
+    assert store.read_holding(file, {rows[0]}) == entries[:300]
+
+
+@pytest.mark.parametrize("partitions", [1, 9])
+def test_the_live_files_of_some_partitions_of_a_large_manifest(store, monkeypatch, partitions):
+    monkeypatch.setattr(manifest_store, "WHOLE_BYTES", 0)
+    store.partition_types = (STRING,)
+    rows = [encode_row([f"p{p}" * (1 + p % 3)], store.partition_types) for p in range(12)]
+    entries = [entry(f"f{at}", partition=rows[at % 12]) for at in range(600)]
+    deletes = [replace(e, kind=FileKind.DELETE) for e in entries[::7]]
+    snapshot = snapshot_of(store, entries, deletes)
+    among = set(rows[:partitions])
+    assert store.entries_of(snapshot, among) == [e for e in store.entries_of(snapshot) if e.partition in among]
+
+
+def test_what_was_computed_from_manifests_is_kept_within_bounds(monkeypatch):
+    monkeypatch.setattr(manifest_cache, "KEPT_BYTES", 80)
+    cache = manifest_cache.ManifestCache()
+
+    def kept(key, count):
+        return len(cache.computed(key, lambda: np.zeros(count, np.int64)))
+
+    assert (kept("a", 4), kept("b", 5)) == (4, 5)
+    assert (kept("a", 0), kept("b", 0)) == (4, 5)
+    assert kept("c", 7) == 7  # more than 80 bytes with either of the others
+    assert (kept("c", 0), kept("a", 1)) == (7, 1)
+    assert (kept("d", 11), kept("d", 12)) == (11, 12)

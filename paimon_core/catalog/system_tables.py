@@ -1,0 +1,153 @@
+"""The system tables of a catalog: all tables, all partitions, the options of all tables and those of the catalog.
+
+They read every table one after the other. A table that is dropped meanwhile is left out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from itertools import chain
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from paimon_core.codec.binary_row import decode_row
+from paimon_core.codec.partition_text import partition_values
+from paimon_core.errors import InvalidRequest, NotFound, UnsupportedFeature, names_a_secret
+from paimon_core.metadata.local_time import epoch_millis
+from paimon_core.predicate import Predicate
+from paimon_core.schema import DataField
+from paimon_core.storage.secret import HIDDEN, scrubbed
+from paimon_core.table.system.columns import arrow_table, fields_of, from_rows
+from paimon_core.table.system.group_columns import partition_rows
+from paimon_core.table.system.source import Source
+from paimon_core.table.system.system_table import MetadataRows, SystemTable
+from paimon_core.table.table import Table
+
+if TYPE_CHECKING:
+    from paimon_core.catalog.catalog import Catalog
+
+ALL_TABLES = (
+    "database_name STRING, table_name STRING, table_type STRING, partitioned BOOLEAN, primary_key BOOLEAN, "
+    "owner STRING, created_at BIGINT, created_by STRING, updated_at BIGINT, updated_by STRING, record_count BIGINT, "
+    "file_size_in_bytes BIGINT, file_count BIGINT, last_file_creation_time BIGINT"
+)
+ALL_PARTITIONS = (
+    "database_name STRING, table_name STRING, partition_name STRING, record_count BIGINT, file_size_in_bytes BIGINT, "
+    "file_count BIGINT, last_file_creation_time BIGINT, done BOOLEAN"
+)
+ALL_TABLE_OPTIONS = "database_name STRING, table_name STRING, key STRING, value STRING"
+CATALOG_OPTIONS = "key STRING NOT NULL, value STRING NOT NULL"
+_PASSWORD = re.compile(r"(?<=://)[^/@\s]*@")
+
+
+def shown_options(options: Mapping[str, str]) -> dict[str, str]:
+    """Return the options with ``***`` for passwords, keys and tokens, headers, and the user and query of a URI."""
+    return {
+        key: HIDDEN
+        if names_a_secret(key) or key.startswith("header.") or key.endswith("key-id")
+        else scrubbed(_PASSWORD.sub(f"{HIDDEN}@", text), ())
+        for key, text in sorted(options.items())
+    }
+
+
+def catalog_table(catalog: Catalog, name: str) -> SystemTable:
+    """Return the system table ``sys.<name>`` of a catalog; raises NotFound, which lists the names."""
+    found = CATALOG_TABLES.get(_OTHER_NAMES.get(name.lower(), name.lower()))
+    if found is None:
+        raise NotFound(f"no system table 'sys.{name}'; those are {', '.join(map('sys.{}'.format, CATALOG_TABLES))}")
+    columns, rows = found
+    fields = fields_of(columns)
+    names = " ".join(f.name for f in fields)
+
+    def read(wanted: tuple[DataField, ...], where: Predicate | None) -> MetadataRows:
+        return MetadataRows(partial(_made, wanted, names, partial(rows, catalog)))
+
+    return SystemTable(f"sys.{name}", fields, read)
+
+
+def _made(wanted: tuple[DataField, ...], names: str, rows: Callable[[], Iterator[tuple[Any, ...]]]) -> pa.Table:
+    return arrow_table(wanted, from_rows(names, rows()))
+
+
+def _tables(catalog: Catalog) -> Iterator[tuple[str, str, Table | None]]:
+    """Yield database, name and table; None for a table that this library cannot open."""
+    for database in catalog.list_databases():
+        try:
+            names = catalog.list_tables(database)
+        except NotFound:
+            continue
+        for name in names:
+            try:
+                yield database, name, catalog.table(f"{database}.{name}")
+            except NotFound:
+                continue
+            except (UnsupportedFeature, InvalidRequest):
+                yield database, name, None
+
+
+def _opened(catalog: Catalog) -> Iterator[tuple[str, str, Table]]:
+    for database, name, table in _tables(catalog):
+        yield database, name, table or catalog.table(f"{database}.{name}")
+
+
+def _all_tables(catalog: Catalog) -> Iterator[tuple[Any, ...]]:
+    for database, name, table in _tables(catalog):
+        if table is None:
+            yield database, name, *(None,) * 12
+            continue
+        options = table.schema.options
+        owner = (options.get("owner"), *_made_by(options, "created"), *_made_by(options, "updated"))
+        keys = (bool(table.schema.partition_keys), bool(table.schema.primary_keys))
+        yield database, name, options.get("type", "table"), *keys, *owner, None, None, None, None
+
+
+def _made_by(options: Mapping[str, str], what: str) -> tuple[int | None, str | None]:
+    at = options.get(f"{what}At", "")
+    return int(at) if re.fullmatch(r"-?\d{1,18}", at) else None, options.get(f"{what}By")
+
+
+def _all_partitions(catalog: Catalog) -> Iterator[tuple[Any, ...]]:
+    return chain.from_iterable(_partitions(*one) for one in _opened(catalog))
+
+
+def _partitions(database: str, name: str, table: Table) -> Iterator[tuple[Any, ...]]:
+    fields = table.schema.partition_fields
+    if not fields:
+        return
+    types, options = [f.type for f in fields], table.options
+    try:
+        found = partition_rows(Source(table.context))
+    except NotFound:
+        return
+    for partition, rows, size, files, created in found:
+        texts = partition_values(
+            decode_row(partition, types),
+            types,
+            legacy=options["partition.legacy-name"],
+            default_name=options["partition.default-name"],
+        )
+        spec = "/".join(f"{f.name}={text}" for f, text in zip(fields, texts, strict=True))
+        yield database, name, spec, rows, size, files, None if created is None else epoch_millis(created), False
+
+
+def _all_table_options(catalog: Catalog) -> Iterator[tuple[Any, ...]]:
+    for database, name, table in _opened(catalog):
+        options = {**table.schema.options, "path": table.location}
+        yield from ((database, name, key, options[key]) for key in sorted(options))
+
+
+def _catalog_options(catalog: Catalog) -> Iterator[tuple[Any, ...]]:
+    return iter(shown_options(catalog.options).items())
+
+
+CATALOG_TABLES: Mapping[str, tuple[str, Callable[[Catalog], Iterator[tuple[Any, ...]]]]] = {
+    "tables": (ALL_TABLES, _all_tables),
+    "partitions": (ALL_PARTITIONS, _all_partitions),
+    "all_table_options": (ALL_TABLE_OPTIONS, _all_table_options),
+    "catalog_options": (CATALOG_OPTIONS, _catalog_options),
+}
+"""The columns and rows by Java's names."""
+_OTHER_NAMES = {"all_tables": "tables", "all_partitions": "partitions"}

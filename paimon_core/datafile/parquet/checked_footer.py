@@ -1,0 +1,124 @@
+"""CheckedFooter: a verified footer as Arrow metadata; the footers read last are kept in memory by their bytes.
+
+To verify a footer takes longer than to decode a small file. A kept footer is found by the bytes at the end of the file,
+which are read each time, so that a file that was changed is verified again.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from paimon_core.datafile.parquet.footer import check_raw_footer, read_raw_footer
+from paimon_core.datafile.parquet.optional_map_keys import open_metadata, with_maps
+
+KEPT_BYTES = 16 << 20
+"""The bytes of all kept footers in their files; in memory a footer takes a few times as much."""
+
+Bounds = tuple[Any, Any, int | None]
+"""Minimum, maximum and null count of a column in a row group, as the footer has them; None: unknown."""
+_UNKNOWN: Bounds = (None, None, None)
+
+
+@dataclass(frozen=True)
+class CheckedFooter:
+    """A verified footer; it is never changed and may be used by several threads."""
+
+    raw: bytes
+    metadata: pq.FileMetaData
+    maps_are_lists: bool
+    """Whether ``metadata`` was changed by ``optional_map_keys``."""
+    schema: pa.Schema
+    row_groups: tuple[int, ...]
+    """The number of rows of each row group."""
+    leaves: dict[str, int] = field(default_factory=dict)
+    """The positions of the columns that are not nested."""
+    known: dict[str, tuple[Bounds, ...]] = field(default_factory=dict)
+    """The result of ``bounds`` by column."""
+
+    def bounds(self, column: str) -> tuple[Bounds, ...]:
+        """Return the statistics of a column that is not nested in each row group, as physical values."""
+        found = self.known.get(column)
+        if found is None:
+            leaf = self.leaves.get(column)
+            groups = range(len(self.row_groups))
+            found = tuple(_UNKNOWN if leaf is None else _bounds(self.metadata, at, leaf) for at in groups)
+            self.known[column] = found
+        return found
+
+
+def read_checked(source: pa.NativeFile) -> CheckedFooter:
+    """Return the footer of an open Parquet file; raises ValueError for a footer that does not decode."""
+    raw, start = read_raw_footer(source)
+    found = _KEPT.find(raw, start)
+    if found is None:
+        check_raw_footer(raw, start)
+        found = _opened(raw)
+        _KEPT.keep(raw, start, found)
+    return found
+
+
+def _opened(raw: bytes) -> CheckedFooter:
+    metadata, maps_are_lists = open_metadata(raw)
+    schema: pa.Schema = metadata.schema.to_arrow_schema()
+    if maps_are_lists:
+        schema = pa.schema([f.with_type(with_maps(f.type)) for f in schema])
+    rows = tuple(metadata.row_group(at).num_rows for at in range(metadata.num_row_groups))
+    leaves = {}
+    for at in range(metadata.num_columns):
+        leaf = metadata.schema.column(at)
+        if leaf.path == leaf.name and leaf.max_repetition_level == 0:
+            leaves[leaf.name] = at
+    return CheckedFooter(raw, metadata, maps_are_lists, schema, rows, leaves)
+
+
+def _bounds(metadata: pq.FileMetaData, row_group: int, leaf: int) -> Bounds:
+    found = metadata.row_group(row_group).column(leaf).statistics
+    if found is None:
+        return _UNKNOWN
+    nulls = found.null_count if found.has_null_count else None
+    return (found.min_raw, found.max_raw, nulls) if found.has_min_max else (None, None, nulls)
+
+
+class _Kept:
+    """The footers used last, up to KEPT_BYTES; may be used by several threads."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._footers: OrderedDict[tuple[bytes, int], CheckedFooter] = OrderedDict()
+        self._size = 0
+
+    def find(self, raw: bytes, start: int) -> CheckedFooter | None:
+        with self._lock:
+            found = self._footers.get((raw, start))
+            if found is not None:
+                self._footers.move_to_end((raw, start))
+            return found
+
+    def keep(self, raw: bytes, start: int, footer: CheckedFooter) -> None:
+        with self._lock:
+            if (raw, start) in self._footers or len(raw) > KEPT_BYTES // 4:
+                return
+            self._footers[raw, start] = footer
+            self._size += len(raw)
+            while self._size > KEPT_BYTES:
+                (dropped, _), _ = self._footers.popitem(last=False)
+                self._size -= len(dropped)
+
+    def clear(self) -> None:
+        with self._lock:
+            self._footers.clear()
+            self._size = 0
+
+
+_KEPT = _Kept()
+
+
+def forget() -> None:
+    """Drop all kept footers."""
+    _KEPT.clear()

@@ -1,0 +1,47 @@
+"""Arrow filter: which columns and rows a scan must read for the columns and the filter of a pyarrow scanner."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from paimon_core.errors import PaimonError
+from paimon_core.predicate import Predicate
+from paimon_core.predicate.arrow_expression import from_arrow
+
+_BY_POSITION = "FieldPath("
+
+
+def pushed(
+    columns: Sequence[str] | dict[str, pc.Expression] | None, keep: pc.Expression | None, schema: pa.Schema
+) -> tuple[list[str], Predicate | None]:
+    """Return the columns to read, and a filter that is true wherever ``keep`` is true; None: there is none.
+
+    Arrow's expressions are not translated to predicates yet, so the filter is always None.
+    """
+    expressions = [*(columns.values() if isinstance(columns, dict) else ()), *(() if keep is None else (keep,))]
+    names = set(schema.names if columns is None else () if isinstance(columns, dict) else columns)
+    for expression in expressions:
+        names.update(_fields_of(expression, schema))
+    wanted = [name for name in schema.names if name in names]
+    return wanted or schema.names[:1], None if keep is None else _predicate(keep, schema)
+
+
+def _predicate(keep: pc.Expression, schema: pa.Schema) -> Predicate | None:
+    try:
+        found = from_arrow(keep, schema)
+    except PaimonError:
+        return None  # Arrow alone applies what has no translation
+    # Floats differ: NaN has another order in predicates, and Arrow compares 32-bit floats in 64 bits.
+    return found.only([f.name for f in schema if not pa.types.is_floating(f.type)])
+
+
+def _fields_of(expression: pc.Expression, schema: pa.Schema) -> Iterator[str]:
+    """Yield at least the columns that an expression reads: those whose names are in its text.
+
+    Arrow has no public way to ask an expression for its fields. Fields by position need all columns at their places.
+    """
+    text = str(expression)
+    yield from (name for name in schema.names if name in text or _BY_POSITION in text)

@@ -1,0 +1,18 @@
+"""row_mask: which rows a bound predicate selects, as a numpy array."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from paimon_core.predicate.bound import BoundPredicate
+
+Mask = npt.NDArray[np.bool_]
+
+
+def row_mask(where: BoundPredicate, rows: pa.RecordBatch | pa.Table) -> Mask:
+    """Return one bool per row: whether ``where`` is true for it; ``rows`` have its columns under their names."""
+    found = where.mask(rows)
+    return np.asarray(pc.fill_null(found, False) if found.null_count else found, np.bool_)

@@ -1,0 +1,82 @@
+"""Rows with their kinds: read the merged rows of a split, and keep the deletes that an ordinary read drops.
+
+The system tables ``audit_log`` and ``binlog`` show these rows. The kind of a row is that of the newest row of its key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import pyarrow as pa
+
+from paimon_core.errors import CorruptTable
+from paimon_core.lsm.merge_order import MergeOrder
+from paimon_core.lsm.sorted_run import SortedRun, in_sequence
+from paimon_core.metadata.context import TableContext
+from paimon_core.read.bucket_reader import BucketReader
+from paimon_core.read.column_groups import read_group
+from paimon_core.read.split_reader import naming_expired_snapshot
+from paimon_core.scan.split import Split
+from paimon_core.schema import KIND_FIELD, ROW_KINDS, SEQUENCE_FIELD, SEQUENCE_NUMBER, VALUE_KIND
+
+ROW_KIND = "rowkind"
+
+
+def read_kinds(context: TableContext, split: Split, columns: Sequence[str]) -> Iterator[pa.Table]:
+    """Yield all rows of ``split`` with ``rowkind`` first, then ``columns``.
+
+    ``columns`` of a primary-key table may contain ``_SEQUENCE_NUMBER``. Raises as ``read_split`` does.
+    """
+    with naming_expired_snapshot(context, split):
+        reader = BucketReader(context, split.partition, split.bucket, vectors=split.vectors)
+        for table in _rows(reader, split, columns):
+            if context.is_keyed:
+                kinds = _kind_texts(table[VALUE_KIND], split)
+            else:
+                kinds = pa.repeat(pa.scalar(ROW_KINDS[0]), len(table))
+            yield table.select(list(columns)).add_column(0, pa.field(ROW_KIND, pa.string(), nullable=False), kinds)
+
+
+def _rows(reader: BucketReader, split: Split, columns: Sequence[str]) -> Iterator[pa.Table]:
+    context = reader.context
+    schema = context.schema
+    sequence = [SEQUENCE_FIELD] if context.is_keyed and SEQUENCE_NUMBER in columns else []
+    hidden = [*sequence, KIND_FIELD] if context.is_keyed else []
+    fields = [*schema.select([c for c in columns if c not in {f.name for f in hidden}]), *hidden]
+    if split.raw:
+        for file in split.files:
+            yield from (pa.Table.from_batches([batch]) for batch in reader.file(file, fields))
+        return
+    for runs in split.sections:
+        if context.evolves:
+            yield from read_group(reader, tuple(run.files[0] for run in runs), fields, None)
+        else:
+            yield from _merged(reader, runs, [f.name for f in fields])
+
+
+def _merged(reader: BucketReader, runs: Sequence[SortedRun], columns: Sequence[str]) -> Iterator[pa.Table]:
+    schema = reader.context.schema
+    order = MergeOrder.of(reader.context.options)
+    hidden = {SEQUENCE_FIELD.name, KIND_FIELD.name}
+    inputs = schema.select(reader.engine.inputs([name for name in columns if name not in hidden]))
+    decoded = dict.fromkeys([*schema.key_fields, *schema.select(order.sequence_fields), *inputs])
+    ordered = None if order.sequence_fields else in_sequence(runs)
+    if ordered is None or SEQUENCE_FIELD.name in columns:
+        decoded[SEQUENCE_FIELD] = None
+    decoded[KIND_FIELD] = None
+    yield from reader.section(
+        ordered or runs,
+        tuple(decoded),
+        key=schema.trimmed_primary_keys,
+        order=None if ordered else order,
+        drop_deletes=False,
+        columns=columns,
+    )
+
+
+def _kind_texts(codes: pa.ChunkedArray, split: Split) -> pa.ChunkedArray:
+    try:
+        return pa.chunked_array([pa.array(ROW_KINDS)]).take(codes)
+    except pa.ArrowIndexError as error:
+        names = ", ".join(f.file_name for f in split.files[:3])
+        raise CorruptTable(f"a file of {names} contains an invalid row kind: {error}", file=names) from error

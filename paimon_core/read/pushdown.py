@@ -1,0 +1,92 @@
+"""Pushdown: which parts of a filter are tested where: once per split, below a merge, while decoding, or on the result.
+
+A partition has one value of each partition column, so a test of these columns has one answer for all rows of a split.
+Below a merge only tests on key columns are allowed: all rows of a key pass such a test, or none (format 8.8).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from paimon_core.codec.binary_row import decode_row, to_array
+from paimon_core.metadata.context import TableContext
+from paimon_core.predicate import BoundPredicate, Predicate
+from paimon_core.predicate.bound import BoundAnd
+from paimon_core.predicate.row_mask import row_mask
+from paimon_core.scan.split import Split
+from paimon_core.schema import TRACKING_NAMES, DataField
+from paimon_core.types import TIMESTAMP_ROOTS
+
+
+@dataclass(frozen=True, slots=True)
+class Pushdown:
+    """The columns to decode for a split, and the parts of the filter."""
+
+    matches: bool
+    """False: the partition of the split does not pass the filter, and no row is read."""
+    fields: tuple[DataField, ...]
+    """The columns to decode for the result and for the filter."""
+    constants: dict[str, pa.Scalar]
+    """The partition columns of the result that need not be decoded."""
+    decoding: BoundPredicate | None
+    """The part that is tested while rows are decoded."""
+    result: BoundPredicate | None
+    """The part that is tested on the rows that were read or merged."""
+
+    @property
+    def where(self) -> BoundPredicate | None:
+        """Both parts together: the filter without its tests of the partition."""
+        return _joined([p for p in (self.decoding, self.result) if p is not None])
+
+    def completed(self, rows: pa.Table) -> pa.Table:
+        """Append the constant columns."""
+        for name, value in self.constants.items():
+            rows = rows.append_column(name, pa.repeat(value, len(rows)))
+        return rows
+
+
+def pushdown(context: TableContext, split: Split, columns: Sequence[str], where: Predicate | None) -> Pushdown:
+    """Return how to read ``columns`` of the rows of a split that ``where`` selects.
+
+    Raises SchemaMismatch for a filter that does not fit, CorruptTable for a partition that does not decode.
+    """
+    schema = context.schema
+    bound = None if where is None else where.bind(schema.fields)
+    values = {} if context.evolves else _partition_values(schema.partition_fields, split.partition)
+    row = pa.RecordBatch.from_pydict(values)
+    fixed, rest = _parted(bound, lambda used: used <= values.keys())
+    if fixed is not None and not row_mask(fixed, row).all():
+        return Pushdown(False, (), {}, None, None)
+    tested = rest.columns if rest is not None else frozenset()
+    constants = {name: row[name][0] for name in columns if name in values and name not in tested}
+    needed = dict.fromkeys([*(c for c in columns if c not in constants), *sorted(tested)])
+    if context.evolves:
+        return Pushdown(True, schema.select(list(needed)), constants, None, rest)
+    keys = {f.name for f in schema.key_fields}
+    tracked = set(TRACKING_NAMES) if context.tracks_rows else set()
+    decoding, result = _parted(rest, lambda used: used.isdisjoint(tracked) if split.raw else used <= keys)
+    return Pushdown(True, schema.select(list(needed)), constants, decoding, result)
+
+
+def _partition_values(fields: Sequence[DataField], partition: bytes) -> dict[str, pa.Array]:
+    """Return the values of the partition columns, each as one array; timestamps may be read in another unit."""
+    if not fields:
+        return {}
+    values = zip(fields, decode_row(partition, [f.type for f in fields]), strict=True)
+    return {f.name: to_array([value], f.type) for f, value in values if f.type.root not in TIMESTAMP_ROOTS}
+
+
+def _parted(
+    where: BoundPredicate | None, is_first: Callable[[frozenset[str]], bool]
+) -> tuple[BoundPredicate | None, BoundPredicate | None]:
+    """Return the conjunction of the parts whose columns pass ``is_first``, and that of the others."""
+    parts = where.conjuncts() if where is not None else ()
+    first = [p for p in parts if is_first(p.columns)]
+    return _joined(first), _joined([p for p in parts if not is_first(p.columns)])
+
+
+def _joined(parts: Sequence[BoundPredicate]) -> BoundPredicate | None:
+    return None if not parts else parts[0] if len(parts) == 1 else BoundAnd(tuple(parts))

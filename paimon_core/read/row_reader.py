@@ -1,0 +1,114 @@
+"""Row reader: the rows of a split with any columns that ``read.columns`` names.
+
+The split reader sees a schema in which a ROW column has only the chosen fields, and the columns of a file that the
+table does not have (sequence number, kind) are columns. Columns that no file contains are added to its rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import pyarrow as pa
+
+from paimon_core.codec.binary_row import decode_row
+from paimon_core.datafile.members import chosen, shares_members
+from paimon_core.errors import InvalidRequest, PaimonError
+from paimon_core.lsm.engines.engine_choice import merge_engine
+from paimon_core.metadata.context import TableContext
+from paimon_core.metadata.data_file import DataFile
+from paimon_core.predicate import Predicate
+from paimon_core.read.columns import PLACED_IDS, filter_fields, result_fields
+from paimon_core.read.placed_columns import PlacedColumns, constant_names
+from paimon_core.read.split_reader import read_split
+from paimon_core.scan.split import Split
+from paimon_core.schema import DataField
+from paimon_core.types import NESTED_ROOTS
+
+
+def read_rows(
+    context: TableContext, split: Split, columns: Sequence[str], where: Predicate | None = None, **settings: Any
+) -> Iterator[pa.Table]:
+    """Yield the rows of ``split`` that match ``where``, with the columns of ``result_fields``.
+
+    Both may name metadata columns. ``settings`` are those of ``read_split``, and so are the errors; in addition raises
+    UnsupportedFeature for file path and row index of merged rows.
+    """
+    known = context.schema.by_name
+    if known.keys() >= {*columns, *(where.columns if where is not None else ())}:
+        yield from read_split(context, split, columns, where, **settings)
+        return
+    result = result_fields(context.schema, columns)
+    fields = context.schema.fields if where is None else filter_fields(context.schema, where)
+    tested = [] if where is None else [f for f in fields if f.name in where.columns]
+    placed = PlacedColumns(context, split, tuple(dict.fromkeys(f for f in (*result, *tested) if f.id in PLACED_IDS)))
+    placed.check_raw()
+    view = _view(context, split, result, tested)
+    late = None
+    if where is not None and not where.columns <= view.schema.by_name.keys():
+        late = where.bind(fields).to_arrow()
+        part = where.only(constant_names(placed.fields))
+        placed = replace(placed, keep=None if part is None else part.bind(fields))
+    names = [f.name for f in (*result, *(tested if late is not None else ())) if f.id not in PLACED_IDS]
+    early = None if where is None else where.only(view.schema.by_name)
+    for part_of_split, file in _parts(split, placed):
+        if not placed.may_match(file):
+            continue
+        stored = list(dict.fromkeys(names)) or [_narrow_column(context)]
+        for rows in read_split(view, part_of_split, stored, early, position=placed.position, **settings):
+            rows = placed.added(rows, file)
+            rows = rows if late is None else rows.filter(late)
+            if len(rows):
+                yield chosen(rows.select([f.name for f in result]), result)
+
+
+def check_partition(context: TableContext, split: Split) -> None:
+    """Raise InvalidRequest for a split whose partition does not fit the table."""
+    try:
+        decode_row(split.partition, [f.type for f in context.schema.partition_fields])
+    except PaimonError as error:
+        raise InvalidRequest(
+            f"the split is not of table {context.name}: its partition does not decode: {error}"
+        ) from None
+
+
+def _parts(split: Split, placed: PlacedColumns) -> Iterator[tuple[Split, DataFile | None]]:
+    """Yield the split, or each of its files as a split if the columns depend on the file."""
+    if not placed.needs_file:
+        yield split, None
+        return
+    for file in split.files:
+        vectors = {name: vector for name, vector in split.vectors.items() if name == file.file_name}
+        yield replace(split, files=(file,), vectors=vectors), file
+
+
+def _narrow_column(context: TableContext) -> str:
+    """Return a column for reads that need only the number of rows and their positions."""
+    fields = [f for f in context.schema.fields if f.name not in context.schema.partition_keys]
+    return next((f.name for f in fields if f.type.root not in NESTED_ROOTS), context.schema.fields[0].name)
+
+
+def _view(
+    context: TableContext, split: Split, result: Sequence[DataField], tested: Sequence[DataField]
+) -> TableContext:
+    """Return the table with the columns to read from the files of the split.
+
+    A merge rule other than the last row, and a filter, may need a whole ROW. So does a file that has none of the chosen
+    fields: it would not tell which values are null.
+    """
+    schema = context.schema
+    by_id = {f.id: f for f in schema.fields}
+    parted = {f.id: f for f in result if f.id in by_id and f is not by_id[f.id]}
+    for field in tested:
+        parted.pop(field.id, None)
+    if parted and not split.raw and not context.evolves and not merge_engine(schema, context.options).keeps_last:
+        parted.clear()
+    for number in {f.schema_id for f in split.files} if parted else ():
+        for stored in context.schemas.read(number).fields:
+            if stored.id in parted and not shares_members(stored.type, parted[stored.id].type):
+                del parted[stored.id]
+    added = dict.fromkeys(f for f in (*result, *tested) if f.id not in by_id and f.id not in PLACED_IDS)
+    if not parted and not added:
+        return context
+    return replace(context, schema=replace(schema, fields=(*(parted.get(f.id, f) for f in schema.fields), *added)))

@@ -1,0 +1,80 @@
+"""changes_spark: the rows that a range of snapshots changed, as a DataFrame that tasks read."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import LongType, StringType, StructField, StructType
+
+from paimon_core.metadata.snapshot import Snapshot
+from paimon_core.predicate import Predicate
+from paimon_core.read.changelog_reader import ROW_KIND
+from paimon_core.scan.changelog_plan import changed_snapshot, changed_snapshots
+from paimon_core.scan.stream_plan import plan_changes
+from paimon_core.spark.reference import TableReference
+from paimon_core.spark.stream_source import UnitPartition, as_partition, unit_of
+from paimon_core.spark.tasks import run_tasks
+from paimon_core.spark.types import arrow_schema, spark_schema, to_spark
+from paimon_core.table.query import new_scan
+from paimon_core.table.stream import read_unit
+from paimon_core.table.stream_start import overwrite_rule
+from paimon_core.table.table import Table
+
+SNAPSHOT_ID = pa.field("_snapshot_id", pa.int64(), nullable=False)
+
+
+def changes_spark(
+    spark: SparkSession,
+    table: Table,
+    after: int | None = None,
+    until: int | None = None,
+    columns: Sequence[str] | None = None,
+    where: Predicate | None = None,
+    *,
+    on_overwrite: str | None = None,
+) -> DataFrame:
+    """Return the rows changed by the snapshots from ``after`` (exclusive) to ``until`` (inclusive), read by tasks.
+
+    ``_snapshot_id`` and ``rowkind`` are the first columns; the rows have no order. ``after``, ``until`` and ``where``
+    as in ``Table.changes``, ``on_overwrite`` as in ``Table.stream``. The files are planned now: rows committed later
+    are not returned, and a snapshot that expires before its rows are read fails the query. Raises SnapshotNotFound,
+    InvalidRequest, SchemaMismatch, and UnsupportedFeature, with the snapshot, for an overwrite.
+    """
+    context, pinned = table.context, table.pinned
+    scan = new_scan(context, pinned, columns, where, None)
+    rule = overwrite_rule(context, on_overwrite)
+    payloads = []
+    for snapshot_id in changed_snapshots(context, after, until, pinned.id if pinned else None):
+        plan = plan_changes(context, changed_snapshot(context, snapshot_id), rule)
+        if plan is not None:
+            payloads += [_to_bytes(as_partition(plan.snapshot, unit)) for unit in plan.units]
+    names, where = list(scan.columns), scan.where
+    fields = context.schema.select(names)
+    kinds = [StructField(SNAPSHOT_ID.name, LongType(), False), StructField(ROW_KIND.name, StringType(), False)]
+    schema, arrow = StructType([*kinds, *spark_schema(fields).fields]), arrow_schema(fields)
+    if not payloads:
+        return spark.createDataFrame([], schema)
+    reference = TableReference.of(context)
+
+    def work(payload: bytes) -> Iterator[pa.RecordBatch]:
+        part = _from_bytes(payload)
+        snapshot = Snapshot.from_json(part.snapshot)
+        for batch in read_unit(reference.open(), snapshot, unit_of(part), names, where):
+            rows = pa.Table.from_batches([batch])
+            values = to_spark(rows.drop_columns([ROW_KIND.name]), arrow).add_column(0, ROW_KIND, rows.column(0))
+            ids = pa.repeat(pa.scalar(snapshot.id, pa.int64()), len(batch))
+            yield from values.add_column(0, SNAPSHOT_ID, ids).to_batches()
+
+    return run_tasks(spark, payloads, work, schema)
+
+
+def _to_bytes(part: UnitPartition) -> bytes:
+    return json.dumps([part.snapshot, part.unit.decode(), part.is_change]).encode()
+
+
+def _from_bytes(payload: bytes) -> UnitPartition:
+    snapshot, unit, is_change = json.loads(payload)
+    return UnitPartition(snapshot, unit.encode(), is_change)

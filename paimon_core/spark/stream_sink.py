@@ -1,0 +1,89 @@
+"""PaimonStreamWriter: the sink of Spark Structured Streaming (``df.writeStream.format("paimon")``).
+
+Each micro-batch is one commit, whose identifier is the number of the batch and whose user is that of the query. Spark
+repeats a batch when it does not know whether it was committed; the repeated commit finds the first one and does
+nothing. Only when the snapshot of the first one has expired is the batch committed again.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSourceStreamArrowWriter, WriterCommitMessage
+
+from paimon_core.commit.overwrite import Overwrite
+from paimon_core.errors import InvalidOption, UnsupportedFeature
+from paimon_core.metadata.abort import abort
+from paimon_core.spark.reference import TableReference
+from paimon_core.spark.task_writer import committed_messages, write_task
+from paimon_core.table.commit_request import CommitRequest
+from paimon_core.table.table import Table
+from paimon_core.write.staging import is_staged
+
+USER = "commit.user"
+
+
+class PaimonStreamWriter(DataSourceStreamArrowWriter):
+    """Writes files in the tasks, and commits each batch exactly once on the driver."""
+
+    def __init__(self, table: Table, kinds: str | None, user: str, *, overwrite: bool) -> None:
+        """``overwrite``: each batch replaces the whole content (output mode complete).
+
+        Raises UnsupportedFeature for a table whose buckets depend on all rows of a batch.
+        """
+        table.context.options.check_writable(table.name)
+        if is_staged(table.context):
+            raise UnsupportedFeature(
+                f"table {table.name} has dynamic or postponed buckets (bucket = {table.options['bucket']}), which "
+                "streaming writes do not support: use foreachBatch with write_spark, user and identifier",
+                table=table.name,
+                option="bucket",
+            )
+        self._reference = TableReference.of(table.context)
+        self._kinds = kinds
+        self._user = user
+        self._overwrite = overwrite
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
+        """Write the files of one task and return their messages; deletes the files when it fails."""
+        return write_task(self._reference.open(), iterator, self._kinds, overwrite=self._overwrite)
+
+    def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
+        """Commit a batch; when it was committed before, its new files are deleted instead.
+
+        Concurrent commits of other users do not matter, except those that any write conflicts with (CommitConflict).
+        """
+        table = Table(self._reference.open())
+        request = CommitRequest.of(table.context, self._user, batchId, None)
+        found = committed_messages(messages)
+        if request.committed_snapshot() is not None:
+            abort(found, table.context)
+            return
+        table.complete(request, found, Overwrite(lambda partition: True) if self._overwrite else None)
+
+    def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
+        """Keep the files: Spark also calls this when the commit has succeeded, or its outcome is not known."""
+
+
+def query_user(options: Mapping[str, str], table: str) -> str:
+    """Return the commit user of a streaming query: option ``commit.user``, else one made of the id of the query.
+
+    That id is in the checkpoint: it survives restarts, and a new checkpoint, whose batches count from 0 again, has
+    another one. Raises InvalidOption when there is neither: a random user would commit a repeated batch again.
+    """
+    if user := options.get(USER):
+        return user
+    place = options.get("checkpointlocation") or options.get("checkpointLocation")
+    if place:
+        try:
+            return f"spark-{json.loads(Path(place.removeprefix('file:'), 'metadata').read_bytes())['id']}"
+        except (OSError, ValueError, KeyError, TypeError):
+            pass
+    raise InvalidOption(
+        f"a streaming write to {table} needs a checkpointLocation on a local disk, or option {USER}: a name that is "
+        "used by this query and checkpoint only. Without it, a batch that Spark repeats would be committed twice",
+        option=USER,
+    )

@@ -1,0 +1,252 @@
+"""PaimonStreamReader: the source of Spark Structured Streaming (``spark.readStream.format("paimon")``).
+
+An offset is a position of ``Table.stream``: the next snapshot, and how many of its units (splits or files) were read. A
+checkpoint resumes exactly there. Spark plans a batch again from its two offsets, also after a restart, so the units of
+a snapshot have a fixed order; a rollback or an expiry in between is an error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
+from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxFiles, SupportsTriggerAvailableNow
+
+from paimon_core.errors import InvalidOption, ReadOutdated, UnsupportedFeature
+from paimon_core.metadata.context import TableContext
+from paimon_core.metadata.snapshot import Snapshot
+from paimon_core.read.changelog_reader import ROW_KIND
+from paimon_core.scan.changelog_plan import ChangedFile
+from paimon_core.scan.split import Split
+from paimon_core.scan.stream_plan import SnapshotPlan, Unit, plan_changes, plan_full
+from paimon_core.schema import ROW_KINDS
+from paimon_core.spark.reference import TableReference
+from paimon_core.spark.types import arrow_schema, to_spark
+from paimon_core.table.stream import TableStream, next_snapshot, read_unit
+from paimon_core.table.stream_position import Position
+from paimon_core.table.stream_start import open_stream, overwrite_rule
+from paimon_core.table.table import Table
+
+LIMITS = {
+    "read.stream.maxfilespertrigger": "files",
+    "read.stream.maxbytespertrigger": "bytes",
+    "read.stream.maxrowspertrigger": "rows",
+}
+"""The options that limit a batch; keys as Spark passes them, in lower case."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """The most files, bytes and rows of a batch, which has at least one unit; None: no limit."""
+
+    files: int | None = None
+    bytes: int | None = None
+    rows: int | None = None
+
+    @staticmethod
+    def of(options: Mapping[str, str]) -> Limits:
+        """Return the limits of the options; raises InvalidOption for a value that is not a whole number from 1."""
+        found = {}
+        for option, text in options.items():
+            if (name := LIMITS.get(option.lower())) is not None:
+                if not text.isdecimal() or int(text) < 1:
+                    raise InvalidOption(f"option {option} = {text!r} must be a whole number from 1", option=option)
+                found[name] = int(text)
+        return Limits(**found)
+
+    def admit(self, taken: Limits) -> bool:
+        """Whether a batch may have ``taken`` files, bytes and rows."""
+        pairs = ((self.files, taken.files), (self.bytes, taken.bytes), (self.rows, taken.rows))
+        return all(most is None or (count or 0) <= most for most, count in pairs)
+
+    def plus(self, unit: Unit) -> Limits:
+        """Return the sum of these numbers and those of a unit."""
+        files = unit.files if isinstance(unit, Split) else (unit.file,)
+        size, rows = sum(f.file_size for f in files), sum(f.row_count for f in files)
+        return Limits((self.files or 0) + len(files), (self.bytes or 0) + size, (self.rows or 0) + rows)
+
+
+@dataclass
+class UnitPartition(InputPartition):
+    """One unit of one snapshot, serialized; changes are a split with one file."""
+
+    snapshot: str
+    unit: bytes
+    is_change: bool
+
+
+class PaimonStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """Follows one table; ``kinds``: the first column is ``rowkind``. Otherwise only inserts can be returned.
+
+    Spark creates readers in several processes, so that nothing is read or stored before a method is called.
+    """
+
+    def __init__(
+        self, table: Table, columns: Sequence[str], limits: Limits, *, kinds: bool, on_overwrite: str | None = None
+    ) -> None:
+        """``on_overwrite`` as in ``Table.stream``; where a new query starts is stated by the options of ``table``."""
+        self._reference = TableReference.of(table.context)
+        self._columns = tuple(columns)
+        self._limits = limits
+        self._kinds = kinds
+        self._on_overwrite = overwrite_rule(table.context, on_overwrite)
+        self._schema = arrow_schema(table.schema.select(columns))
+        self._target: int | None = None
+        self._context: TableContext | None = table.context
+        self._stream: TableStream | None = None
+        self._stored: dict[str, Any] = {}
+        self._plans: dict[int, SnapshotPlan | None] = {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_context": None, "_stream": None, "_plans": {}}
+
+    @property
+    def context(self) -> TableContext:
+        """The table."""
+        if self._context is None:
+            self._context = self._reference.open()
+        return self._context
+
+    def initialOffset(self) -> dict[str, Any]:
+        """Return where the stream starts without a checkpoint."""
+        self._stream = open_stream(self.context, on_overwrite=self._on_overwrite)
+        return self._stream.position.to_members()
+
+    def getDefaultReadLimit(self) -> ReadLimit:
+        """Return a limit when an option sets one; which one is determined by the options alone."""
+        return ReadAllAvailable() if self._limits == Limits() else ReadMaxFiles(self._limits.files or 2**31 - 1)
+
+    def prepareForTriggerAvailableNow(self) -> None:
+        """Read up to the latest snapshot of now."""
+        self._target = self.context.snapshots.latest_id() or 0
+
+    def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
+        """Return the end of the next batch; ``start`` when there is nothing new. Raises as ``TableStream.poll``."""
+        self.commit(start)  # Spark asks for the next batch when the one before ``start`` is complete
+        limits = Limits() if isinstance(limit, ReadAllAvailable) else self._limits
+        taken, end = Limits(), Position.from_members(start)
+        for behind, _, unit in self._walk(end, None):
+            taken = taken if unit is None else taken.plus(unit)
+            if end.to_members() != start and not limits.admit(taken):
+                break
+            end = behind
+        return end.to_members()
+
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
+        """Return one partition per unit between the offsets.
+
+        Raises as ``TableStream.poll``, and ReadOutdated when the snapshots are not those that ``end`` was made from.
+        """
+        walked = self._walk(Position.from_members(start), Position.from_members(end))
+        return [as_partition(snapshot, unit) for _, snapshot, unit in walked if unit is not None]
+
+    def _walk(self, position: Position, last: Position | None) -> Iterator[tuple[Position, Snapshot, Unit | None]]:
+        """Yield each unit behind ``position``, up to ``last`` or (None) the target, with the position behind the unit.
+
+        A snapshot without changes is yielded once, with None.
+        """
+        while last is None or _order(position) < _order(last):
+            if last is None and self._target is not None and position.next_snapshot > self._target:
+                return
+            snapshot = next_snapshot(self.context, position)
+            if snapshot is None:
+                if last is not None:
+                    raise self._outdated(position.next_snapshot)
+                return
+            plan = self._plan(snapshot, full=position.full)
+            units: Sequence[Unit | None] = (None,) if plan is None or not plan.units else plan.units
+            after = Position.after(snapshot)
+            for index in range(position.index, len(units)):
+                part = replace(position, index=index + 1, current=snapshot.delta_manifest_list)
+                behind = after if index + 1 == len(units) else part
+                yield behind, snapshot, units[index]
+                if last is not None and _order(behind) == _order(last):
+                    if (behind.previous, behind.current) != (last.previous, last.current):
+                        raise self._outdated(snapshot.id)
+                    return
+            position = after
+
+    def _outdated(self, snapshot_id: int) -> ReadOutdated:
+        return ReadOutdated(
+            f"table {self.context.name} was rolled back: snapshot {snapshot_id}, a part of this batch, does not exist "
+            "or is another one now. Start the query with a new checkpoint",
+            table=self.context.name,
+            snapshot=snapshot_id,
+        )
+
+    def _plan(self, snapshot: Snapshot, *, full: bool) -> SnapshotPlan | None:
+        known = self._plans.get(snapshot.id)
+        if known is not None and known.snapshot == snapshot and (known.kind == "full") == full:
+            return known
+        plan = (
+            plan_full(self.context, snapshot, None)
+            if full
+            else plan_changes(self.context, snapshot, self._on_overwrite)
+        )
+        while len(self._plans) > _PLANS:
+            self._plans.pop(next(iter(self._plans)))
+        self._plans[snapshot.id] = plan
+        return plan
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of one unit."""
+        assert isinstance(partition, UnitPartition)
+        snapshot, unit = Snapshot.from_json(partition.snapshot), unit_of(partition)
+        for batch in read_unit(self.context, snapshot, unit, self._columns, None):
+            rows = pa.Table.from_batches([batch])
+            kinds, values = rows.column(0), to_spark(rows.drop_columns([ROW_KIND.name]), self._schema)
+            if self._kinds:
+                values = values.add_column(0, ROW_KIND, kinds)
+            elif pc.any(pc.not_equal(kinds, ROW_KINDS[0])).as_py():
+                self._check_inserts(kinds, snapshot)
+            yield from values.to_batches()
+
+    def _check_inserts(self, kinds: pa.ChunkedArray, snapshot: Snapshot) -> None:
+        found = sorted(set(pc.unique(kinds).to_pylist()) & {"-U", "-D"})
+        if found:
+            raise UnsupportedFeature(
+                f"snapshot {snapshot.id} of table {self.context.name} has rows of kind {' and '.join(found)}, which "
+                "are not rows to insert: set option read.changelog = true, which adds the column rowkind",
+                table=self.context.name,
+                option="read.changelog",
+            )
+
+    def commit(self, end: dict[str, Any]) -> None:
+        """Store the progress of the consumer, if option ``consumer-id`` names one: rows before ``end`` are processed.
+
+        A part of a snapshot counts as not processed.
+        """
+        position = Position.from_members(end)
+        if self.context.options["consumer-id"] is None or position.to_members() == self._stored:
+            return
+        if self._stream is None:  # a query that continues at its checkpoint
+            self._stream = open_stream(self.context, position, on_overwrite=self._on_overwrite)
+        self._stream.commit(position)
+        self._stored = position.to_members()
+
+
+_PLANS = 64
+"""Plans that are kept, so that the plan of a batch serves both its end and its partitions."""
+
+
+def _order(position: Position) -> tuple[int, int]:
+    return position.next_snapshot, position.index
+
+
+def unit_of(part: UnitPartition) -> Unit:
+    """Return the unit that a task reads."""
+    split = Split.from_bytes(part.unit)
+    return ChangedFile(split.partition, split.bucket, split.files[0]) if part.is_change else split
+
+
+def as_partition(snapshot: Snapshot, unit: Unit) -> UnitPartition:
+    """Return what a task needs to read a unit of ``snapshot``."""
+    split = unit
+    if isinstance(unit, ChangedFile):
+        split = Split(unit.partition, unit.bucket, 0, snapshot.id, (unit.file,), True)
+    assert isinstance(split, Split)
+    return UnitPartition(snapshot.to_json(), split.to_bytes(), isinstance(unit, ChangedFile))

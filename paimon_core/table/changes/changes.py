@@ -1,0 +1,230 @@
+"""Changes: the changed rows between two versions of a table, complete and with their kinds, as Arrow data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from paimon_core.errors import InvalidRequest, SnapshotNotFound
+from paimon_core.frames.source import optional_package
+from paimon_core.metadata.context import TableContext
+from paimon_core.metadata.snapshot import Snapshot
+from paimon_core.metadata.table_identity import check_same_table
+from paimon_core.predicate import Predicate, Where
+from paimon_core.read.changelog_reader import ROW_KIND, read_changed_file
+from paimon_core.scan.changelog_plan import changed_files
+from paimon_core.schema import ROW_KINDS, TRACKING_NAMES, VALUE_KIND
+from paimon_core.table.changes.difference import difference
+from paimon_core.table.changes.history import read_history
+from paimon_core.table.changes.proof import Proof, prove
+from paimon_core.table.changes.segments import Planner, Segment, Way
+from paimon_core.table.changes.version_files import Place
+from paimon_core.table.changes.versions import EMPTY, Bound, Version, find_version, known, version_of
+from paimon_core.table.query import new_scan
+
+if TYPE_CHECKING:
+    import pandas
+    import polars
+
+WAYS = ("auto", *(way.value for way in Way))
+SNAPSHOT_ID = pa.field("_SNAPSHOT_ID", pa.int64(), nullable=False)
+COMMIT_TIME = pa.field("_COMMIT_TIME", pa.timestamp("ms", "UTC"), nullable=False)
+
+
+@dataclass(frozen=True)
+class Changes:
+    """The changes between two versions, which can be read several times.
+
+    The range is fixed: it refers to the snapshots that existed when it was made. A read promises all of their changes:
+    when one of them expires or is rolled back before its files are read, it raises SnapshotNotFound, and it never
+    returns fewer rows. Snapshots that are added later do not matter.
+    """
+
+    context: TableContext
+    start: Version
+    end: Version
+    segments: tuple[Segment, ...]
+    columns: tuple[str, ...]
+    where: Predicate | None = None
+    with_commit: bool = False
+
+    @property
+    def ways(self) -> tuple[tuple[str, int, int], ...]:
+        """For each part of the range: "changelog", "delta" or "diff", and its snapshot ids, exclusive and inclusive."""
+        return tuple((segment.way.value, segment.start, segment.end) for segment in self.segments)
+
+    @property
+    def is_typed(self) -> bool:
+        """Whether each row of kind -U or -D is a row that existed, and +I is a new key.
+
+        Otherwise some rows have the kinds of their writer: by key and in order, the last one counts.
+        """
+        raw = self.context.is_keyed and self.context.options["changelog-producer"] in ("none", "input")
+        return not any(
+            (s.way is Way.DELTA and self.context.is_keyed) or (s.way is Way.CHANGELOG and raw) for s in self.segments
+        )
+
+    def explain(self) -> str:
+        """Return the way that each part of the range takes, and why, as text."""
+        lines = [f"changes of {self.context.name} from {self.start.name} (exclusive) to {self.end.name} (inclusive)"]
+        lines += [f"  {s.way.value:<10} snapshots {s.start + 1} to {s.end}: {s.reason}" for s in self.segments]
+        return "\n".join(lines if self.segments else [*lines, "  nothing changed"])
+
+    @cached_property
+    def schema(self) -> pa.Schema:
+        """``rowkind``, then ``_SNAPSHOT_ID`` and ``_COMMIT_TIME`` if asked for, then the columns."""
+        commit = [SNAPSHOT_ID, COMMIT_TIME] if self.with_commit else []
+        return pa.schema([ROW_KIND, *commit, *(f.arrow for f in self.context.schema.select(self.columns))])
+
+    def to_batches(self) -> pa.RecordBatchReader:
+        """Return the changes as a stream, in bounded memory: ordered by snapshot, then by partition and bucket."""
+        return pa.RecordBatchReader.from_batches(self.schema, self._batches())
+
+    def to_arrow(self) -> pa.Table:
+        """Return the changes as one Arrow table."""
+        return self.to_batches().read_all()
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """Return the changes as a pandas DataFrame; raises InvalidRequest when pandas is not installed."""
+        optional_package("pandas", "to_pandas")
+        return self.to_arrow().to_pandas()
+
+    def to_polars(self) -> polars.DataFrame:
+        """Return the changes as a polars DataFrame; raises InvalidRequest when polars is not installed."""
+        return optional_package("polars", "to_polars").from_arrow(self.to_arrow())
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        return self.to_batches().__arrow_c_stream__(requested_schema)
+
+    def prove(self) -> Proof:
+        """Compare the rows of the start plus the changes with the rows of the end, by count and hash per bucket.
+
+        All columns are compared, without ``where``. It costs a read of both versions and of all changes. A proof that
+        does not hold is returned, not raised (``Proof.check`` raises). Raises SnapshotNotFound when a version expired.
+        """
+        start, end = known(self.context, self.start), known(self.context, self.end)
+        whole = replace(self, columns=tuple(self.context.schema.names), where=None, with_commit=False)
+        return prove(self.context, start, end, whole.placed(), is_typed=self.is_typed)
+
+    def _batches(self) -> Iterator[pa.RecordBatch]:
+        for _, snapshot, batch in self._told():
+            yield self._with_commit(batch, snapshot) if self.with_commit else batch
+
+    def placed(self) -> Iterator[tuple[Place, pa.RecordBatch]]:
+        """Yield the changes without the commit, each batch with its partition and bucket."""
+        for place, _, batch in self._told():
+            yield place, batch
+
+    def _told(self) -> Iterator[tuple[Place, Snapshot | None, pa.RecordBatch]]:
+        for segment in self.segments:
+            check_same_table(self.context)
+            if segment.way is Way.DIFF:
+                yield from self._difference(segment)
+                continue
+            by_changelog = segment.way is Way.CHANGELOG
+            for snapshot in segment.snapshots:
+                with self.context.manifests.reading(snapshot):
+                    for file in changed_files(self.context, snapshot, changelog=by_changelog):
+                        for batch in read_changed_file(self.context, file, self.columns, self.where):
+                            yield (file.partition, file.bucket), snapshot, batch
+
+    def _difference(self, segment: Segment) -> Iterator[tuple[Place, Snapshot | None, pa.RecordBatch]]:
+        keep = None if self.where is None else self.where.bind(self.context.schema.fields).to_arrow()
+        schema = pa.schema([ROW_KIND, *(f.arrow for f in self.context.schema.select(self.columns))])
+        for placed in difference(self.context, segment.before, segment.after, self.where):
+            rows = placed.rows if keep is None else placed.rows.filter(keep)
+            if not len(rows):
+                continue
+            kinds = pa.array(ROW_KINDS).take(rows[VALUE_KIND].combine_chunks())
+            chosen = rows.select(list(self.columns))
+            told = pa.Table.from_arrays([kinds, *chosen.columns], schema=schema)
+            for batch in told.to_batches():
+                yield placed.place, segment.after, batch
+
+    def _with_commit(self, batch: pa.RecordBatch, snapshot: Snapshot | None) -> pa.RecordBatch:
+        number, time = (0, 0) if snapshot is None else (snapshot.id, snapshot.time_millis)
+        ids = pa.array(np.full(len(batch), number, np.int64))
+        times = pa.array(np.full(len(batch), time, np.int64)).cast(COMMIT_TIME.type)
+        kinds, *values = batch.columns
+        return pa.RecordBatch.from_arrays([kinds, ids, times, *values], schema=self.schema)
+
+
+def changes_between(
+    context: TableContext,
+    pinned: Snapshot | None,
+    start: Bound,
+    end: Bound,
+    *,
+    columns: Sequence[str] | None = None,
+    where: Where | None = None,
+    way: str = "auto",
+    with_commit: bool = False,
+) -> Changes:
+    """Return the changes of a table; see ``Table.changes``."""
+    _check_way(context, way)
+    check_columns(context, columns)
+    scan = new_scan(context, pinned, columns, where, None)
+    first, last = _range(context, pinned, start, end)
+    if way == Way.DIFF:
+        segments = one_difference(context, first, last)
+    else:
+        segments = Planner(context, way, with_commit).segments(read_history(context, first, last))
+    return _checked(Changes(context, first, last, segments, scan.columns, scan.where, with_commit))
+
+
+def check_columns(context: TableContext, columns: Sequence[str] | None) -> None:
+    """Raise SchemaMismatch for the columns of row tracking: changed rows have no ids."""
+    tracking = [name for name in columns or () if name in TRACKING_NAMES]
+    if tracking and isinstance(columns, list | tuple):
+        context.schema.select(tracking)
+
+
+def _checked(changes: Changes) -> Changes:
+    for field in (SNAPSHOT_ID, COMMIT_TIME):
+        if changes.with_commit and field.name in changes.columns:
+            raise InvalidRequest(f"the table has a column {field.name}: with_commit cannot add it", column=field.name)
+    return changes
+
+
+def one_difference(context: TableContext, first: Version, last: Version) -> tuple[Segment, ...]:
+    """Return the difference of two versions as the only segment; raises SnapshotNotFound when one has expired."""
+    before, after = known(context, first).snapshot, known(context, last).snapshot
+    if before == after:
+        return ()
+    return (Segment(Way.DIFF, first.id, last.id, "as asked for", before=before, after=after),)
+
+
+def _check_way(context: TableContext, way: str) -> None:
+    if way not in WAYS:
+        raise InvalidRequest(f"way must be one of {', '.join(WAYS)}, not {way!r:.40}", table=context.name)
+    if way == Way.CHANGELOG and not (context.is_keyed and context.options["changelog-producer"] != "none"):
+        raise InvalidRequest(
+            f"table {context.name} has no changelog: it needs a primary key and the option changelog-producer",
+            table=context.name,
+        )
+
+
+def _range(context: TableContext, pinned: Snapshot | None, start: Bound, end: Bound) -> tuple[Version, Version]:
+    first = EMPTY if start is None else find_version(context, start, "start")
+    if end is None:
+        last = version_of(pinned or context.snapshots.latest())
+    else:
+        last = find_version(context, end, "end")
+        if pinned is not None and last.id > pinned.id:
+            raise InvalidRequest(
+                f"table {context.name} is pinned to snapshot {pinned.id}: end must not exceed it, not {last.id}"
+            )
+    newest = pinned.id if pinned is not None else (context.snapshots.latest_id() or 0)
+    for version in (first, last):
+        if version.snapshot is None and version.id > newest:
+            raise SnapshotNotFound(
+                f"table {context.name} has no snapshot {version.id}: it ends with {newest or 'none'}",
+                table=context.name,
+                snapshot=version.id,
+            )
+    return first, last

@@ -1,0 +1,221 @@
+"""Incremental scans: reads of the rows that changed, under the names of Paimon (format 15.5).
+
+They return rows that were added or changed, without row kinds; removed rows are left out. As in Java, modes "delta"
+and "changelog" return the rows as written, so a key may occur several times, and leave out overwrites. Mode "diff"
+compares two versions: Java also returns rows of append tables that were only written to another file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import pyarrow as pa
+
+from paimon_core.errors import InvalidRequest, TagNotFound, UnsupportedFeature
+from paimon_core.lsm.merge import adds
+from paimon_core.metadata.automatic_tag_names import Periods
+from paimon_core.metadata.context import TableContext
+from paimon_core.metadata.microseconds import in_microseconds
+from paimon_core.metadata.snapshot import CommitKind, Snapshot
+from paimon_core.predicate import Predicate, Where
+from paimon_core.scan.changelog_plan import ChangedFile, changed_files, changed_snapshot, changed_snapshots
+from paimon_core.scan.live_files import ScanCounts
+from paimon_core.scan.plan import ScanPlan
+from paimon_core.scan.prune import PartitionPruner
+from paimon_core.scan.split import Packing, Split
+from paimon_core.table.changes.difference import difference
+from paimon_core.table.changes.versions import EMPTY, Version, find_version, known, version_of
+from paimon_core.table.query import Scan, new_scan
+
+
+@dataclass(frozen=True)
+class WrittenScan(Scan):
+    """A scan of the rows that some snapshots wrote to their new files or, with ``logged``, to their changelog files."""
+
+    steps: tuple[Snapshot, ...] = ()
+    logged: bool = False
+
+    @cached_property
+    def plan(self) -> ScanPlan:
+        """The splits of the files, which are not merged with each other."""
+        keeps = _partition_test(self.context, self.where)
+        splits: list[Split] = []
+        count = 0
+        for snapshot in self.steps:
+            places: dict[tuple[bytes, int], list[ChangedFile]] = {}
+            for file in changed_files(self.context, snapshot, changelog=self.logged):
+                if keeps(file.partition):
+                    places.setdefault((file.partition, file.bucket), []).append(file)
+                    count += 1
+            splits += (split for place in places.values() for split in self._splits(snapshot, place))
+        counts = ScanCounts(files_total=count, files_selected=count)
+        return ScanPlan(self.snapshot, self.context.schema, self.where, tuple(splits), counts)
+
+    def _splits(self, snapshot: Snapshot, place: Sequence[ChangedFile]) -> Iterator[Split]:
+        options, first = self.context.options, place[0]
+        packing = Packing(options["source.split.target-size"], options["source.split.open-file-cost"])
+        for files in packing.pack([changed.file for changed in place], lambda f: f.file_size):
+            # With a primary key each file is a section of its own, so that deletes are dropped and nothing is merged.
+            layout = tuple(((at,),) for at in range(len(files))) if self.context.is_keyed else ()
+            yield Split(
+                first.partition,
+                first.bucket,
+                first.total_buckets,
+                snapshot.id,
+                tuple(files),
+                not layout,
+                layout,
+                snapshot.delta_manifest_list,
+            )
+
+
+@dataclass(frozen=True)
+class DifferenceScan(Scan):
+    """A scan of the rows that a later version has and an earlier one has not; there are no splits."""
+
+    compared: tuple[Snapshot | None, Snapshot | None] | None = None
+    """The two versions; None: nothing changed."""
+
+    @property
+    def plan(self) -> ScanPlan:
+        """Raises UnsupportedFeature."""
+        raise UnsupportedFeature(
+            f"table {self.context.name}: an incremental scan in mode diff has no splits: read all of it"
+        )
+
+    def explain(self, *, analyze: bool = False) -> Any:
+        """Return what is compared, as text; there is nothing to analyze."""
+        if self.compared is not None:
+            ids = ["the empty table" if s is None else f"snapshot {s.id}" for s in self.compared]
+            return f"difference of {ids[0]} and {ids[1]}"
+        return "nothing changed"
+
+    def count(self) -> int:
+        """Return the number of rows, by reading them."""
+        return sum(map(len, self._batches()))
+
+    def _batches(self, **_: Any) -> Iterator[pa.RecordBatch]:
+        """Yield the rows, in bounded memory, in this thread."""
+        left = self.limit
+        bound = None if self.where is None else self.where.bind(self.context.schema.fields)
+        for rows in self._compared() if left != 0 else ():
+            kept = rows if bound is None else rows.filter(bound.to_arrow())
+            chosen = kept.select(list(self.columns)).slice(0, left)
+            yield from chosen.cast(self.schema).to_batches()
+            left = None if left is None else left - len(chosen)
+            if left == 0:
+                return
+
+    def _compared(self) -> Iterator[pa.Table]:
+        for placed in () if self.compared is None else difference(self.context, *self.compared, self.where):
+            yield adds(placed.rows)
+
+
+def _partition_test(context: TableContext, where: Predicate | None) -> Any:
+    fields = context.schema
+    pruner = None if where is None else PartitionPruner.of(where.bind(fields.fields), fields.partition_fields)
+    return (lambda partition: True) if pruner is None else pruner.keeps
+
+
+def incremental_scan(
+    context: TableContext,
+    option: str,
+    value: Any,
+    columns: Sequence[str] | None,
+    where: Where | None,
+    limit: int | None,
+    *,
+    micros: bool = False,
+) -> Scan:
+    """Return the scan that an option ``incremental-*`` with this value selects.
+
+    Raises InvalidRequest for a range that is none, SnapshotNotFound and TagNotFound for what has expired.
+    """
+    context.options.check_scannable(context.name)
+    context = in_microseconds(context) if micros else context
+    scan = new_scan(context, context.snapshots.latest(), columns, where, limit)
+    args = (context, scan.snapshot, scan.columns, scan.where, scan.limit)
+    mode = context.options["incremental-between-scan-mode"]
+    if option == "incremental-to-auto-tag":
+        found, mode = _to_auto_tag(context, value), "diff"
+    elif option == "incremental-between-timestamp":
+        found = _between_times(context, *value)
+    else:
+        found, mode = _between(context, value[0], value[1], mode)
+    if found is None or found[0].id == found[1].id:
+        return DifferenceScan(*args)
+    start, end = found
+    if mode == "auto":
+        mode = "delta" if context.options["changelog-producer"] == "none" or not context.is_keyed else "changelog"
+    if mode == "diff":
+        return DifferenceScan(*args, compared=(known(context, start).snapshot, known(context, end).snapshot))
+    steps = [changed_snapshot(context, i) for i in changed_snapshots(context, start.id, end.id, None)]
+    if mode == "changelog":
+        logged = (s for s in steps if s.commit_kind is not CommitKind.OVERWRITE)
+        return WrittenScan(*args, steps=tuple(logged), logged=True)
+    return WrittenScan(*args, steps=tuple(s for s in steps if s.commit_kind is CommitKind.APPEND))
+
+
+def _between(context: TableContext, left: str, right: str, mode: str) -> tuple[tuple[Version, Version], str]:
+    tags = set(context.tags.names())
+    if {left, right} <= tags:
+        found = [context.tags.read(name).snapshot for name in (left, right)]
+        if not context.options["incremental-between-tag-to-snapshot"]:
+            mode = "diff"
+    elif left.isdecimal() and right.isdecimal():
+        start, end = (find_version(context, int(text), "incremental-between") for text in (left, right))
+        return (_ordered(context, start, end), mode)
+    else:
+        raise InvalidRequest(
+            f"option incremental-between = {left},{right} of table {context.name} has neither two tags nor two "
+            "snapshot ids",
+            table=context.name,
+        )
+    return (_ordered(context, *map(version_of, found)), mode)
+
+
+def _ordered(context: TableContext, start: Version, end: Version) -> tuple[Version, Version]:
+    if start.id > end.id:
+        raise InvalidRequest(
+            f"incremental read of table {context.name}: start ({start.name}) comes after end ({end.name})",
+            table=context.name,
+        )
+    return start, end
+
+
+def _between_times(context: TableContext, start: int, end: int) -> tuple[Version, Version] | None:
+    ids = context.snapshots.ids()
+    if start > end:
+        raise InvalidRequest(f"option incremental-between-timestamp: start {start} is after end {end}")
+    if not ids or start == end:
+        return None
+    earliest, latest = context.snapshots.read(ids[0]), context.snapshots.read(ids[-1])
+    if start > latest.time_millis or end < earliest.time_millis:
+        return None
+    first = Version(ids[0] - 1, None, f"snapshot {ids[0] - 1}") if ids[0] > 1 else EMPTY
+    if earliest.time_millis <= start:
+        first = version_of(context.snapshots.as_of(start))
+    return first, version_of(context.snapshots.as_of(end))
+
+
+def _to_auto_tag(context: TableContext, name: str) -> tuple[Version, Version] | None:
+    """Return the versions of the automatic tag before this one and of this one; None without them."""
+    periods = Periods.of(context.options)
+    own = periods.start(name)
+    if own is None:
+        raise InvalidRequest(
+            f"option incremental-to-auto-tag = {name} of table {context.name}: no automatic tag has this name",
+            table=context.name,
+        )
+    starts = {tag.name: periods.start(tag.name) for tag in context.tags.list()}
+    before = [(start, tag) for tag, start in starts.items() if start is not None and start < own]
+    if name not in starts or not before:
+        return None
+    try:
+        found = [context.tags.read(tag).snapshot for tag in (max(before)[1], name)]
+    except TagNotFound:
+        return None
+    return _ordered(context, *map(version_of, found))

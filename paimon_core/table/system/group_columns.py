@@ -1,0 +1,164 @@
+"""The columns of the system tables that sum up files: ``partitions`` and ``buckets``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from paimon_core.codec.binary_row import storage_values
+from paimon_core.codec.partition_text import partition_values
+from paimon_core.metadata.context import TableContext
+from paimon_core.metadata.index_manifest import DELETION_VECTORS
+from paimon_core.metadata.manifest import ManifestEntry
+from paimon_core.metadata.snapshot import Snapshot
+from paimon_core.table.system.columns import Makers
+from paimon_core.table.system.partition_columns import partition_makers
+from paimon_core.table.system.source import Source
+from paimon_core.table.system.texts import cast_texts, decoded_columns
+
+PARTITIONS = (
+    "partition STRING, record_count BIGINT NOT NULL, file_size_in_bytes BIGINT NOT NULL, file_count BIGINT NOT NULL, "
+    "last_update_time TIMESTAMP(3), created_at TIMESTAMP(3), created_by STRING, updated_by STRING, options STRING, "
+    "total_buckets INT NOT NULL, done BOOLEAN NOT NULL, deleted_record_count BIGINT"
+)
+BUCKETS = (
+    "partition STRING, bucket INT NOT NULL, record_count BIGINT NOT NULL, file_size_in_bytes BIGINT NOT NULL, "
+    "file_count BIGINT NOT NULL, last_update_time TIMESTAMP(3)"
+)
+OWN_BUCKETS = "level0_files BIGINT NOT NULL, sorted_runs BIGINT NOT NULL"
+_Numbers = npt.NDArray[np.int64]
+
+
+class _Groups:
+    """Entries, grouped; the sums of a group are computed over all groups at once."""
+
+    def __init__(self, context: TableContext, entries: Sequence[ManifestEntry], *, by_bucket: bool = False) -> None:
+        """Group ``entries`` by partition, and ``by_bucket`` also by bucket; the groups are sorted, as Java does."""
+        self.entries = entries
+        places: dict[tuple[bytes, int], int] = {}
+        keys = ((e.partition, e.bucket if by_bucket else 0) for e in entries)
+        found = np.fromiter((places.setdefault(key, len(places)) for key in keys), np.int64, len(entries))
+        self.keys = sorted(places, key=lambda key: (context.partition_path(key[0]), key[1]))
+        ranks = np.empty(len(places), np.int64)
+        ranks[[places[key] for key in self.keys]] = np.arange(len(places))
+        self.of = ranks[found]
+        self.partitions = [partition for partition, _ in self.keys]
+
+    def count(self, among: npt.NDArray[np.bool_] | None = None) -> pa.Array:
+        """Return the number of entries of each group, or of those ``among`` them."""
+        return pa.array(np.bincount(self.of if among is None else self.of[among], minlength=len(self.keys)))
+
+    def total(self, values: _Numbers) -> pa.Array:
+        """Return the sum of each group, exactly."""
+        out = np.zeros(len(self.keys), np.int64)
+        np.add.at(out, self.of, values)
+        return pa.array(out)
+
+    def newest(self) -> pa.Array:
+        """Return the largest creation time of each group, null where none is recorded."""
+        out = np.full(len(self.keys), np.iinfo(np.int64).min)
+        least = np.iinfo(np.int64).min
+        times = (least if e.file.creation_time_millis is None else e.file.creation_time_millis for e in self.entries)
+        np.maximum.at(out, self.of, np.fromiter(times, np.int64, len(self.entries)))
+        return pa.array(out, mask=out == least)
+
+    def numbers(self, name: str) -> _Numbers:
+        """Return a number of each file."""
+        return np.fromiter((getattr(e.file, name) for e in self.entries), np.int64, len(self.entries))
+
+    def sums(self) -> Makers:
+        """Return the columns that both tables have."""
+        return {
+            "record_count": lambda: self.total(self.numbers("row_count")),
+            "file_size_in_bytes": lambda: self.total(self.numbers("file_size")),
+            "file_count": self.count,
+            "last_update_time": lambda: self.newest().cast(pa.timestamp("ms")),
+        }
+
+
+def partition_sums(source: Source) -> Makers:
+    """Return the columns of ``partitions``: physical rows (before merging), bytes and files of each partition.
+
+    Times and persons of creation are kept by some catalogs of Java only, and so is ``done``.
+    """
+    context = source.context
+    entries, deleted = source.of_snapshot(lambda s: ([], {}) if s is None else _read(context, s))
+    groups = _Groups(context, entries)
+    count = len(groups.keys)
+    buckets = dict(zip((e.partition for e in entries), (e.total_buckets for e in entries), strict=True))
+    return {
+        **partition_makers(context, groups.partitions),
+        "partition": lambda: _paths(context, groups.partitions),
+        **groups.sums(),
+        **{name: lambda: [None] * count for name in ("created_at", "created_by", "updated_by", "options")},
+        "total_buckets": lambda: [buckets[partition] for partition in groups.partitions],
+        "done": lambda: [False] * count,
+        "deleted_record_count": lambda: [deleted.get(partition, 0) for partition in groups.partitions],
+    }
+
+
+def partition_rows(source: Source) -> list[tuple[bytes, int, int, int, int | None]]:
+    """Return serialized partition, rows, bytes, files and newest creation time (local, in milliseconds)."""
+    groups = _Groups(source.context, source.entries())
+    sums = (groups.total(groups.numbers("row_count")), groups.total(groups.numbers("file_size")), groups.count())
+    return list(zip(groups.partitions, *(column.to_pylist() for column in (*sums, groups.newest())), strict=True))
+
+
+def bucket_sums(source: Source) -> Makers:
+    """Return the columns of ``buckets``: physical rows (before merging), bytes, files, level-0 files, sorted runs."""
+    entries, context = source.entries(), source.context
+    groups = _Groups(context, entries, by_bucket=True)
+
+    def runs() -> pa.Array:
+        if not context.is_keyed:
+            return groups.count()
+        levels = groups.numbers("level")
+        pairs = np.unique(np.stack([groups.of[levels > 0], levels[levels > 0]]), axis=1)
+        upper = np.bincount(pairs[0], minlength=len(groups.keys))
+        return pc.add(groups.count(levels == 0), pa.array(upper))
+
+    return {
+        **partition_makers(context, groups.partitions),
+        "bucket": lambda: [bucket for _, bucket in groups.keys],
+        **groups.sums(),
+        "level0_files": lambda: groups.count(groups.numbers("level") == 0),
+        "sorted_runs": runs,
+    }
+
+
+def _read(context: TableContext, snapshot: Snapshot) -> tuple[list[ManifestEntry], dict[bytes, int | None]]:
+    """Return the live files, and the number of deleted rows by partition; None where it is not recorded."""
+    entries = context.manifests.entries_of(snapshot)
+    deleted: dict[bytes, int | None] = {}
+    if not context.options["deletion-vectors.enabled"] or snapshot.index_manifest is None:
+        return entries, deleted
+    with context.manifests.reading(snapshot):
+        indexes = context.manifests.read_indexes(snapshot.index_manifest)
+    for one in indexes:
+        if one.file.index_type == DELETION_VECTORS:
+            counts = [v.cardinality for v in one.file.vectors or ()]
+            before = deleted.get(one.partition, 0)
+            known = before is not None and None not in counts
+            deleted[one.partition] = (before or 0) + sum(c or 0 for c in counts) if known else None
+    return entries, deleted
+
+
+def _paths(context: TableContext, partitions: Sequence[bytes]) -> pa.Array:
+    """Return ``day=2024-01-31/x=1``, without the escapes of directory names; "" without partition columns."""
+    fields = context.schema.partition_fields
+    if not fields:
+        return pa.repeat(pa.scalar(""), len(partitions))
+    types, absent = [f.type for f in fields], context.options["partition.default-name"]
+    texts = []
+    for f, column in zip(fields, decoded_columns(partitions, types), strict=True):
+        # Null and blank texts have the same directory.
+        stored = [
+            partition_values((v,), (f.type,), legacy=False, default_name="") for v in storage_values(column, f.type)
+        ]
+        text = pc.if_else(pa.array([one == ("",) for one in stored], pa.bool_()), absent, cast_texts(column, f.type))
+        texts.append(pc.binary_join_element_wise(f"{f.name}=", text, ""))
+    return pc.binary_join_element_wise(*texts, "/")

@@ -1,0 +1,127 @@
+"""Source: one table at one version, from which system tables read the metadata; and the files that a filter leaves.
+
+What belongs to a snapshot (files, manifests, partitions, buckets, indexes, statistics) is that of the pinned snapshot,
+or of the latest one. The other system tables list what the table has now. Every read raises TableNotFound when the
+table was dropped or re-created, and reads a newer snapshot when the latest one expires meanwhile.
+"""
+
+from __future__ import annotations
+
+import calendar
+import time
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from itertools import chain, product
+from typing import Any, TypeVar
+
+import pyarrow as pa
+
+from paimon_core.codec.binary_row import encode_row, storage_values
+from paimon_core.datafile.casts import find_cast
+from paimon_core.metadata.context import TableContext
+from paimon_core.metadata.latest_snapshot import read_latest
+from paimon_core.metadata.manifest import ManifestEntry, ManifestFile
+from paimon_core.metadata.manifest_file import live_entries
+from paimon_core.metadata.snapshot import Snapshot
+from paimon_core.metadata.table_identity import within_same_table
+from paimon_core.predicate import BoundPredicate
+from paimon_core.table.system.texts import cast_texts
+from paimon_core.types import STRING, DataType, TypeRoot
+
+T = TypeVar("T")
+_EXACT = frozenset(
+    {
+        TypeRoot.VARCHAR,
+        TypeRoot.BOOLEAN,
+        TypeRoot.TINYINT,
+        TypeRoot.SMALLINT,
+        TypeRoot.INT,
+        TypeRoot.BIGINT,
+        TypeRoot.DATE,
+    }
+)
+"""Types of which each value has a text of its own."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """One table at one version; ``where`` is the filter on the system table, for files that can be left out."""
+
+    context: TableContext
+    pinned: Snapshot | None = None
+    where: BoundPredicate | None = None
+
+    def of_snapshot(self, read: Callable[[Snapshot | None], T]) -> T:
+        """Return ``read`` of the pinned or latest snapshot, None for a table without snapshots."""
+        with within_same_table(self.context):
+            return read_latest(self.context.snapshots, read) if self.pinned is None else read(self.pinned)
+
+    def entries(self) -> list[ManifestEntry]:
+        """Return the live files; without files in partitions, buckets and levels that ``where`` excludes."""
+        return self.of_snapshot(lambda snapshot: [] if snapshot is None else self._entries(snapshot))
+
+    def _entries(self, snapshot: Snapshot) -> list[ManifestEntry]:
+        manifests = self.context.manifests
+        part = None if self.where is None else self.where.only(("bucket", "level"))
+        among = self._partitions()
+        with manifests.reading(snapshot):
+            opened = [
+                m
+                for m in manifests.manifests_of(snapshot)
+                if (part is None or _may_hold(part, m)) and (among is None or manifests.may_hold(m, among))
+            ]
+            read = chain.from_iterable(manifests.read_manifest(m.file_name, m.file_size) for m in opened)
+            return live_entries(read if among is None else (e for e in read if e.partition in among))
+
+    def _partitions(self) -> Collection[bytes] | None:
+        """Return the partitions whose text ``where`` requires; None when that is not known."""
+        texts = None if self.where is None else self.where.equality_values("partition")
+        types = tuple(f.type for f in self.context.schema.partition_fields)
+        if texts is None or not types or not all(t.root in _EXACT for t in types):
+            return None
+        found = [_parsed(text, types) for text in texts]
+        return None if None in found else {row for rows in found for row in rows or ()}
+
+
+def local_time(epoch_millis: int | None) -> int | None:
+    """Return epoch milliseconds as local time, in milliseconds as if it were UTC: the form of Java's system tables."""
+    if epoch_millis is None:
+        return None
+    seconds, millis = divmod(epoch_millis, 1000)
+    return calendar.timegm(time.localtime(seconds)) * 1000 + millis
+
+
+def _may_hold(where: BoundPredicate, manifest: ManifestFile) -> bool:
+    """Whether an entry of the manifest may match a filter on bucket and level.
+
+    A file's ADD and DELETE entries have the same values, so that both are read where the filter selects the file.
+    """
+    bounds = {
+        "bucket": (manifest.min_bucket, manifest.max_bucket, 0),
+        "level": (manifest.min_level, manifest.max_level, 0),
+    }
+    return where.may_match(bounds, manifest.num_added_files + manifest.num_deleted_files)
+
+
+def _parsed(text: str, types: tuple[DataType, ...]) -> list[bytes] | None:
+    """Return the partitions of this text, which are several where a column may contain the word null; None: unknown."""
+    if not (text.startswith("{") and text.endswith("}")):
+        return []
+    parts = text[1:-1].split(", ") if len(types) > 1 else [text[1:-1]]
+    if len(parts) != len(types):
+        return None
+    values = [_values(part, kind) for part, kind in zip(parts, types, strict=True)]
+    return [encode_row(row, types) for row in product(*values)]
+
+
+def _values(text: str, kind: DataType) -> list[Any]:
+    absent = [None] if text == "null" else []
+    if kind.root is TypeRoot.VARCHAR:
+        return [*absent, text]
+    cast = find_cast(STRING, kind)
+    assert cast is not None
+    try:
+        array = cast(pa.array([text]), STRING, kind)
+    except pa.ArrowInvalid:
+        return absent
+    return [*absent, *(storage_values(array, kind) if cast_texts(array, kind)[0].as_py() == text else [])]

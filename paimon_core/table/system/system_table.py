@@ -1,0 +1,179 @@
+"""SystemTable: a table about a table, or about a catalog, that can be read and not written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NoReturn, Protocol
+
+import pyarrow as pa
+
+from paimon_core.errors import InvalidRequest, SchemaMismatch, UnsupportedFeature
+from paimon_core.predicate import BoundPredicate, Predicate, Where, parse_where
+from paimon_core.schema import DataField
+
+_PART_ROWS = 50_000
+_WRITES = frozenset(
+    {"write", "writer", "delete", "update", "merge", "compact", "rescale", "alter", "analyze", "commit", "maintenance"}
+)
+"""Members of a table, of which a system table says that it can only be read."""
+
+
+class Rows(Protocol):
+    """The rows of a system table, in parts that can be read in different processes."""
+
+    def parts(self) -> Iterable[bytes]:
+        """Return the parts, which together have all rows."""
+
+    def read(self, part: bytes) -> Iterator[pa.Table]:
+        """Yield the rows of one part."""
+
+
+@dataclass(frozen=True)
+class MetadataRows:
+    """Rows that ``make`` computes at once; a part contains some of the rows as an Arrow stream."""
+
+    make: Callable[[], pa.Table]
+
+    def parts(self) -> Iterator[bytes]:
+        """Yield the rows, up to 50,000 in one part."""
+        table = self.make()
+        for start in range(0, len(table), _PART_ROWS):
+            sink = pa.BufferOutputStream()
+            with pa.ipc.new_stream(sink, table.schema) as writer:
+                writer.write_table(table.slice(start, _PART_ROWS))
+            yield sink.getvalue().to_pybytes()
+
+    def read(self, part: bytes) -> Iterator[pa.Table]:
+        """Yield the rows of one part."""
+        return self.read_part(part)
+
+    @staticmethod
+    def read_part(part: bytes) -> Iterator[pa.Table]:
+        """Yield the rows of one part, which contains all that is needed."""
+        yield pa.ipc.open_stream(part).read_all()
+
+    def tables(self) -> Iterator[pa.Table]:
+        """Yield all rows."""
+        yield self.make()
+
+
+@dataclass(frozen=True)
+class SystemScan:
+    """A read of some columns of a system table, with a filter and a limit."""
+
+    fields: tuple[DataField, ...]
+    """The columns of the result."""
+    rows: Rows
+    """Rows with at least these columns and those of the filter."""
+    where: BoundPredicate | None = None
+    limit: int | None = None
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The Arrow schema of the result."""
+        return pa.schema([f.arrow for f in self.fields])
+
+    def parts(self) -> list[bytes]:
+        """Return parts of the rows, for ``read`` of an equal scan in another process; without the ``limit``."""
+        return list(self.rows.parts())
+
+    def read(self, part: bytes) -> Iterator[pa.Table]:
+        """Yield the rows of one part that match the filter."""
+        return self._kept(self.rows.read(part))
+
+    def _kept(self, tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
+        expression = None if self.where is None else self.where.to_arrow()
+        for table in tables:
+            kept = table if expression is None else table.filter(expression)
+            yield kept.select([f.name for f in self.fields]).cast(self.schema)
+
+    def _tables(self) -> Iterator[pa.Table]:
+        if isinstance(self.rows, MetadataRows):
+            found = self._kept(self.rows.tables())
+        else:
+            found = (table for part in self.rows.parts() for table in self.read(part))
+        left = self.limit
+        for table in found:
+            if left is None:
+                yield table
+            elif left:
+                yield table.slice(0, left)
+                left -= min(left, len(table))
+            else:
+                return
+
+    def to_batches(self) -> pa.RecordBatchReader:
+        """Return the rows as a stream."""
+        batches = (batch for table in self._tables() for batch in table.to_batches())
+        return pa.RecordBatchReader.from_batches(self.schema, batches)
+
+    def to_arrow(self) -> pa.Table:
+        """Return the rows as one Arrow table."""
+        return self.to_batches().read_all()
+
+    def count(self) -> int:
+        """Return the number of rows."""
+        return sum(len(table) for table in self._tables())
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        return self.to_batches().__arrow_c_stream__(requested_schema)
+
+
+@dataclass(frozen=True)
+class SystemTable:
+    """A system table; ``scan`` reads it. Any method that would write raises UnsupportedFeature."""
+
+    name: str
+    """``database.table$name`` or ``sys.name``."""
+    fields: tuple[DataField, ...]
+    rows: Callable[[tuple[DataField, ...], Predicate | None], Rows]
+    """Return the rows with these columns. The filter may leave out rows, and is applied to the result again."""
+
+    @property
+    def arrow_schema(self) -> pa.Schema:
+        """The columns as an Arrow schema."""
+        return pa.schema([f.arrow for f in self.fields])
+
+    def scan(
+        self, columns: Sequence[str] | None = None, where: Where | None = None, limit: int | None = None
+    ) -> SystemScan:
+        """Describe a read, which runs later, of all columns or of ``columns``.
+
+        ``where`` also decides which metadata are read: a filter on ``bucket``, ``level`` or the text of ``partition``
+        leaves out manifests. Raises SchemaMismatch for unknown columns and literals of a wrong type, InvalidRequest.
+        """
+        keep = parse_where(where, self.fields)
+        if columns is not None and (isinstance(columns, str) or not all(isinstance(c, str) for c in columns)):
+            raise InvalidRequest(f"columns must be a list of names, not {columns!r:.60}")
+        if limit is not None and (type(limit) is not int or limit < 0):
+            raise InvalidRequest(f"limit must be a whole number of rows from 0, not {limit!r}", limit=limit)
+        known = {f.name: f for f in self.fields}
+        names = list(known) if columns is None else list(columns)
+        for name in names:
+            if name not in known:
+                raise SchemaMismatch(
+                    f"{self.name} has no column {name!r:.80}; its columns are {', '.join(known)}", column=name
+                )
+        if not names or len(set(names)) < len(names):
+            raise InvalidRequest(f"columns must name at least one column, and none twice, not {names}")
+        bound = None if keep is None else keep.bind(self.fields)
+        needed = {*names, *(() if bound is None else bound.columns)}
+        fields = tuple(f for f in self.fields if f.name in needed)
+        return SystemScan(tuple(known[name] for name in names), self.rows(fields, keep), bound, limit)
+
+    def to_arrow(self) -> pa.Table:
+        """Return all rows and columns."""
+        return self.scan().to_arrow()
+
+    def refuse(self, change: str) -> NoReturn:
+        """Raise UnsupportedFeature for a change, such as "write"."""
+        raise UnsupportedFeature(f"{self.name} is a system table, which can only be read: {change}() is not possible")
+
+    def __getattr__(self, name: str) -> NoReturn:
+        if name in _WRITES:
+            self.refuse(name)
+        raise AttributeError(f"a system table has no attribute {name!r}")
+
+    def __repr__(self) -> str:
+        return f"SystemTable({self.name})"

@@ -1,0 +1,89 @@
+"""Texts of stored values in Java's two forms: those of a cast to STRING, and those of ``toString``.
+
+Whole columns are converted. Keys and statistics come from manifests that any writer may have written: a row that does
+not decode raises CorruptTable.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from paimon_core.codec.binary_row import row_decoder, storage_values, to_array
+from paimon_core.codec.partition_text import partition_values
+from paimon_core.datafile.casts import find_cast
+from paimon_core.types import BINARY_ROOTS, STRING, TIMESTAMP_ROOTS, DataType, TypeRoot
+
+_NULL = "null"
+
+
+def decoded_columns(rows: Sequence[bytes], types: Sequence[DataType]) -> list[pa.Array]:
+    """Return serialized rows as one Arrow array for each type; raises CorruptTable for bytes that are not such rows."""
+    decode = row_decoder(tuple(types))
+    values = [decode(row) for row in rows]
+    return [to_array([row[at] for row in values], kind) for at, kind in enumerate(types)]
+
+
+def cast_texts(array: pa.Array, dtype: DataType) -> pa.Array:
+    """Return the values as a cast to STRING writes them: dates as ``2024-01-31``; null stays null.
+
+    Bytes that are not UTF-8 become replacement characters.
+    """
+    if dtype.root in BINARY_ROOTS:
+        return _of_distinct(array, dtype, lambda value: value.decode(errors="replace"))
+    cast = find_cast(dtype, STRING)
+    return array.cast(pa.string()) if cast is None else cast(array, dtype, STRING)
+
+
+def object_texts(array: pa.Array, dtype: DataType) -> pa.Array:
+    """Return the values as Java's ``toString`` of the stored value: dates as numbers of days; null stays null.
+
+    Java writes the address of a binary value in memory; this is its content in hexadecimal digits.
+    """
+    root = dtype.root
+    if root in (TypeRoot.DATE, TypeRoot.TIME):
+        return pa.array(storage_values(array, dtype), pa.int32()).cast(pa.string())
+    if root not in TIMESTAMP_ROOTS and root not in BINARY_ROOTS:
+        return cast_texts(array, dtype)
+    return _of_distinct(array, dtype, _hex if root in BINARY_ROOTS else lambda value: _iso(value, dtype))
+
+
+def _of_distinct(array: pa.Array, dtype: DataType, text: Callable[[Any], str]) -> pa.Array:
+    """Return the text of each value, computed once for equal values."""
+    distinct = array.dictionary_encode()
+    texts = [text(value) for value in storage_values(distinct.dictionary, dtype)]
+    return pa.array(texts, pa.string()).take(distinct.indices)
+
+
+def _hex(value: bytes) -> str:
+    return f"0x{value.hex()}"
+
+
+def _iso(value: Any, dtype: DataType) -> str:
+    return partition_values((value,), (dtype,), legacy=True, default_name="")[0]
+
+
+def joined(texts: Sequence[pa.Array], left: str, right: str, rows: int) -> pa.Array:
+    """Return ``left``, the texts of each row separated by commas, ``right``; a null becomes ``null``."""
+    if not texts:
+        return pa.repeat(pa.scalar(left + right), rows)
+    inner = pc.binary_join_element_wise(*(pc.fill_null(text, _NULL) for text in texts), ", ")
+    return pc.binary_join_element_wise(left, inner, right, "")
+
+
+def row_texts(rows: Sequence[bytes], types: Sequence[DataType]) -> pa.Array:
+    """Return serialized rows such as ``{2024-01-31, x}``, as a cast of the row to STRING writes them."""
+    if not types:
+        return joined((), "{", "}", len(rows))
+    columns = decoded_columns(rows, types)
+    return joined([cast_texts(c, t) for c, t in zip(columns, types, strict=True)], "{", "}", len(rows))
+
+
+def map_texts(columns: dict[str, pa.Array], rows: int) -> pa.Array:
+    """Return ``{a=1, b=null}``: the texts of each row with the names of their columns, in Java's order of names."""
+    names = sorted(columns, key=lambda name: name.encode("utf-16-be", "surrogatepass"))
+    texts = [pc.binary_join_element_wise(f"{n}=", pc.fill_null(columns[n], _NULL), "") for n in names]
+    return joined(texts, "{", "}", rows)

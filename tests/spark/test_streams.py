@@ -1,0 +1,177 @@
+"""``format("paimon")`` as source and sink of Structured Streaming: restarts, limits and repeated batches."""
+
+from __future__ import annotations
+
+import json
+
+import pyarrow as pa
+import pytest
+from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxFiles
+
+import paimon_core as paimon
+from paimon_core.errors import InvalidOption, ReadOutdated, UnsupportedFeature
+from paimon_core.spark import PaimonDataSource, changes_spark
+from paimon_core.spark.stream_sink import PaimonStreamWriter, query_user
+from paimon_core.spark.stream_source import Limits, PaimonStreamReader
+
+SCHEMA = pa.schema([("k", pa.int64()), ("v", pa.string())])
+
+
+@pytest.fixture
+def catalog(warehouse):
+    catalog = paimon.open_catalog(warehouse)
+    catalog.create_database("db")
+    return catalog
+
+
+def create(catalog, name, **options):
+    texts = {"bucket": "2", "write-only": "true"} | {key.replace("_", "-"): value for key, value in options.items()}
+    return catalog.create_table(f"db.{name}", SCHEMA, primary_key=["k"], options=texts)
+
+
+def write(table, *keys, value="a"):
+    table.write([{"k": k, "v": value} for k in keys])
+
+
+def pairs(table):
+    return sorted((r["k"], r["v"]) for r in table.scan().to_arrow().to_pylist())
+
+
+def test_from_table_to_table_with_restarts(spark, warehouse, catalog, tmp_path):
+    """A query that stops and starts again returns each change once, and a repeated batch is committed once."""
+    spark.dataSource.register(PaimonDataSource)
+    source, sink = create(catalog, "s", changelog_producer="input"), create(catalog, "t")
+    place = str(tmp_path / "checkpoint")
+
+    def run():
+        options = {"warehouse": warehouse, "read.changelog": "true", "consumer-id": "job"}
+        rows = spark.readStream.format("paimon").options(**options).load("db.s")
+        writer = rows.writeStream.format("paimon").option("warehouse", warehouse).option("kinds", "rowkind")
+        query = writer.option("checkpointLocation", place).trigger(availableNow=True).start("db.t")
+        query.awaitTermination()
+
+    write(source, 1, 2, 3)
+    run()
+    assert pairs(sink) == [(1, "a"), (2, "a"), (3, "a")]
+    assert [c.next_snapshot for c in source.maintenance.consumers()] == [2]
+    for name in ("0", ".0.crc"):  # as if the query had ended between the commit of its batch and this note of it
+        (tmp_path / "checkpoint" / "commits" / name).unlink()
+    write(source, 1, value="b")
+    deleted = pa.table({"k": [2], "v": [None], "kind": ["-D"]}, pa.schema([*SCHEMA, ("kind", pa.string())]))
+    source.write(deleted, kinds="kind")
+    run()
+    assert pairs(sink) == pairs(source) == [(1, "b"), (3, "a")]
+    committed = [s.commit_identifier for s in map(sink.context.snapshots.read, sink.context.snapshots.ids())]
+    assert committed == [0, 1]
+    assert [c.next_snapshot for c in source.maintenance.consumers()] == [4]
+    changes = changes_spark(spark, source, 1, columns=["k"])
+    assert sorted(map(tuple, changes.collect())) == [(2, "+I", 1), (3, "-D", 2)]
+    assert changes_spark(spark, source, 3).columns == ["_snapshot_id", "rowkind", "k", "v"]
+
+
+def walk(reader, start, limit):
+    """The ends of the batches, and the number of partitions of each."""
+    found = []
+    while (end := reader.latestOffset(start, limit)) != start:
+        end = json.loads(json.dumps(end))
+        found.append((end["next_snapshot"], end.get("index", 0), len(reader.partitions(start, end))))
+        start = end
+    return found
+
+
+def test_offsets_limits_and_replays(catalog):
+    table = create(catalog, "s")
+    write(table, *range(8))
+    columns = ["k", "v"]
+    reader = PaimonStreamReader(table, columns, Limits(files=1), kinds=False)
+    start = reader.initialOffset()
+    write(table, *range(8, 16))
+    table.compact(full=True)
+    write(table, *range(16, 20))
+    assert walk(reader, start, ReadAllAvailable()) == [(5, 0, 5)]
+    limit = reader.getDefaultReadLimit()
+    assert limit == ReadMaxFiles(1)
+    ends = walk(reader, start, limit)
+    assert ends == [(1, 1, 1), (2, 0, 1), (2, 1, 1), (4, 0, 1), (5, 0, 1)]
+    rows = PaimonStreamReader(table, columns, Limits(rows=8), kinds=False)
+    assert [count for _, _, count in walk(rows, start, rows.getDefaultReadLimit())] == [2, 2, 1]
+    half, end = reader.latestOffset(start, limit), reader.latestOffset(start, ReadAllAvailable())
+    again = PaimonStreamReader(table, columns, Limits(), kinds=False)
+    assert [p.unit for p in again.partitions(start, end)] == [
+        *(p.unit for p in reader.partitions(start, half)),
+        *(p.unit for p in reader.partitions(half, end)),
+    ]
+    total = sum(len(batch) for part in again.partitions(start, end) for batch in again.read(part))
+    assert total == 20
+    bounded = PaimonStreamReader(table, columns, Limits(), kinds=False)
+    bounded.prepareForTriggerAvailableNow()
+    write(table, 99)
+    assert bounded.latestOffset(start, ReadAllAvailable())["next_snapshot"] == 5
+    table.rollback(snapshot=2)
+    write(table, 50)
+    write(table, 51)
+    with pytest.raises(ReadOutdated):
+        PaimonStreamReader(table, columns, Limits(), kinds=False).partitions(start, end)
+
+
+def test_rows_to_remove_need_the_column_of_kinds(catalog):
+    table = create(catalog, "s")
+    reader = PaimonStreamReader(table, ["k"], Limits(), kinds=False)
+    start = reader.initialOffset()
+    table.write(pa.table({"k": [1], "v": ["a"], "kind": ["-D"]}), kinds="kind")
+    parts = reader.partitions(start, reader.latestOffset(start, ReadAllAvailable()))
+    with pytest.raises(UnsupportedFeature, match=r"rows of kind -D.*read\.changelog"):
+        list(reader.read(parts[0]))
+
+
+@pytest.mark.parametrize("overwrite", [False, True])
+def test_a_batch_is_committed_once(catalog, tmp_path, overwrite):
+    table = create(catalog, "t")
+
+    def batch(number, key):
+        writer = PaimonStreamWriter(table, None, "query", overwrite=overwrite)
+        messages = [writer.write(iter([pa.record_batch({"k": [key], "v": ["a"]})])), None]
+        writer.commit(messages, number)
+        writer.abort(messages, number)
+
+    for number, key in ((0, 1), (0, 1), (1, 2), (1, 2)):
+        batch(number, key)
+    assert pairs(table) == ([(2, "a")] if overwrite else [(1, "a"), (2, "a")])
+    assert table.context.snapshots.ids() == [1, 2]
+    assert len(list(tmp_path.rglob("bucket-*/data-*"))) == 2
+    assert table.maintenance.check(deep=True).findings == ()
+
+
+def test_the_user_of_a_query(tmp_path):
+    with pytest.raises(InvalidOption, match=r"commit\.user"):
+        query_user({}, "db.t")
+    with pytest.raises(InvalidOption, match=r"commit\.user"):
+        query_user({"checkpointLocation": str(tmp_path)}, "db.t")
+    (tmp_path / "metadata").write_text('{"id": "abc"}')
+    assert query_user({"checkpointLocation": f"file:{tmp_path}"}, "db.t") == "spark-abc"
+    assert query_user({"commit.user": "me", "checkpointLocation": "s3://x"}, "db.t") == "me"
+
+
+@pytest.mark.parametrize(
+    ("options", "error"),
+    [
+        ({"read.stream.maxFilesPerTrigger": "0"}, InvalidOption),
+        ({"read.stream.minRowsPerTrigger": "5"}, InvalidOption),
+        ({"snapshot": "1"}, InvalidOption),
+        ({"read.changelog": "maybe"}, Exception),
+        ({"on.overwrite": "added"}, UnsupportedFeature),
+    ],
+)
+def test_options_that_are_refused(warehouse, catalog, options, error):
+    create(catalog, "s")
+    source = PaimonDataSource({"warehouse": warehouse, "path": "db.s", **options})
+    with pytest.raises(error):
+        source.streamReader(None)
+    with pytest.raises(InvalidOption):
+        PaimonDataSource({"warehouse": warehouse, "path": "db.s", "mergeSchema": "true"}).streamWriter(None, False)
+
+
+def test_buckets_that_a_stream_cannot_write(catalog):
+    table = create(catalog, "t", bucket="-1")
+    with pytest.raises(UnsupportedFeature, match="foreachBatch"):
+        PaimonStreamWriter(table, None, "query", overwrite=False)

@@ -1,0 +1,223 @@
+"""System tables: filters that leave out metadata, our columns, what is refused; tests/interop compares with Java."""
+
+import datetime
+import time
+
+import pyarrow as pa
+import pytest
+
+import paimon_core as paimon
+from paimon_core import col
+from paimon_core.codec.avro_file import write_avro
+from paimon_core.metadata.index_manifest import INDEX_MANIFEST_SCHEMA, decode_indexes
+from paimon_core.table.system.metadata_columns import iso_duration
+from paimon_core.table.system.source import local_time
+
+OPTIONS = {"bucket": "2", "num-levels": "3", "write-only": "true"}
+
+
+@pytest.fixture
+def catalog(warehouse):
+    found = paimon.open_catalog(warehouse)
+    found.create_database("db")
+    return found
+
+
+@pytest.fixture
+def keyed(catalog):
+    schema = "p STRING, k INT NOT NULL, v STRING"
+    table = catalog.create_table("db.t", schema, primary_key=["p", "k"], partition_by=["p"], options=OPTIONS)
+    table.write([{"p": "a", "k": k, "v": "x"} for k in range(4)])
+    table.write([{"p": "b", "k": 1, "v": None}])
+    return table
+
+
+def remove_manifest(table, partition):
+    """Remove the manifest that lists the files of a partition: only reads that do not need it succeed then."""
+    (name,) = {m["file_name"] for m in table.inspect.manifests().to_pylist() if m["max_partition_stats"] == partition}
+    table.context.storage.delete([table.context.paths.manifest(name)])
+
+
+@pytest.mark.parametrize(
+    ("where", "files"),
+    [
+        (col("partition") == "{a}", 2),
+        (col("partition").is_in(["{a}", "{c}"]), 2),
+        (col("partition") == "a", 0),
+        ((col("partition") == "{a}") & (col("bucket") == 0), 1),
+    ],
+)
+def test_a_filter_on_partitions_reads_only_their_manifests(keyed, where, files):
+    buckets = keyed.system("files", ["bucket"], where=where).to_arrow()
+    keyed = keyed.refresh()
+    keyed.context.manifests.cache.__init__()
+    remove_manifest(keyed, "{b}")
+    assert keyed.system("files", ["bucket"], where=where).to_arrow() == buckets
+    assert len(buckets) == files
+    with pytest.raises(paimon.CorruptTable, match="missing"):
+        keyed.system("files").to_arrow()
+
+
+def test_a_filter_on_levels_and_buckets(keyed):
+    keyed.compact(full=True, where=col("p") == "a")
+    assert set(keyed.system("files", where=col("level") > 0).to_arrow()["partition"].to_pylist()) == {"{a}"}
+    assert keyed.system("files", where=col("level") == 1).count() == 0
+    levels = keyed.system("buckets", where=col("bucket") == 0).to_arrow().to_pylist()
+    assert [(one["partition"], one["level0_files"], one["sorted_runs"]) for one in levels][:1] == [("{a}", 0, 1)]
+    assert keyed.system("files", where=col("file_format") == "parquet", limit=1).count() == 1
+
+
+def test_the_text_null_is_null_or_a_word(catalog):
+    table = catalog.create_table("db.n", "p STRING, q DATE, x INT", partition_by=["p", "q"])
+    day = datetime.date(2024, 1, 31)
+    table.write([{"p": None, "q": day, "x": 1}, {"p": "null", "q": day, "x": 1}, {"p": " ", "q": None, "x": 1}])
+    found = table.system("files", where=col("partition") == "{null, 2024-01-31}").to_arrow()
+    assert sorted(found["partition_values"].to_pylist(), key=str) == [{"p": "null", "q": day}, {"p": None, "q": day}]
+    default = "__DEFAULT_PARTITION__"
+    assert sorted(table.inspect.partitions()["partition"].to_pylist()) == [
+        f"p={default}/q=2024-01-31",
+        f"p={default}/q={default}",
+        "p=null/q=2024-01-31",
+    ]
+    assert sorted(catalog.system_table("sys.all_partitions").to_arrow()["partition_name"].to_pylist()) == [
+        f"p={default}/q=19753",
+        f"p={default}/q={default}",
+        "p=null/q=19753",
+    ]
+
+
+def test_our_columns_come_after_javas(keyed):
+    assert keyed.system_table("files").arrow_schema.names[-2:] == ["file_name", "partition_values"]
+    assert keyed.inspect.manifests().column_names[-1] == "list"
+    assert keyed.inspect.snapshots().column_names[-2:] == ["commit_time_utc", "properties"]
+    assert keyed.inspect.options().column_names == ["key", "value", "use"]
+
+
+def test_indexes_in_the_manifest_and_beside_the_file(catalog):
+    options = {
+        "file-index.bloom-filter.columns": "x",
+        "file-index.bitmap.columns": "x",
+        "file-index.in-manifest-threshold": "1 mb",
+    }
+    table = catalog.create_table("db.i", "x INT, y STRING", options=options)
+    table.write([{"x": 1, "y": "a"}])
+    beside = table.with_options({"file-index.in-manifest-threshold": "1 b"})
+    beside.write([{"x": None, "y": "b"}])
+    rows = table.system("file_indexes").to_arrow().to_pylist()
+    assert sorted((r["storage_type"], r["column_name"], r["index_type"]) for r in rows) == [
+        ("EMBEDDED", "x", "bitmap"),
+        ("EMBEDDED", "x", "bloom-filter"),
+        ("FILE", "x", "bitmap"),
+        ("FILE", "x", "bloom-filter"),
+    ]
+    for row in rows:
+        path = row["index_file_path"]
+        assert (path is None) is (row["storage_type"] == "EMBEDDED")
+        if path is not None:
+            assert len(table.context.storage.read(path)) == row["index_container_size_in_bytes"]
+            assert path == row["file_path"] + ".index"
+        assert 0 <= row["index_size_in_bytes"] < row["index_container_size_in_bytes"]
+
+
+def test_a_global_index_shows_its_rows_and_column():
+    record = dict.fromkeys(("_DELETIONS_VECTORS_RANGES", "_EXTERNAL_PATH"))
+    record |= {"_VERSION": 1, "_KIND": 0, "_PARTITION": bytes(12), "_BUCKET": 0, "_INDEX_TYPE": "btree"}
+    record |= {"_FILE_NAME": "index-1", "_FILE_SIZE": 5, "_ROW_COUNT": 9}
+    index = {"_ROW_RANGE_START": 10, "_ROW_RANGE_END": 19, "_INDEX_FIELD_ID": 1}
+    record["_GLOBAL_INDEX"] = index | {"_EXTRA_FIELD_IDS": None, "_INDEX_META": None}
+    (entry,) = decode_indexes(write_avro(INDEX_MANIFEST_SCHEMA, [record], "null"), "index-manifest-1")
+    assert entry.file.row_range == (10, 19, 1)
+
+
+def test_rows_with_their_ids(catalog):
+    table = catalog.create_table("db.r", "x INT", options={"row-tracking.enabled": "true"})
+    table.write([{"x": 1}, {"x": 2}])
+    found = table.system("row_tracking").to_arrow()
+    assert found.to_pylist() == [{"x": n + 1, "_ROW_ID": n, "_SEQUENCE_NUMBER": 1} for n in range(2)]
+    assert table.system("row_tracking", where=col("_ROW_ID") == 1).to_arrow()["x"].to_pylist() == [2]
+
+
+def test_a_log_is_filtered_by_kind_and_pinned(keyed):
+    keyed.write([{"p": "a", "k": 1, "v": "x"}], kinds=pa.array(["-D"]))
+    assert keyed.system("audit_log", ["k"], where=col("rowkind") == "-D").to_arrow().to_pylist() == [{"k": 1}]
+    assert keyed.at(snapshot=2).system("audit_log", where=col("rowkind") == "-D").count() == 0
+    log = keyed.system("binlog", ["v", "rowkind"], where=col("rowkind") == "-D").to_arrow()
+    assert log.to_pylist() == [{"v": ["x"], "rowkind": "-D"}]
+    assert keyed.system("audit_log", limit=2).count() == 2
+
+
+@pytest.mark.parametrize(
+    ("read", "error", "says"),
+    [
+        (lambda c, t: t.system("nosuch"), paimon.NotFound, "audit_log, binlog, branches"),
+        (lambda c, t: c.system_table("db.t$nosuch"), paimon.NotFound, "'nosuch'"),
+        (lambda c, t: c.system_table("sys.nosuch"), paimon.NotFound, "sys.tables, sys.partitions"),
+        (lambda c, t: c.system_table("db.t"), paimon.InvalidRequest, "not a system table"),
+        (lambda c, t: c.table("db.t$files"), paimon.UnsupportedFeature, "catalog.system_table"),
+        (lambda c, t: c.system_table("db.nosuch$files"), paimon.TableNotFound, "nosuch"),
+        (lambda c, t: t.system("files", ["nosuch"]), paimon.SchemaMismatch, "db.t.files has no column 'nosuch'"),
+        (lambda c, t: t.system("files", []), paimon.InvalidRequest, "at least one column"),
+        (lambda c, t: t.system("files", limit=-1), paimon.InvalidRequest, "-1"),
+        (lambda c, t: t.system("files", where=col("level") == "x"), paimon.SchemaMismatch, "level"),
+        (lambda c, t: t.system("row_tracking"), paimon.UnsupportedFeature, "row-tracking.enabled"),
+        (lambda c, t: c.system_table("db.t$files").write([]), paimon.UnsupportedFeature, "db.t.files is a system"),
+    ],
+)
+def test_what_cannot_be_read_is_refused(catalog, keyed, read, error, says):
+    with pytest.raises(error, match=says):
+        read(catalog, keyed)
+
+
+def test_sequence_numbers_of_an_append_table_are_refused(catalog):
+    table = catalog.create_table("db.s", "x INT", options={"table-read.sequence-number.enabled": "true"})
+    with pytest.raises(paimon.UnsupportedFeature, match="sequence numbers"):
+        table.system("audit_log")
+
+
+def test_secrets_of_a_catalog_are_not_shown(tmp_path):
+    storage = {
+        "s3.access-key": "AKIA1",
+        "s3.secret-key": "hush",
+        "s3.endpoint": "http://me:hush@localhost:1?password=hush1",
+    }
+    catalog = paimon.open_catalog("s3://bucket/lake", storage=storage)
+    shown = catalog.system_table("sys.catalog_options").to_arrow()
+    assert dict(zip(*(column.to_pylist() for column in shown.columns), strict=True)) == {
+        "metastore": "filesystem",
+        "s3.access-key": "***",
+        "s3.endpoint": "http://***@localhost:1?***",
+        "s3.secret-key": "***",
+        "warehouse": "s3://bucket/lake",
+    }
+    sql = paimon.open_catalog(tmp_path, type="sql", uri=f"sqlite:///{tmp_path}/names.db", options={"catalog-key": "c"})
+    assert sql.options["metastore"] == "jdbc"
+    assert sql.options["catalog-key"] == "c"
+
+
+def test_a_table_that_cannot_be_opened_is_listed(catalog, keyed):
+    directory = keyed.location.removesuffix("/t") + "/other/schema"
+    keyed.context.storage.write(
+        f"{directory}/schema-0", keyed.schema.to_json().replace('"bucket": "2"', '"type": "format-table"').encode()
+    )
+    found = catalog.system_table("sys.tables").to_arrow().to_pylist()
+    assert [(r["table_name"], r["primary_key"]) for r in found] == [("other", None), ("t", True)]
+    with pytest.raises(paimon.UnsupportedFeature, match=r"db\.other|format-table"):
+        catalog.system_table("sys.all_table_options").to_arrow()
+
+
+@pytest.mark.parametrize(
+    ("millis", "text"),
+    [(0, "PT0S"), (86_400_000, "PT24H"), (90_001_500, "PT25H1.5S"), (60_000, "PT1M"), (1, "PT0.001S")],
+)
+def test_durations_as_java_writes_them(millis, text):
+    assert iso_duration(millis) == text
+
+
+def test_times_are_local(monkeypatch):
+    monkeypatch.setenv("TZ", "Asia/Tokyo")
+    time.tzset()
+    try:
+        assert local_time(1_700_000_000_123) == 1_700_000_000_123 + 9 * 3_600_000
+    finally:
+        monkeypatch.undo()
+        time.tzset()
