@@ -18,6 +18,7 @@ from paimon_core.metadata.manifest import FileKind, ManifestEntry
 from paimon_core.metadata.snapshot import CommitKind, Snapshot
 from paimon_core.scan.live_files import refuse_unread
 
+_PRODUCER = "changelog-producer"
 _UNSUPPORTED = ("streaming-read-overwrite", "streaming-read-append-overwrite")
 """Options under which the deltas of overwrites are changes, too."""
 
@@ -42,6 +43,7 @@ def changed_snapshots(context: TableContext, after: int | None, until: int | Non
         if not _is_id(value):
             raise InvalidRequest(f"{name} must be a snapshot id, not {value!r:.60}", table=context.name)
     _refuse_unsupported(context)
+    check_producer(context)
     existing = context.snapshots.ids()
     newest = last if last is not None else max(existing, default=0)
     start, end = after or 0, newest if until is None else until
@@ -69,6 +71,18 @@ def changed_snapshots(context: TableContext, after: int | None, until: int | Non
             snapshot=missing,
         )
     return wanted
+
+
+def check_producer(context: TableContext) -> None:
+    """Raise UnsupportedFeature for a changelog-producer that is not known: it is unclear where the changes are."""
+    if context.is_keyed and _PRODUCER in context.options.unwritable:
+        raise UnsupportedFeature(
+            f"the changes of table {context.name} cannot be read: option {_PRODUCER} = "
+            f"{context.schema.options.get(_PRODUCER)!r:.80} is not supported. The difference of two versions needs no "
+            "changelog (Table.diff)",
+            table=context.name,
+            option=_PRODUCER,
+        )
 
 
 def changed_snapshot(context: TableContext, snapshot_id: int) -> Snapshot:
@@ -122,7 +136,7 @@ def changed_files(
 def _list_of(context: TableContext, snapshot: Snapshot, overwrites: bool) -> tuple[str | None, int | None]:
     if overwrites and snapshot.commit_kind is CommitKind.OVERWRITE:
         return snapshot.delta_manifest_list, snapshot.delta_manifest_list_size
-    if context.is_keyed and context.options["changelog-producer"] != "none":
+    if context.is_keyed and context.options[_PRODUCER] != "none":
         return snapshot.changelog_manifest_list, snapshot.changelog_manifest_list_size
     if snapshot.commit_kind is CommitKind.APPEND:
         return snapshot.delta_manifest_list, snapshot.delta_manifest_list_size

@@ -2,12 +2,13 @@
 
 The *full* phase reads the whole content of a snapshot. It leaves out the levels whose rows a later changelog repeats:
 level 0 with changelog producer lookup, all levels but the last with full-compaction. Afterwards each snapshot is read
-as its changes: the changelog with a producer, otherwise the files of APPEND snapshots. Compactions change no row.
+as its changes: the changelog with a producer, otherwise the files of APPEND snapshots. Compactions change no row. An
+overwrite that replaced rows does not say which, so its changes are the difference to the version before.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from paimon_core.errors import InvalidRequest, ReadOutdated, SnapshotNotFound, UnsupportedFeature
@@ -17,12 +18,13 @@ from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.manifest import FileKind
 from paimon_core.metadata.snapshot import CommitKind, Snapshot
 from paimon_core.predicate import Predicate
+from paimon_core.scan.changed_places import ChangedPlace, changed_places
 from paimon_core.scan.changelog_plan import ChangedFile, changed_files
 from paimon_core.scan.plan import hides_level_0, plan_scan
 from paimon_core.scan.split import Packing, Split, pack_keyed
 
-Unit = Split | ChangedFile
-"""What one task reads: a split of the full phase, or one file of changes."""
+Unit = Split | ChangedFile | ChangedPlace
+"""What one task reads: a split of the full phase, one file of changes, or a place that an overwrite has changed."""
 FULL, DELTA, CHANGELOG, OVERWRITE = "full", "delta", "changelog", "overwrite"
 CHANGES, SKIP, FAIL, ADDED = "changes", "skip", "fail", "added"
 ON_OVERWRITE = (CHANGES, SKIP, FAIL, ADDED)
@@ -34,7 +36,7 @@ class SnapshotPlan:
 
     snapshot: Snapshot
     kind: str
-    """"full", "delta", "changelog", or "overwrite": the files that an overwrite added."""
+    """"full", "delta", "changelog", or "overwrite"."""
     units: tuple[Unit, ...]
 
 
@@ -67,8 +69,7 @@ def plan_full(context: TableContext, snapshot: Snapshot, where: Predicate | None
             snapshot=snapshot.id,
         )
     splits: Sequence[Split] = plan.splits
-    if producer in ("lookup", "full-compaction"):
-        least = 1 if producer == "lookup" else num_levels(options) - 1
+    if least := _least_level(context):
         splits = [left for split in splits if (left := _above(context, split, least)) is not None]
     return SnapshotPlan(snapshot, FULL, tuple(splits))
 
@@ -98,22 +99,38 @@ def _above(context: TableContext, split: Split, least: int) -> Split | None:
 def plan_changes(context: TableContext, snapshot: Snapshot, on_overwrite: str) -> SnapshotPlan | None:
     """Plan the changes of ``snapshot``; None when it changed no row.
 
-        ``on_overwrite``: what an OVERWRITE snapshot returns: its changes, nothing ("skip", as Java), the files that it
-    added ("added", as Java under ``streaming-read-append-overwrite``), or an error ("fail"). Raises InvalidRequest and
-        UnsupportedFeature, which name the overwrite.
+    ``on_overwrite``: what an OVERWRITE snapshot returns: its changes, nothing ("skip", as Java), the files that it
+    added ("added", as Java under ``streaming-read-append-overwrite``), or an error ("fail"). Raises InvalidRequest,
+    which names the overwrite, and SnapshotNotFound when the version before it, which its changes need, has expired.
     """
-    if snapshot.commit_kind is CommitKind.OVERWRITE and on_overwrite != SKIP:
-        kinds = _entry_kinds(context, snapshot)
-        certain = context.is_keyed or snapshot.index_manifest is None
-        if not kinds and certain:
-            return None
-        if (kinds == {FileKind.ADD} and certain) or (on_overwrite == ADDED and not context.is_keyed):
-            units = tuple(changed_files(context, snapshot, overwrites=True))
-            return SnapshotPlan(snapshot, OVERWRITE, units) if units else None
-        _refuse_overwrite(context, snapshot, on_overwrite)
+    if snapshot.commit_kind is CommitKind.OVERWRITE:
+        units = () if on_overwrite == SKIP else tuple(_overwritten(context, snapshot, on_overwrite))
+        return SnapshotPlan(snapshot, OVERWRITE, units) if units else None
     units = tuple(changed_files(context, snapshot))
     kind = DELTA if _producer(context) == "none" else CHANGELOG
     return SnapshotPlan(snapshot, kind, units) if units else None
+
+
+def _overwritten(context: TableContext, snapshot: Snapshot, on_overwrite: str) -> Iterator[Unit]:
+    """Return the units of an overwrite: the files that it added, or the places in which it changed files.
+
+    Rows of levels that a later changelog tells are not told now, neither when they appear nor when they vanish.
+    """
+    kinds = _entry_kinds(context, snapshot)
+    certain = context.is_keyed or snapshot.index_manifest is None
+    if not kinds and certain:
+        return iter(())
+    only_added, told = kinds == {FileKind.ADD} and certain, _least_level(context)
+    if on_overwrite == ADDED or (only_added and told == 0):
+        return changed_files(context, snapshot, overwrites=True)
+    if on_overwrite == FAIL and not only_added:
+        raise InvalidRequest(
+            f"snapshot {snapshot.id} of table {context.name} (OVERWRITE) has replaced or deleted rows, and "
+            "on_overwrite is 'fail'",
+            table=context.name,
+            snapshot=snapshot.id,
+        )
+    return changed_places(context, version_before(context, snapshot), snapshot, least_level=told)
 
 
 def _entry_kinds(context: TableContext, snapshot: Snapshot) -> set[FileKind]:
@@ -124,16 +141,36 @@ def _entry_kinds(context: TableContext, snapshot: Snapshot) -> set[FileKind]:
         return {e.kind for m in listed for e in manifests.read_manifest(m.file_name, m.file_size)}
 
 
-def _refuse_overwrite(context: TableContext, snapshot: Snapshot, on_overwrite: str) -> None:
-    about = f"snapshot {snapshot.id} of table {context.name} (OVERWRITE) has replaced or deleted rows"
-    if on_overwrite == FAIL:
-        raise InvalidRequest(f"{about}, and on_overwrite is 'fail'", table=context.name, snapshot=snapshot.id)
-    raise UnsupportedFeature(
-        f"{about}: a stream cannot return these changes yet. Start again from the full content, or pass "
-        "on_overwrite='skip' to leave them out",
-        table=context.name,
-        snapshot=snapshot.id,
-    )
+def version_before(context: TableContext, snapshot: Snapshot) -> Snapshot | None:
+    """Return the version that an overwrite has changed, live or in a tag; None: the table was new.
+
+    Raises SnapshotNotFound when it has expired.
+    """
+    if snapshot.id == 1:
+        return None
+    found = [s for s in _of_id(context, snapshot.id - 1) if snapshot.is_built_on(s) is not False]
+    if not found:
+        raise SnapshotNotFound(
+            f"snapshot {snapshot.id} of table {context.name} (OVERWRITE) has replaced or deleted rows. Its changes are "
+            f"the difference to snapshot {snapshot.id - 1}, which has expired. Start again from the full content, or "
+            "pass on_overwrite='skip' to leave them out",
+            table=context.name,
+            snapshot=snapshot.id - 1,
+        )
+    return found[0]
+
+
+def _of_id(context: TableContext, snapshot_id: int) -> list[Snapshot]:
+    try:
+        return [context.snapshots.read(snapshot_id)]
+    except SnapshotNotFound:
+        return [tag.snapshot for tag in context.tags.list() if tag.snapshot.id == snapshot_id]
+
+
+def _least_level(context: TableContext) -> int:
+    """Return the lowest level of which a stream has told the rows; the changelog tells those of lower ones later."""
+    producer = _producer(context)
+    return 1 if producer == "lookup" else num_levels(context.options) - 1 if producer == "full-compaction" else 0
 
 
 def _producer(context: TableContext) -> str:

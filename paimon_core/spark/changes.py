@@ -41,7 +41,7 @@ def changes_spark(
     ``_snapshot_id`` and ``rowkind`` are the first columns; the rows have no order. ``after``, ``until`` and ``where``
     as in ``Table.changes``, ``on_overwrite`` as in ``Table.stream``. The files are planned now: rows committed later
     are not returned, and a snapshot that expires before its rows are read fails the query. Raises SnapshotNotFound,
-    InvalidRequest, SchemaMismatch, and UnsupportedFeature, with the snapshot, for an overwrite.
+    InvalidRequest and SchemaMismatch.
     """
     context, pinned = table.context, table.pinned
     scan = new_scan(context, pinned, columns, where, None)
@@ -72,9 +72,9 @@ def changes_spark(
 
 
 def _to_bytes(part: UnitPartition) -> bytes:
-    return json.dumps([part.snapshot, part.unit.decode(), part.is_change]).encode()
+    return json.dumps([part.snapshot, part.unit.decode(), part.kind]).encode()
 
 
 def _from_bytes(payload: bytes) -> UnitPartition:
-    snapshot, unit, is_change = json.loads(payload)
-    return UnitPartition(snapshot, unit.encode(), is_change)
+    snapshot, unit, kind = json.loads(payload)
+    return UnitPartition(snapshot, unit.encode(), kind)

@@ -1,6 +1,6 @@
 """PaimonStreamReader: the source of Spark Structured Streaming (``spark.readStream.format("paimon")``).
 
-An offset is a position of ``Table.stream``: the next snapshot, and how many of its units (splits or files) were read. A
+An offset is a position of ``Table.stream``: the next snapshot, and how many of its units were read. A
 checkpoint resumes exactly there. Spark plans a batch again from its two offsets, also after a restart, so the units of
 a snapshot have a fixed order; a rollback or an expiry in between is an error.
 """
@@ -18,8 +18,10 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMa
 
 from paimon_core.errors import InvalidOption, ReadOutdated, UnsupportedFeature
 from paimon_core.metadata.context import TableContext
+from paimon_core.metadata.data_file import DataFile
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.read.changelog_reader import ROW_KIND
+from paimon_core.scan.changed_places import ChangedPlace
 from paimon_core.scan.changelog_plan import ChangedFile
 from paimon_core.scan.split import Split
 from paimon_core.scan.stream_plan import SnapshotPlan, Unit, plan_changes, plan_full
@@ -65,18 +67,26 @@ class Limits:
 
     def plus(self, unit: Unit) -> Limits:
         """Return the sum of these numbers and those of a unit."""
-        files = unit.files if isinstance(unit, Split) else (unit.file,)
+        files: Sequence[DataFile]
+        match unit:
+            case Split():
+                files = unit.files
+            case ChangedFile():
+                files = (unit.file,)
+            case ChangedPlace():
+                files = [part.file for part in unit.parts]
         size, rows = sum(f.file_size for f in files), sum(f.row_count for f in files)
         return Limits((self.files or 0) + len(files), (self.bytes or 0) + size, (self.rows or 0) + rows)
 
 
 @dataclass
 class UnitPartition(InputPartition):
-    """One unit of one snapshot, serialized; changes are a split with one file."""
+    """One unit of one snapshot, serialized; a file of changes as a split with one file."""
 
     snapshot: str
     unit: bytes
-    is_change: bool
+    kind: str
+    """"split", "file" or "place"."""
 
 
 class PaimonStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
@@ -239,14 +249,19 @@ def _order(position: Position) -> tuple[int, int]:
 
 def unit_of(part: UnitPartition) -> Unit:
     """Return the unit that a task reads."""
+    if part.kind == "place":
+        return ChangedPlace.from_bytes(part.unit)
     split = Split.from_bytes(part.unit)
-    return ChangedFile(split.partition, split.bucket, split.files[0]) if part.is_change else split
+    return ChangedFile(split.partition, split.bucket, split.files[0]) if part.kind == "file" else split
 
 
 def as_partition(snapshot: Snapshot, unit: Unit) -> UnitPartition:
     """Return what a task needs to read a unit of ``snapshot``."""
-    split = unit
-    if isinstance(unit, ChangedFile):
-        split = Split(unit.partition, unit.bucket, 0, snapshot.id, (unit.file,), True)
-    assert isinstance(split, Split)
-    return UnitPartition(snapshot.to_json(), split.to_bytes(), isinstance(unit, ChangedFile))
+    match unit:
+        case Split():
+            return UnitPartition(snapshot.to_json(), unit.to_bytes(), "split")
+        case ChangedPlace():
+            return UnitPartition(snapshot.to_json(), unit.to_bytes(), "place")
+        case ChangedFile():
+            split = Split(unit.partition, unit.bucket, 0, snapshot.id, (unit.file,), True)
+            return UnitPartition(snapshot.to_json(), split.to_bytes(), "file")

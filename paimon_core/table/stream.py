@@ -2,7 +2,7 @@
 
 ``poll`` returns the next snapshot with changes as a ``Batch``; ``follow`` repeats it and waits in between. The position
 is a small value: a stream that starts at a stored position returns exactly the batches behind it. Nothing is skipped
-silently: a snapshot that has expired, a rollback below the position and an overwrite that cannot be told are errors.
+silently: a snapshot that has expired and a rollback below the position are errors.
 """
 
 from __future__ import annotations
@@ -23,10 +23,21 @@ from paimon_core.metadata.table_identity import check_same_table
 from paimon_core.predicate import Predicate
 from paimon_core.read.changelog_reader import changes_schema, read_changed_file
 from paimon_core.read.split_reader import read_split
+from paimon_core.scan.changed_places import ChangedPlace
 from paimon_core.scan.changelog_plan import ChangedFile, changed_snapshot
-from paimon_core.scan.stream_plan import SnapshotPlan, Unit, check_history, plan_changes, plan_full, reading_context
+from paimon_core.scan.split import Split
+from paimon_core.scan.stream_plan import (
+    SnapshotPlan,
+    Unit,
+    check_history,
+    plan_changes,
+    plan_full,
+    reading_context,
+    version_before,
+)
 from paimon_core.schema import ROW_KINDS
 from paimon_core.table.argument_checks import epoch_millis, whole
+from paimon_core.table.changes.difference import as_changes, difference_of_place
 from paimon_core.table.stream_position import Position
 
 
@@ -55,12 +66,12 @@ class Batch:
 
     @property
     def kind(self) -> str:
-        """What the batch contains: "full", "delta", "changelog", or "overwrite": the rows an overwrite added."""
+        """What the batch contains: "full", "delta", "changelog", or "overwrite": what an overwrite has changed."""
         return self.plan.kind
 
     @property
     def units(self) -> tuple[Unit, ...]:
-        """The splits of a full batch, or the files of changes."""
+        """The splits of a full batch, the files of changes, or the places that an overwrite has changed."""
         return self.plan.units
 
     @property
@@ -87,19 +98,33 @@ def read_unit(
     context: TableContext, snapshot: Snapshot, unit: Unit, columns: Sequence[str], where: Predicate | None
 ) -> Iterator[pa.RecordBatch]:
     """Yield the rows of one unit as ``changes_schema``; raises SnapshotNotFound, CorruptTable."""
-    if isinstance(unit, ChangedFile):
-        try:
-            yield from read_changed_file(context, unit, columns, where)
-        except CorruptTable as error:
-            if not error.facts.get("missing") or context.snapshots.is_live(snapshot):
-                raise
-            raise SnapshotNotFound(
-                f"snapshot {snapshot.id} of {context.name} expired or was rolled back during the read: {error}",
-                snapshot=snapshot.id,
-            ) from error
+    if isinstance(unit, Split):
+        yield from _content(context, unit, columns, where)
         return
+    try:
+        if isinstance(unit, ChangedFile):
+            yield from read_changed_file(context, unit, columns, where)
+        else:
+            for rows in difference_of_place(context, unit):
+                yield from as_changes(context, rows, columns, where)
+    except CorruptTable as error:
+        if not error.facts.get("missing"):
+            raise
+        if isinstance(unit, ChangedPlace):
+            version_before(context, snapshot)
+        if context.snapshots.is_live(snapshot):
+            raise
+        raise SnapshotNotFound(
+            f"snapshot {snapshot.id} of {context.name} expired or was rolled back during the read: {error}",
+            snapshot=snapshot.id,
+        ) from error
+
+
+def _content(
+    context: TableContext, split: Split, columns: Sequence[str], where: Predicate | None
+) -> Iterator[pa.RecordBatch]:
     schema = changes_schema(context.schema, columns)
-    for table in read_split(reading_context(context), unit, columns, where):
+    for table in read_split(reading_context(context), split, columns, where):
         kinds = pa.chunked_array([pa.repeat(pa.scalar(ROW_KINDS[0]), len(table))])
         yield from pa.Table.from_arrays([kinds, *table.columns], schema=schema).to_batches()
 
@@ -136,8 +161,8 @@ class TableStream:
 
         The batch is planned from one snapshot. Commits in between do not matter; an expiry or a rollback of the
         snapshot raises SnapshotNotFound or ReadOutdated. After an error, the position is unchanged. Raises
-        TableNotFound when the table was dropped or re-created, UnsupportedFeature or InvalidRequest, with the
-        snapshot, for an overwrite (``on_overwrite``).
+        TableNotFound when the table was dropped or re-created, InvalidRequest, with the snapshot, for an overwrite
+        under ``on_overwrite`` = "fail", SnapshotNotFound for one of which the version before has expired.
         """
         while (snapshot := self._next()) is not None:
             if until is not None and until.is_beyond(snapshot):

@@ -13,7 +13,7 @@ from paimon_core.metadata.snapshot import CommitKind, Snapshot
 from paimon_core.metadata.table_identity import within_same_table
 from paimon_core.options.scan_position import scan_position
 from paimon_core.predicate import Where
-from paimon_core.scan.changelog_plan import changed_snapshot
+from paimon_core.scan.changelog_plan import changed_snapshot, check_producer
 from paimon_core.scan.stream_plan import ADDED, CHANGES, ON_OVERWRITE
 from paimon_core.table.argument_checks import epoch_millis
 from paimon_core.table.query import new_scan
@@ -35,6 +35,7 @@ def open_stream(
     on_overwrite: str | None = None,
 ) -> TableStream:
     """Return a stream; see ``Table.stream``."""
+    check_producer(context)
     on_overwrite = overwrite_rule(context, on_overwrite)
     scan = new_scan(context, None, columns, where, None)
     consumer = consumer or context.options["consumer-id"]

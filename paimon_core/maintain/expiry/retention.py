@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from paimon_core.errors import InvalidRequest, SnapshotNotFound, UnsupportedFeature
 from paimon_core.maintain.planning.plan import Protected
 from paimon_core.metadata.context import TableContext
-from paimon_core.metadata.snapshot import Snapshot
+from paimon_core.metadata.snapshot import CommitKind, Snapshot
 
 _OBEYED = ("snapshot.", "changelog.", "consumer.", "partition.expiration")
 """Prefixes of the options that expiry reads: an unsupported value of one of them must not be ignored."""
@@ -78,8 +78,17 @@ def bounds(context: TableContext, retention: Retention, ids: Sequence[int], *, c
         Bound(ids[0] + retention.limit, limit_text(retention.limit)),
     ]
     if consumers:
-        found += [Bound(c.next_snapshot, f"consumer {c.name}") for c in context.consumers.list()]
+        found += [Bound(_needed(context, c.next_snapshot), f"consumer {c.name}") for c in context.consumers.list()]
     return found
+
+
+def _needed(context: TableContext, next_snapshot: int) -> int:
+    """Return the first snapshot that a consumer needs: for the changes of an overwrite, the one before it."""
+    try:
+        is_overwrite = context.snapshots.read(next_snapshot).commit_kind is CommitKind.OVERWRITE
+    except SnapshotNotFound:
+        return next_snapshot
+    return max(1, next_snapshot - is_overwrite)
 
 
 def choose_snapshots(

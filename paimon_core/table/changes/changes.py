@@ -17,13 +17,13 @@ from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.metadata.table_identity import check_same_table
 from paimon_core.predicate import Predicate, Where
 from paimon_core.read.changelog_reader import ROW_KIND, read_changed_file
-from paimon_core.scan.changelog_plan import changed_files
-from paimon_core.schema import ROW_KINDS, TRACKING_NAMES, VALUE_KIND
-from paimon_core.table.changes.difference import difference
+from paimon_core.scan.changed_places import Place
+from paimon_core.scan.changelog_plan import changed_files, check_producer
+from paimon_core.schema import TRACKING_NAMES
+from paimon_core.table.changes.difference import as_changes, difference
 from paimon_core.table.changes.history import read_history
 from paimon_core.table.changes.proof import Proof, prove
 from paimon_core.table.changes.segments import Planner, Segment, Way
-from paimon_core.table.changes.version_files import Place
 from paimon_core.table.changes.versions import EMPTY, Bound, Version, find_version, known, version_of
 from paimon_core.table.query import new_scan
 
@@ -134,16 +134,8 @@ class Changes:
                             yield (file.partition, file.bucket), snapshot, batch
 
     def _difference(self, segment: Segment) -> Iterator[tuple[Place, Snapshot | None, pa.RecordBatch]]:
-        keep = None if self.where is None else self.where.bind(self.context.schema.fields).to_arrow()
-        schema = pa.schema([ROW_KIND, *(f.arrow for f in self.context.schema.select(self.columns))])
         for placed in difference(self.context, segment.before, segment.after, self.where):
-            rows = placed.rows if keep is None else placed.rows.filter(keep)
-            if not len(rows):
-                continue
-            kinds = pa.array(ROW_KINDS).take(rows[VALUE_KIND].combine_chunks())
-            chosen = rows.select(list(self.columns))
-            told = pa.Table.from_arrays([kinds, *chosen.columns], schema=schema)
-            for batch in told.to_batches():
+            for batch in as_changes(self.context, placed.rows, self.columns, self.where):
                 yield placed.place, segment.after, batch
 
     def _with_commit(self, batch: pa.RecordBatch, snapshot: Snapshot | None) -> pa.RecordBatch:
@@ -167,6 +159,8 @@ def changes_between(
 ) -> Changes:
     """Return the changes of a table; see ``Table.changes``."""
     _check_way(context, way)
+    if way != Way.DIFF:
+        check_producer(context)
     check_columns(context, columns)
     scan = new_scan(context, pinned, columns, where, None)
     first, last = _range(context, pinned, start, end)

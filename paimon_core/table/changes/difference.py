@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -10,10 +10,12 @@ import pyarrow as pa
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.predicate import Predicate
+from paimon_core.read.changelog_reader import changes_schema
+from paimon_core.scan.changed_places import ChangedPlace, Place, changed_places
 from paimon_core.scan.prune import PartitionPruner
+from paimon_core.schema import ROW_KINDS, VALUE_KIND
 from paimon_core.table.changes.keyed_difference import keyed_difference
 from paimon_core.table.changes.row_difference import row_difference
-from paimon_core.table.changes.version_files import Place, changed_groups
 from paimon_core.table.changes.versions import reading_versions
 
 
@@ -38,9 +40,24 @@ def difference(
         if where is None
         else PartitionPruner.of(where.bind(context.schema.fields), context.schema.partition_fields)
     )
-    compare = keyed_difference if context.is_keyed else row_difference
+    keeps = (lambda partition: True) if pruner is None else pruner.keeps
     with reading_versions(context, before, after):
-        groups = list(changed_groups(context, before, after, (lambda p: True) if pruner is None else pruner.keeps))
-        for group in groups:
-            for rows in compare(context, group):
-                yield PlacedRows(group.place, rows)
+        for changed in list(changed_places(context, before, after, keeps)):
+            for rows in difference_of_place(context, changed):
+                yield PlacedRows(changed.place, rows)
+
+
+def difference_of_place(context: TableContext, changed: ChangedPlace) -> Iterator[pa.Table]:
+    """Yield the rows that differ in one place: all columns of the table and ``_VALUE_KIND``; raises CorruptTable."""
+    return (keyed_difference if context.is_keyed else row_difference)(context, changed)
+
+
+def as_changes(
+    context: TableContext, rows: pa.Table, columns: Sequence[str], where: Predicate | None
+) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of a difference that match ``where``, each on its own, as ``changes_schema``."""
+    kept = rows if where is None else rows.filter(where.bind(context.schema.fields).to_arrow())
+    kinds = pa.array(ROW_KINDS).take(kept[VALUE_KIND].combine_chunks())
+    chosen = kept.select(list(columns))
+    schema = changes_schema(context.schema, columns)
+    yield from pa.Table.from_arrays([kinds, *chosen.columns], schema=schema).to_batches()

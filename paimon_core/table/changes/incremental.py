@@ -21,7 +21,13 @@ from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.microseconds import in_microseconds
 from paimon_core.metadata.snapshot import CommitKind, Snapshot
 from paimon_core.predicate import Predicate, Where
-from paimon_core.scan.changelog_plan import ChangedFile, changed_files, changed_snapshot, changed_snapshots
+from paimon_core.scan.changelog_plan import (
+    ChangedFile,
+    changed_files,
+    changed_snapshot,
+    changed_snapshots,
+    check_producer,
+)
 from paimon_core.scan.live_files import ScanCounts
 from paimon_core.scan.plan import ScanPlan
 from paimon_core.scan.prune import PartitionPruner
@@ -135,6 +141,7 @@ def incremental_scan(
     Raises InvalidRequest for a range that is none, SnapshotNotFound and TagNotFound for what has expired.
     """
     context.options.check_scannable(context.name)
+    check_producer(context)
     context = in_microseconds(context) if micros else context
     scan = new_scan(context, context.snapshots.latest(), columns, where, limit)
     args = (context, scan.snapshot, scan.columns, scan.where, scan.limit)

@@ -29,15 +29,15 @@ from paimon_core.lsm.merge import merge_runs
 from paimon_core.lsm.merge_order import MergeOrder
 from paimon_core.metadata.context import TableContext
 from paimon_core.read.bucket_reader import BucketReader
+from paimon_core.scan.changed_places import ChangedPlace, Part
 from paimon_core.schema import KIND_FIELD, SEQUENCE_FIELD, VALUE_KIND
-from paimon_core.table.changes.version_files import Group, Part
 
 _COMMON, _BEFORE, _AFTER = range(3)
 _Owned = tuple[int, Part]
 """A part, and which versions have it."""
 
 
-def keyed_difference(context: TableContext, group: Group) -> Iterator[pa.Table]:
+def keyed_difference(context: TableContext, group: ChangedPlace) -> Iterator[pa.Table]:
     """Yield the changes of a place in key order: all columns and ``_VALUE_KIND``.
 
     A key that is new gives +I, one that is gone -D, one with another row -U and +U, next to each other. NaN equals

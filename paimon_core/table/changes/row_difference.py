@@ -18,11 +18,11 @@ from paimon_core.lsm.gather import contiguous
 from paimon_core.metadata.context import TableContext
 from paimon_core.read.bucket_reader import BucketReader
 from paimon_core.read.split_reader import read_split
+from paimon_core.scan.changed_places import ChangedPlace, Part
 from paimon_core.scan.row_ranges import pack_ranges, row_ranges
 from paimon_core.scan.split import Packing, Split
 from paimon_core.schema import KIND_FIELD, RowKind
 from paimon_core.table.changes.row_hashes import row_hashes
-from paimon_core.table.changes.version_files import Group, Part
 from paimon_core.write.spill import SpilledRun, SpillSpace
 
 BIN_BYTES = 64 << 20
@@ -31,7 +31,7 @@ _EXPANSION = 4
 _MOST_BINS = 256
 
 
-def row_difference(context: TableContext, group: Group) -> Iterator[pa.Table]:
+def row_difference(context: TableContext, group: ChangedPlace) -> Iterator[pa.Table]:
     """Yield the rows of a place that were removed (-D) or added (+I): all columns and ``_VALUE_KIND``.
 
     Equal rows count as often as they occur. Raises StorageError when local disk is full.
@@ -53,7 +53,7 @@ def row_difference(context: TableContext, group: Group) -> Iterator[pa.Table]:
         space.close()
 
 
-def _alone(context: TableContext, group: Group) -> tuple[Sequence[Part], Sequence[Part]]:
+def _alone(context: TableContext, group: ChangedPlace) -> tuple[Sequence[Part], Sequence[Part]]:
     """Return the files to compare: of a table with data evolution, all files of the ranges of row ids that differ."""
     if not context.evolves:
         return group.before, group.after

@@ -270,22 +270,99 @@ def test_a_stream_without_consumer_has_no_progress(create):
         create().stream().commit()
 
 
-def test_an_overwrite_is_told_or_refused(create):
+def test_an_overwrite_is_told_or_left_out_or_refused(create):
     table = create(keyed=False)
     stream, skips, fails = table.stream(), table.stream(on_overwrite="skip"), table.stream(on_overwrite="fail")
     adds = table.with_options({"streaming-read-append-overwrite": True}).stream()
-    table.overwrite([{"k": 1, "v": "a"}])
-    assert told(stream) == told(fails) == told(adds) == [(1, "overwrite", ["+I1a"])]
+    table.overwrite([{"k": 1, "v": "a"}, {"k": 4, "v": "d"}])
+    assert told(stream) == told(fails) == told(adds) == [(1, "overwrite", ["+I1a", "+I4d"])]
     assert told(skips) == []
-    table.overwrite([{"k": 2, "v": "b"}])
+    table.overwrite([{"k": 2, "v": "b"}, {"k": 4, "v": "d"}])
     write(table, (3, "c"))
-    with pytest.raises(UnsupportedFeature, match="snapshot 2 of table"):
-        stream.poll()
+    assert told(stream) == [(2, "overwrite", ["-D1a", "+I2b"]), (3, "delta", ["+I3c"])]
     with pytest.raises(InvalidRequest, match="snapshot 2 of table"):
         fails.poll()
     assert told(skips) == [(3, "delta", ["+I3c"])]
-    assert told(adds) == [(2, "overwrite", ["+I2b"]), (3, "delta", ["+I3c"])]
-    assert stream.position.next_snapshot == 2
+    assert told(adds) == [(2, "overwrite", ["+I2b", "+I4d"]), (3, "delta", ["+I3c"])]
+    table.delete(col("k") == 4)
+    assert told(stream) == [(4, "overwrite", ["-D4d"])]
+    assert [f[2] for f in told(table.stream(2, where=col("k") > 1, columns=["v", "k"]))] == [
+        ["+I2b"],
+        ["+I3c"],
+        ["-D4d"],
+    ]
+
+
+@pytest.mark.parametrize("producer", ["none", "input", "lookup", "full-compaction"])
+def test_an_overwrite_of_a_table_with_a_key(create, producer):
+    """Rows of which a later changelog tells are not told when they are written, nor when they are replaced."""
+    table = create(changelog_producer=producer)
+    stream = table.stream()
+    table.overwrite([{"k": 1, "v": "a"}, {"k": 2, "v": "b"}])
+    first = told(stream)
+    if later := producer in ("lookup", "full-compaction"):
+        table.compact(full=True)
+        first = told(stream)
+    assert first[-1][2] == ["+I1a", "+I2b"]
+    write(table, (3, "never told by a changelog"))
+    table.overwrite([{"k": 1, "v": "c"}])
+    rows = told(stream)[-1]
+    assert rows[1] == "overwrite"
+    if later:
+        assert rows[2] == ["-D1a", "-D2b"]
+        table.compact(full=True)
+        assert told(stream) == [(5, "changelog", ["+I1c"])]
+    else:
+        assert rows[2] == ["-U1a", "+U1c", "-D2b", "-D3never told by a changelog"]
+
+
+def test_the_version_before_an_overwrite_is_kept_for_consumers(create):
+    table = create(keyed=False)
+    write(table, (1, "a"))
+    held = table.stream("latest", consumer="job")
+    table.overwrite([{"k": 2, "v": "b"}])
+    write(table, (3, "c"))
+    table.expire_snapshots(keep_last=1, older_than=datetime.timedelta())
+    assert table.context.snapshots.ids() == [1, 2, 3]
+    batch = held.poll()
+    table.maintenance.reset_consumer("job", 3)
+    table.expire_snapshots(keep_last=1, older_than=datetime.timedelta())
+    with pytest.raises(SnapshotNotFound, match="difference to snapshot 1, which has expired"):
+        batch.to_arrow()
+    with pytest.raises(SnapshotNotFound, match="snapshot 2 has expired"):
+        table.stream(Position(2)).poll()
+
+
+def test_an_overwrite_without_the_version_before(create):
+    table = create(keyed=False)
+    write(table, (1, "a"))
+    table.overwrite([{"k": 2, "v": "b"}])
+    table.tags.create("kept", snapshot=1)
+    table.expire_snapshots(keep_last=1, older_than=datetime.timedelta())
+    stream, other = table.stream("earliest"), table.stream("earliest")
+    assert told(stream) == [(2, "overwrite", ["-D1a", "+I2b"])]
+    table.tags.delete("kept")
+    with pytest.raises(SnapshotNotFound, match="difference to snapshot 1, which has expired"):
+        other.poll()
+    assert told(table.stream("earliest", on_overwrite="skip")) == []
+
+
+def test_an_unknown_changelog_producer(create):
+    """It is unclear where the changes of such a table are; its rows and the difference of versions are readable."""
+    table = create()
+    write(table, (1, "a"))
+    path = table.context.paths.schema(0)
+    text = table.context.storage.read(path).decode()
+    table.context.storage.overwrite(
+        path, text.replace('"bucket"', '"changelog-producer": "sometimes", "bucket"').encode()
+    )
+    table = paimon.open_catalog(table.context.paths.root.rsplit("/", 2)[0]).table("db.t")
+    assert len(table.scan().to_arrow()) == 1
+    assert len(table.diff(0, 1).to_arrow()) == len(table.changes(way="diff").to_arrow()) == 1
+    incremental = table.with_options({"incremental-between": "0,1"})
+    for read in (table.stream, table.changes, incremental.scan):
+        with pytest.raises(UnsupportedFeature, match="changelog-producer = 'sometimes' is not supported"):
+            read()
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Files of two versions: which files both have, and which only one of them, by place.
+"""ChangedPlace: a bucket or partition whose files differ between two versions; which files both have, which only one.
 
 Manifests that both versions list are not read to find the changed partitions: their entries add to both in the same
 way. The files of the changed partitions are then listed, because rows of a key may be in files that both have.
@@ -9,21 +9,31 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from paimon_core.deletionvectors.index_file import read_vector
 from paimon_core.lsm.lookup import holds_states
 from paimon_core.metadata.context import TableContext
-from paimon_core.metadata.data_file import DataFile
+from paimon_core.metadata.data_file import DataFile, bytes_from_plain, bytes_to_plain, from_plain, to_plain
 from paimon_core.metadata.index_manifest import VectorRange
-from paimon_core.metadata.live_vectors import Vectors, vectors_by_bucket, vectors_of
+from paimon_core.metadata.live_vectors import (
+    Vectors,
+    vectors_by_bucket,
+    vectors_from_plain,
+    vectors_of,
+    vectors_to_plain,
+)
 from paimon_core.metadata.manifest import FileKind, ManifestEntry, ManifestFile
+from paimon_core.metadata.member_types import checked
 from paimon_core.metadata.snapshot import Snapshot
+from paimon_core.metadata.versioned_json import pack, unpacked
 from paimon_core.scan.live_files import refuse_unread
 from paimon_core.scan.plan import hides_level_0
 
 _VISIBILITY = ("deletion-vectors.enabled", "deletion-vectors.merge-on-read")
+PLACE_VERSION = 1
 Place = tuple[bytes, int | None]
 """A serialized partition and a bucket; None: all buckets of the partition together."""
 
@@ -44,7 +54,7 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class ChangedPlace:
     """The files of one place of which the rows may have changed."""
 
     place: Place
@@ -53,27 +63,59 @@ class Group:
     before: tuple[Part, ...]
     after: tuple[Part, ...]
 
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """All files, each of which a comparison may read."""
+        return (*self.common, *self.before, *self.after)
 
-def changed_groups(
+    def to_bytes(self) -> bytes:
+        """Return versioned JSON, to be sent to another process."""
+        sides = [[_part_to_plain(part) for part in side] for side in (self.common, self.before, self.after)]
+        partition, bucket = self.place
+        return pack(PLACE_VERSION, {"partition": bytes_to_plain(partition), "bucket": bucket, "sides": sides})
+
+    @staticmethod
+    def from_bytes(data: bytes) -> ChangedPlace:
+        """Return the place of the output of ``to_bytes``.
+
+        Raises InvalidRequest for other bytes, UnsupportedFeature for a newer version.
+        """
+        with unpacked(data, "changed place", PLACE_VERSION) as value:
+            common, before, after = (tuple(map(_part_from_plain, side)) for side in value["sides"])
+            place = bytes_from_plain(value["partition"]), value["bucket"]
+            return checked(ChangedPlace(place, common, before, after))
+
+
+def _part_to_plain(part: Part) -> list[Any]:
+    return [part.bucket, part.total_buckets, to_plain(part.file), vectors_to_plain(part.vectors)]
+
+
+def _part_from_plain(value: Any) -> Part:
+    bucket, total_buckets, file, vectors = value
+    found = list(vectors_from_plain(vectors).values())
+    return checked(Part(bucket, total_buckets, from_plain(file), found[0] if found else None))
+
+
+def changed_places(
     context: TableContext,
     before: Snapshot | None,
     after: Snapshot | None,
     keeps: Callable[[bytes], bool] = lambda partition: True,
-) -> Iterator[Group]:
+    *,
+    least_level: int | None = None,
+) -> Iterator[ChangedPlace]:
     """Yield the places in which files differ, in order of partition and bucket; ``keeps`` tests partitions.
 
-    Only files that a batch read of their version reads count. A place is a bucket, or a partition when its keys may
-    have moved between buckets. Raises SnapshotNotFound, CorruptTable, and UnsupportedFeature for files that this
-    library cannot read.
+    Only files of level ``least_level`` or more count; None: those that a batch read of their version reads. A place is
+    a bucket, or a partition when its keys may have moved between buckets. Raises SnapshotNotFound, CorruptTable, and
+    UnsupportedFeature for files that this library cannot read.
     """
-    hidden = _hides(context, before), _hides(context, after)
+    least = [int(_hides(context, s)) if least_level is None else least_level for s in (before, after)]
     both = before is not None and after is not None
-    among = None if both and hidden[0] != hidden[1] else _changed_partitions(context, before, after)
-    left, right = (
-        _parts(context, snapshot, among, keeps, hides) for snapshot, hides in ((before, hidden[0]), (after, hidden[1]))
-    )
+    among = None if both and least[0] != least[1] else _changed_partitions(context, before, after)
+    left, right = (_parts(context, s, among, keeps, level) for s, level in zip((before, after), least, strict=True))
     for partition in sorted({*left, *right}, key=context.partition_path):
-        yield from _groups(context, partition, left.get(partition, []), right.get(partition, []))
+        yield from _places(context, partition, left.get(partition, []), right.get(partition, []))
 
 
 def reading_context(context: TableContext, snapshot: Snapshot) -> TableContext:
@@ -135,14 +177,14 @@ def _parts(
     snapshot: Snapshot | None,
     among: set[bytes] | None,
     keeps: Callable[[bytes], bool],
-    hides: bool,
+    least_level: int,
 ) -> dict[bytes, list[Part]]:
     if snapshot is None:
         return {}
     found: dict[bytes, list[Part]] = {}
     vectors = _vectors(context, snapshot)
     for entry in context.manifests.entries_of(snapshot, among):
-        if entry.bucket < 0 or (hides and entry.file.level == 0) or not keeps(entry.partition):
+        if entry.bucket < 0 or entry.file.level < least_level or not keeps(entry.partition):
             continue
         refuse_unread(entry, context.paths, evolves=context.evolves)
         chosen = vectors_of([entry.file], vectors.get((entry.partition, entry.bucket), {}))
@@ -151,7 +193,9 @@ def _parts(
     return found
 
 
-def _groups(context: TableContext, partition: bytes, left: Sequence[Part], right: Sequence[Part]) -> Iterator[Group]:
+def _places(
+    context: TableContext, partition: bytes, left: Sequence[Part], right: Sequence[Part]
+) -> Iterator[ChangedPlace]:
     common, before, after = _compared(context, left, right)
     changed = sorted({part.bucket for part in (*before, *after)})
     if not changed:
@@ -159,11 +203,11 @@ def _groups(context: TableContext, partition: bytes, left: Sequence[Part], right
     totals = [{part.total_buckets for part in side} for side in (left, right)]
     may_move = context.has_dynamic_buckets or totals[0] != totals[1] or len(totals[0]) > 1
     if len(changed) > 1 and left and right and may_move:
-        yield Group((partition, None), tuple(common), tuple(before), tuple(after))
+        yield ChangedPlace((partition, None), tuple(common), tuple(before), tuple(after))
         return
     for bucket in changed:
         sides = ([part for part in side if part.bucket == bucket] for side in (common, before, after))
-        yield Group((partition, bucket), *map(tuple, sides))
+        yield ChangedPlace((partition, bucket), *map(tuple, sides))
 
 
 def _compared(
