@@ -1,8 +1,8 @@
 """Changes: the files that contain the changes of each snapshot, found without opening them (format 10.4).
 
 Without a changelog producer, the files of APPEND commits are the changes: the rows as they were written. With one, only
-its changelog files are the changes. Compactions change no row, and replaced rows are not recorded one by one, so
-neither compactions nor the deletions of an overwrite appear.
+its changelog files are the changes. Compactions change no row. The rows that an overwrite replaced are not recorded one
+by one: they are found by a comparison (``changed_places``).
 """
 
 from __future__ import annotations
@@ -19,8 +19,6 @@ from paimon_core.metadata.snapshot import CommitKind, Snapshot
 from paimon_core.scan.live_files import refuse_unread
 
 _PRODUCER = "changelog-producer"
-_UNSUPPORTED = ("streaming-read-overwrite", "streaming-read-append-overwrite")
-"""Options under which the deltas of overwrites are changes, too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +40,6 @@ def changed_snapshots(context: TableContext, after: int | None, until: int | Non
     for name, value in (("after", after), ("until", until)):
         if not _is_id(value):
             raise InvalidRequest(f"{name} must be a snapshot id, not {value!r:.60}", table=context.name)
-    _refuse_unsupported(context)
     check_producer(context)
     existing = context.snapshots.ids()
     newest = last if last is not None else max(existing, default=0)
@@ -141,17 +138,6 @@ def _list_of(context: TableContext, snapshot: Snapshot, overwrites: bool) -> tup
     if snapshot.commit_kind is CommitKind.APPEND:
         return snapshot.delta_manifest_list, snapshot.delta_manifest_list_size
     return None, None
-
-
-def _refuse_unsupported(context: TableContext) -> None:
-    for option in _UNSUPPORTED:
-        text = context.schema.options.get(option, "false")
-        if text.strip().lower() != "false":
-            raise UnsupportedFeature(
-                f"table {context.name} counts overwrites as changes (option {option} = {text!r}): not supported",
-                table=context.name,
-                option=option,
-            )
 
 
 def _is_id(value: Any) -> bool:

@@ -63,9 +63,10 @@ def overwrite_rule(context: TableContext, on_overwrite: str | None) -> str:
         on_overwrite = ADDED if context.options["streaming-read-append-overwrite"] and not context.is_keyed else CHANGES
     if on_overwrite not in ON_OVERWRITE:
         raise InvalidRequest(f"on_overwrite must be one of {', '.join(ON_OVERWRITE)}, not {on_overwrite!r:.60}")
-    if context.is_keyed and (on_overwrite == ADDED or context.options["streaming-read-overwrite"]):
-        what = "on_overwrite = 'added'" if on_overwrite == ADDED else "option streaming-read-overwrite"
-        raise UnsupportedFeature(f"table {context.name} has a primary key: {what} is not supported", table=context.name)
+    if context.is_keyed and on_overwrite == ADDED:
+        raise UnsupportedFeature(
+            f"table {context.name} has a primary key: on_overwrite = 'added' is not supported", table=context.name
+        )
     return on_overwrite
 
 

@@ -9,6 +9,7 @@ import pytest
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxFiles
 
 import paimon_core as paimon
+from paimon_core import col
 from paimon_core.errors import InvalidOption, ReadOutdated, UnsupportedFeature
 from paimon_core.spark import PaimonDataSource, changes_spark
 from paimon_core.spark.stream_sink import PaimonStreamWriter, query_user
@@ -112,6 +113,23 @@ def test_offsets_limits_and_replays(catalog):
     write(table, 51)
     with pytest.raises(ReadOutdated):
         PaimonStreamReader(table, columns, Limits(), kinds=False).partitions(start, end)
+
+
+def test_an_overwrite_is_told_by_place(spark, warehouse, catalog):
+    """Each changed bucket is a partition; tasks compare its files before and after the overwrite."""
+    table = create(catalog, "s", changelog_producer="input")
+    write(table, *range(8))
+    reader = PaimonStreamReader(table, ["k", "v"], Limits(files=1), kinds=True)
+    start = reader.initialOffset()
+    start = reader.latestOffset(start, ReadAllAvailable())
+    table.overwrite([{"k": k, "v": "b" if k == 1 else "a"} for k in range(1, 8)])
+    assert [count for _, _, count in walk(reader, start, reader.getDefaultReadLimit())] == [1, 1]
+    end = reader.latestOffset(start, ReadAllAvailable())
+    batches = [b for part in reader.partitions(start, end) for b in reader.read(part)]
+    rows = sorted(tuple(r.values()) for b in batches for r in b.to_pylist())
+    assert rows == [("+U", 1, "b"), ("-D", 0, "a"), ("-U", 1, "a")]
+    told = changes_spark(spark, table, 1, where=col("v") == "a")
+    assert sorted(map(tuple, told.collect())) == [(2, "-D", 0, "a"), (2, "-U", 1, "a")]
 
 
 def test_rows_to_remove_need_the_column_of_kinds(catalog):

@@ -7,6 +7,7 @@ from paimon_core.metadata.context import TableContext
 
 _DEDUPLICATE = "changelog-producer.row-deduplicate"
 _IGNORED = "changelog-producer.row-deduplicate-ignore-fields"
+_OVERWRITES = "streaming-read-overwrite"
 _COMPARING = ("lookup", "full-compaction")
 
 
@@ -21,6 +22,12 @@ def check_producer_options(context: TableContext) -> None:
     if options[_DEDUPLICATE] and producer not in _COMPARING:
         raise InvalidOption(
             f"option {_DEDUPLICATE} needs changelog-producer = {' or '.join(_COMPARING)}", option=_DEDUPLICATE
+        )
+    if options[_OVERWRITES] and producer in _COMPARING:
+        raise InvalidOption(
+            f"option {_OVERWRITES} cannot be used with changelog-producer = {producer}: a stream of Java would return "
+            "the rows of an overwrite twice",
+            option=_OVERWRITES,
         )
     ignored = options[_IGNORED] or ()
     if ignored and not options[_DEDUPLICATE]:

@@ -198,7 +198,7 @@ OPTIONS: tuple[Option, ...] = (
         "streaming-read-overwrite",
         BOOLEAN,
         "false",
-        "streaming reads return the changes of overwrites of primary-key tables: streams are refused",
+        "streaming reads of Java return the changes of overwrites; streams of this library always do",
         stops=Stops.NOTHING,
     ),
     obeyed(

@@ -8,7 +8,7 @@ import pytest
 
 from paimon_core.commit.committer import commit
 from paimon_core.commit.overwrite import Overwrite
-from paimon_core.errors import CorruptTable, InvalidRequest, SnapshotNotFound, UnsupportedFeature
+from paimon_core.errors import CorruptTable, InvalidRequest, SnapshotNotFound
 from paimon_core.scan.changelog_plan import changed_files, changed_snapshots
 from tests.support.fake_tables import (
     append,
@@ -77,13 +77,6 @@ def test_a_pinned_table_ends_with_its_snapshot():
         changed_snapshots(context, None, 3, 2)
     with pytest.raises(SnapshotNotFound, match="it ends with 2"):
         changed_snapshots(context, 3, None, 2)
-
-
-@pytest.mark.parametrize("option", ["streaming-read-overwrite", "streaming-read-append-overwrite"])
-def test_overwrites_as_changes_are_refused_by_name(option):
-    with pytest.raises(UnsupportedFeature, match=option):
-        changed_snapshots(table_of(0, **{option: "true"}), None, None, None)
-    assert list(changed_snapshots(table_of(0, **{option: "false"}), None, None, None)) == []
 
 
 def test_without_a_producer_appended_files_are_the_changes():

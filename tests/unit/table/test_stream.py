@@ -375,7 +375,6 @@ def test_an_unknown_changelog_producer(create):
         ({}, {"on_overwrite": "added"}, UnsupportedFeature),
         ({}, {"consumer": "a/b"}, InvalidRequest),
         ({}, {"start": "compacted-full"}, SnapshotNotFound),
-        ({"streaming-read-overwrite": "true"}, {}, UnsupportedFeature),
         ({"scan.watermark": "5"}, {}, UnsupportedFeature),
     ],
 )
