@@ -81,9 +81,9 @@ def ours(table):
     return [json_rows(rows, fields, rows["rowkind"].to_pylist()) for rows in told if len(rows)]
 
 
-def streamed(table):
+def streamed(table, start=None, on_overwrite="skip"):
     """The rows of each batch of a stream that starts as the options say."""
-    stream, told = table.stream(on_overwrite="skip"), []
+    stream, told = table.stream(start, on_overwrite=on_overwrite), []
     while (batch := stream.poll()) is not None:
         rows = batch.to_arrow()
         told.append(json_rows(rows, table.schema.fields, rows["rowkind"].to_pylist()))
@@ -142,6 +142,27 @@ def test_javas_changes_in_our_order_rebuild_the_table(oracle, warehouse, produce
     oracle.run(warehouse, steps)
     rows = [row for plan in ours(opened(warehouse)) for row in plan]
     assert replayed(rows) == {(p, k): v for _, p, k, v in oracle.dump(warehouse, T)}
+
+
+@pytest.mark.parametrize("producer", ["none", "input"])
+def test_an_overwrite_told_by_java_and_by_us_has_the_same_effect(oracle, warehouse, producer):
+    made = create(producer, **{"streaming-read-overwrite": "true"})
+    oracle.run(
+        warehouse,
+        [
+            made,
+            write([["+I", "a", 1, "x"], ["+I", "a", 2, "y"], ["+I", "b", 1, "z"]]),
+            write([["+I", "a", 2, "w"]]),
+            write([["+I", "a", 2, "w"], ["+I", "a", 3, "v"]], overwrite={"p": "a"}),
+        ],
+    )
+    effects = []
+    for plans in (javas(oracle, warehouse), streamed(opened(warehouse), "earliest", "changes")):
+        state = {}
+        for kind, p, k, v in (row for rows in plans for row in sorted(rows, key=lambda r: r[0] in ("+I", "+U"))):
+            state[p, k] = v if kind in ("+I", "+U") else None
+        effects.append({key: v for key, v in state.items() if v is not None})
+    assert effects[0] == effects[1] == {(p, k): v for _, p, k, v in oracle.dump(warehouse, T)}
 
 
 def test_a_table_without_key(oracle, warehouse):
